@@ -1,0 +1,27 @@
+//! `brickyard completions`: a script that teaches a shell the commands and options.
+
+use std::io::{self, Write};
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+/// The options of `brickyard completions`.
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let mut script = Vec::new();
+        clap_complete::generate(
+            self.shell,
+            &mut crate::Cli::command(),
+            "brickyard",
+            &mut script,
+        );
+        io::stdout().lock().write_all(&script)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! `brickyard configs`: the configurations by name.
+
+use std::io::{self, Write};
+
+use brickyard::sync::{Exclusive, TicketLock};
+use brickyard::{Configuration, FrameRange, MachinePlan};
+use brickyard_arena::Threads;
+use clap::Args;
+use serde_json::json;
+
+/// Frames of 1 GiB, the memory that the share of metadata is stated for.
+const GIB: usize = 1 << 18;
+const FRAME_BYTES: usize = 4096;
+
+/// The options of `brickyard configs`.
+#[derive(Debug, Args)]
+pub(crate) struct Configs {
+    /// How the list is printed.
+    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
+    format: String,
+}
+
+impl Configs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let plan = MachinePlan::new(FrameRange::new(0, GIB), 2);
+        let rows: Vec<_> = Configuration::ALL
+            .into_iter()
+            .map(|config| {
+                let bytes = config.bytes::<Exclusive, TicketLock, Threads>(&plan);
+                let percent = bytes as f64 * 100.0 / (GIB * FRAME_BYTES) as f64;
+                (config, (percent * 1000.0).round() / 1000.0)
+            })
+            .collect();
+        let mut out = io::stdout().lock();
+        match self.format.as_str() {
+            "csv" => {
+                writeln!(out, "config,metadata_percent,about")?;
+                for (config, percent) in rows {
+                    writeln!(out, "{config},{percent},\"{}\"", config.about())?;
+                }
+            }
+            "json" => {
+                let rows = rows.iter().map(|(config, percent)| {
+                    json!({
+                        "config": config.name(),
+                        "metadata_percent": percent,
+                        "about": config.about(),
+                    })
+                });
+                let rows: Vec<_> = rows.collect();
+                writeln!(out, "{:#}", json!(rows))?;
+            }
+            _ => {
+                writeln!(out, "{:<16} {:>9}  rebuilds", "configuration", "metadata")?;
+                for (config, percent) in rows {
+                    writeln!(out, "{config:<16} {percent:>7.3} %  {}", config.about())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! Bulk: how long to hold the zone lock while many pages move between a front and the store (Porter 2007).
+//!
+//! Whoever holds the lock for a whole batch makes others wait for all of it; whoever gives it up after every page pays for the
+//! lock anew each time. Three policies, as values, because only a miss meets them. On every path each lock hold ends: a guard
+//! gives the lock up, also where the store runs empty in the middle of a batch, which is where the posted patch kept it for ever.
+
+mod backing;
+mod capture;
+mod meter;
+
+pub use backing::{Backing, StoreGuard, Tuning};
+pub use meter::{BulkReading, Histogram, LockReading, MeterReading, Moments, Timing};
+
+use brickyard_sync::{AtomicUsize, Ordering, RawLock};
+
+use crate::platform::Masked;
+use crate::store::Linked;
+use crate::{Frame, MigrateType, Order, Platform};
+
+/// How long the zone lock is held in a bulk operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BulkPolicy {
+    /// One hold for the whole batch (Linux, then and now).
+    #[default]
+    Hold,
+    /// One hold for each page (Porter, October 2007).
+    ReleaseEachPage,
+    /// To the back of the queue after a page if somebody waits (Porter, with ticket locks, 2008).
+    YieldWhenContended,
+}
+
+/// How many pages a bulk operation moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// After more than these it stops as soon as somebody waits for the lock (the contention watch of 2013).
+    pub least: usize,
+    /// After these it stops.
+    pub most: usize,
+}
+
+impl Batch {
+    /// Exactly so many, whoever waits.
+    #[must_use]
+    pub const fn exactly(pages: usize) -> Self {
+        Self {
+            least: pages,
+            most: pages,
+        }
+    }
+
+    /// Is it over after `moved` pages?
+    pub(crate) fn is_over(self, moved: usize, contended: impl FnOnce() -> bool) -> bool {
+        moved >= self.most || (moved > self.least && contended())
+    }
+}
+
+/// Frames on their way between a front and the store, where neither shows them.
+///
+/// A request may fail only if no frame was on its way while it looked: it reads [`Moves::settled`] before it looks everywhere, and
+/// asks [`Moves::still`] after. A move begins before the lock is given up under which the frames left, so whoever
+/// then finds that place empty under its lock sees the move.
+#[derive(Debug)]
+pub(crate) struct Moves {
+    started: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+impl Moves {
+    pub(crate) const fn new() -> Self {
+        Self {
+            started: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+        }
+    }
+
+    /// Frames leave one place now; they have arrived when the result is dropped. Called under the lock of that place.
+    pub(crate) fn begin(&self) -> InTransit<'_> {
+        // Relaxed: the lock held here publishes it, see the type.
+        self.started.fetch_add(1, Ordering::Relaxed);
+        InTransit { moves: self }
+    }
+
+    /// How many moves have begun, if all of them have ended.
+    pub(crate) fn settled(&self) -> Option<usize> {
+        // Acquire: pairs with the release in `InTransit::drop`; what has arrived is then seen under the lock of its place.
+        let ended = self.ended.load(Ordering::Acquire);
+        // Relaxed: read second, so that equal means none was under way at this moment.
+        let started = self.started.load(Ordering::Relaxed);
+        (started == ended).then_some(started)
+    }
+
+    /// Has no move begun since [`Moves::settled`] said `started`?
+    pub(crate) fn still(&self, started: usize) -> bool {
+        // Relaxed: the locks taken in between have ordered it, see the type.
+        self.started.load(Ordering::Relaxed) == started
+    }
+}
+
+/// Frames are on their way as long as this lives.
+#[derive(Debug)]
+#[must_use = "the move ends as soon as this is dropped"]
+pub(crate) struct InTransit<'m> {
+    moves: &'m Moves,
+}
+
+impl Drop for InTransit<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `Moves::settled`.
+        self.moves.ended.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl<S: Linked, L: RawLock, P: Platform> Backing<S, L, P> {
+    /// Takes up to `batch` frames of type `wanted` for a front and hands each to `into`, under the zone lock and by its
+    /// policy. Returns how many, and a token that the caller drops when they have arrived.
+    pub(crate) fn take_bulk(
+        &self,
+        batch: Batch,
+        wanted: MigrateType,
+        mut into: impl FnMut(Frame),
+    ) -> (usize, Option<InTransit<'_>>) {
+        let masked = Masked::new(self.platform());
+        let mut guard = self.lock_masked(&masked);
+        let mut transit = None;
+        let mut taken = 0;
+        while let Some(one) = guard.take_cached(wanted) {
+            transit.get_or_insert_with(|| self.moves().begin());
+            into(one);
+            taken += 1;
+            if batch.is_over(taken, || guard.is_contended()) {
+                break;
+            }
+            guard = self.between_pages(guard, &masked);
+        }
+        guard.meter().took(taken, Order::ZERO);
+        (taken, transit)
+    }
+
+    /// Gives back the frames that `next` yields, under the zone lock and by its policy. Returns how many.
+    pub(crate) fn give_bulk(&self, mut next: impl FnMut() -> Option<Frame>) -> usize {
+        let masked = Masked::new(self.platform());
+        let mut guard = self.lock_masked(&masked);
+        let mut given = 0;
+        while let Some(frame) = next() {
+            if given > 0 {
+                guard = self.between_pages(guard, &masked);
+            }
+            guard.give_cached(frame);
+            given += 1;
+        }
+        guard.meter().gave(given, Order::ZERO);
+        given
+    }
+
+    /// What the policy does after a page.
+    fn between_pages<'b>(
+        &'b self,
+        guard: StoreGuard<'b, S, L, P>,
+        masked: &Masked<'_, P>,
+    ) -> StoreGuard<'b, S, L, P> {
+        let release = match self.tuning().bulk {
+            BulkPolicy::Hold => false,
+            BulkPolicy::ReleaseEachPage => true,
+            BulkPolicy::YieldWhenContended => guard.is_contended(),
+        };
+        if !release {
+            return guard;
+        }
+        drop(guard);
+        self.lock_masked(masked)
+    }
+}

@@ -1,0 +1,244 @@
+//! The configurations by name: each rebuilds what one of the source documents proposed, or what it was held against.
+//!
+//! Types are chosen at compile time and names at run time; [`Configuration::run`] is where the two meet.
+
+use core::error::Error;
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::str::FromStr;
+
+use brickyard_sync::{RawLock, SlotAccess};
+
+use crate::design::{Classic, Design, List2007, Magazine2013, TwoKinds2005, Vanilla};
+use crate::front::{Front, Magazines, PerCpuLists};
+use crate::node::Node;
+use crate::node::movable::{self, Sizing};
+use crate::store::buddy::Buddy;
+use crate::store::grouping::{Grouping, NoGrouping, PageBlocks, TwoKinds};
+use crate::zone::{Placed, TooLittleMemory, ZonePlan};
+use crate::{FrameRange, Platform, ZoneKind};
+
+/// A configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Configuration {
+    /// No grouping, per-CPU lists: 2.6 up to 2.6.23.
+    Vanilla,
+    /// Kernel pages and easily reclaimed pages apart, per-CPU lists (Gorman 2005).
+    TwoKinds2005,
+    /// Grouping by mobility in page blocks, per-CPU lists (Gorman 2007, list-based; what Linux 3.9 had, and so the baseline of 2013).
+    List2007,
+    /// A zone for movable pages, no grouping, per-CPU lists (Gorman 2007, zone-based).
+    Zone2007,
+    /// A zone for movable pages, and grouping (Gorman 2007, both).
+    Combined2007,
+    /// Grouping, and magazines in place of per-CPU lists (Gorman 2013).
+    Magazine2013,
+}
+
+impl Configuration {
+    /// All of them, oldest first.
+    pub const ALL: [Self; 6] = [
+        Self::Vanilla,
+        Self::TwoKinds2005,
+        Self::List2007,
+        Self::Zone2007,
+        Self::Combined2007,
+        Self::Magazine2013,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vanilla => "vanilla",
+            Self::TwoKinds2005 => "two-kinds-2005",
+            Self::List2007 => "list-2007",
+            Self::Zone2007 => "zone-2007",
+            Self::Combined2007 => "combined-2007",
+            Self::Magazine2013 => "magazine-2013",
+        }
+    }
+
+    /// What it is, in a line.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Vanilla => "no grouping, per-CPU lists (Linux 2.6 up to 2.6.23)",
+            Self::TwoKinds2005 => "two kinds of page apart, per-CPU lists (Gorman 2005)",
+            Self::List2007 => "page blocks by mobility, per-CPU lists (Gorman 2007; Linux 3.9)",
+            Self::Zone2007 => "a zone for movable pages, per-CPU lists (Gorman 2007)",
+            Self::Combined2007 => "page blocks and a zone for movable pages (Gorman 2007)",
+            Self::Magazine2013 => "page blocks, split magazines (Gorman 2013)",
+        }
+    }
+
+    /// Has it a zone for movable pages?
+    #[must_use]
+    pub const fn has_movable_zone(self) -> bool {
+        matches!(self, Self::Zone2007 | Self::Combined2007)
+    }
+
+    /// The bytes of metadata that [`Configuration::run`] needs for `plan`.
+    #[must_use]
+    pub fn bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &MachinePlan) -> usize {
+        let (first, second) = plan.zones(self);
+        core::iter::once(first)
+            .chain(second)
+            .map(|zone| match self {
+                Self::Vanilla | Self::Zone2007 => Vanilla::<P, A, L>::bytes(&zone),
+                Self::TwoKinds2005 => TwoKinds2005::<P, A, L>::bytes(&zone),
+                Self::List2007 | Self::Combined2007 => List2007::<P, A, L>::bytes(&zone),
+                Self::Magazine2013 => Magazine2013::<P, L>::bytes(&zone),
+            })
+            .sum()
+    }
+
+    /// Builds a node of this configuration in `memory`, with all frames of the plan's span free, and hands it to `experiment`.
+    ///
+    /// Per-CPU lists are reached by `A`, zones (and magazines) locked by `L`.
+    ///
+    /// # Errors
+    /// [`TooLittleMemory`] where `memory` is shorter than [`Configuration::bytes`].
+    pub fn run<A: SlotAccess, L: RawLock, P: Platform + Clone, E: Experiment<P>>(
+        self,
+        plan: &MachinePlan,
+        platform: P,
+        memory: &mut [MaybeUninit<u8>],
+        experiment: E,
+    ) -> Result<E::Output, TooLittleMemory> {
+        let zones = plan.zones(self);
+        match self {
+            Self::Vanilla | Self::Zone2007 => build::<NoGrouping, PerCpuLists<'_, A>, L, P, E>(
+                zones, platform, memory, experiment,
+            ),
+            Self::TwoKinds2005 => {
+                build::<TwoKinds, PerCpuLists<'_, A>, L, P, E>(zones, platform, memory, experiment)
+            }
+            Self::List2007 | Self::Combined2007 => {
+                build::<PageBlocks<'_>, PerCpuLists<'_, A>, L, P, E>(
+                    zones, platform, memory, experiment,
+                )
+            }
+            Self::Magazine2013 => build::<PageBlocks<'_>, Magazines<'_, L>, L, P, E>(
+                zones, platform, memory, experiment,
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No configuration has this name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownConfiguration;
+
+impl fmt::Display for UnknownConfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown configuration; there are")?;
+        for (i, configuration) in Configuration::ALL.into_iter().enumerate() {
+            write!(f, "{} {configuration}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for UnknownConfiguration {}
+
+impl FromStr for Configuration {
+    type Err = UnknownConfiguration;
+
+    fn from_str(name: &str) -> Result<Self, UnknownConfiguration> {
+        Self::ALL
+            .into_iter()
+            .find(|configuration| configuration.name() == name)
+            .ok_or(UnknownConfiguration)
+    }
+}
+
+/// The machine that a configuration is built on: one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachinePlan {
+    /// All of its memory, as one zone.
+    pub whole: ZonePlan,
+    /// How much of it a zone for movable pages gets, where the configuration has one.
+    pub sizing: Sizing,
+}
+
+impl MachinePlan {
+    /// A machine with memory at `span`, half of it for movable pages only where the configuration has a zone for them.
+    #[must_use]
+    pub const fn new(span: FrameRange, cpus: usize) -> Self {
+        Self {
+            whole: ZonePlan::new(ZoneKind::Normal, span, cpus),
+            sizing: Sizing::KernelCorePercent(50),
+        }
+    }
+
+    /// The zones that a configuration makes of it: one, or a second one for movable pages.
+    #[must_use]
+    pub fn zones(&self, configuration: Configuration) -> (ZonePlan, Option<ZonePlan>) {
+        let span = self.whole.span;
+        let mut starts = [None];
+        if configuration.has_movable_zone() {
+            let node: &[FrameRange] = &[span];
+            let max = self.whole.max_order;
+            movable::starts(&[node], span.start, self.sizing, max, &mut starts);
+        }
+        let [Some(start)] = starts else {
+            return (self.whole, None);
+        };
+        let normal = ZonePlan {
+            span: FrameRange { end: start, ..span },
+            ..self.whole
+        };
+        let movable = ZonePlan {
+            kind: ZoneKind::Movable,
+            span: FrameRange { start, ..span },
+            ..self.whole
+        };
+        (normal, Some(movable))
+    }
+}
+
+/// Something to be done with a node of any design.
+pub trait Experiment<P: Platform> {
+    /// What comes out.
+    type Output;
+
+    /// Does it.
+    fn run<D: Design<Platform = P>>(self, node: &Node<'_, D>) -> Self::Output;
+}
+
+/// Builds the zones, frees all their memory and hands them on.
+fn build<'m, G, F, L, P, E>(
+    (first, second): (ZonePlan, Option<ZonePlan>),
+    platform: P,
+    memory: &'m mut [MaybeUninit<u8>],
+    experiment: E,
+) -> Result<E::Output, TooLittleMemory>
+where
+    G: Grouping + Placed<'m>,
+    F: Front<Buddy<'m, G>, L, P> + Placed<'m>,
+    L: RawLock,
+    P: Platform + Clone,
+    E: Experiment<P>,
+{
+    let filled = |plan: &ZonePlan, memory| {
+        let zone = Classic::<G, F, L, P>::zone(plan, platform.clone(), memory)?;
+        // The span is the zone's own, so it cannot be refused.
+        let added = zone.add(plan.span);
+        debug_assert_eq!(added, Ok(plan.span.len()));
+        Ok(zone)
+    };
+    let cut = Classic::<G, F, L, P>::bytes(&first).min(memory.len());
+    let (low, high) = memory.split_at_mut(cut);
+    let low = filled(&first, low)?;
+    match second {
+        None => Ok(experiment.run(&Node::new(0, &[low]))),
+        Some(second) => Ok(experiment.run(&Node::new(0, &[low, filled(&second, high)?]))),
+    }
+}

@@ -1,0 +1,59 @@
+//! A design: which store, which front, which lock, on which platform.
+//!
+//! What the fast path meets is chosen here, as types; what only a miss meets is a value in [`Tuning`](crate::bulk::Tuning). One
+//! type parameter then carries all of it through zones, nodes and the slow path.
+
+use core::marker::PhantomData;
+
+use brickyard_sync::{Exclusive, RawLock, TicketLock};
+
+use crate::Platform;
+use crate::front::{Front, Magazines, PerCpuLists};
+use crate::store::Store;
+use crate::store::buddy::Buddy;
+use crate::store::grouping::{Grouping, NoGrouping, PageBlocks, TwoKinds};
+
+/// The parts that a zone is made of.
+pub trait Design: Sized {
+    /// Where free frames are kept.
+    type Store: Store;
+    /// What stands before the store.
+    type Front: Front<Self::Store, Self::Lock, Self::Platform>;
+    /// The zone's lock.
+    type Lock: RawLock;
+    /// What it is embedded in.
+    type Platform: Platform;
+}
+
+/// A buddy store with grouping `G` behind a front `F` and a lock `L` on platform `P`.
+#[derive(Debug)]
+pub struct Classic<'m, G, F, L, P>(PhantomData<(&'m (), fn() -> (G, F, L, P))>);
+
+impl<'m, G, F, L, P> Design for Classic<'m, G, F, L, P>
+where
+    G: Grouping,
+    F: Front<Buddy<'m, G>, L, P>,
+    L: RawLock,
+    P: Platform,
+{
+    type Store = Buddy<'m, G>;
+    type Front = F;
+    type Lock = L;
+    type Platform = P;
+}
+
+/// The 2.6 kernels up to 2.6.23: no grouping, per-CPU lists.
+pub type Vanilla<'m, P, A = Exclusive, L = TicketLock> =
+    Classic<'m, NoGrouping, PerCpuLists<'m, A>, L, P>;
+
+/// Gorman 2005: kernel pages and easily reclaimed pages apart.
+pub type TwoKinds2005<'m, P, A = Exclusive, L = TicketLock> =
+    Classic<'m, TwoKinds, PerCpuLists<'m, A>, L, P>;
+
+/// Gorman 2007, list-based: page blocks by mobility. With a second zone for movable pages it is his combined form; [`Vanilla`] with such
+/// a zone is his zone-based form.
+pub type List2007<'m, P, A = Exclusive, L = TicketLock> =
+    Classic<'m, PageBlocks<'m>, PerCpuLists<'m, A>, L, P>;
+
+/// Gorman 2013: page blocks, and magazines in place of per-CPU lists.
+pub type Magazine2013<'m, P, L = TicketLock> = Classic<'m, PageBlocks<'m>, Magazines<'m, L>, L, P>;

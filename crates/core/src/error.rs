@@ -1,0 +1,153 @@
+//! What can go wrong, as values. A request or a free that is refused has changed nothing.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::{Frame, FrameRange, Order};
+
+/// Why a request was not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AllocError {
+    /// Too little memory is free in the zones that may serve the request.
+    Exhausted {
+        /// Frames free there, reserves included.
+        free: usize,
+    },
+    /// Enough memory is free, but in pieces too small.
+    Fragmented {
+        /// The order asked for.
+        order: Order,
+        /// Frames free in the zone judged.
+        free: usize,
+        /// The fragmentation index in thousandths: near 0 is lack of memory, near 1000 is fragmentation (Gorman and Healy
+        /// 2008).
+        index: u16,
+    },
+    /// Nothing below the limit can be had.
+    LimitUnsatisfiable {
+        /// Every frame had to lie below this one.
+        limit: Frame,
+    },
+    /// No zone ever holds a block of this order.
+    OrderTooLarge {
+        /// The order asked for.
+        order: Order,
+        /// The highest order of the zones that may serve the request.
+        max: Order,
+    },
+}
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Exhausted { free } => {
+                write!(
+                    f,
+                    "memory is exhausted: {free} frames free, reserves included"
+                )
+            }
+            Self::Fragmented { order, free, index } => write!(
+                f,
+                "memory is fragmented at order {order}: {free} frames free in smaller pieces, index {}.{:03}",
+                index / 1000,
+                index % 1000
+            ),
+            Self::LimitUnsatisfiable { limit } => {
+                write!(f, "nothing free below frame {limit}")
+            }
+            Self::OrderTooLarge { order, max } => {
+                write!(f, "order {order} is above the highest order {max}")
+            }
+        }
+    }
+}
+
+impl Error for AllocError {}
+
+/// Why a free was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FreeError {
+    /// The frame is not in this zone, was never added, or is reserved.
+    NotOwned,
+    /// The frame is free already, or lies in a cache of free frames.
+    DoubleFree,
+    /// The block is smaller than what is freed, or the part is not aligned to its own size.
+    WrongOrder {
+        /// The order of the block that the frame lies in.
+        allocated: Order,
+    },
+}
+
+impl fmt::Display for FreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOwned => f.write_str("the frame is not this allocator's to free"),
+            Self::DoubleFree => f.write_str("the frame is free already"),
+            Self::WrongOrder { allocated } => write!(
+                f,
+                "not an aligned part of the block, which has order {allocated}"
+            ),
+        }
+    }
+}
+
+impl Error for FreeError {}
+
+/// Where and why a free of many frames ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BulkFreeError {
+    /// So many were freed; the next one is bad.
+    pub freed: usize,
+    /// What is wrong with it.
+    pub error: FreeError,
+}
+
+impl fmt::Display for BulkFreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} frames: {}", self.freed, self.error)
+    }
+}
+
+impl Error for BulkFreeError {}
+
+/// Why a range could not be added, removed, reserved, taken or isolated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangeError {
+    /// The range reaches outside what the zone's records cover.
+    OutsideSpan {
+        /// What they cover.
+        span: FrameRange,
+    },
+    /// A frame of the range is in use.
+    Busy {
+        /// The first such frame.
+        frame: Frame,
+    },
+    /// A frame of the range is not memory of this zone.
+    Absent {
+        /// The first such frame.
+        frame: Frame,
+    },
+    /// The range overlaps one that is isolated already, or too many ranges are.
+    Isolated,
+    /// The request makes no sense: no frames, an alignment or boundary that is no power of two, more than a boundary holds.
+    Malformed,
+}
+
+impl fmt::Display for RangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutsideSpan { span } => write!(f, "outside the zone's span {span:?}"),
+            Self::Busy { frame } => write!(f, "frame {frame} is in use"),
+            Self::Absent { frame } => write!(f, "frame {frame} is not memory of this zone"),
+            Self::Isolated => {
+                f.write_str("isolated already, or too many ranges are isolated at once")
+            }
+            Self::Malformed => f.write_str(
+                "a range needs frames, and an alignment and boundary that are powers of two",
+            ),
+        }
+    }
+}
+
+impl Error for RangeError {}

@@ -1,0 +1,35 @@
+//! No front: every request goes straight to the zone lock. The measure of what the others save.
+
+use brickyard_sync::RawLock;
+
+use super::{Front, Returned};
+use crate::bulk::Backing;
+use crate::check::Violation;
+use crate::store::Store;
+use crate::{Frame, Platform, Request};
+
+/// Straight to the zone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Direct;
+
+impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
+    fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame> {
+        backing.lock().take(request).map(|taken| taken.frame)
+    }
+
+    fn give(&self, _backing: &Backing<S, L, P>, _frame: Frame) -> Returned {
+        Returned::ToStore
+    }
+
+    fn drain(&self, _backing: &Backing<S, L, P>) -> usize {
+        0
+    }
+
+    fn cached(&self) -> usize {
+        0
+    }
+
+    fn check(&self, _backing: &Backing<S, L, P>) -> Result<usize, Violation> {
+        Ok(0)
+    }
+}

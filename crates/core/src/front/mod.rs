@@ -1,0 +1,76 @@
+//! What stands before the store: where single frames come from and go to without the zone lock.
+//!
+//! | front | a hit costs | others reach its frames |
+//! |---|---|---|
+//! | [`Direct`] | the zone lock | always |
+//! | [`PerCpuLists`] | masked interrupts, and with shared slots a lock of the CPU's own | shared slots: by that lock; exclusive ones: by running on that CPU |
+//! | [`Magazines`] | a lock that few CPUs share | by that lock, interrupting nobody |
+//!
+//! A front holds frames of order 0 only. Its frames are in state `Cached`; invariant `cached-once`: each is on one list of one front.
+
+mod direct;
+mod lists;
+mod magazine;
+mod per_cpu;
+
+pub use direct::Direct;
+pub use magazine::{Magazine, MagazineSizes, Magazines};
+pub use per_cpu::{CpuLists, ListSizes, PerCpuLists};
+
+use brickyard_sync::RawLock;
+
+use crate::bulk::Backing;
+use crate::check::Violation;
+use crate::store::Store;
+use crate::{Frame, Platform, Request};
+
+/// What a front did with a freed frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Returned {
+    /// It keeps it.
+    Kept,
+    /// It is a case for the store: an isolated range, an interrupt, or not a frame that may be freed like this at all.
+    ToStore,
+}
+
+/// A front. Every call is for order 0 without an address limit.
+pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
+    /// A frame for `request`, if need be after a refill; `None` where the store has none to refill from.
+    fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame>;
+
+    /// As many frames as `out` holds, or fewer if the store runs out. Returns how many.
+    fn take_many(&self, backing: &Backing<S, L, P>, request: &Request, out: &mut [Frame]) -> usize {
+        let mut taken = 0;
+        for slot in out {
+            let Some(frame) = self.take(backing, request) else {
+                break;
+            };
+            *slot = frame;
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Takes a freed frame back, if it is one in use of order 0 that the front may hold.
+    fn give(&self, backing: &Backing<S, L, P>, frame: Frame) -> Returned;
+
+    /// Takes freed frames back until one is a case for the store. Returns how many were kept.
+    fn give_many(&self, backing: &Backing<S, L, P>, frames: &[Frame]) -> usize {
+        frames
+            .iter()
+            .take_while(|&&frame| self.give(backing, frame) == Returned::Kept)
+            .count()
+    }
+
+    /// Gives every frame back to the store that this CPU can reach, whosever it is. Returns how many.
+    fn drain(&self, backing: &Backing<S, L, P>) -> usize;
+
+    /// How many frames it holds. A hint.
+    fn cached(&self) -> usize;
+
+    /// Tests its invariants while nobody else uses it. Returns how many frames it holds.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    fn check(&self, backing: &Backing<S, L, P>) -> Result<usize, Violation>;
+}

@@ -1,0 +1,343 @@
+//! Nodes: zones in order, with fallback from zone to zone and from node to node.
+//!
+//! The way of a request: the zones that may serve it, best first; in each, the low watermark, then the zone's front. If none has
+//! anything, the slow path: wake background reclaim, try down to the min mark, drain the caches, compact, reclaim, and try
+//! again while that helps.
+
+pub mod movable;
+mod slow;
+
+pub use slow::{Compaction, Lumpy, SlowPath};
+
+use core::fmt;
+
+use crate::check::Violation;
+use crate::design::Design;
+use crate::error::BulkFreeError;
+use crate::pressure::{Migrate, NoHooks, Reclaim};
+use crate::stats::ZoneSnapshot;
+use crate::store::{Census, Store};
+use crate::zone::Zone;
+use crate::zone::watermark::{self, above_mark};
+use crate::{AllocError, Frame, FreeError, Mobility, Order, Request, ZoneKind};
+
+/// A node: the zones of memory that is equally far from some CPUs, lowest kind first.
+pub struct Node<'z, D: Design> {
+    id: u32,
+    zones: &'z [Zone<D>],
+}
+
+impl<'z, D: Design> Node<'z, D> {
+    /// A node of these zones.
+    ///
+    /// # Panics
+    /// If the zones are not in rising order of their kind.
+    #[must_use]
+    pub const fn new(id: u32, zones: &'z [Zone<D>]) -> Self {
+        let mut i = 1;
+        while i < zones.len() {
+            assert!(
+                zones[i - 1].kind().index() < zones[i].kind().index(),
+                "zones in rising order of their kind"
+            );
+            i += 1;
+        }
+        Self { id, zones }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Its zones, lowest kind first.
+    #[must_use]
+    pub const fn zones(&self) -> &'z [Zone<D>] {
+        self.zones
+    }
+}
+
+/// The mark that a zone's free memory must stay above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Low,
+    Min,
+}
+
+/// All nodes of a machine, and the hooks of the embedder.
+///
+/// ```
+/// use core::mem::MaybeUninit;
+/// use brickyard::design::Vanilla;
+/// use brickyard::node::{Node, Nodes};
+/// use brickyard::zone::ZonePlan;
+/// use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, ZoneKind};
+///
+/// const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 1);
+/// let mut memory = [MaybeUninit::uninit(); Vanilla::<OneCpu>::bytes(&PLAN)];
+/// let zones = [Vanilla::<OneCpu>::zone(&PLAN, OneCpu, &mut memory)?];
+/// zones[0].add(FrameRange::new(16, 1024))?;
+/// let node = [Node::new(0, &zones)];
+/// let nodes = Nodes::new(&node);
+/// let block = nodes.alloc(0, &Request::new(Order::new(3), Mobility::Unmovable))?;
+/// nodes.free(block, Order::new(3))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Nodes<'z, D: Design, H = NoHooks> {
+    nodes: &'z [Node<'z, D>],
+    hooks: H,
+    slow_path: SlowPath,
+}
+
+impl<'z, D: Design> Nodes<'z, D, NoHooks> {
+    /// These nodes, without hooks: what is not free cannot be had.
+    #[must_use]
+    pub const fn new(nodes: &'z [Node<'z, D>]) -> Self {
+        Self {
+            nodes,
+            hooks: NoHooks,
+            slow_path: SlowPath::MODERN,
+        }
+    }
+}
+
+impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
+    /// These nodes, with hooks.
+    #[must_use]
+    pub const fn with_hooks(nodes: &'z [Node<'z, D>], hooks: H, slow_path: SlowPath) -> Self {
+        Self {
+            nodes,
+            hooks,
+            slow_path,
+        }
+    }
+
+    /// The nodes.
+    #[must_use]
+    pub const fn nodes(&self) -> &'z [Node<'z, D>] {
+        self.nodes
+    }
+
+    /// The embedder's hooks.
+    #[must_use]
+    pub const fn hooks(&self) -> &H {
+        &self.hooks
+    }
+
+    /// Every zone, node by node, lowest kind first.
+    pub fn zones(&self) -> impl Iterator<Item = &'z Zone<D>> + Clone + use<'z, D, H> {
+        self.nodes.iter().flat_map(|node| node.zones)
+    }
+
+    /// The zones that may serve `request`, best first: those of node `from`, from the highest kind allowed to the lowest, then
+    /// those of the nodes behind it, round to the one before it.
+    pub(crate) fn zonelist(
+        &self,
+        from: usize,
+        request: &Request,
+    ) -> impl Iterator<Item = &'z Zone<D>> + Clone + use<'z, D, H> {
+        let (before, own) = self.nodes.split_at(from.min(self.nodes.len()));
+        let Request {
+            highest,
+            mobility,
+            limit,
+            ..
+        } = *request;
+        own.iter()
+            .chain(before)
+            .flat_map(|node| node.zones.iter().rev())
+            .filter(move |zone| {
+                zone.kind() <= highest
+                    && (zone.kind() != ZoneKind::Movable || mobility == Mobility::Movable)
+                    && limit.is_none_or(|limit| zone.span().start < limit)
+            })
+    }
+
+    /// Would `zone` stay above the mark?
+    pub(crate) fn admits(zone: &Zone<D>, request: &Request, mark: Mark) -> bool {
+        let set_aside = zone.backing().unlocked().set_aside_frames();
+        Self::admits_with(zone, request, mark, set_aside)
+    }
+
+    /// The same, with so many free frames set aside for others.
+    fn admits_with(zone: &Zone<D>, request: &Request, mark: Mark, set_aside: usize) -> bool {
+        let marks = zone.watermarks();
+        let mark = match mark {
+            Mark::Low => marks.low,
+            Mark::Min => watermark::reserved_mark(marks.min, request.context),
+        };
+        above_mark(
+            zone.free_frames(),
+            set_aside,
+            request,
+            mark,
+            zone.reserve_against(request.highest),
+        )
+    }
+
+    /// A block for `request`, from node `from` if it can be.
+    ///
+    /// Cost: for each zone tried a few words read, then what a hit of its front costs. On a miss of all, see [`SlowPath`].
+    ///
+    /// # Errors
+    /// Why it could not be served, as judged in the zone with the most free memory. Nothing has changed then, but for what the hooks freed and moved.
+    pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+        let quickly = self
+            .zonelist(from, request)
+            .filter(|zone| Self::admits(zone, request, Mark::Low))
+            .find_map(|zone| zone.try_alloc(request));
+        match quickly {
+            Some(frame) => Ok(frame),
+            None => self.alloc_slowly(from, request),
+        }
+    }
+
+    /// Fills `out` with single frames, as many as can be had. The first zone that stays above its low mark gives them all at once; what is still missing comes one by
+    /// one.
+    ///
+    /// # Errors
+    /// Why none could be had.
+    pub fn alloc_bulk(
+        &self,
+        from: usize,
+        request: &Request,
+        out: &mut [Frame],
+    ) -> Result<usize, AllocError> {
+        let single = Request {
+            order: Order::ZERO,
+            ..*request
+        };
+        let holds = |zone: &&Zone<D>| {
+            let marks = zone.watermarks();
+            let reserve = zone.reserve_against(request.highest);
+            zone.free_frames() > marks.low + reserve + out.len()
+        };
+        let zone = self.zonelist(from, &single).find(holds);
+        let mut taken = match zone {
+            Some(zone) => zone.alloc_bulk(&single, out).unwrap_or(0),
+            None => 0,
+        };
+        while let Some(slot) = out.get_mut(taken) {
+            match self.alloc(from, &single) {
+                Ok(frame) => *slot = frame,
+                Err(why) if taken == 0 => return Err(why),
+                Err(_) => break,
+            }
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    /// The zone that has a record for `frame`.
+    #[must_use]
+    pub fn zone_of(&self, frame: Frame) -> Option<&'z Zone<D>> {
+        self.zones().find(|zone| zone.span().contains(frame))
+    }
+
+    /// Takes back a block or any aligned part of one, see [`Zone::free`].
+    ///
+    /// # Errors
+    /// A bad free is refused and changes nothing.
+    pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        self.zone_of(frame)
+            .ok_or(FreeError::NotOwned)?
+            .free(frame, order)
+    }
+
+    /// Takes back single frames, run by run of one zone. See [`Zone::free_bulk`].
+    ///
+    /// # Errors
+    /// At the first bad one; those before it are freed, it and those behind it are not.
+    pub fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
+        let mut freed = 0;
+        while let Some(&first) = frames.get(freed) {
+            let error = FreeError::NotOwned;
+            let zone = self.zone_of(first).ok_or(BulkFreeError { freed, error })?;
+            let rest = &frames[freed..];
+            let run = rest
+                .iter()
+                .take_while(|&&frame| zone.span().contains(frame))
+                .count();
+            zone.free_bulk(&rest[..run]).map_err(|bad| BulkFreeError {
+                freed: freed + bad.freed,
+                ..bad
+            })?;
+            freed += run;
+        }
+        Ok(())
+    }
+
+    /// Gives the frames of every cache that can be reached back to the stores. Returns how many.
+    pub fn drain(&self) -> usize {
+        self.zones().map(Zone::drain).sum()
+    }
+
+    /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed, by Linux's rules, with the ratios 256, 256,
+    /// 32, 0, 0 of `lowmem_reserve_ratio`. To be called again when memory is added or removed.
+    pub fn set_min_free_kbytes(&self, kbytes: usize, frame_bytes: usize) {
+        let is_low = |zone: &&Zone<D>| zone.kind() <= ZoneKind::Normal;
+        let min_free = kbytes * 1024 / frame_bytes;
+        let lowmem = self.zones().filter(is_low).map(Zone::managed_frames).sum();
+        for node in self.nodes {
+            let mut managed = [0; ZoneKind::COUNT];
+            for zone in node.zones {
+                managed[zone.kind().index()] = zone.managed_frames();
+            }
+            let reserves = watermark::lowmem_reserve(&managed, &watermark::LOWMEM_RESERVE_RATIO);
+            for zone in node.zones {
+                let index = zone.kind().index();
+                let marks = watermark::zone_marks(
+                    zone.kind(),
+                    managed[index],
+                    lowmem,
+                    min_free,
+                    watermark::SCALE_FACTOR,
+                );
+                zone.set_watermarks(marks, reserves[index]);
+            }
+        }
+    }
+
+    /// What buddyinfo and pagetypeinfo tell of each zone, by place in [`Nodes::zones`].
+    pub fn snapshots(&self) -> impl Iterator<Item = ZoneSnapshot> + '_ {
+        self.nodes
+            .iter()
+            .flat_map(|node| node.zones.iter().map(|zone| zone.snapshot(node.id)))
+    }
+
+    /// Tests every invariant of every zone. O(memory). Nobody else may be using them.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check(&self) -> Result<Census, Violation> {
+        let mut sum = Census::default();
+        for zone in self.zones() {
+            let census = zone.check()?;
+            sum.free += census.free;
+            sum.isolated += census.isolated;
+            sum.allocated += census.allocated;
+            sum.cached += census.cached;
+            sum.reserved += census.reserved;
+        }
+        Ok(sum)
+    }
+}
+
+impl<D: Design> fmt::Debug for Node<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("id", &self.id)
+            .field("zones", &self.zones)
+            .finish()
+    }
+}
+
+impl<D: Design, H> fmt::Debug for Nodes<'_, D, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nodes")
+            .field("nodes", &self.nodes)
+            .field("slow_path", &self.slow_path)
+            .finish_non_exhaustive()
+    }
+}

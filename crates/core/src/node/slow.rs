@@ -1,0 +1,183 @@
+//! The slow path: what a request goes through when no zone has a block above its low mark.
+//!
+//! 1. Background reclaim is woken. 2. Down to the min mark, and below it for those that may. 3. The caches are drained, and the same again. An
+//!    atomic request skips the next step. 4. Up to [`RETRIES`] times, while it helps: compaction (above order 0), reclaim, lumpy where that is
+//!    on and offered, the caches drained once more, and another try. 5. What is set aside for atomic requests is given back.
+
+use super::{Mark, Nodes};
+use crate::design::Design;
+use crate::pressure::compact::compact_for;
+use crate::pressure::reclaim::lump_round_oldest;
+use crate::pressure::{Migrate, Need, RETRIES, Reclaim};
+use crate::store::Store;
+use crate::zone::Zone;
+use crate::{AllocError, Context, Frame, Order, Request};
+
+/// Whether lumpy reclaim is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lumpy {
+    /// The oldest pages, wherever they are.
+    Off,
+    /// Above order 0, the block round the oldest page (2007 to 2012).
+    On,
+}
+
+/// Whether compaction is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compaction {
+    /// Never.
+    Off,
+    /// Before reclaim, above order 0 (since 2010).
+    On,
+}
+
+/// What the slow path tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlowPath {
+    /// Lumpy reclaim.
+    pub lumpy: Lumpy,
+    /// Compaction.
+    pub compaction: Compaction,
+}
+
+impl SlowPath {
+    /// Compaction, no lumpy reclaim.
+    pub const MODERN: Self = Self {
+        lumpy: Lumpy::Off,
+        compaction: Compaction::On,
+    };
+    /// Lumpy reclaim, no compaction: with Whitcroft's patches of 2007.
+    pub const LUMPY_2007: Self = Self {
+        lumpy: Lumpy::On,
+        compaction: Compaction::Off,
+    };
+    /// Neither: before them.
+    pub const PLAIN: Self = Self {
+        lumpy: Lumpy::Off,
+        compaction: Compaction::Off,
+    };
+}
+
+impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
+    #[cold]
+    pub(super) fn alloc_slowly(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+        let need = Need {
+            frames: request.order.frames(),
+            order: request.order,
+            highest: request.highest,
+        };
+        self.hooks.wake(&need);
+        self.try_to_min(from, request)
+            .or_else(|| self.try_drained(from, request))
+            .or_else(|| self.under_pressure(from, request, &need))
+            .or_else(|| self.try_reserve(from, request))
+            .ok_or_else(|| self.why_not(from, request))
+    }
+
+    /// Down to the min mark, or as far below it as the request may go.
+    fn try_to_min(&self, from: usize, request: &Request) -> Option<Frame> {
+        self.zonelist(from, request)
+            .filter(|zone| Self::admits(zone, request, Mark::Min))
+            .find_map(|zone| zone.try_alloc(request))
+    }
+
+    /// The same, with every cache drained that can be reached.
+    fn try_drained(&self, from: usize, request: &Request) -> Option<Frame> {
+        self.zonelist(from, request).find_map(|zone| {
+            zone.drain();
+            let admitted = Self::admits(zone, request, Mark::Min);
+            admitted.then(|| zone.last_resort(request)).flatten()
+        })
+    }
+
+    /// The same, with what is set aside for atomic requests given back.
+    fn try_reserve(&self, from: usize, request: &Request) -> Option<Frame> {
+        self.zonelist(from, request).find_map(|zone| {
+            let held_back = zone.backing().unlocked().set_aside_frames();
+            let admitted = held_back > 0 && Self::admits_with(zone, request, Mark::Min, 0);
+            admitted.then(|| zone.spend_reserve(request)).flatten()
+        })
+    }
+
+    /// Compacts and reclaims while that helps.
+    fn under_pressure(&self, from: usize, request: &Request, need: &Need) -> Option<Frame> {
+        if request.context != Context::MaySleep {
+            return None;
+        }
+        for _ in 0..RETRIES {
+            if let Some(frame) = self.compact(from, request) {
+                return Some(frame);
+            }
+            let freed = self.reclaim(from, request, need);
+            let found = self
+                .try_to_min(from, request)
+                .or_else(|| self.try_drained(from, request));
+            if found.is_some() || freed == 0 {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn compact(&self, from: usize, request: &Request) -> Option<Frame> {
+        if request.order == Order::ZERO || self.slow_path.compaction == Compaction::Off {
+            return None;
+        }
+        for zone in self.zonelist(from, request) {
+            if let Some(frame) = compact_for(zone, request, &self.hooks).caught {
+                // Caught by order and type; the limit is looked at here.
+                let end = frame.plus(request.order.frames());
+                if request.limit.is_none_or(|limit| end <= limit) {
+                    return Some(frame);
+                }
+                let given = zone.free(frame, request.order);
+                debug_assert!(given.is_ok(), "a caught block is in use");
+            }
+        }
+        self.try_to_min(from, request)
+    }
+
+    fn reclaim(&self, from: usize, request: &Request, need: &Need) -> usize {
+        if request.order > Order::ZERO && self.slow_path.lumpy == Lumpy::On {
+            let freed = self
+                .zonelist(from, request)
+                .filter_map(|zone| lump_round_oldest(&self.hooks, zone.span(), request.order))
+                .map(|lump| lump.freed)
+                .sum();
+            if freed > 0 {
+                return freed;
+            }
+        }
+        self.hooks.reclaim(need)
+    }
+
+    /// Why no zone could serve the request, as judged in the zone with the most free memory.
+    fn why_not(&self, from: usize, request: &Request) -> AllocError {
+        let zones = self.zonelist(from, request);
+        let Some(max) = zones.clone().map(Zone::max_order).max() else {
+            return match request.limit {
+                Some(limit) => AllocError::LimitUnsatisfiable { limit },
+                None => AllocError::Exhausted { free: 0 },
+            };
+        };
+        let order = request.order;
+        if order > max {
+            return AllocError::OrderTooLarge { order, max };
+        }
+        let cut = |limit: Frame| zones.clone().any(|zone| zone.span().end > limit);
+        if let Some(limit) = request.limit
+            && cut(limit)
+        {
+            return AllocError::LimitUnsatisfiable { limit };
+        }
+        let free = zones
+            .clone()
+            .map(|zone| zone.backing().unlocked().free_frames());
+        let free = free.sum();
+        let fullest = zones.max_by_key(|zone| zone.free_frames());
+        match fullest.map(|zone| zone.why_not(request)) {
+            Some(why @ AllocError::Fragmented { .. }) => why,
+            _ => AllocError::Exhausted { free },
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Contiguous ranges of any size: isolate, drain, migrate, take; on failure, undo.
+//!
+//! While a range is isolated nothing is handed out from it, and what is freed there stays there. So once the movable pages in it
+//! have been moved away, and the caches drained, all of it is free and can be taken. The same serves to take memory
+//! offline.
+
+use super::{Migrate, Migration};
+use crate::design::Design;
+use crate::store::Store;
+use crate::store::frames::Use;
+use crate::zone::Zone;
+use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Platform, RangeError, Request};
+
+/// How often one candidate is gone over before it is given up (Linux: 5).
+const PASSES: usize = 5;
+
+/// A request for adjacent frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContiguousRequest {
+    /// How many; need not be a power of two.
+    pub frames: usize,
+    /// The first frame's number is a multiple of this power of two.
+    pub align: usize,
+    /// No multiple of this power of two lies inside; 0 for no boundary.
+    pub boundary: usize,
+    /// All frames lie in here.
+    pub within: FrameRange,
+    /// What may be done with them later.
+    pub mobility: Mobility,
+}
+
+impl ContiguousRequest {
+    /// `frames` adjacent frames anywhere in `within`.
+    #[must_use]
+    pub const fn new(frames: usize, within: FrameRange) -> Self {
+        Self {
+            frames,
+            align: 1,
+            boundary: 0,
+            within,
+            mobility: Mobility::Unmovable,
+        }
+    }
+
+    /// Starting at a multiple of `align`.
+    #[must_use]
+    pub const fn aligned(mut self, align: usize) -> Self {
+        self.align = align;
+        self
+    }
+
+    /// Not across a multiple of `boundary`.
+    #[must_use]
+    pub const fn not_across(mut self, boundary: usize) -> Self {
+        self.boundary = boundary;
+        self
+    }
+
+    fn is_well_formed(&self) -> bool {
+        let boundary_holds =
+            self.boundary == 0 || (self.boundary.is_power_of_two() && self.boundary >= self.frames);
+        self.frames > 0 && self.align.is_power_of_two() && boundary_holds
+    }
+
+    /// The first place at or behind `from` that has the right alignment and crosses no boundary.
+    fn place_from(&self, from: Frame) -> Option<FrameRange> {
+        let mut start = from.number().checked_next_multiple_of(self.align)?;
+        if self.boundary != 0 {
+            let crossing = (start + 1).checked_next_multiple_of(self.boundary)?;
+            if start % self.boundary != 0 && start.checked_add(self.frames)? > crossing {
+                start = crossing.checked_next_multiple_of(self.align)?;
+            }
+        }
+        let end = start.checked_add(self.frames)?;
+        Some(FrameRange::new(start, end))
+    }
+}
+
+/// What may lie in a place that is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tolerates {
+    /// Free frames alone.
+    Free,
+    /// Free frames, and blocks that can be moved away.
+    Movable,
+}
+
+/// Takes adjacent frames from `zone`: first fit from the low end among the places that are free as they are, then among those that can be
+/// cleared by moving. They are freed by [`Zone::free_range`], whole or in parts.
+///
+/// Costs one look at each block of the candidates, and for each candidate without an obstacle as many calls of `hooks` as it has
+/// movable blocks, at most five times.
+///
+/// # Errors
+/// [`RangeError::Malformed`] for a request that cannot be met anywhere, [`RangeError::Busy`] with the first obstacle if no place could be cleared.
+pub fn alloc_contiguous<D: Design>(
+    zone: &Zone<D>,
+    request: &ContiguousRequest,
+    hooks: &impl Migrate,
+) -> Result<FrameRange, RangeError> {
+    if !request.is_well_formed() {
+        return Err(RangeError::Malformed);
+    }
+    zone.drain();
+    first_fit(zone, request, Tolerates::Free, hooks)
+        .or_else(|_| first_fit(zone, request, Tolerates::Movable, hooks))
+}
+
+fn first_fit<D: Design>(
+    zone: &Zone<D>,
+    request: &ContiguousRequest,
+    tolerates: Tolerates,
+    hooks: &impl Migrate,
+) -> Result<FrameRange, RangeError> {
+    let within = request.within.intersection(zone.span());
+    let mut first_error = None;
+    let mut from = within.start;
+    while let Some(place) = request
+        .place_from(from)
+        .filter(|&place| within.covers(place))
+    {
+        let outcome = match last_obstacle(zone, place, tolerates) {
+            Some(frame) => Err(RangeError::Busy { frame }),
+            None => take_range(zone, place, request.mobility, hooks),
+        };
+        match outcome {
+            Ok(()) => return Ok(place),
+            Err(error) => {
+                first_error.get_or_insert(error);
+                // Behind the obstacle, if it is known where that is.
+                from = match error {
+                    RangeError::Busy { frame } if place.contains(frame) => frame.plus(1),
+                    _ => place.start.plus(1),
+                };
+            }
+        }
+    }
+    Err(first_error.unwrap_or(RangeError::OutsideSpan { span: zone.span() }))
+}
+
+/// Takes `range` out of `zone` for good, moving what is movable out of it. Returns how many frames it had. A range with
+/// holes is fine.
+///
+/// # Errors
+/// [`RangeError::Busy`] with the first frame that could not be freed; all is as before then.
+pub fn offline<D: Design>(
+    zone: &Zone<D>,
+    range: FrameRange,
+    hooks: &impl Migrate,
+) -> Result<usize, RangeError> {
+    zone.lock().isolate(range)?;
+    let result = clear(zone, range, hooks).and_then(|()| zone.lock().remove(range));
+    zone.lock().unisolate(range);
+    result
+}
+
+/// The last frame of the last thing in `place` that is not tolerated there: no place can begin before its end.
+fn last_obstacle<D: Design>(
+    zone: &Zone<D>,
+    place: FrameRange,
+    tolerates: Tolerates,
+) -> Option<Frame> {
+    let guard = zone.lock();
+    let last_of_place = Frame::new(place.end.number() - 1);
+    let mut at = place.start;
+    let mut obstacle = None;
+    while at < place.end {
+        let Some((first, state)) = guard.block_of(at) else {
+            obstacle = Some(at);
+            at = at.plus(1);
+            continue;
+        };
+        let end = first.plus(state.order.frames());
+        let stays = match state.usage {
+            Use::Free => false,
+            Use::Cached => tolerates == Tolerates::Free,
+            Use::Allocated => tolerates == Tolerates::Free || state.kind != MigrateType::Movable,
+            Use::Reserved | Use::Inner => true,
+        };
+        if stays {
+            obstacle = Some(last_of_place.min(Frame::new(end.number() - 1)));
+        }
+        at = end;
+    }
+    obstacle
+}
+
+fn take_range<D: Design>(
+    zone: &Zone<D>,
+    place: FrameRange,
+    mobility: Mobility,
+    hooks: &impl Migrate,
+) -> Result<(), RangeError> {
+    zone.lock().isolate(place)?;
+    let taken =
+        clear(zone, place, hooks).and_then(|()| zone.lock().take_isolated(place, mobility.into()));
+    zone.lock().unisolate(place);
+    taken
+}
+
+/// Moves everything out of an isolated range.
+fn clear<D: Design>(
+    zone: &Zone<D>,
+    range: FrameRange,
+    hooks: &impl Migrate,
+) -> Result<(), RangeError> {
+    let mut outcome = Ok(());
+    for _ in 0..PASSES {
+        zone.drain();
+        outcome = clear_once(zone, range, hooks);
+        match outcome {
+            Err(RangeError::Busy { .. }) => zone.platform().relax(),
+            _ => break,
+        }
+    }
+    outcome
+}
+
+/// One pass: moves each movable block away. The first block that stays is the error, but the pass goes on behind it, unless it never can be moved.
+fn clear_once<D: Design>(
+    zone: &Zone<D>,
+    range: FrameRange,
+    hooks: &impl Migrate,
+) -> Result<(), RangeError> {
+    let mut outcome = Ok(());
+    let mut at = range.start;
+    while at < range.end {
+        let Some((first, state)) = zone.block_of(at) else {
+            at = at.plus(1);
+            continue;
+        };
+        let busy = Err(RangeError::Busy { frame: at });
+        let moved = match state.usage {
+            Use::Allocated if state.kind == MigrateType::Movable => {
+                move_away(zone, first, state.order, hooks)
+            }
+            Use::Allocated => Some(Migration::Never),
+            Use::Cached => Some(Migration::Later),
+            Use::Free | Use::Reserved | Use::Inner => Some(Migration::Moved),
+        };
+        match moved {
+            Some(Migration::Moved | Migration::NotNeeded) => {}
+            Some(Migration::Later | Migration::Unknown) => outcome = outcome.and(busy),
+            // Nowhere to move to, or never movable.
+            Some(Migration::Never) | None => return busy,
+        }
+        at = first.plus(state.order.frames());
+    }
+    outcome
+}
+
+/// Moves one block to a place outside the isolated ranges; `None` where there is none.
+fn move_away<D: Design>(
+    zone: &Zone<D>,
+    from: Frame,
+    order: Order,
+    hooks: &impl Migrate,
+) -> Option<Migration> {
+    let to = zone
+        .lock()
+        .take(&Request::new(order, Mobility::Movable))?
+        .frame;
+    let answer = hooks.migrate(from, order, to);
+    let guard = zone.lock();
+    let mut given = Ok(());
+    if matches!(answer, Migration::Moved | Migration::NotNeeded) {
+        given = guard.give(from, order).map(|_| ());
+    }
+    if answer != Migration::Moved {
+        given = given.and(guard.give(to, order).map(|_| ()));
+    }
+    debug_assert!(given.is_ok(), "a hook gave up a block that was not its own");
+    Some(answer)
+}

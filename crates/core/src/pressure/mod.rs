@@ -1,0 +1,135 @@
+//! What happens when memory is short or in pieces: reclaim, compaction, contiguous ranges.
+//!
+//! The allocator cannot free or move a page by itself; the embedder can, through two hooks. Both are called with no lock held and interrupts as the
+//! caller had them, and only for requests that may sleep. Progress rule: a request calls [`Reclaim`] again only while
+//! the call before has freed something, and at most [`RETRIES`] times; each compaction passes over a zone once.
+
+pub mod compact;
+pub mod contiguous;
+pub mod reclaim;
+
+pub use compact::{Compacted, Deferral, Why};
+pub use contiguous::{ContiguousRequest, alloc_contiguous, offline};
+
+use crate::{Frame, FrameRange, Order, ZoneKind};
+
+/// How often a request calls for reclaim at most (Linux: 16).
+pub const RETRIES: usize = 16;
+
+/// What a request that found nothing would need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// Frames to free, at least.
+    pub frames: usize,
+    /// The order that is asked for.
+    pub order: Order,
+    /// The highest kind of zone that helps.
+    pub highest: ZoneKind,
+}
+
+/// A page's place in the order of age, as its owner keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// Not used lately: to be freed.
+    Inactive,
+    /// Used lately: to be made inactive first.
+    Active,
+}
+
+/// What became of a page that was to be taken away from its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eviction {
+    /// Freed, through the allocator's own free.
+    Freed,
+    /// Was active, is inactive now.
+    Deactivated,
+    /// Cannot be done now.
+    Busy,
+    /// No such page, or not of that activity.
+    Unsuitable,
+}
+
+/// Takes pages away from their users.
+pub trait Reclaim {
+    /// Frees at least `need.frames` frames if it can, oldest first, by the allocator's own free. Returns how many it freed; 0 ends the
+    /// attempt.
+    fn reclaim(&self, need: &Need) -> usize;
+
+    /// The page of `zone` that would be taken next, with its activity. None: lumpy reclaim is not offered.
+    fn oldest(&self, _zone: FrameRange) -> Option<(Frame, Activity)> {
+        None
+    }
+
+    /// Takes this page away if it has this activity, for lumpy reclaim round an old page. A part of a larger page counts as unsuitable.
+    fn evict(&self, _frame: Frame, _activity: Activity) -> Eviction {
+        Eviction::Unsuitable
+    }
+
+    /// Memory has fallen below the low mark of a zone: time for whatever frees pages in the background to wake up. Must not wait.
+    fn wake(&self, _need: &Need) {}
+}
+
+/// The answer to a request to move a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Migration {
+    /// Its contents are in the new place, which is the owner's now; the old one is the allocator's.
+    Moved,
+    /// The owner needs neither: the old place is the allocator's, and so is the new one.
+    NotNeeded,
+    /// Not now: the page is under I/O, locked, or the like. Worth another try.
+    Later,
+    /// This block can never be moved.
+    Never,
+    /// Nobody here knows the block: it has just been freed, say. Neither place changes hands.
+    Unknown,
+}
+
+/// Moves pages.
+pub trait Migrate {
+    /// Moves the contents of the block of `order` at `from` to the one at `to`, which is allocated already.
+    ///
+    /// Called without any lock, so the owner may be freeing the block at this moment: whoever implements this makes
+    /// sure, by a lock of its own, that [`Migration::Moved`] and [`Migration::NotNeeded`] are said only of a block that is still its own, and
+    /// that it frees such a block no more.
+    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration;
+}
+
+/// No hooks: nothing can be freed, nothing moved.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHooks;
+
+impl Reclaim for NoHooks {
+    fn reclaim(&self, _need: &Need) -> usize {
+        0
+    }
+}
+
+impl Migrate for NoHooks {
+    fn migrate(&self, _from: Frame, _order: Order, _to: Frame) -> Migration {
+        Migration::Unknown
+    }
+}
+
+impl<H: Reclaim> Reclaim for &H {
+    fn reclaim(&self, need: &Need) -> usize {
+        (**self).reclaim(need)
+    }
+
+    fn oldest(&self, zone: FrameRange) -> Option<(Frame, Activity)> {
+        (**self).oldest(zone)
+    }
+
+    fn evict(&self, frame: Frame, activity: Activity) -> Eviction {
+        (**self).evict(frame, activity)
+    }
+
+    fn wake(&self, need: &Need) {
+        (**self).wake(need);
+    }
+}
+
+impl<H: Migrate> Migrate for &H {
+    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
+        (**self).migrate(from, order, to)
+    }
+}

@@ -1,0 +1,144 @@
+//! A request: how much, how mobile, from where, and in which situation the caller is.
+
+use crate::{Frame, Mobility, Order};
+
+/// What the caller may do while it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Context {
+    /// May wait for reclaim and compaction.
+    #[default]
+    MaySleep,
+    /// May not wait: holds a spin lock, say. Five eighths of the reserve below the min watermark are open to it.
+    Atomic,
+    /// Runs in an interrupt. As [`Context::Atomic`], and never waits for a lock that its own CPU may hold.
+    Interrupt,
+}
+
+/// A kind of zone, from the most to the least sought after. A request that may use one may use all before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ZoneKind {
+    /// Below 16 MiB on x86.
+    Dma = 0,
+    /// Below 4 GiB.
+    Dma32 = 1,
+    /// All that the kernel maps.
+    Normal = 2,
+    /// What the kernel does not map permanently (32-bit machines).
+    HighMem = 3,
+    /// Only for pages that can be moved (Gorman 2007, zone-based).
+    Movable = 4,
+}
+
+impl ZoneKind {
+    /// All kinds, lowest first.
+    pub const ALL: [Self; 5] = [
+        Self::Dma,
+        Self::Dma32,
+        Self::Normal,
+        Self::HighMem,
+        Self::Movable,
+    ];
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The name in buddyinfo.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dma => "DMA",
+            Self::Dma32 => "DMA32",
+            Self::Normal => "Normal",
+            Self::HighMem => "HighMem",
+            Self::Movable => "Movable",
+        }
+    }
+
+    /// The kind as an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A request for one block.
+///
+/// ```
+/// use brickyard::{Frame, Mobility, Order, Request, ZoneKind};
+/// let huge = Request::new(Order::HUGE, Mobility::Movable);
+/// assert_eq!(huge.highest, ZoneKind::Movable);
+/// let dma = Request::new(Order::ZERO, Mobility::Unmovable).atomic().below(Frame::new(4096));
+/// assert_eq!(dma.limit, Some(Frame::new(4096)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// The size: 2^order frames.
+    pub order: Order,
+    /// What may be done with the pages later.
+    pub mobility: Mobility,
+    /// The highest kind of zone that may serve it.
+    pub highest: ZoneKind,
+    /// Every frame lies below this one.
+    pub limit: Option<Frame>,
+    /// What the caller may do while it waits.
+    pub context: Context,
+}
+
+impl Request {
+    /// A request that may sleep, from any zone that its mobility allows: movable pages from all, others up to [`ZoneKind::Normal`].
+    #[must_use]
+    pub const fn new(order: Order, mobility: Mobility) -> Self {
+        Self {
+            order,
+            mobility,
+            highest: match mobility {
+                Mobility::Movable => ZoneKind::Movable,
+                Mobility::Unmovable | Mobility::Reclaimable => ZoneKind::Normal,
+            },
+            limit: None,
+            context: Context::MaySleep,
+        }
+    }
+
+    /// One frame of this mobility.
+    #[must_use]
+    pub const fn page(mobility: Mobility) -> Self {
+        Self::new(Order::ZERO, mobility)
+    }
+
+    /// Every frame below `limit`.
+    #[must_use]
+    pub const fn below(mut self, limit: Frame) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// From `highest` or a kind of zone before it. Only movable requests reach [`ZoneKind::Movable`].
+    #[must_use]
+    pub const fn from_zones_up_to(mut self, highest: ZoneKind) -> Self {
+        self.highest = match (highest, self.mobility) {
+            (ZoneKind::Movable, Mobility::Unmovable | Mobility::Reclaimable) => ZoneKind::HighMem,
+            (highest, _) => highest,
+        };
+        self
+    }
+
+    /// In this situation.
+    #[must_use]
+    pub const fn in_context(mut self, context: Context) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// In a situation where the caller may not sleep.
+    #[must_use]
+    pub const fn atomic(self) -> Self {
+        self.in_context(Context::Atomic)
+    }
+
+    /// Is it one of those that the high-atomic blocks are kept for?
+    #[must_use]
+    pub const fn is_high_atomic(&self) -> bool {
+        self.order.get() > 0 && !matches!(self.context, Context::MaySleep)
+    }
+}

@@ -1,0 +1,493 @@
+//! A zone: a store, its lock and a front, with the zone's watermarks.
+//!
+//! It may be used alone: an embedder with one kind of memory and no reclaim needs no more. [`Nodes`](crate::node::Nodes) puts several in order.
+//!
+//! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may have, caches and frames on their way between a front and
+//! the store included. The exceptions, all of them the platform's: frames in exclusive slots of CPUs on which it cannot
+//! [run](crate::Platform::run_on), and requests in an interrupt, which wait for nobody.
+
+mod layout;
+pub mod watermark;
+
+pub use layout::{Placed, TooLittleMemory, Units, ZonePlan};
+
+use core::fmt;
+
+use brickyard_sync::{AtomicUsize, Ordering};
+
+use crate::bulk::{Backing, MeterReading, StoreGuard, Tuning};
+use crate::check::Violation;
+use crate::design::Design;
+use crate::error::BulkFreeError;
+use crate::front::{Front, Returned};
+use crate::stats::{FreeCounts, ZoneSnapshot};
+use crate::store::{Census, Store};
+use crate::{
+    AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Order, Platform, RangeError,
+    Request, ZoneKind,
+};
+use watermark::Marks;
+
+/// How fragmented memory must be, in thousandths of the index, for a failure to be called fragmentation (Linux's `extfrag_threshold`).
+pub const FRAGMENTED_FROM: i32 = 500;
+
+/// The guard of a zone's store.
+pub(crate) type Guard<'z, D> =
+    StoreGuard<'z, <D as Design>::Store, <D as Design>::Lock, <D as Design>::Platform>;
+
+/// A zone of memory.
+pub struct Zone<D: Design> {
+    kind: ZoneKind,
+    front: D::Front,
+    // Written by administration, read by every request.
+    marks: [AtomicUsize; 3],
+    reserve: [AtomicUsize; ZoneKind::COUNT],
+    pub(crate) deferral: crate::pressure::Deferral,
+    backing: Backing<D::Store, D::Lock, D::Platform>,
+}
+
+impl<D: Design> Zone<D> {
+    /// A zone with no memory yet (see [`Zone::add`]) and no watermarks.
+    #[must_use]
+    pub const fn new(
+        kind: ZoneKind,
+        platform: D::Platform,
+        store: D::Store,
+        front: D::Front,
+        tuning: Tuning,
+    ) -> Self {
+        Self {
+            kind,
+            front,
+            marks: [const { AtomicUsize::new(0) }; 3],
+            reserve: [const { AtomicUsize::new(0) }; ZoneKind::COUNT],
+            deferral: crate::pressure::Deferral::new(),
+            backing: Backing::new(platform, store, tuning),
+        }
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> ZoneKind {
+        self.kind
+    }
+
+    /// The platform it runs on.
+    #[must_use]
+    pub const fn platform(&self) -> &D::Platform {
+        self.backing.platform()
+    }
+
+    /// The frames that it has records for; not all of them need be memory.
+    #[must_use]
+    pub fn span(&self) -> FrameRange {
+        self.backing.unlocked().span()
+    }
+
+    /// The highest order it hands out.
+    #[must_use]
+    pub fn max_order(&self) -> Order {
+        self.backing.unlocked().max_order()
+    }
+
+    pub(crate) const fn backing(&self) -> &Backing<D::Store, D::Lock, D::Platform> {
+        &self.backing
+    }
+
+    pub(crate) fn lock(&self) -> Guard<'_, D> {
+        self.backing.lock()
+    }
+
+    // ---- requests ----
+
+    /// A block for `request`. On a miss of everything else, every cache that can be reached is drained first.
+    ///
+    /// Cost: what a hit of the front costs; else one hold of the zone lock.
+    ///
+    /// # Errors
+    /// Why it could not be served; nothing has changed then.
+    pub fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
+        self.try_alloc(request)
+            .or_else(|| self.last_resort(request))
+            .or_else(|| self.spend_reserve(request))
+            .ok_or_else(|| self.why_not(request))
+    }
+
+    /// A block for `request` if the front or the store has one at hand.
+    pub(crate) fn try_alloc(&self, request: &Request) -> Option<Frame> {
+        if request.order == Order::ZERO && !self.is_limited(request) {
+            return self.front.take(&self.backing, request);
+        }
+        let guard = self.lock();
+        let frame = guard.take(request)?.frame;
+        if request.is_high_atomic() {
+            guard.reserve_high_atomic(frame, self.high_atomic_cap());
+        }
+        Some(frame)
+    }
+
+    /// Does the request's limit cut into this zone?
+    fn is_limited(&self, request: &Request) -> bool {
+        request.limit.is_some_and(|limit| limit < self.span().end)
+    }
+
+    /// One hundredth of the zone and a page block (Linux 4.4).
+    fn high_atomic_cap(&self) -> usize {
+        let store = self.backing.unlocked();
+        store.managed_frames() / 100 + store.page_block_order().frames()
+    }
+
+    /// Drains and tries again, until it succeeds, or nothing was free all the while it looked (`order-0-succeeds`).
+    pub(crate) fn last_resort(&self, request: &Request) -> Option<Frame> {
+        let interrupt = request.context == Context::Interrupt || self.platform().in_interrupt();
+        loop {
+            let settled = self.backing.moves().settled();
+            let drained = self.front.drain(&self.backing);
+            let taken = self.lock().take(request);
+            if let Some(taken) = taken {
+                return Some(taken.frame);
+            }
+            let nothing_moved =
+                drained == 0 && settled.is_some_and(|started| self.backing.moves().still(started));
+            if nothing_moved || interrupt || request.order > Order::ZERO {
+                return None;
+            }
+            self.platform().relax();
+        }
+    }
+
+    /// Gives blocks that are set aside for atomic requests back, one by one, until the request is served.
+    pub(crate) fn spend_reserve(&self, request: &Request) -> Option<Frame> {
+        let guard = self.lock();
+        while guard.unreserve_high_atomic(request.mobility.into()) {
+            if let Some(taken) = guard.take(request) {
+                return Some(taken.frame);
+            }
+        }
+        None
+    }
+
+    /// Why `request` cannot be served now: by the fragmentation index, whether memory is full or in pieces.
+    #[must_use]
+    pub fn why_not(&self, request: &Request) -> AllocError {
+        let order = request.order;
+        let max = self.max_order();
+        if order > max {
+            return AllocError::OrderTooLarge { order, max };
+        }
+        if let Some(limit) = request.limit
+            && self.is_limited(request)
+        {
+            return AllocError::LimitUnsatisfiable { limit };
+        }
+        let counts = self.free_counts();
+        let free = counts.free_frames();
+        let index = counts.fragmentation_index(order);
+        if order > Order::ZERO && index > FRAGMENTED_FROM {
+            let index = index as u16;
+            return AllocError::Fragmented { order, free, index };
+        }
+        AllocError::Exhausted { free }
+    }
+
+    /// Fills `out` with single frames of `request`'s mobility, context and limit, as many as can be had. Returns how many.
+    ///
+    /// # Errors
+    /// Why none could be had.
+    pub fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
+        let request = &Request {
+            order: Order::ZERO,
+            ..*request
+        };
+        let mut taken = if self.is_limited(request) {
+            0
+        } else {
+            self.front.take_many(&self.backing, request, out)
+        };
+        while let Some(slot) = out.get_mut(taken) {
+            match self.alloc(request) {
+                Ok(frame) => *slot = frame,
+                Err(why) if taken == 0 => return Err(why),
+                Err(_) => break,
+            }
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    /// The block of `request`'s order that starts exactly at `frame`.
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`] where a part is in use, [`RangeError::Absent`] where it is no memory of this zone; nothing has changed then.
+    pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
+        self.after_a_drain(|store| store.take_at(frame, request))
+    }
+
+    // ---- frees ----
+
+    /// Takes back the 2^order frames at `frame`: a whole block, or any aligned part of one.
+    ///
+    /// # Errors
+    /// A free of anything else is refused and changes nothing. What the store alone keeps is always noticed; a frame that two CPUs free
+    /// at the same moment may be missed by a front, which reads and writes its record without the zone lock.
+    pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        if order == Order::ZERO
+            && self.span().contains(frame)
+            && self.front.give(&self.backing, frame) == Returned::Kept
+        {
+            return Ok(());
+        }
+        self.free_to_store(frame, order)
+    }
+
+    fn free_to_store(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        if order > self.max_order() {
+            let allocated = self.max_order();
+            return Err(FreeError::WrongOrder { allocated });
+        }
+        self.lock().give(frame, order).map(|_| ())
+    }
+
+    /// Takes back single frames, holding the front over as many as it takes.
+    ///
+    /// # Errors
+    /// At the first bad one: its place and what is wrong with it. Those before it are freed; it and those behind it are not.
+    pub fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
+        let mut freed = 0;
+        while let Some(&frame) = frames.get(freed) {
+            let rest = &frames[freed..];
+            let ours = rest.iter().take_while(|f| self.span().contains(**f));
+            let kept = self.front.give_many(&self.backing, &rest[..ours.count()]);
+            freed += kept;
+            if kept == 0 {
+                self.free_to_store(frame, Order::ZERO)
+                    .map_err(|error| BulkFreeError { freed, error })?;
+                freed += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back a range of any size, such as [`alloc_contiguous`](crate::pressure::alloc_contiguous) gives.
+    ///
+    /// # Errors
+    /// As [`Zone::free`], at the first frame of the range that is not in use; nothing has changed then, unless others free
+    /// parts of the range meanwhile.
+    pub fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
+        let guard = self.lock();
+        let mut at = range.start;
+        while at < range.end {
+            let block = guard.block_of(at).ok_or(FreeError::NotOwned)?;
+            match block.1.usage {
+                crate::store::frames::Use::Allocated => at = block.0.plus(block.1.order.frames()),
+                crate::store::frames::Use::Inner | crate::store::frames::Use::Reserved => {
+                    return Err(FreeError::NotOwned);
+                }
+                _ => return Err(FreeError::DoubleFree),
+            }
+        }
+        let mut at = range.start;
+        while at < range.end {
+            // The largest aligned part of the block here that lies in the range.
+            let Some((first, state)) = guard.block_of(at) else {
+                return Err(FreeError::NotOwned);
+            };
+            let block = FrameRange::of_block(first, state.order);
+            let part = FrameRange {
+                start: at,
+                end: range.end,
+            };
+            for (frame, order) in part.intersection(block).blocks(state.order) {
+                guard.give(frame, order)?;
+            }
+            at = block.end;
+        }
+        Ok(())
+    }
+
+    // ---- administration ----
+
+    /// Makes `range` memory of the zone; what of it is memory already stays as it is. Returns how many frames are new. O(frames).
+    ///
+    /// # Errors
+    /// [`RangeError::OutsideSpan`].
+    pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.lock().add(range)
+    }
+
+    /// Forgets all of `range`, which nobody may be using. Returns how many frames it had. O(frames).
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`]; nothing has changed then.
+    pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.after_a_drain(|store| store.remove(range))
+    }
+
+    /// Keeps all free frames of `range` from being handed out; reservations may overlap. Returns how many frames that were. O(frames).
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`] with the first frame in use; nothing has changed then.
+    pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.after_a_drain(|store| store.reserve(range))
+    }
+
+    /// Frees what is reserved of `range`. Returns how many frames that were. O(frames).
+    ///
+    /// # Errors
+    /// [`RangeError::OutsideSpan`].
+    pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.lock().unreserve(range)
+    }
+
+    /// Tries; if frames are in the way, drains the caches, among which they may be, and tries once more.
+    fn after_a_drain<R>(
+        &self,
+        work: impl Fn(&D::Store) -> Result<R, RangeError>,
+    ) -> Result<R, RangeError> {
+        let first = work(&self.lock());
+        match first {
+            Err(RangeError::Busy { .. }) => {
+                self.front.drain(&self.backing);
+                work(&self.lock())
+            }
+            other => other,
+        }
+    }
+
+    /// Gives the frames of every cache that can be reached back to the store. Returns how many.
+    pub fn drain(&self) -> usize {
+        self.front.drain(&self.backing)
+    }
+
+    // ---- watermarks ----
+
+    /// Sets the marks, and what is held back from requests that could also use higher zones, by their highest kind. In frames.
+    pub fn set_watermarks(&self, marks: Marks, reserve: [usize; ZoneKind::COUNT]) {
+        // Relaxed: limits that take effect soon; no other access depends on them.
+        for (cell, mark) in self.marks.iter().zip([marks.min, marks.low, marks.high]) {
+            cell.store(mark, Ordering::Relaxed);
+        }
+        for (cell, frames) in self.reserve.iter().zip(reserve) {
+            cell.store(frames, Ordering::Relaxed);
+        }
+    }
+
+    /// The marks, in frames.
+    #[must_use]
+    pub fn watermarks(&self) -> Marks {
+        // Relaxed: as above.
+        let [min, low, high] = [0, 1, 2].map(|i| self.marks[i].load(Ordering::Relaxed));
+        Marks { min, low, high }
+    }
+
+    /// What is held back here from requests whose highest zone is `highest`, in frames.
+    #[must_use]
+    pub fn reserve_against(&self, highest: ZoneKind) -> usize {
+        // Relaxed: as above.
+        self.reserve[highest.index()].load(Ordering::Relaxed)
+    }
+
+    // ---- numbers ----
+
+    /// Frames free in the store. A hint while others use the zone.
+    #[must_use]
+    pub fn free_frames(&self) -> usize {
+        self.backing.unlocked().free_frames()
+    }
+
+    /// Frames free in the front's caches. A hint while others use the zone.
+    #[must_use]
+    pub fn cached_frames(&self) -> usize {
+        self.front.cached()
+    }
+
+    /// Frames under management: all that were added, less those reserved.
+    #[must_use]
+    pub fn managed_frames(&self) -> usize {
+        self.backing.unlocked().managed_frames()
+    }
+
+    /// The block that `frame` lies in, as the store sees it now.
+    #[must_use]
+    pub fn block_of(&self, frame: Frame) -> Option<(Frame, crate::store::frames::State)> {
+        self.lock().block_of(frame)
+    }
+
+    /// What was measured at the zone lock.
+    #[must_use]
+    pub fn meter(&self) -> MeterReading {
+        self.backing.reading()
+    }
+
+    /// Free blocks by order and type, and page blocks by type, for the text of buddyinfo and pagetypeinfo. O(page blocks), under
+    /// the zone lock.
+    #[must_use]
+    pub fn snapshot(&self, node: u32) -> ZoneSnapshot {
+        let guard = self.lock();
+        let block_order = guard.page_block_order();
+        let mut snapshot = ZoneSnapshot {
+            node,
+            zone: self.kind,
+            max_order: guard.max_order(),
+            page_block_order: block_order,
+            free: [[0; MigrateType::COUNT]; Order::COUNT],
+            blocks: [0; MigrateType::COUNT],
+        };
+        for order in Order::ZERO.up_to(guard.max_order()) {
+            for kind in MigrateType::ALL {
+                snapshot.free[order.index()][kind.index()] = guard.free_blocks(order, kind);
+            }
+        }
+        let span = guard.span();
+        let mut at = span.start;
+        while at < span.end {
+            let kind = if guard.is_isolated(at) {
+                Some(MigrateType::Isolate)
+            } else {
+                guard.block_type(at)
+            };
+            if let Some(kind) = kind {
+                snapshot.blocks[kind.index()] += 1;
+            }
+            at = at.align_down(block_order).plus(block_order.frames());
+        }
+        snapshot
+    }
+
+    /// Free blocks by order that can be had: of all types but isolated ones. O(orders), under the zone lock.
+    #[must_use]
+    pub fn free_counts(&self) -> FreeCounts {
+        let guard = self.lock();
+        let mut counts = FreeCounts::default();
+        for order in Order::ZERO.up_to(guard.max_order()) {
+            let types = MigrateType::ALL.into_iter();
+            counts.by_order[order.index()] = types
+                .filter(|&kind| kind != MigrateType::Isolate)
+                .map(|kind| guard.free_blocks(order, kind))
+                .sum();
+        }
+        counts
+    }
+
+    /// Tests every invariant of the zone. O(span). Nobody else may be using it.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check(&self) -> Result<Census, Violation> {
+        let census = self.lock().check()?;
+        let cached = self.front.check(&self.backing)?;
+        Violation::unless_equal("cached-once", "frames in caches", census.cached, cached)?;
+        Ok(census)
+    }
+}
+
+impl<D: Design> fmt::Debug for Zone<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Zone")
+            .field("kind", &self.kind)
+            .field("span", &self.span())
+            .field("free", &self.free_frames())
+            .field("cached", &self.cached_frames())
+            .finish_non_exhaustive()
+    }
+}

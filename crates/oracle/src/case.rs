@@ -1,0 +1,166 @@
+//! A case: which configuration, on which machine, with which sizes and policies.
+//!
+//! Small sizes make rare events common: lists that overflow after a few frees, blocks that are claimed after a few requests.
+
+use core::mem::MaybeUninit;
+
+use brickyard::bulk::{Batch, BulkPolicy, Timing, Tuning};
+use brickyard::design::Design;
+use brickyard::front::{ListSizes, MagazineSizes};
+use brickyard::node::Node;
+use brickyard::node::movable::Sizing;
+use brickyard::store::grouping::HighAtomic;
+use brickyard::sync::{Exclusive, OwnLine, RawLock, Shared, TestAndSetLock, TicketLock};
+use brickyard::{Configuration, Experiment, FrameRange, MachinePlan, Order, Platform};
+
+use crate::operation::CPUS;
+use crate::{Driven, ManyCpus, drive};
+
+/// How CPUs reach their lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slots {
+    /// Each only its own.
+    Exclusive,
+    /// Any, by a lock.
+    Shared,
+}
+
+/// A configuration on a machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// Which one.
+    pub configuration: Configuration,
+    /// How CPUs reach their lists.
+    pub slots: Slots,
+    /// The machine, with its sizes and policies.
+    pub machine: MachinePlan,
+}
+
+impl Case {
+    /// A machine of 600 frames that begins at an odd one, with blocks of up to 64 frames, page blocks of 16, and caches of a few
+    /// frames.
+    #[must_use]
+    pub fn small(configuration: Configuration, slots: Slots) -> Self {
+        let mut machine = MachinePlan::new(FrameRange::new(5, 605), CPUS - 1);
+        machine.sizing = Sizing::KernelCorePercent(60);
+        let whole = &mut machine.whole;
+        whole.max_order = Order::new(6);
+        whole.page_block_order = Order::new(4);
+        whole.lists = ListSizes { batch: 3, high: 8 };
+        whole.magazine = MagazineSizes {
+            limit: 12,
+            refill: Batch { least: 2, most: 7 },
+            drain: Batch { least: 1, most: 5 },
+        };
+        Self {
+            configuration,
+            slots,
+            machine,
+        }
+    }
+
+    /// A machine of 6000 frames with the sizes of Linux.
+    #[must_use]
+    pub fn of_linux(configuration: Configuration, slots: Slots) -> Self {
+        Self {
+            configuration,
+            slots,
+            machine: MachinePlan::new(FrameRange::new(3, 6003), CPUS - 1),
+        }
+    }
+
+    /// The case that the first four bytes spell, mostly a small one, and the rest of the bytes.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> (Self, &[u8]) {
+        let (head, rest) = bytes.split_at(bytes.len().min(4));
+        let byte = |i: usize| head.get(i).copied().unwrap_or(0);
+        let all = Configuration::ALL;
+        let configuration = all[usize::from(byte(0)) % all.len()];
+        let slots = match byte(1) % 2 {
+            0 => Slots::Exclusive,
+            _ => Slots::Shared,
+        };
+        let mut case = match byte(1) / 2 % 8 {
+            0 => Self::of_linux(configuration, slots),
+            _ => Self::small(configuration, slots),
+        };
+        let whole = &mut case.machine.whole;
+        whole.tuning = Tuning {
+            bulk: match byte(2) % 3 {
+                0 => BulkPolicy::Hold,
+                1 => BulkPolicy::ReleaseEachPage,
+                _ => BulkPolicy::YieldWhenContended,
+            },
+            timing: match byte(2) / 4 % 2 {
+                0 => Timing::Off,
+                _ => Timing::On,
+            },
+        };
+        whole.high_atomic = match byte(3) % 2 {
+            0 => HighAtomic::OwnType,
+            _ => HighAtomic::SetAside,
+        };
+        whole.magazines = 1 + usize::from(byte(3) / 2 % 3);
+        (case, rest)
+    }
+
+    /// Builds the case on `platform` and hands the node to `experiment`.
+    pub fn run<P: Platform + Clone, E: Experiment<P>>(
+        &self,
+        platform: P,
+        experiment: E,
+    ) -> E::Output {
+        match self.slots {
+            Slots::Exclusive => self.build::<_, _, TicketLock>(platform, experiment),
+            Slots::Shared => self.build::<_, _, OwnLine<TestAndSetLock>>(platform, experiment),
+        }
+    }
+
+    fn build<P: Platform + Clone, E: Experiment<P>, L: RawLock>(
+        &self,
+        platform: P,
+        experiment: E,
+    ) -> E::Output {
+        let (plan, configuration) = (&self.machine, self.configuration);
+        let out = match self.slots {
+            Slots::Exclusive => {
+                let bytes = configuration.bytes::<Exclusive, L, P>(plan);
+                let mut memory = vec![MaybeUninit::uninit(); bytes];
+                configuration.run::<Exclusive, L, _, _>(plan, platform, &mut memory, experiment)
+            }
+            Slots::Shared => {
+                let bytes = configuration.bytes::<Shared, L, P>(plan);
+                let mut memory = vec![MaybeUninit::uninit(); bytes];
+                configuration.run::<Shared, L, _, _>(plan, platform, &mut memory, experiment)
+            }
+        };
+        match out {
+            Ok(out) => out,
+            Err(error) => panic!("the stated size does not suffice: {error}"),
+        }
+    }
+
+    /// Runs the operations that `bytes` spell on this case and on the model, see [`drive`].
+    #[must_use]
+    pub fn drive(&self, bytes: &[u8]) -> Driven {
+        let platform = ManyCpus::new();
+        let experiment = Drive {
+            platform: &platform,
+            bytes,
+        };
+        self.run(&platform, experiment)
+    }
+}
+
+struct Drive<'d> {
+    platform: &'d ManyCpus,
+    bytes: &'d [u8],
+}
+
+impl<'d> Experiment<&'d ManyCpus> for Drive<'d> {
+    type Output = Driven;
+
+    fn run<D: Design<Platform = &'d ManyCpus>>(self, node: &Node<'_, D>) -> Driven {
+        drive(node, self.platform, self.bytes)
+    }
+}

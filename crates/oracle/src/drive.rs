@@ -1,0 +1,486 @@
+//! Runs operations on an allocator and on the model side by side, and compares every answer and every counter.
+
+use core::cell::{Cell, RefCell};
+use core::ops::Add;
+use core::slice;
+
+use brickyard::design::Design;
+use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::pressure::compact::compact_all;
+use brickyard::pressure::{
+    ContiguousRequest, Migrate, Migration, Need, Reclaim, alloc_contiguous, offline,
+};
+use brickyard::zone::Zone;
+use brickyard::{Context, Frame, FrameRange, FreeError, Mobility, Order, RangeError, Request};
+
+use crate::model::{Model, ModelZone};
+use crate::{Bytes, ManyCpus, Operation};
+
+/// What a run of operations did, so that a test can see that it was not vacuous.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Driven {
+    /// Operations run.
+    pub operations: usize,
+    /// Requests served.
+    pub served: usize,
+    /// Requests refused.
+    pub refused: usize,
+    /// Frees accepted.
+    pub freed: usize,
+    /// Frees refused.
+    pub bad_frees: usize,
+    /// Blocks moved by the hooks.
+    pub moved: usize,
+}
+
+impl Add for Driven {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            operations: self.operations + other.operations,
+            served: self.served + other.served,
+            refused: self.refused + other.refused,
+            freed: self.freed + other.freed,
+            bad_frees: self.bad_frees + other.bad_frees,
+            moved: self.moved + other.moved,
+        }
+    }
+}
+
+/// The embedder of the test: its blocks are the model's, and it moves and frees them as its dice fall.
+struct Embedder<'n, 'z, D: Design> {
+    node: &'n Node<'z, D>,
+    model: RefCell<Model>,
+    dice: Cell<u32>,
+    moved: Cell<usize>,
+}
+
+impl<D: Design> Embedder<'_, '_, D> {
+    fn roll(&self, sides: u32) -> u32 {
+        // A linear congruence; its upper bits are random enough for dice.
+        let next = self
+            .dice
+            .get()
+            .wrapping_mul(1_664_525)
+            .wrapping_add(1_013_904_223);
+        self.dice.set(next);
+        (next >> 16) % sides
+    }
+
+    fn zone_of(&self, frame: Frame) -> Option<&Zone<D>> {
+        self.node
+            .zones()
+            .iter()
+            .find(|zone| zone.span().contains(frame))
+    }
+}
+
+impl<D: Design> Migrate for Embedder<'_, '_, D> {
+    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
+        let mut model = self.model.borrow_mut();
+        let Some(block) = model.block_starting_at(from) else {
+            panic!("asked to move {from}, where no block starts");
+        };
+        assert_eq!(block.mobility, Mobility::Movable, "{from} may not be moved");
+        assert_eq!(block.order, order, "{from} has another order");
+        match self.roll(8) {
+            0 => Migration::Later,
+            1 => Migration::Never,
+            2 => Migration::Unknown,
+            3 => {
+                assert_eq!(model.free(from, order), Ok(()));
+                Migration::NotNeeded
+            }
+            _ => {
+                model.migrate(from, order, to);
+                self.moved.set(self.moved.get() + 1);
+                Migration::Moved
+            }
+        }
+    }
+}
+
+impl<D: Design> Reclaim for Embedder<'_, '_, D> {
+    /// Frees one movable block now and then, through the allocator: it may be entered again from here.
+    fn reclaim(&self, _need: &Need) -> usize {
+        if self.roll(3) > 0 {
+            return 0;
+        }
+        let mut model = self.model.borrow_mut();
+        let victim = model
+            .blocks()
+            .find(|(_, block)| block.mobility == Mobility::Movable);
+        let Some((frame, block)) = victim else {
+            return 0;
+        };
+        let zone = self.zone_of(frame);
+        assert_eq!(zone.map(|zone| zone.free(frame, block.order)), Some(Ok(())));
+        assert_eq!(model.free(frame, block.order), Ok(()));
+        block.order.frames()
+    }
+}
+
+/// Runs the operations that `bytes` spell on the zones of `node`, whose memory is all free, and on a model of them.
+///
+/// After each, every counter of the allocator is compared with the model and every invariant is tested.
+///
+/// # Panics
+/// As soon as the allocator gives a wrong answer.
+pub fn drive<D: Design>(node: &Node<'_, D>, platform: &ManyCpus, bytes: &[u8]) -> Driven {
+    let zones = node.zones().iter().map(|zone| ModelZone {
+        kind: zone.kind(),
+        span: zone.span(),
+    });
+    let Some(max) = node.zones().iter().map(Zone::max_order).max() else {
+        return Driven::default();
+    };
+    let mut model = Model::new(zones.collect(), max);
+    for zone in node.zones() {
+        model.add(zone.span());
+    }
+    let embedder = Embedder {
+        node,
+        model: RefCell::new(model),
+        dice: Cell::new(bytes.len() as u32),
+        moved: Cell::new(0),
+    };
+    let mut driver = Driver {
+        nodes: Nodes::with_hooks(slice::from_ref(node), &embedder, SlowPath::MODERN),
+        embedder: &embedder,
+        platform,
+        max,
+        driven: Driven::default(),
+    };
+    driver.run(Bytes::new(bytes));
+    Driven {
+        moved: embedder.moved.get(),
+        ..driver.driven
+    }
+}
+
+struct Driver<'e, 'n, 'z, D: Design> {
+    nodes: Nodes<'n, D, &'e Embedder<'n, 'z, D>>,
+    embedder: &'e Embedder<'n, 'z, D>,
+    platform: &'e ManyCpus,
+    max: Order,
+    driven: Driven,
+}
+
+impl<D: Design> Driver<'_, '_, '_, D> {
+    fn run(&mut self, mut bytes: Bytes<'_>) {
+        let spans: Vec<FrameRange> = self.nodes.zones().map(Zone::span).collect();
+        let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+            return;
+        };
+        let span = FrameRange {
+            start: first.start,
+            end: last.end,
+        };
+        self.compare(&Operation::Drain);
+        while !bytes.is_empty() {
+            let operation = Operation::read(&mut bytes, span, self.max);
+            self.platform.begin_operation();
+            self.step(&operation);
+            self.driven.operations += 1;
+            self.compare(&operation);
+        }
+    }
+
+    fn step(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::SwitchTo(cpu) => {
+                // An interrupt ends on the CPU where it came.
+                self.platform.set_interrupt(false);
+                self.platform.switch_to(cpu);
+            }
+            Operation::Interrupt(on) => self.platform.set_interrupt(on),
+            Operation::Alloc(request) => self.alloc(&self.in_this_context(request)),
+            Operation::AllocBulk(request, count) => {
+                self.alloc_bulk(&self.in_this_context(request), count);
+            }
+            Operation::AllocAt(frame, request) => self.alloc_at(frame, &request),
+            Operation::Free {
+                block,
+                smaller,
+                part,
+            } => self.free_part(block, smaller, part),
+            Operation::FreeAnything(frame, order) => self.free(frame, order),
+            Operation::FreeBulk(from, count, bad) => self.free_bulk(from, count, bad),
+            Operation::FreeRange(range) => self.free_range(range),
+            Operation::AllocContiguous(frames, align, boundary, mobility) => {
+                self.alloc_contiguous(frames, align, boundary, mobility);
+            }
+            Operation::Drain => {
+                self.nodes.drain();
+            }
+            Operation::Compact => self.without_interrupts(|this| {
+                for zone in this.nodes.zones() {
+                    compact_all(zone, this.embedder);
+                }
+            }),
+            Operation::Add(range)
+            | Operation::Remove(range)
+            | Operation::Reserve(range)
+            | Operation::Unreserve(range)
+            | Operation::Offline(range) => self.administer(operation, range),
+        }
+    }
+
+    /// The hooks are for callers that may sleep.
+    fn without_interrupts(&mut self, work: impl FnOnce(&mut Self)) {
+        self.platform.set_interrupt(false);
+        work(self);
+    }
+
+    /// In an interrupt nobody may sleep.
+    fn in_this_context(&self, request: Request) -> Request {
+        if self.platform.is_in_interrupt() {
+            request.in_context(Context::Interrupt)
+        } else {
+            request
+        }
+    }
+
+    /// Can a request fail although a right answer lies in a cache?
+    fn caches_out_of_reach(&self, request: &Request) -> bool {
+        request.context == Context::Interrupt || self.platform.is_in_interrupt()
+    }
+
+    fn alloc(&mut self, request: &Request) {
+        match self.nodes.alloc(0, request) {
+            Ok(frame) => self.got(request, frame),
+            Err(why) => {
+                self.driven.refused += 1;
+                let model = self.embedder.model.borrow();
+                assert!(
+                    self.caches_out_of_reach(request) || !model.has_right_answer(request),
+                    "{request:?} was refused ({why}), and could have been served"
+                );
+            }
+        }
+    }
+
+    fn got(&mut self, request: &Request, frame: Frame) {
+        let mut model = self.embedder.model.borrow_mut();
+        assert!(
+            model.is_right_answer(request, frame),
+            "{frame} is no answer to {request:?}"
+        );
+        model.take(frame, request.order, request.mobility);
+        self.driven.served += 1;
+    }
+
+    fn alloc_bulk(&mut self, request: &Request, count: usize) {
+        let single = Request {
+            order: Order::ZERO,
+            ..*request
+        };
+        let mut out = vec![Frame::new(usize::MAX); count];
+        let got = self.nodes.alloc_bulk(0, request, &mut out).unwrap_or(0);
+        for &frame in &out[..got] {
+            self.got(&single, frame);
+        }
+        let model = self.embedder.model.borrow();
+        assert!(
+            got == count || self.caches_out_of_reach(request) || !model.has_right_answer(&single),
+            "{got} of {count} frames, and more could have been had"
+        );
+    }
+
+    fn alloc_at(&mut self, frame: Frame, request: &Request) {
+        let block = FrameRange::of_block(frame, request.order);
+        let Some(zone) = self.nodes.zone_of(frame) else {
+            return;
+        };
+        let mut model = self.embedder.model.borrow_mut();
+        let possible =
+            zone.span().covers(block) && frame.is_aligned(request.order) && model.is_free(block);
+        match zone.alloc_at(frame, request) {
+            Ok(()) => {
+                assert!(possible, "{block:?} was given and is not free");
+                model.take(frame, request.order, request.mobility);
+                self.driven.served += 1;
+            }
+            Err(why) => assert!(
+                !possible || self.platform.is_in_interrupt(),
+                "{block:?} is free and was refused: {why}"
+            ),
+        }
+    }
+
+    fn free_part(&mut self, block: usize, smaller: u8, part: usize) {
+        let Some((first, block)) = self.embedder.model.borrow().nth_block(block) else {
+            return;
+        };
+        let order = Order::new(block.order.get().saturating_sub(smaller));
+        let parts = block.order.frames() / order.frames();
+        self.free(first.plus(part % parts * order.frames()), order);
+    }
+
+    fn free(&mut self, frame: Frame, order: Order) {
+        let answer = self.nodes.free(frame, order);
+        let right = self.embedder.model.borrow_mut().free(frame, order);
+        assert_eq!(answer, right, "the free of {frame}, order {order}");
+        match right {
+            Ok(()) => self.driven.freed += 1,
+            Err(_) => self.driven.bad_frees += 1,
+        }
+    }
+
+    fn free_bulk(&mut self, from: usize, count: usize, bad: Option<Frame>) {
+        let mut model = self.embedder.model.borrow_mut();
+        let singles = model
+            .blocks()
+            .filter(|(_, block)| block.order == Order::ZERO);
+        let singles: Vec<Frame> = singles.map(|(frame, _)| frame).collect();
+        let skip = from % singles.len().max(1);
+        let frames = singles.into_iter().skip(skip).take(count).chain(bad);
+        let frames: Vec<Frame> = frames.collect();
+        let answer = self.nodes.free_bulk(&frames);
+        let mut freed = 0;
+        let mut error = None;
+        for &frame in &frames {
+            error = model.free(frame, Order::ZERO).err();
+            if error.is_some() {
+                break;
+            }
+            freed += 1;
+        }
+        self.driven.freed += freed;
+        assert_eq!(
+            answer.err().map(|bad| (bad.freed, bad.error)),
+            error.map(|e| (freed, e))
+        );
+    }
+
+    fn free_range(&mut self, range: FrameRange) {
+        let Some(zone) = self.nodes.zone_of(range.start) else {
+            return;
+        };
+        let range = range.intersection(zone.span());
+        let answer = zone.free_range(range);
+        let right = self.embedder.model.borrow_mut().free_range(range);
+        assert_eq!(answer.is_ok(), right, "the free of {range:?}: {answer:?}");
+        assert!(!matches!(answer, Err(FreeError::WrongOrder { .. })));
+    }
+
+    fn alloc_contiguous(&mut self, frames: usize, align: u8, boundary: u8, mobility: Mobility) {
+        self.platform.set_interrupt(false);
+        let Some(zone) = self.nodes.zones().last() else {
+            return;
+        };
+        let mut request = ContiguousRequest::new(frames, zone.span()).aligned(1 << align);
+        request.mobility = mobility;
+        if boundary > 0 {
+            request = request.not_across(1 << boundary);
+        }
+        let possible = self.has_contiguous(&request, boundary);
+        match alloc_contiguous(zone, &request, self.embedder) {
+            Ok(range) => {
+                assert_eq!(range.len(), frames);
+                assert_eq!(range.start.number() % request.align, 0);
+                let last = range.end.number() - 1;
+                assert!(boundary == 0 || range.start.number() >> boundary == last >> boundary);
+                let mut model = self.embedder.model.borrow_mut();
+                assert!(model.is_free(range), "{range:?} is not free");
+                model.take_range(range, mobility);
+                self.driven.served += 1;
+            }
+            Err(why) => {
+                self.driven.refused += 1;
+                assert!(!possible, "{request:?} was refused: {why}");
+            }
+        }
+    }
+
+    /// Is there a place for `request` that is free as it stands?
+    fn has_contiguous(&self, request: &ContiguousRequest, boundary: u8) -> bool {
+        let model = self.embedder.model.borrow();
+        let whole = request.within;
+        let first = whole.start.number().next_multiple_of(request.align);
+        let crosses = |range: FrameRange| {
+            boundary > 0 && range.start.number() >> boundary != (range.end.number() - 1) >> boundary
+        };
+        (boundary == 0 || 1 << boundary >= request.frames)
+            && (first..whole.end.number())
+                .step_by(request.align)
+                .map(|start| FrameRange::at(Frame::new(start), request.frames))
+                .any(|range| whole.covers(range) && !crosses(range) && model.is_free(range))
+    }
+
+    fn administer(&mut self, operation: &Operation, range: FrameRange) {
+        let Some(zone) = self.nodes.zone_of(range.start) else {
+            return;
+        };
+        if !zone.span().covers(range) {
+            let span = zone.span();
+            assert_eq!(zone.add(range), Err(RangeError::OutsideSpan { span }));
+            return;
+        }
+        // With interrupts masked some caches are out of reach; administration is done without.
+        self.platform.set_interrupt(false);
+        let model = &self.embedder.model;
+        match operation {
+            Operation::Add(_) => assert_eq!(zone.add(range), Ok(model.borrow_mut().add(range))),
+            Operation::Unreserve(_) => {
+                assert_eq!(
+                    zone.unreserve(range),
+                    Ok(model.borrow_mut().unreserve(range))
+                );
+            }
+            Operation::Remove(_) => {
+                assert_eq!(zone.remove(range).ok(), model.borrow_mut().remove(range));
+            }
+            Operation::Reserve(_) => {
+                assert_eq!(zone.reserve(range).ok(), model.borrow_mut().reserve(range));
+            }
+            _ => match offline(zone, range, self.embedder) {
+                Ok(frames) => assert_eq!(Some(frames), model.borrow_mut().remove(range)),
+                Err(why) => {
+                    let in_use = !model.borrow().is_free(range);
+                    assert!(
+                        in_use || range.is_empty(),
+                        "{range:?} is free and was refused: {why}"
+                    );
+                }
+            },
+        }
+    }
+
+    /// Every counter and every invariant.
+    fn compare(&self, after: &Operation) {
+        assert!(
+            self.platform.is_at_rest(),
+            "masked or pinned after {after:?}"
+        );
+        let census = match self.nodes.check() {
+            Ok(census) => census,
+            Err(violation) => panic!("after {after:?}: {violation}"),
+        };
+        let model = self.embedder.model.borrow();
+        assert_eq!(census.isolated, 0, "isolated frames after {after:?}");
+        assert_eq!(
+            census.free + census.cached,
+            model.free_frames(),
+            "free after {after:?}"
+        );
+        assert_eq!(
+            census.allocated,
+            model.frames_in_use(),
+            "in use after {after:?}"
+        );
+        assert_eq!(
+            census.reserved,
+            model.reserved_frames(),
+            "reserved after {after:?}"
+        );
+        let free: usize = self.nodes.zones().map(Zone::free_frames).sum();
+        let cached: usize = self.nodes.zones().map(Zone::cached_frames).sum();
+        assert_eq!(
+            (free, cached),
+            (census.free, census.cached),
+            "hints after {after:?}"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! Everything that can be asked of an allocator, read from bytes.
+
+use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+
+/// Bytes that decide what happens next. After their end come zeros.
+#[derive(Debug, Clone)]
+pub struct Bytes<'b>(&'b [u8]);
+
+impl<'b> Bytes<'b> {
+    /// These bytes.
+    #[must_use]
+    pub const fn new(bytes: &'b [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// All read?
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((&byte, rest)) => {
+                self.0 = rest;
+                byte
+            }
+            None => 0,
+        }
+    }
+
+    fn word(&mut self) -> usize {
+        usize::from(self.byte()) | usize::from(self.byte()) << 8
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.word() % n.max(1)
+    }
+}
+
+/// One thing that is asked of the allocator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// Another CPU runs.
+    SwitchTo(usize),
+    /// An interrupt comes, or ends.
+    Interrupt(bool),
+    /// A request.
+    Alloc(Request),
+    /// A request for so many single frames.
+    AllocBulk(Request, usize),
+    /// A request for the block at a frame.
+    AllocAt(Frame, Request),
+    /// Frees a part of the n-th block in use: the part's order is so much lower, and it is the n-th such part.
+    Free {
+        /// Which block in use.
+        block: usize,
+        /// How many orders smaller than the block the part is.
+        smaller: u8,
+        /// Which part of that size.
+        part: usize,
+    },
+    /// Frees whatever is at a frame.
+    FreeAnything(Frame, Order),
+    /// Frees the single frames in use from the n-th block on, and then, if there is one, a frame that may not be in use.
+    FreeBulk(usize, usize, Option<Frame>),
+    /// Frees a range.
+    FreeRange(FrameRange),
+    /// Asks for adjacent frames: how many, alignment and boundary as powers of two.
+    AllocContiguous(usize, u8, u8, Mobility),
+    /// Drains every cache.
+    Drain,
+    /// Adds a range.
+    Add(FrameRange),
+    /// Removes a range.
+    Remove(FrameRange),
+    /// Reserves a range.
+    Reserve(FrameRange),
+    /// Ends the reservation of a range.
+    Unreserve(FrameRange),
+    /// Compacts everything.
+    Compact,
+    /// Moves everything out of a range and removes it.
+    Offline(FrameRange),
+}
+
+/// The CPUs that the operations run on.
+pub(crate) const CPUS: usize = 5;
+
+impl Operation {
+    /// Reads one operation for an allocator of this span and highest order.
+    pub fn read(bytes: &mut Bytes<'_>, span: FrameRange, max: Order) -> Self {
+        match bytes.byte() % 64 {
+            0..=3 => Self::SwitchTo(bytes.below(CPUS)),
+            4 => Self::Interrupt(true),
+            5 | 6 => Self::Interrupt(false),
+            7..=20 => Self::Alloc(Self::request(bytes, span, Order::ZERO)),
+            21..=28 => Self::Alloc(Self::request(bytes, span, max)),
+            29 => {
+                let above = Order::new((max.get() + 1).min(Order::MAX.get()));
+                Self::Alloc(Self::request(bytes, span, above))
+            }
+            30 | 31 => Self::AllocBulk(Self::request(bytes, span, Order::ZERO), bytes.below(200)),
+            32 | 33 => Self::AllocAt(Self::frame(bytes, span), Self::request(bytes, span, max)),
+            34..=47 => Self::Free {
+                block: bytes.word(),
+                smaller: bytes.byte() % 4 * (bytes.byte() % 2),
+                part: bytes.word(),
+            },
+            48 | 49 => Self::FreeAnything(Self::frame(bytes, span), Self::order(bytes, max)),
+            50..=52 => Self::FreeBulk(bytes.word(), bytes.below(200), {
+                let frame = Self::frame(bytes, span);
+                (bytes.byte() % 4 == 0).then_some(frame)
+            }),
+            53 => Self::FreeRange(Self::range(bytes, span)),
+            54 | 55 => {
+                let frames = 1 + bytes.below(1 << max.get() << 1);
+                let mobility = Mobility::ALL[bytes.below(3)];
+                Self::AllocContiguous(frames, bytes.byte() % 8, bytes.byte() % 16, mobility)
+            }
+            56 => Self::Drain,
+            57 | 58 => Self::Add(Self::range(bytes, span)),
+            59 => Self::Remove(Self::range(bytes, span)),
+            60 => Self::Reserve(Self::range(bytes, span)),
+            61 => Self::Unreserve(Self::range(bytes, span)),
+            62 => Self::Compact,
+            _ => Self::Offline(Self::range(bytes, span)),
+        }
+    }
+
+    fn order(bytes: &mut Bytes<'_>, max: Order) -> Order {
+        Order::new(bytes.byte() % (max.get() + 1))
+    }
+
+    fn request(bytes: &mut Bytes<'_>, span: FrameRange, max: Order) -> Request {
+        let order = Self::order(bytes, max);
+        let mobility = Mobility::ALL[bytes.below(3)];
+        let context = match bytes.byte() % 8 {
+            0 => Context::Atomic,
+            1 => Context::Interrupt,
+            _ => Context::MaySleep,
+        };
+        let mut request = Request::new(order, mobility).in_context(context);
+        match bytes.byte() % 16 {
+            0 => request = request.below(Self::frame(bytes, span)),
+            1 => request = request.from_zones_up_to(ZoneKind::Normal),
+            _ => {}
+        }
+        request
+    }
+
+    /// A frame of the span, or one just outside.
+    fn frame(bytes: &mut Bytes<'_>, span: FrameRange) -> Frame {
+        let first = span.start.number().saturating_sub(2);
+        Frame::new(first + bytes.below(span.len() + 4))
+    }
+
+    /// A range that begins in the span, mostly a short one, seldom one that leaves the span.
+    fn range(bytes: &mut Bytes<'_>, span: FrameRange) -> FrameRange {
+        let start = Self::frame(bytes, span);
+        let longest = if bytes.byte() % 4 == 0 {
+            span.len()
+        } else {
+            40
+        };
+        FrameRange::at(start, bytes.below(longest))
+    }
+}

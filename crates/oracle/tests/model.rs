@@ -1,0 +1,86 @@
+//! Every configuration against the naive model: random operations, the same answers, nothing lost, every invariant after each step.
+
+use core::cell::Cell;
+
+use brickyard::Configuration;
+use brickyard_oracle::{Case, Driven, Slots};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// How many cases each property is tested with; `PROPTEST_CASES` sets another number.
+fn runner() -> TestRunner {
+    let cases = std::env::var("PROPTEST_CASES").ok();
+    let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(32);
+    TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    })
+}
+
+fn agrees_with_the_model(configuration: Configuration) {
+    let sum = Cell::new(Driven::default());
+    let policies = any::<[u8; 3]>();
+    let operations = vec(any::<u8>(), 0..3000);
+    runner()
+        .run(&(policies, operations), |([a, b, c], operations)| {
+            let place = Configuration::ALL
+                .iter()
+                .position(|&other| other == configuration);
+            let head = [place.unwrap_or(0) as u8, a, b, c];
+            let (case, _) = Case::read(&head);
+            let driven = case.drive(&operations);
+            sum.set(sum.get() + driven);
+            Ok(())
+        })
+        .unwrap();
+    let sum = sum.get();
+    // Not vacuous: everything of interest has happened.
+    assert!(sum.served > 100 && sum.freed > 100, "{sum:?}");
+    assert!(
+        sum.refused > 0 && sum.bad_frees > 0 && sum.moved > 0,
+        "{sum:?}"
+    );
+}
+
+#[test]
+fn vanilla_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::Vanilla);
+}
+
+#[test]
+fn two_kinds_2005_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::TwoKinds2005);
+}
+
+#[test]
+fn list_2007_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::List2007);
+}
+
+#[test]
+fn zone_2007_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::Zone2007);
+}
+
+#[test]
+fn combined_2007_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::Combined2007);
+}
+
+#[test]
+fn magazine_2013_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::Magazine2013);
+}
+
+#[test]
+fn the_same_bytes_do_the_same() {
+    let bytes: Vec<u8> = (0..2000_u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    for configuration in Configuration::ALL {
+        let case = Case::small(configuration, Slots::Shared);
+        assert_eq!(case.drive(&bytes), case.drive(&bytes));
+    }
+}

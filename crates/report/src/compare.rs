@@ -1,0 +1,310 @@
+//! Every configuration against the first: gain and significance, by the rules of mmtests' `Compare.pm`.
+//!
+//! The first configuration is the baseline, and a positive gain is always better, whichever way the metric goes. A
+//! difference is significant when the intervals mean +- 1.96 * stddev of the two sides do not meet. The deviation in it
+//! is that of the samples and not of their mean, so the rule is much stricter than a t test: it asks whether single
+//! runs tell the two apart, and more runs do not make it easier.
+//!
+//! Values are arithmetic means, of rates too, as in the tables of 2013 and in the document's `mean`; today's mmtests takes
+//! harmonic means of rates, which [`Summary::harmonic_mean`](crate::Summary::harmonic_mean) has.
+
+use std::collections::HashMap;
+
+use crate::{Better, Metric, Results, Row};
+
+/// How many deviations an interval of the significance rule reaches to either side: the normal distribution's 0.975
+/// quantile.
+pub const INTERVAL_DEVIATIONS: f64 = 1.959_963_984_540_054;
+
+/// The gain where the baseline is zero and the new value better; the worse is [`LOSS_FROM_ZERO_PERCENT`]. Any other number
+/// would be as arbitrary; these are those of mmtests.
+const GAIN_FROM_ZERO_PERCENT: f64 = 100.0;
+
+/// The gain where the baseline is zero and the new value worse.
+const LOSS_FROM_ZERO_PERCENT: f64 = -99.0;
+
+/// The gain of `new` over `base` in percent: positive is better, equal is 0.
+///
+/// For higher-better metrics new * 100 / base - 100, for lower-better ones 100 - new * 100 / base (`pdiff` and `pndiff`
+/// of mmtests). From a base of zero there is no percentage: 100 stands for better and -99 for worse, as in mmtests.
+/// Unlike there, a rate that falls to zero is -100 and not 0, and the sign is right for negative values too.
+///
+/// ```
+/// use brickyard_report::{Better, gain_percent};
+/// assert_eq!(gain_percent(Better::Higher, 150.0, 100.0), 50.0);
+/// assert_eq!(gain_percent(Better::Lower, 150.0, 100.0), -50.0);
+/// ```
+pub fn gain_percent(better: Better, new: f64, base: f64) -> f64 {
+    let improvement = match better {
+        Better::Higher => new - base,
+        Better::Lower => base - new,
+    };
+    if improvement == 0.0 {
+        0.0
+    } else if base != 0.0 {
+        improvement * 100.0 / base.abs()
+    } else if improvement > 0.0 {
+        GAIN_FROM_ZERO_PERCENT
+    } else {
+        LOSS_FROM_ZERO_PERCENT
+    }
+}
+
+/// Whether a cell differs from the baseline by more than the samples scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Significance {
+    /// The two intervals do not meet.
+    Significant,
+    /// They do.
+    NotSignificant,
+    /// One side has fewer than two samples, or the cell is the baseline itself.
+    Untested,
+}
+
+/// One configuration's part of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// The number of samples.
+    pub n: usize,
+    /// Their mean, in the line's unit. `None` without samples.
+    pub mean: Option<f64>,
+    /// Their standard deviation, in the line's unit. `None` below two samples.
+    pub stddev: Option<f64>,
+    /// The mean's gain over the baseline's. `None` where either is missing.
+    pub gain_percent: Option<f64>,
+    /// The deviation's gain over the baseline's; lower is better, whichever way the metric goes.
+    pub stddev_gain_percent: Option<f64>,
+    /// Whether the means differ significantly.
+    pub significance: Significance,
+}
+
+/// One metric of one workload, under every configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line<'a> {
+    /// What the configurations were made to do.
+    pub workload: &'a str,
+    /// What was counted.
+    pub metric: Metric<'a>,
+    /// One cell a configuration, in [`Comparison::configs`]' order. `None` where a configuration has no such row.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// A document's rows, side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison<'a> {
+    configs: Vec<&'a str>,
+    lines: Vec<Line<'a>>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Lays the rows of `results` side by side. Linear in rows times configurations.
+    pub fn new(results: &'a Results) -> Self {
+        let configs = results.configs();
+        let column: HashMap<&str, usize> = configs
+            .iter()
+            .zip(0..)
+            .map(|(name, i)| (*name, i))
+            .collect();
+        let mut place: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut grid: Vec<Vec<Option<&Row>>> = Vec::new();
+        for row in results.rows() {
+            let line = *place
+                .entry((row.workload(), row.metric().name))
+                .or_insert_with(|| {
+                    grid.push(vec![None; configs.len()]);
+                    grid.len() - 1
+                });
+            grid[line][column[row.config()]] = Some(row);
+        }
+        let lines = grid.iter().filter_map(|rows| line(rows)).collect();
+        Self { configs, lines }
+    }
+
+    /// The configurations; the first is the baseline.
+    pub fn configs(&self) -> &[&'a str] {
+        &self.configs
+    }
+
+    /// The lines, in the order of their first rows.
+    pub fn lines(&self) -> &[Line<'a>] {
+        &self.lines
+    }
+}
+
+/// One line of the grid. `None` for a line without rows, of which a grid has none.
+fn line<'a>(rows: &[Option<&'a Row>]) -> Option<Line<'a>> {
+    let named = rows.iter().copied().flatten().next()?;
+    let (baseline, others) = rows.split_first()?;
+    let mut cells = vec![baseline.map(|row| cell(row, *baseline, Significance::Untested))];
+    cells.extend(others.iter().map(|row| {
+        row.map(|row| {
+            cell(
+                row,
+                *baseline,
+                baseline.map_or(Significance::Untested, |base| significance(row, base)),
+            )
+        })
+    }));
+    Some(Line {
+        workload: named.workload(),
+        metric: named.metric(),
+        cells,
+    })
+}
+
+/// A row against the baseline's row, if that has one.
+fn cell(row: &Row, baseline: Option<&Row>, significance: Significance) -> Cell {
+    let gain = |better, new: Option<f64>, base: Option<f64>| {
+        let gain = gain_percent(better, new?, base?);
+        gain.is_finite().then_some(gain)
+    };
+    let (new, base) = (row.summary(), baseline.map(Row::summary));
+    Cell {
+        n: new.n(),
+        mean: new.mean(),
+        stddev: new.stddev(),
+        gain_percent: gain(
+            row.metric().better,
+            new.mean(),
+            base.and_then(|base| base.mean()),
+        ),
+        stddev_gain_percent: gain(
+            Better::Lower,
+            new.stddev(),
+            base.and_then(|base| base.stddev()),
+        ),
+        significance,
+    }
+}
+
+/// mmtests' rule: do the intervals of the two rows meet?
+fn significance(row: &Row, baseline: &Row) -> Significance {
+    let (Some(new), Some(base)) = (interval(row), interval(baseline)) else {
+        return Significance::Untested;
+    };
+    if new.0 > base.1 || base.0 > new.1 {
+        Significance::Significant
+    } else {
+        Significance::NotSignificant
+    }
+}
+
+/// From mean - 1.96 * stddev to mean + 1.96 * stddev. `None` below two samples.
+fn interval(row: &Row) -> Option<(f64, f64)> {
+    let mean = row.summary().mean()?;
+    let reach = INTERVAL_DEVIATIONS * row.summary().stddev()?;
+    Some((mean - reach, mean + reach))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Host;
+
+    const RATE: Metric<'static> = Metric {
+        name: "rate",
+        unit: "ops/s",
+        better: Better::Higher,
+    };
+
+    fn results(rows: &[(&str, &str, &[f64])]) -> Results {
+        let mut results = Results::new("test", Host::unknown());
+        for (config, workload, samples) in rows {
+            results
+                .push(Row::new(*config, *workload, RATE, samples.to_vec()).unwrap())
+                .unwrap();
+        }
+        results
+    }
+
+    fn second_cell(base: &[f64], new: &[f64]) -> Cell {
+        let results = results(&[("base", "w", base), ("new", "w", new)]);
+        Comparison::new(&results).lines()[0].cells[1].unwrap()
+    }
+
+    /// Gains as printed in the tables of 2013: cycles are lower-better, faults a second higher-better.
+    #[test]
+    fn gains_of_the_published_tables() {
+        for (better, base, new, printed) in [
+            (Better::Lower, 671.11, 734.11, "-9.39"),
+            (Better::Lower, 666.33, 381.67, "42.72"),
+            (Better::Higher, 819_914.93, 735_264.48, "-10.32"),
+            (Better::Higher, 938_245.71, 939_198.40, "0.10"),
+            // A deviation, from 12.14 to 50.04: published as -312.18 of unrounded numbers.
+            (Better::Lower, 12.14, 50.04, "-312.19"),
+        ] {
+            assert_eq!(format!("{:.2}", gain_percent(better, new, base)), printed);
+        }
+    }
+
+    #[test]
+    fn gains_at_zero() {
+        assert_eq!(gain_percent(Better::Higher, 0.0, 0.0), 0.0);
+        assert_eq!(gain_percent(Better::Higher, 3.0, 0.0), 100.0);
+        assert_eq!(gain_percent(Better::Lower, 3.0, 0.0), -99.0);
+        assert_eq!(gain_percent(Better::Lower, 0.0, 3.0), 100.0);
+        assert_eq!(gain_percent(Better::Higher, 0.0, 3.0), -100.0);
+    }
+
+    #[test]
+    fn significant_where_the_intervals_do_not_meet() {
+        // Deviations 1 and 1: the intervals reach 1.96 to either side, so they meet up to a distance of 3.92.
+        assert_eq!(
+            second_cell(&[9.0, 10.0, 11.0], &[13.0, 14.0, 15.0]).significance,
+            Significance::Significant
+        );
+        assert_eq!(
+            second_cell(&[13.0, 14.0, 15.0], &[9.0, 10.0, 11.0]).significance,
+            Significance::Significant
+        );
+        let near = second_cell(&[9.0, 10.0, 11.0], &[12.9, 13.9, 14.9]);
+        assert_eq!(near.significance, Significance::NotSignificant);
+        // Without scatter, any difference counts, and none does not.
+        assert_eq!(
+            second_cell(&[5.0, 5.0], &[6.0, 6.0]).significance,
+            Significance::Significant
+        );
+        assert_eq!(
+            second_cell(&[5.0, 5.0], &[5.0, 5.0]).significance,
+            Significance::NotSignificant
+        );
+        // One sample has no scatter that anybody knows of.
+        assert_eq!(
+            second_cell(&[5.0], &[6.0, 6.0]).significance,
+            Significance::Untested
+        );
+        assert_eq!(
+            second_cell(&[5.0, 5.0], &[6.0]).significance,
+            Significance::Untested
+        );
+    }
+
+    #[test]
+    fn deviations_are_lower_better_even_of_rates() {
+        let cell = second_cell(&[9.0, 10.0, 11.0], &[18.0, 20.0, 22.0]);
+        assert_eq!(
+            (cell.gain_percent, cell.stddev_gain_percent),
+            (Some(100.0), Some(-100.0))
+        );
+    }
+
+    #[test]
+    fn holes_stay_holes() {
+        let results = results(&[
+            ("base", "v", &[1.0]),
+            ("new", "w", &[2.0]),
+            ("new", "v", &[]),
+        ]);
+        let comparison = Comparison::new(&results);
+        let [v, w] = comparison.lines() else {
+            panic!("two lines")
+        };
+        assert_eq!((v.workload, w.workload), ("v", "w"));
+        assert_eq!(v.cells[1].unwrap().gain_percent, None);
+        assert_eq!(w.cells[0], None);
+        assert_eq!(
+            (w.cells[1].unwrap().mean, w.cells[1].unwrap().gain_percent),
+            (Some(2.0), None)
+        );
+    }
+}

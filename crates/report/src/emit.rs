@@ -1,0 +1,118 @@
+//! One call that writes a document in the form that was asked for.
+
+use core::fmt;
+use core::str::FromStr;
+use std::io::{self, Write};
+
+use crate::{Results, TableOptions, write_csv, write_json, write_table};
+
+/// The forms that a document can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Format {
+    /// A text table for people, against the first configuration.
+    #[default]
+    Table,
+    /// One line a row, for spreadsheets and data frames.
+    Csv,
+    /// The whole document with its samples, which can be read back.
+    Json,
+}
+
+impl Format {
+    /// All of them, for whoever lists the choices.
+    pub const ALL: [Self; 3] = [Self::Table, Self::Csv, Self::Json];
+
+    /// The name by which it is asked for.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that no format has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no format `{name}`: it is one of table, csv, json")]
+pub struct UnknownFormat {
+    /// The name.
+    pub name: String,
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let found = Self::ALL.into_iter().find(|format| format.name() == name);
+        found.ok_or_else(|| UnknownFormat { name: name.into() })
+    }
+}
+
+/// Writes `results` to `out` as `format`. Only a table heeds the `options`.
+///
+/// # Errors
+/// Those of `out`; a pipe whose reader went away is [`io::ErrorKind::BrokenPipe`].
+pub fn write(
+    results: &Results,
+    format: Format,
+    options: &TableOptions<'_>,
+    out: impl Write,
+) -> io::Result<()> {
+    match format {
+        Format::Table => write_table(results, options, out),
+        Format::Csv => write_csv(results, out),
+        Format::Json => write_json(results, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Better, Host, Metric, Row};
+
+    #[test]
+    fn names_go_both_ways() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
+        }
+        let unknown = "xml".parse::<Format>().unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "there is no format `xml`: it is one of table, csv, json"
+        );
+    }
+
+    /// What the CLI needs to end quietly when somebody pipes it into `head`.
+    #[test]
+    fn a_broken_pipe_is_still_known_as_one() {
+        struct Broken;
+        impl Write for Broken {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let metric = Metric {
+            name: "m",
+            unit: "s",
+            better: Better::Lower,
+        };
+        let mut results = Results::new("test", Host::unknown());
+        results
+            .push(Row::new("a", "w", metric, vec![1.0]).unwrap())
+            .unwrap();
+        for format in Format::ALL {
+            let error = write(&results, format, &TableOptions::default(), Broken).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{format}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The document as JSON, written and read back.
+//!
+//! This is the form in which results are kept: it alone holds the samples. What is read is checked as if it were built
+//! anew (`row.rs`, `results.rs`), so a file that somebody edited by hand cannot state a mean its samples do not give.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::Results;
+
+/// Why a file of results cannot be read: the file by `Display`, what is wrong with it by `source`.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be opened, or is no text.
+    #[error("cannot read {}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The text is not a document of results.
+    #[error("{} is not a results document", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
+    },
+}
+
+/// Writes `results` as indented JSON with a newline at the end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_json(results: &Results, mut out: impl Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, results)?;
+    writeln!(out)
+}
+
+/// Reads the text of a document.
+///
+/// # Errors
+/// Text that is not JSON, a field that is missing or of another type, a sample that is no number, a derived number that the
+/// samples do not give, or rows that cannot stand beside one another; with line and column.
+///
+/// ```
+/// let text = r#"{"experiment": "empty", "host": {}, "rows": []}"#;
+/// assert_eq!(brickyard_report::parse_json(text)?.experiment(), "empty");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn parse_json(text: &str) -> Result<Results, serde_json::Error> {
+    serde_json::from_str(text)
+}
+
+/// Reads a document from a file.
+///
+/// # Errors
+/// [`ReadError`] names the file, and what is wrong with it.
+pub fn read_json(path: &Path) -> Result<Results, ReadError> {
+    let text = fs::read_to_string(path).map_err(|source| ReadError::File {
+        path: path.into(),
+        source,
+    })?;
+    parse_json(&text).map_err(|source| ReadError::Document {
+        path: path.into(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::error::Error;
+
+    #[test]
+    fn errors_name_the_file_and_what_is_wrong() {
+        let missing = read_json(Path::new("no-such-results.json")).unwrap_err();
+        assert_eq!(missing.to_string(), "cannot read no-such-results.json");
+        assert!(missing.source().is_some());
+
+        let source = parse_json(r#"{"experiment": "x", "host": {}}"#).unwrap_err();
+        let path = "r.json".into();
+        let wrong = ReadError::Document { path, source };
+        assert_eq!(wrong.to_string(), "r.json is not a results document");
+        assert_eq!(
+            wrong.source().unwrap().to_string(),
+            "missing field `rows` at line 1 column 31"
+        );
+    }
+
+    #[test]
+    fn rows_that_cannot_stand_together_are_not_read() {
+        let row = r#"{"config":"a","workload":"w","metric":"m","unit":"s","better":"lower","samples":[1]}"#;
+        let text = format!(r#"{{"experiment": "x", "host": {{}}, "rows": [{row}, {row}]}}"#);
+        let refused = parse_json(&text).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("a / w / m: there is such a row already"),
+            "{refused}"
+        );
+    }
+}

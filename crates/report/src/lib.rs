@@ -1,0 +1,65 @@
+//! What a measurement says: samples, their statistics, and tables against a baseline.
+//!
+//! Every experiment of the lab ends in one document, [`Results`]: rows of samples, each with its configuration, its
+//! workload and its [`Metric`]. All else here is a view of that document. The rules are those of mmtests
+//! (`MMTests/Stat.pm` and `MMTests/Compare.pm`), the suite in which the page allocator's tables have been published
+//! since 2013, so that a table can be laid beside one of theirs; where we depart from them, the item says so.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `summary.rs` | [`Summary`]: mean, deviation, confidence interval, percentiles of one row's samples |
+//! | `host.rs` | [`Host`]: the machine the samples were taken on |
+//! | `metric.rs` | [`Metric`] and [`Better`]: what is measured, in which unit, and which way is better |
+//! | `row.rs` | [`Row`]: samples with their names; everything derived is derived there |
+//! | `results.rs` | [`Results`]: the document, and what makes its rows comparable |
+//! | `compare.rs` | [`Comparison`]: gain and significance of each cell against the first configuration |
+//! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
+//! | `table.rs`, `legend.rs` | [`write_table`]: the text table, and the lines under it that say how to read it |
+//! | `csv.rs`, `json.rs` | [`write_csv`], [`write_json`], [`read_json`]: the same for other programs |
+//! | `emit.rs` | [`Format`] and [`write()`]: one call that writes any of them |
+//! | `noise.rs` | [`noise_warning`]: a sentence when the samples vary too much to be trusted |
+//!
+//! ```
+//! use brickyard_report::{Better, Format, Host, Metric, Results, Row, TableOptions, write};
+//!
+//! const ALLOC: Metric = Metric { name: "alloc", unit: "cycles", better: Better::Lower };
+//!
+//! let mut results = Results::new("pagealloc", Host::unknown());
+//! results.push(Row::new("vanilla", "order-0 batch-1", ALLOC, vec![671.0, 669.0, 673.0])?)?;
+//! results.push(Row::new("magazine", "order-0 batch-1", ALLOC, vec![734.0, 733.0, 735.0])?)?;
+//!
+//! let mut text = Vec::new();
+//! write(&results, Format::Table, &TableOptions::default(), &mut text)?;
+//! let text = String::from_utf8(text)?;
+//! assert!(text.contains("671.00 (   0.00%)       734.00 *  -9.39%*"));
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod compare;
+mod csv;
+mod emit;
+mod gmean;
+mod host;
+mod json;
+mod legend;
+mod metric;
+mod noise;
+mod results;
+mod row;
+mod summary;
+mod table;
+
+pub use compare::{Cell, Comparison, INTERVAL_DEVIATIONS, Line, Significance, gain_percent};
+pub use csv::write_csv;
+pub use emit::{Format, UnknownFormat, write};
+pub use gmean::{Gmean, GmeanCell};
+pub use host::Host;
+pub use json::{ReadError, parse_json, read_json, write_json};
+pub use metric::{Better, Metric};
+pub use noise::{NOISE_LIMIT_PERCENT, Noisy, noise_warning, noisy_rows};
+pub use results::{Results, ResultsError};
+pub use row::{Row, RowError};
+pub use summary::{NotFinite, Summary};
+pub use table::{Deviation, TableOptions, plain_label, write_table};

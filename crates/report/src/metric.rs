@@ -1,0 +1,51 @@
+//! A metric: what is measured, in which unit, and which way is better.
+//!
+//! The three belong together (a gain cannot be signed without the direction, nor read without the unit), so they
+//! travel as one value, which an experiment usually keeps as a constant.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Which way of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// More is better: rates, percent of success.
+    Higher,
+    /// Less is better: times, cycles, misses, deviations.
+    Lower,
+}
+
+impl Better {
+    /// `higher` or `lower`, as the JSON and CSV documents have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+        }
+    }
+}
+
+impl fmt::Display for Better {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What a row measures.
+///
+/// ```
+/// use brickyard_report::{Better, Metric};
+/// const FAULTS: Metric = Metric { name: "faults/sec", unit: "faults/s", better: Better::Higher };
+/// assert_eq!(FAULTS.better.to_string(), "higher");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Metric<'a> {
+    /// Its name, such as `alloc`.
+    pub name: &'a str,
+    /// The unit of every sample, such as `cycles`.
+    pub unit: &'a str,
+    /// Which way is better.
+    pub better: Better,
+}

@@ -1,0 +1,253 @@
+//! A row: the samples of one metric of one workload under one configuration.
+//!
+//! Invariant `derived`: every number of a row but its samples is computed from the samples, here. A row cannot be made
+//! with a mean of one's own, and a row that is read back must agree with its samples.
+
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::{Better, Metric, NotFinite, Summary};
+
+/// How far a number read back may be off the one that its samples give, relative to it: the last digits of another
+/// program's arithmetic, and no more.
+const TOLERANCE: f64 = 1e-9;
+
+/// The samples of one metric of one workload under one configuration, with their statistics.
+///
+/// ```
+/// use brickyard_report::{Better, Metric, Row};
+/// const FREE: Metric = Metric { name: "free", unit: "cycles", better: Better::Lower };
+/// let row = Row::new("vanilla", "order-0 batch-64", FREE, vec![178.0, 179.0])?;
+/// assert_eq!(row.summary().mean(), Some(178.5));
+/// # Ok::<(), brickyard_report::RowError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Written")]
+pub struct Row {
+    config: String,
+    workload: String,
+    metric: String,
+    unit: String,
+    better: Better,
+    samples: Vec<f64>,
+    summary: Summary,
+}
+
+/// Why a row cannot be made, or not read back.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RowError {
+    /// A sample is no number.
+    #[error("{row}: {sample}")]
+    NotFinite {
+        /// The row's configuration, workload and metric.
+        row: String,
+        /// Which sample.
+        sample: NotFinite,
+    },
+    /// A document states a number that the samples do not give.
+    #[error("{row}: `{field}` is {stated}, but the {n} samples give {derived}")]
+    Disagrees {
+        /// The row's configuration, workload and metric.
+        row: String,
+        /// The field of the document.
+        field: &'static str,
+        /// What the document says.
+        stated: f64,
+        /// What the samples say: a number, or "none".
+        derived: String,
+        /// How many samples there are.
+        n: usize,
+    },
+}
+
+impl Row {
+    /// A row of `samples`, in the order in which they were taken and in the metric's unit. There may be none (an
+    /// experiment that never got that far), and one is enough for a mean.
+    ///
+    /// # Errors
+    /// [`RowError::NotFinite`] for a sample that is infinite or not a number.
+    pub fn new(
+        config: impl Into<String>,
+        workload: impl Into<String>,
+        metric: Metric<'_>,
+        samples: Vec<f64>,
+    ) -> Result<Self, RowError> {
+        let (config, workload) = (config.into(), workload.into());
+        let summary = Summary::of(&samples).map_err(|sample| RowError::NotFinite {
+            row: row_name(&config, &workload, metric.name),
+            sample,
+        })?;
+        Ok(Self {
+            config,
+            workload,
+            metric: metric.name.into(),
+            unit: metric.unit.into(),
+            better: metric.better,
+            samples,
+            summary,
+        })
+    }
+
+    /// What was measured: an allocator's design, a lock policy, a kernel.
+    pub fn config(&self) -> &str {
+        &self.config
+    }
+
+    /// What it was made to do.
+    pub fn workload(&self) -> &str {
+        &self.workload
+    }
+
+    /// What was counted, in which unit, and which way is better.
+    pub fn metric(&self) -> Metric<'_> {
+        Metric {
+            name: &self.metric,
+            unit: &self.unit,
+            better: self.better,
+        }
+    }
+
+    /// The samples in the order in which they were taken.
+    pub fn samples(&self) -> &[f64] {
+        &self.samples
+    }
+
+    /// The statistics of the samples.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Configuration, workload and metric, as error messages and warnings name the row.
+    pub fn name(&self) -> String {
+        row_name(&self.config, &self.workload, &self.metric)
+    }
+
+    /// Does `stated`, if the document states it, agree with what the samples give?
+    fn agree(
+        &self,
+        field: &'static str,
+        stated: Option<f64>,
+        derived: Option<f64>,
+    ) -> Result<(), RowError> {
+        let Some(stated) = stated else { return Ok(()) };
+        if derived.is_some_and(|derived| (stated - derived).abs() <= TOLERANCE * derived.abs()) {
+            return Ok(());
+        }
+        Err(RowError::Disagrees {
+            row: self.name(),
+            field,
+            stated,
+            derived: derived.map_or_else(|| "none".into(), |derived| derived.to_string()),
+            n: self.summary.n(),
+        })
+    }
+}
+
+/// How a row is named in messages.
+fn row_name(config: &str, workload: &str, metric: &str) -> String {
+    format!("{config} / {workload} / {metric}")
+}
+
+/// A row as a document holds it: the fields a reader needs, and those it may state.
+#[derive(Deserialize)]
+struct Written {
+    config: String,
+    workload: String,
+    metric: String,
+    unit: String,
+    better: Better,
+    samples: Vec<f64>,
+    n: Option<usize>,
+    mean: Option<f64>,
+    stddev: Option<f64>,
+    ci95: Option<f64>,
+}
+
+impl TryFrom<Written> for Row {
+    type Error = RowError;
+
+    fn try_from(written: Written) -> Result<Self, RowError> {
+        let metric = Metric {
+            name: &written.metric,
+            unit: &written.unit,
+            better: written.better,
+        };
+        let row = Self::new(written.config, written.workload, metric, written.samples)?;
+        row.agree(
+            "n",
+            written.n.map(|n| n as f64),
+            Some(row.summary.n() as f64),
+        )?;
+        row.agree("mean", written.mean, row.summary.mean())?;
+        row.agree("stddev", written.stddev, row.summary.stddev())?;
+        row.agree("ci95", written.ci95, row.summary.ci95())?;
+        Ok(row)
+    }
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Row", 10)?;
+        fields.serialize_field("config", &self.config)?;
+        fields.serialize_field("workload", &self.workload)?;
+        fields.serialize_field("metric", &self.metric)?;
+        fields.serialize_field("unit", &self.unit)?;
+        fields.serialize_field("better", &self.better)?;
+        fields.serialize_field("n", &self.summary.n())?;
+        fields.serialize_field("mean", &self.summary.mean())?;
+        fields.serialize_field("stddev", &self.summary.stddev())?;
+        fields.serialize_field("ci95", &self.summary.ci95())?;
+        fields.serialize_field("samples", &self.samples)?;
+        fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALLOC: Metric<'static> = Metric {
+        name: "alloc",
+        unit: "cycles",
+        better: Better::Lower,
+    };
+
+    #[test]
+    fn a_sample_that_is_no_number_is_refused_by_name() {
+        let refused = Row::new("vanilla", "batch-1", ALLOC, vec![1.0, f64::NAN]).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "vanilla / batch-1 / alloc: samples[1] is NaN, and not a finite number"
+        );
+    }
+
+    #[test]
+    fn a_document_may_leave_the_derived_out_but_not_contradict_the_samples() {
+        let text = r#"{"config":"a","workload":"w","metric":"m","unit":"s","better":"higher","samples":[1,3]}"#;
+        let row: Row = serde_json::from_str(text).unwrap();
+        assert_eq!(row.summary().mean(), Some(2.0));
+
+        for (stated, said) in [
+            (
+                r#""mean":2.5"#,
+                "a / w / m: `mean` is 2.5, but the 2 samples give 2",
+            ),
+            (r#""n":3"#, "a / w / m: `n` is 3, but the 2 samples give 2"),
+        ] {
+            let wrong = text.replace(r#""samples""#, &format!("{stated},\"samples\""));
+            let refused = serde_json::from_str::<Row>(&wrong).unwrap_err().to_string();
+            assert!(refused.contains(said), "{refused}");
+        }
+    }
+
+    #[test]
+    fn one_sample_has_no_deviation_to_state() {
+        let row = Row::new("a", "w", ALLOC, vec![5.0]).unwrap();
+        let text = serde_json::to_string(&row).unwrap();
+        assert!(
+            text.contains(r#""n":1,"mean":5.0,"stddev":null,"ci95":null,"samples":[5.0]"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
+    }
+}

@@ -1,0 +1,243 @@
+//! The text table, in the form of mmtests' comparison reports.
+//!
+//! One line a metric of a workload, one column a configuration, the first the baseline. A cell is printf's
+//! `%12.2f (%7.2f%%)`, mean and gain, and the brackets turn to stars where the difference is significant. Under the
+//! lines stands the geometric mean, and under that the legend: a table that was pasted into a mail still says how
+//! to read it. How a line is called is the caller's affair (`order-0 batch-64` and `alloc` are `order-0 alloc-64`
+//! to those who know the page allocator's tables); nothing here knows any experiment.
+
+use core::fmt;
+use std::io::{self, Write};
+
+use crate::legend::write_legend;
+use crate::{Cell, Comparison, Gmean, Results, Significance};
+
+/// The width of a cell's number, by printf's `%12.2f`.
+const VALUE_WIDTH: usize = 12;
+
+/// The width of a cell's gain with its percent sign, by printf's `%7.2f%%`.
+const GAIN_WIDTH: usize = 8;
+
+/// Whether a line with the standard deviation follows each line of means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Deviation {
+    /// It does, called by the line's label and ` stddev`.
+    Shown,
+    /// It does not.
+    #[default]
+    Hidden,
+}
+
+/// How a table is written.
+#[derive(Clone, Copy)]
+pub struct TableOptions<'a> {
+    /// Whether deviations are shown.
+    pub deviation: Deviation,
+    /// The digits after the point of a value; gains always have two, and so has the geometric mean.
+    pub decimals: usize,
+    /// Makes a line's label of its workload and its metric's name.
+    pub label: &'a dyn Fn(&str, &str) -> String,
+}
+
+impl Default for TableOptions<'_> {
+    /// No deviations, two digits, and labels by [`plain_label`].
+    fn default() -> Self {
+        Self {
+            deviation: Deviation::Hidden,
+            decimals: 2,
+            label: &plain_label,
+        }
+    }
+}
+
+impl fmt::Debug for TableOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableOptions")
+            .field("deviation", &self.deviation)
+            .field("decimals", &self.decimals)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The workload and the metric with a space between them.
+pub fn plain_label(workload: &str, metric: &str) -> String {
+    format!("{workload} {metric}")
+}
+
+/// Writes `results` as a text table: title, heads, lines, geometric mean, legend.
+///
+/// `-` stands for a row that a configuration does not have, `n/a` for a number that its samples do not give.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_table(
+    results: &Results,
+    options: &TableOptions<'_>,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let comparison = Comparison::new(results);
+    writeln!(out, "{}", results.experiment())?;
+    if comparison.lines().is_empty() {
+        return writeln!(out, "No rows.");
+    }
+    let gmean = Gmean::of(&comparison);
+    for line in aligned(&texts(&comparison, gmean.as_ref(), options)) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out)?;
+    write_legend(results.host(), &comparison, gmean.as_ref(), &mut out)
+}
+
+/// The table's texts, line by line: label or nothing first, then a text a configuration.
+fn texts(
+    comparison: &Comparison<'_>,
+    gmean: Option<&Gmean>,
+    options: &TableOptions<'_>,
+) -> Vec<Vec<String>> {
+    let mut lines = vec![texts_of("", comparison.configs(), |config| {
+        (*config).into()
+    })];
+    for line in comparison.lines() {
+        let label = (options.label)(line.workload, line.metric.name);
+        lines.push(texts_of(&label, &line.cells, |cell| {
+            mean_text(cell.as_ref(), options.decimals)
+        }));
+        if options.deviation == Deviation::Shown {
+            let label = format!("{label} stddev");
+            lines.push(texts_of(&label, &line.cells, |cell| {
+                stddev_text(cell.as_ref(), options.decimals)
+            }));
+        }
+    }
+    if let Some(gmean) = gmean {
+        let label = format!("Gmean {}", gmean.better);
+        lines.push(texts_of(&label, &gmean.cells, |cell| match cell {
+            Some(cell) => cell_text(
+                Some(cell.ratio),
+                Some(cell.gain_percent),
+                2,
+                Significance::Untested,
+            ),
+            None => "-".into(),
+        }));
+    }
+    lines
+}
+
+/// One line's texts.
+fn texts_of<T>(label: &str, cells: &[T], text: impl Fn(&T) -> String) -> Vec<String> {
+    let mut texts = vec![label.to_owned()];
+    texts.extend(cells.iter().map(text));
+    texts
+}
+
+/// The text of a cell's mean.
+fn mean_text(cell: Option<&Cell>, decimals: usize) -> String {
+    cell.map_or_else(
+        || "-".into(),
+        |cell| cell_text(cell.mean, cell.gain_percent, decimals, cell.significance),
+    )
+}
+
+/// The text of a cell's deviation, which has no significance.
+fn stddev_text(cell: Option<&Cell>, decimals: usize) -> String {
+    cell.map_or_else(
+        || "-".into(),
+        |cell| {
+            cell_text(
+                cell.stddev,
+                cell.stddev_gain_percent,
+                decimals,
+                Significance::Untested,
+            )
+        },
+    )
+}
+
+/// A value and its gain, in brackets or stars.
+fn cell_text(
+    value: Option<f64>,
+    gain_percent: Option<f64>,
+    decimals: usize,
+    significance: Significance,
+) -> String {
+    let value = value.map_or_else(|| "n/a".into(), |value| fixed(value, decimals));
+    let gain = gain_percent.map_or_else(|| "n/a".into(), |gain| format!("{}%", fixed(gain, 2)));
+    let (open, close) = match significance {
+        Significance::Significant => ('*', '*'),
+        Significance::NotSignificant | Significance::Untested => ('(', ')'),
+    };
+    format!("{value:>VALUE_WIDTH$} {open}{gain:>GAIN_WIDTH$}{close}")
+}
+
+/// A number with that many digits after the point, and without a sign where only zeros are left of it.
+fn fixed(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if !zero.contains(|c: char| c.is_ascii_digit() && c != '0') => zero.into(),
+        _ => text,
+    }
+}
+
+/// The texts as lines: labels to the left, cells to the right, each column as wide as its widest text.
+fn aligned(lines: &[Vec<String>]) -> Vec<String> {
+    let width = |column: usize| {
+        let widths = lines.iter().filter_map(|texts| texts.get(column));
+        widths.map(|text| text.chars().count()).max().unwrap_or(0)
+    };
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let align = |texts: &Vec<String>| {
+        let mut line = String::new();
+        for (column, (text, width)) in texts.iter().zip(&widths).enumerate() {
+            line += &if column == 0 {
+                format!("{text:<width$}")
+            } else {
+                format!(" {text:>width$}")
+            };
+        }
+        line
+    };
+    lines.iter().map(align).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_those_of_printf() {
+        let cell = |significance| cell_text(Some(734.111), Some(-9.387), 2, significance);
+        assert_eq!(
+            cell(Significance::NotSignificant),
+            "      734.11 (  -9.39%)"
+        );
+        assert_eq!(cell(Significance::Significant), "      734.11 *  -9.39%*");
+        assert_eq!(
+            cell_text(None, None, 2, Significance::Untested),
+            "         n/a (     n/a)"
+        );
+        assert_eq!(
+            cell_text(Some(0.1234), Some(0.0), 4, Significance::Untested),
+            "      0.1234 (   0.00%)"
+        );
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        assert_eq!(fixed(-0.004, 2), "0.00");
+        assert_eq!(fixed(-0.0, 0), "0");
+        assert_eq!(fixed(-0.006, 2), "-0.01");
+        assert_eq!(fixed(-10.0, 2), "-10.00");
+    }
+
+    #[test]
+    fn a_long_name_or_a_great_number_widens_its_column_only() {
+        let texts = [vec!["", "a", "a-very-long-name"], vec!["label", "1", "2"]];
+        let texts = texts.map(|line| line.into_iter().map(String::from).collect());
+        assert_eq!(
+            aligned(&texts),
+            ["      a a-very-long-name", "label 1                2"]
+        );
+    }
+}

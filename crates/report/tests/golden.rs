@@ -1,0 +1,168 @@
+//! The three forms of a document, to the letter: what people paste into mails and what other programs parse must not
+//! change unnoticed. `BRICKYARD_BLESS=1 cargo test -p brickyard-report` writes the files anew.
+
+use std::fs;
+use std::path::Path;
+
+use brickyard_report::{
+    Better, Deviation, Format, Host, Metric, Results, Row, TableOptions, parse_json, write,
+};
+
+const ALLOC: Metric<'static> = Metric {
+    name: "alloc",
+    unit: "cycles",
+    better: Better::Lower,
+};
+const FREE: Metric<'static> = Metric {
+    name: "free",
+    unit: "cycles",
+    better: Better::Lower,
+};
+const FAULTS: Metric<'static> = Metric {
+    name: "faults",
+    unit: "faults/s",
+    better: Better::Higher,
+};
+
+fn host() -> Host {
+    Host {
+        kernel: "3.9.0".into(),
+        cpu: "Example CPU".into(),
+        cpus: Some(8),
+        memory_bytes: Some(8 << 30),
+    }
+}
+
+fn results(experiment: &str, rows: &[(&str, &str, Metric<'_>, &[f64])]) -> Results {
+    let mut results = Results::new(experiment, host());
+    for (config, workload, metric, samples) in rows {
+        let row =
+            Row::new(*config, *workload, *metric, samples.to_vec()).expect("samples are finite");
+        results.push(row).expect("rows are distinct");
+    }
+    results
+}
+
+/// Two batches of two configurations: a clear loss, a clear gain, and a difference within the scatter.
+fn pagealloc() -> Results {
+    results(
+        "pagealloc",
+        &[
+            ("vanilla", "order-0 batch-1", ALLOC, &[670.0, 671.0, 672.0]),
+            ("magazine", "order-0 batch-1", ALLOC, &[733.0, 734.0, 735.0]),
+            ("vanilla", "order-0 batch-8", ALLOC, &[666.0, 667.0, 668.0]),
+            ("magazine", "order-0 batch-8", ALLOC, &[380.0, 381.0, 382.0]),
+            ("vanilla", "order-0 batch-1", FREE, &[300.0, 357.0, 414.0]),
+            ("magazine", "order-0 batch-1", FREE, &[430.0, 458.0, 486.0]),
+        ],
+    )
+}
+
+/// Both directions, holes, a zero baseline, single samples, names that CSV must quote.
+fn mixed() -> Results {
+    results(
+        "mixed, \"quoted\"",
+        &[
+            ("base, with comma", "pft 1", FAULTS, &[953_441.5]),
+            ("base, with comma", "pft 2", FAULTS, &[0.0, 0.0]),
+            ("base, with comma", "said \"twice\"", ALLOC, &[]),
+            (
+                "a configuration with a very long name",
+                "pft 1",
+                FAULTS,
+                &[1_906_883.0],
+            ),
+            (
+                "a configuration with a very long name",
+                "pft 2",
+                FAULTS,
+                &[1.0, 3.0],
+            ),
+            ("third", "pft 1", FAULTS, &[476_720.75, 476_720.75]),
+            ("third", "said \"twice\"", ALLOC, &[0.1, 0.25]),
+            ("third", "only here", ALLOC, &[4.0]),
+        ],
+    )
+}
+
+/// `order-0 batch-64` and `alloc` are `order-0 alloc-64`, as the tables of 2013 have it.
+fn pagealloc_label(workload: &str, metric: &str) -> String {
+    workload.replace("batch", metric)
+}
+
+fn golden(name: &str, results: &Results, format: Format, options: &TableOptions<'_>) {
+    let mut bytes = Vec::new();
+    write(results, format, options, &mut bytes).expect("a vector takes all");
+    let got = String::from_utf8(bytes).expect("output is text");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
+    if std::env::var_os("BRICKYARD_BLESS").is_some() {
+        fs::write(&path, &got).expect("the golden folder can be written");
+    }
+    let expected = fs::read_to_string(&path).expect("the golden file is there");
+    assert_eq!(
+        got, expected,
+        "{name} is not what it was; BRICKYARD_BLESS=1 accepts the new"
+    );
+}
+
+#[test]
+fn table() {
+    let options = TableOptions {
+        label: &pagealloc_label,
+        ..TableOptions::default()
+    };
+    golden("table.txt", &pagealloc(), Format::Table, &options);
+}
+
+#[test]
+fn table_with_deviations() {
+    let options = TableOptions {
+        deviation: Deviation::Shown,
+        label: &pagealloc_label,
+        ..TableOptions::default()
+    };
+    golden("table-deviation.txt", &pagealloc(), Format::Table, &options);
+}
+
+#[test]
+fn table_of_holes_and_zeros() {
+    let options = TableOptions {
+        deviation: Deviation::Shown,
+        decimals: 4,
+        ..TableOptions::default()
+    };
+    golden("table-mixed.txt", &mixed(), Format::Table, &options);
+}
+
+#[test]
+fn table_of_nothing() {
+    golden(
+        "table-empty.txt",
+        &results("empty", &[]),
+        Format::Table,
+        &TableOptions::default(),
+    );
+}
+
+#[test]
+fn csv() {
+    golden("csv.txt", &mixed(), Format::Csv, &TableOptions::default());
+}
+
+#[test]
+fn json() {
+    golden("json.txt", &mixed(), Format::Json, &TableOptions::default());
+}
+
+#[test]
+fn json_reads_back_as_what_it_was() {
+    for results in [pagealloc(), mixed()] {
+        let mut text = Vec::new();
+        write(&results, Format::Json, &TableOptions::default(), &mut text)
+            .expect("a vector takes all");
+        let text = String::from_utf8(text).expect("output is text");
+        assert_eq!(parse_json(&text).expect("our own document"), results);
+    }
+}

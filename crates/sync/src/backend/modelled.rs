@@ -1,0 +1,152 @@
+//! The words under loom: every atomic access is a choice point of the model, every guarded access is checked for races.
+//!
+//! Loom's own types can only be made inside a model run, and not in constants. So each word here keeps its first
+//! value and makes its loom twin at the first access.
+
+use core::fmt;
+use std::cell::OnceCell;
+
+use super::super::Ordering;
+
+macro_rules! atomic {
+    ($name:ident, $value:ty) => {
+        /// An atomic word whose every access loom explores.
+        pub struct $name {
+            first: $value,
+            word: OnceCell<loom::sync::atomic::$name>,
+        }
+
+        // SAFETY: invariant `one-thread-at-a-time`: loom runs its threads as coroutines of one system thread and
+        // switches only inside loom's own operations, so the cell is never entered twice at once.
+        unsafe impl Sync for $name {}
+        // SAFETY: as above.
+        unsafe impl Send for $name {}
+
+        impl $name {
+            /// A word that holds `value`.
+            pub const fn new(value: $value) -> Self {
+                Self {
+                    first: value,
+                    word: OnceCell::new(),
+                }
+            }
+
+            fn word(&self) -> &loom::sync::atomic::$name {
+                self.word
+                    .get_or_init(|| loom::sync::atomic::$name::new(self.first))
+            }
+
+            /// See `core::sync::atomic`.
+            pub fn load(&self, order: Ordering) -> $value {
+                self.word().load(order)
+            }
+
+            /// See `core::sync::atomic`.
+            pub fn store(&self, value: $value, order: Ordering) {
+                self.word().store(value, order);
+            }
+
+            /// See `core::sync::atomic`.
+            pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                self.word().swap(value, order)
+            }
+
+            /// See `core::sync::atomic`.
+            pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                self.word().fetch_add(value, order)
+            }
+
+            /// See `core::sync::atomic`.
+            pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
+                self.word().fetch_sub(value, order)
+            }
+
+            /// See `core::sync::atomic`.
+            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                self.word().fetch_or(value, order)
+            }
+
+            /// See `core::sync::atomic`.
+            pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                self.word().fetch_and(value, order)
+            }
+
+            /// See `core::sync::atomic`.
+            ///
+            /// # Errors
+            /// The value found, when it was not `current`.
+            pub fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.word().compare_exchange(current, new, success, failure)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    };
+}
+
+atomic!(AtomicU32, u32);
+atomic!(AtomicU64, u64);
+atomic!(AtomicUsize, usize);
+
+macro_rules! guarded {
+    ($name:ident, $value:ty) => {
+        /// A guarded word; loom reports an access that nothing ordered.
+        pub struct $name {
+            first: $value,
+            cell: OnceCell<loom::cell::Cell<$value>>,
+        }
+
+        // SAFETY: invariant `one-thread-at-a-time`, see the atomic words above.
+        unsafe impl Sync for $name {}
+        // SAFETY: as above.
+        unsafe impl Send for $name {}
+
+        impl $name {
+            /// A word that holds `value`.
+            pub const fn new(value: $value) -> Self {
+                Self {
+                    first: value,
+                    cell: OnceCell::new(),
+                }
+            }
+
+            fn cell(&self) -> &loom::cell::Cell<$value> {
+                self.cell.get_or_init(|| loom::cell::Cell::new(self.first))
+            }
+
+            /// The value; the caller holds what guards the word.
+            pub fn get(&self) -> $value {
+                self.cell().get()
+            }
+
+            /// Puts `value` in; the caller holds what guards the word.
+            pub fn set(&self, value: $value) {
+                self.cell().set(value);
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    };
+}
+
+guarded!(GuardedU32, u32);
+guarded!(GuardedU64, u64);
+
+/// Lets another modelled thread run: a spinning thread makes no progress by itself.
+pub fn spin_hint() {
+    loom::thread::yield_now();
+}

@@ -1,0 +1,349 @@
+//! Locks: one small trait, the two kinds of spin lock that the source documents compare, and data behind a lock.
+//!
+//! A lock is asked for three things beyond locking: to try, to say whether somebody *waits* (Porter 2007 yields the
+//! zone lock only then; Gorman 2013 ends a batch early then), and to be made in a constant. Interrupts are no
+//! business of a lock: the zone masks them before it locks.
+//!
+//! Invariant `ticket-order`: `next - owner` is the number of CPUs that hold or wait for a [`TicketLock`]; only the
+//! holder writes `owner`, and it adds one.
+
+use core::fmt;
+use core::ops::Deref;
+
+use crate::{AtomicU32, Ordering};
+
+/// A lock as the allocator needs it. Implement it to bring your own; any `lock_api::RawMutex` comes along with the
+/// feature `lock_api`.
+///
+/// # Safety
+/// After `lock`, or a `try_lock` that returned true, no other call of either may return true or return before
+/// `unlock`; `unlock` must make all that was written under the lock visible to the next holder.
+pub unsafe trait RawLock: Sync {
+    /// A lock that nobody holds.
+    #[allow(
+        clippy::declare_interior_mutable_const,
+        reason = "a pattern to make locks from, never used in place"
+    )]
+    const UNLOCKED: Self;
+
+    /// Takes the lock, calling `relax` while it waits.
+    fn lock(&self, relax: impl FnMut());
+
+    /// Takes the lock if nobody holds it. Never waits.
+    fn try_lock(&self) -> bool;
+
+    /// Gives the lock up.
+    ///
+    /// # Safety
+    /// The caller holds the lock.
+    unsafe fn unlock(&self);
+
+    /// Does somebody wait for the lock, holder apart? A hint, out of date at once. A lock that cannot tell says no.
+    fn is_contended(&self) -> bool;
+
+    /// Does somebody hold the lock? A hint, out of date at once.
+    fn is_locked(&self) -> bool;
+}
+
+/// First come, first served: each waiter draws a ticket (Linux x86 from 2.6.25 to 4.1).
+///
+/// Fair, so that giving the lock up and taking it again really lets a waiter in, which is what the lock policy
+/// "yield when contended" of 2007 rests on. Two 32-bit words, `next` and `owner`, where Linux had two 16-bit halves of one:
+/// the holder then unlocks by a plain store, and a 64-bit pair is never read as one. At most 2^31 - 1 waiters.
+#[derive(Debug)]
+pub struct TicketLock {
+    next: AtomicU32,
+    owner: AtomicU32,
+}
+
+// SAFETY: invariant `ticket-order`: a caller returns from `lock` only when `owner` is its own ticket, tickets are
+// drawn by an atomic addition and so are unique, and `owner` moves on by one in `unlock` alone.
+unsafe impl RawLock for TicketLock {
+    const UNLOCKED: Self = Self {
+        next: AtomicU32::new(0),
+        owner: AtomicU32::new(0),
+    };
+
+    #[inline]
+    fn lock(&self, mut relax: impl FnMut()) {
+        // Relaxed: drawing a ticket publishes nothing; the load of `owner` below is what acquires.
+        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        // Acquire: pairs with the release store of `owner` in `unlock` by the holder before.
+        while self.owner.load(Ordering::Acquire) != ticket {
+            relax();
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        // Acquire: pairs with the release store in `unlock`, should this ticket be the one it let in.
+        let owner = self.owner.load(Ordering::Acquire);
+        // Look before the exchange: a failed exchange would still pull the line away from the holder (Kleen 2013).
+        // Relaxed on both: the acquire load above saw the `owner` that this ticket equals, and only its holder,
+        // that is this caller, can move it on.
+        self.next.load(Ordering::Relaxed) == owner
+            && self
+                .next
+                .compare_exchange(
+                    owner,
+                    owner.wrapping_add(1),
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // Relaxed: only the holder writes `owner`.
+        let owner = self.owner.load(Ordering::Relaxed);
+        // Release: pairs with the acquire loads in `lock` and `try_lock` of the next holder.
+        self.owner.store(owner.wrapping_add(1), Ordering::Release);
+    }
+
+    #[inline]
+    fn is_contended(&self) -> bool {
+        // Relaxed: a hint.
+        let next = self.next.load(Ordering::Relaxed);
+        let owner = self.owner.load(Ordering::Relaxed);
+        next.wrapping_sub(owner) as i32 > 1
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        // Relaxed: a hint.
+        self.next.load(Ordering::Relaxed) != self.owner.load(Ordering::Relaxed)
+    }
+}
+
+/// The older kind (Linux x86 before 2.6.25): whoever sees the word free first has it. Not fair: the CPU that gives the lock up
+/// usually wins it back, because the line is still in its cache.
+///
+/// It counts its waiters in the same word, so that contention can be asked for on equal terms with [`TicketLock`].
+/// Bit 0 says held, the bits above count those that wait.
+#[derive(Debug)]
+pub struct TestAndSetLock {
+    word: AtomicU32,
+}
+
+impl TestAndSetLock {
+    const HELD: u32 = 1;
+    const WAITER: u32 = 2;
+}
+
+// SAFETY: a caller holds the lock only after its own atomic operation turned the HELD bit from 0 to 1, and only
+// `unlock` turns it back.
+unsafe impl RawLock for TestAndSetLock {
+    const UNLOCKED: Self = Self {
+        word: AtomicU32::new(0),
+    };
+
+    #[inline]
+    fn lock(&self, mut relax: impl FnMut()) {
+        if self.try_lock() {
+            return;
+        }
+        // Relaxed: the count is a hint for `is_contended`.
+        self.word.fetch_add(Self::WAITER, Ordering::Relaxed);
+        while !self.try_lock() {
+            relax();
+        }
+        // Relaxed: as above.
+        self.word.fetch_sub(Self::WAITER, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        // Relaxed: only to spare the line while another CPU holds the lock.
+        self.word.load(Ordering::Relaxed) & Self::HELD == 0
+            // Acquire: pairs with the release in `unlock`.
+            && self.word.fetch_or(Self::HELD, Ordering::Acquire) & Self::HELD == 0
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // Release: pairs with the acquire in `try_lock` of the next holder.
+        self.word.fetch_and(!Self::HELD, Ordering::Release);
+    }
+
+    #[inline]
+    fn is_contended(&self) -> bool {
+        // Relaxed: a hint.
+        self.word.load(Ordering::Relaxed) >= Self::WAITER
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        // Relaxed: a hint.
+        self.word.load(Ordering::Relaxed) & Self::HELD != 0
+    }
+}
+
+/// A lock with its cache line to itself (64 bytes), as Porter tried in 2008: waiters then leave the data's lines alone, and
+/// the holder misses once more.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct OwnLine<L>(L);
+
+// SAFETY: each call is passed on to a lock that keeps the contract.
+unsafe impl<L: RawLock> RawLock for OwnLine<L> {
+    const UNLOCKED: Self = Self(L::UNLOCKED);
+
+    #[inline]
+    fn lock(&self, relax: impl FnMut()) {
+        self.0.lock(relax);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller holds this lock, and the lock inside is the same one.
+        unsafe { self.0.unlock() }
+    }
+
+    #[inline]
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// An adapter: any `lock_api::RawMutex` as a [`RawLock`]. It cannot tell whether anybody waits, so the policies that
+/// ask treat it as never contended.
+#[cfg(feature = "lock_api")]
+#[derive(Debug)]
+pub struct LockApi<M>(M);
+
+#[cfg(feature = "lock_api")]
+// SAFETY: `lock_api::RawMutex` promises mutual exclusion and the acquire and release that go with it.
+unsafe impl<M: lock_api::RawMutex + Sync> RawLock for LockApi<M> {
+    const UNLOCKED: Self = Self(M::INIT);
+
+    #[inline]
+    fn lock(&self, _relax: impl FnMut()) {
+        self.0.lock();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller holds the lock, which is `lock_api`'s own condition.
+        unsafe { self.0.unlock() }
+    }
+
+    #[inline]
+    fn is_contended(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// Data and the lock that guards it. The data is made of words of this crate, so a shared reference is enough to change
+/// it; [`Locked::lock`] is the way to the reference.
+#[derive(Debug)]
+pub struct Locked<L, T> {
+    lock: L,
+    data: T,
+}
+
+impl<L: RawLock, T> Locked<L, T> {
+    /// `data` behind a lock that nobody holds.
+    #[must_use]
+    pub const fn new(data: T) -> Self {
+        Self {
+            lock: L::UNLOCKED,
+            data,
+        }
+    }
+
+    /// Takes the lock; `relax` is called while it waits.
+    #[inline]
+    pub fn lock(&self, relax: impl FnMut()) -> Held<'_, L, T> {
+        self.lock.lock(relax);
+        Held { of: self }
+    }
+
+    /// Takes the lock if nobody holds it.
+    #[inline]
+    #[must_use]
+    pub fn try_lock(&self) -> Option<Held<'_, L, T>> {
+        self.lock.try_lock().then(|| Held { of: self })
+    }
+
+    /// Does somebody wait for the lock? A hint.
+    #[inline]
+    #[must_use]
+    pub fn is_contended(&self) -> bool {
+        self.lock.is_contended()
+    }
+
+    /// Does somebody hold the lock? A hint.
+    #[inline]
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_locked()
+    }
+
+    /// The data without the lock: for what is constant in it, for its atomic words, and for the records of frames that the
+    /// caller owns.
+    #[inline]
+    #[must_use]
+    pub const fn unlocked(&self) -> &T {
+        &self.data
+    }
+}
+
+/// The lock is held as long as this lives.
+#[must_use = "the lock is given up as soon as this is dropped"]
+pub struct Held<'l, L: RawLock, T> {
+    of: &'l Locked<L, T>,
+}
+
+impl<L: RawLock, T> Held<'_, L, T> {
+    /// Does somebody wait for the lock that is held here? A hint.
+    #[inline]
+    #[must_use]
+    pub fn is_contended(&self) -> bool {
+        self.of.lock.is_contended()
+    }
+}
+
+impl<L: RawLock, T> Deref for Held<'_, L, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.of.data
+    }
+}
+
+impl<L: RawLock, T> Drop for Held<'_, L, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: invariant `held-while-alive`: a `Held` is made only by a call that took the lock, cannot be
+        // cloned, and gives it up here, once.
+        unsafe { self.of.lock.unlock() }
+    }
+}
+
+impl<L: RawLock, T> fmt::Debug for Held<'_, L, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Held")
+    }
+}

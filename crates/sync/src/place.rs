@@ -1,0 +1,64 @@
+//! Typed slices out of memory that the caller supplies: the allocator has no heap to put its records on.
+
+use core::mem::{MaybeUninit, align_of, size_of};
+use core::slice;
+
+/// Makes `count` values with `make` at the start of `memory`, aligned as they need it.
+///
+/// Returns the values and the memory behind them, or `None` where `memory` is too small (nothing is written then). The values are
+/// never dropped. Costs one call of `make` each.
+///
+/// ```
+/// use core::mem::MaybeUninit;
+/// let mut memory = [MaybeUninit::<u8>::uninit(); 64];
+/// let (words, rest) = brickyard_sync::place(&mut memory, 4, || 7_u32).unwrap();
+/// assert_eq!(words, [7; 4]);
+/// assert!(rest.len() >= 64 - 4 * 4 - 3);
+/// assert!(brickyard_sync::place(rest, 1000, || 0_u64).is_none());
+/// ```
+pub fn place<T>(
+    memory: &mut [MaybeUninit<u8>],
+    count: usize,
+    mut make: impl FnMut() -> T,
+) -> Option<(&mut [T], &mut [MaybeUninit<u8>])> {
+    let skip = memory.as_ptr().align_offset(align_of::<T>());
+    let bytes = size_of::<T>().checked_mul(count)?;
+    if skip.checked_add(bytes)? > memory.len() {
+        return None;
+    }
+    let (ours, rest) = memory.split_at_mut(skip + bytes);
+    let first = ours.get_mut(skip..)?.as_mut_ptr().cast::<T>();
+    for i in 0..count {
+        // SAFETY: invariant `place-in-bounds`: `first` is aligned for T, and `count` values fit between it and the end of
+        // `ours`, as computed above.
+        unsafe { first.add(i).write(make()) };
+    }
+    // SAFETY: `place-in-bounds`, and all `count` values were written. The memory is borrowed mutably, for as long as the
+    // slice lives, and `rest` does not overlap it.
+    Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligns_and_leaves_the_rest() {
+        #[repr(align(16))]
+        struct Memory([MaybeUninit<u8>; 96]);
+        let mut memory = Memory([MaybeUninit::uninit(); 96]);
+        let (_, odd) = memory.0.split_at_mut(1);
+        let (words, rest) = place(odd, 3, || 5_u64).unwrap();
+        assert_eq!(words, [5, 5, 5]);
+        assert_eq!(words.as_ptr() as usize % 8, 0);
+        assert_eq!(rest.len(), 96 - 8 - 24);
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        let mut memory = [MaybeUninit::uninit(); 16];
+        assert!(place(&mut memory, 5, || 0_u32).is_none());
+        assert!(place(&mut memory, usize::MAX, || 0_u32).is_none());
+        assert!(place(&mut memory, 0, || 0_u32).is_some());
+    }
+}

@@ -1,0 +1,160 @@
+//! CPU slots: how a CPU reaches what is its own, and whether another CPU can reach it too.
+//!
+//! Per-CPU data is fast because its owner needs no lock. But pages that lie in it are lost to all others unless someone
+//! can fetch them. The two answers are a type parameter, because the fast path meets it:
+//!
+//! - [`Exclusive`]: only the owner enters, with no atomic instruction. Others ask the platform to run them on that CPU
+//!   (an interrupt sent to it, as Linux drained its lists in 2013), or cannot.
+//! - [`Shared`]: the owner takes a lock that is nearly always free, and anybody else may take it too (Linux since 5.19).
+
+use core::fmt;
+use core::ops::Deref;
+
+use crate::{RawLock, TestAndSetLock};
+
+/// The way into a CPU's slot.
+///
+/// # Safety
+/// Between an `enter`, or a `visit` that returned true, and the `leave` that ends it, nobody else may be let in. An
+/// implementation may rely on `enter` being called on the slot's own CPU only, by someone who stays there and whom no
+/// other user of the slot interrupts until `leave`.
+pub unsafe trait SlotAccess: Sync {
+    /// A slot that nobody is in.
+    #[allow(
+        clippy::declare_interior_mutable_const,
+        reason = "a pattern to make slots from, never used in place"
+    )]
+    const EMPTY: Self;
+
+    /// Can a foreign CPU let itself in?
+    const LENDS: bool;
+
+    /// The owner goes in, calling `relax` while a visitor is inside.
+    fn enter(&self, relax: impl FnMut());
+
+    /// A foreign CPU goes in, waiting while someone is inside; false where foreign CPUs are never let in.
+    fn visit(&self, relax: impl FnMut()) -> bool;
+
+    /// Whoever is inside goes out.
+    ///
+    /// # Safety
+    /// The caller is inside.
+    unsafe fn leave(&self);
+}
+
+/// Nobody but the owner; no atomic instruction.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Exclusive;
+
+// SAFETY: `visit` never lets anyone in, and two `enter`s of one slot cannot overlap by the trait's own condition.
+unsafe impl SlotAccess for Exclusive {
+    const EMPTY: Self = Self;
+    const LENDS: bool = false;
+
+    #[inline(always)]
+    fn enter(&self, _relax: impl FnMut()) {}
+
+    #[inline]
+    fn visit(&self, _relax: impl FnMut()) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    unsafe fn leave(&self) {}
+}
+
+/// The owner and, when it is out, anybody: a lock of its own per slot.
+#[derive(Debug)]
+pub struct Shared(TestAndSetLock);
+
+// SAFETY: the lock inside lets one in at a time.
+unsafe impl SlotAccess for Shared {
+    const EMPTY: Self = Self(TestAndSetLock::UNLOCKED);
+    const LENDS: bool = true;
+
+    #[inline]
+    fn enter(&self, relax: impl FnMut()) {
+        self.0.lock(relax);
+    }
+
+    #[inline]
+    fn visit(&self, relax: impl FnMut()) -> bool {
+        self.0.lock(relax);
+        true
+    }
+
+    #[inline]
+    unsafe fn leave(&self) {
+        // SAFETY: the caller is inside, so it holds the lock that let it in.
+        unsafe { self.0.unlock() }
+    }
+}
+
+/// What is one CPU's own, on cache lines of its own (128 bytes: two lines, since CPUs fetch them in pairs).
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Slot<A, T> {
+    access: A,
+    data: T,
+}
+
+impl<A: SlotAccess, T> Slot<A, T> {
+    /// A slot with `data` that nobody is in.
+    #[must_use]
+    pub const fn new(data: T) -> Self {
+        Self {
+            access: A::EMPTY,
+            data,
+        }
+    }
+
+    /// Lets the owner in: the CPU that the slot belongs to, kept there, with interrupts that use the slot masked.
+    #[inline(always)]
+    pub fn enter(&self, relax: impl FnMut()) -> Inside<'_, A, T> {
+        self.access.enter(relax);
+        Inside { of: self }
+    }
+
+    /// Lets a foreign CPU in, if this kind of slot can be lent.
+    #[inline]
+    pub fn visit(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
+        self.access.visit(relax).then(|| Inside { of: self })
+    }
+
+    /// The data from outside: for its atomic words only.
+    #[inline]
+    #[must_use]
+    pub const fn outside(&self) -> &T {
+        &self.data
+    }
+}
+
+/// Somebody is inside the slot as long as this lives.
+#[must_use = "the slot is left as soon as this is dropped"]
+pub struct Inside<'s, A: SlotAccess, T> {
+    of: &'s Slot<A, T>,
+}
+
+impl<A: SlotAccess, T> Deref for Inside<'_, A, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.of.data
+    }
+}
+
+impl<A: SlotAccess, T> Drop for Inside<'_, A, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: invariant `inside-while-alive`: an `Inside` is made only by a call that let its caller in, cannot be
+        // cloned, and leaves here, once.
+        unsafe { self.of.access.leave() }
+    }
+}
+
+impl<A: SlotAccess, T> fmt::Debug for Inside<'_, A, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inside")
+    }
+}
