@@ -1,8 +1,8 @@
 //! How every subcommand gives its results: as a table, CSV or JSON, to standard output or a file.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard_report::{Deviation, Format, Results, TableOptions, noise_warning, write};
@@ -23,7 +23,18 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Prints `results`, with `label` making the head of a table's line out of workload and metric.
+    /// Fails before any long work if the results could not be written where they are to go.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        if let Some(path) = &self.output {
+            // Appending nothing leaves what is there as it is.
+            let opened = OpenOptions::new().append(true).create(true).open(path);
+            opened.with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Prints `results`, with `label` making the head of a table's line out of workload and metric. What cannot be written to its file is
+    /// printed instead, so that nothing measured is lost.
     pub(crate) fn emit(
         &self,
         results: &Results,
@@ -39,24 +50,25 @@ impl Output {
             label,
             ..TableOptions::default()
         };
-        match &self.output {
-            None => {
-                let mut out = BufWriter::new(io::stdout().lock());
-                write(results, format, &options, &mut out)?;
-                out.flush()?;
-            }
-            Some(path) => {
-                let whole = || -> io::Result<()> {
-                    let mut out = BufWriter::new(File::create(path)?);
-                    write(results, format, &options, &mut out)?;
-                    out.flush()
-                };
-                whole().with_context(|| format!("cannot write {}", path.display()))?;
-            }
+        let to_file = |path: &Path| -> io::Result<()> {
+            let mut out = BufWriter::new(File::create(path)?);
+            write(results, format, &options, &mut out)?;
+            out.flush()
+        };
+        let written = self.output.as_deref().map(|path| {
+            to_file(path).with_context(|| {
+                let path = path.display();
+                format!("cannot write {path}; the results are printed instead")
+            })
+        });
+        if !matches!(written, Some(Ok(()))) {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write(results, format, &options, &mut out)?;
+            out.flush()?;
         }
         if let Some(warning) = noise_warning(results) {
             eprintln!("{warning}");
         }
-        Ok(())
+        written.unwrap_or(Ok(()))
     }
 }

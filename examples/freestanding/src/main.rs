@@ -4,6 +4,8 @@
 #![no_std]
 #![no_main]
 
+mod runtime;
+
 use core::arch::asm;
 use core::mem::MaybeUninit;
 use core::panic::PanicInfo;

@@ -159,6 +159,7 @@ const NS_PER_PAGE: &str = "ns/page";
 impl PageAlloc {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         self.validate()?;
+        self.output.check()?;
         interrupt::watch()?;
         let workloads = workloads(&self.orders.0, &self.threads, self.max_batch);
         self.fits(&workloads)?;

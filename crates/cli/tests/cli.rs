@@ -1,0 +1,390 @@
+//! The binary as a user drives it: what it prints, in which form, and how it ends.
+
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn brickyard(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_brickyard"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A run that ends at once.
+const QUICK: [&str; 12] = [
+    "bench",
+    "pagealloc",
+    "--samples",
+    "2",
+    "--sample-us",
+    "20",
+    "--memory",
+    "64M",
+    "--orders",
+    "0,9",
+    "--max-batch",
+    "4",
+];
+
+fn quick(more: &[&str]) -> Output {
+    brickyard(&[&QUICK, more].concat())
+}
+
+/// A table with the figures taken out: what a user sees of its form.
+fn form(table: &str) -> String {
+    let mut form = String::new();
+    let mut in_number = false;
+    for c in table.chars() {
+        let number = c.is_ascii_digit();
+        if number && !in_number {
+            form.push('9');
+        } else if !number {
+            form.push(c);
+        }
+        in_number = number;
+    }
+    form
+}
+
+#[test]
+fn help_lists_every_command_and_option() {
+    let help = brickyard(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    let help = text(&help.stdout);
+    for command in ["bench", "configs", "completions"] {
+        assert!(help.contains(command), "{command} is missing from:\n{help}");
+    }
+    let help = text(&brickyard(&["bench", "pagealloc", "--help"]).stdout);
+    for option in [
+        "--config",
+        "--orders",
+        "--max-batch",
+        "--threads",
+        "--samples",
+        "--sample-us",
+        "--memory",
+        "--mobility",
+        "--free",
+        "--slots",
+        "--lock",
+        "--bulk",
+        "--format",
+        "--output",
+    ] {
+        assert!(help.contains(option), "{option} is missing from:\n{help}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
+    let cases: [(&[&str], &str); 5] = [
+        (&["bench", "pagealloc", "--config", "nonesuch"], "vanilla"),
+        (&["bench", "pagealloc", "--orders", "4-1"], "write 1-4"),
+        (&["bench", "pagealloc", "--memory", "much"], "512M"),
+        (&["bench", "pagealloc", "--format", "xml"], "json"),
+        (&["nonesuch"], "--help"),
+    ];
+    for (arguments, hint) in cases {
+        let out = brickyard(arguments);
+        assert_eq!(out.status.code(), Some(2), "{arguments:?}");
+        let error = text(&out.stderr);
+        assert!(error.contains(hint), "{arguments:?} says:\n{error}");
+        assert!(out.stdout.is_empty());
+    }
+}
+
+#[test]
+fn what_cannot_be_done_ends_with_1_and_a_way_out() {
+    let cases: [(&[&str], &str); 4] = [
+        (&["--memory", "1M", "--max-batch", "16384"], "give at least"),
+        (&["--config", "vanilla,vanilla"], "twice"),
+        (&["--threads", "0"], "at least 1"),
+        (&["--output", "/nonexistent/results.csv"], "cannot write"),
+    ];
+    for (arguments, hint) in cases {
+        let out = quick_with(arguments);
+        assert_eq!(out.status.code(), Some(1), "{arguments:?}");
+        let error = text(&out.stderr);
+        assert!(error.contains(hint), "{arguments:?} says:\n{error}");
+    }
+}
+
+/// The quick run, with options of its own replaced.
+fn quick_with(arguments: &[&str]) -> Output {
+    let mut all = QUICK.to_vec();
+    for pair in arguments.chunks(2) {
+        match all.iter().position(|option| option == &pair[0]) {
+            Some(at) => all[at + 1] = pair[1],
+            None => all.extend(pair.iter().copied()),
+        }
+    }
+    brickyard(&all)
+}
+
+#[test]
+fn json_has_the_rows_and_the_samples_behind_them() {
+    let out = quick(&["--format", "json", "--config", "list-2007,magazine-2013"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let results: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(results["experiment"], "pagealloc");
+    assert!(results["host"]["kernel"].is_string());
+    let rows = results["rows"].as_array().unwrap();
+    // Two orders, three batches each, one and two threads, three metrics, two configurations.
+    assert_eq!(rows.len(), 2 * 3 * 2 * 3 * 2);
+    for row in rows {
+        assert_eq!(row["unit"], "ns/page");
+        assert_eq!(row["better"], "lower");
+        assert_eq!(row["n"], 2);
+        let samples: Vec<f64> = row["samples"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|v| v.as_f64().unwrap())
+            .collect();
+        assert_eq!(samples.len(), 2);
+        assert!(samples.iter().all(|&ns| ns > 0.0), "{row}");
+        let mean = row["mean"].as_f64().unwrap();
+        assert!((mean - (samples[0] + samples[1]) / 2.0).abs() < 1e-6 * mean);
+        assert!(row["stddev"].is_number() && row["ci95"].is_number());
+    }
+    let workloads: Vec<&str> = rows
+        .iter()
+        .map(|row| row["workload"].as_str().unwrap())
+        .collect();
+    assert!(workloads.contains(&"order-0 batch-4"));
+    assert!(workloads.contains(&"order-9 batch-1 threads-2"));
+}
+
+#[test]
+fn alloc_and_free_add_up_to_total() {
+    let out = quick(&["--format", "json", "--config", "vanilla", "--threads", "1"]);
+    let results: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let rows = results["rows"].as_array().unwrap();
+    let mean = |workload: &str, metric: &str| {
+        let row = rows
+            .iter()
+            .find(|row| row["workload"] == workload && row["metric"] == metric);
+        row.unwrap()["mean"].as_f64().unwrap()
+    };
+    for batch in [1, 2, 4] {
+        let workload = format!("order-0 batch-{batch}");
+        let parts = mean(&workload, "alloc") + mean(&workload, "free");
+        let total = mean(&workload, "total");
+        assert!(
+            (parts - total).abs() < 1e-6 * total,
+            "{workload}: {parts} and {total}"
+        );
+    }
+}
+
+#[test]
+fn workloads_say_what_is_special_about_them() {
+    let out = quick(&[
+        "--format",
+        "csv",
+        "--config",
+        "vanilla",
+        "--slots",
+        "shared",
+        "--free",
+        "random",
+        "--threads",
+        "2",
+        "--lock",
+        "test-and-set-own-line",
+        "--bulk",
+        "yield",
+        "--mobility",
+        "movable",
+    ]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let csv = text(&out.stdout);
+    assert!(
+        csv.starts_with("config,workload,metric,unit,better,n,mean,stddev,ci95,median,min,max\n")
+    );
+    assert!(
+        csv.contains("vanilla,order-0 batch-4 threads-2 shared random-free,total,ns/page,lower,2,")
+    );
+}
+
+#[test]
+fn the_table_has_the_form_of_2013() {
+    let mut arguments = vec![
+        "--orders",
+        "0",
+        "--threads",
+        "1",
+        "--config",
+        "list-2007,magazine-2013",
+    ];
+    arguments.push("--no-deviation");
+    let out = quick_with(&arguments);
+    let table = text(&out.stdout);
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[0], "pagealloc");
+    assert_eq!(
+        lines[1].split_whitespace().collect::<Vec<_>>(),
+        ["list-2007", "magazine-2013"]
+    );
+    let heads: Vec<&str> = lines[2..11]
+        .iter()
+        .map(|line| &line[..15])
+        .map(str::trim)
+        .collect();
+    assert_eq!(heads[0], "order-0 alloc-1");
+    assert_eq!(heads[8], "order-0 total-4");
+    // The baseline's own gain is nothing.
+    assert!(form(lines[2]).contains("9.9 (   9.9%)"), "{}", lines[2]);
+}
+
+#[test]
+fn results_go_to_a_file_when_asked() {
+    let path = std::env::temp_dir().join(format!("brickyard-cli-{}.json", std::process::id()));
+    let out = quick(&[
+        "--format",
+        "json",
+        "--config",
+        "vanilla",
+        "--output",
+        path.to_str().unwrap(),
+    ]);
+    assert_eq!(out.status.code(), Some(0));
+    assert!(out.stdout.is_empty());
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(written["experiment"], "pagealloc");
+}
+
+#[test]
+fn results_that_cannot_be_written_are_printed() {
+    // A device that is always full.
+    let out = quick(&[
+        "--format",
+        "csv",
+        "--config",
+        "vanilla",
+        "--output",
+        "/dev/full",
+    ]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(
+        text(&out.stderr).contains("/dev/full"),
+        "{}",
+        text(&out.stderr)
+    );
+    assert!(
+        text(&out.stdout).starts_with("config,workload"),
+        "the results are lost"
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_brickyard"))
+        .args(QUICK)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut error = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut error)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(
+        !error.contains("panicked") && !error.contains("roken pipe"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_interrupted_run_keeps_the_rounds_that_are_done() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_brickyard"))
+        .args([
+            "bench",
+            "pagealloc",
+            "--samples",
+            "1000000",
+            "--sample-us",
+            "20",
+            "--memory",
+            "64M",
+        ])
+        .args([
+            "--orders",
+            "0",
+            "--max-batch",
+            "1",
+            "--threads",
+            "1",
+            "--config",
+            "vanilla",
+            "--format",
+            "json",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(core::time::Duration::from_millis(1500));
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let (mut out, mut error) = (String::new(), String::new());
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut out)
+        .unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut error)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{error}");
+    assert!(error.contains("interrupted"), "{error}");
+    let results: Value = serde_json::from_str(&out).unwrap();
+    assert!(results["rows"][0]["n"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn configs_are_listed_in_every_format() {
+    let table = text(&brickyard(&["configs"]).stdout);
+    for name in [
+        "vanilla",
+        "two-kinds-2005",
+        "list-2007",
+        "zone-2007",
+        "combined-2007",
+        "magazine-2013",
+    ] {
+        assert!(table.contains(name), "{name} is missing from:\n{table}");
+    }
+    let json: Value =
+        serde_json::from_slice(&brickyard(&["configs", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 6);
+    let csv = text(&brickyard(&["configs", "--format", "csv"]).stdout);
+    assert_eq!(csv.lines().count(), 7);
+}
+
+#[test]
+fn completions_are_printed_for_each_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let out = brickyard(&["completions", shell]);
+        assert_eq!(out.status.code(), Some(0));
+        assert!(text(&out.stdout).contains("pagealloc"), "{shell}");
+    }
+}
