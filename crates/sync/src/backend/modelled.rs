@@ -1,12 +1,22 @@
 //! The words under loom: every atomic access is a choice point of the model, every guarded access is checked for races.
 //!
 //! Loom's own types can only be made inside a model run, and not in constants. So each word here keeps its first
-//! value and makes its loom twin at the first access.
+//! value and makes its loom twin at the first access. To loom that making is a write by the thread that came first, so a model
+//! touches all its atomic words (asks each lock whether it is held, say) before it starts its threads; where it
+//! forgot one that two threads then race for, loom reports it, so nothing is missed.
+//!
+//! Where a model has failed, guards are dropped while the panic unwinds. Their accesses do nothing then: another switch between
+//! threads, or a second panic, would bury the report of the first.
 
+use core::cell::OnceCell;
 use core::fmt;
-use std::cell::OnceCell;
 
 use super::super::Ordering;
+
+/// Has the model failed already?
+fn unwinding() -> bool {
+    std::thread::panicking()
+}
 
 macro_rules! atomic {
     ($name:ident, $value:ty) => {
@@ -24,6 +34,7 @@ macro_rules! atomic {
 
         impl $name {
             /// A word that holds `value`.
+            #[must_use]
             pub const fn new(value: $value) -> Self {
                 Self {
                     first: value,
@@ -31,43 +42,72 @@ macro_rules! atomic {
                 }
             }
 
+            #[track_caller]
             fn word(&self) -> &loom::sync::atomic::$name {
                 self.word
                     .get_or_init(|| loom::sync::atomic::$name::new(self.first))
             }
 
             /// See `core::sync::atomic`.
+            #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
+                if unwinding() {
+                    return self.first;
+                }
                 self.word().load(order)
             }
 
             /// See `core::sync::atomic`.
+            #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
+                if unwinding() {
+                    return;
+                }
                 self.word().store(value, order);
             }
 
             /// See `core::sync::atomic`.
+            #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                if unwinding() {
+                    return self.first;
+                }
                 self.word().swap(value, order)
             }
 
             /// See `core::sync::atomic`.
+            #[track_caller]
             pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                if unwinding() {
+                    return self.first;
+                }
                 self.word().fetch_add(value, order)
             }
 
             /// See `core::sync::atomic`.
+            #[track_caller]
             pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
+                if unwinding() {
+                    return self.first;
+                }
                 self.word().fetch_sub(value, order)
             }
 
             /// See `core::sync::atomic`.
+            #[track_caller]
             pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                if unwinding() {
+                    return self.first;
+                }
                 self.word().fetch_or(value, order)
             }
 
             /// See `core::sync::atomic`.
+            #[track_caller]
             pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                if unwinding() {
+                    return self.first;
+                }
                 self.word().fetch_and(value, order)
             }
 
@@ -75,6 +115,7 @@ macro_rules! atomic {
             ///
             /// # Errors
             /// The value found, when it was not `current`.
+            #[track_caller]
             pub fn compare_exchange(
                 &self,
                 current: $value,
@@ -82,7 +123,16 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
+                if unwinding() {
+                    return Ok(current);
+                }
                 self.word().compare_exchange(current, new, success, failure)
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new(0)
             }
         }
 
@@ -113,6 +163,7 @@ macro_rules! guarded {
 
         impl $name {
             /// A word that holds `value`.
+            #[must_use]
             pub const fn new(value: $value) -> Self {
                 Self {
                     first: value,
@@ -120,18 +171,34 @@ macro_rules! guarded {
                 }
             }
 
+            #[track_caller]
             fn cell(&self) -> &loom::cell::Cell<$value> {
                 self.cell.get_or_init(|| loom::cell::Cell::new(self.first))
             }
 
             /// The value; the caller holds what guards the word.
+            #[must_use]
+            #[track_caller]
             pub fn get(&self) -> $value {
+                if unwinding() {
+                    return self.first;
+                }
                 self.cell().get()
             }
 
             /// Puts `value` in; the caller holds what guards the word.
+            #[track_caller]
             pub fn set(&self, value: $value) {
+                if unwinding() {
+                    return;
+                }
                 self.cell().set(value);
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new(0)
             }
         }
 
@@ -148,5 +215,7 @@ guarded!(GuardedU64, u64);
 
 /// Lets another modelled thread run: a spinning thread makes no progress by itself.
 pub fn spin_hint() {
-    loom::thread::yield_now();
+    if !unwinding() {
+        loom::thread::yield_now();
+    }
 }
