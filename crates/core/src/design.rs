@@ -27,7 +27,10 @@ pub trait Design: Sized {
 
 /// A buddy store with grouping `G` behind a front `F` and a lock `L` on platform `P`.
 #[derive(Debug)]
-pub struct Classic<'m, G, F, L, P>(PhantomData<(&'m (), fn() -> (G, F, L, P))>);
+pub struct Classic<'m, G, F, L, P>(PhantomData<&'m ()>, PhantomData<Parts<G, F, L, P>>);
+
+/// A function type, so that a marker is `Send` and `Sync` whatever its parts are.
+type Parts<G, F, L, P> = fn() -> (G, F, L, P);
 
 impl<'m, G, F, L, P> Design for Classic<'m, G, F, L, P>
 where

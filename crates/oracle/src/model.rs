@@ -10,7 +10,7 @@ enum Use {
     Absent,
     Free,
     Reserved,
-    InUse,
+    Taken,
 }
 
 /// A zone, as the model sees it.
@@ -85,7 +85,7 @@ impl Model {
     pub fn frames_in_use(&self) -> usize {
         self.frames
             .iter()
-            .filter(|&&usage| usage == Use::InUse)
+            .filter(|&&usage| usage == Use::Taken)
             .count()
     }
 
@@ -151,7 +151,7 @@ impl Model {
 
     /// The block is in use from now on.
     pub(crate) fn take(&mut self, frame: Frame, order: Order, mobility: Mobility) {
-        self.set(FrameRange::of_block(frame, order), Use::InUse);
+        self.set(FrameRange::of_block(frame, order), Use::Taken);
         self.blocks.insert(frame, Block { order, mobility });
     }
 
@@ -179,7 +179,7 @@ impl Model {
         match self.get(frame) {
             Use::Absent | Use::Reserved => return Err(FreeError::NotOwned),
             Use::Free => return Err(FreeError::DoubleFree),
-            Use::InUse => {}
+            Use::Taken => {}
         }
         let Some((first, block)) = self.block_at(frame) else {
             panic!("a frame in use lies in a block");
@@ -203,7 +203,7 @@ impl Model {
 
     /// The right answer to a free of a range of blocks: does it succeed?
     pub(crate) fn free_range(&mut self, range: FrameRange) -> bool {
-        if range.is_empty() || !self.all(range, Use::InUse) {
+        if range.is_empty() || !self.all(range, Use::Taken) {
             return range.is_empty();
         }
         for frame in range.frames() {
@@ -235,7 +235,7 @@ impl Model {
 
     /// All frames are absent from now on, if none is in use. Returns how many there were.
     pub(crate) fn remove(&mut self, range: FrameRange) -> Option<usize> {
-        if range.frames().any(|frame| self.get(frame) == Use::InUse) {
+        if range.frames().any(|frame| self.get(frame) == Use::Taken) {
             return None;
         }
         Some(
@@ -246,7 +246,7 @@ impl Model {
 
     /// All free frames are reserved from now on, if none is in use. Returns how many there were.
     pub(crate) fn reserve(&mut self, range: FrameRange) -> Option<usize> {
-        if range.frames().any(|frame| self.get(frame) == Use::InUse) {
+        if range.frames().any(|frame| self.get(frame) == Use::Taken) {
             return None;
         }
         Some(self.change(range, Use::Free, Use::Reserved))

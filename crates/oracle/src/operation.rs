@@ -110,7 +110,7 @@ impl Operation {
             48 | 49 => Self::FreeAnything(Self::frame(bytes, span), Self::order(bytes, max)),
             50..=52 => Self::FreeBulk(bytes.word(), bytes.below(200), {
                 let frame = Self::frame(bytes, span);
-                (bytes.byte() % 4 == 0).then_some(frame)
+                bytes.byte().is_multiple_of(4).then_some(frame)
             }),
             53 => Self::FreeRange(Self::range(bytes, span)),
             54 | 55 => {
@@ -158,7 +158,7 @@ impl Operation {
     /// A range that begins in the span, mostly a short one, seldom one that leaves the span.
     fn range(bytes: &mut Bytes<'_>, span: FrameRange) -> FrameRange {
         let start = Self::frame(bytes, span);
-        let longest = if bytes.byte() % 4 == 0 {
+        let longest = if bytes.byte().is_multiple_of(4) {
             span.len()
         } else {
             40

@@ -14,7 +14,9 @@ use core::slice;
 use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard::{Configuration, Experiment, FrameRange, MachinePlan, Mobility, OneCpu, Order, Request};
+use brickyard::{
+    Configuration, Experiment, FrameRange, MachinePlan, Mobility, OneCpu, Order, Request,
+};
 
 /// 32 MiB of memory that is never touched.
 const PLAN: MachinePlan = MachinePlan::new(FrameRange::new(16, 16 + 8192), 1);

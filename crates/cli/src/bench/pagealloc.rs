@@ -11,10 +11,11 @@
 
 use core::mem::MaybeUninit;
 use core::slice;
+use core::time::Duration;
 use std::io::IsTerminal;
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use brickyard::bulk::BulkPolicy;
@@ -152,6 +153,18 @@ struct Sample {
     alloc: f64,
     free: f64,
     total: f64,
+}
+
+const METRICS: [&str; 3] = ["alloc", "free", "total"];
+
+impl Sample {
+    fn metric(&self, name: &str) -> f64 {
+        match name {
+            "alloc" => self.alloc,
+            "free" => self.free,
+            _ => self.total,
+        }
+    }
 }
 
 const NS_PER_PAGE: &str = "ns/page";
@@ -314,13 +327,8 @@ impl PageAlloc {
         samples: &[Vec<Vec<Sample>>],
     ) -> anyhow::Result<Results> {
         let mut results = Results::new("pagealloc", Host::read());
-        let metrics: [(&str, fn(&Sample) -> f64); 3] = [
-            ("alloc", |sample| sample.alloc),
-            ("free", |sample| sample.free),
-            ("total", |sample| sample.total),
-        ];
         for block in workloads.chunk_by(|a, b| (a.order, a.threads) == (b.order, b.threads)) {
-            for (name, number) in metrics {
+            for name in METRICS {
                 let metric = Metric {
                     name,
                     unit: NS_PER_PAGE,
@@ -329,7 +337,8 @@ impl PageAlloc {
                 for workload in block {
                     let place = workloads.iter().position(|other| other == workload);
                     for (config, samples) in self.config.iter().zip(samples) {
-                        let values = place.map(|place| samples[place].iter().map(number).collect());
+                        let values = place
+                            .map(|place| samples[place].iter().map(|s| s.metric(name)).collect());
                         let row = Row::new(
                             config.name(),
                             self.name(workload),

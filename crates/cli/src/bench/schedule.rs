@@ -1,6 +1,6 @@
 //! What `bench pagealloc` measures: which orders, batches and numbers of threads.
 
-use std::str::FromStr;
+use core::str::FromStr;
 
 use anyhow::{Context, bail};
 use brickyard::Order;

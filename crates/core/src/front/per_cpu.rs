@@ -74,7 +74,7 @@ impl Default for CpuLists {
     }
 }
 
-/// Per-CPU lists over caller-supplied slots, 128 bytes or 256 with shared access, one a CPU. A CPU without a slot goes straight to the store.
+/// Per-CPU lists over caller-supplied slots of 128 bytes, one a CPU. A CPU without a slot goes straight to the store.
 #[derive(Debug)]
 pub struct PerCpuLists<'m, A> {
     slots: &'m [Slot<A, CpuLists>],

@@ -42,7 +42,6 @@ macro_rules! atomic {
                 }
             }
 
-            #[track_caller]
             fn word(&self) -> &loom::sync::atomic::$name {
                 self.word
                     .get_or_init(|| loom::sync::atomic::$name::new(self.first))
@@ -171,7 +170,6 @@ macro_rules! guarded {
                 }
             }
 
-            #[track_caller]
             fn cell(&self) -> &loom::cell::Cell<$value> {
                 self.cell.get_or_init(|| loom::cell::Cell::new(self.first))
             }

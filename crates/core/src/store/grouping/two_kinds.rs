@@ -49,8 +49,12 @@ impl Grouping for TwoKinds {
         let own = self.list_for(wanted);
         let other = self.fallbacks(wanted)[0];
         let (frame, found) = buddy.largest(other, order)?;
-        let changes_kind = found.index() >= (buddy.max_order().index() + 1) / 2;
-        let rest = if changes_kind { own } else { other };
+        let orders = buddy.max_order().index() + 1;
+        let rest = if found.index() >= orders / 2 {
+            own
+        } else {
+            other
+        };
         Some(buddy.break_into(frame, order, wanted, rest))
     }
 }

@@ -1,0 +1,400 @@
+//! What the rule tests share: several CPUs on one thread, a lock that notices misuse, zones in leaked memory, looks into a zone.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use core::cell::Cell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use brickyard::check::Violation;
+use brickyard::design::{Classic, Design};
+use brickyard::front::{Front, Magazines, PerCpuLists};
+use brickyard::stats::ZoneSnapshot;
+use brickyard::store::Census;
+use brickyard::store::buddy::Buddy;
+use brickyard::store::frames::{State, Use};
+use brickyard::store::grouping::{Grouping, PageBlocks};
+use brickyard::sync::RawLock;
+use brickyard::zone::{Placed, Zone, ZonePlan};
+use brickyard::{
+    AllocError, Frame, FrameRange, InterruptState, MigrateType, Mobility, Order, Platform, Request,
+    ZoneKind,
+};
+
+// ---- the platform ----
+
+/// A machine of several CPUs of which one runs at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Cpus {
+    cpu: AtomicUsize,
+    interrupt: AtomicBool,
+    masked: AtomicUsize,
+    pinned: AtomicUsize,
+    interruptions: AtomicUsize,
+    waits: AtomicUsize,
+    out_of_reach: AtomicBool,
+    clock: AtomicU64,
+}
+
+// One thread uses all of it, so every access can be relaxed.
+const ONE_THREAD: Ordering = Ordering::Relaxed;
+
+/// How often one test may wait: with one thread nobody else ever ends a wait.
+const PATIENCE: usize = 10_000;
+
+impl Cpus {
+    /// CPU 0 runs, outside any interrupt. It lives as long as the test process.
+    pub(crate) fn new() -> &'static Self {
+        Box::leak(Box::default())
+    }
+
+    /// From now on `cpu` runs.
+    pub(crate) fn switch_to(&self, cpu: usize) {
+        self.cpu.store(cpu, ONE_THREAD);
+    }
+
+    /// From now on the running CPU is in an interrupt, or no longer.
+    pub(crate) fn set_interrupt(&self, interrupt: bool) {
+        self.interrupt.store(interrupt, ONE_THREAD);
+    }
+
+    /// From now on no other CPU can be made to run anything.
+    pub(crate) fn put_others_out_of_reach(&self) {
+        self.out_of_reach.store(true, ONE_THREAD);
+    }
+
+    /// How often a CPU was interrupted to run something for another.
+    pub(crate) fn interruptions(&self) -> usize {
+        self.interruptions.load(ONE_THREAD)
+    }
+
+    /// How often the clock was read: it goes on by one tick at each reading.
+    pub(crate) fn clock_readings(&self) -> u64 {
+        self.clock.load(ONE_THREAD)
+    }
+
+    /// Nothing is masked and nobody pinned?
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.masked.load(ONE_THREAD) == 0 && self.pinned.load(ONE_THREAD) == 0
+    }
+}
+
+impl Platform for Cpus {
+    fn cpu(&self) -> usize {
+        self.cpu.load(ONE_THREAD)
+    }
+
+    fn pin(&self) -> usize {
+        self.pinned.fetch_add(1, ONE_THREAD);
+        self.cpu()
+    }
+
+    fn unpin(&self) {
+        self.pinned.fetch_sub(1, ONE_THREAD);
+    }
+
+    fn in_interrupt(&self) -> bool {
+        self.interrupt.load(ONE_THREAD)
+    }
+
+    fn mask_interrupts(&self) -> InterruptState {
+        InterruptState(self.masked.fetch_add(1, ONE_THREAD))
+    }
+
+    fn restore_interrupts(&self, found: InterruptState) {
+        let masked = self.masked.fetch_sub(1, ONE_THREAD);
+        assert_eq!(masked, found.0 + 1, "interrupts restored out of order");
+    }
+
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        if self.out_of_reach.load(ONE_THREAD) {
+            return false;
+        }
+        assert_no_lock_held();
+        self.interruptions.fetch_add(1, ONE_THREAD);
+        let here = self.cpu.swap(cpu, ONE_THREAD);
+        work();
+        self.cpu.store(here, ONE_THREAD);
+        true
+    }
+
+    fn relax(&self) {
+        let waits = self.waits.fetch_add(1, ONE_THREAD);
+        assert!(
+            waits < PATIENCE,
+            "one thread waits for nobody: a lock was not given up"
+        );
+    }
+
+    fn ticks(&self) -> u64 {
+        self.clock.fetch_add(1, ONE_THREAD)
+    }
+}
+
+// ---- the lock ----
+
+/// What a test sees of all locks of one class on its thread, and says of them.
+#[derive(Debug)]
+struct Watch {
+    held: Cell<usize>,
+    holds: Cell<usize>,
+    contended: Cell<bool>,
+    refusals: Cell<usize>,
+}
+
+impl Watch {
+    const fn new() -> Self {
+        Self {
+            held: Cell::new(0),
+            holds: Cell::new(0),
+            contended: Cell::new(false),
+            refusals: Cell::new(0),
+        }
+    }
+}
+
+thread_local! {
+    // A test runs on a thread of its own, so tests do not see each other.
+    static WATCHES: [Watch; 2] = const { [Watch::new(), Watch::new()] };
+}
+
+const ZONES: usize = 0;
+const MAGAZINES: usize = 1;
+
+/// A lock for one thread: it panics where a real one would hang, where it is given up twice, and where the zone's is held while
+/// a magazine's is taken. It counts its holds, and says that somebody waits, or that it is taken, as the test wishes.
+#[derive(Debug)]
+pub(crate) struct Strict<const CLASS: usize> {
+    taken: AtomicBool,
+}
+
+/// The lock of a zone.
+pub(crate) type ZoneLock = Strict<ZONES>;
+/// The lock of a magazine.
+pub(crate) type MagazineLock = Strict<MAGAZINES>;
+
+impl<const CLASS: usize> Strict<CLASS> {
+    fn was_taken() {
+        WATCHES.with(|watches| {
+            let zone_first = CLASS == MAGAZINES && watches[ZONES].held.get() > 0;
+            assert!(!zone_first, "lock order: a magazine under the zone's lock");
+            let watch = &watches[CLASS];
+            watch.held.set(watch.held.get() + 1);
+            watch.holds.set(watch.holds.get() + 1);
+        });
+    }
+
+    /// How many locks of this class are held.
+    pub(crate) fn held() -> usize {
+        WATCHES.with(|watches| watches[CLASS].held.get())
+    }
+
+    /// How often a lock of this class was taken while `work` ran.
+    pub(crate) fn holds_during<R>(work: impl FnOnce() -> R) -> (usize, R) {
+        let holds = || WATCHES.with(|watches| watches[CLASS].holds.get());
+        let before = holds();
+        let result = work();
+        (holds() - before, result)
+    }
+
+    /// While `work` runs, every lock of this class says that somebody waits for it.
+    pub(crate) fn while_contended<R>(work: impl FnOnce() -> R) -> R {
+        let say = |contended| WATCHES.with(|watches| watches[CLASS].contended.set(contended));
+        say(true);
+        let result = work();
+        say(false);
+        result
+    }
+
+    /// The next `times` tries to take a lock of this class fail; what waits for one gets it.
+    pub(crate) fn refuse_tries(times: usize) {
+        WATCHES.with(|watches| watches[CLASS].refusals.set(times));
+    }
+}
+
+// SAFETY: a caller comes out of `lock` or a true `try_lock` only after its own swap turned `taken` from false to true, and only
+// `unlock` turns it back; acquire and release order what happens in between.
+unsafe impl<const CLASS: usize> RawLock for Strict<CLASS> {
+    const UNLOCKED: Self = Self {
+        taken: AtomicBool::new(false),
+    };
+
+    fn lock(&self, _relax: impl FnMut()) {
+        // Acquire: pairs with the release in `unlock`.
+        let taken = self.taken.swap(true, Ordering::Acquire);
+        assert!(!taken, "deadlock: the lock is held already");
+        Self::was_taken();
+    }
+
+    fn try_lock(&self) -> bool {
+        let refused = WATCHES.with(|watches| {
+            let left = watches[CLASS].refusals.get();
+            watches[CLASS].refusals.set(left.saturating_sub(1));
+            left > 0
+        });
+        // Acquire: as above.
+        if refused || self.taken.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        Self::was_taken();
+        true
+    }
+
+    unsafe fn unlock(&self) {
+        // Release: pairs with the acquire in `lock` and `try_lock`.
+        let taken = self.taken.swap(false, Ordering::Release);
+        assert!(taken, "unlocked twice");
+        WATCHES.with(|watches| {
+            let watch = &watches[CLASS];
+            watch.held.set(watch.held.get() - 1);
+        });
+    }
+
+    fn is_contended(&self) -> bool {
+        WATCHES.with(|watches| watches[CLASS].contended.get())
+    }
+
+    fn is_locked(&self) -> bool {
+        self.taken.load(ONE_THREAD)
+    }
+}
+
+/// No strict lock is held on this thread.
+pub(crate) fn assert_no_lock_held() {
+    assert_eq!(
+        (ZoneLock::held(), MagazineLock::held()),
+        (0, 0),
+        "locks of zones and of magazines held"
+    );
+}
+
+// ---- zones ----
+
+/// Page blocks, their records leaked.
+pub(crate) type Blocks = PageBlocks<'static>;
+/// Per-CPU lists, their slots leaked.
+pub(crate) type Lists<A> = PerCpuLists<'static, A>;
+/// Magazines, leaked, with locks that notice misuse.
+pub(crate) type Mags = Magazines<'static, MagazineLock>;
+/// A design of these parts with a strict zone lock.
+pub(crate) type Parts<G, F, L = ZoneLock> = Classic<'static, G, F, L, &'static Cpus>;
+
+/// Orders up to 7 and page blocks of order 6, small enough to count by hand, with two CPUs. Half a block's order is 3.
+pub(crate) const fn small(frames: usize) -> ZonePlan {
+    ZonePlan {
+        max_order: Order::new(7),
+        page_block_order: Order::new(6),
+        ..linux(frames)
+    }
+}
+
+/// The orders and page blocks of Linux.
+pub(crate) const fn linux(frames: usize) -> ZonePlan {
+    ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), 2)
+}
+
+/// A zone by `plan` without memory.
+pub(crate) fn empty<G, F, L>(plan: &ZonePlan, cpus: &'static Cpus) -> Zone<Parts<G, F, L>>
+where
+    G: Grouping + Placed<'static>,
+    F: Front<Buddy<'static, G>, L, &'static Cpus> + Placed<'static>,
+    L: RawLock,
+{
+    let bytes = Parts::<G, F, L>::bytes(plan);
+    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
+    Parts::<G, F, L>::zone(plan, cpus, memory).expect("as much memory as it asks for")
+}
+
+/// The same with all of its span free.
+pub(crate) fn full<G, F, L>(plan: &ZonePlan, cpus: &'static Cpus) -> Zone<Parts<G, F, L>>
+where
+    G: Grouping + Placed<'static>,
+    F: Front<Buddy<'static, G>, L, &'static Cpus> + Placed<'static>,
+    L: RawLock,
+{
+    let zone = empty(plan, cpus);
+    assert_eq!(zone.add(plan.span), Ok(plan.span.len()));
+    zone
+}
+
+// ---- requests ----
+
+/// A request by the number of its order.
+pub(crate) const fn request(order: u8, mobility: Mobility) -> Request {
+    Request::new(Order::new(order), mobility)
+}
+
+/// A frame by its number.
+pub(crate) const fn frame(number: usize) -> Frame {
+    Frame::new(number)
+}
+
+/// Single frames until there are no more.
+pub(crate) fn take_all<D: Design>(zone: &Zone<D>, mobility: Mobility) -> Vec<Frame> {
+    core::iter::from_fn(|| zone.alloc(&Request::page(mobility)).ok()).collect()
+}
+
+/// Frees the block of the order with this number.
+pub(crate) fn free<D: Design>(zone: &Zone<D>, at: Frame, order: u8) {
+    assert_eq!(zone.free(at, Order::new(order)), Ok(()), "{at} {order}");
+}
+
+// ---- looks into a zone ----
+
+/// What the block is that `at` lies in.
+pub(crate) fn state<D: Design>(zone: &Zone<D>, at: Frame) -> State {
+    zone.block_of(at).expect("memory of the zone").1
+}
+
+/// What `at` is used for.
+pub(crate) fn usage<D: Design>(zone: &Zone<D>, at: Frame) -> Use {
+    state(zone, at).usage
+}
+
+/// How many of `frames` lie in the store, free.
+pub(crate) fn count_free<D: Design>(zone: &Zone<D>, frames: &[Frame]) -> usize {
+    let free = frames.iter().filter(|&&at| usage(zone, at) == Use::Free);
+    free.count()
+}
+
+/// The list that `at` is on.
+pub(crate) fn list_of<D: Design>(zone: &Zone<D>, at: Frame) -> MigrateType {
+    let state = state(zone, at);
+    assert_eq!(state.usage, Use::Free, "{at} is not free");
+    state.kind
+}
+
+/// Free frames on the lists of a type.
+pub(crate) fn free_of<D: Design>(zone: &Zone<D>, kind: MigrateType) -> usize {
+    let by_order = zone.snapshot(0).free;
+    let frames = by_order.iter().enumerate();
+    frames.map(|(order, by)| by[kind.index()] << order).sum()
+}
+
+/// Page blocks of a type.
+pub(crate) fn blocks_of<D: Design>(zone: &Zone<D>, kind: MigrateType) -> usize {
+    zone.snapshot(0).blocks[kind.index()]
+}
+
+/// All that can be seen of a zone.
+pub(crate) type Seen = (ZoneSnapshot, Census, usize, usize);
+
+/// All that can be seen of a zone, after a test of every invariant.
+pub(crate) fn seen<D: Design>(zone: &Zone<D>) -> Seen {
+    let census = sound(zone);
+    let (free, cached) = (zone.free_frames(), zone.cached_frames());
+    assert_eq!((free, cached), (census.free, census.cached));
+    (zone.snapshot(0), census, free, cached)
+}
+
+/// Every invariant holds and no lock is held.
+pub(crate) fn sound<D: Design>(zone: &Zone<D>) -> Census {
+    assert_no_lock_held();
+    let census: Result<Census, Violation> = zone.check();
+    census.expect("every invariant")
+}
+
+/// Memory was lacking, and so much was free.
+pub(crate) const fn exhausted(free: usize) -> AllocError {
+    AllocError::Exhausted { free }
+}

@@ -1,0 +1,413 @@
+//! Every schedule of a few threads on the locks and on a shared slot, as loom explores them.
+//!
+//! What is proved, for these small numbers of threads and rounds and for every outcome that the memory orderings allow: one
+//! at a time is inside; who comes after sees what was written before; a waiter is let in by a ticket lock that is given up for it.
+//! The guarded words report any access that nothing ordered, so no model has to look for races itself. The last section
+//! breaks locks on purpose, and expects loom to say so.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-sync --test loom -- --nocapture` prints how many schedules each model had.
+#![cfg(loom)]
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use brickyard_sync::{
+    AtomicU32, Exclusive, GuardedU64, Locked, OwnLine, RawLock, Shared, Slot, TestAndSetLock,
+    TicketLock,
+};
+use loom::thread::{self, yield_now};
+
+/// Runs `model` in every schedule; with a bound, in those where running threads are interrupted no more often than that.
+/// `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
+fn explore(name: &str, bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+    let schedules = Arc::new(AtomicUsize::new(0));
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(bound);
+    let counted = Arc::clone(&schedules);
+    builder.check(move || {
+        // Relaxed: a word outside the model, of one system thread.
+        counted.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let schedules = schedules.load(Ordering::Relaxed);
+    let bound = builder.preemption_bound;
+    println!("{name}: {schedules} schedules, preemption bound {bound:?}");
+}
+
+/// How often something was seen in one model, over all its schedules.
+#[derive(Debug, Default)]
+struct Seen(AtomicUsize);
+
+impl Seen {
+    fn note(&self) {
+        // Relaxed: a word outside the model, of one system thread.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn ever(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// A counter behind a lock, all its atomic words touched.
+fn counter<L: RawLock + 'static>() -> Arc<Locked<L, GuardedU64>> {
+    let counter = Arc::new(Locked::<L, _>::new(GuardedU64::new(0)));
+    assert!(!counter.is_locked());
+    assert!(!counter.is_contended());
+    counter
+}
+
+fn add_one<L: RawLock>(counter: &Locked<L, GuardedU64>) {
+    let held = counter.lock(yield_now);
+    held.set(held.get() + 1);
+}
+
+// ---- mutual exclusion ----
+
+fn excludes<L: RawLock + 'static>(threads: u64, rounds: u64) {
+    let counter = counter::<L>();
+    let work = move |counter: &Locked<L, GuardedU64>| {
+        for _ in 0..rounds {
+            add_one(counter);
+        }
+    };
+    let others: Vec<_> = (1..threads)
+        .map(|_| {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || work(&counter))
+        })
+        .collect();
+    work(&counter);
+    for other in others {
+        other.join().unwrap();
+    }
+    assert_eq!(counter.lock(yield_now).get(), threads * rounds);
+    assert!(!counter.is_locked());
+    assert!(!counter.is_contended());
+}
+
+#[test]
+fn ticket_lock_excludes() {
+    explore("ticket, 2 x 2", None, || excludes::<TicketLock>(2, 2));
+    explore("ticket, 3 x 1", None, || excludes::<TicketLock>(3, 1));
+}
+
+#[test]
+fn test_and_set_lock_excludes() {
+    explore("test-and-set, 2 x 2", None, || {
+        excludes::<TestAndSetLock>(2, 2);
+    });
+    explore("test-and-set, 3 x 1", None, || {
+        excludes::<TestAndSetLock>(3, 1);
+    });
+}
+
+#[test]
+fn own_line_lock_excludes() {
+    explore("own line, 2 x 2", None, || {
+        excludes::<OwnLine<TicketLock>>(2, 2);
+    });
+    explore("own line, 3 x 1", None, || {
+        excludes::<OwnLine<TicketLock>>(3, 1);
+    });
+}
+
+// ---- trying ----
+
+/// One thread only tries, the other waits; both outcomes of the try occur, and a success excludes like any other.
+fn tries<L: RawLock + 'static>(name: &str) {
+    let (got, refused) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
+    let (noted_got, noted_refused) = (Arc::clone(&got), Arc::clone(&refused));
+    explore(name, None, move || {
+        let counter = counter::<L>();
+        let other = {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || add_one(&counter))
+        };
+        let mut expected = 1;
+        for _ in 0..2 {
+            match counter.try_lock() {
+                Some(held) => {
+                    assert!(counter.is_locked());
+                    held.set(held.get() + 1);
+                    expected += 1;
+                    noted_got.note();
+                }
+                None => noted_refused.note(),
+            }
+        }
+        other.join().unwrap();
+        let held = counter.try_lock().expect("nobody holds the lock");
+        assert_eq!(held.get(), expected);
+        assert!(counter.try_lock().is_none(), "it is held");
+    });
+    assert!(got.ever() && refused.ever(), "{got:?} {refused:?}");
+}
+
+#[test]
+fn a_try_excludes_or_is_refused() {
+    tries::<TicketLock>("ticket, try against lock");
+    tries::<TestAndSetLock>("test-and-set, try against lock");
+    tries::<OwnLine<TestAndSetLock>>("own line, try against lock");
+}
+
+// ---- contention ----
+
+/// The holder may see the waiter or miss it; alone, it never sees one.
+fn waiter_is_seen_or_missed<L: RawLock + 'static>(name: &str) {
+    let (seen, missed) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
+    let (noted_seen, noted_missed) = (Arc::clone(&seen), Arc::clone(&missed));
+    explore(name, None, move || {
+        let counter = counter::<L>();
+        let held = counter.lock(yield_now);
+        assert!(!held.is_contended(), "nobody waits yet");
+        let other = {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || add_one(&counter))
+        };
+        if held.is_contended() {
+            noted_seen.note();
+        } else {
+            noted_missed.note();
+        }
+        held.set(held.get() + 1);
+        drop(held);
+        other.join().unwrap();
+        assert!(!counter.is_contended());
+        assert_eq!(counter.lock(yield_now).get(), 2);
+    });
+    assert!(seen.ever() && missed.ever(), "{seen:?} {missed:?}");
+}
+
+#[test]
+fn a_waiter_is_seen_or_missed() {
+    waiter_is_seen_or_missed::<TicketLock>("ticket, contention");
+    waiter_is_seen_or_missed::<TestAndSetLock>("test-and-set, contention");
+    waiter_is_seen_or_missed::<OwnLine<TestAndSetLock>>("own line, contention");
+}
+
+/// What "yield when contended" rests on: the holder that gives a contended ticket lock up gets it back after the waiter.
+#[test]
+fn a_ticket_lock_given_up_goes_to_the_waiter_that_was_seen() {
+    let yielded = Arc::new(Seen::default());
+    let noted = Arc::clone(&yielded);
+    explore("ticket, yield to a waiter", None, move || {
+        let counter = counter::<TicketLock>();
+        let held = counter.lock(yield_now);
+        let other = {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || add_one(&counter))
+        };
+        let waits = held.is_contended();
+        drop(held);
+        let held = counter.lock(yield_now);
+        if waits {
+            assert_eq!(held.get(), 1, "the waiter that was seen went first");
+            noted.note();
+        }
+        drop(held);
+        other.join().unwrap();
+    });
+    assert!(yielded.ever());
+}
+
+// ---- slots ----
+
+#[test]
+fn a_shared_slot_lets_its_owner_or_a_visitor_in() {
+    explore("shared slot, owner 2 x, visitor 1 x", None, || {
+        let slot = Arc::new(Slot::<Shared, _>::new(GuardedU64::new(0)));
+        drop(slot.enter(|| unreachable!("nobody is inside")));
+        let visitor = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || {
+                let inside = slot.visit(yield_now).expect("a shared slot lends");
+                inside.set(inside.get() + 1);
+            })
+        };
+        for _ in 0..2 {
+            let inside = slot.enter(yield_now);
+            inside.set(inside.get() + 1);
+        }
+        visitor.join().unwrap();
+        assert_eq!(slot.enter(yield_now).get(), 3);
+    });
+}
+
+#[test]
+fn an_exclusive_slot_lets_no_visitor_in() {
+    explore("exclusive slot, owner and visitor", None, || {
+        let slot = Arc::new(Slot::<Exclusive, _>::new(GuardedU64::new(0)));
+        let visitor = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || assert!(slot.visit(yield_now).is_none()))
+        };
+        let inside = slot.enter(yield_now);
+        inside.set(inside.get() + 1);
+        drop(inside);
+        visitor.join().unwrap();
+        assert_eq!(slot.enter(yield_now).get(), 1);
+    });
+}
+
+// ---- what must be found ----
+
+/// The orderings of a lock's two operations.
+trait Orderings: Sync {
+    const TAKE: Ordering;
+    const GIVE: Ordering;
+}
+
+struct Right;
+struct RelaxedTake;
+struct RelaxedGive;
+
+impl Orderings for Right {
+    const TAKE: Ordering = Ordering::Acquire;
+    const GIVE: Ordering = Ordering::Release;
+}
+
+impl Orderings for RelaxedTake {
+    const TAKE: Ordering = Ordering::Relaxed;
+    const GIVE: Ordering = Ordering::Release;
+}
+
+impl Orderings for RelaxedGive {
+    const TAKE: Ordering = Ordering::Acquire;
+    const GIVE: Ordering = Ordering::Relaxed;
+}
+
+/// The plainest lock there is, right or wrong by its orderings.
+struct Plain<O>(AtomicU32, O);
+
+macro_rules! plain {
+    ($orderings:ident) => {
+        // SAFETY: an exchange lets one in at a time. That the wrong ones do not publish is what the models below are to
+        // find, on words for which a race is a report and not undefined behaviour.
+        unsafe impl RawLock for Plain<$orderings> {
+            const UNLOCKED: Self = Self(AtomicU32::new(0), $orderings);
+
+            fn lock(&self, mut relax: impl FnMut()) {
+                while !self.try_lock() {
+                    relax();
+                }
+            }
+
+            fn try_lock(&self) -> bool {
+                let take = $orderings::TAKE;
+                self.0
+                    .compare_exchange(0, 1, take, Ordering::Relaxed)
+                    .is_ok()
+            }
+
+            unsafe fn unlock(&self) {
+                self.0.store(0, $orderings::GIVE);
+            }
+
+            fn is_contended(&self) -> bool {
+                false
+            }
+
+            fn is_locked(&self) -> bool {
+                self.0.load(Ordering::Relaxed) != 0
+            }
+        }
+    };
+}
+
+plain!(Right);
+plain!(RelaxedTake);
+plain!(RelaxedGive);
+
+/// A lock that looks first and takes then, in two steps.
+struct LooksThenTakes(AtomicU32);
+
+// SAFETY: none: two may look at the same time. It guards only words for which a race is a report and not undefined behaviour.
+unsafe impl RawLock for LooksThenTakes {
+    const UNLOCKED: Self = Self(AtomicU32::new(0));
+
+    fn lock(&self, mut relax: impl FnMut()) {
+        while !self.try_lock() {
+            relax();
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        let free = self.0.load(Ordering::Acquire) == 0;
+        if free {
+            self.0.store(1, Ordering::Relaxed);
+        }
+        free
+    }
+
+    unsafe fn unlock(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+
+    fn is_contended(&self) -> bool {
+        false
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
+#[test]
+fn the_plain_lock_is_right_with_the_right_orderings() {
+    explore("plain, 2 x 2", None, || excludes::<Plain<Right>>(2, 2));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_relaxed_take_is_found() {
+    explore("plain, relaxed take", None, || {
+        excludes::<Plain<RelaxedTake>>(2, 1);
+    });
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_relaxed_give_is_found() {
+    explore("plain, relaxed give", None, || {
+        excludes::<Plain<RelaxedGive>>(2, 1);
+    });
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_lock_that_lets_two_in_is_found() {
+    explore("looks, then takes", None, || {
+        excludes::<LooksThenTakes>(2, 1);
+    });
+}
+
+/// Two threads that both take themselves for the owner.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn two_owners_of_an_exclusive_slot_are_found() {
+    explore("exclusive slot, two owners", None, || {
+        let slot = Arc::new(Slot::<Exclusive, _>::new(GuardedU64::new(0)));
+        let other = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || slot.enter(yield_now).set(1))
+        };
+        slot.enter(yield_now).set(2);
+        other.join().unwrap();
+    });
+}
+
+/// A word that a model did not touch before its threads raced for it is reported, not passed over.
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_forgotten_word_is_found() {
+    explore("untouched word", None, || {
+        let word = Arc::new(AtomicU32::new(0));
+        let other = {
+            let word = Arc::clone(&word);
+            thread::spawn(move || word.fetch_add(1, Ordering::Relaxed))
+        };
+        word.fetch_add(1, Ordering::Relaxed);
+        other.join().unwrap();
+    });
+}
