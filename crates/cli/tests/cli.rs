@@ -1,5 +1,7 @@
 //! The binary as a user drives it: what it prints, in which form, and how it ends.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
