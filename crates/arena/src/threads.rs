@@ -86,6 +86,8 @@ impl Platform for Threads {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     #[test]
@@ -95,18 +97,14 @@ mod tests {
         let other = thread::spawn(|| Threads.cpu()).join().unwrap();
         assert_ne!(other, mine);
         // The thread has ended: the next one gets the lowest free number again.
+        let barrier = Barrier::new(3);
+        let number = || {
+            let number = Threads.cpu();
+            barrier.wait();
+            number
+        };
         let together: Vec<usize> = thread::scope(|scope| {
-            let barrier = std::sync::Barrier::new(3);
-            let barrier = &barrier;
-            let threads: Vec<_> = (0..3)
-                .map(|_| {
-                    scope.spawn(move || {
-                        let number = Threads.cpu();
-                        barrier.wait();
-                        number
-                    })
-                })
-                .collect();
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(number)).collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         });
         let mut distinct = together.clone();
