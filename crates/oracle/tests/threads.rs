@@ -19,7 +19,7 @@ fn operations() -> u64 {
     let operations = std::env::var("BRICKYARD_OPERATIONS").ok();
     operations
         .and_then(|operations| operations.parse().ok())
-        .unwrap_or(100_000)
+        .unwrap_or(40_000)
 }
 
 struct Oracle {
