@@ -8,8 +8,6 @@
 //! While it runs, the zone's [capture slot](crate::bulk) is armed: the first block that becomes free and is large enough goes straight to the
 //! request, whoever freed its last page.
 
-use brickyard_sync::{AtomicU32, Ordering};
-
 use super::{Migrate, Migration};
 use crate::design::Design;
 use crate::store::Store;
@@ -25,9 +23,6 @@ const LOOKS: usize = 1024;
 
 /// Orders up to this one are asked for without end; compaction is choosy only above (Linux's costly order).
 const COSTLY: Order = Order::new(3);
-
-/// Most attempts that are skipped after failures: 1 << 6.
-const MOST_SHIFT: u32 = 6;
 
 /// How compaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,64 +60,6 @@ impl Compacted {
             stuck: 0,
             caught: None,
         }
-    }
-}
-
-/// How long a zone is left alone after compaction has failed there (Linux 6.1's rule).
-#[derive(Debug)]
-pub struct Deferral {
-    // Guesses that only steer effort, so races between CPUs do no harm.
-    considered: AtomicU32,
-    shift: AtomicU32,
-    failed_order: AtomicU32,
-}
-
-impl Deferral {
-    /// Nothing has failed yet.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            considered: AtomicU32::new(0),
-            shift: AtomicU32::new(0),
-            failed_order: AtomicU32::new(Order::COUNT as u32),
-        }
-    }
-
-    /// Should this attempt be skipped? Counts it.
-    fn skips(&self, order: Order) -> bool {
-        // Relaxed, here and below: see the fields.
-        if u32::from(order.get()) < self.failed_order.load(Ordering::Relaxed) {
-            return false;
-        }
-        let limit = 1 << self.shift.load(Ordering::Relaxed);
-        let considered = self.considered.load(Ordering::Relaxed) + 1;
-        self.considered
-            .store(considered.min(limit), Ordering::Relaxed);
-        considered < limit
-    }
-
-    fn failed(&self, order: Order) {
-        let shift = self.shift.load(Ordering::Relaxed);
-        self.shift
-            .store((shift + 1).min(MOST_SHIFT), Ordering::Relaxed);
-        self.considered.store(0, Ordering::Relaxed);
-        let failed = self.failed_order.load(Ordering::Relaxed);
-        self.failed_order
-            .store(failed.min(u32::from(order.get())), Ordering::Relaxed);
-    }
-
-    fn succeeded(&self, order: Order) {
-        self.considered.store(0, Ordering::Relaxed);
-        self.shift.store(0, Ordering::Relaxed);
-        let failed = self.failed_order.load(Ordering::Relaxed);
-        self.failed_order
-            .store(failed.max(u32::from(order.get()) + 1), Ordering::Relaxed);
-    }
-}
-
-impl Default for Deferral {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

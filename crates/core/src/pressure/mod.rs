@@ -8,7 +8,7 @@ pub mod compact;
 pub mod contiguous;
 pub mod reclaim;
 
-pub use compact::{Compacted, Deferral, Why};
+pub use compact::{Compacted, Why};
 pub use contiguous::{ContiguousRequest, alloc_contiguous, offline};
 
 use crate::{Frame, FrameRange, Order, ZoneKind};

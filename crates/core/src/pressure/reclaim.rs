@@ -68,7 +68,7 @@ mod tests {
 
         fn evict(&self, frame: Frame, activity: Activity) -> Eviction {
             self.asked.set(self.asked.get() + 1);
-            let inactive = frame.number() % 2 == 0;
+            let inactive = frame.number().is_multiple_of(2);
             match (frame.number(), activity) {
                 (13, _) => Eviction::Busy,
                 (_, Activity::Inactive) if inactive => Eviction::Freed,

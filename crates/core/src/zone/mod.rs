@@ -6,6 +6,7 @@
 //! the store included. The exceptions, all of them the platform's: frames in exclusive slots of CPUs on which it cannot
 //! [run](crate::Platform::run_on), and requests in an interrupt, which wait for nobody.
 
+mod deferral;
 mod layout;
 pub mod watermark;
 
@@ -26,6 +27,7 @@ use crate::{
     AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Order, Platform, RangeError,
     Request, ZoneKind,
 };
+use deferral::Deferral;
 use watermark::Marks;
 
 /// How fragmented memory must be, in thousandths of the index, for a failure to be called fragmentation (Linux's `extfrag_threshold`).
@@ -42,7 +44,7 @@ pub struct Zone<D: Design> {
     // Written by administration, read by every request.
     marks: [AtomicUsize; 3],
     reserve: [AtomicUsize; ZoneKind::COUNT],
-    pub(crate) deferral: crate::pressure::Deferral,
+    pub(crate) deferral: Deferral,
     backing: Backing<D::Store, D::Lock, D::Platform>,
 }
 
@@ -61,7 +63,7 @@ impl<D: Design> Zone<D> {
             front,
             marks: [const { AtomicUsize::new(0) }; 3],
             reserve: [const { AtomicUsize::new(0) }; ZoneKind::COUNT],
-            deferral: crate::pressure::Deferral::new(),
+            deferral: Deferral::new(),
             backing: Backing::new(platform, store, tuning),
         }
     }
