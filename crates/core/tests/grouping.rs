@@ -604,18 +604,25 @@ fn atomic_requests_of_order_0_may_have_what_is_set_aside_last() {
     assert_eq!(set_aside(&zone), 1);
 }
 
-#[test]
-fn a_request_that_can_never_be_served_leaves_alone_what_is_set_aside() {
-    // "Why it could not be served; nothing has changed then."
+/// Refuses `request` and changes nothing, though a block is set aside.
+fn is_refused_and_changes_nothing(request: &Request) {
     let zone = setting_aside(8);
-    zone.alloc(&request(1, Mobility::Unmovable).atomic())
-        .unwrap();
+    let atomic = zone.alloc(&support::request(1, Mobility::Unmovable).atomic());
+    assert!(atomic.is_ok());
     let before = zone.snapshot(0);
-    assert!(zone.alloc(&request(8, Mobility::Movable)).is_err());
-    assert_eq!(zone.snapshot(0), before, "an order above the highest");
-    let nothing_there = Request::page(Mobility::Movable).below(frame(0));
-    assert!(zone.alloc(&nothing_there).is_err());
-    assert_eq!(zone.snapshot(0), before, "a limit with nothing below it");
+    assert!(zone.alloc(request).is_err());
+    assert_eq!(zone.snapshot(0).blocks, before.blocks);
+    assert_eq!(zone.snapshot(0), before);
+}
+
+#[test]
+fn an_order_above_the_highest_leaves_alone_what_is_set_aside() {
+    is_refused_and_changes_nothing(&request(7, Mobility::Movable));
+}
+
+#[test]
+fn a_limit_with_no_memory_below_it_leaves_alone_what_is_set_aside() {
+    is_refused_and_changes_nothing(&Request::page(Mobility::Movable).below(frame(0)));
 }
 
 #[test]

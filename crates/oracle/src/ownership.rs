@@ -21,7 +21,7 @@ pub struct Plan {
     pub operations: u64,
     /// Requests are for orders up to this one.
     pub max_order: Order,
-    /// Frames that a thread holds at most.
+    /// Frames that a thread holds at most. As many again may be on their way from one thread to another, all threads together.
     pub held_frames: usize,
     /// Where the dice start.
     pub seed: u64,
@@ -174,7 +174,7 @@ impl<'o, 'n, D: Design> Worker<'o, 'n, D> {
                 40..=69 => self.alloc_bulk(),
                 70..=99 => self.free_bulk(),
                 100..=129 => self.free_part(),
-                _ if self.held < self.plan.held_frames && self.roll(2) == 0 => self.alloc(),
+                _ if self.roll(2) == 0 => self.alloc(),
                 _ => self.free(),
             }
         }
@@ -198,6 +198,9 @@ impl<'o, 'n, D: Design> Worker<'o, 'n, D> {
             self.roll(orders) as u8
         };
         let request = Request::new(Order::new(order), self.mobility());
+        if self.held + request.order.frames() > self.plan.held_frames {
+            return self.free();
+        }
         match self.oracle.nodes.alloc(0, &request) {
             Ok(frame) => self.got(frame, request.order),
             Err(_) if order == 0 => self.outcome.singles_refused += 1,
@@ -280,10 +283,17 @@ impl<'o, 'n, D: Design> Worker<'o, 'n, D> {
     }
 
     fn hand_over(&mut self) {
-        if let Some((frame, order)) = self.pick() {
-            let handed_over = self.oracle.handed_over.lock();
-            let mut handed_over = handed_over.unwrap_or_else(PoisonError::into_inner);
+        let Some((frame, order)) = self.pick() else {
+            return;
+        };
+        let handed_over = self.oracle.handed_over.lock();
+        let mut handed_over = handed_over.unwrap_or_else(PoisonError::into_inner);
+        let on_their_way: usize = handed_over.iter().map(|block| block.1.frames()).sum();
+        if on_their_way + order.frames() <= self.plan.held_frames {
             handed_over.push((frame, order, self.number));
+        } else {
+            drop(handed_over);
+            self.release(frame, order);
         }
     }
 

@@ -38,7 +38,7 @@ fn explore(name: &str, bound: Option<usize>, model: impl Fn() + Sync + Send + 's
 ///
 /// Two waiters could look in turn for ever while a third thread holds the lock. A look in vain changes nothing, so what happens
 /// after many is what happens after one; the third is there to be sure.
-const LOOKS: usize = 3;
+const LOOKS: usize = 2;
 
 /// What to do while waiting: let others run, [`LOOKS`] times in every possible way.
 fn waiting() -> impl FnMut() {

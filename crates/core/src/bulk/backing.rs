@@ -21,6 +21,14 @@ pub struct Tuning {
     pub timing: Timing,
 }
 
+impl Tuning {
+    /// One hold for a batch, nothing measured: as Linux.
+    pub const LINUX: Self = Self {
+        bulk: BulkPolicy::Hold,
+        timing: Timing::Off,
+    };
+}
+
 /// What the zone lock guards.
 #[derive(Debug)]
 struct Kept<S> {

@@ -82,7 +82,7 @@ pub(crate) enum Mark {
 /// let nodes = Nodes::new(&node);
 /// let block = nodes.alloc(0, &Request::new(Order::new(3), Mobility::Unmovable))?;
 /// nodes.free(block, Order::new(3))?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub struct Nodes<'z, D: Design, H = NoHooks> {
     nodes: &'z [Node<'z, D>],

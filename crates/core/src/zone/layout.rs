@@ -13,7 +13,7 @@
 //! zone.add(FrameRange::new(0, 4096))?;
 //! let frame = zone.alloc(&Request::page(Mobility::Movable))?;
 //! zone.free(frame, brickyard::Order::ZERO)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
 //! | part | bytes |
@@ -81,10 +81,7 @@ impl ZonePlan {
             page_block_order: Order::HUGE,
             cpus,
             magazines: 2,
-            tuning: Tuning {
-                bulk: crate::bulk::BulkPolicy::Hold,
-                timing: crate::bulk::Timing::Off,
-            },
+            tuning: Tuning::LINUX,
             lists: ListSizes::LINUX_2013,
             magazine: MagazineSizes::POSTED_2013,
             high_atomic: HighAtomic::OwnType,

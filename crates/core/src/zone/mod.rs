@@ -1,6 +1,40 @@
 //! A zone: a store, its lock and a front, with the zone's watermarks.
 //!
 //! It may be used alone: an embedder with one kind of memory and no reclaim needs no more. [`Nodes`](crate::node::Nodes) puts several in order.
+//! [`ZonePlan`] builds one in memory found at run time. Every part can also be made in a constant, so that a kernel has its zone from the first instruction on:
+//!
+//! ```
+//! use brickyard::bulk::Tuning;
+//! use brickyard::design::List2007;
+//! use brickyard::front::{CpuLists, ListSizes, PerCpuLists};
+//! use brickyard::store::buddy::Buddy;
+//! use brickyard::store::frames::{FrameRecord, FrameTable};
+//! use brickyard::store::grouping::{BlockRecord, PageBlocks};
+//! use brickyard::sync::{Shared, Slot};
+//! use brickyard::zone::Zone;
+//! use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, ZoneKind};
+//!
+//! const SPAN: FrameRange = FrameRange::new(0, 8192);
+//! static FRAMES: [FrameRecord; 8192] = [const { FrameRecord::new() }; 8192];
+//! static BLOCKS: [BlockRecord; 16] = [const { BlockRecord::new() }; 16];
+//! static LISTS: [Slot<Shared, CpuLists>; 4] = [const { Slot::new(CpuLists::new()) }; 4];
+//! static ZONE: Zone<List2007<'static, OneCpu, Shared>> = Zone::new(
+//!     ZoneKind::Normal,
+//!     OneCpu,
+//!     Buddy::const_new(
+//!         FrameTable::new(SPAN, &FRAMES),
+//!         Order::DEFAULT_MAX,
+//!         PageBlocks::new(SPAN, Order::HUGE, &BLOCKS),
+//!     ),
+//!     PerCpuLists::new(&LISTS, ListSizes::LINUX_2013),
+//!     Tuning::LINUX,
+//! );
+//!
+//! ZONE.add(FrameRange::new(160, 8000))?;
+//! let page = ZONE.alloc(&Request::page(Mobility::Movable))?;
+//! ZONE.free(page, Order::ZERO)?;
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
 //!
 //! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may have, caches and frames on their way between a front and
 //! the store included. The exceptions, all of them the platform's: frames in exclusive slots of CPUs on which it cannot
