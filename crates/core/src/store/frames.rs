@@ -255,7 +255,13 @@ impl FrameList {
     #[inline]
     pub(crate) fn pop_front(&self, table: &FrameTable<'_>) -> Option<Frame> {
         let frame = table.frame_at(self.first.get())?;
-        self.remove(table, frame);
+        let next = table.record(frame).next.get();
+        self.first.set(next);
+        match table.frame_at(next) {
+            Some(next) => table.record(next).prev.set(NONE),
+            None => self.last.set(NONE),
+        }
+        self.len.set(self.len.get() - 1);
         Some(frame)
     }
 
