@@ -26,11 +26,9 @@ use brickyard::{
 
 use MigrateType::{Isolate, Movable, Unmovable};
 use support::{
-    Blocks, Cpus, Lists, Mags, Parts, ZoneLock, assert_no_lock_held, blocks_of, exhausted, frame,
+    Blocks, Cpus, Lists, MOVABLE, Mags, Parts, UNMOVABLE, ZoneLock, assert_no_lock_held, blocks_of, exhausted, frame,
     free, free_of, full, list_of, request, seen, small, sound, take_all, usage,
 };
-
-const MOVABLE: Request = Request::page(Mobility::Movable);
 
 // ---- 1: the zone lock that was kept when the store ran empty in the middle of a batch ----
 
@@ -135,7 +133,7 @@ fn many_small_free_chunks_beside_a_large_one_do_not_claim_the_block() {
     for single in (73..113).step_by(2) {
         free(&zone, frame(single), 0);
     }
-    let page = zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    let page = zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(page, frame(64));
     assert_eq!(blocks_of(&zone, Unmovable), 0);
     // Moved they are, chunk by chunk.
@@ -150,7 +148,7 @@ fn one_large_chunk_claims_the_block_by_its_pages() {
     for page in FrameRange::new(64, 96).frames() {
         free(&zone, page, 0);
     }
-    zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(blocks_of(&zone, Unmovable), 1);
 }
 
@@ -160,7 +158,7 @@ fn moves_and_claims(zone: &Grouped, first: usize) {
         free(zone, page, 0);
     }
     free(zone, frame(first + 40), 0);
-    let page = zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    let page = zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(page, frame(first));
     assert_eq!(list_of(zone, frame(first + 40)), Unmovable);
     assert_eq!(free_of(zone, Unmovable), 32);
@@ -205,7 +203,7 @@ fn a_first_block_that_the_zones_start_cuts_is_moved_as_far_as_it_lies_in_the_zon
     for page in FrameRange::new(20, 52).frames() {
         free(&zone, page, 0);
     }
-    zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    zone.alloc(&UNMOVABLE).unwrap();
     // 32 pages: half of a whole block.
     assert_eq!(blocks_of(&zone, Unmovable), 1);
     assert_eq!(free_of(&zone, Unmovable), 31);
@@ -430,7 +428,7 @@ fn a_request_that_finds_no_page_writes_no_page() {
 fn a_freed_page_goes_to_the_list_of_its_block_whatever_type_was_asked_for_before() {
     // Patch 20 shadowed the type. A movable page out of an unmovable block is freed to the unmovable list of the magazine.
     let zone: Magazined = full(&small(8 * 64), Cpus::new());
-    let kept = zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    let kept = zone.alloc(&UNMOVABLE).unwrap();
     let page = kept.buddy(Order::ZERO);
     zone.drain();
     assert_eq!(list_of(&zone, page), Unmovable);
@@ -438,7 +436,7 @@ fn a_freed_page_goes_to_the_list_of_its_block_whatever_type_was_asked_for_before
     free(&zone, page, 0);
     assert_eq!(zone.cached_frames(), 1);
     let (holds, unmovable) =
-        ZoneLock::holds_during(|| zone.alloc(&Request::page(Mobility::Unmovable)));
+        ZoneLock::holds_during(|| zone.alloc(&UNMOVABLE));
     assert_eq!((holds, unmovable), (0, Ok(page)));
     assert!(zone.platform().is_at_rest() && !zone.platform().in_interrupt());
 }

@@ -126,7 +126,9 @@ impl Platform for Cpus {
         );
     }
 
+    /// The clock is read at the zone's lock only, and there interrupts are masked.
     fn ticks(&self) -> u64 {
+        assert!(self.masked.load(ONE_THREAD) > 0, "interrupts at a lock");
         self.clock.fetch_add(1, ONE_THREAD)
     }
 }
@@ -138,6 +140,7 @@ impl Platform for Cpus {
 struct Watch {
     held: Cell<usize>,
     holds: Cell<usize>,
+    nested: Cell<usize>,
     contended: Cell<bool>,
     refusals: Cell<usize>,
 }
@@ -147,6 +150,7 @@ impl Watch {
         Self {
             held: Cell::new(0),
             holds: Cell::new(0),
+            nested: Cell::new(0),
             contended: Cell::new(false),
             refusals: Cell::new(0),
         }
@@ -179,9 +183,17 @@ impl<const CLASS: usize> Strict<CLASS> {
             let zone_first = CLASS == MAGAZINES && watches[ZONES].held.get() > 0;
             assert!(!zone_first, "lock order: a magazine under the zone's lock");
             let watch = &watches[CLASS];
+            if CLASS == ZONES && watches[MAGAZINES].held.get() > 0 {
+                watch.nested.set(watch.nested.get() + 1);
+            }
             watch.held.set(watch.held.get() + 1);
             watch.holds.set(watch.holds.get() + 1);
         });
+    }
+
+    /// How often a zone's lock was taken under a magazine's.
+    pub(crate) fn nested() -> usize {
+        WATCHES.with(|watches| watches[CLASS].nested.get())
     }
 
     /// How many locks of this class are held.
@@ -327,6 +339,27 @@ pub(crate) const fn request(order: u8, mobility: Mobility) -> Request {
 /// A frame by its number.
 pub(crate) const fn frame(number: usize) -> Frame {
     Frame::new(number)
+}
+
+/// One frame that may be moved.
+pub(crate) const MOVABLE: Request = Request::page(Mobility::Movable);
+/// One frame that stays.
+pub(crate) const UNMOVABLE: Request = Request::page(Mobility::Unmovable);
+/// One frame that can be given back.
+pub(crate) const RECLAIMABLE: Request = Request::page(Mobility::Reclaimable);
+
+/// So many single frames.
+pub(crate) fn take<D: Design>(zone: &Zone<D>, frames: usize, mobility: Mobility) -> Vec<Frame> {
+    let page = Request::page(mobility);
+    let take = || zone.alloc(&page).expect("memory enough");
+    core::iter::repeat_with(take).take(frames).collect()
+}
+
+/// Frees single frames one by one.
+pub(crate) fn give<D: Design>(zone: &Zone<D>, frames: &[Frame]) {
+    for &at in frames {
+        free(zone, at, 0);
+    }
 }
 
 /// Single frames until there are no more.
