@@ -160,6 +160,17 @@ impl<'m> FrameTable<'m> {
         }
     }
 
+    /// The first frame of `range` at which a block starts, or its end. The range lies in the span.
+    pub(crate) fn next_head(&self, range: FrameRange) -> Frame {
+        let first = range.start.number() - self.span.start.number();
+        let inner = self.records[first..][..range.len()]
+            .iter()
+            // Relaxed: as in `state`.
+            .take_while(|record| record.state.load(Ordering::Relaxed) == State::INNER.to_bits())
+            .count();
+        range.start.plus(inner)
+    }
+
     #[inline]
     pub(crate) fn set_state(&self, frame: Frame, state: State) {
         // Relaxed: as in `state`; the lock that hands the frame on orders it.

@@ -107,10 +107,7 @@ impl<G: Grouping> Buddy<'_, G> {
                 block: Some((first, state)),
             };
         }
-        let mut end = at.plus(1);
-        while end < range.end && self.table.state(end).usage == Use::Inner {
-            end = end.plus(1);
-        }
+        let end = self.table.next_head(FrameRange { start: at, ..range });
         Run {
             range: FrameRange { start: at, end },
             block: None,
