@@ -6,14 +6,16 @@
 mod support;
 
 use brickyard::front::Direct;
+use brickyard::store::frames::Use;
 use brickyard::store::grouping::{HighAtomic, TwoKinds};
+use brickyard::sync::Exclusive;
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 use MigrateType::{HighAtomic as High, Isolate, Movable, Reclaimable, Unmovable};
 use support::{
-    Blocks, Cpus, Parts, blocks_of, empty, exhausted, frame, free, free_of, full, linux, list_of,
-    request, small, sound, take_all,
+    Blocks, Cpus, Lists, MOVABLE, Parts, RECLAIMABLE, UNMOVABLE, blocks_of, empty, exhausted,
+    frame, free, free_of, full, linux, list_of, request, small, sound, take_all, usage,
 };
 
 // ---- 2005: two kinds ----
@@ -75,7 +77,7 @@ fn a_block_of_many_pages_has_the_kind_of_its_head() {
 #[test]
 fn reclaimable_pages_are_kernel_pages() {
     let zone = kinds_with(&[(0, 64)]);
-    let page = zone.alloc(&Request::page(Mobility::Reclaimable)).unwrap();
+    let page = zone.alloc(&RECLAIMABLE).unwrap();
     free(&zone, page, 0);
     assert_eq!(free_of(&zone, Unmovable), 64);
 }
@@ -83,7 +85,7 @@ fn reclaimable_pages_are_kernel_pages() {
 #[test]
 fn the_own_list_gives_its_smallest_block_and_keeps_the_rest() {
     let zone = kinds_with(&[(0, 4), (64, 128)]);
-    let page = zone.alloc(&Request::page(Mobility::Movable)).unwrap();
+    let page = zone.alloc(&MOVABLE).unwrap();
     assert_eq!(page, frame(0));
     assert_eq!(free_of(&zone, Movable), 67);
     assert_eq!(zone.meter().fallbacks, 0);
@@ -92,7 +94,7 @@ fn the_own_list_gives_its_smallest_block_and_keeps_the_rest() {
 #[test]
 fn the_other_kind_gives_its_largest_block() {
     let zone = kinds_with(&[(0, 4), (256, 512), (64, 128)]);
-    let page = zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    let page = zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(page, frame(256));
     assert_eq!(zone.meter().fallbacks, 1);
 }
@@ -101,7 +103,7 @@ fn the_other_kind_gives_its_largest_block() {
 fn remainders(order: u8) -> (usize, usize) {
     let frames = Order::new(order).frames();
     let zone = kinds_with(&[(frames, 2 * frames)]);
-    zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    zone.alloc(&UNMOVABLE).expect("memory");
     sound(&zone);
     (free_of(&zone, Unmovable), free_of(&zone, Movable))
 }
@@ -128,7 +130,7 @@ fn easy_requests_fall_back_on_kernel_pages_by_the_same_rule() {
         let block = zone.alloc(&request(order, Mobility::Unmovable)).unwrap();
         free(&zone, block, order);
         assert_eq!(free_of(&zone, Unmovable), frames);
-        zone.alloc(&Request::page(Mobility::Movable)).unwrap();
+        zone.alloc(&MOVABLE).unwrap();
         let expected = if changes { Movable } else { Unmovable };
         assert_eq!(free_of(&zone, expected), frames - 1, "order {order}");
     }
@@ -138,7 +140,7 @@ fn easy_requests_fall_back_on_kernel_pages_by_the_same_rule() {
 fn a_whole_block_broken_by_the_other_kind_mixes_nothing() {
     // All that is left of it changes kind, so the page blocks in it hold pages of one kind.
     let zone = kinds_with(&[(0, 1024)]);
-    zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    zone.alloc(&UNMOVABLE).unwrap();
     let meter = zone.meter();
     assert_eq!((meter.fallbacks, meter.mixing), (1, 0));
 }
@@ -234,7 +236,7 @@ fn served_among(request: &Request, types: &[MigrateType]) -> MigrateType {
 
 #[test]
 fn unmovable_requests_try_reclaimable_then_movable_then_atomic_blocks() {
-    let request = Request::page(Mobility::Unmovable);
+    let request = UNMOVABLE;
     let among = |types: &[_]| served_among(&request, types);
     assert_eq!(among(&[High, Movable, Reclaimable]), Reclaimable);
     assert_eq!(among(&[High, Movable]), Movable);
@@ -243,7 +245,7 @@ fn unmovable_requests_try_reclaimable_then_movable_then_atomic_blocks() {
 
 #[test]
 fn reclaimable_requests_try_unmovable_then_movable_then_atomic_blocks() {
-    let request = Request::page(Mobility::Reclaimable);
+    let request = RECLAIMABLE;
     let among = |types: &[_]| served_among(&request, types);
     assert_eq!(among(&[High, Movable, Unmovable]), Unmovable);
     assert_eq!(among(&[High, Movable]), Movable);
@@ -252,7 +254,7 @@ fn reclaimable_requests_try_unmovable_then_movable_then_atomic_blocks() {
 
 #[test]
 fn movable_requests_try_reclaimable_then_unmovable_then_atomic_blocks() {
-    let request = Request::page(Mobility::Movable);
+    let request = MOVABLE;
     let among = |types: &[_]| served_among(&request, types);
     assert_eq!(among(&[High, Unmovable, Reclaimable]), Reclaimable);
     assert_eq!(among(&[High, Unmovable]), Unmovable);
@@ -274,7 +276,7 @@ fn atomic_requests_of_order_1_have_a_type_of_their_own() {
     let every = &[Unmovable, Reclaimable, Movable, High];
     assert_eq!(served_among(&atomic, every), High);
     // Order 0 has not, nor has a request that may sleep.
-    let single = Request::page(Mobility::Movable).atomic();
+    let single = MOVABLE.atomic();
     assert_eq!(served_among(&single, every), Movable);
     let sleeps = request(1, Mobility::Unmovable);
     assert_eq!(served_among(&sleeps, every), Unmovable);
@@ -285,7 +287,7 @@ fn the_own_list_comes_before_any_larger_block() {
     let occupied = Occupied::new();
     occupied.free_part(Movable, 0, 5);
     occupied.free_part(Unmovable, 0, 0);
-    let request = Request::page(Mobility::Unmovable);
+    let request = UNMOVABLE;
     assert_eq!(occupied.served_from(&request), Unmovable);
     assert_eq!(occupied.served_from(&request), Movable);
 }
@@ -295,7 +297,7 @@ fn the_largest_block_is_broken_whatever_its_type() {
     let occupied = Occupied::new();
     occupied.free_part(Reclaimable, 0, 1);
     occupied.free_part(Movable, 0, 2);
-    let request = Request::page(Mobility::Unmovable);
+    let request = UNMOVABLE;
     assert_eq!(occupied.served_from(&request), Movable);
 }
 
@@ -320,7 +322,7 @@ fn unmovable_requests_do_not_spare_blocks_for_atomic_requests() {
     let occupied = Occupied::new();
     occupied.free_part(High, 0, 2);
     occupied.free_part(Reclaimable, 0, 1);
-    let request = Request::page(Mobility::Unmovable);
+    let request = UNMOVABLE;
     assert_eq!(occupied.served_from(&request), High);
 }
 
@@ -329,7 +331,10 @@ fn lists_after(mobility: Mobility, order: u8) -> (MigrateType, MigrateType) {
     let occupied = Occupied::new();
     occupied.free_part(Movable, 0, order);
     occupied.free_part(Movable, 32, 0);
-    let taken = occupied.zone.alloc(&Request::page(mobility)).unwrap();
+    let taken = occupied
+        .zone
+        .alloc(&Request::page(mobility))
+        .expect("a free frame");
     assert_eq!(taken, occupied.movable);
     assert_eq!(occupied.blocks(), OCCUPIED);
     let rest = list_of(&occupied.zone, taken.plus(1));
@@ -369,7 +374,7 @@ fn the_block_is_claimed_when_exactly_half_of_it_moved() {
         occupied.free_part(Movable, offset, order);
     }
     let zone = &occupied.zone;
-    zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(occupied.blocks(), [2, 4, 1, 1, 0]);
     let meter = zone.meter();
     // A page in use of a claimed block is freed to the new type's list.
@@ -385,7 +390,7 @@ fn the_block_is_not_claimed_when_one_page_less_than_half_of_it_moved() {
         occupied.free_part(Movable, offset, order);
     }
     let zone = &occupied.zone;
-    zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(occupied.blocks(), OCCUPIED);
     assert_eq!(zone.meter().mixing, 1);
     // What moved is the requester's all the same, and what is freed later goes to the block's own list.
@@ -399,7 +404,7 @@ fn a_block_for_atomic_requests_gives_its_pages_and_keeps_its_type() {
     let occupied = Occupied::new();
     occupied.free_part(High, 0, 5);
     let zone = &occupied.zone;
-    zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(occupied.blocks(), OCCUPIED);
     assert_eq!(free_of(zone, Unmovable), 31);
 }
@@ -418,7 +423,7 @@ fn a_whole_free_block_is_claimed() {
 fn a_whole_free_block_for_atomic_requests_is_claimed_too() {
     let occupied = Occupied::new();
     occupied.free_part(High, 0, 6);
-    let request = Request::page(Mobility::Movable);
+    let request = MOVABLE;
     occupied.zone.alloc(&request).unwrap();
     assert_eq!(occupied.blocks(), [1, 6, 1, 0, 0]);
 }
@@ -426,7 +431,7 @@ fn a_whole_free_block_for_atomic_requests_is_claimed_too() {
 #[test]
 fn a_free_block_over_two_page_blocks_claims_both() {
     let zone: Grouped = full(&small(8 * 64), Cpus::new());
-    zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(blocks_of(&zone, Unmovable), 2);
     assert_eq!(free_of(&zone, Unmovable), 127);
     let meter = zone.meter();
@@ -445,7 +450,7 @@ fn a_page_is_freed_to_the_list_of_its_blocks_type_whoever_had_it() {
     let occupied = Occupied::new();
     occupied.free_part(Movable, 0, 0);
     // An unmovable page in the movable block: it is freed to the movable list.
-    let request = Request::page(Mobility::Unmovable);
+    let request = UNMOVABLE;
     let page = occupied.zone.alloc(&request).unwrap();
     assert_eq!(page, occupied.movable);
     free(&occupied.zone, page, 0);
@@ -472,7 +477,7 @@ fn a_zone_of_fewer_than_four_page_blocks_is_not_grouped() {
 fn grouping_switches_on_with_the_fourth_block_and_off_again() {
     let zone: Grouped = empty(&small(8 * 64), Cpus::new());
     assert_eq!(zone.add(FrameRange::new(0, 255)), Ok(255));
-    let page = zone.alloc(&Request::page(Mobility::Unmovable)).unwrap();
+    let page = zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(zone.add(FrameRange::new(255, 256)), Ok(1));
     // The free frames are on the list of their blocks, which are movable.
     assert_eq!(free_of(&zone, Movable), 255);
@@ -494,6 +499,24 @@ fn reserved_frames_do_not_count_towards_the_fourth_block() {
     assert_eq!(zone.unreserve(FrameRange::new(9, 10)), Ok(1));
     assert_eq!(blocks_of(&zone, Movable), 4);
     assert_eq!(free_of(&zone, Movable), 256);
+}
+
+#[test]
+fn frames_that_were_cached_before_grouping_switched_off_are_found() {
+    let zone: Zone<Parts<Blocks, Lists<Exclusive>>> = full(&small(4 * 64), Cpus::new());
+    let page = zone.alloc(&MOVABLE).unwrap();
+    free(&zone, page, 0);
+    let free = zone.free_frames();
+    let last = zone
+        .span()
+        .frames()
+        .rfind(|&at| usage(&zone, at) == Use::Free);
+    let last = last.unwrap();
+    assert_eq!(zone.reserve(FrameRange::at(last, 1)), Ok(1));
+    assert_eq!(zone.snapshot(0).blocks, [0; 5]);
+    assert_eq!((free, zone.cached_frames()), (4 * 64 - 31, 31));
+    assert_eq!(take_all(&zone, Mobility::Movable).len(), 4 * 64 - 1);
+    sound(&zone);
 }
 
 // ---- the reserve for atomic requests ----
@@ -529,8 +552,7 @@ fn a_block_is_set_aside_once_an_atomic_request_of_order_1_was_served() {
 #[test]
 fn nothing_is_set_aside_for_other_requests() {
     let zone = setting_aside(8);
-    zone.alloc(&Request::page(Mobility::Unmovable).atomic())
-        .unwrap();
+    zone.alloc(&UNMOVABLE.atomic()).unwrap();
     zone.alloc(&request(3, Mobility::Unmovable)).unwrap();
     assert_eq!(set_aside(&zone), 0);
     // Nor for one that fails.
@@ -576,7 +598,7 @@ fn ordinary_requests_leave_alone_what_is_set_aside_until_nothing_else_is_free() 
     let zone = setting_aside(8);
     let pair = zone.alloc(&request(1, Mobility::Unmovable).atomic());
     free(&zone, pair.unwrap(), 1);
-    let page = Request::page(Mobility::Movable);
+    let page = MOVABLE;
     for _ in 0..7 * 64 {
         zone.alloc(&page).unwrap();
         assert_eq!(free_of(&zone, High), 64);
@@ -593,7 +615,7 @@ fn atomic_requests_of_order_0_may_have_what_is_set_aside_last() {
     let zone = setting_aside(8);
     let pair = zone.alloc(&request(1, Mobility::Unmovable).atomic());
     free(&zone, pair.unwrap(), 1);
-    let atomic = Request::page(Mobility::Unmovable).atomic();
+    let atomic = UNMOVABLE.atomic();
     for _ in 0..7 * 64 {
         zone.alloc(&atomic).unwrap();
     }
@@ -622,7 +644,7 @@ fn an_order_above_the_highest_leaves_alone_what_is_set_aside() {
 
 #[test]
 fn a_limit_with_no_memory_below_it_leaves_alone_what_is_set_aside() {
-    is_refused_and_changes_nothing(&Request::page(Mobility::Movable).below(frame(0)));
+    is_refused_and_changes_nothing(&MOVABLE.below(frame(0)));
 }
 
 #[test]
@@ -639,7 +661,7 @@ fn a_block_that_is_set_aside_does_not_merge_with_an_ordinary_one() {
     free(&zone, pair, 1);
     assert_eq!(free_of(&zone, High), 64, "only its own frames are kept");
     // Nor when the page freed last is the neighbour's.
-    let at = Request::page(Mobility::Unmovable);
+    let at = UNMOVABLE;
     assert_eq!(zone.alloc_at(neighbour, &at), Ok(()));
     free(&zone, neighbour, 0);
     assert_eq!(free_of(&zone, High), 64, "its own frames are still kept");

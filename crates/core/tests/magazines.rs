@@ -21,8 +21,7 @@ type Grouped = Zone<Parts<Blocks, Mags>>;
 
 /// How often the zone's lock, and magazines' locks, were taken for `work`.
 fn holds<R>(work: impl FnOnce() -> R) -> (usize, usize, R) {
-    let (zone, (magazines, result)) =
-        ZoneLock::holds_during(|| MagazineLock::holds_during(work));
+    let (zone, (magazines, result)) = ZoneLock::holds_during(|| MagazineLock::holds_during(work));
     (zone, magazines, result)
 }
 
@@ -321,7 +320,10 @@ fn a_refill_takes_384() {
     let (zone_holds, _, got) = holds(|| zone.alloc(&MOVABLE));
     assert!(got.is_ok());
     assert_eq!(zone_holds, 1);
-    assert_eq!((zone.free_frames(), zone.cached_frames()), (4096 - 384, 383));
+    assert_eq!(
+        (zone.free_frames(), zone.cached_frames()),
+        (4096 - 384, 383)
+    );
     sound(&zone);
 }
 
@@ -368,17 +370,6 @@ fn nor_do_frames_of_the_type_in_a_magazine_that_was_not_chosen() {
     let (zone_holds, _, got) = holds(|| zone.alloc(&UNMOVABLE));
     assert!(got.is_ok());
     assert_eq!(zone_holds, 1);
-}
-
-#[test]
-fn a_refill_is_handed_out_hot_end_first() {
-    let zone: Plain = full(&small(4096), Cpus::new());
-    let first = take(&zone, 1, Mobility::Movable)[0];
-    let held = take(&zone, 383, Mobility::Movable);
-    // What the store gave first is handed out first.
-    assert!(held.iter().all(|&at| at > first));
-    assert!(held.is_sorted());
-    assert_eq!(zone.cached_frames(), 0);
 }
 
 #[test]

@@ -26,8 +26,8 @@ use brickyard::{
 
 use MigrateType::{Isolate, Movable, Unmovable};
 use support::{
-    Blocks, Cpus, Lists, MOVABLE, Mags, Parts, UNMOVABLE, ZoneLock, assert_no_lock_held, blocks_of, exhausted, frame,
-    free, free_of, full, list_of, request, seen, small, sound, take_all, usage,
+    Blocks, Cpus, Lists, MOVABLE, Mags, Parts, UNMOVABLE, ZoneLock, assert_no_lock_held, blocks_of,
+    exhausted, frame, free, free_of, full, list_of, request, seen, small, sound, take_all, usage,
 };
 
 // ---- 1: the zone lock that was kept when the store ran empty in the middle of a batch ----
@@ -158,7 +158,7 @@ fn moves_and_claims(zone: &Grouped, first: usize) {
         free(zone, page, 0);
     }
     free(zone, frame(first + 40), 0);
-    let page = zone.alloc(&UNMOVABLE).unwrap();
+    let page = zone.alloc(&UNMOVABLE).expect("a free frame");
     assert_eq!(page, frame(first));
     assert_eq!(list_of(zone, frame(first + 40)), Unmovable);
     assert_eq!(free_of(zone, Unmovable), 32);
@@ -435,8 +435,7 @@ fn a_freed_page_goes_to_the_list_of_its_block_whatever_type_was_asked_for_before
     assert_eq!(zone.alloc_at(page, &MOVABLE), Ok(()));
     free(&zone, page, 0);
     assert_eq!(zone.cached_frames(), 1);
-    let (holds, unmovable) =
-        ZoneLock::holds_during(|| zone.alloc(&UNMOVABLE));
+    let (holds, unmovable) = ZoneLock::holds_during(|| zone.alloc(&UNMOVABLE));
     assert_eq!((holds, unmovable), (0, Ok(page)));
     assert!(zone.platform().is_at_rest() && !zone.platform().in_interrupt());
 }
