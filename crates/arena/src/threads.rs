@@ -27,11 +27,16 @@ thread_local! {
     static SPINS: Cell<u32> = const { Cell::new(0) };
 }
 
+/// The number of a thread that is ending: no CPU has it, so no slot.
+const ENDED: usize = usize::MAX - 1;
+
 /// A number that is given back when this is dropped.
 struct Lease(usize);
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        // What this thread still allocates or frees while it ends goes straight to the store.
+        NUMBER.set(ENDED);
         let mut words = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
         words[self.0 / 64] &= !(1 << (self.0 % 64));
     }
@@ -112,6 +117,27 @@ mod tests {
         distinct.dedup();
         assert_eq!(distinct.len(), 3, "{together:?}");
         assert!(!together.contains(&mine));
+    }
+
+    #[test]
+    fn a_thread_that_ends_has_no_slot_any_more() {
+        struct AtTheEnd(std::sync::mpsc::Sender<usize>);
+        impl Drop for AtTheEnd {
+            fn drop(&mut self) {
+                self.0.send(Threads.cpu()).unwrap();
+            }
+        }
+        thread_local!(static LATE: Cell<Option<AtTheEnd>> = const { Cell::new(None) });
+        let (to, from) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            // Set before the number is drawn, so dropped after it is given back, or before: both are sound.
+            LATE.set(Some(AtTheEnd(to)));
+            Threads.cpu()
+        })
+        .join()
+        .unwrap();
+        let late = from.recv().unwrap();
+        assert!(late == ENDED || late < 1 << 20, "{late}");
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! - **One zone**: [`zone::Zone`], built by [`zone::ZonePlan`] in a piece of memory; [`alloc`](zone::Zone::alloc),
 //!   [`free`](zone::Zone::free), and the rest.
 //! - **Several zones and nodes**, with watermarks, reclaim and compaction: [`node::Nodes`].
-//! - **Which design**: the aliases in [`design`], or parts of your own; by name, [`Configuration`].
+//! - **Which design**: the aliases in [`design`], or other combinations of stores, groupings, fronts and locks; by name, [`Configuration`]. Locks and
+//!   platforms are yours to write; stores and fronts are this crate's own for now.
 //!
 //! The memory that is handed out is never touched: only frame numbers go in and out.
 //!

@@ -16,8 +16,8 @@ pub trait Platform: Sync {
     /// The CPU that runs the caller, counted from 0. Where the caller is not pinned it may be out of date at once.
     fn cpu(&self) -> usize;
 
-    /// Keeps the caller on its CPU until [`Platform::unpin`], and says which CPU that is. Pins nest. Where
-    /// threads own slots, a thread is a CPU and nothing is to be done.
+    /// Keeps the caller running on its CPU until [`Platform::unpin`], and says which CPU that is: it is neither moved nor preempted, since it may
+    /// hold a magazine's lock. Pins nest. Where threads own slots, a thread is a CPU and nothing is to be done.
     fn pin(&self) -> usize {
         self.cpu()
     }
@@ -45,6 +45,8 @@ pub trait Platform: Sync {
 
     /// Runs `work` on `cpu` (by an interrupt sent there) and waits for its end, or runs it here while that CPU is
     /// known to be outside the allocator (offline, stopped). False, and nothing run, where neither can be done.
+    ///
+    /// Asked only by callers that may sleep, with no lock held and interrupts not masked by the allocator, so that two CPUs can ask each other at once.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         let _ = (cpu, work);
         false

@@ -136,6 +136,13 @@ impl Request {
         self.in_context(Context::Atomic)
     }
 
+    /// The same for one frame.
+    #[must_use]
+    pub const fn single(mut self) -> Self {
+        self.order = Order::ZERO;
+        self
+    }
+
     /// Is it one of those that the high-atomic blocks are kept for?
     #[must_use]
     pub const fn is_high_atomic(&self) -> bool {

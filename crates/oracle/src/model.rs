@@ -139,10 +139,7 @@ impl Model {
     /// How many frames could be the answer to a request for one frame like `request`.
     #[must_use]
     pub fn single_answers(&self, request: &Request) -> usize {
-        let single = Request {
-            order: Order::ZERO,
-            ..*request
-        };
+        let single = request.single();
         let frames = self.first..self.first + self.frames.len();
         frames
             .filter(|&frame| self.is_right_answer(&single, Frame::new(frame)))

@@ -8,6 +8,7 @@
 //! holder writes `owner`, and it adds one.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Deref;
 
 use crate::{AtomicU32, Ordering};
@@ -276,14 +277,20 @@ impl<L: RawLock, T> Locked<L, T> {
     #[inline]
     pub fn lock(&self, relax: impl FnMut()) -> Held<'_, L, T> {
         self.lock.lock(relax);
-        Held { of: self }
+        Held {
+            of: self,
+            stays: PhantomData,
+        }
     }
 
     /// Takes the lock if nobody holds it.
     #[inline]
     #[must_use]
     pub fn try_lock(&self) -> Option<Held<'_, L, T>> {
-        self.lock.try_lock().then(|| Held { of: self })
+        self.lock.try_lock().then(|| Held {
+            of: self,
+            stays: PhantomData,
+        })
     }
 
     /// Does somebody wait for the lock? A hint.
@@ -313,6 +320,8 @@ impl<L: RawLock, T> Locked<L, T> {
 #[must_use = "the lock is given up as soon as this is dropped"]
 pub struct Held<'l, L: RawLock, T> {
     of: &'l Locked<L, T>,
+    // Some locks must be given up where they were taken.
+    stays: PhantomData<*const ()>,
 }
 
 impl<L: RawLock, T> Held<'_, L, T> {

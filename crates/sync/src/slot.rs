@@ -8,6 +8,7 @@
 //! - [`Shared`]: the owner takes a lock that is nearly always free, and anybody else may take it too (Linux since 5.19).
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::Deref;
 
 use crate::{RawLock, TestAndSetLock};
@@ -112,13 +113,19 @@ impl<A: SlotAccess, T> Slot<A, T> {
     #[inline(always)]
     pub fn enter(&self, relax: impl FnMut()) -> Inside<'_, A, T> {
         self.access.enter(relax);
-        Inside { of: self }
+        Inside {
+            of: self,
+            stays: PhantomData,
+        }
     }
 
     /// Lets a foreign CPU in, if this kind of slot can be lent.
     #[inline]
     pub fn visit(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
-        self.access.visit(relax).then(|| Inside { of: self })
+        self.access.visit(relax).then(|| Inside {
+            of: self,
+            stays: PhantomData,
+        })
     }
 
     /// The data from outside: for its atomic words only.
@@ -133,6 +140,8 @@ impl<A: SlotAccess, T> Slot<A, T> {
 #[must_use = "the slot is left as soon as this is dropped"]
 pub struct Inside<'s, A: SlotAccess, T> {
     of: &'s Slot<A, T>,
+    // A slot is left on the CPU, or by the visitor, that went in.
+    stays: PhantomData<*const ()>,
 }
 
 impl<A: SlotAccess, T> Deref for Inside<'_, A, T> {

@@ -10,7 +10,7 @@ use super::meter::{Meter, MeterReading, Timing};
 use super::{BulkPolicy, Moves};
 use crate::platform::Masked;
 use crate::store::{Linked, Merged, Store, Taken};
-use crate::{Frame, FreeError, MigrateType, Order, Platform, Request};
+use crate::{Frame, FrameRange, FreeError, MigrateType, Order, Platform, Request};
 
 /// How a zone's lock is used and watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -156,8 +156,32 @@ impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
     pub(crate) fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
         let merged = self.held.store.give(frame, order)?;
         self.held.meter.gave(1, order);
-        self.held.capture.offer(&self.held.store, merged);
+        self.freed(merged);
         Ok(merged)
+    }
+
+    /// Takes back a range of blocks in use.
+    pub(crate) fn give_range(&self, range: FrameRange) -> Result<(), FreeError> {
+        self.held.store.check_in_use(range)?;
+        let mut at = range.start;
+        while let Some((first, state)) = self.held.store.block_of(at)
+            && at < range.end
+        {
+            let block = FrameRange::of_block(first, state.order);
+            let part = FrameRange { start: at, ..range };
+            at = block.end;
+            for (frame, order) in part.intersection(block).blocks(state.order) {
+                self.give(frame, order)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Offers what has just become free to whoever compacts.
+    fn freed(&self, merged: Merged) {
+        if let Some(fallback) = self.held.capture.offer(&self.held.store, merged) {
+            self.held.meter.fell_back(fallback);
+        }
     }
 
     fn count(&self, taken: Option<Taken>) {
@@ -176,7 +200,7 @@ impl<S: Linked, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
 
     pub(super) fn give_cached(&self, frame: Frame) {
         let merged = self.held.store.give_cached(frame);
-        self.held.capture.offer(&self.held.store, merged);
+        self.freed(merged);
     }
 }
 

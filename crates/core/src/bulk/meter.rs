@@ -27,7 +27,7 @@ pub struct Moments {
     /// Their sum.
     pub sum: u64,
     /// The sum of their squares.
-    pub squares: u64,
+    pub squares: u128,
     /// The largest.
     pub max: u64,
 }
@@ -129,7 +129,8 @@ pub struct MeterReading {
 struct Sums {
     n: GuardedU64,
     sum: GuardedU64,
-    squares: GuardedU64,
+    // 128 bits, low half first: 64 would overflow after some seconds of lock time in cycles.
+    squares: [GuardedU64; 2],
     max: GuardedU64,
 }
 
@@ -138,7 +139,7 @@ impl Sums {
         Self {
             n: GuardedU64::new(0),
             sum: GuardedU64::new(0),
-            squares: GuardedU64::new(0),
+            squares: [const { GuardedU64::new(0) }; 2],
             max: GuardedU64::new(0),
         }
     }
@@ -146,16 +147,21 @@ impl Sums {
     fn add(&self, value: u64) {
         self.n.set(self.n.get() + 1);
         self.sum.set(self.sum.get().wrapping_add(value));
-        self.squares
-            .set(self.squares.get().wrapping_add(value.wrapping_mul(value)));
+        let squares = self.squares() + u128::from(value) * u128::from(value);
+        self.squares[0].set(squares as u64);
+        self.squares[1].set((squares >> 64) as u64);
         self.max.set(self.max.get().max(value));
+    }
+
+    fn squares(&self) -> u128 {
+        u128::from(self.squares[0].get()) | u128::from(self.squares[1].get()) << 64
     }
 
     fn reading(&self) -> Moments {
         Moments {
             n: self.n.get(),
             sum: self.sum.get(),
-            squares: self.squares.get(),
+            squares: self.squares(),
             max: self.max.get(),
         }
     }

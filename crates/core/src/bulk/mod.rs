@@ -14,8 +14,8 @@ pub use meter::{BulkReading, Histogram, LockReading, MeterReading, Moments, Timi
 use brickyard_sync::{AtomicUsize, Ordering, RawLock};
 
 use crate::platform::Masked;
-use crate::store::Linked;
-use crate::{Frame, MigrateType, Order, Platform};
+use crate::store::{Linked, Store};
+use crate::{Frame, FreeError, MigrateType, Order, Platform, Request};
 
 /// How long the zone lock is held in a bulk operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,6 +110,53 @@ impl Drop for InTransit<'_> {
     }
 }
 
+impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
+    /// Fills `out` with single frames straight from the store, under the zone lock and by its policy. Returns how many.
+    pub(crate) fn take_singles(&self, request: &Request, out: &mut [Frame]) -> usize {
+        let masked = Masked::new(self.platform());
+        let mut guard = self.lock_masked(&masked);
+        for taken in 0..out.len() {
+            let Some(one) = guard.take(request) else {
+                return taken;
+            };
+            out[taken] = one.frame;
+            guard = self.between_pages(guard, &masked);
+        }
+        out.len()
+    }
+
+    /// Gives single frames in use straight to the store, in the same way, up to the first that is refused. Returns how many, and why no more.
+    pub(crate) fn give_singles(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
+        let masked = Masked::new(self.platform());
+        let mut guard = self.lock_masked(&masked);
+        for (given, &frame) in frames.iter().enumerate() {
+            if let Err(error) = guard.give(frame, Order::ZERO) {
+                return (given, Some(error));
+            }
+            guard = self.between_pages(guard, &masked);
+        }
+        (frames.len(), None)
+    }
+
+    /// What the policy does after a page.
+    fn between_pages<'b>(
+        &'b self,
+        guard: StoreGuard<'b, S, L, P>,
+        masked: &Masked<'_, P>,
+    ) -> StoreGuard<'b, S, L, P> {
+        let release = match self.tuning().bulk {
+            BulkPolicy::Hold => false,
+            BulkPolicy::ReleaseEachPage => true,
+            BulkPolicy::YieldWhenContended => guard.is_contended(),
+        };
+        if !release {
+            return guard;
+        }
+        drop(guard);
+        self.lock_masked(masked)
+    }
+}
+
 impl<S: Linked, L: RawLock, P: Platform> Backing<S, L, P> {
     /// Takes up to `batch` frames of type `wanted` for a front and hands each to `into`, under the zone lock and by its
     /// policy. Returns how many, and a token that the caller drops when they have arrived.
@@ -150,23 +197,5 @@ impl<S: Linked, L: RawLock, P: Platform> Backing<S, L, P> {
         }
         guard.meter().gave(given, Order::ZERO);
         given
-    }
-
-    /// What the policy does after a page.
-    fn between_pages<'b>(
-        &'b self,
-        guard: StoreGuard<'b, S, L, P>,
-        masked: &Masked<'_, P>,
-    ) -> StoreGuard<'b, S, L, P> {
-        let release = match self.tuning().bulk {
-            BulkPolicy::Hold => false,
-            BulkPolicy::ReleaseEachPage => true,
-            BulkPolicy::YieldWhenContended => guard.is_contended(),
-        };
-        if !release {
-            return guard;
-        }
-        drop(guard);
-        self.lock_masked(masked)
     }
 }

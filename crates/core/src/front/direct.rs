@@ -2,7 +2,7 @@
 
 use brickyard_sync::RawLock;
 
-use super::{Front, Returned};
+use super::{Front, Reach, Returned};
 use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::store::Store;
@@ -21,7 +21,11 @@ impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
         Returned::ToStore
     }
 
-    fn drain(&self, _backing: &Backing<S, L, P>) -> usize {
+    fn serves_here(&self, _backing: &Backing<S, L, P>) -> bool {
+        false
+    }
+
+    fn drain(&self, _backing: &Backing<S, L, P>, _reach: Reach) -> usize {
         0
     }
 

@@ -35,10 +35,16 @@ impl Lists {
         self.count.load(Ordering::Relaxed) as usize
     }
 
+    /// How many frames, for a drainer that goes on only if there are any: an empty slot that it passes by is as if it had been inside.
+    pub(super) fn peek_len(&self) -> usize {
+        // Acquire: pairs with the release in `set_len`. Who sees that frames have left sees that their move has begun.
+        self.count.load(Ordering::Acquire) as usize
+    }
+
     #[inline]
     fn set_len(&self, frames: usize) {
-        // Relaxed: as above.
-        self.count.store(frames as u32, Ordering::Relaxed);
+        // Release: pairs with the acquire in `peek_len`.
+        self.count.store(frames as u32, Ordering::Release);
     }
 
     /// The list for a type. Pages of blocks kept for atomic requests pass as movable, as in 2013.

@@ -16,7 +16,7 @@
 use brickyard_sync::{Held, Locked, RawLock};
 
 use super::lists::{ColdWalk, LISTS, Lists};
-use super::{Front, Returned};
+use super::{Front, Reach, Returned};
 use crate::bulk::{Backing, Batch};
 use crate::check::Violation;
 use crate::platform::Pinned;
@@ -241,10 +241,14 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         kept
     }
 
+    fn serves_here(&self, backing: &Backing<S, Z, P>) -> bool {
+        !backing.platform().in_interrupt()
+    }
+
     /// Waits for each magazine in turn and empties it; who waits for it meanwhile does not matter.
-    fn drain(&self, backing: &Backing<S, Z, P>) -> usize {
+    fn drain(&self, backing: &Backing<S, Z, P>, reach: Reach) -> usize {
         let platform = backing.platform();
-        if platform.in_interrupt() {
+        if reach == Reach::Own {
             return 0;
         }
         let pinned = Pinned::new(platform);

@@ -22,7 +22,7 @@ use brickyard_sync::RawLock;
 use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::store::Store;
-use crate::{Frame, Platform, Request};
+use crate::{Context, Frame, Platform, Request};
 
 /// What a front did with a freed frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,30 @@ pub enum Returned {
     Kept,
     /// It is a case for the store: an isolated range, an interrupt, or not a frame that may be freed like this at all.
     ToStore,
+}
+
+/// How far a drain may go, by what its caller may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The own CPU's frames: the caller is in an interrupt and waits for no other CPU.
+    Own,
+    /// What locks lead to: the caller may spin, but not wait for another CPU to take an interrupt, since that CPU may be waiting for this one.
+    Locks,
+    /// Everything; other CPUs may be interrupted.
+    All,
+}
+
+impl Reach {
+    /// The reach of a caller in this context on this platform.
+    #[must_use]
+    pub fn of(context: Context, platform: &impl Platform) -> Self {
+        match context {
+            Context::Interrupt => Self::Own,
+            _ if platform.in_interrupt() => Self::Own,
+            Context::Atomic => Self::Locks,
+            Context::MaySleep => Self::All,
+        }
+    }
 }
 
 /// A front. Every call is for order 0 without an address limit.
@@ -62,8 +86,11 @@ pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
             .count()
     }
 
-    /// Gives every frame back to the store that this CPU can reach, whosever it is. Returns how many.
-    fn drain(&self, backing: &Backing<S, L, P>) -> usize;
+    /// Does the caller get anything from a front where it runs, or only from the store?
+    fn serves_here(&self, backing: &Backing<S, L, P>) -> bool;
+
+    /// Gives every frame within `reach` back to the store. Returns how many.
+    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> usize;
 
     /// How many frames it holds. A hint.
     fn cached(&self) -> usize;

@@ -10,7 +10,7 @@
 use brickyard_sync::{Inside, RawLock, Slot, SlotAccess};
 
 use super::lists::{ColdWalk, LISTS, Lists};
-use super::{Front, Returned};
+use super::{Front, Reach, Returned};
 use crate::bulk::{Backing, Batch};
 use crate::check::Violation;
 use crate::platform::{Masked, Pinned};
@@ -173,19 +173,15 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         self.give_back(backing, &inside.0, ColdWalk::new(LISTS - 1, all, all, all))
     }
 
-    /// Empties the slot of `cpu` from wherever the caller runs.
+    /// Empties the slot of `cpu` from wherever the caller runs, if that is within its reach.
     fn drain_slot<S: Linked, L: RawLock, P: Platform>(
         &self,
         backing: &Backing<S, L, P>,
         cpu: usize,
         slot: &Slot<A, CpuLists>,
+        reach: Reach,
     ) -> usize {
         let platform = backing.platform();
-        if A::LENDS {
-            let _masked = Masked::new(platform);
-            let visitor = slot.visit(|| platform.relax());
-            return visitor.map_or(0, |inside| self.drain_inside(backing, &inside));
-        }
         let mut drained = 0;
         let mut drain_here = || {
             let _masked = Masked::new(platform);
@@ -200,8 +196,16 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
             }
             own
         };
-        // Only a CPU that holds something is interrupted.
-        if !own && slot.outside().0.len() > 0 {
+        // A CPU that holds nothing is left in peace.
+        if own || reach == Reach::Own || slot.outside().0.peek_len() == 0 {
+            return drained;
+        }
+        if A::LENDS {
+            let _masked = Masked::new(platform);
+            let visitor = slot.visit(|| platform.relax());
+            return visitor.map_or(0, |inside| self.drain_inside(backing, &inside));
+        }
+        if reach == Reach::All {
             platform.run_on(cpu, &mut drain_here);
         }
         drained
@@ -256,11 +260,15 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
         kept.unwrap_or(0)
     }
 
-    fn drain(&self, backing: &Backing<S, L, P>) -> usize {
+    fn serves_here(&self, backing: &Backing<S, L, P>) -> bool {
+        backing.platform().cpu() < self.slots.len()
+    }
+
+    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> usize {
         self.slots
             .iter()
             .enumerate()
-            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot))
+            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach))
             .sum()
     }
 

@@ -14,12 +14,14 @@ use core::fmt;
 use crate::check::Violation;
 use crate::design::Design;
 use crate::error::BulkFreeError;
-use crate::pressure::{Migrate, NoHooks, Reclaim};
+use crate::pressure::{ContiguousRequest, Migrate, NoHooks, Reclaim, alloc_contiguous};
 use crate::stats::ZoneSnapshot;
 use crate::store::{Census, Store};
 use crate::zone::Zone;
 use crate::zone::watermark::{self, above_mark};
-use crate::{AllocError, Frame, FreeError, Mobility, Order, Request, ZoneKind};
+use crate::{
+    AllocError, Frame, FrameRange, FreeError, Mobility, Order, RangeError, Request, ZoneKind,
+};
 
 /// A node: the zones of memory that is equally far from some CPUs, lowest kind first.
 pub struct Node<'z, D: Design> {
@@ -181,7 +183,8 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     /// Cost: for each zone tried a few words read, then what a hit of its front costs. On a miss of all, see [`SlowPath`].
     ///
     /// # Errors
-    /// Why it could not be served, as judged in the zone with the most free memory. Nothing has changed then, but for what the hooks freed and moved.
+    /// Why it could not be served, as judged in the zone with the most free memory. No frame has changed hands then, but for what the hooks
+    /// freed and moved.
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         let quickly = self
             .zonelist(from, request)
@@ -204,14 +207,11 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
         request: &Request,
         out: &mut [Frame],
     ) -> Result<usize, AllocError> {
-        let single = Request {
-            order: Order::ZERO,
-            ..*request
-        };
+        let single = request.single();
         let holds = |zone: &&Zone<D>| {
-            let marks = zone.watermarks();
             let reserve = zone.reserve_against(request.highest);
-            zone.free_frames() > marks.low + reserve + out.len()
+            let kept = zone.watermarks().low.saturating_add(reserve);
+            zone.free_frames() > kept.saturating_add(out.len())
         };
         let zone = self.zonelist(from, &single).find(holds);
         let mut taken = match zone {
@@ -229,13 +229,19 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
         Ok(taken)
     }
 
-    /// The zone that has a record for `frame`.
+    /// The zone that `frame` belongs to. O(zones): a look at each one's span, and at its records where the spans of nodes interleave.
     #[must_use]
     pub fn zone_of(&self, frame: Frame) -> Option<&'z Zone<D>> {
-        self.zones().find(|zone| zone.span().contains(frame))
+        let mut around = self.zones().filter(|zone| zone.span().contains(frame));
+        let first = around.next()?;
+        let mut others = around.peekable();
+        if others.peek().is_none() || first.has(frame) {
+            return Some(first);
+        }
+        others.find(|zone| zone.has(frame)).or(Some(first))
     }
 
-    /// Takes back a block or any aligned part of one, see [`Zone::free`].
+    /// Takes back a block or any aligned part of one, see [`Zone::free`]. Costs what finding the [zone](Nodes::zone_of) costs, and a hit of its front.
     ///
     /// # Errors
     /// A bad free is refused and changes nothing.
@@ -254,18 +260,48 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
         while let Some(&first) = frames.get(freed) {
             let error = FreeError::NotOwned;
             let zone = self.zone_of(first).ok_or(BulkFreeError { freed, error })?;
-            let rest = &frames[freed..];
-            let run = rest
-                .iter()
-                .take_while(|&&frame| zone.span().contains(frame))
-                .count();
-            zone.free_bulk(&rest[..run]).map_err(|bad| BulkFreeError {
-                freed: freed + bad.freed,
-                ..bad
-            })?;
+            let same = |&&frame: &&Frame| {
+                self.zone_of(frame)
+                    .is_some_and(|other| core::ptr::eq(other, zone))
+            };
+            let run = frames[freed..].iter().take_while(same).count();
+            zone.free_bulk(&frames[freed..][..run])
+                .map_err(|bad| BulkFreeError {
+                    freed: freed + bad.freed,
+                    ..bad
+                })?;
             freed += run;
         }
         Ok(())
+    }
+
+    /// Takes back a range of one zone, see [`Zone::free_range`].
+    ///
+    /// # Errors
+    /// As there; nothing has changed then.
+    pub fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
+        self.zone_of(range.start)
+            .ok_or(FreeError::NotOwned)?
+            .free_range(range)
+    }
+
+    /// Adjacent frames from any zone, of node `from` first and highest kind first, see [`alloc_contiguous`].
+    ///
+    /// # Errors
+    /// Why the last zone that was asked had none; [`RangeError::Malformed`] for a request that cannot be met anywhere.
+    pub fn alloc_contiguous(
+        &self,
+        from: usize,
+        request: &ContiguousRequest,
+    ) -> Result<FrameRange, RangeError> {
+        let mut error = RangeError::Malformed;
+        for zone in self.zonelist(from, &Request::page(request.mobility)) {
+            match alloc_contiguous(zone, request, &self.hooks) {
+                Ok(range) => return Ok(range),
+                Err(why) => error = why,
+            }
+        }
+        Err(error)
     }
 
     /// Gives the frames of every cache that can be reached back to the stores. Returns how many.
@@ -277,7 +313,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     /// 32, 0, 0 of `lowmem_reserve_ratio`. To be called again when memory is added or removed.
     pub fn set_min_free_kbytes(&self, kbytes: usize, frame_bytes: usize) {
         let is_low = |zone: &&Zone<D>| zone.kind() <= ZoneKind::Normal;
-        let min_free = kbytes * 1024 / frame_bytes;
+        let min_free = watermark::frames_of_kbytes(kbytes, frame_bytes);
         let lowmem = self.zones().filter(is_low).map(Zone::managed_frames).sum();
         for node in self.nodes {
             let mut managed = [0; ZoneKind::COUNT];

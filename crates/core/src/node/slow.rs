@@ -1,12 +1,12 @@
 //! The slow path: what a request goes through when no zone has a block above its low mark.
 //!
 //! 1. Background reclaim is woken. 2. Down to the min mark, and below it for those that may. 3. The caches are drained, and the same again. An
-//!    atomic request skips the next step. 4. Up to [`RETRIES`] times, while it helps: compaction (above order 0), reclaim, lumpy where that is
+//!    atomic request skips the next step. 4. Up to [`RETRIES`] times (a quarter of that above order 3), while it helps: compaction (above order 0), reclaim, lumpy where that is
 //!    on and offered, the caches drained once more, and another try. 5. What is set aside for atomic requests is given back.
 
 use super::{Mark, Nodes};
 use crate::design::Design;
-use crate::pressure::compact::compact_for;
+use crate::pressure::compact::{COSTLY, Why, compact_for};
 use crate::pressure::reclaim::lump_round_oldest;
 use crate::pressure::{Migrate, Need, RETRIES, Reclaim};
 use crate::store::Store;
@@ -61,6 +61,9 @@ impl SlowPath {
 impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
     #[cold]
     pub(super) fn alloc_slowly(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+        if self.is_hopeless(from, request) {
+            return Err(self.why_not(from, request));
+        }
         let need = Need {
             frames: request.order.frames(),
             order: request.order,
@@ -81,13 +84,16 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
             .find_map(|zone| zone.try_alloc(request))
     }
 
+    /// Is there no zone that could ever serve the request? Then nobody need be troubled.
+    fn is_hopeless(&self, from: usize, request: &Request) -> bool {
+        let mut zones = self.zonelist(from, request);
+        !zones.any(|zone| zone.max_order() >= request.order)
+    }
+
     /// The same, with every cache drained that can be reached.
     fn try_drained(&self, from: usize, request: &Request) -> Option<Frame> {
-        self.zonelist(from, request).find_map(|zone| {
-            zone.drain();
-            let admitted = Self::admits(zone, request, Mark::Min);
-            admitted.then(|| zone.last_resort(request)).flatten()
-        })
+        self.zonelist(from, request)
+            .find_map(|zone| zone.last_resort(request, || Self::admits(zone, request, Mark::Min)))
     }
 
     /// The same, with what is set aside for atomic requests given back.
@@ -104,7 +110,13 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
         if request.context != Context::MaySleep {
             return None;
         }
-        for _ in 0..RETRIES {
+        // Above Linux's costly order, a quarter of the tries.
+        let tries = if request.order > COSTLY {
+            RETRIES / 4
+        } else {
+            RETRIES
+        };
+        for _ in 0..tries {
             if let Some(frame) = self.compact(from, request) {
                 return Some(frame);
             }
@@ -123,18 +135,13 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
         if request.order == Order::ZERO || self.slow_path.compaction == Compaction::Off {
             return None;
         }
-        for zone in self.zonelist(from, request) {
-            if let Some(frame) = compact_for(zone, request, &self.hooks).caught {
-                // Caught by order and type; the limit is looked at here.
-                let end = frame.plus(request.order.frames());
-                if request.limit.is_none_or(|limit| end <= limit) {
-                    return Some(frame);
-                }
-                let given = zone.free(frame, request.order);
-                debug_assert!(given.is_ok(), "a caught block is in use");
-            }
-        }
-        self.try_to_min(from, request)
+        self.zonelist(from, request).find_map(|zone| {
+            let result = compact_for(zone, request, &self.hooks);
+            let free = result.why == Why::Succeeded && Self::admits(zone, request, Mark::Min);
+            result
+                .caught
+                .or_else(|| free.then(|| zone.try_alloc(request)).flatten())
+        })
     }
 
     fn reclaim(&self, from: usize, request: &Request, need: &Need) -> usize {

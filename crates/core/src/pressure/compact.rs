@@ -8,10 +8,11 @@
 //! While it runs, the zone's [capture slot](crate::bulk) is armed: the first block that becomes free and is large enough goes straight to the
 //! request, whoever freed its last page.
 
-use super::{Migrate, Migration};
+use super::{Migrate, Migration, settle};
 use crate::design::Design;
 use crate::store::Store;
 use crate::store::frames::{State, Use};
+use crate::zone::watermark::above_mark;
 use crate::zone::{FRAGMENTED_FROM, Zone};
 use crate::{Frame, MigrateType, Mobility, Order, Request};
 
@@ -22,7 +23,7 @@ const CLUSTER: usize = 32;
 const LOOKS: usize = 1024;
 
 /// Orders up to this one are asked for without end; compaction is choosy only above (Linux's costly order).
-const COSTLY: Order = Order::new(3);
+pub(crate) const COSTLY: Order = Order::new(3);
 
 /// How compaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,11 +73,11 @@ pub fn compact_for<D: Design>(
     hooks: &impl Migrate,
 ) -> Compacted {
     let order = request.order;
-    if let Some(why) = cannot_help(zone, order) {
-        return Compacted::not_tried(why);
-    }
     if zone.deferral.skips(order) {
         return Compacted::not_tried(Why::Deferred);
+    }
+    if let Some(why) = cannot_help(zone, request) {
+        return Compacted::not_tried(why);
     }
     let result = Compaction::new(zone, Some(request)).run(hooks);
     match result.why {
@@ -93,15 +94,30 @@ pub fn compact_all<D: Design>(zone: &Zone<D>, hooks: &impl Migrate) -> Compacted
 }
 
 /// Is there too little free memory to copy to, or is fragmentation not the trouble?
-fn cannot_help<D: Design>(zone: &Zone<D>, order: Order) -> Option<Why> {
+fn cannot_help<D: Design>(zone: &Zone<D>, request: &Request) -> Option<Why> {
+    let order = request.order;
     let marks = zone.watermarks();
     let mark = if order > COSTLY { marks.low } else { marks.min };
-    if zone.free_frames() <= mark + (2 << order.get()) {
+    let copies = 2 << order.get();
+    let set_aside = zone.backing().unlocked().set_aside_frames();
+    let reserve = zone.reserve_against(request.highest);
+    let single = request.single();
+    if !above_mark(
+        zone.free_frames(),
+        set_aside,
+        &single,
+        mark + copies,
+        reserve,
+    ) {
         return Some(Why::TooLittleFree);
     }
+    if order <= COSTLY {
+        return None;
+    }
     let index = zone.free_counts().fragmentation_index(order);
-    let lack = (0..=FRAGMENTED_FROM).contains(&index);
-    (order > COSTLY && lack).then_some(Why::NotFragmented)
+    (0..=FRAGMENTED_FROM)
+        .contains(&index)
+        .then_some(Why::NotFragmented)
 }
 
 /// One pass of the two scanners.
@@ -110,10 +126,8 @@ struct Compaction<'z, D: Design> {
     request: Option<&'z Request>,
     // Everything below has been gathered from.
     migrate_from: Frame,
-    // Everything from here on has been looked at for free places.
-    free_below: Frame,
-    // A place that was taken and not used.
-    spare: Option<(Frame, Order)>,
+    // Everything from here on has been looked at for free places, by order: a place too small for one block serves another.
+    free_below: [Frame; Order::COUNT],
     armed: bool,
     moved: usize,
     stuck: usize,
@@ -126,8 +140,7 @@ impl<'z, D: Design> Compaction<'z, D> {
             zone,
             request,
             migrate_from: span.start,
-            free_below: span.end,
-            spare: None,
+            free_below: [span.end; Order::COUNT],
             armed: false,
             moved: 0,
             stuck: 0,
@@ -139,7 +152,6 @@ impl<'z, D: Design> Compaction<'z, D> {
             self.armed = self.zone.lock().capture().arm(request);
         }
         let why = self.pass(hooks);
-        self.release_spare();
         let caught = if self.armed {
             self.zone.lock().capture().disarm()
         } else {
@@ -159,15 +171,13 @@ impl<'z, D: Design> Compaction<'z, D> {
 
     fn pass(&mut self, hooks: &impl Migrate) -> Why {
         let mut cluster = [(Frame::new(0), Order::ZERO); CLUSTER];
-        while self.migrate_from < self.free_below {
+        while !self.have_met() {
             let gathered = self.gather(&mut cluster);
             for &(from, order) in &cluster[..gathered] {
-                let Some(to) = self.free_place(from, order) else {
-                    // Nowhere above: the scanners have met.
-                    self.migrate_from = self.free_below;
-                    break;
-                };
-                self.move_one(hooks, from, order, to);
+                match self.free_place(from, order) {
+                    Some(to) => self.move_one(hooks, from, order, to),
+                    None => self.stuck += order.frames(),
+                }
                 if self.has_caught() {
                     return Why::Succeeded;
                 }
@@ -179,11 +189,16 @@ impl<'z, D: Design> Compaction<'z, D> {
         Why::Complete
     }
 
+    /// Is there nothing left between the scanners?
+    fn have_met(&self) -> bool {
+        self.migrate_from >= self.free_below[0]
+    }
+
     /// Is there a block for the request now?
     fn is_served(&self) -> bool {
         self.request.is_some_and(|request| {
             let guard = self.zone.lock();
-            guard.capture().has_caught() && self.armed || guard.can_serve(request)
+            self.armed && guard.capture().has_caught() || guard.can_serve(request)
         })
     }
 
@@ -197,7 +212,7 @@ impl<'z, D: Design> Compaction<'z, D> {
         let below = self.request.map_or(Order::HUGE, |request| request.order);
         let mut gathered = 0;
         for _ in 0..LOOKS {
-            if gathered == CLUSTER || self.migrate_from >= self.free_below {
+            if gathered == CLUSTER || self.have_met() {
                 break;
             }
             let at = self.migrate_from;
@@ -222,67 +237,66 @@ impl<'z, D: Design> Compaction<'z, D> {
 
     /// The free scanner: takes the highest free place of `order` above `from` in a movable page block.
     fn free_place(&mut self, from: Frame, order: Order) -> Option<Frame> {
-        if let Some((place, size)) = self.spare.take() {
-            if size == order {
-                return Some(place);
+        let behind = from.plus(order.frames());
+        loop {
+            match self.look_for_place(behind, order) {
+                Looked::Found(place) => return Some(place),
+                Looked::NotYet => {}
+                Looked::Nowhere => return None,
             }
-            self.spare = Some((place, size));
-            self.release_spare();
         }
+    }
+
+    /// One hold of the zone lock of the free scanner.
+    fn look_for_place(&mut self, behind: Frame, order: Order) -> Looked {
         let guard = self.zone.lock();
         let request = Request::new(order, Mobility::Movable);
-        let behind = from.plus(order.frames());
-        let mut at = self.free_below.align_down(order);
-        while at > behind {
-            at = Frame::new(at.number() - order.frames());
+        let below = &mut self.free_below[order.index()];
+        for _ in 0..LOOKS {
+            let end = below.align_down(order);
+            let Some(at) = end.number().checked_sub(order.frames()).map(Frame::new) else {
+                return Looked::Nowhere;
+            };
             if at < behind {
-                break;
+                return Looked::Nowhere;
             }
             let block = guard.block_of(at);
-            let free = matches!(block, Some((_, state))
-                if state.usage == Use::Free && state.kind != MigrateType::Isolate && state.order >= order);
+            let free = block.is_some_and(|(_, state)| state.usage == Use::Free);
             let movable = matches!(guard.block_type(at), None | Some(MigrateType::Movable));
+            *below = at;
             if free && movable && guard.take_at(at, &request).is_ok() {
-                self.free_below = at;
-                return Some(at);
+                return Looked::Found(at);
             }
-            // Over a block in use in one step.
+            // Over a block that will not do in one step.
             if let Some((first, state)) = block
-                && state.order > order
-                && !(free && movable)
+                && !(free && movable && state.order >= order)
             {
-                at = at.min(first);
+                *below = at.min(first);
             }
         }
-        // What lies above may still have places of a lower order; but none for this block, so the pass ends.
-        None
+        Looked::NotYet
     }
 
     fn move_one(&mut self, hooks: &impl Migrate, from: Frame, order: Order, to: Frame) {
-        match hooks.migrate(from, order, to) {
-            Migration::Moved => {
-                self.take_back(from, order);
-                self.moved += order.frames();
-            }
-            Migration::NotNeeded => {
-                self.take_back(from, order);
-                self.spare = Some((to, order));
-            }
+        let answer = hooks.migrate(from, order, to);
+        settle(self.zone, answer, from, order, to);
+        match answer {
+            Migration::Moved => self.moved += order.frames(),
+            Migration::NotNeeded => {}
             Migration::Later | Migration::Never | Migration::Unknown => {
                 self.stuck += order.frames();
-                self.spare = Some((to, order));
             }
         }
-    }
-
-    fn take_back(&self, frame: Frame, order: Order) {
-        let given = self.zone.lock().give(frame, order);
-        debug_assert!(given.is_ok(), "a hook gave up a block that was not its own");
-    }
-
-    fn release_spare(&mut self) {
-        if let Some((frame, order)) = self.spare.take() {
-            self.take_back(frame, order);
+        if answer != Migration::Moved {
+            // The place is free again, and the next one to look at.
+            self.free_below[order.index()] = to.plus(order.frames());
         }
     }
+}
+
+/// How far one hold of the lock brought the free scanner.
+enum Looked {
+    Found(Frame),
+    NotYet,
+    Nowhere,
 }

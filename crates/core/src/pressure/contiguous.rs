@@ -4,7 +4,7 @@
 //! have been moved away, and the caches drained, all of it is free and can be taken. The same serves to take memory
 //! offline.
 
-use super::{Migrate, Migration};
+use super::{Migrate, Migration, settle};
 use crate::design::Design;
 use crate::store::Store;
 use crate::store::frames::Use;
@@ -66,7 +66,7 @@ impl ContiguousRequest {
     fn place_from(&self, from: Frame) -> Option<FrameRange> {
         let mut start = from.number().checked_next_multiple_of(self.align)?;
         if self.boundary != 0 {
-            let crossing = (start + 1).checked_next_multiple_of(self.boundary)?;
+            let crossing = start.checked_next_multiple_of(self.boundary)?;
             if start % self.boundary != 0 && start.checked_add(self.frames)? > crossing {
                 start = crossing.checked_next_multiple_of(self.align)?;
             }
@@ -92,7 +92,8 @@ enum Tolerates {
 /// movable blocks, at most five times.
 ///
 /// # Errors
-/// [`RangeError::Malformed`] for a request that cannot be met anywhere, [`RangeError::Busy`] with the first obstacle if no place could be cleared.
+/// [`RangeError::Malformed`] for a request that cannot be met anywhere, [`RangeError::OutsideSpan`] where the zone has no such place, else what was
+/// in the way at the first place that was tried. What was moved stays moved.
 pub fn alloc_contiguous<D: Design>(
     zone: &Zone<D>,
     request: &ContiguousRequest,
@@ -130,7 +131,8 @@ fn first_fit<D: Design>(
                 // Behind the obstacle, if it is known where that is.
                 from = match error {
                     RangeError::Busy { frame } if place.contains(frame) => frame.plus(1),
-                    _ => place.start.plus(1),
+                    // Isolated by somebody else, and nobody says how far.
+                    _ => place.end,
                 };
             }
         }
@@ -142,7 +144,8 @@ fn first_fit<D: Design>(
 /// holes is fine.
 ///
 /// # Errors
-/// [`RangeError::Busy`] with the first frame that could not be freed; all is as before then.
+/// [`RangeError::Busy`] with the first frame that could not be freed, [`RangeError::Isolated`] where somebody else is clearing a part of it. The
+/// memory stays in the zone then; what was moved stays moved.
 pub fn offline<D: Design>(
     zone: &Zone<D>,
     range: FrameRange,
@@ -261,14 +264,6 @@ fn move_away<D: Design>(
         .take(&Request::new(order, Mobility::Movable))?
         .frame;
     let answer = hooks.migrate(from, order, to);
-    let guard = zone.lock();
-    let mut given = Ok(());
-    if matches!(answer, Migration::Moved | Migration::NotNeeded) {
-        given = guard.give(from, order).map(|_| ());
-    }
-    if answer != Migration::Moved {
-        given = given.and(guard.give(to, order).map(|_| ()));
-    }
-    debug_assert!(given.is_ok(), "a hook gave up a block that was not its own");
+    settle(zone, answer, from, order, to);
     Some(answer)
 }

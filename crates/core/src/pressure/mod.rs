@@ -1,7 +1,8 @@
 //! What happens when memory is short or in pieces: reclaim, compaction, contiguous ranges.
 //!
 //! The allocator cannot free or move a page by itself; the embedder can, through two hooks. Both are called with no lock held and interrupts as the
-//! caller had them, and only for requests that may sleep. Progress rule: a request calls [`Reclaim`] again only while
+//! caller had them, and, but for [`Reclaim::wake`], only for requests that may sleep. A hook may free; what it allocates it asks for as
+//! [atomic](crate::Context::Atomic), so that it does not end up in itself. Progress rule: a request calls [`Reclaim`] again only while
 //! the call before has freed something, and at most [`RETRIES`] times; each compaction passes over a zone once.
 
 pub mod compact;
@@ -11,6 +12,8 @@ pub mod reclaim;
 pub use compact::{Compacted, Why};
 pub use contiguous::{ContiguousRequest, alloc_contiguous, offline};
 
+use crate::design::Design;
+use crate::zone::Zone;
 use crate::{Frame, FrameRange, Order, ZoneKind};
 
 /// How often a request calls for reclaim at most (Linux: 16).
@@ -47,6 +50,8 @@ pub enum Eviction {
     Busy,
     /// No such page, or not of that activity.
     Unsuitable,
+    /// No memory at all: the lump ends here.
+    Hole,
 }
 
 /// Takes pages away from their users.
@@ -88,9 +93,10 @@ pub enum Migration {
 pub trait Migrate {
     /// Moves the contents of the block of `order` at `from` to the one at `to`, which is allocated already.
     ///
-    /// Called without any lock, so the owner may be freeing the block at this moment: whoever implements this makes
-    /// sure, by a lock of its own, that [`Migration::Moved`] and [`Migration::NotNeeded`] are said only of a block that is still its own, and
-    /// that it frees such a block no more.
+    /// Called without any lock, so the owner may be freeing the block at this moment, and since it was looked at it may have been freed and handed
+    /// out again, at another order or mobility. Whoever implements this makes sure, by a lock of its own, that
+    /// [`Migration::Moved`] and [`Migration::NotNeeded`] are said only of a block of this order that is still its own, and that it frees such a block no
+    /// more. The allocator does not remember the address limit that a block was asked for with: where a page must stay below one, it is not moved.
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration;
 }
 
@@ -131,5 +137,21 @@ impl<H: Reclaim> Reclaim for &H {
 impl<H: Migrate> Migrate for &H {
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
         (**self).migrate(from, order, to)
+    }
+}
+
+/// After a hook's answer: gives back what is the allocator's, `from` or `to` or both.
+fn settle<D: Design>(zone: &Zone<D>, answer: Migration, from: Frame, order: Order, to: Frame) {
+    let guard = zone.lock();
+    let (old, new) = match answer {
+        Migration::Moved => (true, false),
+        Migration::NotNeeded => (true, true),
+        Migration::Later | Migration::Never | Migration::Unknown => (false, true),
+    };
+    for (given_back, frame) in [(old, from), (new, to)] {
+        if given_back {
+            let given = guard.give(frame, order);
+            debug_assert!(given.is_ok(), "a hook gave up a block that was not its own");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Lumpy reclaim (Whitcroft 2007): not the oldest pages wherever they are, but the oldest page and all that lies in the block round it.
 //!
 //! For requests above order 0. Round the page that would be taken next, every page of the aligned block of the wanted order is taken that has
-//! the same activity and lies in the same zone; those that cannot be had are passed over. Only pages really taken count
+//! the same activity and lies in the same zone; those that cannot be had are passed over, a hole ends it. Only pages really taken count
 //! as scanned (version 5).
 
 use super::{Activity, Eviction, Reclaim};
@@ -39,6 +39,7 @@ fn take(hooks: &impl Reclaim, block: FrameRange, activity: Activity, lump: &mut 
             Eviction::Freed => lump.freed += 1,
             Eviction::Deactivated => lump.deactivated += 1,
             Eviction::Busy | Eviction::Unsuitable => lump.passed_over += 1,
+            Eviction::Hole => return,
         }
     }
 }

@@ -171,6 +171,17 @@ impl<'m> FrameTable<'m> {
         range.start.plus(inner)
     }
 
+    /// Every block that starts in `range`, upwards. A block may be changed while it is looked at.
+    pub(crate) fn heads(&self, range: FrameRange) -> impl Iterator<Item = (Frame, State)> + '_ {
+        let mut rest = range;
+        core::iter::from_fn(move || {
+            let first = self.next_head(rest);
+            let state = (first < rest.end).then(|| self.state(first))?;
+            rest.start = first.plus(state.order.frames()).min(rest.end);
+            Some((first, state))
+        })
+    }
+
     #[inline]
     pub(crate) fn set_state(&self, frame: Frame, state: State) {
         // Relaxed: as in `state`; the lock that hands the frame on orders it.

@@ -108,6 +108,16 @@ pub trait Store: Sync {
     /// [`RangeError`] where a part of it is not free, or is isolated.
     fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError>;
 
+    /// Takes the start of a block that has just become free for `request`, if that mixes no page block and touches nothing that is set
+    /// aside. The limit is the caller's to look at.
+    fn take_merged(&self, merged: Merged, request: &Request) -> Option<Taken>;
+
+    /// Are all frames of `range` in use?
+    ///
+    /// # Errors
+    /// What a free of the first other frame would be refused with.
+    fn check_in_use(&self, range: FrameRange) -> Result<(), FreeError>;
+
     /// Takes back any aligned part of a block in use, and merges.
     ///
     /// # Errors
@@ -160,8 +170,9 @@ pub trait Store: Sync {
     /// Keeps the page block of `frame` for atomic requests of order 1 and up, unless `most_frames` are kept already.
     fn reserve_high_atomic(&self, _frame: Frame, _most_frames: usize) {}
 
-    /// Gives one page block that is kept for atomic requests back to requests of `kind`. False where there is none with a free frame.
-    fn unreserve_high_atomic(&self, _kind: MigrateType) -> bool {
+    /// Gives one page block that is kept for atomic requests back to requests of `kind`. False where there is none with a free block of
+    /// `order`.
+    fn unreserve_high_atomic(&self, _kind: MigrateType, _order: Order) -> bool {
         false
     }
 

@@ -114,11 +114,6 @@ impl fmt::Display for TooLittleMemory {
 
 impl Error for TooLittleMemory {}
 
-/// Room for `count` values of `T` at any address.
-const fn room<T>(count: usize) -> usize {
-    count * size_of::<T>() + align_of::<T>() - 1
-}
-
 /// Places `count` values and gives out shared references to them.
 fn placed<T>(
     memory: &mut Memory,
@@ -130,8 +125,10 @@ fn placed<T>(
 
 /// A part of a zone that can be built from a plan, in the embedder's memory.
 pub trait Placed<'m>: Sized {
-    /// The room for one unit of it.
+    /// The bytes of one unit of it.
     const UNIT_BYTES: usize;
+    /// What a unit is aligned to, in bytes.
+    const UNIT_ALIGN: usize;
     /// What it has one unit for each of.
     const UNITS: Units;
 
@@ -165,6 +162,7 @@ impl Units {
 
 impl<'m> Placed<'m> for NoGrouping {
     const UNIT_BYTES: usize = 0;
+    const UNIT_ALIGN: usize = 1;
     const UNITS: Units = Units::Nothing;
 
     fn place(_: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
@@ -174,6 +172,7 @@ impl<'m> Placed<'m> for NoGrouping {
 
 impl<'m> Placed<'m> for TwoKinds {
     const UNIT_BYTES: usize = 0;
+    const UNIT_ALIGN: usize = 1;
     const UNITS: Units = Units::Nothing;
 
     fn place(_: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
@@ -183,6 +182,7 @@ impl<'m> Placed<'m> for TwoKinds {
 
 impl<'m> Placed<'m> for PageBlocks<'m> {
     const UNIT_BYTES: usize = size_of::<BlockRecord>();
+    const UNIT_ALIGN: usize = align_of::<BlockRecord>();
     const UNITS: Units = Units::PageBlocks;
 
     fn place(plan: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
@@ -194,6 +194,7 @@ impl<'m> Placed<'m> for PageBlocks<'m> {
 
 impl<'m> Placed<'m> for Direct {
     const UNIT_BYTES: usize = 0;
+    const UNIT_ALIGN: usize = 1;
     const UNITS: Units = Units::Nothing;
 
     fn place(_: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
@@ -203,6 +204,7 @@ impl<'m> Placed<'m> for Direct {
 
 impl<'m, A: SlotAccess> Placed<'m> for PerCpuLists<'m, A> {
     const UNIT_BYTES: usize = size_of::<Slot<A, CpuLists>>();
+    const UNIT_ALIGN: usize = align_of::<Slot<A, CpuLists>>();
     const UNITS: Units = Units::Cpus;
 
     fn place(plan: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
@@ -213,6 +215,7 @@ impl<'m, A: SlotAccess> Placed<'m> for PerCpuLists<'m, A> {
 
 impl<'m, L: RawLock> Placed<'m> for Magazines<'m, L> {
     const UNIT_BYTES: usize = size_of::<Magazine<L>>();
+    const UNIT_ALIGN: usize = align_of::<Magazine<L>>();
     const UNITS: Units = Units::Magazines;
 
     fn place(plan: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
@@ -231,12 +234,13 @@ where
     /// The bytes of metadata that a zone by `plan` needs, wherever they lie.
     #[must_use]
     pub const fn bytes(plan: &ZonePlan) -> usize {
-        // No part is aligned to more than 128 bytes.
-        room::<FrameRecord>(plan.span.len())
+        // Each part may have to skip up to its alignment first.
+        plan.span.len() * size_of::<FrameRecord>()
+            + (align_of::<FrameRecord>() - 1)
             + G::UNITS.of(plan) * G::UNIT_BYTES
-            + 127
+            + (G::UNIT_ALIGN - 1)
             + F::UNITS.of(plan) * F::UNIT_BYTES
-            + 127
+            + (F::UNIT_ALIGN - 1)
     }
 
     /// A zone by `plan` with its metadata in `memory`. It has no memory to hand out yet.

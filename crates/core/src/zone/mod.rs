@@ -37,8 +37,8 @@
 //! ```
 //!
 //! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may have, caches and frames on their way between a front and
-//! the store included. The exceptions, all of them the platform's: frames in exclusive slots of CPUs on which it cannot
-//! [run](crate::Platform::run_on), and requests in an interrupt, which wait for nobody.
+//! the store included. The exceptions: requests in an interrupt, which wait for no other CPU; atomic requests where slots are exclusive, which may
+//! interrupt no other CPU; and CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on) anything.
 
 mod deferral;
 mod layout;
@@ -54,7 +54,7 @@ use crate::bulk::{Backing, MeterReading, StoreGuard, Tuning};
 use crate::check::Violation;
 use crate::design::Design;
 use crate::error::BulkFreeError;
-use crate::front::{Front, Returned};
+use crate::front::{Front, Reach, Returned};
 use crate::stats::{FreeCounts, ZoneSnapshot};
 use crate::store::{Census, Store};
 use crate::{
@@ -141,10 +141,10 @@ impl<D: Design> Zone<D> {
     /// Cost: what a hit of the front costs; else one hold of the zone lock.
     ///
     /// # Errors
-    /// Why it could not be served; nothing has changed then.
+    /// Why it could not be served. No frame has changed hands then, though caches may have been drained.
     pub fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
         self.try_alloc(request)
-            .or_else(|| self.last_resort(request))
+            .or_else(|| self.last_resort(request, || true))
             .or_else(|| self.spend_reserve(request))
             .ok_or_else(|| self.why_not(request))
     }
@@ -173,34 +173,42 @@ impl<D: Design> Zone<D> {
         store.managed_frames() / 100 + store.page_block_order().frames()
     }
 
-    /// Drains and tries again, until it succeeds, or nothing was free all the while it looked (`order-0-succeeds`).
-    pub(crate) fn last_resort(&self, request: &Request) -> Option<Frame> {
-        let interrupt = request.context == Context::Interrupt || self.platform().in_interrupt();
+    /// Drains and tries again, until it succeeds, or nothing was free all the while it looked (`order-0-succeeds`). It tries only while
+    /// `admitted` says so: frames that come out of a cache may lift the zone above its mark.
+    pub(crate) fn last_resort(
+        &self,
+        request: &Request,
+        admitted: impl Fn() -> bool,
+    ) -> Option<Frame> {
+        let reach = Reach::of(request.context, self.platform());
         loop {
             let settled = self.backing.moves().settled();
-            let drained = self.front.drain(&self.backing);
-            let taken = self.lock().take(request);
-            if let Some(taken) = taken {
+            let drained = self.front.drain(&self.backing, reach);
+            if admitted()
+                && let Some(taken) = self.lock().take(request)
+            {
                 return Some(taken.frame);
             }
             let nothing_moved =
                 drained == 0 && settled.is_some_and(|started| self.backing.moves().still(started));
-            if nothing_moved || interrupt || request.order > Order::ZERO {
+            if nothing_moved || reach == Reach::Own || request.order > Order::ZERO {
                 return None;
             }
             self.platform().relax();
         }
     }
 
-    /// Gives blocks that are set aside for atomic requests back, one by one, until the request is served.
+    /// Gives a block that is set aside for atomic requests back, if that serves the request.
     pub(crate) fn spend_reserve(&self, request: &Request) -> Option<Frame> {
-        let guard = self.lock();
-        while guard.unreserve_high_atomic(request.mobility.into()) {
-            if let Some(taken) = guard.take(request) {
-                return Some(taken.frame);
-            }
+        if self.is_limited(request) {
+            return None;
         }
-        None
+        let guard = self.lock();
+        let given_back = guard.unreserve_high_atomic(request.mobility.into(), request.order);
+        given_back
+            .then(|| guard.take(request))
+            .flatten()
+            .map(|taken| taken.frame)
     }
 
     /// Why `request` cannot be served now: by the fragmentation index, whether memory is full or in pieces.
@@ -231,12 +239,9 @@ impl<D: Design> Zone<D> {
     /// # Errors
     /// Why none could be had.
     pub fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
-        let request = &Request {
-            order: Order::ZERO,
-            ..*request
-        };
-        let mut taken = if self.is_limited(request) {
-            0
+        let request = &request.single();
+        let mut taken = if self.is_limited(request) || !self.front.serves_here(&self.backing) {
+            self.backing.take_singles(request, out)
         } else {
             self.front.take_many(&self.backing, request, out)
         };
@@ -254,7 +259,8 @@ impl<D: Design> Zone<D> {
     /// The block of `request`'s order that starts exactly at `frame`.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] where a part is in use, [`RangeError::Absent`] where it is no memory of this zone; nothing has changed then.
+    /// [`RangeError::Busy`] where a part is in use, [`RangeError::Absent`] or [`RangeError::OutsideSpan`] where it is no memory of this zone,
+    /// [`RangeError::Isolated`] where it is isolated, [`RangeError::Malformed`] for a misaligned frame or too high an order; nothing has changed then.
     pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
         self.after_a_drain(|store| store.take_at(frame, request))
     }
@@ -277,29 +283,39 @@ impl<D: Design> Zone<D> {
     }
 
     fn free_to_store(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        if order > self.max_order() {
-            let allocated = self.max_order();
-            return Err(FreeError::WrongOrder { allocated });
-        }
         self.lock().give(frame, order).map(|_| ())
     }
 
-    /// Takes back single frames, holding the front over as many as it takes.
+    /// Takes back single frames: holds the front over as many as it takes, or the zone lock (by the bulk policy) where the front serves nobody.
     ///
     /// # Errors
     /// At the first bad one: its place and what is wrong with it. Those before it are freed; it and those behind it are not.
     pub fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
+        let span = self.span();
+        let ours = frames
+            .iter()
+            .take_while(|&&frame| span.contains(frame))
+            .count();
         let mut freed = 0;
-        while let Some(&frame) = frames.get(freed) {
-            let rest = &frames[freed..];
-            let ours = rest.iter().take_while(|f| self.span().contains(**f));
-            let kept = self.front.give_many(&self.backing, &rest[..ours.count()]);
-            freed += kept;
-            if kept == 0 {
-                self.free_to_store(frame, Order::ZERO)
-                    .map_err(|error| BulkFreeError { freed, error })?;
-                freed += 1;
+        while freed < ours {
+            let rest = &frames[freed..ours];
+            let (given, error) = if self.front.serves_here(&self.backing) {
+                let kept = self.front.give_many(&self.backing, rest);
+                // The one that the front refuses is a case for the store.
+                let refused = &rest[kept..rest.len().min(kept + 1)];
+                let (given, error) = self.backing.give_singles(refused);
+                (kept + given, error)
+            } else {
+                self.backing.give_singles(rest)
+            };
+            freed += given;
+            if let Some(error) = error {
+                return Err(BulkFreeError { freed, error });
             }
+        }
+        if freed < frames.len() {
+            let error = FreeError::NotOwned;
+            return Err(BulkFreeError { freed, error });
         }
         Ok(())
     }
@@ -307,38 +323,12 @@ impl<D: Design> Zone<D> {
     /// Takes back a range of any size, such as [`alloc_contiguous`](crate::pressure::alloc_contiguous) gives.
     ///
     /// # Errors
-    /// As [`Zone::free`], at the first frame of the range that is not in use; nothing has changed then, unless others free
-    /// parts of the range meanwhile.
+    /// What a free of the first frame would be refused with that is not in use; nothing has changed then.
     pub fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
-        let guard = self.lock();
-        let mut at = range.start;
-        while at < range.end {
-            let block = guard.block_of(at).ok_or(FreeError::NotOwned)?;
-            match block.1.usage {
-                crate::store::frames::Use::Allocated => at = block.0.plus(block.1.order.frames()),
-                crate::store::frames::Use::Inner | crate::store::frames::Use::Reserved => {
-                    return Err(FreeError::NotOwned);
-                }
-                _ => return Err(FreeError::DoubleFree),
-            }
+        if !self.span().covers(range) {
+            return Err(FreeError::NotOwned);
         }
-        let mut at = range.start;
-        while at < range.end {
-            // The largest aligned part of the block here that lies in the range.
-            let Some((first, state)) = guard.block_of(at) else {
-                return Err(FreeError::NotOwned);
-            };
-            let block = FrameRange::of_block(first, state.order);
-            let part = FrameRange {
-                start: at,
-                end: range.end,
-            };
-            for (frame, order) in part.intersection(block).blocks(state.order) {
-                guard.give(frame, order)?;
-            }
-            at = block.end;
-        }
-        Ok(())
+        self.lock().give_range(range)
     }
 
     // ---- administration ----
@@ -383,16 +373,18 @@ impl<D: Design> Zone<D> {
         let first = work(&self.lock());
         match first {
             Err(RangeError::Busy { .. }) => {
-                self.front.drain(&self.backing);
+                self.drain();
                 work(&self.lock())
             }
             other => other,
         }
     }
 
-    /// Gives the frames of every cache that can be reached back to the store. Returns how many.
+    /// Gives the frames of every cache that can be reached back to the store. Returns how many. For callers that may sleep; in an interrupt it reaches
+    /// the own CPU's lists alone.
     pub fn drain(&self) -> usize {
-        self.front.drain(&self.backing)
+        let reach = Reach::of(Context::MaySleep, self.platform());
+        self.front.drain(&self.backing, reach)
     }
 
     // ---- watermarks ----
@@ -441,6 +433,12 @@ impl<D: Design> Zone<D> {
     #[must_use]
     pub fn managed_frames(&self) -> usize {
         self.backing.unlocked().managed_frames()
+    }
+
+    /// Is `frame` memory of this zone? A look at its records, without the lock.
+    #[must_use]
+    pub fn has(&self, frame: Frame) -> bool {
+        self.backing.unlocked().block_of(frame).is_some()
     }
 
     /// The block that `frame` lies in, as the store sees it now.

@@ -19,24 +19,18 @@ impl<G: Grouping> Buddy<'_, G> {
     /// Walks the span from block to block.
     fn check_blocks(&self) -> Result<Census, Violation> {
         let mut census = Census::default();
-        let span = self.table.span();
-        let mut at = span.start;
-        while at < span.end {
-            let state = self.table.state(at);
+        for (first, state) in self.table.heads(self.table.span()) {
             let frames = state.order.frames();
             match state.usage {
-                Use::Inner => {
-                    at = at.plus(1);
-                    continue;
-                }
                 Use::Free if state.kind == MigrateType::Isolate => census.isolated += frames,
                 Use::Free => census.free += frames,
                 Use::Allocated => census.allocated += frames,
                 Use::Cached => census.cached += frames,
                 Use::Reserved => census.reserved += frames,
+                // `heads` gives no such block.
+                Use::Inner => {}
             }
-            self.check_block(at, state)?;
-            at = at.plus(frames);
+            self.check_block(first, state)?;
         }
         Ok(census)
     }
@@ -96,7 +90,10 @@ impl<G: Grouping> Buddy<'_, G> {
         let unmerged = state.order < self.max_order
             && buddy.usage == Use::Free
             && buddy.order == state.order
-            && (buddy.kind == MigrateType::Isolate) == isolated;
+            && (buddy.kind == MigrateType::Isolate) == isolated
+            && self
+                .grouping
+                .may_merge(first, first.buddy(state.order), state.order);
         if unmerged {
             return Err(Violation::at("fully-merged", "two free buddies", first));
         }

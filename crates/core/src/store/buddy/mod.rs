@@ -232,7 +232,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             let state = self.table.state(buddy);
             let merges = state.usage == Use::Free
                 && state.order == size
-                && (state.kind == MigrateType::Isolate) == isolated;
+                && (state.kind == MigrateType::Isolate) == isolated
+                && self.grouping.may_merge(first, buddy, size);
             let (true, Some(next)) = (merges, size.up()) else {
                 break;
             };
@@ -272,20 +273,28 @@ impl<'m, G: Grouping> Buddy<'m, G> {
     /// already. Isolated blocks stay isolated.
     pub(crate) fn move_free(&self, range: FrameRange, kind: MigrateType) -> usize {
         let mut frames = 0;
-        let mut at = range.start;
-        while at < range.end {
-            let state = self.table.state(at);
-            if state.usage == Use::Free && state.kind != MigrateType::Isolate {
-                self.unlink(at, state.order, state.kind);
-                self.insert(at, state.order, kind);
-                frames += state.order.frames();
-            }
-            at = match state.usage {
-                Use::Inner => at.plus(1),
-                _ => at.plus(state.order.frames()),
-            };
+        for (first, state) in self.free_in(range) {
+            self.unlink(first, state.order, state.kind);
+            self.insert(first, state.order, kind);
+            frames += state.order.frames();
         }
         frames
+    }
+
+    /// Every free block that starts in `range` and is not isolated.
+    fn free_in(&self, range: FrameRange) -> impl Iterator<Item = (Frame, State)> + '_ {
+        self.table
+            .heads(range)
+            .filter(|(_, state)| state.usage == Use::Free && state.kind != MigrateType::Isolate)
+    }
+
+    /// Frees every free block that starts in `range` once more, after a change of what may merge with what.
+    pub(crate) fn merge_again(&self, range: FrameRange) {
+        for (first, state) in self.free_in(range) {
+            self.unlink(first, state.order, state.kind);
+            self.table.set_state(first, State::INNER);
+            self.merge(first, state.order, state.kind);
+        }
     }
 
     /// After a change of size: lets the grouping decide whether it is on, and puts the free blocks on the lists that follow.
@@ -294,19 +303,10 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         if self.grouping.resized(managed) == super::grouping::Regrouped::No {
             return;
         }
-        let span = self.table.span();
-        let mut at = span.start;
-        while at < span.end {
-            let state = self.table.state(at);
-            if state.usage == Use::Free && state.kind != MigrateType::Isolate {
-                self.unlink(at, state.order, state.kind);
-                let kind = self.grouping.list_on_free(at, state.kind);
-                self.insert(at, state.order, kind);
-            }
-            at = match state.usage {
-                Use::Inner => at.plus(1),
-                _ => at.plus(state.order.frames()),
-            };
+        for (first, state) in self.free_in(self.table.span()) {
+            self.unlink(first, state.order, state.kind);
+            let kind = self.grouping.list_on_free(first, state.kind);
+            self.insert(first, state.order, kind);
         }
     }
 }
@@ -367,15 +367,12 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         let wanted = self.grouping.type_of(request);
         let holds =
             |kind: MigrateType| self.nonempty[kind.index()].get() >> request.order.get() != 0;
-        let high = MigrateType::HighAtomic;
+        let may_have = |&kind: &MigrateType| {
+            request.context != Context::MaySleep || !self.grouping.holds_back(kind)
+        };
+        let fallbacks = self.grouping.fallbacks(wanted).iter().copied();
         request.order <= self.max_order
-            && (holds(self.grouping.list_for(wanted))
-                || self
-                    .grouping
-                    .fallbacks(wanted)
-                    .iter()
-                    .any(|&k| k != high && holds(k))
-                || (request.context != Context::MaySleep && holds(high)))
+            && (holds(self.grouping.list_for(wanted)) || fallbacks.filter(may_have).any(holds))
     }
 
     fn take(&self, request: &Request) -> Option<Taken> {
@@ -426,6 +423,39 @@ impl<G: Grouping> Store for Buddy<'_, G> {
             }),
             Some(_) => Err(RangeError::Busy { frame }),
         }
+    }
+
+    fn take_merged(&self, merged: Merged, request: &Request) -> Option<Taken> {
+        let Merged { frame, order, kind } = merged;
+        let wanted = self.grouping.type_of(request);
+        if kind == MigrateType::Isolate || self.grouping.holds_back(kind) {
+            return None;
+        }
+        let whole_blocks = request.order >= self.page_block_order();
+        let foreign = kind != self.grouping.list_for(wanted);
+        if foreign && !whole_blocks {
+            return None;
+        }
+        let taken = self.break_into(frame, request.order, wanted, kind);
+        if !foreign {
+            return Some(taken);
+        }
+        let blocks = FrameRange::of_block(frame, request.order);
+        self.grouping.claim(blocks, wanted);
+        let fallback = Some(Fallback {
+            order,
+            from: kind,
+            claimed: Claimed::Yes,
+        });
+        Some(Taken { fallback, ..taken })
+    }
+
+    fn check_in_use(&self, range: FrameRange) -> Result<(), FreeError> {
+        self.for_runs(range, |run| match run.block.map(|(_, state)| state.usage) {
+            Some(Use::Allocated) => Ok(()),
+            Some(Use::Free | Use::Cached) => Err(FreeError::DoubleFree),
+            Some(Use::Reserved | Use::Inner) | None => Err(FreeError::NotOwned),
+        })
     }
 
     fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
@@ -482,8 +512,8 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         self.grouping.reserve_high_atomic(self, frame, most_frames);
     }
 
-    fn unreserve_high_atomic(&self, kind: MigrateType) -> bool {
-        self.grouping.unreserve_high_atomic(self, kind)
+    fn unreserve_high_atomic(&self, kind: MigrateType, order: Order) -> bool {
+        self.grouping.unreserve_high_atomic(self, kind, order)
     }
 
     fn check(&self) -> Result<Census, Violation> {

@@ -82,9 +82,9 @@ impl Isolation {
 }
 
 /// A run of frames within one block, or a run of frames that are no memory.
-struct Run {
+pub(super) struct Run {
     range: FrameRange,
-    block: Option<(Frame, State)>,
+    pub(super) block: Option<(Frame, State)>,
 }
 
 impl<G: Grouping> Buddy<'_, G> {
@@ -115,7 +115,7 @@ impl<G: Grouping> Buddy<'_, G> {
     }
 
     /// Calls `each` with every run of `range`; the block of a run may be changed by it. Ends early where it returns an error.
-    fn for_runs<E>(
+    pub(super) fn for_runs<E>(
         &self,
         range: FrameRange,
         mut each: impl FnMut(Run) -> Result<(), E>,
@@ -279,8 +279,13 @@ impl<G: Grouping> Buddy<'_, G> {
         self.for_runs_always(range, |run| match run.block {
             Some((first, state)) if state.usage == Use::Free => {
                 self.detach(first, state, run.range);
+                // Which kind a frame was of before it was isolated is not kept: what can be isolated is mostly movable.
+                let recorded = match state.kind {
+                    MigrateType::Isolate => MigrateType::Movable,
+                    kind => kind,
+                };
                 for (frame, order) in run.range.blocks(self.max_order) {
-                    self.merge(frame, order, state.kind);
+                    self.merge(frame, order, recorded);
                 }
             }
             _ => {}

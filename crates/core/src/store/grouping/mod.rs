@@ -19,7 +19,7 @@ pub use two_kinds::TwoKinds;
 use super::Taken;
 use super::buddy::Buddy;
 use crate::check::Violation;
-use crate::{Frame, MigrateType, Order, Request};
+use crate::{Frame, FrameRange, MigrateType, Order, Request};
 
 /// Whether a change of the zone's size turned grouping on or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,15 @@ pub trait Grouping: Sync + Sized {
         wanted: MigrateType,
     ) -> Option<Taken>;
 
+    /// May two free buddies of this order merge?
+    #[inline]
+    fn may_merge(&self, _first: Frame, _buddy: Frame, _order: Order) -> bool {
+        true
+    }
+
+    /// Whole page blocks that were free are the requester's from now on.
+    fn claim(&self, _blocks: FrameRange, _wanted: MigrateType) {}
+
     /// The type of the page block that `frame` lies in, where blocks have types.
     fn block_type(&self, _frame: Frame) -> Option<MigrateType> {
         None
@@ -78,7 +87,12 @@ pub trait Grouping: Sync + Sized {
     fn reserve_high_atomic(&self, _buddy: &Buddy<'_, Self>, _frame: Frame, _most_frames: usize) {}
 
     /// See [`super::Store::unreserve_high_atomic`].
-    fn unreserve_high_atomic(&self, _buddy: &Buddy<'_, Self>, _kind: MigrateType) -> bool {
+    fn unreserve_high_atomic(
+        &self,
+        _buddy: &Buddy<'_, Self>,
+        _kind: MigrateType,
+        _order: Order,
+    ) -> bool {
         false
     }
 

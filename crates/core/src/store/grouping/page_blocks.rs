@@ -251,6 +251,19 @@ impl Grouping for PageBlocks<'_> {
         kind == High && self.high_atomic == HighAtomic::SetAside
     }
 
+    /// What is set aside does not merge with what is not, so that it can be told how much that is (Linux's rule for all but ordinary
+    /// types, from the size of a page block up).
+    #[inline]
+    fn may_merge(&self, first: Frame, buddy: Frame, order: Order) -> bool {
+        order < self.order
+            || self.high_atomic == HighAtomic::OwnType
+            || (self.kind(first) != High && self.kind(buddy) != High)
+    }
+
+    fn claim(&self, blocks: FrameRange, wanted: MigrateType) {
+        self.set_kind(blocks, wanted);
+    }
+
     fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         self.is_enabled().then(|| self.kind(frame))
     }
@@ -275,22 +288,21 @@ impl Grouping for PageBlocks<'_> {
         }
     }
 
-    fn unreserve_high_atomic(&self, buddy: &Buddy<'_, Self>, kind: MigrateType) -> bool {
+    fn unreserve_high_atomic(
+        &self,
+        buddy: &Buddy<'_, Self>,
+        kind: MigrateType,
+        order: Order,
+    ) -> bool {
         if self.high_atomic != HighAtomic::SetAside {
             return false;
         }
-        let Some((frame, _)) = buddy.largest(High, Order::ZERO) else {
+        let Some((frame, _)) = buddy.largest(High, order) else {
             return false;
         };
-        // The free block may reach over several page blocks, not all of them set aside.
-        let covered = match buddy.block_of(frame) {
-            Some((first, state)) if state.order > self.order => {
-                FrameRange::of_block(first, state.order)
-            }
-            _ => self.block_around(buddy, frame),
-        };
-        self.set_kind(covered, kind);
-        buddy.move_free(covered, kind);
+        let block = self.block_around(buddy, frame);
+        self.set_kind(block, kind);
+        buddy.merge_again(block);
         true
     }
 

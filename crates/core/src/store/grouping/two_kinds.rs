@@ -9,7 +9,7 @@
 
 use super::Grouping;
 use crate::store::buddy::Buddy;
-use crate::store::{Store, Taken};
+use crate::store::{Claimed, Fallback, Store, Taken};
 use crate::{Frame, MigrateType, Order};
 
 /// Kernel pages and easily reclaimed pages.
@@ -55,6 +55,17 @@ impl Grouping for TwoKinds {
         } else {
             other
         };
-        Some(buddy.break_into(frame, order, wanted, rest))
+        let taken = buddy.break_into(frame, order, wanted, rest);
+        let claimed = if rest == own && found >= buddy.page_block_order() {
+            Claimed::Yes
+        } else {
+            Claimed::No
+        };
+        let fallback = Some(Fallback {
+            order: found,
+            from: other,
+            claimed,
+        });
+        Some(Taken { fallback, ..taken })
     }
 }
