@@ -173,6 +173,27 @@ fn a_full_drain_goes_by_the_same_policies() {
     }
 }
 
+/// Holds to take ten frames at once straight from the store, and to give them back.
+fn holds_without_a_front(bulk: BulkPolicy) -> (usize, usize) {
+    let zone: Zone<Parts<NoGrouping, Direct>> = full(&plan(64, bulk, Timing::Off), Cpus::new());
+    let mut frames = [Frame::new(0); 10];
+    let (taken, answer) = ZoneLock::holds_during(|| zone.alloc_bulk(&MOVABLE, &mut frames));
+    assert_eq!(answer, Ok(10));
+    let (given, answer) = ZoneLock::holds_during(|| zone.free_bulk(&frames));
+    assert_eq!(answer, Ok(()));
+    sound(&zone);
+    (taken, given)
+}
+
+#[test]
+fn many_frames_straight_from_the_store_go_by_the_same_policies() {
+    assert_eq!(holds_without_a_front(Hold), (1, 1));
+    assert_eq!(holds_without_a_front(ReleaseEachPage), (10, 10));
+    assert_eq!(holds_without_a_front(YieldWhenContended), (1, 1));
+    let contended = || holds_without_a_front(YieldWhenContended);
+    assert_eq!(ZoneLock::while_contended(contended), (10, 10));
+}
+
 #[test]
 fn the_contention_watch_ends_a_refill_under_every_policy() {
     for bulk in POLICIES {
@@ -223,6 +244,20 @@ fn the_meter_counts_each_bulk_and_its_order() {
         );
         assert_eq!((given.order.n, given.order.sum, given.order.max), (3, 8, 5));
         assert_eq!(zone.meter().taken, taken);
+    }
+}
+
+#[test]
+fn many_frames_at_once_straight_from_the_store_are_one_bulk() {
+    for bulk in POLICIES {
+        let zone: Zone<Parts<NoGrouping, Direct>> = full(&plan(64, bulk, Timing::Off), Cpus::new());
+        let mut frames = [Frame::new(0); 10];
+        assert_eq!(zone.alloc_bulk(&MOVABLE, &mut frames), Ok(10));
+        let taken = zone.meter().taken.count;
+        assert_eq!((taken.n, taken.sum), (1, 10), "{bulk:?}");
+        assert_eq!(zone.free_bulk(&frames), Ok(()));
+        let given = zone.meter().given.count;
+        assert_eq!((given.n, given.sum), (1, 10), "{bulk:?}");
     }
 }
 

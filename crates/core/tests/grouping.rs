@@ -648,6 +648,23 @@ fn a_limit_with_no_memory_below_it_leaves_alone_what_is_set_aside() {
 }
 
 #[test]
+fn a_limit_does_not_open_what_is_set_aside() {
+    // Below the limit only the block that is set aside is free: it is given back, not eaten up.
+    let zone = setting_aside(8);
+    let pair = zone.alloc(&request(1, Mobility::Unmovable).atomic());
+    let pair = pair.unwrap();
+    free(&zone, pair, 1);
+    let block = FrameRange::of_block(pair.align_down(Order::new(6)), Order::new(6));
+    for at in FrameRange::new(0, block.start.number()).frames() {
+        assert_eq!(zone.alloc_at(at, &UNMOVABLE), Ok(()));
+    }
+    let below = MOVABLE.below(block.end);
+    assert!(zone.alloc(&below).is_ok_and(|at| block.contains(at)));
+    assert_eq!((set_aside(&zone), free_of(&zone, High)), (0, 0));
+    sound(&zone);
+}
+
+#[test]
 fn a_block_that_is_set_aside_does_not_merge_with_an_ordinary_one() {
     // Free blocks of page-block size and above merge only if both are of ordinary types.
     let plan = ZonePlan {

@@ -20,8 +20,8 @@ use brickyard::{
 };
 
 use support::{
-    Blocks, Cpus, Lists, MOVABLE, Parts, RECLAIMABLE, UNMOVABLE, blocks_of, exhausted, frame, free,
-    full, request, small, sound, take, take_all,
+    Blocks, Cpus, Lists, MOVABLE, Parts, RECLAIMABLE, UNMOVABLE, blocks_of, empty, exhausted,
+    frame, free, full, request, small, sound, take, take_all,
 };
 
 type Plain = Zone<Parts<NoGrouping, Direct>>;
@@ -198,6 +198,37 @@ fn every_zone_is_freed_to_by_its_frames() {
         Err(FreeError::NotOwned)
     );
     assert!(zones.iter().all(|[zone]| zone.free_frames() == 64));
+    assert!(nodes.check().is_ok());
+}
+
+/// A zone with records for all of 0..256 and these ranges as memory.
+fn with_holes(ranges: &[(usize, usize)]) -> [Plain; 1] {
+    let zone: Plain = empty(&small(256), Cpus::new());
+    for &(start, end) in ranges {
+        assert_eq!(zone.add(FrameRange::new(start, end)), Ok(end - start));
+    }
+    [zone]
+}
+
+#[test]
+fn nodes_whose_memory_interleaves_are_freed_to_by_their_frames() {
+    let near = with_holes(&[(0, 64), (128, 192)]);
+    let far = with_holes(&[(64, 128), (192, 250)]);
+    let nodes = [Node::new(0, &near), Node::new(1, &far)];
+    let nodes = Nodes::new(&nodes);
+    let held: Vec<Frame> = core::iter::from_fn(|| nodes.alloc(0, &MOVABLE).ok()).collect();
+    assert_eq!(held.len(), 250);
+    let (one_by_one, at_once) = held.split_at(100);
+    for &at in one_by_one {
+        assert_eq!(nodes.free(at, Order::ZERO), Ok(()));
+    }
+    assert_eq!(nodes.free_bulk(at_once), Ok(()));
+    assert_eq!((near[0].free_frames(), far[0].free_frames()), (128, 122));
+    // A hole of both is nobody's.
+    assert_eq!(
+        nodes.free(frame(251), Order::ZERO),
+        Err(FreeError::NotOwned)
+    );
     assert!(nodes.check().is_ok());
 }
 

@@ -390,6 +390,44 @@ fn a_request_in_an_interrupt_waits_for_no_other_cpu() {
 }
 
 #[test]
+fn a_request_in_an_interrupt_looks_into_nobodys_lent_slot() {
+    let cpus = Cpus::new();
+    let zone: Lent = last_frame_elsewhere(cpus);
+    cpus.set_interrupt(true);
+    let inside = MOVABLE.in_context(Context::Interrupt);
+    assert_eq!(zone.alloc(&inside), Err(exhausted(0)));
+    assert_eq!(zone.cached_frames(), 1);
+}
+
+#[test]
+fn a_request_in_an_interrupt_has_all_lists_of_its_own_cpu() {
+    // The last frame is on the movable list of the CPU that asks for an unmovable one.
+    let cpus = Cpus::new();
+    let zone: Grouped = full(&small(512), cpus);
+    let held = take_all(&zone, Mobility::Movable);
+    free(&zone, held[9], 0);
+    assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 1));
+    cpus.set_interrupt(true);
+    let inside = UNMOVABLE.in_context(Context::Interrupt);
+    assert_eq!(zone.alloc(&inside), Ok(held[9]));
+    sound(&zone);
+}
+
+#[test]
+fn an_atomic_request_interrupts_nobody() {
+    // It may hold a lock that the other CPU waits for with interrupts masked.
+    let cpus = Cpus::new();
+    let zone: Plain = last_frame_elsewhere(cpus);
+    assert_eq!(zone.alloc(&MOVABLE.atomic()), Err(exhausted(0)));
+    assert_eq!(cpus.interruptions(), 0);
+    // A lent slot it may lock.
+    let zone: Lent = last_frame_elsewhere(cpus);
+    assert!(zone.alloc(&MOVABLE.atomic()).is_ok());
+    assert_eq!(cpus.interruptions(), 0);
+    sound(&zone);
+}
+
+#[test]
 fn a_block_whose_frames_lie_in_lists_is_found() {
     let cpus = Cpus::new();
     let zone: Plain = four_cpus(128, cpus);

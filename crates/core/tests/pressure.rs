@@ -737,6 +737,52 @@ fn an_index_of_500_is_lack_and_501_is_not() {
     assert_eq!(ends(3, 1), (501, Why::Complete));
 }
 
+#[test]
+fn what_is_held_back_from_the_request_is_not_free_for_copies() {
+    let zone = in_use(256);
+    let mut reserve = [0; ZoneKind::COUNT];
+    reserve[ZoneKind::Movable.index()] = 20;
+    zone.set_watermarks(NO_MARKS, reserve);
+    let asked = request(3, Mobility::Movable);
+    for n in 0..36 {
+        free(&zone, frame(2 * n), 0);
+    }
+    // 20 held back and twice 8 for the copies.
+    let why = || compact_for(&zone, &asked, &NoHooks).why;
+    assert_eq!(why(), Why::TooLittleFree);
+    free(&zone, frame(200), 0);
+    assert_eq!(why(), Why::Complete);
+}
+
+/// Passes of compaction over a zone for one request of `order`, where nothing can be moved and reclaim says that it frees something.
+fn passes_for(order: u8) -> usize {
+    struct Hopeful(Cell<usize>);
+    impl Migrate for Hopeful {
+        fn migrate(&self, from: Frame, _: Order, _: Frame) -> Migration {
+            self.0.set(self.0.get() + usize::from(from == frame(0)));
+            Migration::Later
+        }
+    }
+    impl Reclaim for Hopeful {
+        fn reclaim(&self, _: &Need) -> usize {
+            1
+        }
+    }
+    let zones = [scattered(256)];
+    let hopeful = Hopeful(Cell::new(0));
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::with_hooks(&node, &hopeful, SlowPath::MODERN);
+    assert!(nodes.alloc(0, &request(order, Mobility::Movable)).is_err());
+    hopeful.0.get()
+}
+
+#[test]
+fn compaction_is_tried_16_times_up_to_order_3_and_4_times_above() {
+    // Of 16 attempts the first, the third, the seventh and the fifteenth are not deferred; of 4 the first and the third.
+    assert_eq!(passes_for(3), 4);
+    assert_eq!(passes_for(4), 2);
+}
+
 // ---- deferral ----
 
 /// How often compaction for `order` is skipped before each of the next `attempts` attempts, where nothing can be moved.
@@ -934,6 +980,73 @@ fn a_caught_block_above_the_limit_is_given_back() {
     let (answer, _) = asks_while(&zones, &asked, |zone| free(zone, frame(128), 4));
     assert_eq!(answer, None);
     assert_eq!(usage(&zones[0], frame(128)), Use::Free);
+}
+
+/// A grouped zone of 512 frames that is in use but for every second page below 256. The page block of 64 at 448 belongs to another CPU, is of the
+/// type that goes with `owned`, and was handed out as a whole.
+fn grouped_with_a_foreign_block(owned: &Request) -> [Zone<Parts<Blocks, Direct>>; 1] {
+    let zone: Zone<Parts<Blocks, Direct>> = full(&small(512), Cpus::new());
+    let whole = Request {
+        order: Order::new(7),
+        ..MOVABLE
+    };
+    assert_eq!(zone.alloc_at(frame(0), &whole), Ok(()));
+    assert_eq!(zone.alloc_at(frame(128), &whole), Ok(()));
+    assert_eq!(zone.alloc_at(frame(256), &whole), Ok(()));
+    // Only 384..512 is free: the request claims it, or has it already.
+    let first = zone.alloc(&Request {
+        order: Order::new(6),
+        ..*owned
+    });
+    let second = zone.alloc(&Request {
+        order: Order::new(6),
+        ..*owned
+    });
+    let mut two = [first.expect("free"), second.expect("free")];
+    two.sort();
+    assert_eq!(two, [frame(384), frame(448)]);
+    for at in (0..256).step_by(2) {
+        free(&zone, frame(at), 0);
+    }
+    [zone]
+}
+
+#[test]
+fn part_of_a_block_of_another_type_is_not_caught() {
+    let zones = grouped_with_a_foreign_block(&UNMOVABLE);
+    let asked = request(4, Mobility::Movable);
+    let mut types = zones[0].snapshot(0).blocks;
+    assert_eq!(types, [2, 6, 0, 0, 0]);
+    let (answer, calls) = asks_while(&zones, &asked, |zone| {
+        free(zone, frame(448), 4);
+        assert_eq!(usage(zone, frame(448)), Use::Free);
+        // Nobody else may have it either way, so that the request is not served from it by a fallback.
+        assert_eq!(
+            zone.alloc_at(frame(448), &request(4, Mobility::Unmovable)),
+            Ok(())
+        );
+    });
+    assert!(answer.is_none_or(|at| at != frame(448)));
+    assert!(calls > 1);
+    types = zones[0].snapshot(0).blocks;
+    assert_eq!(types, [2, 6, 0, 0, 0]);
+}
+
+#[test]
+fn part_of_a_block_of_the_own_type_is_caught() {
+    let zones = grouped_with_a_foreign_block(&MOVABLE);
+    let asked = request(4, Mobility::Movable);
+    let (answer, calls) = asks_while(&zones, &asked, |zone| free(zone, frame(448), 4));
+    assert_eq!((answer, calls), (Some(frame(448)), 1));
+}
+
+#[test]
+fn a_whole_block_of_another_type_is_caught_and_claimed() {
+    let zones = grouped_with_a_foreign_block(&UNMOVABLE);
+    let asked = request(6, Mobility::Movable);
+    let (answer, calls) = asks_while(&zones, &asked, |zone| free(zone, frame(448), 6));
+    assert_eq!((answer, calls), (Some(frame(448)), 1));
+    assert_eq!(zones[0].snapshot(0).blocks, [1, 7, 0, 0, 0]);
 }
 
 #[test]

@@ -210,7 +210,9 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
         let single = request.single();
         let holds = |zone: &&Zone<D>| {
             let reserve = zone.reserve_against(request.highest);
+            let set_aside = zone.backing().unlocked().set_aside_frames();
             let kept = zone.watermarks().low.saturating_add(reserve);
+            let kept = kept.saturating_add(set_aside);
             zone.free_frames() > kept.saturating_add(out.len())
         };
         let zone = self.zonelist(from, &single).find(holds);

@@ -1,7 +1,7 @@
 //! The slow path: what a request goes through when no zone has a block above its low mark.
 //!
 //! 1. Background reclaim is woken. 2. Down to the min mark, and below it for those that may. 3. The caches are drained, and the same again. An
-//!    atomic request skips the next step. 4. Up to [`RETRIES`] times (a quarter of that above order 3), while it helps: compaction (above order 0), reclaim, lumpy where that is
+//!    atomic request skips the next step. 4. Up to [`RETRIES`] times, while it helps: compaction (above order 0; above order 3 in the first quarter only), reclaim, lumpy where that is
 //!    on and offered, the caches drained once more, and another try. 5. What is set aside for atomic requests is given back.
 
 use super::{Mark, Nodes};
@@ -111,13 +111,15 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
             return None;
         }
         // Above Linux's costly order, a quarter of the tries.
-        let tries = if request.order > COSTLY {
+        let compactions = if request.order > COSTLY {
             RETRIES / 4
         } else {
             RETRIES
         };
-        for _ in 0..tries {
-            if let Some(frame) = self.compact(from, request) {
+        for tried in 0..RETRIES {
+            if tried < compactions
+                && let Some(frame) = self.compact(from, request)
+            {
                 return Some(frame);
             }
             let freed = self.reclaim(from, request, need);

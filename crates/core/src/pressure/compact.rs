@@ -12,8 +12,8 @@ use super::{Migrate, Migration, settle};
 use crate::design::Design;
 use crate::store::Store;
 use crate::store::frames::{State, Use};
+use crate::zone::Zone;
 use crate::zone::watermark::above_mark;
-use crate::zone::{FRAGMENTED_FROM, Zone};
 use crate::{Frame, MigrateType, Mobility, Order, Request};
 
 /// Blocks that the migration scanner gathers at a time (Linux's `COMPACT_CLUSTER_MAX`).
@@ -21,6 +21,9 @@ const CLUSTER: usize = 32;
 
 /// Blocks that it looks at in one hold of the zone lock, at most.
 const LOOKS: usize = 1024;
+
+/// Up to this fragmentation index, in thousandths, it is memory that lacks (Linux's `extfrag_threshold`).
+const LACK_UP_TO: i32 = 500;
 
 /// Orders up to this one are asked for without end; compaction is choosy only above (Linux's costly order).
 pub(crate) const COSTLY: Order = Order::new(3);
@@ -115,7 +118,7 @@ fn cannot_help<D: Design>(zone: &Zone<D>, request: &Request) -> Option<Why> {
         return None;
     }
     let index = zone.free_counts().fragmentation_index(order);
-    (0..=FRAGMENTED_FROM)
+    (0..=LACK_UP_TO)
         .contains(&index)
         .then_some(Why::NotFragmented)
 }
@@ -176,6 +179,8 @@ impl<'z, D: Design> Compaction<'z, D> {
             for &(from, order) in &cluster[..gathered] {
                 match self.free_place(from, order) {
                     Some(to) => self.move_one(hooks, from, order, to),
+                    // No place above it at all, or none of its size.
+                    None if self.have_met() || order == Order::ZERO => return self.ended(),
                     None => self.stuck += order.frames(),
                 }
                 if self.has_caught() {
@@ -186,7 +191,16 @@ impl<'z, D: Design> Compaction<'z, D> {
                 return Why::Succeeded;
             }
         }
-        Why::Complete
+        self.ended()
+    }
+
+    /// The scanners have met.
+    fn ended(&self) -> Why {
+        if self.is_served() {
+            Why::Succeeded
+        } else {
+            Why::Complete
+        }
     }
 
     /// Is there nothing left between the scanners?

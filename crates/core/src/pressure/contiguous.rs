@@ -245,7 +245,7 @@ fn clear_once<D: Design>(
             Some(Migration::Moved | Migration::NotNeeded) => {}
             Some(Migration::Later | Migration::Unknown) => outcome = outcome.and(busy),
             // Nowhere to move to, or never movable.
-            Some(Migration::Never) | None => return busy,
+            Some(Migration::Never) | None => return outcome.and(busy),
         }
         at = first.plus(state.order.frames());
     }

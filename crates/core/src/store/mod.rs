@@ -170,9 +170,8 @@ pub trait Store: Sync {
     /// Keeps the page block of `frame` for atomic requests of order 1 and up, unless `most_frames` are kept already.
     fn reserve_high_atomic(&self, _frame: Frame, _most_frames: usize) {}
 
-    /// Gives one page block that is kept for atomic requests back to requests of `kind`. False where there is none with a free block of
-    /// `order`.
-    fn unreserve_high_atomic(&self, _kind: MigrateType, _order: Order) -> bool {
+    /// Gives one page block that is kept for atomic requests back, so that `request` can be served from it. False where none would do.
+    fn unreserve_high_atomic(&self, _request: &Request) -> bool {
         false
     }
 

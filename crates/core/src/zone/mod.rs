@@ -64,8 +64,11 @@ use crate::{
 use deferral::Deferral;
 use watermark::Marks;
 
-/// How fragmented memory must be, in thousandths of the index, for a failure to be called fragmentation (Linux's `extfrag_threshold`).
-pub const FRAGMENTED_FROM: i32 = 500;
+/// How fragmented memory must be, in thousandths of the index, for a failure to be called fragmentation: half of what the index can be at
+/// this order. With all that is free in single frames it is 1000 - 1000 / 2^order, so from order 4 on this is nearly Linux's `extfrag_threshold` of 500.
+const fn fragmented_above(order: Order) -> i32 {
+    (1000 - (1000 >> order.get())) / 2
+}
 
 /// The guard of a zone's store.
 pub(crate) type Guard<'z, D> =
@@ -200,11 +203,8 @@ impl<D: Design> Zone<D> {
 
     /// Gives a block that is set aside for atomic requests back, if that serves the request.
     pub(crate) fn spend_reserve(&self, request: &Request) -> Option<Frame> {
-        if self.is_limited(request) {
-            return None;
-        }
         let guard = self.lock();
-        let given_back = guard.unreserve_high_atomic(request.mobility.into(), request.order);
+        let given_back = guard.unreserve_high_atomic(request);
         given_back
             .then(|| guard.take(request))
             .flatten()
@@ -227,7 +227,7 @@ impl<D: Design> Zone<D> {
         let counts = self.free_counts();
         let free = counts.free_frames();
         let index = counts.fragmentation_index(order);
-        if order > Order::ZERO && index > FRAGMENTED_FROM {
+        if order > Order::ZERO && index > fragmented_above(order) {
             let index = index as u16;
             return AllocError::Fragmented { order, free, index };
         }
@@ -301,10 +301,14 @@ impl<D: Design> Zone<D> {
             let rest = &frames[freed..ours];
             let (given, error) = if self.front.serves_here(&self.backing) {
                 let kept = self.front.give_many(&self.backing, rest);
-                // The one that the front refuses is a case for the store.
-                let refused = &rest[kept..rest.len().min(kept + 1)];
-                let (given, error) = self.backing.give_singles(refused);
-                (kept + given, error)
+                match rest.get(kept) {
+                    None => (kept, None),
+                    // What the front refuses is a case for the store.
+                    Some(&frame) => match self.free_to_store(frame, Order::ZERO) {
+                        Ok(()) => (kept + 1, None),
+                        Err(error) => (kept, Some(error)),
+                    },
+                }
             } else {
                 self.backing.give_singles(rest)
             };

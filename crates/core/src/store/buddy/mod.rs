@@ -143,24 +143,17 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         Some((self.first_of(found, kind)?, found))
     }
 
-    /// Takes `wanted` of `order` at `at` out of the free block that starts at `first`; what remains goes to the lists of `rest`.
-    fn split(&self, first: Frame, at: Frame, order: Order, rest: MigrateType) -> State {
+    /// Takes the first `order` of the free block at `first` off its list; what remains goes to the lists of `rest`. Returns what the block was.
+    fn split(&self, first: Frame, order: Order, rest: MigrateType) -> State {
         let state = self.table.state(first);
         self.unlink(first, state.order, state.kind);
-        let (mut from, mut size) = (first, state.order);
-        while size > order {
-            // The loop ends at `order` at the latest, which is not below 0.
-            let Some(half) = size.down() else { break };
-            let upper = from.plus(half.frames());
-            if at < upper {
-                self.insert(upper, half, rest);
-            } else {
-                self.insert(from, half, rest);
-                from = upper;
-            }
+        let mut size = state.order;
+        while size > order
+            && let Some(half) = size.down()
+        {
+            self.insert(first.plus(half.frames()), half, rest);
             size = half;
         }
-        debug_assert_eq!(from, at);
         state
     }
 
@@ -172,7 +165,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         wanted: MigrateType,
         rest: MigrateType,
     ) -> Taken {
-        let was = self.split(frame, frame, order, rest);
+        let was = self.split(frame, order, rest);
         self.table
             .set_state(frame, State::new(Use::Allocated, order, wanted));
         let fallback = (was.kind != self.grouping.list_for(wanted)).then_some(Fallback {
@@ -195,19 +188,31 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         }
     }
 
-    /// Takes a block that lies wholly below `limit`: the own list first, then the fallbacks, smallest order first.
-    fn take_below(&self, order: Order, wanted: MigrateType, limit: Frame) -> Option<Taken> {
-        let own = self.grouping.list_for(wanted);
+    /// A free block of a type of which the first `order` lies wholly below `limit`, smallest first.
+    pub(crate) fn below(&self, kind: MigrateType, order: Order, limit: Frame) -> Option<Frame> {
         let fits = |frame: &Frame| frame.plus(order.frames()) <= limit;
+        let mut orders = order.up_to(self.max_order);
+        orders.find_map(|found| self.list(found, kind).iter(&self.table).find(fits))
+    }
+
+    /// Finds a block for a request that must lie wholly below `limit`: on the own list first, then on the fallbacks.
+    fn find_below(&self, request: &Request, limit: Frame) -> Option<(Frame, MigrateType)> {
+        let wanted = self.grouping.type_of(request);
+        let own = self.grouping.list_for(wanted);
         core::iter::once(&own)
             .chain(self.grouping.fallbacks(wanted))
-            .find_map(|&kind| {
-                let mut orders = order.up_to(self.max_order);
-                orders.find_map(|found| {
-                    let frame = self.list(found, kind).iter(&self.table).find(fits)?;
-                    Some(self.break_into(frame, order, wanted, kind))
-                })
-            })
+            .filter(|&&kind| self.may_have(request, kind))
+            .find_map(|&kind| Some((self.below(kind, request.order, limit)?, kind)))
+    }
+
+    /// May the request be served from this list without anything being given back first?
+    fn may_have(&self, request: &Request, kind: MigrateType) -> bool {
+        request.context != Context::MaySleep || !self.grouping.holds_back(kind)
+    }
+
+    /// The request's limit, if it cuts into the span.
+    pub(crate) fn limit_of(&self, request: &Request) -> Option<Frame> {
+        request.limit.filter(|&limit| limit < self.table.span().end)
     }
 
     /// Puts a block that is on no list and whose record says `Inner` on a list, after merging it with what is free around it.
@@ -365,23 +370,25 @@ impl<G: Grouping> Store for Buddy<'_, G> {
 
     fn can_serve(&self, request: &Request) -> bool {
         let wanted = self.grouping.type_of(request);
+        if let Some(limit) = self.limit_of(request) {
+            return self.find_below(request, limit).is_some();
+        }
         let holds =
             |kind: MigrateType| self.nonempty[kind.index()].get() >> request.order.get() != 0;
-        let may_have = |&kind: &MigrateType| {
-            request.context != Context::MaySleep || !self.grouping.holds_back(kind)
-        };
         let fallbacks = self.grouping.fallbacks(wanted).iter().copied();
         request.order <= self.max_order
-            && (holds(self.grouping.list_for(wanted)) || fallbacks.filter(may_have).any(holds))
+            && (holds(self.grouping.list_for(wanted))
+                || fallbacks
+                    .filter(|&kind| self.may_have(request, kind))
+                    .any(holds))
     }
 
     fn take(&self, request: &Request) -> Option<Taken> {
         let wanted = self.grouping.type_of(request);
         let order = request.order;
-        if let Some(limit) = request.limit
-            && limit < self.table.span().end
-        {
-            return self.take_below(order, wanted, limit);
+        if let Some(limit) = self.limit_of(request) {
+            let (frame, kind) = self.find_below(request, limit)?;
+            return Some(self.break_into(frame, order, wanted, kind));
         }
         let high = || {
             let (frame, _) = self.smallest(MigrateType::HighAtomic, order)?;
@@ -408,21 +415,11 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         if self.isolation.overlaps(range) {
             return Err(RangeError::Isolated);
         }
-        match self.block_of(frame) {
-            None => Err(RangeError::Absent { frame }),
-            Some((first, state)) if state.usage == Use::Free && state.order >= order => {
-                self.split(first, frame, order, state.kind);
-                let wanted = self.grouping.type_of(request);
-                self.table
-                    .set_state(frame, State::new(Use::Allocated, order, wanted));
-                Ok(())
-            }
-            // Free, but smaller than asked for: the first frame behind it is the one in the way.
-            Some((first, state)) if state.usage == Use::Free => Err(RangeError::Busy {
-                frame: first.plus(state.order.frames()),
-            }),
-            Some(_) => Err(RangeError::Busy { frame }),
-        }
+        self.take_free(range)?;
+        let wanted = self.grouping.type_of(request);
+        self.table
+            .set_state(frame, State::new(Use::Allocated, order, wanted));
+        Ok(())
     }
 
     fn take_merged(&self, merged: Merged, request: &Request) -> Option<Taken> {
@@ -512,8 +509,8 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         self.grouping.reserve_high_atomic(self, frame, most_frames);
     }
 
-    fn unreserve_high_atomic(&self, kind: MigrateType, order: Order) -> bool {
-        self.grouping.unreserve_high_atomic(self, kind, order)
+    fn unreserve_high_atomic(&self, request: &Request) -> bool {
+        self.grouping.unreserve_high_atomic(self, request)
     }
 
     fn check(&self) -> Result<Census, Violation> {

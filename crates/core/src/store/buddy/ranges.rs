@@ -292,21 +292,13 @@ impl<G: Grouping> Buddy<'_, G> {
         });
     }
 
-    pub(super) fn take_isolated_range(
-        &self,
-        range: FrameRange,
-        kind: MigrateType,
-    ) -> Result<(), RangeError> {
-        self.within_span(range)?;
+    /// Takes all of `range`, which is free, off its lists; the records say `Inner` afterwards.
+    pub(super) fn take_free(&self, range: FrameRange) -> Result<(), RangeError> {
         self.for_runs(range, |run| {
             let frame = run.range.start;
             match run.block {
                 None => Err(RangeError::Absent { frame }),
-                Some((_, state))
-                    if state.usage == Use::Free && state.kind == MigrateType::Isolate =>
-                {
-                    Ok(())
-                }
+                Some((_, state)) if state.usage == Use::Free => Ok(()),
                 Some(_) => Err(RangeError::Busy { frame }),
             }
         })?;
@@ -315,6 +307,16 @@ impl<G: Grouping> Buddy<'_, G> {
                 self.detach(first, state, run.range);
             }
         });
+        Ok(())
+    }
+
+    pub(super) fn take_isolated_range(
+        &self,
+        range: FrameRange,
+        kind: MigrateType,
+    ) -> Result<(), RangeError> {
+        self.within_span(range)?;
+        self.take_free(range)?;
         self.mark(range, Use::Allocated, kind);
         Ok(())
     }

@@ -87,12 +87,7 @@ pub trait Grouping: Sync + Sized {
     fn reserve_high_atomic(&self, _buddy: &Buddy<'_, Self>, _frame: Frame, _most_frames: usize) {}
 
     /// See [`super::Store::unreserve_high_atomic`].
-    fn unreserve_high_atomic(
-        &self,
-        _buddy: &Buddy<'_, Self>,
-        _kind: MigrateType,
-        _order: Order,
-    ) -> bool {
+    fn unreserve_high_atomic(&self, _buddy: &Buddy<'_, Self>, _request: &Request) -> bool {
         false
     }
 

@@ -288,19 +288,17 @@ impl Grouping for PageBlocks<'_> {
         }
     }
 
-    fn unreserve_high_atomic(
-        &self,
-        buddy: &Buddy<'_, Self>,
-        kind: MigrateType,
-        order: Order,
-    ) -> bool {
-        if self.high_atomic != HighAtomic::SetAside {
-            return false;
-        }
-        let Some((frame, _)) = buddy.largest(High, order) else {
+    fn unreserve_high_atomic(&self, buddy: &Buddy<'_, Self>, request: &Request) -> bool {
+        let order = request.order;
+        let fitting = match buddy.limit_of(request) {
+            Some(limit) => buddy.below(High, order, limit),
+            None => buddy.largest(High, order).map(|(frame, _)| frame),
+        };
+        let Some(frame) = fitting.filter(|_| self.holds_back(High)) else {
             return false;
         };
         let block = self.block_around(buddy, frame);
+        let kind = request.mobility.into();
         self.set_kind(block, kind);
         buddy.merge_again(block);
         true
