@@ -8,6 +8,7 @@ mod bench;
 mod completions;
 mod configs;
 mod interrupt;
+mod misuse;
 mod output;
 
 use std::io;
@@ -45,7 +46,11 @@ fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("brickyard: {error:#}");
-            ExitCode::FAILURE
+            if error.is::<misuse::Misuse>() {
+                ExitCode::from(2)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }

@@ -102,19 +102,31 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
 }
 
 #[test]
-fn what_cannot_be_done_ends_with_1_and_a_way_out() {
+fn options_that_do_not_fit_together_end_with_2_and_a_way_out() {
     let cases: [(&[&str], &str); 4] = [
         (&["--memory", "1M", "--max-batch", "16384"], "give at least"),
         (&["--config", "vanilla,vanilla"], "twice"),
         (&["--threads", "0"], "at least 1"),
-        (&["--output", "/nonexistent/results.csv"], "cannot write"),
+        (&["--threads", "1,1"], "twice"),
     ];
     for (arguments, hint) in cases {
         let out = quick_with(arguments);
-        assert_eq!(out.status.code(), Some(1), "{arguments:?}");
+        assert_eq!(out.status.code(), Some(2), "{arguments:?}");
         let error = text(&out.stderr);
         assert!(error.contains(hint), "{arguments:?} says:\n{error}");
     }
+}
+
+#[test]
+fn what_cannot_be_done_ends_with_1_before_anything_is_measured() {
+    let out = quick_with(&["--output", "/nonexistent/results.csv"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(
+        text(&out.stderr).contains("cannot write"),
+        "{}",
+        text(&out.stderr)
+    );
+    assert!(out.stdout.is_empty());
 }
 
 /// The quick run, with options of its own replaced.
@@ -210,9 +222,10 @@ fn workloads_say_what_is_special_about_them() {
     assert!(
         csv.starts_with("config,workload,metric,unit,better,n,mean,stddev,ci95,median,min,max\n")
     );
-    assert!(
-        csv.contains("vanilla,order-0 batch-4 threads-2 shared random-free,total,ns/page,lower,2,")
-    );
+    assert!(csv.contains(
+        "vanilla,order-0 batch-4 threads-2 shared random-free mobility-movable \
+         lock-test-and-set-own-line bulk-yield,total,ns/page,lower,2,"
+    ));
 }
 
 #[test]

@@ -982,7 +982,7 @@ fn a_caught_block_above_the_limit_is_given_back() {
     assert_eq!(usage(&zones[0], frame(128)), Use::Free);
 }
 
-/// A grouped zone of 512 frames that is in use but for every second page below 256. The page block of 64 at 448 belongs to another CPU, is of the
+/// A grouped zone of 512 frames that is in use but for every second page below 384. The page block of 64 at 448 belongs to another CPU, is of the
 /// type that goes with `owned`, and was handed out as a whole.
 fn grouped_with_a_foreign_block(owned: &Request) -> [Zone<Parts<Blocks, Direct>>; 1] {
     let zone: Zone<Parts<Blocks, Direct>> = full(&small(512), Cpus::new());
@@ -1005,7 +1005,7 @@ fn grouped_with_a_foreign_block(owned: &Request) -> [Zone<Parts<Blocks, Direct>>
     let mut two = [first.expect("free"), second.expect("free")];
     two.sort();
     assert_eq!(two, [frame(384), frame(448)]);
-    for at in (0..256).step_by(2) {
+    for at in (0..384).step_by(2) {
         free(&zone, frame(at), 0);
     }
     [zone]

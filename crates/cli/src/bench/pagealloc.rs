@@ -34,6 +34,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::schedule::{Orders, Workload, bytes, workloads};
 use crate::interrupt;
+use crate::misuse::Misuse;
 use crate::output::Output;
 
 /// The options of `brickyard bench pagealloc`.
@@ -171,11 +172,10 @@ const NS_PER_PAGE: &str = "ns/page";
 
 impl PageAlloc {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        self.validate()?;
+        let workloads = workloads(&self.orders.0, &self.threads, self.max_batch);
+        self.validate(&workloads)?;
         self.output.check()?;
         interrupt::watch()?;
-        let workloads = workloads(&self.orders.0, &self.threads, self.max_batch);
-        self.fits(&workloads)?;
         let samples = self.measure(&workloads)?;
         let results = self.results(&workloads, &samples)?;
         self.output.emit(&results, &|workload, metric| {
@@ -183,37 +183,28 @@ impl PageAlloc {
         })
     }
 
-    fn validate(&self) -> anyhow::Result<()> {
-        let mut configs = self.config.clone();
-        configs.sort_by_key(|config| config.name());
-        configs.dedup();
-        if configs.len() < self.config.len() {
-            bail!("--config names a configuration twice");
+    /// Options that each make sense, but not together.
+    fn validate(&self, workloads: &[Workload]) -> Result<(), Misuse> {
+        if has_twice(&self.config) {
+            return Err(Misuse::new("--config names a configuration twice"));
+        }
+        if has_twice(&self.threads) {
+            return Err(Misuse::new("--threads names a number twice"));
         }
         if self.threads.contains(&0) || self.samples == 0 || self.max_batch == 0 {
-            bail!("--threads, --samples and --max-batch must be at least 1");
+            let why = "--threads, --samples and --max-batch must be at least 1";
+            return Err(Misuse::new(why));
         }
-        let mut threads = self.threads.clone();
-        threads.sort_unstable();
-        threads.dedup();
-        if threads.len() < self.threads.len() {
-            bail!("--threads names a number twice");
-        }
-        Ok(())
-    }
-
-    /// Is the memory large enough for the largest batch of all threads, twice over?
-    fn fits(&self, workloads: &[Workload]) -> anyhow::Result<()> {
         let pages = |w: &Workload| (w.batch << w.order.get()) * w.threads;
         let most = workloads.iter().map(pages).max().unwrap_or(0);
-        // A configuration with a zone for movable pages has half of the memory for the others.
+        // Twice the largest batch of all threads; a configuration with a zone for movable pages has half of the memory for the others.
         let needed = most * 4 * 4096;
         if self.memory < needed {
-            bail!(
+            return Err(Misuse::new(format!(
                 "--memory {} is too small for these batches; give at least {}M, or a lower --max-batch",
                 self.memory,
                 needed.div_ceil(1 << 20)
-            );
+            )));
         }
         Ok(())
     }
@@ -364,8 +355,35 @@ impl PageAlloc {
         if self.free == FreeOrder::Random {
             name += " random-free";
         }
+        // What differs from the defaults, so that two runs cannot be taken for one.
+        for (option, value, default) in [
+            ("mobility", named(self.mobility), named(Kind::Unmovable)),
+            ("lock", named(self.lock), named(Lock::Ticket)),
+            ("bulk", named(self.bulk), named(Bulk::Hold)),
+        ] {
+            if value != default {
+                name += &format!(" {option}-{value}");
+            }
+        }
         name
     }
+}
+
+/// The name of an option's value.
+fn named(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+fn has_twice<T: PartialEq>(values: &[T]) -> bool {
+    let mut rest = values;
+    while let Some((first, behind)) = rest.split_first() {
+        if behind.contains(first) {
+            return true;
+        }
+        rest = behind;
+    }
+    false
 }
 
 fn progress_bar(steps: u64) -> ProgressBar {
@@ -439,34 +457,13 @@ fn sample_of_thread<D: Design>(
     barrier: &Barrier,
 ) -> Result<Sample, AllocError> {
     let mut batch = Batch::new(nodes, workload, options);
-    let least = Duration::from_micros(options.sample_us);
-    // How many rounds fill the least time; also warms up.
-    batch.round()?;
-    let begun = Instant::now();
-    let mut rounds = 0_u32;
-    while rounds == 0 || begun.elapsed() < least / 4 {
-        batch.round()?;
-        rounds += 1;
-    }
-    let per_round = begun.elapsed() / rounds;
-    let rounds = (least.as_nanos() / per_round.as_nanos().max(1)).max(1);
+    let rounds = batch.rounds_in(Duration::from_micros(options.sample_us));
+    // Every thread comes to every barrier, also one that has failed.
     barrier.wait();
-    let begun = Instant::now();
-    for _ in 0..rounds {
-        batch.round()?;
-    }
-    let total = begun.elapsed();
+    let total = rounds.and_then(|rounds| Ok((rounds, batch.time_whole(rounds)?)));
     barrier.wait();
-    let (mut alloc, mut free) = (Duration::ZERO, Duration::ZERO);
-    let clock = cost_of_the_clock();
-    for _ in 0..rounds {
-        let begun = Instant::now();
-        batch.alloc()?;
-        let between = Instant::now();
-        batch.free();
-        alloc += (between - begun).saturating_sub(clock);
-        free += between.elapsed().saturating_sub(clock);
-    }
+    let (rounds, total) = total?;
+    let (alloc, free) = batch.time_halves(rounds)?;
     let pages = rounds as f64 * workload.batch as f64;
     let total = total.as_nanos() as f64 / pages;
     let (alloc, free) = (alloc.as_nanos() as f64, free.as_nanos() as f64);
@@ -540,6 +537,43 @@ impl<'n, 'z, D: Design> Batch<'n, 'z, D> {
         self.alloc()?;
         self.free();
         Ok(())
+    }
+
+    /// How many rounds fill the time; finding out also warms up.
+    fn rounds_in(&mut self, least: Duration) -> Result<u64, AllocError> {
+        self.round()?;
+        let begun = Instant::now();
+        let mut rounds = 0_u32;
+        while rounds == 0 || begun.elapsed() < least / 4 {
+            self.round()?;
+            rounds += 1;
+        }
+        let per_round = (begun.elapsed() / rounds).max(Duration::from_nanos(1));
+        Ok((least.as_nanos() / per_round.as_nanos()).max(1) as u64)
+    }
+
+    /// The time of so many rounds, with no clock inside.
+    fn time_whole(&mut self, rounds: u64) -> Result<Duration, AllocError> {
+        let begun = Instant::now();
+        for _ in 0..rounds {
+            self.round()?;
+        }
+        Ok(begun.elapsed())
+    }
+
+    /// The times of the allocations and of the frees of so many rounds, less what the clock costs.
+    fn time_halves(&mut self, rounds: u64) -> Result<(Duration, Duration), AllocError> {
+        let (mut alloc, mut free) = (Duration::ZERO, Duration::ZERO);
+        let clock = cost_of_the_clock();
+        for _ in 0..rounds {
+            let begun = Instant::now();
+            self.alloc()?;
+            let between = Instant::now();
+            self.free();
+            alloc += (between - begun).saturating_sub(clock);
+            free += between.elapsed().saturating_sub(clock);
+        }
+        Ok((alloc, free))
     }
 }
 

@@ -1,0 +1,22 @@
+//! Options that clap cannot judge one by one: asked for wrongly all the same, and exit code 2.
+
+use core::error::Error;
+use core::fmt;
+
+/// What is wrong with the options, and what to write instead.
+#[derive(Debug)]
+pub(crate) struct Misuse(String);
+
+impl Misuse {
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Misuse {}
