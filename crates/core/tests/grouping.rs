@@ -93,7 +93,8 @@ fn the_own_list_gives_its_smallest_block_and_keeps_the_rest() {
 
 #[test]
 fn the_other_kind_gives_its_largest_block() {
-    let zone = kinds_with(&[(0, 4), (256, 512), (64, 128)]);
+    // Though a block of just the right size is there.
+    let zone = kinds_with(&[(0, 4), (9, 10), (256, 512), (64, 128)]);
     let page = zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(page, frame(256));
     assert_eq!(zone.meter().fallbacks, 1);

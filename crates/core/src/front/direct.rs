@@ -29,6 +29,10 @@ impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
         0
     }
 
+    fn arrivals(&self) -> usize {
+        0
+    }
+
     fn cached(&self) -> usize {
         0
     }

@@ -18,6 +18,9 @@ pub(super) struct Lists {
     lists: [FrameList; LISTS],
     // Written by whoever owns the lists; others peek at it before they ask to own them.
     count: AtomicU32,
+    // How many frames were ever freed to it (not refilled), modulo 2^32. Written by whoever owns the lists, read by who is about to say that
+    // nothing is free.
+    freed: AtomicU32,
 }
 
 impl Lists {
@@ -25,6 +28,7 @@ impl Lists {
         Self {
             lists: [const { FrameList::new() }; LISTS],
             count: AtomicU32::new(0),
+            freed: AtomicU32::new(0),
         }
     }
 
@@ -83,6 +87,16 @@ impl Lists {
         store.table().set_state(frame, cached);
         self.lists[list].push_front(store.table(), frame);
         self.set_len(self.len() + 1);
+        // Relaxed: only the owner writes it.
+        let freed = self.freed.load(Ordering::Relaxed).wrapping_add(1);
+        // Release: pairs with the acquire in `freed`; who sees the number sees the frame.
+        self.freed.store(freed, Ordering::Release);
+    }
+
+    /// How many frames were ever freed to it, modulo 2^32.
+    pub(super) fn freed(&self) -> usize {
+        // Acquire: pairs with the release in `push`.
+        self.freed.load(Ordering::Acquire) as usize
     }
 
     /// Puts a frame that the store gave for a refill at the cold end.

@@ -260,6 +260,11 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         self.magazines.iter().map(drain).sum()
     }
 
+    fn arrivals(&self) -> usize {
+        let freed = self.magazines.iter().map(|m| m.0.unlocked().freed());
+        freed.fold(0, usize::wrapping_add)
+    }
+
     fn cached(&self) -> usize {
         self.magazines.iter().map(Magazine::len).sum()
     }

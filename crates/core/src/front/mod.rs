@@ -92,6 +92,9 @@ pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
     /// Gives every frame within `reach` back to the store. Returns how many.
     fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> usize;
 
+    /// How many frames were ever freed to it, modulo some power of two: unchanged if none was meanwhile.
+    fn arrivals(&self) -> usize;
+
     /// How many frames it holds. A hint.
     fn cached(&self) -> usize;
 

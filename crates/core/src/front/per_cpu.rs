@@ -272,6 +272,11 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
             .sum()
     }
 
+    fn arrivals(&self) -> usize {
+        let freed = self.slots.iter().map(|slot| slot.outside().0.freed());
+        freed.fold(0, usize::wrapping_add)
+    }
+
     fn cached(&self) -> usize {
         self.slots.iter().map(|slot| slot.outside().0.len()).sum()
     }

@@ -185,6 +185,7 @@ impl<D: Design> Zone<D> {
     ) -> Option<Frame> {
         let reach = Reach::of(request.context, self.platform());
         loop {
+            let arrivals = self.front.arrivals();
             let settled = self.backing.moves().settled();
             let drained = self.front.drain(&self.backing, reach);
             if admitted()
@@ -192,8 +193,10 @@ impl<D: Design> Zone<D> {
             {
                 return Some(taken.frame);
             }
-            let nothing_moved =
-                drained == 0 && settled.is_some_and(|started| self.backing.moves().still(started));
+            // A frame may have been freed to a cache that was looked at already, by someone who then took one that was still to be found.
+            let nothing_moved = drained == 0
+                && self.front.arrivals() == arrivals
+                && settled.is_some_and(|started| self.backing.moves().still(started));
             if nothing_moved || reach == Reach::Own || request.order > Order::ZERO {
                 return None;
             }
