@@ -115,14 +115,16 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
     pub(crate) fn take_singles(&self, request: &Request, out: &mut [Frame]) -> usize {
         let masked = Masked::new(self.platform());
         let mut guard = self.lock_masked(&masked);
-        for taken in 0..out.len() {
+        let mut taken = 0;
+        for slot in out {
             let Some(one) = guard.take(request) else {
-                return taken;
+                break;
             };
-            out[taken] = one.frame;
+            *slot = one.frame;
+            taken += 1;
             guard = self.between_pages(guard, &masked);
         }
-        out.len()
+        taken
     }
 
     /// Gives single frames in use straight to the store, in the same way, up to the first that is refused. Returns how many, and why no more.
