@@ -1,6 +1,8 @@
 //! The three policies of a bulk operation (Porter 2007): the same result, as many holds of the zone lock as each promises, and what is
 //! measured at the lock.
 
+#![cfg(not(loom))]
+
 mod support;
 
 use brickyard::bulk::{BulkPolicy, MeterReading, Timing, Tuning};

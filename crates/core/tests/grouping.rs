@@ -3,6 +3,8 @@
 //!
 //! Zones here have no front, so that one request is one take from the store.
 
+#![cfg(not(loom))]
+
 mod support;
 
 use brickyard::front::Direct;

@@ -12,6 +12,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom -- --nocapture` prints how many schedules each model had.
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
@@ -25,9 +26,7 @@ use brickyard::store::buddy::Buddy;
 use brickyard::store::grouping::{Grouping, NoGrouping};
 use brickyard::sync::{AtomicU32, Exclusive, GuardedU32, RawLock, Shared, TicketLock};
 use brickyard::zone::{Placed, Zone, ZonePlan};
-use brickyard::{
-    AllocError, Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind,
-};
+use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
 use loom::sync::atomic::AtomicBool;
 use loom::thread::{self, JoinHandle};
 

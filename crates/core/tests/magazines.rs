@@ -1,6 +1,8 @@
 //! The magazines of 2013, by the rules as they stand after the last of the 22 patches: which one a CPU prefers, what is locked and in which
 //! order, how much moves, and that a drain interrupts nobody.
 
+#![cfg(not(loom))]
+
 mod support;
 
 use brickyard::front::MagazineSizes;

@@ -5,6 +5,8 @@
 //! here: 2, the number of attempts of the 2005 test (275, not 160), is a matter of the lab's protocol; 3, batches of one page too
 //! many, is one of the benchmark's, and the command line's tests look after it.
 
+#![cfg(not(loom))]
+
 mod support;
 
 use core::cell::Cell;

@@ -2,6 +2,8 @@
 //!
 //! Zones here have no front unless a test is about one, so that what is free is in the store.
 
+#![cfg(not(loom))]
+
 mod support;
 
 use core::cell::Cell;

@@ -1,6 +1,8 @@
 //! The per-CPU lists of 2013 (Linux 3.9), rule by rule: batch 31 and high 186, three lists, what goes back and from where, and who can
 //! reach a frame that lies in another CPU's lists.
 
+#![cfg(not(loom))]
+
 mod support;
 
 use brickyard::front::{Front, ListSizes};

@@ -1,6 +1,8 @@
 //! When memory is short or in pieces: how the hooks are called and how often, lumpy reclaim, compaction with its deferral and its capture,
 //! contiguous ranges, and memory taken offline. What fails is undone.
 
+#![cfg(not(loom))]
+
 mod support;
 
 use core::cell::{Cell, RefCell};

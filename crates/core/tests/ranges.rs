@@ -1,6 +1,8 @@
 //! Ranges come and go with any alignment; a free takes back any aligned part of a block; and a free of anything else is refused and changes
 //! nothing, whatever stands before the store.
 
+#![cfg(not(loom))]
+
 mod support;
 
 use brickyard::front::{Direct, Front};

@@ -7,6 +7,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-sync --test loom -- --nocapture` prints how many schedules each model had.
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
