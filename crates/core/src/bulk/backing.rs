@@ -144,18 +144,28 @@ impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
 
     /// Takes a block, and counts it as a bulk of one.
     pub(crate) fn take(&self, request: &Request) -> Option<Taken> {
+        let taken = self.take_one(request)?;
+        self.held.meter.took(1, request.order);
+        Some(taken)
+    }
+
+    /// Takes a block that belongs to a bulk.
+    pub(super) fn take_one(&self, request: &Request) -> Option<Taken> {
         let taken = self.held.store.take(request);
-        self.held
-            .meter
-            .took(usize::from(taken.is_some()), request.order);
         self.count(taken);
         taken
     }
 
     /// Takes back a block in use, and counts it as a bulk of one.
     pub(crate) fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
-        let merged = self.held.store.give(frame, order)?;
+        let merged = self.give_one(frame, order)?;
         self.held.meter.gave(1, order);
+        Ok(merged)
+    }
+
+    /// Takes back a block in use that belongs to a bulk.
+    pub(super) fn give_one(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
+        let merged = self.held.store.give(frame, order)?;
         self.freed(merged);
         Ok(merged)
     }

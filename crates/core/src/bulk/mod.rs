@@ -117,13 +117,16 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
         let mut guard = self.lock_masked(&masked);
         let mut taken = 0;
         for slot in out {
-            let Some(one) = guard.take(request) else {
+            if taken > 0 {
+                guard = self.between_pages(guard, &masked);
+            }
+            let Some(one) = guard.take_one(request) else {
                 break;
             };
             *slot = one.frame;
             taken += 1;
-            guard = self.between_pages(guard, &masked);
         }
+        guard.meter().took(taken, Order::ZERO);
         taken
     }
 
@@ -131,13 +134,20 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
     pub(crate) fn give_singles(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
         let masked = Masked::new(self.platform());
         let mut guard = self.lock_masked(&masked);
-        for (given, &frame) in frames.iter().enumerate() {
-            if let Err(error) = guard.give(frame, Order::ZERO) {
-                return (given, Some(error));
+        let mut given = 0;
+        let mut refused = None;
+        for &frame in frames {
+            if given > 0 {
+                guard = self.between_pages(guard, &masked);
             }
-            guard = self.between_pages(guard, &masked);
+            refused = guard.give_one(frame, Order::ZERO).err();
+            if refused.is_some() {
+                break;
+            }
+            given += 1;
         }
-        (frames.len(), None)
+        guard.meter().gave(given, Order::ZERO);
+        (given, refused)
     }
 
     /// What the policy does after a page.
