@@ -188,9 +188,11 @@ impl<D: Design> Zone<D> {
             let arrivals = self.front.arrivals();
             let settled = self.backing.moves().settled();
             let drained = self.front.drain(&self.backing, reach);
-            if admitted()
-                && let Some(taken) = self.lock().take(request)
-            {
+            // Judged under the lock, where the counters are exact: a free page that changes its list is on none for a moment.
+            let guard = self.lock();
+            let taken = admitted().then(|| guard.take(request)).flatten();
+            drop(guard);
+            if let Some(taken) = taken {
                 return Some(taken.frame);
             }
             // A frame may have been freed to a cache that was looked at already, by someone who then took one that was still to be found.
