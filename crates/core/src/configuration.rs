@@ -9,17 +9,20 @@ use core::str::FromStr;
 
 use brickyard_sync::{RawLock, SlotAccess};
 
-use crate::design::{Classic, Design, List2007, Magazine2013, TwoKinds2005, Vanilla};
-use crate::front::{Front, Magazines, PerCpuLists};
+use crate::design::{
+    Brickyard, Classic, Design, List2007, LockFree, Magazine2013, TwoKinds2005, Vanilla,
+};
+use crate::front::Front;
 use crate::node::Node;
 use crate::node::movable::{self, Sizing};
+use crate::store::bitmap::Bitmap;
 use crate::store::buddy::Buddy;
-use crate::store::grouping::{Grouping, NoGrouping, PageBlocks, TwoKinds};
-use crate::zone::{Placed, TooLittleMemory, ZonePlan};
+use crate::store::grouping::Grouping;
+use crate::zone::{Placed, TooLittleMemory, Zone, ZonePlan};
 use crate::{FrameRange, Platform, ZoneKind};
 
-/// A configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// A configuration. The default is [`Configuration::Brickyard`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Configuration {
     /// No grouping, per-CPU lists: 2.6 up to 2.6.23.
     Vanilla,
@@ -33,17 +36,21 @@ pub enum Configuration {
     Combined2007,
     /// Grouping, and magazines in place of per-CPU lists (Gorman 2013).
     Magazine2013,
+    /// A lock-free bitmap store and a stash per CPU.
+    #[default]
+    Brickyard,
 }
 
 impl Configuration {
     /// All of them, oldest first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Vanilla,
         Self::TwoKinds2005,
         Self::List2007,
         Self::Zone2007,
         Self::Combined2007,
         Self::Magazine2013,
+        Self::Brickyard,
     ];
 
     /// Its name.
@@ -56,6 +63,7 @@ impl Configuration {
             Self::Zone2007 => "zone-2007",
             Self::Combined2007 => "combined-2007",
             Self::Magazine2013 => "magazine-2013",
+            Self::Brickyard => "brickyard",
         }
     }
 
@@ -69,6 +77,7 @@ impl Configuration {
             Self::Zone2007 => "a zone for movable pages, per-CPU lists (Gorman 2007)",
             Self::Combined2007 => "page blocks and a zone for movable pages (Gorman 2007)",
             Self::Magazine2013 => "page blocks, split magazines (Gorman 2013)",
+            Self::Brickyard => "a lock-free bitmap store, a stash per CPU (the default)",
         }
     }
 
@@ -89,6 +98,7 @@ impl Configuration {
                 Self::TwoKinds2005 => TwoKinds2005::<P, A, L>::bytes(&zone),
                 Self::List2007 | Self::Combined2007 => List2007::<P, A, L>::bytes(&zone),
                 Self::Magazine2013 => Magazine2013::<P, L>::bytes(&zone),
+                Self::Brickyard => Brickyard::<P, A, L>::bytes(&zone),
             })
             .sum()
     }
@@ -108,20 +118,21 @@ impl Configuration {
     ) -> Result<E::Output, TooLittleMemory> {
         let zones = plan.zones(self);
         match self {
-            Self::Vanilla | Self::Zone2007 => build::<NoGrouping, PerCpuLists<'_, A>, L, P, E>(
-                zones, platform, memory, experiment,
-            ),
+            Self::Vanilla | Self::Zone2007 => {
+                build::<Vanilla<'_, P, A, L>, P, E>(zones, platform, memory, experiment)
+            }
             Self::TwoKinds2005 => {
-                build::<TwoKinds, PerCpuLists<'_, A>, L, P, E>(zones, platform, memory, experiment)
+                build::<TwoKinds2005<'_, P, A, L>, P, E>(zones, platform, memory, experiment)
             }
             Self::List2007 | Self::Combined2007 => {
-                build::<PageBlocks<'_>, PerCpuLists<'_, A>, L, P, E>(
-                    zones, platform, memory, experiment,
-                )
+                build::<List2007<'_, P, A, L>, P, E>(zones, platform, memory, experiment)
             }
-            Self::Magazine2013 => build::<PageBlocks<'_>, Magazines<'_, L>, L, P, E>(
-                zones, platform, memory, experiment,
-            ),
+            Self::Magazine2013 => {
+                build::<Magazine2013<'_, P, L>, P, E>(zones, platform, memory, experiment)
+            }
+            Self::Brickyard => {
+                build::<Brickyard<'_, P, A, L>, P, E>(zones, platform, memory, experiment)
+            }
         }
     }
 }
@@ -213,28 +224,76 @@ pub trait Experiment<P: Platform> {
     fn run<D: Design<Platform = P>>(self, node: &Node<'_, D>) -> Self::Output;
 }
 
+/// A design whose zones can be built from a plan.
+trait Planned<'m>: Design {
+    fn bytes_for(plan: &ZonePlan) -> usize;
+
+    fn zone_by(
+        plan: &ZonePlan,
+        platform: Self::Platform,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Zone<Self>, TooLittleMemory>;
+}
+
+impl<'m, G, F, L, P> Planned<'m> for Classic<'m, G, F, L, P>
+where
+    G: Grouping + Placed<'m>,
+    F: Front<Buddy<'m, G>, L, P> + Placed<'m>,
+    L: RawLock,
+    P: Platform,
+{
+    fn bytes_for(plan: &ZonePlan) -> usize {
+        Self::bytes(plan)
+    }
+
+    fn zone_by(
+        plan: &ZonePlan,
+        platform: P,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Zone<Self>, TooLittleMemory> {
+        Self::zone(plan, platform, memory)
+    }
+}
+
+impl<'m, F, L, P> Planned<'m> for LockFree<'m, F, L, P>
+where
+    F: Front<Bitmap<'m>, L, P> + Placed<'m>,
+    L: RawLock,
+    P: Platform,
+{
+    fn bytes_for(plan: &ZonePlan) -> usize {
+        Self::bytes(plan)
+    }
+
+    fn zone_by(
+        plan: &ZonePlan,
+        platform: P,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Zone<Self>, TooLittleMemory> {
+        Self::zone(plan, platform, memory)
+    }
+}
+
 /// Builds the zones, frees all their memory and hands them on.
-fn build<'m, G, F, L, P, E>(
+fn build<'m, D, P, E>(
     (first, second): (ZonePlan, Option<ZonePlan>),
     platform: P,
     memory: &'m mut [MaybeUninit<u8>],
     experiment: E,
 ) -> Result<E::Output, TooLittleMemory>
 where
-    G: Grouping + Placed<'m>,
-    F: Front<Buddy<'m, G>, L, P> + Placed<'m>,
-    L: RawLock,
+    D: Planned<'m, Platform = P>,
     P: Platform + Clone,
     E: Experiment<P>,
 {
     let filled = |plan: &ZonePlan, memory| {
-        let zone = Classic::<G, F, L, P>::zone(plan, platform.clone(), memory)?;
+        let zone = D::zone_by(plan, platform.clone(), memory)?;
         // The span is the zone's own, so it cannot be refused.
         let added = zone.add(plan.span);
         debug_assert_eq!(added, Ok(plan.span.len()));
         Ok(zone)
     };
-    let cut = Classic::<G, F, L, P>::bytes(&first).min(memory.len());
+    let cut = D::bytes_for(&first).min(memory.len());
     let (low, high) = memory.split_at_mut(cut);
     let low = filled(&first, low)?;
     match second {

@@ -8,8 +8,9 @@ use core::marker::PhantomData;
 use brickyard_sync::{Exclusive, RawLock, TicketLock};
 
 use crate::Platform;
-use crate::front::{Front, Magazines, PerCpuLists};
+use crate::front::{Front, Magazines, PerCpuLists, Stash};
 use crate::store::Store;
+use crate::store::bitmap::Bitmap;
 use crate::store::buddy::Buddy;
 use crate::store::grouping::{Grouping, NoGrouping, PageBlocks, TwoKinds};
 
@@ -44,6 +45,27 @@ where
     type Lock = L;
     type Platform = P;
 }
+
+/// A bitmap store behind a front `F` on platform `P`; administration is one at a time, by a lock `L`.
+#[derive(Debug)]
+pub struct LockFree<'m, F, L, P>(PhantomData<&'m ()>, PhantomData<LockFreeParts<F, L, P>>);
+
+type LockFreeParts<F, L, P> = fn() -> (F, L, P);
+
+impl<'m, F, L, P> Design for LockFree<'m, F, L, P>
+where
+    F: Front<Bitmap<'m>, L, P>,
+    L: RawLock,
+    P: Platform,
+{
+    type Store = Bitmap<'m>;
+    type Front = F;
+    type Lock = L;
+    type Platform = P;
+}
+
+/// The default: a lock-free bitmap store behind a stash of frame numbers per CPU.
+pub type Brickyard<'m, P, A = Exclusive, L = TicketLock> = LockFree<'m, Stash<'m, A>, L, P>;
 
 /// The 2.6 kernels up to 2.6.23: no grouping, per-CPU lists.
 pub type Vanilla<'m, P, A = Exclusive, L = TicketLock> =

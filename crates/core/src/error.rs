@@ -20,8 +20,8 @@ pub enum AllocError {
         /// Frames free in the zone judged.
         free: usize,
         /// The fragmentation index in thousandths: near 0 is lack of memory, near 1000 is fragmentation (Gorman and Healy
-        /// 2008).
-        index: u16,
+        /// 2008). `None` where the store has no lists of free blocks: [`Zone::free_counts`](crate::zone::Zone::free_counts) counts them.
+        index: Option<u16>,
     },
     /// Nothing below the limit can be had.
     LimitUnsatisfiable {
@@ -46,12 +46,16 @@ impl fmt::Display for AllocError {
                     "memory is exhausted: {free} frames free, reserves included"
                 )
             }
-            Self::Fragmented { order, free, index } => write!(
-                f,
-                "memory is fragmented at order {order}: {free} frames free in smaller pieces, index {}.{:03}",
-                index / 1000,
-                index % 1000
-            ),
+            Self::Fragmented { order, free, index } => {
+                write!(
+                    f,
+                    "memory is fragmented at order {order}: {free} frames free in smaller pieces"
+                )?;
+                match index {
+                    Some(index) => write!(f, ", index {}.{:03}", index / 1000, index % 1000),
+                    None => Ok(()),
+                }
+            }
             Self::LimitUnsatisfiable { limit } => {
                 write!(f, "nothing free below frame {limit}")
             }

@@ -650,7 +650,7 @@ fn memory_in_single_frames_is_fragmented_with_its_index() {
     let fragmented = AllocError::Fragmented {
         order: Order::new(4),
         free: 32,
-        index: 907,
+        index: Some(907),
     };
     let asked = request(4, Mobility::Unmovable);
     assert_eq!(Nodes::new(&node).alloc(0, &asked), Err(fragmented));
@@ -689,7 +689,7 @@ fn the_zone_with_the_most_free_memory_is_judged() {
     let fragmented = AllocError::Fragmented {
         order: Order::new(4),
         free: 64,
-        index: 922,
+        index: Some(922),
     };
     let asked = request(4, Mobility::Unmovable);
     assert_eq!(Nodes::new(&node).alloc(0, &asked), Err(fragmented));

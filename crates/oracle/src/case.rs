@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 
 use brickyard::bulk::{Batch, BulkPolicy, Timing, Tuning};
 use brickyard::design::Design;
-use brickyard::front::{ListSizes, MagazineSizes};
+use brickyard::front::{ListSizes, MagazineSizes, StashSizes};
 use brickyard::node::Node;
 use brickyard::node::movable::Sizing;
 use brickyard::store::grouping::HighAtomic;
@@ -38,7 +38,7 @@ pub struct Case {
 
 impl Case {
     /// A machine of 600 frames that begins at an odd one, with blocks of up to 64 frames, page blocks of 16, and caches of a few
-    /// frames.
+    /// frames. The bitmap store, whose page blocks have 64 frames and more, has twice the frames, page blocks of two words and blocks of up to four of those.
     #[must_use]
     pub fn small(configuration: Configuration, slots: Slots) -> Self {
         let mut machine = MachinePlan::new(FrameRange::new(5, 605), CPUS - 1);
@@ -52,6 +52,16 @@ impl Case {
             refill: Batch { least: 2, most: 7 },
             drain: Batch { least: 1, most: 5 },
         };
+        whole.stash = StashSizes {
+            singles: 8,
+            small: 2,
+            huge: 1,
+        };
+        if configuration == Configuration::Brickyard {
+            whole.span = FrameRange::new(5, 1205);
+            whole.max_order = Order::new(9);
+            whole.page_block_order = Order::new(7);
+        }
         Self {
             configuration,
             slots,
@@ -101,6 +111,11 @@ impl Case {
             _ => HighAtomic::SetAside,
         };
         whole.magazines = 1 + usize::from(byte(3) / 2 % 3);
+        if configuration == Configuration::Brickyard && byte(3) / 8 % 4 == 0 {
+            // Page blocks of one word, and of four.
+            let order = 6 + 2 * (byte(3) / 32 % 2);
+            whole.page_block_order = Order::new(order);
+        }
         (case, rest)
     }
 

@@ -11,6 +11,7 @@ use brickyard::pressure::{
     ContiguousRequest, Migrate, Migration, Need, Reclaim, alloc_contiguous, offline,
 };
 use brickyard::stats::ZoneSnapshot;
+use brickyard::store::Store;
 use brickyard::zone::Zone;
 use brickyard::{
     Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request,
@@ -83,7 +84,12 @@ impl<D: Design> Migrate for Embedder<'_, '_, D> {
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
         let mut model = self.model.borrow_mut();
         let Some(block) = model.block_starting_at(from) else {
-            panic!("asked to move {from}, where no block starts");
+            assert!(
+                !D::Store::MARKS_CACHED,
+                "asked to move {from}, where no block starts"
+            );
+            // It lies in a cache.
+            return Migration::Unknown;
         };
         assert_eq!(block.mobility, Mobility::Movable, "{from} may not be moved");
         assert_eq!(block.order, order, "{from} has another order");
@@ -329,7 +335,24 @@ impl<D: Design> Driver<'_, '_, '_, D> {
         self.free(first.plus(part % parts * order.frames()), order);
     }
 
+    /// Where the store does not know what lies in caches, a second free of such a frame is not noticed at once: everything is taken out of them
+    /// first.
+    fn bring_home(&self) {
+        if !D::Store::MARKS_CACHED {
+            self.platform.set_interrupt(false);
+            self.nodes.drain();
+        }
+    }
+
     fn free(&mut self, frame: Frame, order: Order) {
+        let is_free = self
+            .embedder
+            .model
+            .borrow()
+            .is_free(FrameRange::at(frame, 1));
+        if is_free {
+            self.bring_home();
+        }
         let answer = self.nodes.free(frame, order);
         let right = self.embedder.model.borrow_mut().free(frame, order);
         assert_eq!(answer, right, "the free of {frame}, order {order}");
@@ -346,8 +369,14 @@ impl<D: Design> Driver<'_, '_, '_, D> {
             .filter(|(_, block)| block.order == Order::ZERO);
         let singles: Vec<Frame> = singles.map(|(frame, _)| frame).collect();
         let skip = from % singles.len().max(1);
-        let frames = singles.into_iter().skip(skip).take(count).chain(bad);
-        let frames: Vec<Frame> = frames.collect();
+        let frames = singles.into_iter().skip(skip).take(count);
+        let mut frames: Vec<Frame> = frames.collect();
+        self.bring_home();
+        if let Some(bad) = bad
+            && (D::Store::MARKS_CACHED || !frames.contains(&bad))
+        {
+            frames.push(bad);
+        }
         let answer = self.nodes.free_bulk(&frames);
         let mut freed = 0;
         let mut error = None;
@@ -370,6 +399,7 @@ impl<D: Design> Driver<'_, '_, '_, D> {
             return;
         };
         let range = range.intersection(zone.span());
+        self.bring_home();
         let answer = zone.free_range(range);
         let right = self.embedder.model.borrow_mut().free_range(range);
         assert_eq!(answer.is_ok(), right, "the free of {range:?}: {answer:?}");

@@ -77,6 +77,11 @@ fn magazine_2013_agrees_with_the_model() {
 }
 
 #[test]
+fn brickyard_agrees_with_the_model() {
+    agrees_with_the_model(Configuration::Brickyard);
+}
+
+#[test]
 fn the_same_bytes_do_the_same() {
     let bytes: Vec<u8> = (0..2000_u32)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)

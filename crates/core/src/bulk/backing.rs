@@ -85,8 +85,22 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
         &self.kept.unlocked().store
     }
 
-    /// Takes the zone lock, interrupts masked.
+    /// Enters the store for requests and frees: under the zone lock with interrupts masked; a lock-free store is just entered.
+    #[inline]
     pub fn lock(&self) -> StoreGuard<'_, S, L, P> {
+        if S::LOCK_FREE {
+            return StoreGuard {
+                backing: self,
+                since: 0,
+                held: None,
+                masked: None,
+            };
+        }
+        self.administer()
+    }
+
+    /// Enters the store for administration, one at a time: under the zone lock with interrupts masked.
+    pub(crate) fn administer(&self) -> StoreGuard<'_, S, L, P> {
         let masked = Masked::new(&self.platform);
         let mut guard = self.lock_masked(&masked);
         guard.masked = Some(masked);
@@ -105,24 +119,31 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
         StoreGuard {
             backing: self,
             since,
-            held,
+            held: Some(held),
             masked: None,
         }
     }
 
-    /// What was measured so far.
+    /// What was measured so far. Where the store is lock-free, that is administration alone, and the fallbacks that the store has counted.
     pub fn reading(&self) -> MeterReading {
-        self.lock().meter().reading()
+        let guard = self.administer();
+        let mut reading = guard.meter().map(Meter::reading).unwrap_or_default();
+        let (mixing, claims) = guard.fallbacks();
+        reading.mixing += mixing;
+        reading.claims += claims;
+        reading.fallbacks += mixing + claims;
+        reading
     }
 }
 
-/// The zone lock is held, and interrupts are masked, as long as this lives. Dereferences to the store.
+/// The caller is in the store as long as this lives: the zone lock is held and interrupts are masked, unless the store needs no lock. Dereferences to the
+/// store.
 #[must_use = "the zone lock is given up as soon as this is dropped"]
 pub struct StoreGuard<'b, S: Store, L: RawLock, P: Platform> {
     backing: &'b Backing<S, L, P>,
     since: u64,
     // Dropped in this order: the lock is given up before interrupts come back.
-    held: Held<'b, L, Kept<S>>,
+    held: Option<Held<'b, L, Kept<S>>>,
     masked: Option<Masked<'b, P>>,
 }
 
@@ -131,27 +152,35 @@ impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
     #[inline]
     #[must_use]
     pub fn is_contended(&self) -> bool {
-        self.held.is_contended()
+        self.held.as_ref().is_some_and(Held::is_contended)
     }
 
-    pub(crate) fn meter(&self) -> &Meter {
-        &self.held.meter
+    const fn store(&self) -> &S {
+        self.backing.unlocked()
     }
 
-    pub(crate) fn capture(&self) -> &Capture {
-        &self.held.capture
+    /// The meter, which the lock guards.
+    pub(crate) fn meter(&self) -> Option<&Meter> {
+        self.held.as_ref().map(|held| &held.meter)
+    }
+
+    /// The capture slot, which the lock guards: nothing is captured where there is none.
+    pub(crate) fn capture(&self) -> Option<&Capture> {
+        self.held.as_ref().map(|held| &held.capture)
     }
 
     /// Takes a block, and counts it as a bulk of one.
     pub(crate) fn take(&self, request: &Request) -> Option<Taken> {
         let taken = self.take_one(request)?;
-        self.held.meter.took(1, request.order);
+        if let Some(meter) = self.meter() {
+            meter.took(1, request.order);
+        }
         Some(taken)
     }
 
     /// Takes a block that belongs to a bulk.
     pub(super) fn take_one(&self, request: &Request) -> Option<Taken> {
-        let taken = self.held.store.take(request);
+        let taken = self.store().take(request);
         self.count(taken);
         taken
     }
@@ -159,22 +188,24 @@ impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
     /// Takes back a block in use, and counts it as a bulk of one.
     pub(crate) fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
         let merged = self.give_one(frame, order)?;
-        self.held.meter.gave(1, order);
+        if let Some(meter) = self.meter() {
+            meter.gave(1, order);
+        }
         Ok(merged)
     }
 
     /// Takes back a block in use that belongs to a bulk.
     pub(super) fn give_one(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
-        let merged = self.held.store.give(frame, order)?;
+        let merged = self.store().give(frame, order)?;
         self.freed(merged);
         Ok(merged)
     }
 
     /// Takes back a range of blocks in use.
     pub(crate) fn give_range(&self, range: FrameRange) -> Result<(), FreeError> {
-        self.held.store.check_in_use(range)?;
+        self.store().check_in_use(range)?;
         let mut at = range.start;
-        while let Some((first, state)) = self.held.store.block_of(at)
+        while let Some((first, state)) = self.store().block_of(at)
             && at < range.end
         {
             let block = FrameRange::of_block(first, state.order);
@@ -189,27 +220,31 @@ impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
 
     /// Offers what has just become free to whoever compacts.
     fn freed(&self, merged: Merged) {
-        if let Some(fallback) = self.held.capture.offer(&self.held.store, merged) {
-            self.held.meter.fell_back(fallback);
+        if let Some(held) = &self.held
+            && let Some(fallback) = held.capture.offer(&held.store, merged)
+        {
+            held.meter.fell_back(fallback);
         }
     }
 
     fn count(&self, taken: Option<Taken>) {
-        if let Some(fallback) = taken.and_then(|taken| taken.fallback) {
-            self.held.meter.fell_back(fallback);
+        if let Some(meter) = self.meter()
+            && let Some(fallback) = taken.and_then(|taken| taken.fallback)
+        {
+            meter.fell_back(fallback);
         }
     }
 }
 
 impl<S: Linked, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
     pub(super) fn take_cached(&self, wanted: MigrateType) -> Option<Frame> {
-        let taken = self.held.store.take_cached(wanted);
+        let taken = self.store().take_cached(wanted);
         self.count(taken);
         taken.map(|taken| taken.frame)
     }
 
     pub(super) fn give_cached(&self, frame: Frame) {
-        let merged = self.held.store.give_cached(frame);
+        let merged = self.store().give_cached(frame);
         self.freed(merged);
     }
 }
@@ -219,15 +254,17 @@ impl<S: Store, L: RawLock, P: Platform> Deref for StoreGuard<'_, S, L, P> {
 
     #[inline]
     fn deref(&self) -> &S {
-        &self.held.store
+        self.backing.unlocked()
     }
 }
 
 impl<S: Store, L: RawLock, P: Platform> Drop for StoreGuard<'_, S, L, P> {
     fn drop(&mut self) {
-        if self.backing.tuning.timing == Timing::On {
+        if let Some(held) = &self.held
+            && self.backing.tuning.timing == Timing::On
+        {
             let now = self.backing.platform.ticks();
-            self.held.meter.held(now.saturating_sub(self.since));
+            held.meter.held(now.saturating_sub(self.since));
         }
     }
 }

@@ -9,6 +9,7 @@ mod capture;
 mod meter;
 
 pub use backing::{Backing, StoreGuard, Tuning};
+pub(crate) use capture::Capture;
 pub use meter::{BulkReading, Histogram, LockReading, MeterReading, Moments, Timing};
 
 use brickyard_sync::{AtomicUsize, Ordering, RawLock};
@@ -113,6 +114,9 @@ impl Drop for InTransit<'_> {
 impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
     /// Fills `out` with single frames straight from the store, under the zone lock and by its policy. Returns how many.
     pub(crate) fn take_singles(&self, request: &Request, out: &mut [Frame]) -> usize {
+        if S::LOCK_FREE {
+            return self.unlocked().take_frames(request, out);
+        }
         let masked = Masked::new(self.platform());
         let mut guard = self.lock_masked(&masked);
         let mut taken = 0;
@@ -126,12 +130,17 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
             *slot = one.frame;
             taken += 1;
         }
-        guard.meter().took(taken, Order::ZERO);
+        if let Some(meter) = guard.meter() {
+            meter.took(taken, Order::ZERO);
+        }
         taken
     }
 
     /// Gives single frames in use straight to the store, in the same way, up to the first that is refused. Returns how many, and why no more.
     pub(crate) fn give_singles(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
+        if S::LOCK_FREE {
+            return self.unlocked().give_frames(frames);
+        }
         let masked = Masked::new(self.platform());
         let mut guard = self.lock_masked(&masked);
         let mut given = 0;
@@ -146,7 +155,9 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
             }
             given += 1;
         }
-        guard.meter().gave(given, Order::ZERO);
+        if let Some(meter) = guard.meter() {
+            meter.gave(given, Order::ZERO);
+        }
         (given, refused)
     }
 
@@ -191,7 +202,9 @@ impl<S: Linked, L: RawLock, P: Platform> Backing<S, L, P> {
             }
             guard = self.between_pages(guard, &masked);
         }
-        guard.meter().took(taken, Order::ZERO);
+        if let Some(meter) = guard.meter() {
+            meter.took(taken, Order::ZERO);
+        }
         (taken, transit)
     }
 
@@ -207,7 +220,9 @@ impl<S: Linked, L: RawLock, P: Platform> Backing<S, L, P> {
             guard.give_cached(frame);
             given += 1;
         }
-        guard.meter().gave(given, Order::ZERO);
+        if let Some(meter) = guard.meter() {
+            meter.gave(given, Order::ZERO);
+        }
         given
     }
 }

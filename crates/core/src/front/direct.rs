@@ -6,7 +6,7 @@ use super::{Front, Reach, Returned};
 use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::store::Store;
-use crate::{Frame, Platform, Request};
+use crate::{Frame, Order, Platform, Request};
 
 /// Straight to the zone.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,7 +17,7 @@ impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
         backing.lock().take(request).map(|taken| taken.frame)
     }
 
-    fn give(&self, _backing: &Backing<S, L, P>, _frame: Frame) -> Returned {
+    fn give(&self, _backing: &Backing<S, L, P>, _frame: Frame, _order: Order) -> Returned {
         Returned::ToStore
     }
 
@@ -33,7 +33,7 @@ impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
         0
     }
 
-    fn cached(&self) -> usize {
+    fn cached(&self, _backing: &Backing<S, L, P>) -> usize {
         0
     }
 

@@ -211,7 +211,7 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
             .or_else(|| self.refill(backing, &pinned, wanted))
     }
 
-    fn give(&self, backing: &Backing<S, Z, P>, frame: Frame) -> Returned {
+    fn give(&self, backing: &Backing<S, Z, P>, frame: Frame, _order: Order) -> Returned {
         let given = self.give_many(backing, &[frame]);
         if given == 1 {
             Returned::Kept
@@ -265,7 +265,7 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         freed.fold(0, usize::wrapping_add)
     }
 
-    fn cached(&self) -> usize {
+    fn cached(&self, _backing: &Backing<S, Z, P>) -> usize {
         self.magazines.iter().map(Magazine::len).sum()
     }
 

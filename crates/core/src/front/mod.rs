@@ -2,27 +2,31 @@
 //!
 //! | front | a hit costs | others reach its frames |
 //! |---|---|---|
+//! | [`Stash`] | an array's end; with shared slots a lock of the CPU's own | shared slots: by that lock; exclusive ones: by a task on that CPU |
 //! | [`Direct`] | the zone lock | always |
 //! | [`PerCpuLists`] | masked interrupts, and with shared slots a lock of the CPU's own | shared slots: by that lock; exclusive ones: by running on that CPU |
 //! | [`Magazines`] | a lock that few CPUs share | by that lock, interrupting nobody |
 //!
-//! A front holds frames of order 0 only. Its frames are in state `Cached`; invariant `cached-once`: each is on one list of one front.
+//! The stash stands before the [bitmap store](crate::store::bitmap), the others before a store with records. Those hold frames of order 0 only,
+//! in state `Cached`. Invariant `cached-once`: each cached frame lies in one place of one front.
 
 mod direct;
 mod lists;
 mod magazine;
 mod per_cpu;
+mod stash;
 
 pub use direct::Direct;
 pub use magazine::{Magazine, MagazineSizes, Magazines};
 pub use per_cpu::{CpuLists, ListSizes, PerCpuLists};
+pub use stash::{CpuStash, Stash, StashSizes};
 
 use brickyard_sync::RawLock;
 
 use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::store::Store;
-use crate::{Context, Frame, Platform, Request};
+use crate::{Context, Frame, Order, Platform, Request};
 
 /// What a front did with a freed frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub enum Returned {
     Kept,
     /// It is a case for the store: an isolated range, an interrupt, or not a frame that may be freed like this at all.
     ToStore,
+    /// It lies here already.
+    FreeAlready,
 }
 
 /// How far a drain may go, by what its caller may do.
@@ -57,8 +63,18 @@ impl Reach {
     }
 }
 
-/// A front. Every call is for order 0 without an address limit.
+/// A front. Every call is for an order that it serves, without an address limit; those without an order are for single frames.
 pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
+    /// Does it hold blocks of this order, where page blocks are of order `huge`?
+    fn serves(&self, order: Order, _huge: Order) -> bool {
+        order == Order::ZERO
+    }
+
+    /// A block that lies here and now for `request`, without any look at the store. Fronts whose frames passed the watermark when they were fetched say so by having one.
+    fn hit(&self, _backing: &Backing<S, L, P>, _request: &Request) -> Option<Frame> {
+        None
+    }
+
     /// A frame for `request`, if need be after a refill; `None` where the store has none to refill from.
     fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame>;
 
@@ -75,15 +91,20 @@ pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
         taken
     }
 
-    /// Takes a freed frame back, if it is one in use of order 0 that the front may hold.
-    fn give(&self, backing: &Backing<S, L, P>, frame: Frame) -> Returned;
+    /// Takes a freed block back, if it is one in use of this order that the front may hold.
+    fn give(&self, backing: &Backing<S, L, P>, frame: Frame, order: Order) -> Returned;
 
     /// Takes freed frames back until one is a case for the store. Returns how many were kept.
     fn give_many(&self, backing: &Backing<S, L, P>, frames: &[Frame]) -> usize {
         frames
             .iter()
-            .take_while(|&&frame| self.give(backing, frame) == Returned::Kept)
+            .take_while(|&&frame| self.give(backing, frame, Order::ZERO) == Returned::Kept)
             .count()
+    }
+
+    /// Should so many frames at once go through it, rather than straight to the store?
+    fn holds(&self, _frames: usize) -> bool {
+        true
     }
 
     /// Does the caller get anything from a front where it runs, or only from the store?
@@ -96,7 +117,7 @@ pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
     fn arrivals(&self) -> usize;
 
     /// How many frames it holds. A hint.
-    fn cached(&self) -> usize;
+    fn cached(&self, backing: &Backing<S, L, P>) -> usize;
 
     /// Tests its invariants while nobody else uses it. Returns how many frames it holds.
     ///

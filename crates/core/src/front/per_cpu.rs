@@ -243,7 +243,7 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
     }
 
     #[inline]
-    fn give(&self, backing: &Backing<S, L, P>, frame: Frame) -> Returned {
+    fn give(&self, backing: &Backing<S, L, P>, frame: Frame, _order: Order) -> Returned {
         self.with_own(backing.platform(), |own| {
             self.give_inside(backing, own, frame)
         })
@@ -277,7 +277,7 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
         freed.fold(0, usize::wrapping_add)
     }
 
-    fn cached(&self) -> usize {
+    fn cached(&self, _backing: &Backing<S, L, P>) -> usize {
         self.slots.iter().map(|slot| slot.outside().0.len()).sum()
     }
 

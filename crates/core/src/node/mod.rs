@@ -186,6 +186,9 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     /// Why it could not be served, as judged in the zone with the most free memory. No frame has changed hands then, but for what the hooks
     /// freed and moved.
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+        if let Some(frame) = self.hit(from, request) {
+            return Ok(frame);
+        }
         let quickly = self
             .zonelist(from, request)
             .filter(|zone| Self::admits(zone, request, Mark::Low))
@@ -194,6 +197,15 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
             Some(frame) => Ok(frame),
             None => self.alloc_slowly(from, request),
         }
+    }
+
+    /// A block that lies in this CPU's cache of the zone that serves `request` best, here and now.
+    #[inline]
+    fn hit(&self, from: usize, request: &Request) -> Option<Frame> {
+        let best = self.nodes.get(from)?.zones.last()?;
+        let may_serve = best.kind() <= request.highest
+            && (best.kind() != ZoneKind::Movable || request.mobility == Mobility::Movable);
+        may_serve.then(|| best.hit(request)).flatten()
     }
 
     /// Fills `out` with single frames, as many as can be had. The first zone that stays above its low mark gives them all at once; what is still missing comes one by

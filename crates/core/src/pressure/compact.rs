@@ -9,6 +9,7 @@
 //! request, whoever freed its last page.
 
 use super::{Migrate, Migration, settle};
+use crate::bulk::Capture;
 use crate::design::Design;
 use crate::store::Store;
 use crate::store::frames::{State, Use};
@@ -152,11 +153,12 @@ impl<'z, D: Design> Compaction<'z, D> {
 
     fn run(mut self, hooks: &impl Migrate) -> Compacted {
         if let Some(request) = self.request {
-            self.armed = self.zone.lock().capture().arm(request);
+            let guard = self.zone.lock();
+            self.armed = guard.capture().is_some_and(|slot| slot.arm(request));
         }
         let why = self.pass(hooks);
         let caught = if self.armed {
-            self.zone.lock().capture().disarm()
+            self.zone.lock().capture().and_then(Capture::disarm)
         } else {
             None
         };
@@ -212,12 +214,13 @@ impl<'z, D: Design> Compaction<'z, D> {
     fn is_served(&self) -> bool {
         self.request.is_some_and(|request| {
             let guard = self.zone.lock();
-            self.armed && guard.capture().has_caught() || guard.can_serve(request)
+            let caught = self.armed && guard.capture().is_some_and(Capture::has_caught);
+            caught || guard.can_serve(request)
         })
     }
 
     fn has_caught(&self) -> bool {
-        self.armed && self.zone.lock().capture().has_caught()
+        self.armed && self.zone.lock().capture().is_some_and(Capture::has_caught)
     }
 
     /// The migration scanner: the next blocks that might be moved, at most a cluster of them, in one lock hold.

@@ -151,9 +151,9 @@ pub fn offline<D: Design>(
     range: FrameRange,
     hooks: &impl Migrate,
 ) -> Result<usize, RangeError> {
-    zone.lock().isolate(range)?;
-    let result = clear(zone, range, hooks).and_then(|()| zone.lock().remove(range));
-    zone.lock().unisolate(range);
+    zone.administer().isolate(range)?;
+    let result = clear(zone, range, hooks).and_then(|()| zone.administer().remove(range));
+    zone.administer().unisolate(range);
     result
 }
 
@@ -194,10 +194,10 @@ fn take_range<D: Design>(
     mobility: Mobility,
     hooks: &impl Migrate,
 ) -> Result<(), RangeError> {
-    zone.lock().isolate(place)?;
-    let taken =
-        clear(zone, place, hooks).and_then(|()| zone.lock().take_isolated(place, mobility.into()));
-    zone.lock().unisolate(place);
+    zone.administer().isolate(place)?;
+    let taken = clear(zone, place, hooks)
+        .and_then(|()| zone.administer().take_isolated(place, mobility.into()));
+    zone.administer().unisolate(place);
     taken
 }
 

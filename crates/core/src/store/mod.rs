@@ -1,12 +1,14 @@
 //! Where free frames are kept.
 //!
-//! A [`Store`] knows which frames are memory, which blocks are free, and what list each is on. It is entered with the zone's lock
-//! held; the zone does that, so every method here takes `&self` and locks nothing. What can be read without the lock is
-//! said to be a hint.
+//! A [`Store`] knows which frames are memory, which blocks are free, and what list each is on. There are two: the [bitmap](bitmap) store, the default, which
+//! many CPUs enter at once; and the [buddy](buddy) store, which is entered with the zone's lock held. The zone does that, so every method here takes `&self` and
+//! locks nothing. What can be read without the lock is said to be a hint.
 
+pub mod bitmap;
 pub mod buddy;
 pub mod frames;
 pub mod grouping;
+mod isolation;
 
 use crate::check::Violation;
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order, RangeError, Request};
@@ -67,8 +69,17 @@ pub struct Census {
     pub reserved: usize,
 }
 
+/// Free blocks by order and type.
+pub type FreeTable = [[usize; MigrateType::COUNT]; Order::COUNT];
+
 /// A keeper of free frames.
 pub trait Store: Sync {
+    /// Can any number of CPUs enter it at once? Then the zone's lock is taken for administration alone.
+    const LOCK_FREE: bool = false;
+
+    /// Does it know which frames in use lie in a front? Else it counts them as allocated.
+    const MARKS_CACHED: bool = true;
+
     /// The frames that it has records for.
     fn span(&self) -> FrameRange;
 
@@ -84,8 +95,13 @@ pub trait Store: Sync {
     /// Frames that it manages: all that were added, less those reserved. Without the lock, a hint.
     fn managed_frames(&self) -> usize;
 
-    /// Free blocks of this order on the list of this type.
-    fn free_blocks(&self, order: Order, kind: MigrateType) -> usize;
+    /// Free blocks by order and type. O(lists), or O(span) where there are no lists.
+    fn free_table(&self) -> FreeTable;
+
+    /// Requests that fell back on a block of another type without claiming it, and claiming it, where the store itself counts them.
+    fn fallbacks(&self) -> (u64, u64) {
+        (0, 0)
+    }
 
     /// Free frames set aside for atomic requests: ordinary ones have them only when a block is given back. Without the lock, a hint.
     fn set_aside_frames(&self) -> usize;
@@ -101,6 +117,25 @@ pub trait Store: Sync {
 
     /// Takes a block for `request`, whose limit is honoured. O(orders) without a limit; with one, O(free blocks) at worst.
     fn take(&self, request: &Request) -> Option<Taken>;
+
+    /// Fills `out` with single frames, as many as can be had. Returns how many.
+    fn take_frames(&self, request: &Request, out: &mut [Frame]) -> usize {
+        let single = request.single();
+        let mut taken = 0;
+        for slot in out {
+            let Some(one) = self.take(&single) else {
+                break;
+            };
+            *slot = one.frame;
+            taken += 1;
+        }
+        taken
+    }
+
+    /// May a request that found nothing be refused, or is something on its way that it may have?
+    fn may_refuse(&self, _request: &Request) -> bool {
+        true
+    }
 
     /// Takes exactly the block of `request`'s order at `frame`.
     ///
@@ -123,6 +158,16 @@ pub trait Store: Sync {
     /// # Errors
     /// Anything but an aligned part of a block in use is refused and changes nothing.
     fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError>;
+
+    /// Takes back single frames in use, up to the first that is refused. Returns how many, and why no more.
+    fn give_frames(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
+        for (given, &frame) in frames.iter().enumerate() {
+            if let Err(error) = self.give(frame, Order::ZERO) {
+                return (given, Some(error));
+            }
+        }
+        (frames.len(), None)
+    }
 
     /// Makes all frames of `range` that are not yet memory of this store free. Returns how many there were.
     ///

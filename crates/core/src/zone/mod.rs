@@ -137,6 +137,10 @@ impl<D: Design> Zone<D> {
         self.backing.lock()
     }
 
+    pub(crate) fn administer(&self) -> Guard<'_, D> {
+        self.backing.administer()
+    }
+
     // ---- requests ----
 
     /// A block for `request`. On a miss of everything else, every cache that can be reached is drained first.
@@ -154,7 +158,7 @@ impl<D: Design> Zone<D> {
 
     /// A block for `request` if the front or the store has one at hand.
     pub(crate) fn try_alloc(&self, request: &Request) -> Option<Frame> {
-        if request.order == Order::ZERO && !self.is_limited(request) {
+        if self.front_serves(request.order) && !self.is_limited(request) {
             return self.front.take(&self.backing, request);
         }
         let guard = self.lock();
@@ -163,6 +167,22 @@ impl<D: Design> Zone<D> {
             guard.reserve_high_atomic(frame, self.high_atomic_cap());
         }
         Some(frame)
+    }
+
+    /// A block that lies in the caller's cache here and now. Nothing is asked about watermarks: what lies in a cache is not counted as free, and was fetched while the mark
+    /// allowed it.
+    #[inline]
+    pub(crate) fn hit(&self, request: &Request) -> Option<Frame> {
+        if request.limit.is_some() {
+            return None;
+        }
+        self.front.hit(&self.backing, request)
+    }
+
+    #[inline]
+    fn front_serves(&self, order: Order) -> bool {
+        let huge = self.backing.unlocked().page_block_order();
+        order == Order::ZERO || self.front.serves(order, huge)
     }
 
     /// Does the request's limit cut into this zone?
@@ -197,6 +217,7 @@ impl<D: Design> Zone<D> {
             }
             // A frame may have been freed to a cache that was looked at already, by someone who then took one that was still to be found.
             let nothing_moved = drained == 0
+                && (!admitted() || self.backing.unlocked().may_refuse(request))
                 && self.front.arrivals() == arrivals
                 && settled.is_some_and(|started| self.backing.moves().still(started));
             if nothing_moved || reach == Reach::Own || request.order > Order::ZERO {
@@ -229,11 +250,24 @@ impl<D: Design> Zone<D> {
         {
             return AllocError::LimitUnsatisfiable { limit };
         }
+        if D::Store::LOCK_FREE {
+            // Counting all free blocks would cost a look at each. Enough is free, and yet there is no block: that can be said at once.
+            let free = self.free_frames();
+            return match order {
+                Order::ZERO => AllocError::Exhausted { free },
+                _ if free < order.frames() => AllocError::Exhausted { free },
+                _ => AllocError::Fragmented {
+                    order,
+                    free,
+                    index: None,
+                },
+            };
+        }
         let counts = self.free_counts();
         let free = counts.free_frames();
         let index = counts.fragmentation_index(order);
         if order > Order::ZERO && index > fragmented_above(order) {
-            let index = index as u16;
+            let index = Some(index as u16);
             return AllocError::Fragmented { order, free, index };
         }
         AllocError::Exhausted { free }
@@ -245,7 +279,8 @@ impl<D: Design> Zone<D> {
     /// Why none could be had.
     pub fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
         let request = &request.single();
-        let mut taken = if self.is_limited(request) || !self.front.serves_here(&self.backing) {
+        let through_front = self.front.holds(out.len()) && self.front.serves_here(&self.backing);
+        let mut taken = if self.is_limited(request) || !through_front {
             self.backing.take_singles(request, out)
         } else {
             self.front.take_many(&self.backing, request, out)
@@ -278,11 +313,12 @@ impl<D: Design> Zone<D> {
     /// A free of anything else is refused and changes nothing. What the store alone keeps is always noticed; a frame that two CPUs free
     /// at the same moment may be missed by a front, which reads and writes its record without the zone lock.
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        if order == Order::ZERO
-            && self.span().contains(frame)
-            && self.front.give(&self.backing, frame) == Returned::Kept
-        {
-            return Ok(());
+        if self.front_serves(order) && self.span().contains(frame) {
+            match self.front.give(&self.backing, frame, order) {
+                Returned::Kept => return Ok(()),
+                Returned::FreeAlready => return Err(FreeError::DoubleFree),
+                Returned::ToStore => {}
+            }
         }
         self.free_to_store(frame, order)
     }
@@ -304,12 +340,14 @@ impl<D: Design> Zone<D> {
         let mut freed = 0;
         while freed < ours {
             let rest = &frames[freed..ours];
-            let (given, error) = if self.front.serves_here(&self.backing) {
+            let through_front =
+                self.front.holds(rest.len()) && self.front.serves_here(&self.backing);
+            let (given, error) = if through_front {
                 let kept = self.front.give_many(&self.backing, rest);
                 match rest.get(kept) {
                     None => (kept, None),
-                    // What the front refuses is a case for the store.
-                    Some(&frame) => match self.free_to_store(frame, Order::ZERO) {
+                    // What the front does not keep is a case for the store, or for nobody.
+                    Some(&frame) => match self.free(frame, Order::ZERO) {
                         Ok(()) => (kept + 1, None),
                         Err(error) => (kept, Some(error)),
                     },
@@ -347,7 +385,7 @@ impl<D: Design> Zone<D> {
     /// # Errors
     /// [`RangeError::OutsideSpan`].
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.lock().add(range)
+        self.administer().add(range)
     }
 
     /// Forgets all of `range`, which nobody may be using. Returns how many frames it had. O(frames).
@@ -371,7 +409,7 @@ impl<D: Design> Zone<D> {
     /// # Errors
     /// [`RangeError::OutsideSpan`].
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.lock().unreserve(range)
+        self.administer().unreserve(range)
     }
 
     /// Tries; if frames are in the way, drains the caches, among which they may be, and tries once more.
@@ -379,11 +417,11 @@ impl<D: Design> Zone<D> {
         &self,
         work: impl Fn(&D::Store) -> Result<R, RangeError>,
     ) -> Result<R, RangeError> {
-        let first = work(&self.lock());
+        let first = work(&self.administer());
         match first {
             Err(RangeError::Busy { .. }) => {
                 self.drain();
-                work(&self.lock())
+                work(&self.administer())
             }
             other => other,
         }
@@ -435,7 +473,7 @@ impl<D: Design> Zone<D> {
     /// Frames free in the front's caches. A hint while others use the zone.
     #[must_use]
     pub fn cached_frames(&self) -> usize {
-        self.front.cached()
+        self.front.cached(&self.backing)
     }
 
     /// Frames under management: all that were added, less those reserved.
@@ -473,14 +511,9 @@ impl<D: Design> Zone<D> {
             zone: self.kind,
             max_order: guard.max_order(),
             page_block_order: block_order,
-            free: [[0; MigrateType::COUNT]; Order::COUNT],
+            free: guard.free_table(),
             blocks: [0; MigrateType::COUNT],
         };
-        for order in Order::ZERO.up_to(guard.max_order()) {
-            for kind in MigrateType::ALL {
-                snapshot.free[order.index()][kind.index()] = guard.free_blocks(order, kind);
-            }
-        }
         let span = guard.span();
         let mut at = span.start;
         while at < span.end {
@@ -500,16 +533,11 @@ impl<D: Design> Zone<D> {
     /// Free blocks by order that can be had: of all types but isolated ones. O(orders), under the zone lock.
     #[must_use]
     pub fn free_counts(&self) -> FreeCounts {
-        let guard = self.lock();
-        let mut counts = FreeCounts::default();
-        for order in Order::ZERO.up_to(guard.max_order()) {
-            let types = MigrateType::ALL.into_iter();
-            counts.by_order[order.index()] = types
-                .filter(|&kind| kind != MigrateType::Isolate)
-                .map(|kind| guard.free_blocks(order, kind))
-                .sum();
+        let table = self.lock().free_table();
+        let isolated = MigrateType::Isolate.index();
+        FreeCounts {
+            by_order: table.map(|blocks| blocks.iter().sum::<usize>() - blocks[isolated]),
         }
-        counts
     }
 
     /// Tests every invariant of the zone. O(span). Nobody else may be using it.
@@ -517,8 +545,13 @@ impl<D: Design> Zone<D> {
     /// # Errors
     /// The first invariant that does not hold.
     pub fn check(&self) -> Result<Census, Violation> {
-        let census = self.lock().check()?;
+        let mut census = self.administer().check()?;
         let cached = self.front.check(&self.backing)?;
+        if !D::Store::MARKS_CACHED {
+            // To the store they are in use; that each of them is, the front has tested.
+            census.allocated = census.allocated.saturating_sub(cached);
+            census.cached = cached;
+        }
         Violation::unless_equal("cached-once", "frames in caches", census.cached, cached)?;
         Ok(census)
     }

@@ -139,7 +139,7 @@ impl<G: Grouping> Buddy<'_, G> {
         for kind in MigrateType::ALL {
             let frames = Order::ZERO
                 .up_to(Order::MAX)
-                .map(|order| self.free_blocks(order, kind) << order.get())
+                .map(|order| self.list(order, kind).len() << order.get())
                 .sum();
             Violation::unless_equal(
                 "counted",

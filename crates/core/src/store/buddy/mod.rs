@@ -14,10 +14,10 @@ use brickyard_sync::{AtomicUsize, GuardedU32, Ordering};
 
 use super::frames::{FrameList, FrameTable, State, Use};
 use super::grouping::Grouping;
-use super::{Census, Claimed, Fallback, Linked, Merged, Store, Taken};
+use super::isolation::Isolation;
+use super::{Census, Claimed, Fallback, FreeTable, Linked, Merged, Store, Taken};
 use crate::check::Violation;
 use crate::{Context, Frame, FrameRange, FreeError, MigrateType, Order, RangeError, Request};
-use ranges::Isolation;
 
 /// A buddy store over caller-supplied records.
 ///
@@ -343,8 +343,14 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         self.managed.load(Ordering::Relaxed)
     }
 
-    fn free_blocks(&self, order: Order, kind: MigrateType) -> usize {
-        self.list(order, kind).len()
+    fn free_table(&self) -> FreeTable {
+        let mut table = [[0; MigrateType::COUNT]; Order::COUNT];
+        for (counts, lists) in table.iter_mut().zip(&self.lists) {
+            for (count, list) in counts.iter_mut().zip(lists) {
+                *count = list.len();
+            }
+        }
+        table
     }
 
     fn set_aside_frames(&self) -> usize {

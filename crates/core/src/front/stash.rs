@@ -1,0 +1,654 @@
+//! The stash: per CPU, arrays of frame numbers that are to be had at once. The front of the default.
+//!
+//! A request pops a number, a free pushes one. Nothing is masked, since interrupts never come here: they go to the store, which needs no lock. Where slots are
+//! [`Exclusive`](brickyard_sync::Exclusive) a hit has no atomic instruction in it; where they are [`Shared`](brickyard_sync::Shared) it takes a lock
+//! that is nearly always free, and anyone can drain any stash by it.
+//!
+//! There is an array for each order class (single frames, orders 1 to 3, whole page blocks) and mobility. A frame that is freed goes to the array of the
+//! mobility that its neighbourhood shows, so that what cannot be moved is handed out again where it does no harm. An empty array of single frames is filled by words of the store,
+//! a full one gives its colder three quarters back, sorted by block. It starts small, doubles whenever it runs empty or full, and is small again after a drain.
+//!
+//! **What a free is asked.** The store sees a frame in a stash as one in use. So a free of what is free in the store, was never allocated, or is part of
+//! something larger is refused at once; so is one of the frame freed just before. A second free of a frame that lies elsewhere in a stash is not noticed at once:
+//! at the store, later, it is refused and [counted](crate::store::bitmap::Bitmap::refused_late), unless the frame was handed out twice before.
+//!
+//! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of its array, and lies in no other place.
+
+use brickyard_sync::{AtomicU32, GuardedU32, Inside, Ordering, RawLock, Slot, SlotAccess};
+
+use super::{Front, Reach, Returned};
+use crate::bulk::Backing;
+use crate::check::Violation;
+use crate::platform::Pinned;
+use crate::store::Store;
+use crate::store::bitmap::Bitmap;
+use crate::{Frame, MigrateType, Mobility, Order, Platform, Request};
+
+/// Most single frames in an array, blocks of a small order, and page blocks.
+const SINGLES: usize = 512;
+const SMALL: usize = 16;
+const HUGE: usize = 8;
+
+/// Orders 1 to 3 have arrays of their own.
+const SMALL_ORDERS: usize = 3;
+
+/// An array of single frames starts with this limit.
+const FIRST_LIMIT: u32 = 64;
+
+const KINDS: usize = Mobility::ALL.len();
+
+/// How much a CPU's stash holds at most, for each mobility.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StashSizes {
+    /// Single frames, at most 512.
+    pub singles: usize,
+    /// Blocks of each of the orders 1, 2 and 3, at most 16.
+    pub small: usize,
+    /// Page blocks, at most 8.
+    pub huge: usize,
+}
+
+impl StashSizes {
+    /// All that there is room for: 2 MiB in single frames of 4 KiB, 16 MiB in page blocks.
+    pub const DEFAULT: Self = Self {
+        singles: SINGLES,
+        small: SMALL,
+        huge: HUGE,
+    };
+}
+
+/// An array with a limit: pushed and popped at its end.
+#[derive(Debug)]
+struct Stack<const N: usize> {
+    // Written by whoever is inside; others peek.
+    len: AtomicU32,
+    // How many it may hold now.
+    limit: GuardedU32,
+    entries: [GuardedU32; N],
+}
+
+impl<const N: usize> Stack<N> {
+    const fn new() -> Self {
+        assert!(N.is_power_of_two());
+        Self {
+            len: AtomicU32::new(0),
+            limit: GuardedU32::new(0),
+            entries: [const { GuardedU32::new(0) }; N],
+        }
+    }
+
+    #[inline]
+    fn len(&self) -> u32 {
+        // Relaxed: exact for whoever is inside, else a hint.
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// How many, for a drainer that goes in only if there are any.
+    fn peek_len(&self) -> u32 {
+        // Acquire: pairs with the release in `set_len`: who sees that frames have left sees that their move has begun.
+        self.len.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn set_len(&self, len: u32) {
+        // Release: pairs with the acquire in `peek_len`.
+        self.len.store(len, Ordering::Release);
+    }
+
+    #[inline]
+    fn entry(&self, place: u32) -> &GuardedU32 {
+        // A length never exceeds N; the mask only tells the compiler so.
+        &self.entries[place as usize & (N - 1)]
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<u32> {
+        let left = self.len().checked_sub(1)?;
+        let entry = self.entry(left).get();
+        self.set_len(left);
+        Some(entry)
+    }
+
+    /// Puts an entry at the end. There is room.
+    #[inline]
+    fn push(&self, entry: u32) {
+        let len = self.len();
+        debug_assert!((len as usize) < N, "a full stack is emptied before");
+        self.entry(len).set(entry);
+        self.set_len(len + 1);
+    }
+
+    /// Is this the entry at the end?
+    #[inline]
+    fn ends_with(&self, entry: u32) -> bool {
+        // Below an empty stack there is what was popped last; that one is in use.
+        let len = self.len();
+        len > 0 && self.entry(len - 1).get() == entry
+    }
+
+    /// The limit, set to `least` where it was not set yet.
+    fn limit(&self, least: u32) -> u32 {
+        self.limit.get().max(least)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).map(|place| self.entry(place).get())
+    }
+
+    /// Forgets the first `gone` entries.
+    fn shift(&self, gone: u32) {
+        let left = self.len() - gone;
+        for place in 0..left {
+            self.entry(place).set(self.entry(place + gone).get());
+        }
+        self.set_len(left);
+    }
+}
+
+/// The stash of one CPU: 7 KiB.
+#[derive(Debug)]
+pub struct CpuStash {
+    // How often something was freed to it, modulo 2^32. Written by whoever is inside, read by who is about to say that nothing is free.
+    freed: AtomicU32,
+    // The block that single frames of each mobility were fetched from last.
+    blocks: [GuardedU32; KINDS],
+    singles: [Stack<SINGLES>; KINDS],
+    small: [[Stack<SMALL>; KINDS]; SMALL_ORDERS],
+    huge: [Stack<HUGE>; KINDS],
+}
+
+impl CpuStash {
+    /// An empty stash.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            freed: AtomicU32::new(0),
+            blocks: [const { GuardedU32::new(0) }; KINDS],
+            singles: [const { Stack::new() }; KINDS],
+            small: [const { [const { Stack::new() }; KINDS] }; SMALL_ORDERS],
+            huge: [const { Stack::new() }; KINDS],
+        }
+    }
+
+    /// Something was freed to it.
+    #[inline]
+    fn count_freed(&self) {
+        // Relaxed: only who is inside writes it.
+        let freed = self.freed.load(Ordering::Relaxed).wrapping_add(1);
+        // Release: pairs with the acquire in `arrivals`; who sees the number sees the frame.
+        self.freed.store(freed, Ordering::Release);
+    }
+
+    /// How many frames lie in it. A hint.
+    fn frames(&self, huge: Order) -> usize {
+        let singles = self.singles.iter().map(|stack| stack.peek_len() as usize);
+        let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
+            stacks
+                .iter()
+                .map(move |stack| (stack.peek_len() as usize) << order)
+        });
+        let huge = self
+            .huge
+            .iter()
+            .map(|stack| (stack.peek_len() as usize) << huge.get());
+        singles.chain(small).chain(huge).sum()
+    }
+
+    /// Every block in it, with its order.
+    fn blocks(&self, huge: Order) -> impl Iterator<Item = (u32, Order)> + '_ {
+        let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
+            let entries = stacks.iter().flat_map(Stack::entries);
+            entries.map(move |entry| (entry, Order::new(order)))
+        });
+        let singles = self.singles.iter().flat_map(Stack::entries);
+        let singles = singles.map(|entry| (entry, Order::ZERO));
+        let wide = self.huge.iter().flat_map(Stack::entries);
+        singles
+            .chain(small)
+            .chain(wide.map(move |entry| (entry, huge)))
+    }
+}
+
+impl Default for CpuStash {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The array for a mobility.
+#[inline]
+const fn place_of(kind: MigrateType) -> usize {
+    match kind {
+        MigrateType::Movable => 1,
+        MigrateType::Reclaimable => 2,
+        MigrateType::Unmovable | MigrateType::HighAtomic | MigrateType::Isolate => 0,
+    }
+}
+
+/// Which arrays an order belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Single,
+    /// The order, less one.
+    Small(usize),
+    Huge,
+    None,
+}
+
+/// A stash for each CPU, over caller-supplied slots of 7 KiB. A CPU without one, and every interrupt, goes straight to the store.
+#[derive(Debug)]
+pub struct Stash<'m, A> {
+    slots: &'m [Slot<A, CpuStash>],
+    sizes: StashSizes,
+}
+
+impl<'m, A: SlotAccess> Stash<'m, A> {
+    /// Stashes for the CPUs `0..slots.len()`. Sizes above what there is room for are cut.
+    #[must_use]
+    pub const fn new(slots: &'m [Slot<A, CpuStash>], sizes: StashSizes) -> Self {
+        const fn at_most(size: usize, most: usize) -> usize {
+            if size < most { size } else { most }
+        }
+        Self {
+            slots,
+            sizes: StashSizes {
+                singles: at_most(size_or_one(sizes.singles), SINGLES),
+                small: at_most(sizes.small, SMALL),
+                huge: at_most(sizes.huge, HUGE),
+            },
+        }
+    }
+
+    #[inline]
+    const fn class(order: Order, huge: Order) -> Class {
+        if order.get() == 0 {
+            return Class::Single;
+        }
+        if order.get() == huge.get() {
+            return Class::Huge;
+        }
+        if order.index() <= SMALL_ORDERS {
+            return Class::Small(order.index() - 1);
+        }
+        Class::None
+    }
+
+    /// Calls `with` inside the caller's own slot; `None` in an interrupt, and on a CPU without one.
+    #[inline]
+    fn with_own<P: Platform, R>(
+        &self,
+        platform: &P,
+        with: impl FnOnce(&CpuStash) -> R,
+    ) -> Option<R> {
+        if platform.in_interrupt() {
+            return None;
+        }
+        let pinned = Pinned::new(platform);
+        let slot = self.slots.get(pinned.cpu)?;
+        let own = slot.enter(|| platform.relax());
+        Some(with(&own))
+    }
+
+    /// The limit that an array of single frames starts with.
+    fn first_limit(&self) -> u32 {
+        FIRST_LIMIT.min(self.sizes.singles as u32)
+    }
+
+    /// Twice the limit from now on, as far as there is room.
+    fn grow(&self, stack: &Stack<SINGLES>) {
+        let limit = stack.limit(self.first_limit());
+        stack.limit.set((limit * 2).min(self.sizes.singles as u32));
+    }
+
+    /// Fills an array of single frames that is empty to half, and takes one.
+    #[cold]
+    #[inline(never)]
+    fn refill<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        own: &CpuStash,
+        request: &Request,
+    ) -> Option<u32> {
+        let kind = request.mobility.into();
+        let place = place_of(kind);
+        let stack = &own.singles[place];
+        let store = backing.unlocked();
+        let wanted = (stack.limit(self.first_limit()) / 2).max(1) as usize;
+        self.grow(stack);
+        // They leave the store before they lie here.
+        let _transit = backing.moves().begin();
+        let last = own.blocks[place].get();
+        let mut block = last;
+        let mut len = 0;
+        let mut keep = |offset: usize, mut bits: u64| {
+            block = store.block_at(offset) as u32;
+            // From the top, so that they are handed out upwards.
+            while bits != 0 {
+                let bit = bits.ilog2();
+                stack.entry(len).set(offset as u32 + bit);
+                len += 1;
+                bits &= !(1 << bit);
+            }
+        };
+        let at_hand = store.take_singles_from(last as usize, kind, wanted, &mut keep);
+        if at_hand < wanted {
+            store.take_singles(request, wanted - at_hand, keep);
+        }
+        own.blocks[place].set(block);
+        stack.set_len(len);
+        stack.pop()
+    }
+
+    /// Gives the colder three quarters of a full array back.
+    #[cold]
+    #[inline(never)]
+    fn flush<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        stack: &Stack<SINGLES>,
+    ) {
+        let most = self.sizes.singles as u32;
+        if stack.limit.get() < most {
+            self.grow(stack);
+            if stack.len() < stack.limit.get() {
+                return;
+            }
+        }
+        let leaving = (stack.len() * 3 / 4).max(1);
+        // They leave here before they are in the store.
+        let _transit = backing.moves().begin();
+        let cold = stack.entries().take(leaving as usize);
+        backing
+            .unlocked()
+            .give_cached(cold.map(|entry| entry as usize));
+        stack.shift(leaving);
+    }
+
+    /// Takes one frame inside the slot, after a refill if need be.
+    #[inline]
+    fn take_single<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        own: &CpuStash,
+        request: &Request,
+    ) -> Option<u32> {
+        let stack = &own.singles[place_of(request.mobility.into())];
+        match stack.pop() {
+            Some(entry) => Some(entry),
+            None => self.refill(backing, own, request),
+        }
+    }
+
+    /// Keeps a freed single frame inside the slot.
+    #[inline]
+    fn give_single<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        own: &CpuStash,
+        offset: usize,
+    ) -> Returned {
+        let Some(kind) = backing.unlocked().single_in_use(offset) else {
+            return Returned::ToStore;
+        };
+        let stack = &own.singles[place_of(kind)];
+        if stack.ends_with(offset as u32) {
+            return Returned::FreeAlready;
+        }
+        if stack.len() >= stack.limit.get() {
+            self.flush(backing, stack);
+        }
+        stack.push(offset as u32);
+        own.count_freed();
+        Returned::Kept
+    }
+
+    /// Keeps a freed block of another order, if it is one and there is room.
+    fn give_other<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        own: &CpuStash,
+        offset: usize,
+        order: Order,
+    ) -> Returned {
+        let store = backing.unlocked();
+        if !store.is_block_in_use(offset, order) || store.is_isolated_near(offset) {
+            return Returned::ToStore;
+        }
+        let place = place_of(store.mobility_of(offset));
+        let returned = match Self::class(order, store.page_block_order()) {
+            Class::Small(small) => keep(&own.small[small][place], offset, self.sizes.small),
+            Class::Huge => keep(&own.huge[place], offset, self.sizes.huge),
+            Class::Single | Class::None => Returned::ToStore,
+        };
+        if returned == Returned::Kept {
+            own.count_freed();
+        }
+        returned
+    }
+
+    /// Empties a stash that is entered. Returns how many frames.
+    fn drain_inside<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        inside: &Inside<'_, A, CpuStash>,
+    ) -> usize {
+        let store = backing.unlocked();
+        let huge = store.page_block_order();
+        let frames = inside.frames(huge);
+        if frames == 0 {
+            return 0;
+        }
+        let _transit = backing.moves().begin();
+        for stack in &inside.singles {
+            store.give_cached(stack.entries().map(|entry| entry as usize));
+            stack.set_len(0);
+            stack.limit.set(self.first_limit());
+        }
+        let give = |entry: u32, order: Order| {
+            if store.give(store.frame_at(entry as usize), order).is_err() {
+                store.refuse_late(1);
+            }
+        };
+        for (stacks, order) in inside.small.iter().zip(1..) {
+            for stack in stacks {
+                stack
+                    .entries()
+                    .for_each(|entry| give(entry, Order::new(order)));
+                stack.set_len(0);
+            }
+        }
+        for stack in &inside.huge {
+            stack.entries().for_each(|entry| give(entry, huge));
+            stack.set_len(0);
+        }
+        frames
+    }
+
+    /// Empties the slot of `cpu` from wherever the caller runs, if that is within its reach.
+    fn drain_slot<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        cpu: usize,
+        slot: &Slot<A, CpuStash>,
+        reach: Reach,
+    ) -> usize {
+        let platform = backing.platform();
+        let mut drained = 0;
+        let mut drain_here = || {
+            // Whoever is interrupted may be in the middle of its stash.
+            if !platform.in_interrupt() {
+                let inside = slot.enter(|| platform.relax());
+                drained = self.drain_inside(backing, &inside);
+            }
+        };
+        let own = {
+            let pinned = Pinned::new(platform);
+            let own = pinned.cpu == cpu;
+            if own {
+                drain_here();
+            }
+            own
+        };
+        // A CPU that holds nothing is left in peace.
+        let huge = backing.unlocked().page_block_order();
+        if own || reach == Reach::Own || slot.outside().frames(huge) == 0 {
+            return drained;
+        }
+        if A::LENDS {
+            let pinned = Pinned::new(platform);
+            let visitor = slot.visit(|| pinned.relax());
+            return visitor.map_or(0, |inside| self.drain_inside(backing, &inside));
+        }
+        if reach == Reach::All {
+            platform.run_on(cpu, &mut drain_here);
+        }
+        drained
+    }
+}
+
+const fn size_or_one(size: usize) -> usize {
+    if size == 0 { 1 } else { size }
+}
+
+/// Puts a block into an array of up to `most`, if there is room.
+fn keep<const N: usize>(stack: &Stack<N>, offset: usize, most: usize) -> Returned {
+    if stack.ends_with(offset as u32) {
+        return Returned::FreeAlready;
+    }
+    if stack.len() as usize >= most {
+        return Returned::ToStore;
+    }
+    stack.push(offset as u32);
+    Returned::Kept
+}
+
+impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'_, A> {
+    #[inline]
+    fn serves(&self, order: Order, huge: Order) -> bool {
+        Self::class(order, huge) != Class::None
+    }
+
+    #[inline]
+    fn hit(&self, backing: &Backing<Bitmap<'_>, L, P>, request: &Request) -> Option<Frame> {
+        let store = backing.unlocked();
+        let place = place_of(request.mobility.into());
+        let hit = self.with_own(backing.platform(), |own| {
+            if request.order == Order::ZERO {
+                return own.singles[place].pop();
+            }
+            match Self::class(request.order, store.page_block_order()) {
+                Class::Small(small) => own.small[small][place].pop(),
+                Class::Huge => own.huge[place].pop(),
+                Class::Single | Class::None => None,
+            }
+        });
+        hit.flatten().map(|entry| store.frame_at(entry as usize))
+    }
+
+    #[inline]
+    fn take(&self, backing: &Backing<Bitmap<'_>, L, P>, request: &Request) -> Option<Frame> {
+        let store = backing.unlocked();
+        if request.order == Order::ZERO {
+            let own = |own: &CpuStash| self.take_single(backing, own, request);
+            if let Some(entry) = self.with_own(backing.platform(), own) {
+                return entry.map(|entry| store.frame_at(entry as usize));
+            }
+        } else if let Some(frame) = self.hit(backing, request) {
+            return Some(frame);
+        }
+        store.take(request).map(|taken| taken.frame)
+    }
+
+    fn take_many(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        request: &Request,
+        out: &mut [Frame],
+    ) -> usize {
+        let store = backing.unlocked();
+        let taken = self.with_own(backing.platform(), |own| {
+            let mut taken = 0;
+            for slot in &mut *out {
+                let Some(entry) = self.take_single(backing, own, request) else {
+                    break;
+                };
+                *slot = store.frame_at(entry as usize);
+                taken += 1;
+            }
+            taken
+        });
+        taken.unwrap_or(0)
+    }
+
+    #[inline]
+    fn give(&self, backing: &Backing<Bitmap<'_>, L, P>, frame: Frame, order: Order) -> Returned {
+        let offset = backing.unlocked().offset(frame);
+        let given = self.with_own(backing.platform(), |own| {
+            if order == Order::ZERO {
+                self.give_single(backing, own, offset)
+            } else {
+                self.give_other(backing, own, offset, order)
+            }
+        });
+        given.unwrap_or(Returned::ToStore)
+    }
+
+    fn give_many(&self, backing: &Backing<Bitmap<'_>, L, P>, frames: &[Frame]) -> usize {
+        let store = backing.unlocked();
+        let kept = self.with_own(backing.platform(), |own| {
+            let keep = |&&frame: &&Frame| {
+                self.give_single(backing, own, store.offset(frame)) == Returned::Kept
+            };
+            frames.iter().take_while(keep).count()
+        });
+        kept.unwrap_or(0)
+    }
+
+    fn holds(&self, frames: usize) -> bool {
+        frames < FIRST_LIMIT as usize
+    }
+
+    fn serves_here(&self, backing: &Backing<Bitmap<'_>, L, P>) -> bool {
+        let platform = backing.platform();
+        !platform.in_interrupt() && platform.cpu() < self.slots.len()
+    }
+
+    fn drain(&self, backing: &Backing<Bitmap<'_>, L, P>, reach: Reach) -> usize {
+        self.slots
+            .iter()
+            .enumerate()
+            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach))
+            .sum()
+    }
+
+    fn arrivals(&self) -> usize {
+        // Acquire: pairs with the release in `count_freed`.
+        let freed = |slot: &Slot<A, CpuStash>| slot.outside().freed.load(Ordering::Acquire);
+        self.slots.iter().map(freed).fold(0, u32::wrapping_add) as usize
+    }
+
+    fn cached(&self, backing: &Backing<Bitmap<'_>, L, P>) -> usize {
+        let huge = backing.unlocked().page_block_order();
+        self.slots
+            .iter()
+            .map(|slot| slot.outside().frames(huge))
+            .sum()
+    }
+
+    fn check(&self, backing: &Backing<Bitmap<'_>, L, P>) -> Result<usize, Violation> {
+        let store = backing.unlocked();
+        let huge = store.page_block_order();
+        let mut frames = 0;
+        for slot in self.slots {
+            for (entry, order) in slot.outside().blocks(huge) {
+                if !store.is_block_in_use(entry as usize, order) {
+                    let frame = store.frame_at(entry as usize);
+                    let found = "a block in a stash that is none to the store";
+                    return Err(Violation::at("cached-once", found, frame));
+                }
+                frames += order.frames();
+            }
+        }
+        Ok(frames)
+    }
+}

@@ -1,0 +1,157 @@
+//! Every invariant of the bitmap store, tested over the whole span. Nobody else may be using it.
+
+use brickyard_sync::Ordering;
+
+use super::Bitmap;
+use super::index::{GRADES, Index};
+use super::state::{BlockState, Mode};
+use super::word::WORD_FRAMES;
+use crate::check::Violation;
+use crate::store::Census;
+use crate::store::frames::Use;
+use crate::{Frame, MigrateType};
+
+impl Bitmap<'_> {
+    pub(super) fn check_all(&self) -> Result<Census, Violation> {
+        let mut census = Census::default();
+        for block in 0..self.states.len() {
+            let state = self.state(block);
+            match state.mode() {
+                Mode::Open => self.check_open(block, state)?,
+                Mode::Free | Mode::Huge => self.check_whole(block, state)?,
+            }
+            self.check_indexed(block, state)?;
+            self.count(block, state, &mut census);
+        }
+        self.check_blocks()?;
+        // Relaxed, here and below: nobody else is at work.
+        let free = self.totals.free.load(Ordering::Relaxed);
+        let counted = census.free + census.isolated;
+        Violation::unless_equal("counted", "free frames in all", counted, free)?;
+        let isolated = self.totals.isolated.load(Ordering::Relaxed);
+        Violation::unless_equal("counted", "isolated frames", census.isolated, isolated)?;
+        let managed = self.totals.managed.load(Ordering::Relaxed);
+        let memory = counted + census.allocated;
+        Violation::unless_equal("counted", "managed frames", memory, managed)?;
+        Ok(census)
+    }
+
+    fn start_of(&self, block: usize) -> Frame {
+        self.frame_at(block << self.block_order)
+    }
+
+    fn check_open(&self, block: usize, state: BlockState) -> Result<(), Violation> {
+        let at = |found| Violation::at("one-owner", found, self.start_of(block));
+        let first = self.first_word(block);
+        let (mut free, mut solid, mut joined) = (0, true, 0);
+        for place in first..first + self.block_words() {
+            let (bits, memory) = (self.free_bits(place), self.memory_bits(place));
+            if bits & !memory != 0 {
+                return Err(at("a free frame that is no memory"));
+            }
+            if bits & self.inner_bits(place) != 0 {
+                return Err(at("a free frame inside a block in use"));
+            }
+            free += bits.count_ones() as usize;
+            solid &= memory == !0;
+            joined |= self.inner_bits(place) & memory;
+        }
+        Violation::unless_equal("counted", "free frames of a block", free, state.count())?;
+        let run = self.run_in(block, free, |word| self.free_bits(word));
+        if free > 0 {
+            let (run, known) = (usize::from(run), usize::from(state.run()));
+            Violation::unless_equal("run-known", "the largest run of a block", run, known)?;
+        }
+        if state.is_solid() != solid {
+            return Err(at("a block that does not know whether all of it is memory"));
+        }
+        if joined != 0 && !state.is_joined() {
+            return Err(at("a block of several frames in one of single frames"));
+        }
+        if state.is_tail() {
+            return Err(at("an open block in a group"));
+        }
+        Ok(())
+    }
+
+    fn check_whole(&self, block: usize, state: BlockState) -> Result<(), Violation> {
+        let at = |found| Err(Violation::at("one-owner", found, self.start_of(block)));
+        let first = self.first_word(block);
+        for place in first..first + self.block_words() {
+            let inner = !u64::from(place == first);
+            if self.free_bits(place) != 0 || self.inner_bits(place) != inner {
+                return at("words of a whole block that do not say one block in use");
+            }
+            if self.memory_bits(place) != !0 {
+                return at("a whole block with a hole");
+            }
+        }
+        let expected = match state.mode() {
+            Mode::Free => self.block_frames(),
+            _ => 0,
+        };
+        Violation::unless_equal("counted", "free frames of a block", expected, state.count())?;
+        if !state.is_solid() || state.mode() == Mode::Free && state.is_tail() {
+            return at("flags that a whole block cannot have");
+        }
+        Ok(())
+    }
+
+    fn check_indexed(&self, block: usize, state: BlockState) -> Result<(), Violation> {
+        let position = block + self.phase;
+        let belongs = self.index.sets_of(state);
+        let wrong = |set| self.index.contains(set, position) != belongs.contains(&Some(set));
+        let kinds = Self::KINDS.map(MigrateType::from);
+        let graded = kinds
+            .into_iter()
+            .flat_map(|kind| (0..GRADES).map(move |grade| self.index.of_grade(kind, grade)));
+        let runs = kinds.into_iter().flat_map(|kind| {
+            (1..self.block_order).map(move |order| self.index.of_run(kind, order))
+        });
+        if graded.chain(runs).chain([Index::WHOLE]).any(wrong) {
+            let found = "a block in a wrong set";
+            return Err(Violation::at("indexed", found, self.start_of(block)));
+        }
+        Ok(())
+    }
+
+    fn count(&self, block: usize, state: BlockState, census: &mut Census) {
+        let first = self.first_word(block);
+        for place in first..first + self.block_words() {
+            let memory = self.memory_bits(place);
+            let free = match state.mode() {
+                Mode::Free => !0,
+                Mode::Huge => 0,
+                Mode::Open => self.free_bits(place),
+            };
+            let isolated = if self.isolation.any() {
+                self.isolated_bits(place)
+            } else {
+                0
+            };
+            census.free += (free & !isolated).count_ones() as usize;
+            census.isolated += (free & isolated).count_ones() as usize;
+            census.allocated += (memory & !free).count_ones() as usize;
+            census.reserved += (!memory & self.inner_bits(place)).count_ones() as usize;
+        }
+    }
+
+    /// Walks the span from block to block: each must be aligned and end where the next begins.
+    fn check_blocks(&self) -> Result<(), Violation> {
+        let mut at = self.span.start;
+        while at < self.span.end {
+            let Some((first, state)) = self.look_at(at) else {
+                at = at.plus(1);
+                continue;
+            };
+            let torn = first != at && state.usage == Use::Allocated;
+            if torn || !first.is_aligned(state.order) || state.order > self.max_order {
+                return Err(Violation::at("exact-heads", "a block that is torn", at));
+            }
+            let word = self.offset(at) / WORD_FRAMES;
+            debug_assert!(word < self.free.len(), "a frame of the span has words");
+            at = first.plus(state.order.frames());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,356 @@
+//! The summary: sets of page blocks, each a tree of 64-bit words in which a bit says that something lies below it.
+//!
+//! A block is in the set of its mobility and fullness, and in that of its mobility and largest run; a block that is free as a whole is
+//! in the set of those, whatever its mobility. So the fullest block that serves a request is the first one of the first set that
+//! is not empty: a look at the roots, and one step a level down. With 64 branches a node, four levels hold 16 TiB of 4 KiB frames.
+//!
+//! A set is changed after the block's state, by atomic instructions on one word at a time, so for a moment it may be behind. Whoever has taken a block out of a
+//! set looks at the state once more, and puts it back if it belongs there; whoever has put one in does the reverse
+//! (see `Bitmap::moved`). Whoever has emptied a word clears its bit above, looks again, and sets the bit again if the word has
+//! filled meanwhile. So where nobody is at work every set is exact: invariant `indexed`.
+
+use brickyard_sync::{AtomicU64, Ordering};
+
+use super::state::{BlockState, Mode};
+use crate::{MigrateType, Mobility};
+
+/// From which end blocks are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    /// The low end: unmovable and reclaimable requests.
+    Low,
+    /// The high end: movable ones.
+    High,
+}
+
+/// A set, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Set(u16);
+
+/// How many grades of fullness there are.
+pub(super) const GRADES: usize = 6;
+
+/// The trees have at most this many levels.
+const LEVELS: usize = 4;
+
+/// Branches of a node, and their logarithm.
+const FANOUT: usize = 64;
+const FANOUT_SHIFT: u32 = 6;
+
+/// Where the levels of a tree begin among its words; a level that is not there has no words.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    starts: [usize; LEVELS + 1],
+    levels: usize,
+}
+
+impl Shape {
+    const fn new(positions: usize) -> Self {
+        let mut starts = [0; LEVELS + 1];
+        let mut levels = 0;
+        let mut width = positions;
+        while levels == 0 || width > 1 {
+            assert!(levels < LEVELS, "a zone has at most 2^24 page blocks");
+            width = width.div_ceil(FANOUT);
+            starts[levels + 1] = starts[levels] + width;
+            levels += 1;
+        }
+        Self { starts, levels }
+    }
+
+    const fn words(&self) -> usize {
+        self.starts[self.levels]
+    }
+}
+
+/// All sets.
+#[derive(Debug)]
+pub(super) struct Index<'m> {
+    words: &'m [AtomicU64],
+    shape: Shape,
+    // The order of a page block.
+    block_order: u8,
+}
+
+impl<'m> Index<'m> {
+    /// Blocks that are free as a whole.
+    pub(super) const WHOLE: Set = Set(0);
+
+    const fn sets(block_order: u8) -> usize {
+        // The runs of order 0 are those of any block that has something free.
+        1 + Mobility::ALL.len() * (GRADES + block_order as usize - 1)
+    }
+
+    /// How many words the sets of so many positions need.
+    pub(super) const fn words_for(positions: usize, block_order: u8) -> usize {
+        Self::sets(block_order) * Shape::new(positions).words()
+    }
+
+    /// Empty sets over words that are all zero.
+    pub(super) const fn new(positions: usize, block_order: u8, words: &'m [AtomicU64]) -> Self {
+        Self {
+            words,
+            shape: Shape::new(positions),
+            block_order,
+        }
+    }
+
+    /// Blocks of a mobility, by how much of them is free: grade 0 up to a 128th, then a 32nd, an 8th, 5 16ths, 5 8ths, all but whole.
+    pub(super) const fn of_grade(&self, kind: MigrateType, grade: usize) -> Set {
+        Set((1 + kind.index() * GRADES + grade) as u16)
+    }
+
+    /// Blocks of a mobility whose largest run is of this order, 1 and up.
+    pub(super) const fn of_run(&self, kind: MigrateType, order: u8) -> Set {
+        let graded = 1 + Mobility::ALL.len() * GRADES;
+        let runs = self.block_order as usize - 1;
+        Set((graded + kind.index() * runs + order as usize - 1) as u16)
+    }
+
+    const fn grade(&self, count: usize) -> usize {
+        let full = 1 << self.block_order;
+        let limits = [full >> 7, full >> 5, full >> 3, full / 16 * 5, full / 8 * 5];
+        let mut grade = 0;
+        while grade < limits.len() && count > limits[grade] {
+            grade += 1;
+        }
+        grade
+    }
+
+    /// The sets that a block in this state belongs to.
+    pub(super) const fn sets_of(&self, state: BlockState) -> [Option<Set>; 2] {
+        let whole = state.count() == 1 << self.block_order;
+        if state.is_isolated() {
+            return [None, None];
+        }
+        match state.mode() {
+            Mode::Huge => [None, None],
+            Mode::Free => [Some(Self::WHOLE), None],
+            Mode::Open if whole => [Some(Self::WHOLE), None],
+            Mode::Open if state.count() == 0 => [None, None],
+            Mode::Open => {
+                let kind = state.kind();
+                let graded = self.of_grade(kind, self.grade(state.count()));
+                let run = match state.run() {
+                    0 => None,
+                    order => Some(self.of_run(kind, order)),
+                };
+                [Some(graded), run]
+            }
+        }
+    }
+
+    #[inline]
+    fn word(&self, set: Set, level: usize, place: usize) -> &AtomicU64 {
+        let tree = set.0 as usize * self.shape.words();
+        &self.words[tree + self.shape.starts[level] + place]
+    }
+
+    fn width(&self, level: usize) -> usize {
+        self.shape.starts[level + 1] - self.shape.starts[level]
+    }
+
+    pub(super) fn insert(&self, set: Set, position: usize) {
+        self.insert_from(set, 0, position);
+    }
+
+    /// Sets the bit of `place` at `level`, and the bits above it as far as they may be missing.
+    fn insert_from(&self, set: Set, level: usize, place: usize) {
+        let mut place = place;
+        for level in level..self.shape.levels {
+            let bit = 1 << (place % FANOUT);
+            place /= FANOUT;
+            // AcqRel: whoever finds the bit sees the state for which it was set; and see `remove`.
+            let before = self.word(set, level, place).fetch_or(bit, Ordering::AcqRel);
+            if before != 0 {
+                // Whoever set the first bit of this word sets the one above.
+                return;
+            }
+        }
+    }
+
+    pub(super) fn remove(&self, set: Set, position: usize) {
+        let mut place = position;
+        for level in 0..self.shape.levels {
+            let bit = 1_u64 << (place % FANOUT);
+            let child = place;
+            place /= FANOUT;
+            // AcqRel: pairs with the `fetch_or` in `insert_from`: of a bit set and a bit cleared in one word, the later one sees the other.
+            let before = self
+                .word(set, level, place)
+                .fetch_and(!bit, Ordering::AcqRel);
+            // Acquire: as above, for the word below, which may have filled since it was seen empty.
+            if level > 0 && self.word(set, level - 1, child).load(Ordering::Acquire) != 0 {
+                self.insert_from(set, level, child);
+                return;
+            }
+            if before != bit {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn contains(&self, set: Set, position: usize) -> bool {
+        let word = self.word(set, 0, position / FANOUT);
+        // Acquire: pairs with `insert_from`.
+        word.load(Ordering::Acquire) >> (position % FANOUT) & 1 != 0
+    }
+
+    /// The word of level 0 that holds the bits of 64 positions from `64 * place` on.
+    pub(super) fn leaf(&self, set: Set, place: usize) -> u64 {
+        // Acquire: pairs with `insert_from`.
+        self.word(set, 0, place).load(Ordering::Acquire)
+    }
+
+    /// The first word of level 0 with a bit, at or behind `place` as seen from that end.
+    pub(super) fn next_leaf(&self, set: Set, place: usize, end: From) -> Option<usize> {
+        if self.shape.levels == 1 {
+            return (place == 0 && self.leaf(set, 0) != 0).then_some(0);
+        }
+        self.find_from(set, 1, place, end)
+    }
+
+    /// The first position of `set`, at or behind `position` as seen from that end.
+    #[inline]
+    pub(super) fn find(&self, set: Set, position: usize, end: From) -> Option<usize> {
+        self.find_from(set, 0, position, end)
+    }
+
+    /// The first bit at `level`, at or behind the one of `place`. Up while there is nothing, then down; again from there where a bit
+    /// led to an empty word.
+    fn find_from(&self, set: Set, lowest: usize, place: usize, end: From) -> Option<usize> {
+        let (mut level, mut place) = (lowest, place);
+        loop {
+            let (word, bit) = (place / FANOUT, place % FANOUT);
+            if word >= self.width(level) {
+                return None;
+            }
+            // Acquire: pairs with `insert_from`.
+            let bits = self.word(set, level, word).load(Ordering::Acquire);
+            let ahead = match end {
+                From::Low => bits & (!0 << bit),
+                From::High => bits & (!0 >> (FANOUT - 1 - bit)),
+            };
+            if ahead == 0 {
+                level += 1;
+                if level >= self.shape.levels {
+                    return None;
+                }
+                // Behind the word just seen.
+                place = match end {
+                    From::Low => word + 1,
+                    From::High => word.checked_sub(1)?,
+                };
+                continue;
+            }
+            let found = match end {
+                From::Low => ahead.trailing_zeros(),
+                From::High => ahead.ilog2(),
+            };
+            place = (word << FANOUT_SHIFT) + found as usize;
+            if level == lowest {
+                return Some(place);
+            }
+            level -= 1;
+            place = match end {
+                From::Low => place << FANOUT_SHIFT,
+                From::High => (place << FANOUT_SHIFT) + FANOUT - 1,
+            };
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn zeros(count: usize) -> Vec<AtomicU64> {
+        (0..count).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    #[test]
+    fn finds_what_a_sorted_set_finds() {
+        for positions in [1, 63, 64, 65, 4096, 4097, 300_000] {
+            let words = zeros(Index::words_for(positions, 9));
+            let index = Index::new(positions, 9, &words);
+            let set = index.of_grade(MigrateType::Movable, 3);
+            let mut model = BTreeSet::new();
+            let mut dice = 7_u64;
+            for step in 0..4000 {
+                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let position = (dice >> 33) as usize % positions;
+                // Filled in the first half, emptied in the second.
+                if (dice >> 20) % 4 == u64::from(step < 2000) {
+                    index.remove(set, position);
+                    model.remove(&position);
+                } else if step < 2000 {
+                    index.insert(set, position);
+                    model.insert(position);
+                } else if let Some(&first) = model.iter().next() {
+                    index.remove(set, first);
+                    model.remove(&first);
+                }
+                let up = model.range(position..).next().copied();
+                let down = model.range(..=position).next_back().copied();
+                assert_eq!(index.find(set, position, From::Low), up);
+                assert_eq!(index.find(set, position, From::High), down);
+                assert_eq!(index.contains(set, position), model.contains(&position));
+                let leaf = index.next_leaf(set, position / 64, From::Low);
+                let leaf_slowly = model.range(position / 64 * 64..).next();
+                assert_eq!(leaf, leaf_slowly.map(|found| found / 64));
+            }
+            // Nothing was written into another set.
+            let other = index.of_run(MigrateType::Movable, 8);
+            assert_eq!(index.find(other, 0, From::Low), None);
+        }
+    }
+
+    #[test]
+    fn a_bit_that_leads_nowhere_is_passed() {
+        let words = zeros(Index::words_for(10_000, 9));
+        let index = Index::new(10_000, 9, &words);
+        index.insert(Index::WHOLE, 130);
+        index.insert(Index::WHOLE, 9000);
+        // As if its remover had stopped before it went up.
+        index.word(Index::WHOLE, 0, 2).store(0, Ordering::Relaxed);
+        assert_eq!(index.find(Index::WHOLE, 0, From::Low), Some(9000));
+        assert_eq!(index.find(Index::WHOLE, 8999, From::High), None);
+    }
+
+    #[test]
+    fn every_state_has_its_sets() {
+        let words = zeros(Index::words_for(1, 9));
+        let index = Index::new(1, 9, &words);
+        let open = BlockState::default().with_kind(MigrateType::Movable);
+        let grades = [1, 4, 5, 16, 17, 64, 65, 160, 161, 320, 321, 511].map(|n| index.grade(n));
+        assert_eq!(grades, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+        let sets = index.sets_of(open.with_free(100, 3));
+        let expected = [
+            index.of_grade(MigrateType::Movable, 3),
+            index.of_run(MigrateType::Movable, 3),
+        ];
+        assert_eq!(sets, expected.map(Some));
+        assert_eq!(index.sets_of(open.with_free(100, 0))[1], None);
+        assert_eq!(index.sets_of(open), [None, None]);
+        assert_eq!(
+            index.sets_of(open.with_free(512, 8)),
+            [Some(Index::WHOLE), None]
+        );
+        let free = open.with_mode(Mode::Free).with_free(512, 8);
+        assert_eq!(index.sets_of(free), [Some(Index::WHOLE), None]);
+        assert_eq!(index.sets_of(free.with_isolated(true)), [None, None]);
+        assert_eq!(index.sets_of(open.with_mode(Mode::Huge)), [None, None]);
+        // All different, and none above the last.
+        let mut all: Vec<u16> = std::vec![Index::WHOLE.0];
+        for kind in Mobility::ALL.map(MigrateType::from) {
+            all.extend((0..GRADES).map(|grade| index.of_grade(kind, grade).0));
+            all.extend((1..9).map(|order| index.of_run(kind, order).0));
+        }
+        all.sort_unstable();
+        assert!(all.iter().enumerate().all(|(i, &set)| i == set as usize));
+        assert_eq!(all.len(), Index::sets(9));
+    }
+}

@@ -1,0 +1,577 @@
+//! The bitmap store, the default: one bit a frame says that it is free, and nobody ever waits for anybody.
+//!
+//! # How it works
+//!
+//! **Words.** Three bits a frame, in three planes of 64-bit words. `free`: to be had. `inner`: goes on with the block in use that the frame before it
+//! belongs to; so a frame in use without it is the first of its block, and single frames come and go without a write here.
+//! `memory`: memory of the zone; without it, `inner` says reserved, else absent.
+//!
+//! **States.** A page block has a [word of state](state): how many frames are free and promised to nobody, the largest run of them, the mobility it is
+//! for. It is *open* (the words tell), or *free* or *huge* as a whole, and then goes from one to the other by one compare-and-swap.
+//!
+//! **Promises.** Who wants frames first lowers the block's count by as many, and only then takes them out of its words; who frees, first puts them
+//! into the words and then raises the count. So a count that says "all" means that all bits are there and nobody has a claim to any: the block can be
+//! taken as a whole by its state alone, though its words were never looked at. Where a promise cannot be kept, because others
+//! took the run that was seen, the count is raised again and the search goes on; others have got on meanwhile.
+//!
+//! **The summary.** [Sets of blocks](index) by mobility and fullness, and by mobility and largest run, so that the fullest block that serves a request is
+//! found in a bounded number of steps. Every change of a state is followed by the changes of sets that it asks for.
+//!
+//! **The total.** One counter, raised before frames become free and lowered after they were taken: while it says 0, nothing is free. A request for
+//! one frame is refused only then (`order-0-succeeds`); while frames are on their way it says more.
+//!
+//! A request goes to the fullest block of its mobility that can serve it, then opens a block that is free as a whole (unmovable and reclaimable ones the lowest,
+//! movable ones the highest), then falls back on a block of another mobility; at least half free, it becomes the requester's.
+//!
+//! Administration (ranges that come and go, isolation) is one at a time, by the zone's lock; it meets requests as they meet each other.
+//!
+//! # Invariants
+//!
+//! `counted`: a count is the number of its block's free bits, less promises made and frees not yet counted. `run-known`: a state names the order of the largest
+//! run. `one-owner`: a frame is free in its word, or in no word and owned by one. `indexed`: see [index]. The first, second and last hold where nobody is at work, `one-owner` always.
+//!
+//! The wide orders of others (bits over several words, taken back if one is missing) hand out a frame twice when what is taken back was no longer one's own. Here a word is
+//! taken whole or not at all, and a whole word belongs to its taker, who alone can put it back.
+
+mod check;
+mod give;
+mod index;
+mod look;
+mod ranges;
+mod state;
+mod take;
+mod wide;
+mod word;
+
+use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
+
+use super::frames::State;
+use super::isolation::Isolation;
+use super::{Census, Claimed, Fallback, FreeTable, Merged, Store, Taken};
+use crate::check::Violation;
+use crate::{Frame, FrameRange, FreeError, MigrateType, Order, RangeError, Request};
+use index::{Index, Set};
+use state::BlockState;
+use word::{WORD_FRAMES, WORD_ORDER};
+
+/// A block has at most so many words.
+const MOST_WORDS: usize = 1 << (Bitmap::BLOCK_ORDERS.1.get() - WORD_ORDER);
+
+/// For each word of a block, some of its frames.
+type Masks = [u64; MOST_WORDS];
+
+/// A lock-free store over caller-supplied words.
+///
+/// Metadata: three bits a frame, 8 bytes a page block, and the summary, 43 bits a block of 512 frames: 0.0098 % of memory in frames of 4 KiB.
+#[derive(Debug)]
+pub struct Bitmap<'m> {
+    span: FrameRange,
+    max_order: Order,
+    // The order of a page block.
+    block_order: u8,
+    // The frame that the first block starts at; the span may start inside it.
+    base: usize,
+    // Where the first block lies among those of the largest order, so that what is aligned for the index is aligned for all.
+    phase: usize,
+    // Per word of frames, see the module.
+    free: &'m [AtomicU64],
+    inner: &'m [AtomicU64],
+    memory: &'m [AtomicU64],
+    // Per block: a `BlockState`.
+    states: &'m [AtomicU64],
+    index: Index<'m>,
+    isolation: Isolation,
+    totals: Totals,
+}
+
+/// The words that every miss of a front writes, apart from those that are only read.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Totals {
+    // Frames free or on their way from or to the words, isolated ones included.
+    free: AtomicUsize,
+    // About as many of these are isolated.
+    isolated: AtomicUsize,
+    managed: AtomicUsize,
+    // By what a request fell back on, and whether it claimed the block.
+    mixed: AtomicUsize,
+    claimed: AtomicUsize,
+    // Frames that a cache gave back though they were free.
+    refused_late: AtomicUsize,
+}
+
+/// What came of a try to take from one block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt<T> {
+    Got(T, Option<Fallback>),
+    /// Somebody else was faster.
+    Lost,
+    /// It has not what is wanted.
+    Nothing,
+}
+
+impl<'m> Bitmap<'m> {
+    /// The least and the highest order of a page block: a word, and 32 of them (huge pages of 32 MiB in frames of 16 KiB).
+    pub const BLOCK_ORDERS: (Order, Order) = (Order::new(WORD_ORDER), Order::new(11));
+
+    /// The order of page blocks that is used where `wanted` is asked for.
+    #[must_use]
+    pub const fn block_order(wanted: Order) -> Order {
+        let (least, most) = Self::BLOCK_ORDERS;
+        if wanted.get() < least.get() {
+            least
+        } else if wanted.get() > most.get() {
+            most
+        } else {
+            wanted
+        }
+    }
+
+    const fn blocks_in(span: FrameRange, block_order: u8) -> usize {
+        if span.is_empty() {
+            return 1;
+        }
+        ((span.end.number() - 1) >> block_order) - (span.start.number() >> block_order) + 1
+    }
+
+    /// Where the block that the span starts in lies among those of the largest order.
+    const fn phase_of(span: FrameRange, max_order: Order, block_order: u8) -> usize {
+        let groups = max_order.get().saturating_sub(block_order);
+        (span.start.number() >> block_order) & ((1 << groups) - 1)
+    }
+
+    /// How many words [`Bitmap::new`] needs for a span.
+    #[must_use]
+    pub const fn words(span: FrameRange, max_order: Order, page_block_order: Order) -> usize {
+        let block_order = Self::block_order(page_block_order).get();
+        let blocks = Self::blocks_in(span, block_order);
+        let positions = blocks + Self::phase_of(span, max_order, block_order);
+        3 * (blocks << (block_order - WORD_ORDER))
+            + blocks
+            + Index::words_for(positions, block_order)
+    }
+
+    /// An empty store over `words`, all of which are zero: nothing is memory yet, see [`Store::add`]. Page blocks have the
+    /// [order nearest](Bitmap::block_order) to `page_block_order`.
+    ///
+    /// # Panics
+    /// With fewer words than [`Bitmap::words`] says, or a span of 2^32 - 1 frames or more.
+    #[must_use]
+    pub const fn new(
+        span: FrameRange,
+        max_order: Order,
+        page_block_order: Order,
+        words: &'m [AtomicU64],
+    ) -> Self {
+        assert!(
+            words.len() >= Self::words(span, max_order, page_block_order),
+            "as many words as `Bitmap::words` says"
+        );
+        assert!(
+            (span.len() as u64) < u32::MAX as u64,
+            "a zone spans less than 2^32 - 1 frames"
+        );
+        let block_order = Self::block_order(page_block_order).get();
+        let blocks = Self::blocks_in(span, block_order);
+        let phase = Self::phase_of(span, max_order, block_order);
+        let plane = blocks << (block_order - WORD_ORDER);
+        let (free, rest) = words.split_at(plane);
+        let (inner, rest) = rest.split_at(plane);
+        let (memory, rest) = rest.split_at(plane);
+        let (states, rest) = rest.split_at(blocks);
+        Self {
+            span,
+            max_order,
+            block_order,
+            base: (span.start.number() >> block_order) << block_order,
+            phase,
+            free,
+            inner,
+            memory,
+            states,
+            index: Index::new(blocks + phase, block_order, rest),
+            isolation: Isolation::new(),
+            totals: Totals {
+                free: AtomicUsize::new(0),
+                isolated: AtomicUsize::new(0),
+                managed: AtomicUsize::new(0),
+                mixed: AtomicUsize::new(0),
+                claimed: AtomicUsize::new(0),
+                refused_late: AtomicUsize::new(0),
+            },
+        }
+    }
+
+    /// How many frames came back from caches that were free already: double frees that could not be noticed at once.
+    #[must_use]
+    pub fn refused_late(&self) -> usize {
+        // Relaxed: statistics.
+        self.totals.refused_late.load(Ordering::Relaxed)
+    }
+
+    // ---- places ----
+
+    /// The frame's place, counted from the start of the first block.
+    #[inline]
+    pub(crate) const fn offset(&self, frame: Frame) -> usize {
+        frame.number() - self.base
+    }
+
+    #[inline]
+    pub(crate) const fn frame_at(&self, offset: usize) -> Frame {
+        Frame::new(self.base + offset)
+    }
+
+    #[inline]
+    pub(crate) const fn block_at(&self, offset: usize) -> usize {
+        offset >> self.block_order
+    }
+
+    /// Frames in a block.
+    const fn block_frames(&self) -> usize {
+        1 << self.block_order
+    }
+
+    /// Words in a block.
+    const fn block_words(&self) -> usize {
+        1 << (self.block_order - WORD_ORDER)
+    }
+
+    /// The number of the first word of a block.
+    const fn first_word(&self, block: usize) -> usize {
+        block << (self.block_order - WORD_ORDER)
+    }
+
+    /// The eighth of its block that a word lies in.
+    #[inline]
+    const fn eighth(&self, word: usize) -> usize {
+        (word % self.block_words()) * 8 / self.block_words()
+    }
+
+    /// The frames of a range, clipped to a block, as masks of its words.
+    fn masks_of(&self, block: usize, range: FrameRange) -> Masks {
+        let mut masks = [0; MOST_WORDS];
+        let first = self.frame_at(block << self.block_order);
+        let clipped = range.intersection(FrameRange::at(first, self.block_frames()));
+        if clipped.is_empty() {
+            return masks;
+        }
+        let from = clipped.start.number() - first.number();
+        let to = clipped.end.number() - first.number();
+        for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
+            let start = from.saturating_sub(i * WORD_FRAMES).min(WORD_FRAMES);
+            let end = to.saturating_sub(i * WORD_FRAMES).min(WORD_FRAMES);
+            if start < end {
+                *mask = (!0 >> (WORD_FRAMES - (end - start))) << start;
+            }
+        }
+        masks
+    }
+
+    /// The blocks that a range touches.
+    fn blocks_of(&self, range: FrameRange) -> core::ops::Range<usize> {
+        if range.is_empty() {
+            return 0..0;
+        }
+        let last = range.end.number() - 1 - self.base;
+        self.block_at(self.offset(range.start))..self.block_at(last) + 1
+    }
+
+    // ---- states ----
+
+    #[inline]
+    fn state(&self, block: usize) -> BlockState {
+        // Acquire: pairs with the release of every change: who sees a count sees the bits that it counts.
+        BlockState::from_bits(self.states[block].load(Ordering::Acquire))
+    }
+
+    /// Puts `new` in the place of `old`, if that is still the state, and moves the block to the sets that it now belongs to.
+    fn change_once(&self, block: usize, old: BlockState, new: BlockState) -> bool {
+        let new = new.next_version();
+        // Release: pairs with `state`, for the bits set before. Acquire: a promise comes before what is taken by it.
+        let changed = self.states[block].compare_exchange(
+            old.to_bits(),
+            new.to_bits(),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        if changed.is_ok() {
+            self.moved(block, old, new);
+        }
+        changed.is_ok()
+    }
+
+    /// Changes the state by `next`, until nobody comes between. `None` where `next` will not; else what it was, and what it is.
+    fn change(
+        &self,
+        block: usize,
+        mut next: impl FnMut(BlockState) -> Option<BlockState>,
+    ) -> Option<(BlockState, BlockState)> {
+        loop {
+            let old = self.state(block);
+            let new = next(old)?;
+            if self.change_once(block, old, new) {
+                return Some((old, new));
+            }
+        }
+    }
+
+    /// Frees promised frames, or frames whose bits have just been set, by raising the count.
+    fn raise(&self, block: usize, frames: usize) {
+        self.change(block, |state| {
+            let count = state.count() + frames;
+            debug_assert!(count <= self.block_frames(), "counted");
+            let run = self.run_in(block, count, |word| self.free_bits(word));
+            let raised = state.with_free(count, run);
+            // Nothing is in use in it, so nothing is mixed or joined.
+            let whole = count == self.block_frames();
+            Some(if whole { raised.unmixed() } else { raised })
+        });
+    }
+
+    /// The order of the largest run of an open block with so many frames free, from its words as `free_bits` tells them.
+    fn run_in(&self, block: usize, count: usize, free_bits: impl Fn(usize) -> u64) -> u8 {
+        if count == 0 {
+            return 0;
+        }
+        if count == self.block_frames() {
+            return self.block_order;
+        }
+        let first = self.first_word(block);
+        let (mut whole_words, mut in_words) = (0_u64, 0);
+        for i in 0..self.block_words() {
+            let bits = free_bits(first + i);
+            if bits == !0 {
+                whole_words |= 1 << i;
+            } else if whole_words == 0 {
+                in_words = word::largest(bits, in_words);
+            }
+        }
+        let run = match whole_words {
+            0 => in_words,
+            words => WORD_ORDER + word::largest(words, 0),
+        };
+        // Bits can be there before they are counted.
+        run.min(self.block_order - 1)
+    }
+
+    #[inline]
+    fn free_bits(&self, word: usize) -> u64 {
+        // Acquire: pairs with the release with which a free sets bits: who takes a frame comes after who gave it.
+        self.free[word].load(Ordering::Acquire)
+    }
+
+    // ---- the summary ----
+
+    #[inline]
+    fn moved(&self, block: usize, old: BlockState, new: BlockState) {
+        let (was, is) = (self.index.sets_of(old), self.index.sets_of(new));
+        if was != is {
+            self.move_between(block, was, is);
+        }
+    }
+
+    fn move_between(&self, block: usize, was: [Option<Set>; 2], is: [Option<Set>; 2]) {
+        for (was, is) in was.into_iter().zip(is) {
+            if was == is {
+                continue;
+            }
+            if let Some(set) = is {
+                self.put_into(set, block);
+            }
+            if let Some(set) = was {
+                self.take_out_of(set, block);
+            }
+        }
+    }
+
+    fn belongs(&self, set: Set, block: usize) -> bool {
+        self.index.sets_of(self.state(block)).contains(&Some(set))
+    }
+
+    fn put_into(&self, set: Set, block: usize) {
+        loop {
+            self.index.insert(set, block + self.phase);
+            if self.belongs(set, block) {
+                return;
+            }
+            // It has gone on meanwhile, and whoever moved it may have cleared the bit before it was set.
+            self.index.remove(set, block + self.phase);
+            if !self.belongs(set, block) {
+                return;
+            }
+        }
+    }
+
+    fn take_out_of(&self, set: Set, block: usize) {
+        self.index.remove(set, block + self.phase);
+        if self.belongs(set, block) {
+            self.put_into(set, block);
+        }
+    }
+}
+
+impl Store for Bitmap<'_> {
+    const LOCK_FREE: bool = true;
+    const MARKS_CACHED: bool = false;
+
+    fn span(&self) -> FrameRange {
+        self.span
+    }
+
+    fn max_order(&self) -> Order {
+        self.max_order
+    }
+
+    fn page_block_order(&self) -> Order {
+        Order::new(self.block_order)
+    }
+
+    fn free_frames(&self) -> usize {
+        // Relaxed: a hint.
+        let free = self.totals.free.load(Ordering::Relaxed);
+        free.saturating_sub(self.totals.isolated.load(Ordering::Relaxed))
+    }
+
+    fn managed_frames(&self) -> usize {
+        // Relaxed: a hint.
+        self.totals.managed.load(Ordering::Relaxed)
+    }
+
+    fn free_table(&self) -> FreeTable {
+        self.count_free()
+    }
+
+    fn fallbacks(&self) -> (u64, u64) {
+        // Relaxed: statistics.
+        let mixed = self.totals.mixed.load(Ordering::Relaxed);
+        (
+            mixed as u64,
+            self.totals.claimed.load(Ordering::Relaxed) as u64,
+        )
+    }
+
+    fn set_aside_frames(&self) -> usize {
+        0
+    }
+
+    fn block_type(&self, frame: Frame) -> Option<MigrateType> {
+        let inside = self.span.contains(frame);
+        inside.then(|| self.state(self.block_at(self.offset(frame))).kind())
+    }
+
+    fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
+        self.look_at(frame)
+    }
+
+    fn can_serve(&self, request: &Request) -> bool {
+        self.could_serve(request)
+    }
+
+    fn take(&self, request: &Request) -> Option<Taken> {
+        if request.order > self.max_order {
+            return None;
+        }
+        let taken = if request.order.get() >= self.block_order {
+            self.take_wide(request)
+        } else {
+            self.take_narrow(request)
+        }?;
+        self.count_fallback(taken.fallback);
+        Some(taken)
+    }
+
+    fn take_frames(&self, request: &Request, out: &mut [Frame]) -> usize {
+        let mut taken = 0;
+        self.take_singles(request, out.len(), |offset, mut bits| {
+            while bits != 0 {
+                let bit = bits.trailing_zeros() as usize;
+                out[taken] = self.frame_at(offset + bit);
+                taken += 1;
+                bits &= bits - 1;
+            }
+        });
+        taken
+    }
+
+    fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
+        self.take_exactly(frame, request)
+    }
+
+    fn take_merged(&self, _merged: Merged, _request: &Request) -> Option<Taken> {
+        None
+    }
+
+    fn check_in_use(&self, range: FrameRange) -> Result<(), FreeError> {
+        self.all_in_use(range)
+    }
+
+    fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
+        if !self.span.contains(frame) {
+            return Err(FreeError::NotOwned);
+        }
+        self.give_block(self.offset(frame), order)?;
+        // What it merges with is not looked for.
+        let kind = self.state(self.block_at(self.offset(frame))).kind();
+        Ok(Merged { frame, order, kind })
+    }
+
+    fn give_frames(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
+        self.give_many(frames)
+    }
+
+    fn may_refuse(&self, request: &Request) -> bool {
+        let any = request.order == Order::ZERO && self.limit_of(request).is_none();
+        // Acquire: pairs with the release with which what was taken is subtracted.
+        !any || self.isolation.any() || self.totals.free.load(Ordering::Acquire) == 0
+    }
+
+    fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.add_range(range)
+    }
+
+    fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.remove_range(range)
+    }
+
+    fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.reserve_range(range)
+    }
+
+    fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.unreserve_range(range)
+    }
+
+    fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.isolate_range(range)
+    }
+
+    fn unisolate(&self, range: FrameRange) {
+        self.unisolate_range(range);
+    }
+
+    fn take_isolated(&self, range: FrameRange, kind: MigrateType) -> Result<(), RangeError> {
+        self.take_isolated_range(range, kind)
+    }
+
+    fn is_isolated(&self, frame: Frame) -> bool {
+        self.isolation.contains(frame)
+    }
+
+    fn check(&self) -> Result<Census, Violation> {
+        self.check_all()
+    }
+}
+
+impl Bitmap<'_> {
+    fn count_fallback(&self, fallback: Option<Fallback>) {
+        if let Some(fallback) = fallback {
+            let counter = match fallback.claimed {
+                Claimed::No => &self.totals.mixed,
+                Claimed::Yes => &self.totals.claimed,
+            };
+            // Relaxed: statistics.
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

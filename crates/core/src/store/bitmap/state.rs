@@ -1,0 +1,230 @@
+//! The state of a page block, in one word that every change replaces by compare-and-swap.
+//!
+//! | bits | field |
+//! |---|---|
+//! | 0..14 | frames free and not promised to anybody |
+//! | 14..18 | the order of the largest free run, below the block's own |
+//! | 18..20 | the mobility that the block is for |
+//! | 20..22 | its [`Mode`] |
+//! | 22 | `TAIL`: it goes on with the block in use that the page block before it belongs to |
+//! | 23 | `JOINED`: blocks in use of order 1 and up may lie in it |
+//! | 24 | `SOLID`: each of its frames is memory |
+//! | 25 | `ISOLATED`: a part of it is isolated |
+//! | 26..34 | eighths in which other than movable frames may lie |
+//! | 34..64 | a version, so that no change is mistaken for another |
+//!
+//! All zero is a block with no memory at all.
+
+use crate::MigrateType;
+
+/// Who knows what is free in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Its words.
+    Open = 0,
+    /// All of it is free.
+    Free = 1,
+    /// All of it is in use by one owner, alone or as a part of something larger.
+    Huge = 2,
+}
+
+/// The state of a page block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct BlockState(u64);
+
+const COUNT: u64 = (1 << 14) - 1;
+const RUN_SHIFT: u32 = 14;
+const RUN: u64 = 0xf << RUN_SHIFT;
+const KIND_SHIFT: u32 = 18;
+const KIND: u64 = 3 << KIND_SHIFT;
+const MODE_SHIFT: u32 = 20;
+const MODE: u64 = 3 << MODE_SHIFT;
+const TAIL: u64 = 1 << 22;
+const JOINED: u64 = 1 << 23;
+const SOLID: u64 = 1 << 24;
+const ISOLATED: u64 = 1 << 25;
+const MIXED_SHIFT: u32 = 26;
+const MIXED: u64 = 0xff << MIXED_SHIFT;
+const VERSION: u64 = 1 << 34;
+
+impl BlockState {
+    #[inline]
+    pub(super) const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    #[inline]
+    pub(super) const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// Frames free and promised to nobody.
+    #[inline]
+    pub(super) const fn count(self) -> usize {
+        (self.0 & COUNT) as usize
+    }
+
+    /// The order of the largest free run; nothing is meant by it where nothing is free.
+    #[inline]
+    pub(super) const fn run(self) -> u8 {
+        ((self.0 & RUN) >> RUN_SHIFT) as u8
+    }
+
+    /// The mobility that it is for.
+    #[inline]
+    pub(super) const fn kind(self) -> MigrateType {
+        MigrateType::from_bits(((self.0 & KIND) >> KIND_SHIFT) as u32)
+    }
+
+    #[inline]
+    pub(super) const fn mode(self) -> Mode {
+        match (self.0 & MODE) >> MODE_SHIFT {
+            0 => Mode::Open,
+            1 => Mode::Free,
+            _ => Mode::Huge,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn is_open(self) -> bool {
+        self.0 & MODE == 0
+    }
+
+    #[inline]
+    pub(super) const fn is_tail(self) -> bool {
+        self.0 & TAIL != 0
+    }
+
+    #[inline]
+    pub(super) const fn is_joined(self) -> bool {
+        self.0 & JOINED != 0
+    }
+
+    #[inline]
+    pub(super) const fn is_solid(self) -> bool {
+        self.0 & SOLID != 0
+    }
+
+    #[inline]
+    pub(super) const fn is_isolated(self) -> bool {
+        self.0 & ISOLATED != 0
+    }
+
+    /// Open, all of it memory, nothing isolated, every block in use in it a single frame.
+    #[inline]
+    pub(super) const fn is_plain(self) -> bool {
+        self.0 & (MODE | JOINED | SOLID | ISOLATED) == SOLID
+    }
+
+    /// May other than movable frames lie in this eighth?
+    #[inline]
+    pub(super) const fn is_mixed(self, eighth: usize) -> bool {
+        self.0 >> (MIXED_SHIFT + eighth as u32) & 1 != 0
+    }
+
+    /// With so many frames free, in runs of up to `run`.
+    #[inline]
+    #[must_use]
+    pub(super) const fn with_free(self, count: usize, run: u8) -> Self {
+        Self(self.0 & !(COUNT | RUN) | count as u64 | (run as u64) << RUN_SHIFT)
+    }
+
+    /// For this mobility.
+    #[inline]
+    #[must_use]
+    pub(super) const fn with_kind(self, kind: MigrateType) -> Self {
+        Self(self.0 & !KIND | (kind as u64) << KIND_SHIFT)
+    }
+
+    #[inline]
+    #[must_use]
+    pub(super) const fn with_mode(self, mode: Mode) -> Self {
+        Self(self.0 & !MODE | (mode as u64) << MODE_SHIFT)
+    }
+
+    #[must_use]
+    pub(super) const fn with_tail(self, tail: bool) -> Self {
+        Self(self.0 & !TAIL | if tail { TAIL } else { 0 })
+    }
+
+    #[inline]
+    #[must_use]
+    pub(super) const fn with_joined(self, joined: bool) -> Self {
+        Self(self.0 & !JOINED | if joined { JOINED } else { 0 })
+    }
+
+    #[must_use]
+    pub(super) const fn with_solid(self, solid: bool) -> Self {
+        Self(self.0 & !SOLID | if solid { SOLID } else { 0 })
+    }
+
+    #[must_use]
+    pub(super) const fn with_isolated(self, isolated: bool) -> Self {
+        Self(self.0 & !ISOLATED | if isolated { ISOLATED } else { 0 })
+    }
+
+    /// With these eighths mixed too.
+    #[inline]
+    #[must_use]
+    pub(super) const fn with_mixed(self, eighths: u8) -> Self {
+        Self(self.0 | (eighths as u64) << MIXED_SHIFT)
+    }
+
+    /// Nothing in use in it: nothing mixed, nothing joined.
+    #[inline]
+    #[must_use]
+    pub(super) const fn unmixed(self) -> Self {
+        Self(self.0 & !(MIXED | JOINED))
+    }
+
+    /// What is put in its place after a change.
+    #[inline]
+    #[must_use]
+    pub(super) const fn next_version(self) -> Self {
+        Self(self.0.wrapping_add(VERSION))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_do_not_touch_each_other() {
+        let state = BlockState::default()
+            .with_free(2048, 10)
+            .with_kind(MigrateType::Reclaimable)
+            .with_mode(Mode::Huge)
+            .with_mixed(0b1000_0001);
+        for _ in 0..3 {
+            let state = state.next_version();
+            assert_eq!((state.count(), state.run()), (2048, 10));
+            assert_eq!(state.kind(), MigrateType::Reclaimable);
+            assert_eq!(state.mode(), Mode::Huge);
+            assert!(state.is_mixed(0) && state.is_mixed(7) && !state.is_mixed(1));
+            assert!(!state.is_tail() && !state.is_joined() && !state.is_solid());
+        }
+        let flags = state.with_tail(true).with_joined(true).with_solid(true);
+        assert!(flags.is_tail() && flags.is_joined() && flags.is_solid());
+        assert_eq!(flags.with_tail(false).with_solid(false).unmixed().run(), 10);
+        assert!(!flags.unmixed().is_joined() && !flags.unmixed().is_mixed(7));
+        // The version runs over without touching anything.
+        let last = BlockState::from_bits(state.to_bits() | !(VERSION - 1));
+        assert_eq!(last.next_version().to_bits(), state.to_bits());
+    }
+
+    #[test]
+    fn plain_is_open_solid_single_and_unisolated() {
+        let plain = BlockState::default().with_solid(true);
+        assert!(plain.is_plain());
+        assert!(!BlockState::default().is_plain());
+        for other in [
+            plain.with_joined(true),
+            plain.with_isolated(true),
+            plain.with_mode(Mode::Free),
+            plain.with_mode(Mode::Huge),
+        ] {
+            assert!(!other.is_plain());
+        }
+    }
+}

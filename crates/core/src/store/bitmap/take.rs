@@ -1,0 +1,620 @@
+//! Taking from open blocks: which block, which frames of it, and how they become the taker's.
+
+use brickyard_sync::Ordering;
+
+use super::index::{From, GRADES, Index, Set};
+use super::state::{BlockState, Mode};
+use super::word::{self, WORD_FRAMES, WORD_ORDER};
+use super::{Attempt, Bitmap, MOST_WORDS};
+use crate::store::{Claimed, Fallback, Taken};
+use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
+
+/// What is wanted of a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) kind: MigrateType,
+    /// Every frame lies below this place.
+    pub(super) limit: Option<usize>,
+}
+
+impl Bitmap<'_> {
+    /// The request's limit, if it cuts into the span.
+    pub(super) fn limit_of(&self, request: &Request) -> Option<Frame> {
+        request.limit.filter(|&limit| limit < self.span.end)
+    }
+
+    pub(super) fn wanted(&self, request: &Request) -> Wanted {
+        let limit = self.limit_of(request);
+        Wanted {
+            kind: request.mobility.into(),
+            limit: limit.map(|limit| limit.number().saturating_sub(self.base)),
+        }
+    }
+
+    /// Takes a block smaller than a page block.
+    pub(super) fn take_narrow(&self, request: &Request) -> Option<Taken> {
+        let order = request.order.get();
+        let wanted = self.wanted(request);
+        let (offset, fallback) =
+            self.from_the_best(order, wanted, |block| self.take_run(block, order, wanted))?;
+        let frame = self.frame_at(offset);
+        Some(Taken { frame, fallback })
+    }
+
+    /// Takes up to `most` single frames and hands them to `each`, as the place of a word and bits of it. Returns how many: all that were asked for, or all that
+    /// could be had.
+    pub(crate) fn take_singles(
+        &self,
+        request: &Request,
+        most: usize,
+        mut each: impl FnMut(usize, u64),
+    ) -> usize {
+        let wanted = self.wanted(request);
+        let mut taken = 0;
+        while taken < most {
+            let more = self.from_the_best(0, wanted, |block| {
+                self.take_bits(block, most - taken, wanted, &mut each)
+            });
+            let Some((frames, fallback)) = more else {
+                break;
+            };
+            self.count_fallback(fallback);
+            taken += frames;
+        }
+        taken
+    }
+
+    /// As [`Bitmap::take_singles`], from one block, where more of its mobility is left: the one that a CPU took from last.
+    pub(crate) fn take_singles_from(
+        &self,
+        block: usize,
+        kind: MigrateType,
+        most: usize,
+        mut each: impl FnMut(usize, u64),
+    ) -> usize {
+        let state = self.state(block);
+        if state.kind() != kind || !state.is_open() || state.is_isolated() {
+            return 0;
+        }
+        let wanted = Wanted { kind, limit: None };
+        match self.take_bits(block, most, wanted, &mut each) {
+            Attempt::Got(frames, _) => frames,
+            Attempt::Lost | Attempt::Nothing => 0,
+        }
+    }
+
+    // ---- which block ----
+
+    /// Tries blocks, the best first, until one serves. `None` where none does.
+    fn from_the_best<T>(
+        &self,
+        order: u8,
+        wanted: Wanted,
+        mut attempt: impl FnMut(usize) -> Attempt<T>,
+    ) -> Option<(T, Option<Fallback>)> {
+        loop {
+            // Acquire: pairs with the release in `took`. 0 means that nothing at all is free, see the module.
+            if self.totals.free.load(Ordering::Acquire) == 0 {
+                return None;
+            }
+            let mut lost = false;
+            for set in self.sets_for(order, wanted.kind) {
+                if let Some(got) = self.from_set(set, wanted, &mut attempt, &mut lost) {
+                    return Some(got);
+                }
+            }
+            // Where somebody was faster, somebody has got on; so this ends unless all others do.
+            if !lost {
+                return self.from_any(order, wanted, attempt);
+            }
+        }
+    }
+
+    /// The sets in which a block may serve, the best first: its own by fullness or by the least run that suffices, blocks that are free
+    /// as a whole, then those of others. There, a request that may not be moved looks for the emptiest block, to claim it and so
+    /// to stay among its own kind; one that can be moved does no harm where it is and takes the fullest.
+    fn sets_for(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
+        let others = match kind {
+            MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
+            MigrateType::Reclaimable => [MigrateType::Unmovable, MigrateType::Movable],
+            _ => [MigrateType::Reclaimable, MigrateType::Movable],
+        };
+        let steps = if order == 0 {
+            GRADES
+        } else {
+            usize::from(self.block_order - order)
+        };
+        let set = move |kind: MigrateType, step: usize| match order {
+            0 => self.index.of_grade(kind, step),
+            _ => self.index.of_run(kind, order + step as u8),
+        };
+        let own = (0..steps).map(move |step| set(kind, step));
+        let foreign = (0..steps).flat_map(move |step| {
+            let step = match kind {
+                MigrateType::Movable => step,
+                _ => steps - 1 - step,
+            };
+            others.into_iter().map(move |other| set(other, step))
+        });
+        own.chain([Index::WHOLE]).chain(foreign)
+    }
+
+    /// The end that a request's blocks are looked for from. Below a limit, the low one.
+    pub(super) const fn end_for(wanted: Wanted) -> From {
+        match wanted.kind {
+            MigrateType::Movable if wanted.limit.is_none() => From::High,
+            _ => From::Low,
+        }
+    }
+
+    /// Tries the blocks of one set.
+    pub(super) fn from_set<T>(
+        &self,
+        set: Set,
+        wanted: Wanted,
+        attempt: &mut impl FnMut(usize) -> Attempt<T>,
+        lost: &mut bool,
+    ) -> Option<(T, Option<Fallback>)> {
+        let end = Self::end_for(wanted);
+        let last = self.states.len() + self.phase - 1;
+        let mut from = match end {
+            From::Low => self.phase,
+            From::High => last,
+        };
+        while let Some(position) = self.index.find(set, from, end) {
+            let block = position - self.phase;
+            if wanted
+                .limit
+                .is_some_and(|limit| block << self.block_order >= limit)
+            {
+                return None;
+            }
+            match attempt(block) {
+                Attempt::Got(got, fallback) => return Some((got, fallback)),
+                Attempt::Lost => *lost = true,
+                Attempt::Nothing if !self.belongs(set, block) => self.take_out_of(set, block),
+                Attempt::Nothing => {}
+            }
+            from = match end {
+                From::Low if position < last => position + 1,
+                From::High if position > self.phase => position - 1,
+                _ => return None,
+            };
+        }
+        None
+    }
+
+    /// The last resort: looks at the blocks themselves. For a single frame, if the total says that there is one; and for all, while something is isolated, since
+    /// blocks that are so in part are in no set.
+    fn from_any<T>(
+        &self,
+        order: u8,
+        wanted: Wanted,
+        mut attempt: impl FnMut(usize) -> Attempt<T>,
+    ) -> Option<(T, Option<Fallback>)> {
+        if !self.isolation.any() && (order > 0 || wanted.limit.is_some()) {
+            return None;
+        }
+        (0..self.states.len()).find_map(|block| match attempt(block) {
+            Attempt::Got(got, fallback) => Some((got, fallback)),
+            Attempt::Lost | Attempt::Nothing => None,
+        })
+    }
+
+    // ---- which frames ----
+
+    /// The free frames of a word that may be had.
+    fn visible(&self, word: usize, wanted: Wanted) -> u64 {
+        let mut bits = self.free_bits(word);
+        let first = word * WORD_FRAMES;
+        if let Some(limit) = wanted.limit {
+            let below = limit.saturating_sub(first);
+            if below < WORD_FRAMES {
+                bits &= !(!0 << below);
+            }
+        }
+        if self.isolation.any() {
+            bits &= !self.isolated_bits(word);
+        }
+        bits
+    }
+
+    /// The frames of a word that are isolated.
+    pub(super) fn isolated_bits(&self, word: usize) -> u64 {
+        let block = word >> (self.block_order - WORD_ORDER);
+        let in_block = word - self.first_word(block);
+        let ranges = self.isolation.ranges();
+        ranges.fold(0, |bits, range| {
+            let clipped = range.intersection(self.span);
+            bits | self.masks_of(block, clipped)[in_block]
+        })
+    }
+
+    /// Opens a block that is free as a whole. `false` if somebody else was faster.
+    pub(super) fn open(&self, block: usize, old: BlockState) -> bool {
+        debug_assert_eq!(old.mode(), Mode::Free);
+        let emptied = old.with_mode(Mode::Open).with_free(0, 0).unmixed();
+        // Release and acquire as in `change_once`. The sets follow when it is open.
+        let claimed = self.states[block].compare_exchange(
+            old.to_bits(),
+            emptied.next_version().to_bits(),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        if claimed.is_err() {
+            return false;
+        }
+        let first = self.first_word(block);
+        for word in first..first + self.block_words() {
+            // Relaxed: every frame of it is this caller's until the count is raised, which publishes these.
+            self.inner[word].store(0, Ordering::Relaxed);
+            self.free[word].store(!0, Ordering::Relaxed);
+        }
+        self.raise(block, self.block_frames());
+        true
+    }
+
+    /// The state that a request is served from, the block opened if need be; or why not.
+    fn opened<T>(&self, block: usize, frames: usize) -> Result<BlockState, Attempt<T>> {
+        let mut state = self.state(block);
+        if state.mode() == Mode::Free {
+            if !self.open(block, state) {
+                return Err(Attempt::Lost);
+            }
+            state = self.state(block);
+        }
+        if !state.is_open() || state.count() < frames {
+            return Err(Attempt::Nothing);
+        }
+        Ok(state)
+    }
+
+    /// Whose the block is after `wanted` was served from it, and what that was.
+    fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Fallback>) {
+        let whole = old.count() == self.block_frames();
+        if whole || old.kind() == wanted.kind {
+            return (old.with_kind(wanted.kind), None);
+        }
+        let half = old.count() >= self.block_frames() / 2;
+        let fallback = Fallback {
+            order: Order::new(old.run()),
+            from: old.kind(),
+            claimed: if half { Claimed::Yes } else { Claimed::No },
+        };
+        let kind = if half { wanted.kind } else { old.kind() };
+        (old.with_kind(kind), Some(fallback))
+    }
+
+    /// Takes a run of `order` from a block, which is opened if need be. Gives its place.
+    pub(super) fn take_run(&self, block: usize, order: u8, wanted: Wanted) -> Attempt<usize> {
+        let frames = 1 << order;
+        let old = match self.opened(block, frames) {
+            Ok(state) => state,
+            Err(attempt) => return attempt,
+        };
+        let Some(offset) = self.find_run(block, order, wanted) else {
+            return Attempt::Nothing;
+        };
+        let (first, words, bits) = Self::bits_of(offset, order);
+        let count = old.count() - frames;
+        let run = self.run_in(block, count, |word| {
+            let taken = if (first..first + words).contains(&word) {
+                bits
+            } else {
+                0
+            };
+            self.free_bits(word) & !taken
+        });
+        let (claimed, fallback) = self.claim(old, wanted);
+        let mut new = claimed.with_free(count, run);
+        if wanted.kind != MigrateType::Movable {
+            for word in first..first + words {
+                new = new.with_mixed(1 << self.eighth(word));
+            }
+        }
+        if order > 0 {
+            new = new.with_joined(true);
+        }
+        if !self.change_once(block, old, new) {
+            return Attempt::Lost;
+        }
+        // From here on so many frames of the block are promised to this caller.
+        if !self.clear_free(first, words, bits) {
+            self.raise(block, frames);
+            return Attempt::Lost;
+        }
+        self.join(offset, order);
+        self.took(frames);
+        Attempt::Got(offset, fallback)
+    }
+
+    /// Takes up to `most` frames from a block, as bits of its words.
+    fn take_bits(
+        &self,
+        block: usize,
+        most: usize,
+        wanted: Wanted,
+        each: &mut impl FnMut(usize, u64),
+    ) -> Attempt<usize> {
+        let old = match self.opened(block, 1) {
+            Ok(state) => state,
+            Err(attempt) => return attempt,
+        };
+        let first = self.first_word(block);
+        let mut masks = [0_u64; MOST_WORDS];
+        let mut left = most.min(old.count()) as u32;
+        let mut mixed = 0;
+        for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
+            if left == 0 {
+                break;
+            }
+            let bits = self.visible(first + i, wanted);
+            let there = bits.count_ones();
+            *mask = if there <= left {
+                bits
+            } else {
+                word::lowest(bits, left)
+            };
+            left -= there.min(left);
+            if *mask != 0 {
+                mixed |= 1 << self.eighth(first + i);
+            }
+        }
+        let promised = most.min(old.count()) - left as usize;
+        if promised == 0 {
+            return Attempt::Nothing;
+        }
+        let count = old.count() - promised;
+        let run = self.run_in(block, count, |word| {
+            self.free_bits(word) & !masks[word - first]
+        });
+        let (claimed, fallback) = self.claim(old, wanted);
+        let mut new = claimed.with_free(count, run);
+        if wanted.kind != MigrateType::Movable {
+            new = new.with_mixed(mixed);
+        }
+        if !self.change_once(block, old, new) {
+            return Attempt::Lost;
+        }
+        let mut taken = 0;
+        for (i, &mask) in masks[..self.block_words()].iter().enumerate() {
+            if mask == 0 {
+                continue;
+            }
+            // Acquire: pairs with the release of who freed them. Release: who sees them gone sees what was written before, see `Moves`.
+            let got = self.free[first + i].fetch_and(!mask, Ordering::AcqRel) & mask;
+            if got != 0 {
+                each((first + i) * WORD_FRAMES, got);
+            }
+            taken += got.count_ones() as usize;
+        }
+        if taken < promised {
+            // Others took a part of what was seen.
+            self.raise(block, promised - taken);
+        }
+        self.took(taken);
+        if taken == 0 {
+            return Attempt::Lost;
+        }
+        Attempt::Got(taken, fallback)
+    }
+
+    /// So many frames have left the words.
+    pub(super) fn took(&self, frames: usize) {
+        // Release: pairs with the acquire of who is about to say that nothing is free.
+        self.totals.free.fetch_sub(frames, Ordering::Release);
+    }
+
+    /// Where a run of `order` lies in an open block: the one in the smallest larger run of the first word that has one.
+    fn find_run(&self, block: usize, order: u8, wanted: Wanted) -> Option<usize> {
+        let first = self.first_word(block);
+        let words = first..first + self.block_words();
+        if order <= WORD_ORDER {
+            let mut any = None;
+            for word in words {
+                let bits = self.visible(word, wanted);
+                let Some(bit) = word::best_fit(bits, order) else {
+                    continue;
+                };
+                let place = word * WORD_FRAMES + bit as usize;
+                if bits != !0 {
+                    return Some(place);
+                }
+                any = any.or(Some(place));
+            }
+            return any;
+        }
+        let whole = words.filter(|&word| self.visible(word, wanted) == !0);
+        let whole = whole.fold(0, |mask: u64, word| mask | 1 << (word - first));
+        let word = word::best_fit(whole, order - WORD_ORDER)?;
+        Some((first + word as usize) * WORD_FRAMES)
+    }
+
+    /// The words of the run of `order` at `offset`: the first, how many, and the run's bits in each.
+    pub(super) const fn bits_of(offset: usize, order: u8) -> (usize, usize, u64) {
+        let first = offset / WORD_FRAMES;
+        if order >= WORD_ORDER {
+            return (first, 1 << (order - WORD_ORDER), !0);
+        }
+        (first, 1, word::run(order) << (offset % WORD_FRAMES))
+    }
+
+    /// Takes `bits` out of each of some words, all of them or none.
+    fn clear_free(&self, first: usize, words: usize, bits: u64) -> bool {
+        for word in first..first + words {
+            if !self.clear_bits(word, bits) {
+                for taken in first..word {
+                    // Every frame of these words is this caller's, so nobody else can have written to them.
+                    // Release: as a free.
+                    self.free[taken].fetch_or(bits, Ordering::Release);
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes `bits` out of a word, all of them or none.
+    pub(super) fn clear_bits(&self, word: usize, bits: u64) -> bool {
+        let mut seen = self.free_bits(word);
+        while seen & bits == bits {
+            // As in `take_bits`.
+            match self.free[word].compare_exchange(
+                seen,
+                seen & !bits,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return true,
+                Err(found) => seen = found,
+            }
+        }
+        false
+    }
+
+    /// Makes the frames at `offset`, which are the caller's, one block of `order`.
+    pub(super) fn join(&self, offset: usize, order: u8) {
+        if order == 0 {
+            return;
+        }
+        let (first, words, bits) = Self::bits_of(offset, order);
+        for word in first..first + words {
+            let head = if word == first {
+                1 << (offset % WORD_FRAMES)
+            } else {
+                0
+            };
+            // Relaxed: the frames are this caller's, and who frees them has them from it.
+            self.inner[word].fetch_or(bits & !head, Ordering::Relaxed);
+        }
+    }
+
+    // ---- given places ----
+
+    /// Takes exactly the frames of `masks` from a block, all or none, isolated ones included.
+    pub(super) fn take_masks(&self, block: usize, masks: &[u64; MOST_WORDS]) -> bool {
+        let first = self.first_word(block);
+        let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
+        loop {
+            let old = match self.opened::<()>(block, frames) {
+                Ok(state) => state,
+                Err(Attempt::Lost) => continue,
+                Err(_) => return false,
+            };
+            let there = |i: usize| self.free_bits(first + i) & masks[i] == masks[i];
+            if !(0..self.block_words()).all(there) {
+                return false;
+            }
+            let count = old.count() - frames;
+            let run = self.run_in(block, count, |word| {
+                self.free_bits(word) & !masks[word - first]
+            });
+            if self.change_once(block, old, old.with_free(count, run)) {
+                break;
+            }
+        }
+        for i in 0..self.block_words() {
+            if masks[i] != 0 && !self.clear_bits(first + i, masks[i]) {
+                for (j, &mask) in masks[..i].iter().enumerate() {
+                    // Release: as a free.
+                    self.free[first + j].fetch_or(mask, Ordering::Release);
+                }
+                self.raise(block, frames);
+                return false;
+            }
+        }
+        self.took(frames);
+        true
+    }
+
+    /// See [`Store::take_at`].
+    pub(super) fn take_exactly(
+        &self,
+        frame: Frame,
+        request: &Request,
+    ) -> Result<(), crate::RangeError> {
+        use crate::RangeError;
+        let order = request.order;
+        let range = FrameRange::of_block(frame, order);
+        if order > self.max_order || !frame.is_aligned(order) {
+            return Err(RangeError::Malformed);
+        }
+        if !self.span.covers(range) {
+            return Err(RangeError::OutsideSpan { span: self.span });
+        }
+        if self.isolation.overlaps(range) {
+            return Err(RangeError::Isolated);
+        }
+        self.all_free(range)?;
+        if self.take_place(self.offset(frame), order.get(), request.mobility.into()) {
+            return Ok(());
+        }
+        self.all_free(range)?;
+        Err(RangeError::Busy { frame })
+    }
+
+    /// Takes the block of `order` at `offset`, isolated or not, if all of it is free.
+    pub(super) fn take_place(&self, offset: usize, order: u8, kind: MigrateType) -> bool {
+        let block = self.block_at(offset);
+        if order >= self.block_order {
+            let blocks = 1 << (order - self.block_order);
+            return self.take_blocks(block, blocks, kind);
+        }
+        let range = FrameRange::at(self.frame_at(offset), 1 << order);
+        if !self.take_masks(block, &self.masks_of(block, range)) {
+            return false;
+        }
+        self.now_in_use(block, offset, order, kind);
+        true
+    }
+
+    /// The frames at `offset` are the caller's, and become a block of `order` and mobility `kind`.
+    fn now_in_use(&self, block: usize, offset: usize, order: u8, kind: MigrateType) {
+        let (first, words, _) = Self::bits_of(offset, order);
+        self.change(block, |state| {
+            let mut new = state;
+            if order > 0 {
+                new = new.with_joined(true);
+            }
+            if kind != MigrateType::Movable {
+                for word in first..first + words {
+                    new = new.with_mixed(1 << self.eighth(word));
+                }
+            }
+            (new != state).then_some(new)
+        });
+        self.join(offset, order);
+    }
+
+    /// See [`Store::can_serve`].
+    pub(super) fn could_serve(&self, request: &Request) -> bool {
+        if request.order > self.max_order {
+            return false;
+        }
+        let wanted = self.wanted(request);
+        if request.order.get() >= self.block_order {
+            return self.find_blocks(request.order.get(), wanted).is_some();
+        }
+        let order = request.order.get();
+        let look = |block: usize| {
+            let state = self.state(block);
+            let whole = state.mode() == Mode::Free;
+            let below = wanted.limit.unwrap_or(usize::MAX);
+            let fits = whole && (block << self.block_order) + request.order.frames() <= below;
+            let open = state.is_open() && state.count() >= request.order.frames();
+            if fits || open && self.find_run(block, order, wanted).is_some() {
+                Attempt::Got((), None)
+            } else {
+                Attempt::Nothing
+            }
+        };
+        let mut lost = false;
+        self.sets_for(order, wanted.kind).any(|set| {
+            self.from_set(set, wanted, &mut { look }, &mut lost)
+                .is_some()
+        })
+    }
+
+    /// The lists of mobilities that there are.
+    pub(super) const KINDS: [Mobility; 3] = Mobility::ALL;
+}

@@ -1,0 +1,257 @@
+//! Blocks of the size of a page block and up: by the states of page blocks alone.
+//!
+//! A block of several page blocks is in use as a *group*: all of them are huge, and all but the first are tails. As with the `inner` bits of frames, tails are only
+//! ever cleared while the group is in use, so parts of it can be freed by several CPUs at once.
+
+use brickyard_sync::Ordering;
+
+use super::index::{From, Index};
+use super::state::{BlockState, Mode};
+use super::take::Wanted;
+use super::word;
+use super::{Attempt, Bitmap};
+use crate::store::Taken;
+use crate::{FrameRange, FreeError, MigrateType, Order, Request};
+
+/// Page blocks whose bits share a word of the index.
+const LEAF: usize = 64;
+
+impl Bitmap<'_> {
+    /// Takes a page block or an aligned group of them.
+    pub(super) fn take_wide(&self, request: &Request) -> Option<Taken> {
+        let order = request.order.get();
+        let wanted = self.wanted(request);
+        if order == self.block_order && wanted.limit.is_none() {
+            return self.take_one_block(wanted);
+        }
+        let blocks = 1 << (order - self.block_order);
+        while let Some(block) = self.find_blocks(order, wanted) {
+            if self.take_blocks(block, blocks, wanted.kind) {
+                let frame = self.frame_at(block << self.block_order);
+                return Some(Taken {
+                    frame,
+                    fallback: None,
+                });
+            }
+        }
+        None
+    }
+
+    /// Takes any page block that is free as a whole.
+    fn take_one_block(&self, wanted: Wanted) -> Option<Taken> {
+        loop {
+            let mut lost = false;
+            let mut attempt = |block: usize| match self.take_whole(block, wanted.kind, false) {
+                true => Attempt::Got(block, None),
+                false => Attempt::Lost,
+            };
+            let got = self.from_set(Index::WHOLE, wanted, &mut attempt, &mut lost);
+            if let Some((block, _)) = got {
+                self.took(self.block_frames());
+                let frame = self.frame_at(block << self.block_order);
+                return Some(Taken {
+                    frame,
+                    fallback: None,
+                });
+            }
+            if !lost {
+                return None;
+            }
+        }
+    }
+
+    /// An aligned group of blocks that are free as a whole and lie below the limit.
+    pub(super) fn find_blocks(&self, order: u8, wanted: Wanted) -> Option<usize> {
+        let group = order - self.block_order;
+        let end = Self::end_for(wanted);
+        let limit = wanted.limit.unwrap_or(usize::MAX);
+        let below = |position: usize| {
+            let after = (position - self.phase + (1 << group)) << self.block_order;
+            (after <= limit).then_some(position - self.phase)
+        };
+        let mut leaf = match end {
+            From::Low => self.index.next_leaf(Index::WHOLE, 0, end),
+            From::High => {
+                let last = (self.states.len() + self.phase - 1) / LEAF;
+                self.index.next_leaf(Index::WHOLE, last, end)
+            }
+        };
+        // So many leaves are one group.
+        let leaves = (1_usize << group).div_ceil(LEAF);
+        while let Some(place) = leaf {
+            let found = if leaves == 1 {
+                let starts = word::starts(self.index.leaf(Index::WHOLE, place), group);
+                let bit = match end {
+                    _ if starts == 0 => None,
+                    From::Low => Some(starts.trailing_zeros()),
+                    From::High => Some(starts.ilog2()),
+                };
+                bit.map(|bit| place * LEAF + bit as usize)
+            } else {
+                let first = place / leaves * leaves;
+                let inside = (first + leaves) * LEAF <= self.states.len() + self.phase;
+                let whole = |place: usize| self.index.leaf(Index::WHOLE, place) == !0;
+                (inside && (first..first + leaves).all(whole)).then_some(first * LEAF)
+            };
+            if let Some(position) = found {
+                // Looked for upwards wherever there is a limit, so behind it there is nothing.
+                return below(position);
+            }
+            let step = match end {
+                From::Low => (place / leaves + 1).checked_mul(leaves),
+                From::High => (place / leaves * leaves).checked_sub(1),
+            };
+            leaf = step.and_then(|next| self.index.next_leaf(Index::WHOLE, next, end));
+        }
+        None
+    }
+
+    /// Takes adjacent blocks, all of them or none.
+    pub(super) fn take_blocks(&self, first: usize, blocks: usize, kind: MigrateType) -> bool {
+        for block in first..first + blocks {
+            if self.take_whole(block, kind, block > first) {
+                continue;
+            }
+            if !self.belongs(Index::WHOLE, block) {
+                self.take_out_of(Index::WHOLE, block);
+            }
+            // These are this caller's.
+            for taken in first..block {
+                self.free_whole(taken);
+            }
+            return false;
+        }
+        self.took(blocks << self.block_order);
+        true
+    }
+
+    /// Takes a block that is free as a whole; false if it is not.
+    fn take_whole(&self, block: usize, kind: MigrateType, tail: bool) -> bool {
+        loop {
+            let old = self.state(block);
+            let whole = old.count() == self.block_frames();
+            if !whole || old.mode() == Mode::Huge {
+                return false;
+            }
+            let huge = old.with_mode(Mode::Huge).with_free(0, 0).with_kind(kind);
+            if !self.change_once(block, old, huge.with_tail(tail).unmixed()) {
+                continue;
+            }
+            if old.mode() == Mode::Open {
+                self.write_as_one(block);
+            }
+            return true;
+        }
+    }
+
+    /// Writes the words of a block that is the caller's as those of one block in use.
+    pub(super) fn write_as_one(&self, block: usize) {
+        let first = self.first_word(block);
+        for word in first..first + self.block_words() {
+            let head = u64::from(word == first);
+            // Relaxed: every frame of it is the caller's; the change of state that follows, or what hands the block on, publishes it.
+            self.free[word].store(0, Ordering::Relaxed);
+            self.inner[word].store(!head, Ordering::Relaxed);
+        }
+    }
+
+    /// Frees a huge block that is the caller's; false if it is none.
+    fn free_whole(&self, block: usize) -> bool {
+        let freed = self.change(block, |state| {
+            let free = state.with_mode(Mode::Free).with_tail(false);
+            let full = free.with_free(self.block_frames(), self.block_order);
+            (state.mode() == Mode::Huge).then_some(full)
+        });
+        freed.is_some()
+    }
+
+    /// The group that a huge block belongs to: its first block, and its order in blocks.
+    pub(super) fn group_of(&self, block: usize) -> (usize, u8) {
+        let tail = |block: usize| {
+            let state = self.states.get(block).map(|_| self.state(block));
+            state.is_some_and(|s| s.mode() == Mode::Huge && s.is_tail())
+        };
+        let most = self.max_order.get().saturating_sub(self.block_order);
+        let position = block + self.phase;
+        let starts = (0..=most).map(|order| position >> order << order);
+        let head = starts
+            .filter_map(|start| start.checked_sub(self.phase))
+            .find(|&start| !tail(start))
+            .unwrap_or(block);
+        let mut order = 0;
+        while order < most && (head + self.phase) >> order & 1 == 0 && tail(head + (1 << order)) {
+            order += 1;
+        }
+        (head, order)
+    }
+
+    /// Cuts the group at `head` so that the part of 2^`part_order` blocks at `part` stands alone; the rest becomes groups of their own.
+    fn cut_group(&self, head: usize, order: u8, part: usize, part_order: u8) {
+        let (mut from, mut size) = (head, order);
+        while size > part_order {
+            size -= 1;
+            let upper = from + (1 << size);
+            self.change(upper, |state| {
+                state.is_tail().then_some(state.with_tail(false))
+            });
+            if part >= upper {
+                from = upper;
+            }
+        }
+    }
+
+    /// Frees 2^`order` frames, a page block or more, of the group that the block at `offset` belongs to.
+    pub(super) fn give_wide(&self, offset: usize, order: u8) -> Result<(), FreeError> {
+        let block = self.block_at(offset);
+        let (head, group) = self.group_of(block);
+        let part_order = order - self.block_order;
+        self.cut_group(head, group, block, part_order);
+        let blocks = 1 << part_order;
+        // Relaxed: before the frames are free, which the changes of state publish together with this.
+        self.totals
+            .free
+            .fetch_add(blocks << self.block_order, Ordering::Relaxed);
+        self.count_isolated(FrameRange::at(
+            self.frame_at(offset),
+            blocks << self.block_order,
+        ));
+        for freed in 0..blocks {
+            if !self.free_whole(block + freed) {
+                // Somebody frees the same block at this moment.
+                self.took((blocks - freed) << self.block_order);
+                return Err(FreeError::DoubleFree);
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a huge block, all of it in use as one block, so that smaller parts of it can be freed.
+    pub(super) fn unfold(&self, block: usize) {
+        let (head, group) = self.group_of(block);
+        self.cut_group(head, group, block, 0);
+        self.change(block, |state| {
+            // Its words have said all the while that it is one block in use.
+            let open = state.with_mode(Mode::Open).with_joined(true);
+            let mixed = if state.kind() == MigrateType::Movable {
+                0
+            } else {
+                !0
+            };
+            (state.mode() == Mode::Huge).then_some(open.with_mixed(mixed))
+        });
+    }
+
+    /// The order of a group of page blocks.
+    pub(super) const fn order_of_group(&self, group: u8) -> Order {
+        Order::new(self.block_order + group)
+    }
+
+    /// The state of a block that has just become free as a whole.
+    pub(super) const fn free_as_a_whole(&self, state: BlockState) -> BlockState {
+        state
+            .with_mode(Mode::Free)
+            .with_free(self.block_frames(), self.block_order)
+            .with_tail(false)
+            .unmixed()
+    }
+}
