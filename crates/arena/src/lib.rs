@@ -1,10 +1,62 @@
-//! User space as a platform: a thread is a CPU.
+//! User space as a platform: memory comes from `mmap`, a thread is a CPU.
 //!
-//! [`Threads`] gives every thread that allocates a number of its own, the lowest that is free, and takes it back when the thread ends. So
-//! each slot has one owner at a time, and a thread never leaves its "CPU": pinning and masking cost nothing.
+//! | item | what it is |
+//! |---|---|
+//! | [`MapPlan`] | how memory is to be mapped: length, alignment, huge pages |
+//! | [`Mapped`] | memory that can be used at once: for a zone's metadata, or for an arena |
+//! | [`Reserved`] | address space that gets its memory part by part |
+//! | [`Arena`] | either of them as page frames, and the [`Platform`](brickyard::Platform) to build zones on |
+//! | [`Threads`] | the platform without memory: for experiments that only count frames |
+//!
+//! All but [`Threads`] is there on Linux only, since giving memory back means another thing on every system.
+//!
+//! # A zone in a process
+//!
+//! ```
+//! # #[cfg(target_os = "linux")] fn main() -> Result<(), Box<dyn core::error::Error>> {
+//! use brickyard::design::List2007;
+//! use brickyard::zone::ZonePlan;
+//! use brickyard::{Mobility, Order, Platform, Request, ZoneKind};
+//! use brickyard_arena::{Arena, Huge, MapPlan, Mapped};
+//!
+//! // 16 MiB to hand out, and metadata for it beside.
+//! let arena = Arena::new(MapPlan::new(16 << 20).huge(Huge::Transparent).map()?);
+//! let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 4); // four threads with lists of their own
+//! let mut metadata = Mapped::new(List2007::<&Arena>::bytes(&plan))?;
+//! let zone = List2007::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
+//! zone.add(arena.frames())?;
+//!
+//! let frame = zone.alloc(&Request::page(Mobility::Movable))?;
+//! let page = arena.address(frame).ok_or("a frame of this arena has an address")?;
+//! // SAFETY: the frame is in use by this code alone, so its page is too, and all of the arena can be written.
+//! unsafe { page.write_bytes(0x5a, arena.page_bytes()) };
+//! zone.free(frame, Order::ZERO)?;
+//! # Ok(()) }
+//! # #[cfg(not(target_os = "linux"))] fn main() {}
+//! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+#[allow(
+    unsafe_code,
+    reason = "giving frames back is a promise of the caller's"
+)]
+mod arena;
+#[cfg(target_os = "linux")]
+mod error;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "hands out the mapped bytes as a slice")]
+mod memory;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "calls of the system that change mappings")]
+mod region;
 mod threads;
 
+#[cfg(target_os = "linux")]
+pub use arena::Arena;
+#[cfg(target_os = "linux")]
+pub use error::{MapError, PartError};
+#[cfg(target_os = "linux")]
+pub use memory::{HUGE_BYTES, Huge, MapPlan, Mapped, Release, Reserved, page_bytes};
 pub use threads::Threads;
