@@ -75,6 +75,11 @@ pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
         None
     }
 
+    /// Keeps a freed single frame, if that is a matter of a few instructions; else `false`, and nothing has happened: the way is then [`Front::give`].
+    fn keep(&self, _backing: &Backing<S, L, P>, _frame: Frame) -> bool {
+        false
+    }
+
     /// A frame for `request`, if need be after a refill; `None` where the store has none to refill from.
     fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame>;
 
@@ -91,7 +96,7 @@ pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
         taken
     }
 
-    /// Takes a freed block back, if it is one in use of this order that the front may hold.
+    /// Takes a freed block back, if it is one in use of this order that the front may hold. Any frame may be given, also one outside the span.
     fn give(&self, backing: &Backing<S, L, P>, frame: Frame, order: Order) -> Returned;
 
     /// Takes freed frames back until one is a case for the store. Returns how many were kept.

@@ -77,7 +77,7 @@ impl<const N: usize> Stack<N> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn len(&self) -> u32 {
         // Relaxed: exact for whoever is inside, else a hint.
         self.len.load(Ordering::Relaxed)
@@ -89,19 +89,19 @@ impl<const N: usize> Stack<N> {
         self.len.load(Ordering::Acquire)
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_len(&self, len: u32) {
         // Release: pairs with the acquire in `peek_len`.
         self.len.store(len, Ordering::Release);
     }
 
-    #[inline]
+    #[inline(always)]
     fn entry(&self, place: u32) -> &GuardedU32 {
         // A length never exceeds N; the mask only tells the compiler so.
         &self.entries[place as usize & (N - 1)]
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&self) -> Option<u32> {
         let left = self.len().checked_sub(1)?;
         let entry = self.entry(left).get();
@@ -110,7 +110,7 @@ impl<const N: usize> Stack<N> {
     }
 
     /// Puts an entry at the end. There is room.
-    #[inline]
+    #[inline(always)]
     fn push(&self, entry: u32) {
         let len = self.len();
         debug_assert!((len as usize) < N, "a full stack is emptied before");
@@ -119,7 +119,7 @@ impl<const N: usize> Stack<N> {
     }
 
     /// Is this the entry at the end?
-    #[inline]
+    #[inline(always)]
     fn ends_with(&self, entry: u32) -> bool {
         // Below an empty stack there is what was popped last; that one is in use.
         let len = self.len();
@@ -171,7 +171,7 @@ impl CpuStash {
     }
 
     /// Something was freed to it.
-    #[inline]
+    #[inline(always)]
     fn count_freed(&self) {
         // Relaxed: only who is inside writes it.
         let freed = self.freed.load(Ordering::Relaxed).wrapping_add(1);
@@ -274,7 +274,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Calls `with` inside the caller's own slot; `None` in an interrupt, and on a CPU without one.
-    #[inline]
+    #[inline(always)]
     fn with_own<P: Platform, R>(
         &self,
         platform: &P,
@@ -323,6 +323,13 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let mut keep = |offset: usize, mut bits: u64| {
             block = store.block_at(offset) as u32;
             // From the top, so that they are handed out upwards.
+            if bits == !0 {
+                for bit in (0..u64::BITS).rev() {
+                    stack.entry(len).set(offset as u32 + bit);
+                    len += 1;
+                }
+                return;
+            }
             while bits != 0 {
                 let bit = bits.ilog2();
                 stack.entry(len).set(offset as u32 + bit);
@@ -357,10 +364,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let leaving = (stack.len() * 3 / 4).max(1);
         // They leave here before they are in the store.
         let _transit = backing.moves().begin();
-        let cold = stack.entries().take(leaving as usize);
-        backing
-            .unlocked()
-            .give_cached(cold.map(|entry| entry as usize));
+        let entry_at = |place| stack.entry(place).get();
+        backing.unlocked().give_cached(leaving, entry_at);
         stack.shift(leaving);
     }
 
@@ -387,10 +392,13 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         own: &CpuStash,
         offset: usize,
     ) -> Returned {
-        let Some(kind) = backing.unlocked().single_in_use(offset) else {
+        let Some(stack) = backing
+            .unlocked()
+            .single_in_use(offset)
+            .and_then(|place| own.singles.get(place))
+        else {
             return Returned::ToStore;
         };
-        let stack = &own.singles[place_of(kind)];
         if stack.ends_with(offset as u32) {
             return Returned::FreeAlready;
         }
@@ -403,6 +411,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     }
 
     /// Keeps a freed block of another order, if it is one and there is room.
+    #[inline(never)]
     fn give_other<L: RawLock, P: Platform>(
         &self,
         backing: &Backing<Bitmap<'_>, L, P>,
@@ -440,7 +449,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
         let _transit = backing.moves().begin();
         for stack in &inside.singles {
-            store.give_cached(stack.entries().map(|entry| entry as usize));
+            store.give_cached(stack.len(), |place| stack.entry(place).get());
             stack.set_len(0);
             stack.limit.set(self.first_limit());
         }
@@ -528,14 +537,35 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
         Self::class(order, huge) != Class::None
     }
 
-    #[inline]
+    #[inline(always)]
+    fn keep(&self, backing: &Backing<Bitmap<'_>, L, P>, frame: Frame) -> bool {
+        let store = backing.unlocked();
+        let offset = store.offset(frame);
+        let kept = self.with_own(backing.platform(), |own| {
+            let stack = own.singles.get(store.plain_single_in_use(offset)?)?;
+            let len = stack.len();
+            // Where it is empty, what is compared is none of its entries; then the longer way finds out.
+            let last = stack.entry(len.wrapping_sub(1)).get();
+            if len >= stack.limit.get() || last == offset as u32 {
+                return None;
+            }
+            stack.push(offset as u32);
+            own.count_freed();
+            Some(())
+        });
+        kept.flatten().is_some()
+    }
+
+    #[inline(always)]
     fn hit(&self, backing: &Backing<Bitmap<'_>, L, P>, request: &Request) -> Option<Frame> {
         let store = backing.unlocked();
+        if request.order == Order::ZERO {
+            let place = request.mobility as usize;
+            let hit = self.with_own(backing.platform(), |own| own.singles[place].pop());
+            return hit.flatten().map(|entry| store.frame_at(entry as usize));
+        }
         let place = place_of(request.mobility.into());
         let hit = self.with_own(backing.platform(), |own| {
-            if request.order == Order::ZERO {
-                return own.singles[place].pop();
-            }
             match Self::class(request.order, store.page_block_order()) {
                 Class::Small(small) => own.small[small][place].pop(),
                 Class::Huge => own.huge[place].pop(),
@@ -580,16 +610,19 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
         taken.unwrap_or(0)
     }
 
-    #[inline]
     fn give(&self, backing: &Backing<Bitmap<'_>, L, P>, frame: Frame, order: Order) -> Returned {
         let offset = backing.unlocked().offset(frame);
-        let given = self.with_own(backing.platform(), |own| {
-            if order == Order::ZERO {
+        let given = if order == Order::ZERO {
+            self.with_own(backing.platform(), |own| {
                 self.give_single(backing, own, offset)
-            } else {
+            })
+        } else if backing.unlocked().span().contains(frame) {
+            self.with_own(backing.platform(), |own| {
                 self.give_other(backing, own, offset, order)
-            }
-        });
+            })
+        } else {
+            None
+        };
         given.unwrap_or(Returned::ToStore)
     }
 

@@ -185,10 +185,16 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     /// # Errors
     /// Why it could not be served, as judged in the zone with the most free memory. No frame has changed hands then, but for what the hooks
     /// freed and moved.
+    #[inline]
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
-        if let Some(frame) = self.hit(from, request) {
-            return Ok(frame);
+        match self.hit(from, request) {
+            Some(frame) => Ok(frame),
+            None => self.alloc_from_zones(from, request),
         }
+    }
+
+    #[inline(never)]
+    fn alloc_from_zones(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         let quickly = self
             .zonelist(from, request)
             .filter(|zone| Self::admits(zone, request, Mark::Low))
@@ -245,7 +251,23 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
 
     /// The zone that `frame` belongs to. O(zones): a look at each one's span, and at its records where the spans of nodes interleave.
     #[must_use]
+    #[inline]
     pub fn zone_of(&self, frame: Frame) -> Option<&'z Zone<D>> {
+        let mut found = None;
+        for zone in self.nodes.iter().flat_map(|node| node.zones) {
+            if zone.span().contains(frame) {
+                if found.is_some() {
+                    return self.zone_among(frame);
+                }
+                found = Some(zone);
+            }
+        }
+        found
+    }
+
+    /// The zone whose frame it is, of several whose spans contain it.
+    #[inline(never)]
+    fn zone_among(&self, frame: Frame) -> Option<&'z Zone<D>> {
         let mut around = self.zones().filter(|zone| zone.span().contains(frame));
         let first = around.next()?;
         let mut others = around.peekable();
@@ -259,6 +281,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     ///
     /// # Errors
     /// A bad free is refused and changes nothing.
+    #[inline]
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         self.zone_of(frame)
             .ok_or(FreeError::NotOwned)?

@@ -149,7 +149,16 @@ impl<D: Design> Zone<D> {
     ///
     /// # Errors
     /// Why it could not be served. No frame has changed hands then, though caches may have been drained.
+    #[inline]
     pub fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
+        match self.hit(request) {
+            Some(frame) => Ok(frame),
+            None => self.alloc_slowly(request),
+        }
+    }
+
+    #[inline(never)]
+    fn alloc_slowly(&self, request: &Request) -> Result<Frame, AllocError> {
         self.try_alloc(request)
             .or_else(|| self.last_resort(request, || true))
             .or_else(|| self.spend_reserve(request))
@@ -171,7 +180,7 @@ impl<D: Design> Zone<D> {
 
     /// A block that lies in the caller's cache here and now. Nothing is asked about watermarks: what lies in a cache is not counted as free, and was fetched while the mark
     /// allowed it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hit(&self, request: &Request) -> Option<Frame> {
         if request.limit.is_some() {
             return None;
@@ -312,15 +321,24 @@ impl<D: Design> Zone<D> {
     /// # Errors
     /// A free of anything else is refused and changes nothing. What the store alone keeps is always noticed; a frame that two CPUs free
     /// at the same moment may be missed by a front, which reads and writes its record without the zone lock.
+    #[inline]
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        if self.front_serves(order) && self.span().contains(frame) {
-            match self.front.give(&self.backing, frame, order) {
-                Returned::Kept => return Ok(()),
-                Returned::FreeAlready => return Err(FreeError::DoubleFree),
-                Returned::ToStore => {}
-            }
+        if order == Order::ZERO && self.front.keep(&self.backing, frame) {
+            return Ok(());
         }
-        self.free_to_store(frame, order)
+        self.free_otherwise(frame, order)
+    }
+
+    #[inline(never)]
+    fn free_otherwise(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        if !self.front_serves(order) {
+            return self.free_to_store(frame, order);
+        }
+        match self.front.give(&self.backing, frame, order) {
+            Returned::Kept => Ok(()),
+            Returned::FreeAlready => Err(FreeError::DoubleFree),
+            Returned::ToStore => self.free_to_store(frame, order),
+        }
     }
 
     fn free_to_store(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
@@ -332,14 +350,9 @@ impl<D: Design> Zone<D> {
     /// # Errors
     /// At the first bad one: its place and what is wrong with it. Those before it are freed; it and those behind it are not.
     pub fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
-        let span = self.span();
-        let ours = frames
-            .iter()
-            .take_while(|&&frame| span.contains(frame))
-            .count();
         let mut freed = 0;
-        while freed < ours {
-            let rest = &frames[freed..ours];
+        while freed < frames.len() {
+            let rest = &frames[freed..];
             let through_front =
                 self.front.holds(rest.len()) && self.front.serves_here(&self.backing);
             let (given, error) = if through_front {
@@ -359,10 +372,6 @@ impl<D: Design> Zone<D> {
             if let Some(error) = error {
                 return Err(BulkFreeError { freed, error });
             }
-        }
-        if freed < frames.len() {
-            let error = FreeError::NotOwned;
-            return Err(BulkFreeError { freed, error });
         }
         Ok(())
     }

@@ -9,10 +9,43 @@ use crate::store::Store;
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 
 /// Frames that are sorted by block at a time.
-const CHUNK: usize = 256;
+const CHUNK: usize = 512;
+
+/// Neighbours that are looked at to see whether frames come in order.
+const LOOKS: usize = 8;
 
 /// Chains of frames that are sorted into, by the number of their block.
 const CHAINS: usize = 64;
+
+/// Do the frames begin with a word's worth of them, in rising order?
+fn is_word(frames: &[Frame]) -> bool {
+    let Some(frames) = frames.first_chunk::<WORD_FRAMES>() else {
+        return false;
+    };
+    // Without a way out in the middle, so that several are compared at once.
+    let first = frames[0].number();
+    let wrong = |wrong: usize, (i, frame): (usize, &Frame)| wrong | (frame.number() ^ (first + i));
+    frames.iter().enumerate().fold(0, wrong) == 0
+}
+
+/// The bits of those places from the `i`th of `count` on that lie in one word with it, and where the next begin.
+fn word_of(i: u32, count: u32, offset_of: impl Fn(u32) -> u32) -> (u64, u32) {
+    let first = offset_of(i);
+    let place = first / u64::BITS;
+    if first % u64::BITS == 0 && count - i >= u64::BITS {
+        // A whole word in rising order, as it was handed out? Without a way out in the middle, which costs more than it saves.
+        let wrong = |wrong: u32, bit: u32| wrong | (offset_of(i + bit) ^ (first + bit));
+        if (0..u64::BITS).fold(0, wrong) == 0 {
+            return (!0, i + u64::BITS);
+        }
+    }
+    let (mut bits, mut next) = (0, i);
+    while next < count && offset_of(next) / u64::BITS == place {
+        bits |= 1 << (offset_of(next) % u64::BITS);
+        next += 1;
+    }
+    (bits, next)
+}
 
 impl Bitmap<'_> {
     /// Takes back any aligned part of a block in use.
@@ -67,9 +100,9 @@ impl Bitmap<'_> {
     }
 
     /// Frees single frames of an open block. Returns how many were free already, which nothing is done about.
-    pub(super) fn give_masks(&self, block: usize, masks: &Masks) -> usize {
+    pub(super) fn give_masks(&self, block: usize, all: &Masks) -> usize {
         let first = self.first_word(block);
-        let masks = &masks[..self.block_words()];
+        let masks = &all[..self.block_words()];
         let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
         // Relaxed: before the frames are free; the release below publishes it together with them.
         self.totals.free.fetch_add(frames, Ordering::Relaxed);
@@ -91,23 +124,34 @@ impl Bitmap<'_> {
             }
         }
         if frames > refused {
-            self.raise(block, frames - refused);
+            self.raise(block, frames - refused, all);
         }
         refused
     }
 
-    /// The mobility of a frame that is, as far as can be seen without being its owner, a block of order 0 in use, and not near an isolated range. What a front asks
-    /// before it keeps it.
-    #[inline]
-    pub(crate) fn single_in_use(&self, offset: usize) -> Option<MigrateType> {
-        let state = self.state(self.block_at(offset));
-        let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
-        // Relaxed: the caller says that it owns the frame; if it does, the bit does not change.
-        let free = self.free[place].load(Ordering::Relaxed) >> bit & 1 != 0;
-        if free || !state.is_plain() && (state.is_isolated() || !self.is_single_in_use(offset)) {
+    /// The number of the mobility of a frame that is, as far as can be seen without being its owner, a block of order 0 in use, in a block that is plain. What a front
+    /// asks before it keeps it. A place outside all blocks is none.
+    #[inline(always)]
+    pub(crate) fn plain_single_in_use(&self, offset: usize) -> Option<usize> {
+        // Relaxed, twice: the caller says that it owns the frame; if it does, what is asked of the state and of the bit does not change.
+        let state = self.states.get(self.block_at(offset))?;
+        let state = BlockState::from_bits(state.load(Ordering::Relaxed));
+        let word = self.free.get(offset / WORD_FRAMES)?;
+        let free = word.load(Ordering::Relaxed) >> (offset % WORD_FRAMES) & 1 != 0;
+        if free || !state.is_plain() {
             return None;
         }
-        Some(self.mobility_in(state, place))
+        Some(state.mobility_in(self.eighth(offset)))
+    }
+
+    /// The same in any block that nothing is isolated in.
+    pub(crate) fn single_in_use(&self, offset: usize) -> Option<usize> {
+        if let Some(mobility) = self.plain_single_in_use(offset) {
+            return Some(mobility);
+        }
+        let inside = self.span.contains(self.frame_at(offset));
+        let single = inside && self.is_single_in_use(offset) && !self.is_isolated_near(offset);
+        single.then(|| self.mobility_of(offset).index())
     }
 
     /// Is the frame a block of order 0 in use?
@@ -133,20 +177,12 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The mobility of a frame in use, so that a front can keep it among its like: movable where nothing else is near, else that of its block, or unmovable.
+    /// The mobility of a block in use, so that a front can keep it among its like.
     pub(crate) fn mobility_of(&self, offset: usize) -> MigrateType {
-        self.mobility_in(self.state(self.block_at(offset)), offset / WORD_FRAMES)
-    }
-
-    /// The same in a block of this state, for a frame of a word.
-    #[inline]
-    fn mobility_in(&self, state: BlockState, word: usize) -> MigrateType {
-        let kind = state.kind();
+        let state = self.state(self.block_at(offset));
         match state.mode() {
-            Mode::Huge | Mode::Free => kind,
-            Mode::Open if !state.is_mixed(self.eighth(word)) => MigrateType::Movable,
-            Mode::Open if kind == MigrateType::Movable => MigrateType::Unmovable,
-            Mode::Open => kind,
+            Mode::Huge | Mode::Free => state.kind(),
+            Mode::Open => MigrateType::from_bits(state.mobility_in(self.eighth(offset)) as u32),
         }
     }
 
@@ -156,19 +192,44 @@ impl Bitmap<'_> {
         self.state(self.block_at(offset)).is_isolated()
     }
 
-    /// Takes back single frames that a front held, in any order. What turns out to be free already is left alone, and counted.
-    pub(crate) fn give_cached(&self, offsets: impl Iterator<Item = usize>) {
-        let mut chunk = [0_u32; CHUNK];
-        let mut held = 0;
-        for offset in offsets {
-            chunk[held] = offset as u32;
-            held += 1;
-            if held == CHUNK {
-                self.give_chunk(&chunk);
-                held = 0;
-            }
+    /// Takes back `count` single frames that a front held, by their places. What turns out to be free already is left alone, and counted.
+    pub(crate) fn give_cached(&self, count: u32, offset_of: impl Fn(u32) -> u32) {
+        let block_of = |i: u32| self.block_at(offset_of(i) as usize);
+        let mut pairs = (1..count).take(LOOKS);
+        // Frames come in order if neighbours lie in one block.
+        if pairs.all(|i| block_of(i) == block_of(i - 1)) {
+            self.give_in_order(count, offset_of);
+            return;
         }
-        self.give_chunk(&chunk[..held]);
+        let mut from = 0;
+        while from < count {
+            let chunk = (count - from).min(CHUNK as u32);
+            self.give_chunk(chunk as u16, |i| offset_of(from + u32::from(i)));
+            from += chunk;
+        }
+    }
+
+    /// Frees frames of which many in a row lie in one block: one change of each word and each state as long as they do.
+    fn give_in_order(&self, count: u32, offset_of: impl Fn(u32) -> u32) {
+        let mut i = 0;
+        while i < count {
+            let block = self.block_at(offset_of(i) as usize);
+            let mut masks = [0; MOST_WORDS];
+            let mut twice = 0;
+            while i < count {
+                let offset = offset_of(i) as usize;
+                if self.block_at(offset) != block {
+                    break;
+                }
+                let mask = &mut masks[offset / WORD_FRAMES & (self.block_words() - 1)];
+                let (bits, next) = word_of(i, count, &offset_of);
+                twice += (*mask & bits).count_ones() as usize;
+                *mask |= bits;
+                twice += (next - i) as usize - bits.count_ones() as usize;
+                i = next;
+            }
+            self.give_back_singles(block, &mut masks, twice);
+        }
     }
 
     /// A cache gave back frames that were not its own.
@@ -180,12 +241,12 @@ impl Bitmap<'_> {
     }
 
     /// Sorts frames by block and frees them block by block: one change of each word and each state.
-    fn give_chunk(&self, offsets: &[u32]) {
+    fn give_chunk(&self, count: u16, offset_of: impl Fn(u16) -> u32) {
         const END: u16 = u16::MAX;
         let mut heads = [END; CHAINS];
         let mut next = [END; CHUNK];
-        let block_of = |i: u16| self.block_at(offsets[i as usize] as usize);
-        for i in (0..offsets.len() as u16).rev() {
+        let block_of = |i: u16| self.block_at(offset_of(i) as usize);
+        for i in (0..count).rev() {
             let chain = block_of(i) % CHAINS;
             next[i as usize] = heads[chain];
             heads[chain] = i;
@@ -200,8 +261,9 @@ impl Bitmap<'_> {
                 let mut i = first;
                 while i != END {
                     let after = next[i as usize];
-                    if block_of(i) == block {
-                        let in_block = offsets[i as usize] as usize & (self.block_frames() - 1);
+                    let offset = offset_of(i) as usize;
+                    if self.block_at(offset) == block {
+                        let in_block = offset & (self.block_frames() - 1);
                         let mask = &mut masks[in_block / WORD_FRAMES];
                         let bit = 1 << (in_block % WORD_FRAMES);
                         twice += usize::from(*mask & bit != 0);
@@ -212,18 +274,15 @@ impl Bitmap<'_> {
                     }
                     i = after;
                 }
-                let refused = twice + self.give_singles_in(block, masks);
-                if refused > 0 {
-                    self.refuse_late(refused);
-                }
+                self.give_back_singles(block, &mut masks, twice);
                 first = others;
             }
         }
     }
 
-    /// Frees what of `masks` is single frames in use; returns how many are not.
-    fn give_singles_in(&self, block: usize, mut masks: Masks) -> usize {
-        let mut refused = 0;
+    /// Frees what of `masks` is single frames in use, and counts what is not, besides those that came `twice`.
+    fn give_back_singles(&self, block: usize, masks: &mut Masks, twice: usize) {
+        let mut refused = twice;
         if !self.state(block).is_plain() {
             // A bad free may have gone through a cache.
             for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
@@ -239,7 +298,10 @@ impl Bitmap<'_> {
                 }
             }
         }
-        refused + self.give_masks(block, &masks)
+        refused += self.give_masks(block, masks);
+        if refused > 0 {
+            self.refuse_late(refused);
+        }
     }
 
     /// See [`Store::give_frames`].
@@ -270,12 +332,17 @@ impl Bitmap<'_> {
         let start = self.frame_at(block << self.block_order).number();
         let mut masks = [0; MOST_WORDS];
         let mut run = 0;
-        for frame in frames {
+        while let Some(frame) = frames.get(run) {
             let in_block = frame.number().wrapping_sub(start);
             if in_block >= self.block_frames() {
                 break;
             }
             let mask = &mut masks[in_block / WORD_FRAMES];
+            if *mask == 0 && in_block % WORD_FRAMES == 0 && is_word(&frames[run..]) {
+                *mask = !0;
+                run += WORD_FRAMES;
+                continue;
+            }
             let bit = 1 << (in_block % WORD_FRAMES);
             if *mask & bit != 0 {
                 break;

@@ -27,8 +27,8 @@
 //!
 //! # Invariants
 //!
-//! `counted`: a count is the number of its block's free bits, less promises made and frees not yet counted. `run-known`: a state names the order of the largest
-//! run. `one-owner`: a frame is free in its word, or in no word and owned by one. `indexed`: see [index]. The first, second and last hold where nobody is at work, `one-owner` always.
+//! `counted`: a count is the number of its block's free bits, less promises made and frees not yet counted. `run-known`: no run is larger than its state
+//! says; should it be smaller, the first request that finds out puts it right. `one-owner`: a frame is free in its word, or in no word and owned by one. `indexed`: see [index]. The first, second and last hold where nobody is at work, `one-owner` always.
 //!
 //! The wide orders of others (bits over several words, taken back if one is missing) hand out a frame twice when what is taken back was no longer one's own. Here a word is
 //! taken whole or not at all, and a whole word belongs to its taker, who alone can put it back.
@@ -214,7 +214,8 @@ impl<'m> Bitmap<'m> {
     /// The frame's place, counted from the start of the first block.
     #[inline]
     pub(crate) const fn offset(&self, frame: Frame) -> usize {
-        frame.number() - self.base
+        // A frame below the first block gets a place behind the last.
+        frame.number().wrapping_sub(self.base)
     }
 
     #[inline]
@@ -242,10 +243,17 @@ impl<'m> Bitmap<'m> {
         block << (self.block_order - WORD_ORDER)
     }
 
-    /// The eighth of its block that a word lies in.
+    /// The eighth of its block that a frame lies in.
     #[inline]
-    const fn eighth(&self, word: usize) -> usize {
-        (word % self.block_words()) * 8 / self.block_words()
+    const fn eighth(&self, offset: usize) -> usize {
+        offset >> (self.block_order - 3) & 7
+    }
+
+    /// The eighths of its block that a word covers, a bit each.
+    const fn eighths(&self, word: usize) -> u8 {
+        let first = self.eighth(word * WORD_FRAMES);
+        let last = self.eighth(word * WORD_FRAMES + WORD_FRAMES - 1);
+        (!0_u8 >> (7 - (last - first))) << first
     }
 
     /// The frames of a range, clipped to a block, as masks of its words.
@@ -316,43 +324,97 @@ impl<'m> Bitmap<'m> {
         }
     }
 
-    /// Frees promised frames, or frames whose bits have just been set, by raising the count.
-    fn raise(&self, block: usize, frames: usize) {
+    /// Frees frames whose bits have just been set in the words of `masks`, by raising the count.
+    fn raise(&self, block: usize, frames: usize, masks: &Masks) {
         self.change(block, |state| {
             let count = state.count() + frames;
             debug_assert!(count <= self.block_frames(), "counted");
-            let run = self.run_in(block, count, |word| self.free_bits(word));
+            if count == self.block_frames() {
+                // Nothing is in use in it, so nothing is mixed or joined.
+                return Some(state.with_free(count, self.block_order).unmixed());
+            }
+            // What is free elsewhere in it has been counted, or will be by who freed it.
+            let known = if state.count() == 0 { 0 } else { state.run() };
+            let run = self.run_with(block, known, masks);
+            Some(state.with_free(count, run))
+        });
+    }
+
+    /// Takes a promise of so many frames back.
+    fn take_back(&self, block: usize, frames: usize) {
+        self.change(block, |state| {
+            let count = state.count() + frames;
+            debug_assert!(count <= self.block_frames(), "counted");
+            let run = self.largest_run(block, |word| self.free_bits(word));
             let raised = state.with_free(count, run);
-            // Nothing is in use in it, so nothing is mixed or joined.
             let whole = count == self.block_frames();
             Some(if whole { raised.unmixed() } else { raised })
         });
     }
 
-    /// The order of the largest run of an open block with so many frames free, from its words as `free_bits` tells them.
-    fn run_in(&self, block: usize, count: usize, free_bits: impl Fn(usize) -> u64) -> u8 {
+    /// The words of a block all of whose frames are free, as `free_bits` tells them, a bit each.
+    fn whole_words(&self, block: usize, free_bits: impl Fn(usize) -> u64) -> u64 {
+        let first = self.first_word(block);
+        let whole = (0..self.block_words()).map(|i| u64::from(free_bits(first + i) == !0) << i);
+        whole.fold(0, |words, word| words | word)
+    }
+
+    /// The order of the largest run of whole words.
+    fn run_of_words(&self, whole: u64) -> u8 {
+        // Bits can be there before they are counted, and then make a block look free as a whole.
+        (WORD_ORDER + word::largest(whole, 0)).min(self.block_order - 1)
+    }
+
+    /// The order of the largest run of an open block of which something is free.
+    fn largest_run(&self, block: usize, free_bits: impl Fn(usize) -> u64) -> u8 {
+        let whole = self.whole_words(block, &free_bits);
+        if whole != 0 {
+            return self.run_of_words(whole);
+        }
+        let first = self.first_word(block);
+        let words = first..first + self.block_words();
+        words.fold(0, |run, word| word::largest(free_bits(word), run))
+    }
+
+    /// The same, where it was `known` until the bits in the words of `masks` were set.
+    fn run_with(&self, block: usize, known: u8, masks: &Masks) -> u8 {
+        let first = self.first_word(block);
+        let mut run = known;
+        for (i, &mask) in masks[..self.block_words()].iter().enumerate() {
+            if mask == 0 {
+                continue;
+            }
+            match self.free_bits(first + i) {
+                u64::MAX => {
+                    let whole = self.whole_words(block, |word| self.free_bits(word));
+                    run = run.max(self.run_of_words(whole));
+                }
+                bits if run < WORD_ORDER => run = word::largest(bits, run),
+                _ => {}
+            }
+        }
+        run
+    }
+
+    /// The same, where it was `known` until bits were taken; `free_bits` says what is left. 0 of nothing.
+    fn run_without(
+        &self,
+        block: usize,
+        known: u8,
+        count: usize,
+        free_bits: impl Fn(usize) -> u64,
+    ) -> u8 {
         if count == 0 {
             return 0;
         }
-        if count == self.block_frames() {
-            return self.block_order;
-        }
-        let first = self.first_word(block);
-        let (mut whole_words, mut in_words) = (0_u64, 0);
-        for i in 0..self.block_words() {
-            let bits = free_bits(first + i);
-            if bits == !0 {
-                whole_words |= 1 << i;
-            } else if whole_words == 0 {
-                in_words = word::largest(bits, in_words);
+        if known < WORD_ORDER {
+            let first = self.first_word(block);
+            let mut words = first..first + self.block_words();
+            if words.any(|word| word::starts(free_bits(word), known) != 0) {
+                return known;
             }
         }
-        let run = match whole_words {
-            0 => in_words,
-            words => WORD_ORDER + word::largest(words, 0),
-        };
-        // Bits can be there before they are counted.
-        run.min(self.block_order - 1)
+        self.largest_run(block, free_bits)
     }
 
     #[inline]
@@ -484,6 +546,14 @@ impl Store for Bitmap<'_> {
     fn take_frames(&self, request: &Request, out: &mut [Frame]) -> usize {
         let mut taken = 0;
         self.take_singles(request, out.len(), |offset, mut bits| {
+            if bits == !0 {
+                let first = self.base + offset;
+                for (i, slot) in out[taken..][..WORD_FRAMES].iter_mut().enumerate() {
+                    *slot = Frame::new(first + i);
+                }
+                taken += WORD_FRAMES;
+                return;
+            }
             while bits != 0 {
                 let bit = bits.trailing_zeros() as usize;
                 out[taken] = self.frame_at(offset + bit);

@@ -76,6 +76,20 @@ impl BlockState {
         MigrateType::from_bits(((self.0 & KIND) >> KIND_SHIFT) as u32)
     }
 
+    /// The mobility, as its number, of single frames in use in an eighth of it: movable where nothing else may be near, else that of the block, or
+    /// unmovable in a movable one.
+    #[inline]
+    pub(super) const fn mobility_in(self, eighth: usize) -> usize {
+        const MOVABLE: usize = MigrateType::Movable.index();
+        // Of the numbers 0, 1 and 2 the middle one is movable.
+        const { assert!(MOVABLE == 1) };
+        let mixed = (self.0 & MIXED) >> MIXED_SHIFT;
+        if mixed == 0 || mixed != 0xff && mixed >> eighth & 1 == 0 {
+            return MOVABLE;
+        }
+        ((self.0 & KIND) >> KIND_SHIFT) as usize & !MOVABLE
+    }
+
     #[inline]
     pub(super) const fn mode(self) -> Mode {
         match (self.0 & MODE) >> MODE_SHIFT {
@@ -117,7 +131,7 @@ impl BlockState {
     }
 
     /// May other than movable frames lie in this eighth?
-    #[inline]
+    #[cfg(test)]
     pub(super) const fn is_mixed(self, eighth: usize) -> bool {
         self.0 >> (MIXED_SHIFT + eighth as u32) & 1 != 0
     }
@@ -211,6 +225,20 @@ mod tests {
         // The version runs over without touching anything.
         let last = BlockState::from_bits(state.to_bits() | !(VERSION - 1));
         assert_eq!(last.next_version().to_bits(), state.to_bits());
+    }
+
+    #[test]
+    fn frames_in_use_are_movable_where_nothing_else_is_near() {
+        use MigrateType::{Movable, Reclaimable, Unmovable};
+        for (kind, mixed) in [
+            (Unmovable, Unmovable),
+            (Movable, Unmovable),
+            (Reclaimable, Reclaimable),
+        ] {
+            let state = BlockState::default().with_kind(kind).with_mixed(0b10);
+            assert_eq!(state.mobility_in(0), Movable.index());
+            assert_eq!(state.mobility_in(1), mixed.index());
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Bitmap<'_> {
         let order = request.order.get();
         let wanted = self.wanted(request);
         let (offset, fallback) =
-            self.from_the_best(order, wanted, |block| self.take_run(block, order, wanted))?;
+            self.take_best(order, wanted, |block| self.take_run(block, order, wanted))?;
         let frame = self.frame_at(offset);
         Some(Taken { frame, fallback })
     }
@@ -52,7 +52,7 @@ impl Bitmap<'_> {
         let wanted = self.wanted(request);
         let mut taken = 0;
         while taken < most {
-            let more = self.from_the_best(0, wanted, |block| {
+            let more = self.take_best(0, wanted, |block| {
                 self.take_bits(block, most - taken, wanted, &mut each)
             });
             let Some((frames, fallback)) = more else {
@@ -86,7 +86,7 @@ impl Bitmap<'_> {
     // ---- which block ----
 
     /// Tries blocks, the best first, until one serves. `None` where none does.
-    fn from_the_best<T>(
+    fn take_best<T>(
         &self,
         order: u8,
         wanted: Wanted,
@@ -99,13 +99,13 @@ impl Bitmap<'_> {
             }
             let mut lost = false;
             for set in self.sets_for(order, wanted.kind) {
-                if let Some(got) = self.from_set(set, wanted, &mut attempt, &mut lost) {
+                if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut lost) {
                     return Some(got);
                 }
             }
             // Where somebody was faster, somebody has got on; so this ends unless all others do.
             if !lost {
-                return self.from_any(order, wanted, attempt);
+                return self.try_any(order, wanted, attempt);
             }
         }
     }
@@ -148,7 +148,7 @@ impl Bitmap<'_> {
     }
 
     /// Tries the blocks of one set.
-    pub(super) fn from_set<T>(
+    pub(super) fn try_set<T>(
         &self,
         set: Set,
         wanted: Wanted,
@@ -173,7 +173,7 @@ impl Bitmap<'_> {
                 Attempt::Got(got, fallback) => return Some((got, fallback)),
                 Attempt::Lost => *lost = true,
                 Attempt::Nothing if !self.belongs(set, block) => self.take_out_of(set, block),
-                Attempt::Nothing => {}
+                Attempt::Nothing => self.correct_run(block),
             }
             from = match end {
                 From::Low if position < last => position + 1,
@@ -184,9 +184,18 @@ impl Bitmap<'_> {
         None
     }
 
+    /// A block has not the run that its state names, or not where it is wanted: a free has looked at bits that were promised already.
+    fn correct_run(&self, block: usize) {
+        self.change(block, |state| {
+            let known = state.is_open() && (1..self.block_frames()).contains(&state.count());
+            let run = self.largest_run(block, |word| self.free_bits(word));
+            (known && run != state.run()).then(|| state.with_free(state.count(), run))
+        });
+    }
+
     /// The last resort: looks at the blocks themselves. For a single frame, if the total says that there is one; and for all, while something is isolated, since
     /// blocks that are so in part are in no set.
-    fn from_any<T>(
+    fn try_any<T>(
         &self,
         order: u8,
         wanted: Wanted,
@@ -250,7 +259,7 @@ impl Bitmap<'_> {
             self.inner[word].store(0, Ordering::Relaxed);
             self.free[word].store(!0, Ordering::Relaxed);
         }
-        self.raise(block, self.block_frames());
+        self.take_back(block, self.block_frames());
         true
     }
 
@@ -297,7 +306,7 @@ impl Bitmap<'_> {
         };
         let (first, words, bits) = Self::bits_of(offset, order);
         let count = old.count() - frames;
-        let run = self.run_in(block, count, |word| {
+        let run = self.run_without(block, old.run(), count, |word| {
             let taken = if (first..first + words).contains(&word) {
                 bits
             } else {
@@ -309,7 +318,7 @@ impl Bitmap<'_> {
         let mut new = claimed.with_free(count, run);
         if wanted.kind != MigrateType::Movable {
             for word in first..first + words {
-                new = new.with_mixed(1 << self.eighth(word));
+                new = new.with_mixed(self.eighths(word));
             }
         }
         if order > 0 {
@@ -320,7 +329,7 @@ impl Bitmap<'_> {
         }
         // From here on so many frames of the block are promised to this caller.
         if !self.clear_free(first, words, bits) {
-            self.raise(block, frames);
+            self.take_back(block, frames);
             return Attempt::Lost;
         }
         self.join(offset, order);
@@ -357,7 +366,7 @@ impl Bitmap<'_> {
             };
             left -= there.min(left);
             if *mask != 0 {
-                mixed |= 1 << self.eighth(first + i);
+                mixed |= self.eighths(first + i);
             }
         }
         let promised = most.min(old.count()) - left as usize;
@@ -365,7 +374,7 @@ impl Bitmap<'_> {
             return Attempt::Nothing;
         }
         let count = old.count() - promised;
-        let run = self.run_in(block, count, |word| {
+        let run = self.run_without(block, old.run(), count, |word| {
             self.free_bits(word) & !masks[word - first]
         });
         let (claimed, fallback) = self.claim(old, wanted);
@@ -377,22 +386,24 @@ impl Bitmap<'_> {
             return Attempt::Lost;
         }
         let mut taken = 0;
-        for (i, &mask) in masks[..self.block_words()].iter().enumerate() {
-            if mask == 0 {
-                continue;
+        for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
+            if *mask != 0 {
+                // Acquire: pairs with the release of who freed them. Release: who sees them gone sees what was written before, see `Moves`.
+                *mask &= self.free[first + i].fetch_and(!*mask, Ordering::AcqRel);
+                taken += mask.count_ones() as usize;
             }
-            // Acquire: pairs with the release of who freed them. Release: who sees them gone sees what was written before, see `Moves`.
-            let got = self.free[first + i].fetch_and(!mask, Ordering::AcqRel) & mask;
-            if got != 0 {
-                each((first + i) * WORD_FRAMES, got);
-            }
-            taken += got.count_ones() as usize;
         }
         if taken < promised {
             // Others took a part of what was seen.
-            self.raise(block, promised - taken);
+            self.take_back(block, promised - taken);
         }
         self.took(taken);
+        // After the last atomic instruction, which would wait for all that is written here.
+        for (i, &mask) in masks[..self.block_words()].iter().enumerate() {
+            if mask != 0 {
+                each((first + i) * WORD_FRAMES, mask);
+            }
+        }
         if taken == 0 {
             return Attempt::Lost;
         }
@@ -506,7 +517,7 @@ impl Bitmap<'_> {
                 return false;
             }
             let count = old.count() - frames;
-            let run = self.run_in(block, count, |word| {
+            let run = self.run_without(block, old.run(), count, |word| {
                 self.free_bits(word) & !masks[word - first]
             });
             if self.change_once(block, old, old.with_free(count, run)) {
@@ -519,7 +530,7 @@ impl Bitmap<'_> {
                     // Release: as a free.
                     self.free[first + j].fetch_or(mask, Ordering::Release);
                 }
-                self.raise(block, frames);
+                self.take_back(block, frames);
                 return false;
             }
         }
@@ -578,7 +589,7 @@ impl Bitmap<'_> {
             }
             if kind != MigrateType::Movable {
                 for word in first..first + words {
-                    new = new.with_mixed(1 << self.eighth(word));
+                    new = new.with_mixed(self.eighths(word));
                 }
             }
             (new != state).then_some(new)
@@ -610,7 +621,7 @@ impl Bitmap<'_> {
         };
         let mut lost = false;
         self.sets_for(order, wanted.kind).any(|set| {
-            self.from_set(set, wanted, &mut { look }, &mut lost)
+            self.try_set(set, wanted, &mut { look }, &mut lost)
                 .is_some()
         })
     }

@@ -45,7 +45,7 @@ impl Bitmap<'_> {
                 true => Attempt::Got(block, None),
                 false => Attempt::Lost,
             };
-            let got = self.from_set(Index::WHOLE, wanted, &mut attempt, &mut lost);
+            let got = self.try_set(Index::WHOLE, wanted, &mut attempt, &mut lost);
             if let Some((block, _)) = got {
                 self.took(self.block_frames());
                 let frame = self.frame_at(block << self.block_order);

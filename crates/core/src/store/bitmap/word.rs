@@ -51,32 +51,29 @@ pub(super) const fn largest(free: u64, known: u8) -> u8 {
 /// Where to take a run of `order` from: where the smallest run that holds it starts, so that larger ones stay whole.
 #[inline]
 pub(super) const fn best_fit(free: u64, order: u8) -> Option<u32> {
-    let mut fits = starts(free, order);
-    if fits == 0 {
+    let mut runs = starts(free, order);
+    if runs == 0 {
         return None;
     }
-    let mut larger = order + 1;
-    while larger <= WORD_ORDER {
-        let in_larger = starts(free, larger);
-        // Every bit of the larger runs.
-        let mut covered = in_larger;
-        let mut width = 0;
-        while width < larger {
-            covered |= covered << (1_u32 << width);
-            width += 1;
+    let mut size = order;
+    while size < WORD_ORDER {
+        let half = 1_u32 << size;
+        let larger = runs & (runs >> half) & ALIGNED[size as usize + 1];
+        let alone = runs & !(larger | larger << half);
+        if alone != 0 {
+            return Some(alone.trailing_zeros());
         }
-        let outside = fits & !covered;
-        if outside != 0 {
-            fits = outside;
-            break;
-        }
-        larger += 1;
+        runs = larger;
+        size += 1;
     }
-    Some(fits.trailing_zeros())
+    Some(runs.trailing_zeros())
 }
 
 /// The lowest `count` set bits of `free`, which has more.
 pub(super) const fn lowest(free: u64, count: u32) -> u64 {
+    if free == !0 {
+        return !(!0 << count);
+    }
     let mut rest = free;
     let mut taken = 0;
     while taken < count {
