@@ -11,7 +11,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;
 
-use crate::{RawLock, TestAndSetLock};
+use crate::{AtomicU32, Ordering};
 
 /// The way into a CPU's slot.
 ///
@@ -64,30 +64,51 @@ unsafe impl SlotAccess for Exclusive {
     unsafe fn leave(&self) {}
 }
 
-/// The owner and, when it is out, anybody: a lock of its own per slot.
+/// The owner and, when it is out, anybody: a lock of its own per slot, which nobody else waits for as a rule.
+///
+/// One atomic exchange to go in, a plain store to go out.
 #[derive(Debug)]
-pub struct Shared(TestAndSetLock);
+pub struct Shared {
+    // 1 while somebody is inside.
+    inside: AtomicU32,
+}
 
-// SAFETY: the lock inside lets one in at a time.
+impl Shared {
+    #[inline]
+    fn go_in(&self, mut relax: impl FnMut()) {
+        // Acquire: pairs with the release in `leave` of who was inside before.
+        while self.inside.swap(1, Ordering::Acquire) != 0 {
+            // Looks before it tries again: an exchange would pull the line away from who is inside.
+            // Relaxed: the exchange decides.
+            while self.inside.load(Ordering::Relaxed) != 0 {
+                relax();
+            }
+        }
+    }
+}
+
+// SAFETY: whoever turned the word from 0 to 1 is inside, and only `leave` turns it back.
 unsafe impl SlotAccess for Shared {
-    const EMPTY: Self = Self(TestAndSetLock::UNLOCKED);
+    const EMPTY: Self = Self {
+        inside: AtomicU32::new(0),
+    };
     const LENDS: bool = true;
 
     #[inline]
     fn enter(&self, relax: impl FnMut()) {
-        self.0.lock(relax);
+        self.go_in(relax);
     }
 
     #[inline]
     fn visit(&self, relax: impl FnMut()) -> bool {
-        self.0.lock(relax);
+        self.go_in(relax);
         true
     }
 
     #[inline]
     unsafe fn leave(&self) {
-        // SAFETY: the caller is inside, so it holds the lock that let it in.
-        unsafe { self.0.unlock() }
+        // Release: pairs with the acquire in `go_in` of who is inside next.
+        self.inside.store(0, Ordering::Release);
     }
 }
 
