@@ -5,6 +5,7 @@
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
+use brickyard::Configuration;
 use serde_json::Value;
 
 fn brickyard(arguments: &[&str]) -> Output {
@@ -73,20 +74,54 @@ fn help_lists_every_command_and_option() {
         "--memory",
         "--mobility",
         "--free",
+        "--api",
+        "--fill",
+        "--level",
+        "--goals",
         "--slots",
         "--lock",
         "--bulk",
         "--format",
         "--output",
+        "fetch-add",
+        "array-stack",
     ] {
+        assert!(help.contains(option), "{option} is missing from:\n{help}");
+    }
+    let help = text(&brickyard(&["bench", "scarce", "--help"]).stdout);
+    for option in ["--config", "--memory", "--level", "--mobility", "--samples"] {
+        assert!(help.contains(option), "{option} is missing from:\n{help}");
+    }
+    let help = text(&brickyard(&["bench", "fragmentation", "--help"]).stdout);
+    for option in ["--config", "--memory", "--rounds", "--seed", "--samples"] {
         assert!(help.contains(option), "{option} is missing from:\n{help}");
     }
 }
 
 #[test]
 fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 16] = [
         (&["bench", "pagealloc", "--config", "nonesuch"], "vanilla"),
+        (
+            &["bench", "pagealloc", "--config", "nonesuch"],
+            "fetch-add, array-stack",
+        ),
+        (&["bench", "pagealloc", "--free", "never"], "remote"),
+        (&["bench", "pagealloc", "--api", "double"], "bulk"),
+        (&["bench", "pagealloc", "--level", "cpu"], "zone"),
+        (&["bench", "pagealloc", "--fill", "100"], "0..=99"),
+        (
+            &["bench", "pagealloc", "--goals", "--orders", "0"],
+            "cannot be used with",
+        ),
+        (&["bench", "scarce", "--config", "nonesuch"], "vanilla"),
+        (&["bench", "scarce", "--memory", "1M"], "give at least 16M"),
+        (&["bench", "scarce", "--memory", "1G,1024M"], "twice"),
+        (
+            &["bench", "fragmentation", "--memory", "1M"],
+            "give at least 16M",
+        ),
+        (&["bench", "fragmentation", "--samples", "0"], "at least 1"),
         (&["bench", "pagealloc", "--orders", "4-1"], "write 1-4"),
         (&["bench", "pagealloc", "--memory", "much"], "512M"),
         (&["bench", "pagealloc", "--format", "xml"], "json"),
@@ -103,8 +138,19 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
 
 #[test]
 fn options_that_do_not_fit_together_end_with_2_and_a_way_out() {
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 9] = [
+        (
+            &["--level", "zone", "--lock", "test-and-set"],
+            "leave one of the two out",
+        ),
         (&["--memory", "1M", "--max-batch", "16384"], "give at least"),
+        (&["--api", "bulk", "--orders", "9"], "add --orders 0"),
+        (
+            &["--free", "remote", "--threads", "3"],
+            "even number to --threads",
+        ),
+        (&["--fill", "99", "--orders", "9"], "a lower --fill"),
+        (&["--fill", "50,50"], "twice"),
         (&["--config", "vanilla,vanilla"], "twice"),
         (&["--threads", "0"], "at least 1"),
         (&["--threads", "1,1"], "twice"),
@@ -375,24 +421,265 @@ fn an_interrupted_run_keeps_the_rounds_that_are_done() {
     assert!(results["rows"][0]["n"].as_u64().unwrap() > 0);
 }
 
+/// The rows of a run's JSON, which must have ended well.
+fn rows(out: &Output) -> Vec<Value> {
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let results: Value = serde_json::from_slice(&out.stdout).unwrap();
+    results["rows"].as_array().unwrap().clone()
+}
+
+/// The mean of one row.
+fn mean(rows: &[Value], config: &str, workload: &str, metric: &str) -> f64 {
+    let row = rows.iter().find(|row| {
+        row["config"] == config && row["workload"] == workload && row["metric"] == metric
+    });
+    let row = row.unwrap_or_else(|| panic!("no row {config} / {workload} / {metric}"));
+    row["mean"].as_f64().unwrap()
+}
+
+fn workloads_of(rows: &[Value], config: &str) -> Vec<String> {
+    let of = rows
+        .iter()
+        .filter(|row| row["config"] == config && row["metric"] == "total");
+    of.map(|row| row["workload"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn yardsticks_stand_in_the_same_table() {
+    let config = "list-2007,fetch-add,array-stack";
+    let rows = rows(&quick(&["--format", "json", "--config", config]));
+    for name in config.split(',') {
+        assert_eq!(workloads_of(&rows, name), workloads_of(&rows, "list-2007"));
+        assert!(mean(&rows, name, "order-0 batch-4", "total") > 0.0);
+    }
+}
+
+#[test]
+fn options_with_several_values_are_combined() {
+    let rows = rows(&quick_with(&[
+        "--format",
+        "json",
+        "--config",
+        "list-2007",
+        "--orders",
+        "0",
+        "--threads",
+        "1,2",
+        "--api",
+        "single,bulk",
+        "--free",
+        "same,random,remote",
+        "--fill",
+        "0,50",
+        "--level",
+        "node,zone",
+        "--slots",
+        "exclusive,shared",
+        "--max-batch",
+        "2",
+    ]));
+    let workloads = workloads_of(&rows, "list-2007");
+    // Two batches, and half of the pairs that remote frees would need are there with one thread.
+    assert_eq!(workloads.len(), 2 * (2 * 3 + 2 * 2) * 2 * 2 * 2);
+    for workload in [
+        "order-0 batch-1",
+        "order-0 batch-2 threads-2 remote-free",
+        "order-0 batch-2 threads-2 shared remote-free api-bulk fill-50 level-zone",
+        "order-0 batch-1 random-free api-bulk level-zone",
+    ] {
+        assert!(workloads.contains(&workload.to_owned()), "{workload}");
+    }
+}
+
+#[test]
+fn remote_frees_cost_what_both_sides_do() {
+    let rows = rows(&quick_with(&[
+        "--format",
+        "json",
+        "--config",
+        "vanilla,magazine-2013,fetch-add,array-stack",
+        "--orders",
+        "0,9",
+        "--threads",
+        "2,4",
+        "--free",
+        "remote",
+        "--memory",
+        "256M",
+    ]));
+    // Each thread has a stack of its own, so there is nothing to be measured.
+    assert_eq!(workloads_of(&rows, "array-stack"), [""; 0]);
+    for config in ["vanilla", "magazine-2013"] {
+        let workload = "order-0 batch-4 threads-4 remote-free";
+        let [alloc, free, total] =
+            ["alloc", "free", "total"].map(|metric| mean(&rows, config, workload, metric));
+        assert!(alloc > 0.0 && free > 0.0, "{config}: {alloc} and {free}");
+        assert!((alloc + free - total).abs() < 1e-6 * total);
+        assert!(
+            workloads_of(&rows, config).contains(&"order-9 batch-1 threads-2 remote-free".into())
+        );
+    }
+}
+
+#[test]
+fn what_does_not_fit_beside_what_is_taken_is_left_out_and_said_so() {
+    // 64 MiB with 1 % free are 163 pages.
+    let out = quick_with(&[
+        "--format",
+        "json",
+        "--config",
+        "list-2007",
+        "--threads",
+        "1",
+        "--fill",
+        "99",
+        "--orders",
+        "0",
+        "--max-batch",
+        "1024",
+    ]);
+    let error = text(&out.stderr);
+    assert!(error.contains("--fill 99 leaves 652K"), "{error}");
+    let workloads = workloads_of(&rows(&out), "list-2007");
+    assert_eq!(workloads.len(), 7, "{workloads:?}");
+    assert_eq!(workloads[6], "order-0 batch-64 fill-99");
+
+    // No huge block is free where half of the pages are taken at random; single pages are.
+    let out = quick_with(&[
+        "--format",
+        "json",
+        "--config",
+        "list-2007",
+        "--threads",
+        "1",
+        "--fill",
+        "50",
+    ]);
+    let error = text(&out.stderr);
+    assert!(
+        error.contains("list-2007 had too few free blocks for: order-9 batch-1 fill-50"),
+        "{error}"
+    );
+    assert_eq!(workloads_of(&rows(&out), "list-2007").len(), 3);
+}
+
+#[test]
+fn each_goal_has_its_rows() {
+    let out = brickyard(&[
+        "bench",
+        "pagealloc",
+        "--goals",
+        "--samples",
+        "1",
+        "--sample-us",
+        "1",
+        "--format",
+        "json",
+        "--config",
+        "list-2007,fetch-add",
+    ]);
+    let workloads = workloads_of(&rows(&out), "list-2007");
+    for goal in [
+        "order-0 batch-16384 random-free",
+        "order-0 batch-64 api-bulk",
+        "order-0 batch-64 threads-2 remote-free",
+        "order-0 batch-64 fill-99",
+        "order-0 batch-64 shared",
+        "order-9 batch-8",
+    ] {
+        assert!(workloads.contains(&goal.to_owned()), "{goal} is missing");
+    }
+}
+
+#[test]
+fn scarce_answers_every_question_for_every_size() {
+    let rows = rows(&brickyard(&[
+        "bench",
+        "scarce",
+        "--format",
+        "json",
+        "--config",
+        "vanilla,list-2007,combined-2007",
+        "--memory",
+        "16M,64M",
+        "--level",
+        "node,zone",
+        "--samples",
+        "2",
+        "--sample-us",
+        "20",
+        "--mobility",
+        "movable",
+    ]));
+    assert_eq!(rows.len(), 5 * 2 * 2 * 3);
+    for row in &rows {
+        assert_eq!(row["unit"], "ns/request");
+        assert_eq!(row["n"], 2);
+        assert!(row["mean"].as_f64().unwrap() > 0.0, "{row}");
+    }
+    for workload in [
+        "order-0 none-free memory-16M mobility-movable",
+        "order-9 one-free memory-64M level-zone mobility-movable",
+        "order-3 scattered memory-64M mobility-movable",
+    ] {
+        assert!(mean(&rows, "list-2007", workload, "request") > 0.0);
+    }
+}
+
+#[test]
+fn fragmentation_is_told_for_every_configuration_and_repeats_by_its_seed() {
+    let run = |seed: &str| {
+        rows(&brickyard(&[
+            "bench",
+            "fragmentation",
+            "--format",
+            "json",
+            "--memory",
+            "32M",
+            "--rounds",
+            "3",
+            "--samples",
+            "2",
+            "--seed",
+            seed,
+        ]))
+    };
+    let first = run("1");
+    let configs: Vec<&str> = first
+        .iter()
+        .map(|row| row["config"].as_str().unwrap())
+        .collect();
+    assert_eq!(configs, Configuration::ALL.map(Configuration::name));
+    for row in &first {
+        assert_eq!(row["unit"], "percent");
+        assert_eq!(row["better"], "higher");
+        assert_eq!(row["workload"], "half-taken rounds-3 memory-32M");
+        for sample in row["samples"].as_array().unwrap() {
+            assert!((0.0..=100.0).contains(&sample.as_f64().unwrap()), "{row}");
+        }
+    }
+    let samples =
+        |rows: &[Value]| -> Vec<Value> { rows.iter().map(|row| row["samples"].clone()).collect() };
+    assert_eq!(samples(&first), samples(&run("1")));
+    // The second sample's seed is the next one.
+    let second = run("2");
+    for (first, second) in first.iter().zip(&second) {
+        assert_eq!(first["samples"][1], second["samples"][0]);
+    }
+}
+
 #[test]
 fn configs_are_listed_in_every_format() {
     let table = text(&brickyard(&["configs"]).stdout);
-    for name in [
-        "vanilla",
-        "two-kinds-2005",
-        "list-2007",
-        "zone-2007",
-        "combined-2007",
-        "magazine-2013",
-    ] {
+    for name in Configuration::ALL.map(Configuration::name) {
         assert!(table.contains(name), "{name} is missing from:\n{table}");
     }
     let json: Value =
         serde_json::from_slice(&brickyard(&["configs", "--format", "json"]).stdout).unwrap();
-    assert_eq!(json.as_array().unwrap().len(), 6);
+    assert_eq!(json.as_array().unwrap().len(), Configuration::ALL.len());
     let csv = text(&brickyard(&["configs", "--format", "csv"]).stdout);
-    assert_eq!(csv.lines().count(), 7);
+    assert_eq!(csv.lines().count(), Configuration::ALL.len() + 1);
 }
 
 #[test]

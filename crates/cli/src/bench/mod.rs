@@ -1,21 +1,54 @@
 //! `brickyard bench`: benchmarks on real threads.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `pagealloc.rs`, `scarce.rs`, `fragmentation.rs` | one benchmark each: its options and its results |
+//! | `subject.rs` | what the measured loops allocate from, as two traits |
+//! | `design.rs`, `yardstick.rs`, `peer.rs` | who stands behind those: our designs, two yardsticks, other people's crates |
+//! | `contestant.rs` | any of these by its name |
+//! | `machine.rs` | the machine that a configuration is built on, and the options that choose it |
+//! | `schedule.rs` | which workloads there are |
+//! | `turns.rs`, `rounds.rs` | whose turn it is; what is done in a turn |
+//! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, `random.rs` | the measured loops and what they need |
 
+mod batch;
+mod clock;
+mod contestant;
+mod design;
+mod fill;
+mod fragmentation;
+mod machine;
 mod pagealloc;
+pub(crate) mod peer;
+mod random;
+mod remote;
+pub(crate) mod rounds;
+mod scarce;
 mod schedule;
+pub(crate) mod subject;
+mod turns;
+mod yardstick;
 
 use clap::Subcommand;
+use peer::Peer;
 
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
     /// The 2013 table: ns per page to allocate and to free, by order and batch.
-    Pagealloc(pagealloc::PageAlloc),
+    Pagealloc(Box<pagealloc::PageAlloc>),
+    /// Requests when memory is all but gone: ns for one that must fail, and for one that must find the only free block.
+    Scarce(scarce::Scarce),
+    /// How much of the free memory is whole huge blocks after random takes and frees, in percent.
+    Fragmentation(fragmentation::Fragmentation),
 }
 
 impl Bench {
-    pub(crate) fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self, peers: &[&'static dyn Peer]) -> anyhow::Result<()> {
         match self {
-            Self::Pagealloc(bench) => bench.run(),
+            Self::Pagealloc(bench) => bench.run(peers),
+            Self::Scarce(bench) => bench.run(),
+            Self::Fragmentation(bench) => bench.run(),
         }
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of its array, and lies in no other place.
 
-use brickyard_sync::{AtomicU32, GuardedU32, Inside, Ordering, RawLock, Slot, SlotAccess};
+use brickyard_sync::{AtomicU64, GuardedU32, Inside, Ordering, RawLock, Slot, SlotAccess};
 
 use super::{Front, Reach, Returned};
 use crate::bulk::Backing;
@@ -25,7 +25,7 @@ use crate::store::bitmap::Bitmap;
 use crate::{Frame, MigrateType, Mobility, Order, Platform, Request};
 
 /// Most single frames in an array, blocks of a small order, and page blocks.
-const SINGLES: usize = 512;
+const SINGLES: usize = 1024;
 const SMALL: usize = 16;
 const HUGE: usize = 8;
 
@@ -40,7 +40,7 @@ const KINDS: usize = Mobility::ALL.len();
 /// How much a CPU's stash holds at most, for each mobility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StashSizes {
-    /// Single frames, at most 512.
+    /// Single frames, at most 1024.
     pub singles: usize,
     /// Blocks of each of the orders 1, 2 and 3, at most 16.
     pub small: usize,
@@ -49,7 +49,7 @@ pub struct StashSizes {
 }
 
 impl StashSizes {
-    /// All that there is room for: 2 MiB in single frames of 4 KiB, 16 MiB in page blocks.
+    /// All that there is room for: 4 MiB in single frames of 4 KiB, 16 MiB in page blocks.
     pub const DEFAULT: Self = Self {
         singles: SINGLES,
         small: SMALL,
@@ -60,39 +60,53 @@ impl StashSizes {
 /// An array with a limit: pushed and popped at its end.
 #[derive(Debug)]
 struct Stack<const N: usize> {
-    // Written by whoever is inside; others peek.
-    len: AtomicU32,
+    // Low half: how many entries. High half: how many were ever freed to it, modulo 2^32. One word, so that a free writes one. Written by whoever is
+    // inside; others peek.
+    word: AtomicU64,
     // How many it may hold now.
     limit: GuardedU32,
     entries: [GuardedU32; N],
 }
 
+/// One entry more, freed by somebody.
+const FREED: u64 = 1 << 32 | 1;
+
 impl<const N: usize> Stack<N> {
     const fn new() -> Self {
         assert!(N.is_power_of_two());
         Self {
-            len: AtomicU32::new(0),
+            word: AtomicU64::new(0),
             limit: GuardedU32::new(0),
             entries: [const { GuardedU32::new(0) }; N],
         }
     }
 
     #[inline(always)]
-    fn len(&self) -> u32 {
+    fn word(&self) -> u64 {
         // Relaxed: exact for whoever is inside, else a hint.
-        self.len.load(Ordering::Relaxed)
-    }
-
-    /// How many, for a drainer that goes in only if there are any.
-    fn peek_len(&self) -> u32 {
-        // Acquire: pairs with the release in `set_len`: who sees that frames have left sees that their move has begun.
-        self.len.load(Ordering::Acquire)
+        self.word.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
+    fn len(&self) -> u32 {
+        self.word() as u32
+    }
+
+    /// How many, for a drainer that goes in only if there are any; and how many were ever freed to it.
+    fn peek(&self) -> (u32, u32) {
+        // Acquire: pairs with the release in `set_word`: who sees that frames have left sees that their move has begun, and who sees that one was freed sees it.
+        let word = self.word.load(Ordering::Acquire);
+        (word as u32, (word >> 32) as u32)
+    }
+
+    #[inline(always)]
+    fn set_word(&self, word: u64) {
+        // Release: pairs with the acquire in `peek`.
+        self.word.store(word, Ordering::Release);
+    }
+
     fn set_len(&self, len: u32) {
-        // Release: pairs with the acquire in `peek_len`.
-        self.len.store(len, Ordering::Release);
+        self.set_word(self.word() >> 32 << 32 | u64::from(len));
     }
 
     #[inline(always)]
@@ -103,23 +117,23 @@ impl<const N: usize> Stack<N> {
 
     #[inline(always)]
     fn pop(&self) -> Option<u32> {
-        let left = self.len().checked_sub(1)?;
+        let word = self.word();
+        let left = (word as u32).checked_sub(1)?;
         let entry = self.entry(left).get();
-        self.set_len(left);
+        self.set_word(word - 1);
         Some(entry)
     }
 
-    /// Puts an entry at the end. There is room.
+    /// Puts an entry at the end that was freed. There is room.
     #[inline(always)]
     fn push(&self, entry: u32) {
-        let len = self.len();
-        debug_assert!((len as usize) < N, "a full stack is emptied before");
-        self.entry(len).set(entry);
-        self.set_len(len + 1);
+        let word = self.word();
+        debug_assert!((word as u32 as usize) < N, "a full stack is emptied before");
+        self.entry(word as u32).set(entry);
+        self.set_word(word.wrapping_add(FREED));
     }
 
     /// Is this the entry at the end?
-    #[inline(always)]
     fn ends_with(&self, entry: u32) -> bool {
         // Below an empty stack there is what was popped last; that one is in use.
         let len = self.len();
@@ -131,7 +145,7 @@ impl<const N: usize> Stack<N> {
         self.limit.get().max(least)
     }
 
-    fn entries(&self) -> impl Iterator<Item = u32> + '_ {
+    fn entries(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         (0..self.len()).map(|place| self.entry(place).get())
     }
 
@@ -145,11 +159,9 @@ impl<const N: usize> Stack<N> {
     }
 }
 
-/// The stash of one CPU: 7 KiB.
+/// The stash of one CPU: 13 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
-    // How often something was freed to it, modulo 2^32. Written by whoever is inside, read by who is about to say that nothing is free.
-    freed: AtomicU32,
     // The block that single frames of each mobility were fetched from last.
     blocks: [GuardedU32; KINDS],
     singles: [Stack<SINGLES>; KINDS],
@@ -162,7 +174,6 @@ impl CpuStash {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            freed: AtomicU32::new(0),
             blocks: [const { GuardedU32::new(0) }; KINDS],
             singles: [const { Stack::new() }; KINDS],
             small: [const { [const { Stack::new() }; KINDS] }; SMALL_ORDERS],
@@ -170,27 +181,26 @@ impl CpuStash {
         }
     }
 
-    /// Something was freed to it.
-    #[inline(always)]
-    fn count_freed(&self) {
-        // Relaxed: only who is inside writes it.
-        let freed = self.freed.load(Ordering::Relaxed).wrapping_add(1);
-        // Release: pairs with the acquire in `arrivals`; who sees the number sees the frame.
-        self.freed.store(freed, Ordering::Release);
+    /// How many blocks were ever freed to it, modulo 2^32.
+    fn freed(&self) -> u32 {
+        let singles = self.singles.iter().map(|stack| stack.peek().1);
+        let small = self.small.iter().flatten().map(|stack| stack.peek().1);
+        let huge = self.huge.iter().map(|stack| stack.peek().1);
+        singles.chain(small).chain(huge).fold(0, u32::wrapping_add)
     }
 
     /// How many frames lie in it. A hint.
     fn frames(&self, huge: Order) -> usize {
-        let singles = self.singles.iter().map(|stack| stack.peek_len() as usize);
+        let singles = self.singles.iter().map(|stack| stack.peek().0 as usize);
         let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
             stacks
                 .iter()
-                .map(move |stack| (stack.peek_len() as usize) << order)
+                .map(move |stack| (stack.peek().0 as usize) << order)
         });
         let huge = self
             .huge
             .iter()
-            .map(|stack| (stack.peek_len() as usize) << huge.get());
+            .map(|stack| (stack.peek().0 as usize) << huge.get());
         singles.chain(small).chain(huge).sum()
     }
 
@@ -235,7 +245,7 @@ enum Class {
     None,
 }
 
-/// A stash for each CPU, over caller-supplied slots of 7 KiB. A CPU without one, and every interrupt, goes straight to the store.
+/// A stash for each CPU, over caller-supplied slots of 13 KiB. A CPU without one, and every interrupt, goes straight to the store.
 #[derive(Debug)]
 pub struct Stash<'m, A> {
     slots: &'m [Slot<A, CpuStash>],
@@ -369,6 +379,45 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         stack.shift(leaving);
     }
 
+    /// Fetches half as many page blocks as there is room for, and takes one.
+    fn refill_huge<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        own: &CpuStash,
+        request: &Request,
+    ) -> Option<u32> {
+        let kind = request.mobility.into();
+        let stack = &own.huge[place_of(kind)];
+        let wanted = self.sizes.huge / 2;
+        if wanted == 0 {
+            return None;
+        }
+        // They leave the store before they lie here.
+        let _transit = backing.moves().begin();
+        let mut len = 0;
+        backing.unlocked().take_page_blocks(kind, wanted, |offset| {
+            stack.entry(len).set(offset as u32);
+            len += 1;
+        });
+        stack.set_len(len);
+        stack.pop()
+    }
+
+    /// Gives half of the page blocks of a full array back.
+    fn flush_huge<L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        stack: &Stack<HUGE>,
+    ) {
+        let leaving = stack.len().div_ceil(2);
+        // They leave here before they are in the store.
+        let _transit = backing.moves().begin();
+        let cold = stack.entries().take(leaving as usize);
+        let store = backing.unlocked();
+        store.give_page_blocks(cold.map(|entry| entry as usize));
+        stack.shift(leaving);
+    }
+
     /// Takes one frame inside the slot, after a refill if need be.
     #[inline]
     fn take_single<L: RawLock, P: Platform>(
@@ -406,7 +455,6 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             self.flush(backing, stack);
         }
         stack.push(offset as u32);
-        own.count_freed();
         Returned::Kept
     }
 
@@ -424,15 +472,17 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             return Returned::ToStore;
         }
         let place = place_of(store.mobility_of(offset));
-        let returned = match Self::class(order, store.page_block_order()) {
+        match Self::class(order, store.page_block_order()) {
             Class::Small(small) => keep(&own.small[small][place], offset, self.sizes.small),
-            Class::Huge => keep(&own.huge[place], offset, self.sizes.huge),
+            Class::Huge => {
+                let stack = &own.huge[place];
+                if stack.len() as usize == self.sizes.huge && !stack.ends_with(offset as u32) {
+                    self.flush_huge(backing, stack);
+                }
+                keep(stack, offset, self.sizes.huge)
+            }
             Class::Single | Class::None => Returned::ToStore,
-        };
-        if returned == Returned::Kept {
-            own.count_freed();
         }
-        returned
     }
 
     /// Empties a stash that is entered. Returns how many frames.
@@ -467,7 +517,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             }
         }
         for stack in &inside.huge {
-            stack.entries().for_each(|entry| give(entry, huge));
+            store.give_page_blocks(stack.entries().map(|entry| entry as usize));
             stack.set_len(0);
         }
         frames
@@ -550,7 +600,6 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
                 return None;
             }
             stack.push(offset as u32);
-            own.count_freed();
             Some(())
         });
         kept.flatten().is_some()
@@ -585,6 +634,12 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
             }
         } else if let Some(frame) = self.hit(backing, request) {
             return Some(frame);
+        } else if request.order == store.page_block_order() {
+            let own = |own: &CpuStash| self.refill_huge(backing, own, request);
+            let entry = self.with_own(backing.platform(), own).flatten();
+            if let Some(entry) = entry {
+                return Some(store.frame_at(entry as usize));
+            }
         }
         store.take(request).map(|taken| taken.frame)
     }
@@ -655,9 +710,8 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
     }
 
     fn arrivals(&self) -> usize {
-        // Acquire: pairs with the release in `count_freed`.
-        let freed = |slot: &Slot<A, CpuStash>| slot.outside().freed.load(Ordering::Acquire);
-        self.slots.iter().map(freed).fold(0, u32::wrapping_add) as usize
+        let freed = self.slots.iter().map(|slot| slot.outside().freed());
+        freed.fold(0, u32::wrapping_add) as usize
     }
 
     fn cached(&self, backing: &Backing<Bitmap<'_>, L, P>) -> usize {

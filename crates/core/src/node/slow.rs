@@ -134,7 +134,8 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
     }
 
     fn compact(&self, from: usize, request: &Request) -> Option<Frame> {
-        if request.order == Order::ZERO || self.slow_path.compaction == Compaction::Off {
+        let off = self.slow_path.compaction == Compaction::Off || !H::MOVES;
+        if request.order == Order::ZERO || off {
             return None;
         }
         self.zonelist(from, request).find_map(|zone| {

@@ -91,6 +91,9 @@ pub enum Migration {
 
 /// Moves pages.
 pub trait Migrate {
+    /// Does it ever move anything? Where it does not, nothing is compacted.
+    const MOVES: bool = true;
+
     /// Moves the contents of the block of `order` at `from` to the one at `to`, which is allocated already.
     ///
     /// Called without any lock, so the owner may be freeing the block at this moment, and since it was looked at it may have been freed and handed
@@ -111,6 +114,8 @@ impl Reclaim for NoHooks {
 }
 
 impl Migrate for NoHooks {
+    const MOVES: bool = false;
+
     fn migrate(&self, _from: Frame, _order: Order, _to: Frame) -> Migration {
         Migration::Unknown
     }
@@ -135,6 +140,8 @@ impl<H: Reclaim> Reclaim for &H {
 }
 
 impl<H: Migrate> Migrate for &H {
+    const MOVES: bool = H::MOVES;
+
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
         (**self).migrate(from, order, to)
     }

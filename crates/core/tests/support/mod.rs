@@ -7,10 +7,11 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use brickyard::check::Violation;
-use brickyard::design::{Classic, Design};
+use brickyard::design::{Classic, Design, LockFree};
 use brickyard::front::{Front, Magazines, PerCpuLists};
 use brickyard::stats::ZoneSnapshot;
 use brickyard::store::Census;
+use brickyard::store::bitmap::Bitmap;
 use brickyard::store::buddy::Buddy;
 use brickyard::store::frames::{State, Use};
 use brickyard::store::grouping::{Grouping, PageBlocks};
@@ -29,10 +30,12 @@ pub(crate) struct Cpus {
     cpu: AtomicUsize,
     interrupt: AtomicBool,
     masked: AtomicUsize,
+    masks: AtomicUsize,
     pinned: AtomicUsize,
     interruptions: AtomicUsize,
     waits: AtomicUsize,
     out_of_reach: AtomicBool,
+    reached_by_interrupt: AtomicBool,
     clock: AtomicU64,
 }
 
@@ -61,6 +64,21 @@ impl Cpus {
     /// From now on no other CPU can be made to run anything.
     pub(crate) fn put_others_out_of_reach(&self) {
         self.out_of_reach.store(true, ONE_THREAD);
+    }
+
+    /// From now on what a CPU is made to run for another runs there in an interrupt.
+    pub(crate) fn reach_others_by_interrupt(&self) {
+        self.reached_by_interrupt.store(true, ONE_THREAD);
+    }
+
+    /// How often interrupts were masked.
+    pub(crate) fn masks(&self) -> usize {
+        self.masks.load(ONE_THREAD)
+    }
+
+    /// How often somebody waited for another CPU.
+    pub(crate) fn waits(&self) -> usize {
+        self.waits.load(ONE_THREAD)
     }
 
     /// How often a CPU was interrupted to run something for another.
@@ -98,6 +116,7 @@ impl Platform for Cpus {
     }
 
     fn mask_interrupts(&self) -> InterruptState {
+        self.masks.fetch_add(1, ONE_THREAD);
         InterruptState(self.masked.fetch_add(1, ONE_THREAD))
     }
 
@@ -113,7 +132,10 @@ impl Platform for Cpus {
         assert_no_lock_held();
         self.interruptions.fetch_add(1, ONE_THREAD);
         let here = self.cpu.swap(cpu, ONE_THREAD);
+        let by_interrupt = self.reached_by_interrupt.load(ONE_THREAD);
+        let interrupt = self.interrupt.swap(by_interrupt, ONE_THREAD);
         work();
+        self.interrupt.store(interrupt, ONE_THREAD);
         self.cpu.store(here, ONE_THREAD);
         true
     }
@@ -327,6 +349,104 @@ where
     let zone = empty(plan, cpus);
     assert_eq!(zone.add(plan.span), Ok(plan.span.len()));
     zone
+}
+
+/// A design of a lock-free store behind this front, with a strict lock for administration.
+pub(crate) type Unlocked<F> = LockFree<'static, F, ZoneLock, &'static Cpus>;
+
+/// A zone over a lock-free store, by `plan`, without memory.
+pub(crate) fn empty_unlocked<F>(plan: &ZonePlan, cpus: &'static Cpus) -> Zone<Unlocked<F>>
+where
+    F: Front<Bitmap<'static>, ZoneLock, &'static Cpus> + Placed<'static>,
+{
+    let bytes = Unlocked::<F>::bytes(plan);
+    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
+    Unlocked::<F>::zone(plan, cpus, memory).expect("as much memory as it asks for")
+}
+
+/// The same with all of its span free.
+pub(crate) fn full_unlocked<F>(plan: &ZonePlan, cpus: &'static Cpus) -> Zone<Unlocked<F>>
+where
+    F: Front<Bitmap<'static>, ZoneLock, &'static Cpus> + Placed<'static>,
+{
+    let zone = empty_unlocked(plan, cpus);
+    assert_eq!(zone.add(plan.span), Ok(plan.span.len()));
+    zone
+}
+
+// ---- chance ----
+
+/// Numbers that look random, the same in every run.
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % limit
+    }
+
+    /// One of these.
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    /// The numbers below `count` in some order.
+    pub(crate) fn shuffled(&mut self, count: usize) -> Vec<usize> {
+        let mut all: Vec<usize> = (0..count).collect();
+        for i in (1..count).rev() {
+            all.swap(i, self.below(i + 1));
+        }
+        all
+    }
+}
+
+/// Who has which frame, known independently of the allocator: panics where one is handed out twice.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    span: FrameRange,
+    taken: Vec<bool>,
+}
+
+impl Owned {
+    /// Nobody has any.
+    pub(crate) fn none_of(span: FrameRange) -> Self {
+        let taken = vec![false; span.len()];
+        Self { span, taken }
+    }
+
+    fn set(&mut self, at: Frame, order: u8, taken: bool) {
+        let block = FrameRange::of_block(at, Order::new(order));
+        assert!(self.span.covers(block), "{at} order {order} is outside");
+        assert!(at.is_aligned(Order::new(order)), "{at} order {order}");
+        let first = at.number() - self.span.start.number();
+        for slot in &mut self.taken[first..first + block.len()] {
+            assert_ne!(*slot, taken, "{at} order {order} has two owners, or none");
+            *slot = taken;
+        }
+    }
+
+    /// A block was handed out.
+    pub(crate) fn take(&mut self, at: Frame, order: u8) {
+        self.set(at, order, true);
+    }
+
+    /// A block is about to be freed.
+    pub(crate) fn give(&mut self, at: Frame, order: u8) {
+        self.set(at, order, false);
+    }
+
+    /// How many frames are owned.
+    pub(crate) fn count(&self) -> usize {
+        self.taken.iter().filter(|&&taken| taken).count()
+    }
 }
 
 // ---- requests ----

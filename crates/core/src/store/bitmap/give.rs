@@ -9,10 +9,10 @@ use crate::store::Store;
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 
 /// Frames that are sorted by block at a time.
-const CHUNK: usize = 512;
+const CHUNK: usize = 768;
 
-/// Neighbours that are looked at to see whether frames come in order.
-const LOOKS: usize = 8;
+/// Fewer than these in one block are worth sorting.
+const IN_A_ROW: u32 = 16;
 
 /// Chains of frames that are sorted into, by the number of their block.
 const CHAINS: usize = 64;
@@ -193,15 +193,10 @@ impl Bitmap<'_> {
     }
 
     /// Takes back `count` single frames that a front held, by their places. What turns out to be free already is left alone, and counted.
+    ///
+    /// As long as many in a row lie in one block, that is one change of each of its words and one of its state; the rest is sorted by block first.
     pub(crate) fn give_cached(&self, count: u32, offset_of: impl Fn(u32) -> u32) {
-        let block_of = |i: u32| self.block_at(offset_of(i) as usize);
-        let mut pairs = (1..count).take(LOOKS);
-        // Frames come in order if neighbours lie in one block.
-        if pairs.all(|i| block_of(i) == block_of(i - 1)) {
-            self.give_in_order(count, offset_of);
-            return;
-        }
-        let mut from = 0;
+        let mut from = self.give_in_order(count, &offset_of);
         while from < count {
             let chunk = (count - from).min(CHUNK as u32);
             self.give_chunk(chunk as u16, |i| offset_of(from + u32::from(i)));
@@ -209,27 +204,29 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees frames of which many in a row lie in one block: one change of each word and each state as long as they do.
-    fn give_in_order(&self, count: u32, offset_of: impl Fn(u32) -> u32) {
-        let mut i = 0;
-        while i < count {
-            let block = self.block_at(offset_of(i) as usize);
+    /// Frees frames from the first on, block by block, until only few in a row lie in one. Returns how many.
+    fn give_in_order(&self, count: u32, offset_of: impl Fn(u32) -> u32) -> u32 {
+        let mut given = 0;
+        while given < count {
+            let block = self.block_at(offset_of(given) as usize);
             let mut masks = [0; MOST_WORDS];
-            let mut twice = 0;
-            while i < count {
+            let (mut i, mut twice) = (given, 0);
+            while i < count && self.block_at(offset_of(i) as usize) == block {
                 let offset = offset_of(i) as usize;
-                if self.block_at(offset) != block {
-                    break;
-                }
                 let mask = &mut masks[offset / WORD_FRAMES & (self.block_words() - 1)];
                 let (bits, next) = word_of(i, count, &offset_of);
-                twice += (*mask & bits).count_ones() as usize;
+                let new = (bits & !*mask).count_ones() as usize;
+                twice += (next - i) as usize - new;
                 *mask |= bits;
-                twice += (next - i) as usize - bits.count_ones() as usize;
                 i = next;
             }
+            if i < count && i - given < IN_A_ROW {
+                break;
+            }
             self.give_back_singles(block, &mut masks, twice);
+            given = i;
         }
+        given
     }
 
     /// A cache gave back frames that were not its own.

@@ -151,7 +151,16 @@ impl<'m> Index<'m> {
     }
 
     pub(super) fn insert(&self, set: Set, position: usize) {
-        self.insert_from(set, 0, position);
+        self.insert_bits(set, position / FANOUT, 1 << (position % FANOUT));
+    }
+
+    /// Puts in the positions of `bits`, of those from `64 * leaf` on.
+    pub(super) fn insert_bits(&self, set: Set, leaf: usize, bits: u64) {
+        // AcqRel: as in `insert_from`.
+        let before = self.word(set, 0, leaf).fetch_or(bits, Ordering::AcqRel);
+        if before == 0 {
+            self.insert_from(set, 1, leaf);
+        }
     }
 
     /// Sets the bit of `place` at `level`, and the bits above it as far as they may be missing.
@@ -170,23 +179,30 @@ impl<'m> Index<'m> {
     }
 
     pub(super) fn remove(&self, set: Set, position: usize) {
-        let mut place = position;
+        self.remove_bits(set, position / FANOUT, 1 << (position % FANOUT));
+    }
+
+    /// Takes out the positions of `bits`, of those from `64 * leaf` on.
+    pub(super) fn remove_bits(&self, set: Set, leaf: usize, bits: u64) {
+        let (mut place, mut bits) = (leaf, bits);
         for level in 0..self.shape.levels {
-            let bit = 1_u64 << (place % FANOUT);
-            let child = place;
-            place /= FANOUT;
-            // AcqRel: pairs with the `fetch_or` in `insert_from`: of a bit set and a bit cleared in one word, the later one sees the other.
+            // AcqRel: pairs with the `fetch_or` in `insert_bits` and `insert_from`: of bits set and bits cleared in one word, the later sees the other.
             let before = self
                 .word(set, level, place)
-                .fetch_and(!bit, Ordering::AcqRel);
-            // Acquire: as above, for the word below, which may have filled since it was seen empty.
-            if level > 0 && self.word(set, level - 1, child).load(Ordering::Acquire) != 0 {
-                self.insert_from(set, level, child);
+                .fetch_and(!bits, Ordering::AcqRel);
+            if level > 0 {
+                let child = (place << FANOUT_SHIFT) + bits.trailing_zeros() as usize;
+                // Acquire: as above, for the word below, which may have filled since it was seen empty.
+                if self.word(set, level - 1, child).load(Ordering::Acquire) != 0 {
+                    self.insert_from(set, level, child);
+                    return;
+                }
+            }
+            if before & !bits != 0 || before == 0 {
                 return;
             }
-            if before != bit {
-                return;
-            }
+            bits = 1 << (place % FANOUT);
+            place /= FANOUT;
         }
     }
 

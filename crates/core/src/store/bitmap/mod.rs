@@ -293,20 +293,25 @@ impl<'m> Bitmap<'m> {
         BlockState::from_bits(self.states[block].load(Ordering::Acquire))
     }
 
-    /// Puts `new` in the place of `old`, if that is still the state, and moves the block to the sets that it now belongs to.
-    fn change_once(&self, block: usize, old: BlockState, new: BlockState) -> bool {
-        let new = new.next_version();
+    /// Puts `new` in the place of `old`, if that is still the state. The sets are the caller's to change.
+    fn replace(&self, block: usize, old: BlockState, new: BlockState) -> bool {
         // Release: pairs with `state`, for the bits set before. Acquire: a promise comes before what is taken by it.
         let changed = self.states[block].compare_exchange(
             old.to_bits(),
-            new.to_bits(),
+            new.next_version().to_bits(),
             Ordering::AcqRel,
             Ordering::Relaxed,
         );
-        if changed.is_ok() {
+        changed.is_ok()
+    }
+
+    /// The same, and moves the block to the sets that it now belongs to.
+    fn change_once(&self, block: usize, old: BlockState, new: BlockState) -> bool {
+        let changed = self.replace(block, old, new);
+        if changed {
             self.moved(block, old, new);
         }
-        changed.is_ok()
+        changed
     }
 
     /// Changes the state by `next`, until nobody comes between. `None` where `next` will not; else what it was, and what it is.

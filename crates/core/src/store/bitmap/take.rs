@@ -243,14 +243,8 @@ impl Bitmap<'_> {
     pub(super) fn open(&self, block: usize, old: BlockState) -> bool {
         debug_assert_eq!(old.mode(), Mode::Free);
         let emptied = old.with_mode(Mode::Open).with_free(0, 0).unmixed();
-        // Release and acquire as in `change_once`. The sets follow when it is open.
-        let claimed = self.states[block].compare_exchange(
-            old.to_bits(),
-            emptied.next_version().to_bits(),
-            Ordering::AcqRel,
-            Ordering::Relaxed,
-        );
-        if claimed.is_err() {
+        // The sets follow when it is open.
+        if !self.replace(block, old, emptied) {
             return false;
         }
         let first = self.first_word(block);

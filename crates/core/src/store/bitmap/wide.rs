@@ -127,20 +127,132 @@ impl Bitmap<'_> {
 
     /// Takes a block that is free as a whole; false if it is not.
     fn take_whole(&self, block: usize, kind: MigrateType, tail: bool) -> bool {
+        let taken = self.claim_whole(block, kind, tail);
+        if let Some((old, new)) = taken {
+            self.moved(block, old, new);
+        }
+        taken.is_some()
+    }
+
+    /// The same, with the sets left to the caller. What the state was, and is.
+    fn claim_whole(
+        &self,
+        block: usize,
+        kind: MigrateType,
+        tail: bool,
+    ) -> Option<(BlockState, BlockState)> {
         loop {
             let old = self.state(block);
             let whole = old.count() == self.block_frames();
             if !whole || old.mode() == Mode::Huge {
-                return false;
+                return None;
             }
             let huge = old.with_mode(Mode::Huge).with_free(0, 0).with_kind(kind);
-            if !self.change_once(block, old, huge.with_tail(tail).unmixed()) {
+            let new = huge.with_tail(tail).unmixed();
+            if !self.replace(block, old, new) {
                 continue;
             }
             if old.mode() == Mode::Open {
                 self.write_as_one(block);
             }
-            return true;
+            return Some((old, new));
+        }
+    }
+
+    /// Takes up to `most` page blocks that lie near each other, and hands the place of each to `each`. Returns how many. One change of the summary and of the total for all of
+    /// them.
+    pub(crate) fn take_page_blocks(
+        &self,
+        kind: MigrateType,
+        most: usize,
+        mut each: impl FnMut(usize),
+    ) -> usize {
+        let end = Self::end_for(Wanted { kind, limit: None });
+        let last = (self.states.len() + self.phase - 1) / LEAF;
+        let from = if end == From::Low { 0 } else { last };
+        let Some(leaf) = self.index.next_leaf(Index::WHOLE, from, end) else {
+            return 0;
+        };
+        let mut there = self.index.leaf(Index::WHOLE, leaf);
+        let mut gone = 0_u64;
+        while there != 0 && (gone.count_ones() as usize) < most {
+            let bit = match end {
+                From::Low => there.trailing_zeros(),
+                From::High => there.ilog2(),
+            };
+            there &= !(1 << bit);
+            let block = leaf * LEAF + bit as usize - self.phase;
+            if self.claim_whole(block, kind, false).is_some() {
+                gone |= 1 << bit;
+                each(block << self.block_order);
+            }
+        }
+        if gone != 0 {
+            self.index.remove_bits(Index::WHOLE, leaf, gone);
+            self.for_blocks(leaf, gone, |block| {
+                // It may have come back meanwhile.
+                if self.belongs(Index::WHOLE, block) {
+                    self.put_into(Index::WHOLE, block);
+                }
+            });
+        }
+        let taken = gone.count_ones() as usize;
+        self.took(taken << self.block_order);
+        taken
+    }
+
+    /// Takes back page blocks that a front held, by their places; counts what is none in use.
+    pub(crate) fn give_page_blocks(&self, offsets: impl ExactSizeIterator<Item = usize>) {
+        let frames = self.block_frames();
+        // Relaxed: as in `give_masks`.
+        self.totals
+            .free
+            .fetch_add(offsets.len() * frames, Ordering::Relaxed);
+        let (mut leaf, mut back) = (0, 0_u64);
+        for offset in offsets {
+            let block = self.block_at(offset);
+            let state = self.state(block);
+            if state.mode() != Mode::Huge || state.is_tail() {
+                self.took(frames);
+                self.refuse_late(frames);
+                continue;
+            }
+            self.count_isolated(FrameRange::at(self.frame_at(offset), frames));
+            if !self.replace(block, state, self.free_as_a_whole(state)) {
+                // It is being isolated, say.
+                self.free_whole(block);
+                continue;
+            }
+            let position = block + self.phase;
+            if position / LEAF != leaf {
+                self.put_bits_into_whole(leaf, back);
+                (leaf, back) = (position / LEAF, 0);
+            }
+            back |= 1 << (position % LEAF);
+        }
+        self.put_bits_into_whole(leaf, back);
+    }
+
+    fn put_bits_into_whole(&self, leaf: usize, bits: u64) {
+        if bits == 0 {
+            return;
+        }
+        self.index.insert_bits(Index::WHOLE, leaf, bits);
+        self.for_blocks(leaf, bits, |block| {
+            // It may have gone again meanwhile, or be isolated.
+            if !self.belongs(Index::WHOLE, block) {
+                self.take_out_of(Index::WHOLE, block);
+            }
+        });
+    }
+
+    /// Calls `each` with the blocks of some bits of a leaf.
+    fn for_blocks(&self, leaf: usize, bits: u64, each: impl Fn(usize)) {
+        let mut rest = bits;
+        while rest != 0 {
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            each(leaf * LEAF + bit - self.phase);
         }
     }
 

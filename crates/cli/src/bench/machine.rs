@@ -1,0 +1,235 @@
+//! The machine that a configuration is built on, and the options that choose it.
+
+use core::mem::MaybeUninit;
+
+use anyhow::Context;
+use brickyard::bulk::BulkPolicy;
+use brickyard::sync::{
+    Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
+};
+use brickyard::{Configuration, Experiment, FrameRange, MachinePlan, Mobility};
+use brickyard_arena::Threads;
+use clap::ValueEnum;
+
+/// The bytes of a frame.
+pub(crate) const FRAME_BYTES: usize = 4096;
+
+/// What pages are asked for as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    Unmovable,
+    Movable,
+    Reclaimable,
+}
+
+impl Kind {
+    pub(crate) const fn mobility(self) -> Mobility {
+        match self {
+            Self::Unmovable => Mobility::Unmovable,
+            Self::Movable => Mobility::Movable,
+            Self::Reclaimable => Mobility::Reclaimable,
+        }
+    }
+}
+
+/// How a CPU reaches its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Slots {
+    /// No other CPU can.
+    Exclusive,
+    /// By a lock that others may try.
+    Shared,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lock {
+    /// First come, first served.
+    Ticket,
+    /// Whoever is quickest.
+    TestAndSet,
+    /// A ticket lock in its own cache line.
+    TicketOwnLine,
+    /// A test-and-set lock in its own cache line.
+    TestAndSetOwnLine,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Bulk {
+    /// For the whole batch.
+    Hold,
+    /// Page by page.
+    Release,
+    /// Until somebody waits.
+    Yield,
+}
+
+impl Bulk {
+    const fn policy(self) -> BulkPolicy {
+        match self {
+            Self::Hold => BulkPolicy::Hold,
+            Self::Release => BulkPolicy::ReleaseEachPage,
+            Self::Yield => BulkPolicy::YieldWhenContended,
+        }
+    }
+}
+
+/// At what level requests enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// Through the node, as a kernel with several zones asks.
+    Node,
+    /// Straight at the zone that serves the mobility first, as an embedder with one zone asks.
+    Zone,
+}
+
+/// How a machine is built.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Build {
+    /// Its memory, in frames.
+    pub(crate) frames: usize,
+    /// How many threads use it at once, besides the one that builds it.
+    pub(crate) threads: usize,
+    pub(crate) slots: Slots,
+    pub(crate) lock: Lock,
+    pub(crate) bulk: Bulk,
+}
+
+impl Build {
+    /// One thread, and the defaults.
+    pub(crate) const fn plain(frames: usize) -> Self {
+        Self {
+            frames,
+            threads: 0,
+            slots: Slots::Exclusive,
+            lock: Lock::Ticket,
+            bulk: Bulk::Hold,
+        }
+    }
+
+    /// Builds it as `config` and runs `experiment` there, with any slots and lock.
+    pub(crate) fn run<E: Experiment<Threads>>(
+        &self,
+        config: Configuration,
+        experiment: E,
+    ) -> anyhow::Result<E::Output> {
+        match (self.slots, self.lock) {
+            (Slots::Exclusive, Lock::Ticket) => {
+                self.run_with::<Exclusive, TicketLock, E>(config, experiment)
+            }
+            (Slots::Exclusive, Lock::TestAndSet) => {
+                self.run_with::<Exclusive, TestAndSetLock, E>(config, experiment)
+            }
+            (Slots::Exclusive, Lock::TicketOwnLine) => {
+                self.run_with::<Exclusive, OwnLine<TicketLock>, E>(config, experiment)
+            }
+            (Slots::Exclusive, Lock::TestAndSetOwnLine) => {
+                self.run_with::<Exclusive, OwnLine<TestAndSetLock>, E>(config, experiment)
+            }
+            (Slots::Shared, Lock::Ticket) => {
+                self.run_with::<Shared, TicketLock, E>(config, experiment)
+            }
+            (Slots::Shared, Lock::TestAndSet) => {
+                self.run_with::<Shared, TestAndSetLock, E>(config, experiment)
+            }
+            (Slots::Shared, Lock::TicketOwnLine) => {
+                self.run_with::<Shared, OwnLine<TicketLock>, E>(config, experiment)
+            }
+            (Slots::Shared, Lock::TestAndSetOwnLine) => {
+                self.run_with::<Shared, OwnLine<TestAndSetLock>, E>(config, experiment)
+            }
+        }
+    }
+
+    /// The same with any slots and a ticket lock: each lock more is compiled for every design, so only what is asked for most has them all.
+    pub(crate) fn run_with_ticket<E: Experiment<Threads>>(
+        &self,
+        config: Configuration,
+        experiment: E,
+    ) -> anyhow::Result<E::Output> {
+        match self.slots {
+            Slots::Exclusive => self.run_with::<Exclusive, TicketLock, E>(config, experiment),
+            Slots::Shared => self.run_with::<Shared, TicketLock, E>(config, experiment),
+        }
+    }
+
+    /// The same for slots and a lock that are known when this is compiled.
+    pub(crate) fn run_with<A: SlotAccess, L: RawLock, E: Experiment<Threads>>(
+        &self,
+        config: Configuration,
+        experiment: E,
+    ) -> anyhow::Result<E::Output> {
+        // This thread has a number too, and threads of the sample before may not have given theirs back yet.
+        let cpus = 2 * self.threads + 1;
+        let mut plan = MachinePlan::new(FrameRange::new(0, self.frames), cpus);
+        plan.whole.tuning.bulk = self.bulk.policy();
+        let mut memory = vec![MaybeUninit::uninit(); config.bytes::<A, L, Threads>(&plan)];
+        config
+            .run::<A, L, _, _>(&plan, Threads, &mut memory, experiment)
+            .context("cannot build the configuration")
+    }
+}
+
+/// The name of an option's value.
+pub(crate) fn named(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Is there a value that comes twice?
+pub(crate) fn has_twice<T: PartialEq>(values: &[T]) -> bool {
+    let mut rest = values;
+    while let Some((first, behind)) = rest.split_first() {
+        if behind.contains(first) {
+            return true;
+        }
+        rest = behind;
+    }
+    false
+}
+
+/// An amount of memory as a user writes it: `512M`, `2G`.
+pub(crate) fn bytes(text: &str) -> anyhow::Result<usize> {
+    let (number, shift) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    let number: usize = number.parse().with_context(|| {
+        format!("{text:?} is no amount of memory; write one such as 512M or 2G")
+    })?;
+    number
+        .checked_mul(1 << shift)
+        .with_context(|| format!("{text} is more than this machine can count"))
+}
+
+/// The same amount, written in the largest unit that needs no fraction.
+pub(crate) fn bytes_text(bytes: usize) -> String {
+    let units = [(30, "G"), (20, "M"), (10, "K")];
+    let whole = |&&(shift, _): &&(u32, &str)| bytes != 0 && bytes.trailing_zeros() >= shift;
+    match units.iter().find(whole) {
+        Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_with_their_unit() {
+        assert_eq!(bytes("4096").unwrap(), 4096);
+        assert_eq!(bytes("64k").unwrap(), 65536);
+        assert_eq!(bytes("2G").unwrap(), 2 << 30);
+        assert!(bytes("G").is_err());
+        assert!(bytes("99999999999G").is_err());
+    }
+
+    #[test]
+    fn amounts_are_written_as_they_are_read() {
+        for text in ["0", "1000", "64K", "1536M", "64G"] {
+            assert_eq!(bytes_text(bytes(text).unwrap()), text);
+        }
+    }
+}

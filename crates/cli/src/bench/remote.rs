@@ -1,0 +1,165 @@
+//! Pages that one thread allocates and another frees: threads work in pairs, a giver and a taker.
+//!
+//! The giver does nothing but allocate batches, the taker nothing but free them, both at the same time: so every page has to find its way from where it is
+//! freed to where it is allocated. A batch is handed over as a copy of its frame numbers, two of which circulate, and waiting for one spins. Handing over and waiting
+//! are not in the time: the clock runs while a batch is allocated, and while it is freed, less what reading the clock costs. `alloc` is the giver's
+//! time per page, `free` the taker's, `total` their sum: what a page costs both CPUs together.
+
+use core::time::Duration;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use brickyard::{Frame, Platform};
+use brickyard_arena::Threads;
+
+use super::batch::{Batch, Sample, Short};
+use super::clock::cost_of_the_clock;
+use super::schedule::Workload;
+use super::subject::{Handle, Subject};
+
+/// Batches on their way from one giver to its taker, at most.
+const UNDER_WAY: usize = 2;
+
+/// Batches that are timed at least.
+const LEAST_TIMED: u64 = 2;
+
+/// Is the batch timed?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    WarmUp,
+    Timed,
+}
+
+/// A batch as it is handed over.
+#[derive(Debug)]
+struct Parcel {
+    frames: Vec<Frame>,
+    stage: Stage,
+}
+
+/// One sample of a workload: the mean over its pairs of threads.
+pub(crate) fn sample_of_pairs<S: Subject>(
+    subject: &S,
+    workload: &Workload,
+    least: Duration,
+) -> Result<Sample, Short> {
+    let all = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        let pair = || {
+            let one = sample_of_pair(subject, workload, least);
+            all.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+        };
+        let pairs: Vec<_> = (0..workload.threads / 2)
+            .map(|_| scope.spawn(pair))
+            .collect();
+        for pair in pairs {
+            pair.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+    });
+    Sample::mean(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The calling thread gives, one that it starts takes.
+fn sample_of_pair<S: Subject>(
+    subject: &S,
+    workload: &Workload,
+    least: Duration,
+) -> Result<Sample, Short> {
+    let (full, filled) = channel();
+    let (empty, emptied) = channel();
+    thread::scope(|scope| {
+        let taker = scope.spawn(move || {
+            let mut batch = Batch::new(subject.handle(workload.order), workload);
+            let spent = take(&mut batch, &filled, &empty);
+            batch.handle.settle();
+            spent
+        });
+        let mut batch = Batch::new(subject.handle(workload.order), workload);
+        let given = give(&mut batch, full, &emptied, least);
+        // All is freed once the taker is done.
+        let taken = taker.join().unwrap_or_else(|panic| resume_unwind(panic));
+        batch.handle.settle();
+        let (spent, batches) = given?;
+        let pages = batches as f64 * workload.batch as f64;
+        let alloc = spent.as_nanos() as f64 / pages;
+        let free = taken.as_nanos() as f64 / pages;
+        Ok(Sample {
+            alloc,
+            free,
+            total: alloc + free,
+        })
+    })
+}
+
+/// Allocates batches and hands them over until the time is up. Returns the time that the timed ones took to allocate, and how many they were.
+fn give<H: Handle>(
+    batch: &mut Batch<H>,
+    full: Sender<Parcel>,
+    emptied: &Receiver<Vec<Frame>>,
+    least: Duration,
+) -> Result<(Duration, u64), Short> {
+    let clock = cost_of_the_clock();
+    let (mut spent, mut timed) = (Duration::ZERO, 0);
+    let mut new = UNDER_WAY;
+    let begun = Instant::now();
+    while timed < LEAST_TIMED || begun.elapsed() < least + least / 4 {
+        let stage = if begun.elapsed() < least / 4 {
+            Stage::WarmUp
+        } else {
+            Stage::Timed
+        };
+        let mut frames = if new > 0 {
+            new -= 1;
+            vec![Frame::new(0); batch.frames.len()]
+        } else {
+            // The taker is gone only if it has panicked.
+            next(emptied).ok_or(Short)?
+        };
+        let before = Instant::now();
+        batch.alloc()?;
+        let took = before.elapsed();
+        frames.copy_from_slice(&batch.frames);
+        if stage == Stage::Timed {
+            spent += took.saturating_sub(clock);
+            timed += 1;
+        }
+        full.send(Parcel { frames, stage }).map_err(|_| Short)?;
+    }
+    Ok((spent, timed))
+}
+
+/// Frees what is handed over until nothing more comes. Returns the time that took for the timed ones.
+fn take<H: Handle>(
+    batch: &mut Batch<H>,
+    filled: &Receiver<Parcel>,
+    empty: &Sender<Vec<Frame>>,
+) -> Duration {
+    let clock = cost_of_the_clock();
+    let mut spent = Duration::ZERO;
+    while let Some(Parcel { frames, stage }) = next(filled) {
+        batch.frames.copy_from_slice(&frames);
+        let before = Instant::now();
+        batch.free();
+        let took = before.elapsed();
+        if stage == Stage::Timed {
+            spent += took.saturating_sub(clock);
+        }
+        // The giver wants no more of them once its time is up.
+        let _ = empty.send(frames);
+    }
+    spent
+}
+
+/// The next thing that comes, or nothing if nobody will send any more. Spins, and lets others run after a while.
+fn next<T>(from: &Receiver<T>) -> Option<T> {
+    loop {
+        match from.try_recv() {
+            Ok(it) => return Some(it),
+            Err(TryRecvError::Empty) => Threads.relax(),
+            Err(TryRecvError::Disconnected) => return None,
+        }
+    }
+}

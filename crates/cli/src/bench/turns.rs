@@ -1,0 +1,86 @@
+//! Whose turn it is. In every round each contestant has one, so that a change of the machine's mood hits them alike; who begins changes from round to
+//! round. Ctrl-C keeps the rounds that are complete.
+
+use std::io::IsTerminal;
+
+use anyhow::bail;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::interrupt;
+
+/// What a turn is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// To warm up: what comes out is thrown away.
+    WarmUp,
+    /// To measure, for the so-manieth time from 0.
+    Measured(usize),
+}
+
+/// So many rounds of turns.
+#[derive(Debug)]
+pub(crate) struct Turns<'n> {
+    /// The contestants' names.
+    pub(crate) names: &'n [&'static str],
+    /// How many rounds are measured.
+    pub(crate) samples: usize,
+    /// How many steps of progress a measured turn has.
+    pub(crate) steps: usize,
+}
+
+impl Turns<'_> {
+    /// Lets each take its turns: `turn` is told whose it is, what for, and whom to call at each step. Returns what came out: a vector for
+    /// each contestant, with an entry a round.
+    pub(crate) fn take<T>(
+        &self,
+        turn: impl Fn(usize, Round, &dyn Fn()) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Vec<Vec<T>>> {
+        let contestants = self.names.len();
+        let mut taken: Vec<Vec<T>> = (0..contestants).map(|_| Vec::new()).collect();
+        let progress = progress_bar((self.samples * contestants * self.steps) as u64);
+        let rounds = (0..self.samples).map(Round::Measured);
+        'rounds: for (count, round) in [Round::WarmUp].into_iter().chain(rounds).enumerate() {
+            let mut of_round = Vec::new();
+            for place in 0..contestants {
+                let whose = (place + count) % contestants;
+                progress.set_message(self.names[whose]);
+                let out = turn(whose, round, &|| {
+                    if round != Round::WarmUp {
+                        progress.inc(1);
+                    }
+                })?;
+                if interrupt::asked() {
+                    break 'rounds;
+                }
+                of_round.push((whose, out));
+            }
+            if round != Round::WarmUp {
+                for (whose, out) in of_round {
+                    taken[whose].push(out);
+                }
+            }
+        }
+        progress.finish_and_clear();
+        if interrupt::asked() {
+            let done = taken.first().map_or(0, Vec::len);
+            if done == 0 {
+                bail!("interrupted before the first round was complete");
+            }
+            let asked = self.samples;
+            eprintln!("interrupted: {done} of {asked} rounds are complete");
+        }
+        Ok(taken)
+    }
+}
+
+fn progress_bar(steps: u64) -> ProgressBar {
+    let progress = ProgressBar::new(steps);
+    if !std::io::stderr().is_terminal() {
+        progress.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let template = "{wide_bar} {pos}/{len} {msg}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        progress.set_style(style);
+    }
+    progress
+}

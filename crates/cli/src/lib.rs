@@ -1,0 +1,73 @@
+//! The lab of the page allocator, as the command `brickyard` and as whoever brings more to compare runs it. One file a subcommand; each prints a
+//! table for people, or CSV or JSON for programs.
+//!
+//! [`main`] is the whole command. `peers/` calls it too, with other people's allocators as [`Peer`]s, so that they stand in the same table, measured in
+//! the same rounds by the same loop.
+//!
+//! Exit codes: 0 done, 1 failed, 2 asked for wrongly. A reader that goes away (a closed pipe) is no failure.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod completions;
+mod configs;
+mod interrupt;
+mod misuse;
+mod output;
+
+pub use bench::peer::{Machine, Peer};
+pub use bench::rounds::{Rounds, Taken};
+pub use bench::subject::{Handle, Subject};
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Measures page allocators: the designs of twenty years of Linux, side by side.
+#[derive(Debug, Parser)]
+#[command(name = "brickyard", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a benchmark on real threads.
+    #[command(subcommand)]
+    Bench(bench::Bench),
+    /// Lists the configurations: what each rebuilds, and what its metadata costs.
+    Configs(configs::Configs),
+    /// Prints a completion script for a shell.
+    Completions(completions::Completions),
+}
+
+/// Runs the command that the process was started with; `bench pagealloc` knows `peers` by their names.
+pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Bench(bench) => bench.run(peers),
+        Command::Configs(configs) => configs.run(),
+        Command::Completions(completions) => completions.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("brickyard: {error:#}");
+            if error.is::<misuse::Misuse>() {
+                ExitCode::from(2)
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

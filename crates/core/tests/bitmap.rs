@@ -1,0 +1,1204 @@
+//! The bitmap store, rule by rule: where a request is served from, what it falls back on, every order whole and in parts, given frames, ranges,
+//! isolation, contiguous ranges, what is refused, what it costs in memory, and what it tells of itself.
+//!
+//! Most zones here have no front, so that what is free is in the store; some tests use the store by itself.
+
+#![cfg(not(loom))]
+
+mod support;
+
+use core::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use brickyard::bulk::MeterReading;
+use brickyard::design::{Brickyard, Design, LockFree};
+use brickyard::front::Direct;
+use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::pressure::compact::compact_all;
+use brickyard::pressure::{
+    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
+};
+use brickyard::stats::{BuddyInfo, UnusableText};
+use brickyard::store::Store;
+use brickyard::store::bitmap::Bitmap;
+use brickyard::store::buddy::Buddy;
+use brickyard::store::frames::{FrameRecord, FrameTable, State, Use};
+use brickyard::store::grouping::NoGrouping;
+use brickyard::sync::{AtomicU64, TicketLock};
+use brickyard::zone::{Zone, ZonePlan};
+use brickyard::{
+    AllocError, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility, OneCpu, Order,
+    RangeError, Request, ZoneKind,
+};
+
+use MigrateType::{Isolate, Movable, Reclaimable, Unmovable};
+use support::{
+    Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, Unlocked, ZoneLock, blocks_of,
+    empty_unlocked, exhausted, frame, free, free_of, full_unlocked, give, linux, request, seen,
+    small, sound, state, take, take_all,
+};
+
+type Plain = Zone<Unlocked<Direct>>;
+
+/// Frames in a page block of the plan `linux`.
+const BLOCK: usize = 512;
+
+const fn range(start: usize, end: usize) -> FrameRange {
+    FrameRange::new(start, end)
+}
+
+/// So many page blocks of order 9, all free.
+fn blocks(count: usize) -> Plain {
+    full_unlocked(&linux(count * BLOCK), Cpus::new())
+}
+
+/// The same, each in use as one block of this mobility.
+fn in_use(count: usize, mobility: Mobility) -> Plain {
+    let zone = blocks(count);
+    for block in 0..count {
+        let taken = zone.alloc_at(frame(block * BLOCK), &request(9, mobility));
+        assert_eq!(taken, Ok(()));
+    }
+    // Their kind is what a request for all of a block makes it.
+    for block in 0..count {
+        assert_eq!(state(&zone, frame(block * BLOCK)).kind, mobility.into());
+    }
+    zone
+}
+
+/// The same, with so many frames free at the start of some blocks.
+fn in_use_but(count: usize, mobility: Mobility, free: &[(usize, usize)]) -> Plain {
+    let zone = in_use(count, mobility);
+    for &(block, frames) in free {
+        let start = block * BLOCK;
+        assert_eq!(zone.free_range(range(start, start + frames)), Ok(()));
+    }
+    sound(&zone);
+    zone
+}
+
+/// The page blocks that frames lie in, as runs: the block, and how many frames in a row.
+fn runs_of(frames: &[Frame]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for at in frames {
+        let block = at.number() / BLOCK;
+        match runs.last_mut() {
+            Some((last, run)) if *last == block => *run += 1,
+            _ => runs.push((block, 1)),
+        }
+    }
+    runs
+}
+
+/// Blocks of an order until there are no more.
+fn take_all_of<D: Design>(zone: &Zone<D>, order: u8, mobility: Mobility) -> Vec<Frame> {
+    core::iter::from_fn(|| zone.alloc(&request(order, mobility)).ok()).collect()
+}
+
+/// Free blocks by order, up to order 10.
+fn by_order<D: Design>(zone: &Zone<D>) -> [usize; 11] {
+    let counts = zone.free_counts().by_order;
+    assert!(counts[11..].iter().all(|&blocks| blocks == 0));
+    core::array::from_fn(|order| counts[order])
+}
+
+// ---- which block serves ----
+
+#[test]
+fn unmovable_and_reclaimable_requests_grow_from_the_low_end_and_movable_ones_from_the_high_end() {
+    for order in [0, 3, 6, 7, 8] {
+        let zone = blocks(8);
+        let mut block_of = |mobility| {
+            let at = zone.alloc(&request(order, mobility)).unwrap();
+            at.number() / BLOCK
+        };
+        assert_eq!(block_of(Mobility::Unmovable), 0, "order {order}");
+        assert_eq!(block_of(Mobility::Movable), 7, "order {order}");
+        assert_eq!(block_of(Mobility::Reclaimable), 1, "order {order}");
+        // Each stays where it is.
+        assert_eq!(block_of(Mobility::Movable), 7, "order {order}");
+        assert_eq!(block_of(Mobility::Unmovable), 0, "order {order}");
+        assert_eq!(block_of(Mobility::Reclaimable), 1, "order {order}");
+        sound(&zone);
+    }
+}
+
+#[test]
+fn whole_blocks_and_groups_come_from_the_same_ends() {
+    for order in [9, 10] {
+        let zone = blocks(8);
+        let group = 1 << (order - 9);
+        let mut block_of = |mobility| {
+            let at = zone.alloc(&request(order, mobility)).unwrap();
+            at.number() / BLOCK
+        };
+        assert_eq!(block_of(Mobility::Unmovable), 0);
+        assert_eq!(block_of(Mobility::Movable), 8 - group);
+        assert_eq!(block_of(Mobility::Reclaimable), group);
+        assert_eq!(block_of(Mobility::Movable), 8 - 2 * group);
+    }
+}
+
+#[test]
+fn the_ends_meet_block_by_block_and_each_block_serves_one_mobility() {
+    let zone = blocks(8);
+    let mut owner = [None; 8];
+    for _ in 0..BLOCK {
+        for (mobility, times) in [
+            (Mobility::Unmovable, 2),
+            (Mobility::Movable, 4),
+            (Mobility::Reclaimable, 2),
+        ] {
+            for at in take(&zone, times, mobility) {
+                let owner = owner[at.number() / BLOCK].get_or_insert(mobility);
+                assert_eq!(*owner, mobility, "{at}");
+            }
+        }
+    }
+    assert_eq!(zone.free_frames(), 0);
+    assert_eq!(owner[4..], [Some(Mobility::Movable); 4]);
+    assert_eq!(zone.meter().fallbacks, 0);
+    sound(&zone);
+}
+
+#[test]
+fn the_fullest_block_serves_and_one_that_is_free_as_a_whole_is_opened_last() {
+    let free = [(1, 300), (2, 10), (3, 100), (4, BLOCK)];
+    for mobility in Mobility::ALL {
+        let zone = in_use_but(6, mobility, &free);
+        let held = take(&zone, 10 + 100 + 300 + BLOCK, mobility);
+        let expected = [(2, 10), (3, 100), (1, 300), (4, BLOCK)];
+        assert_eq!(runs_of(&held), expected, "{mobility:?}");
+        assert_eq!(zone.meter(), MeterReading::default());
+        sound(&zone);
+    }
+}
+
+#[test]
+fn of_equally_full_blocks_the_one_nearest_to_the_end_of_its_mobility_serves() {
+    let free = [(1, 100), (2, 100), (3, 100)];
+    let zone = in_use_but(5, Mobility::Movable, &free);
+    assert_eq!(
+        runs_of(&take(&zone, 300, Mobility::Movable)),
+        [(3, 100), (2, 100), (1, 100)]
+    );
+    let zone = in_use_but(5, Mobility::Unmovable, &free);
+    assert_eq!(
+        runs_of(&take(&zone, 300, Mobility::Unmovable)),
+        [(1, 100), (2, 100), (3, 100)]
+    );
+}
+
+#[test]
+fn many_frames_at_once_come_from_the_same_blocks_as_one_by_one() {
+    let free = [(1, 300), (2, 10), (3, 100), (4, BLOCK)];
+    let zone = in_use_but(6, Mobility::Unmovable, &free);
+    let mut held = [Frame::new(0); 922];
+    assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut held), Ok(922));
+    assert_eq!(runs_of(&held), [(2, 10), (3, 100), (1, 300), (4, BLOCK)]);
+    sound(&zone);
+    assert_eq!(zone.free_bulk(&held), Ok(()));
+    sound(&zone);
+}
+
+#[test]
+fn a_run_comes_from_the_block_whose_largest_run_is_the_least_that_serves() {
+    for mobility in Mobility::ALL {
+        // Runs of order 8, 3 and 5, and a block of single frames that does not serve at all.
+        let zone = in_use_but(6, mobility, &[(1, 256), (2, 8), (3, 32)]);
+        for single in (0..200).step_by(2) {
+            free(&zone, frame(4 * BLOCK + single), 0);
+        }
+        let held = take_all_of(&zone, 3, mobility);
+        assert_eq!(runs_of(&held), [(2, 1), (3, 4), (1, 32)], "{mobility:?}");
+        assert_eq!(
+            zone.alloc(&request(3, mobility)),
+            Err(AllocError::Fragmented {
+                order: Order::new(3),
+                free: 100,
+                index: None
+            })
+        );
+        sound(&zone);
+    }
+}
+
+#[test]
+fn inside_a_word_the_smallest_run_is_broken() {
+    for mobility in Mobility::ALL {
+        // Runs of order 4, 3 and 2.
+        let zone = in_use(1, mobility);
+        for (start, end) in [(0, 16), (24, 32), (36, 40)] {
+            assert_eq!(zone.free_range(range(start, end)), Ok(()));
+        }
+        let mut served = |order| zone.alloc(&request(order, mobility)).unwrap().number();
+        assert_eq!(served(1), 36);
+        assert_eq!(served(0), 38);
+        assert_eq!(served(0), 39);
+        // The run of order 3 is broken before that of order 4, and what is left of it before it again.
+        assert_eq!(served(1), 24);
+        assert_eq!(served(2), 28);
+        assert_eq!(served(0), 26);
+        assert_eq!(served(0), 27);
+        assert_eq!(served(3), 0);
+        assert_eq!(served(3), 8);
+        assert_eq!(zone.free_frames(), 0);
+        sound(&zone);
+    }
+}
+
+#[test]
+fn over_words_the_smallest_run_is_broken() {
+    let zone = in_use(1, Mobility::Unmovable);
+    // Of order 8 and of order 7.
+    assert_eq!(zone.free_range(range(0, 256)), Ok(()));
+    assert_eq!(zone.free_range(range(384, 512)), Ok(()));
+    let mut served = |order| {
+        let block = zone.alloc(&request(order, Mobility::Unmovable));
+        block.unwrap().number()
+    };
+    assert_eq!(served(7), 384);
+    assert_eq!(served(7), 0);
+    assert_eq!(served(7), 128);
+}
+
+#[test]
+fn a_run_is_broken_before_a_block_is_opened() {
+    for order in 0..=8 {
+        let zone = in_use_but(4, Mobility::Movable, &[(1, 256), (2, BLOCK)]);
+        let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
+        assert_eq!(at.number() / BLOCK, 1, "order {order}");
+    }
+}
+
+#[test]
+fn the_only_free_frame_is_found_wherever_it_is_and_whatever_its_block_is_for() {
+    for mobility in Mobility::ALL {
+        let zone = in_use(70, mobility);
+        for at in [0, 1, 63, 64, 511, 512, 40 * BLOCK + 77, 70 * BLOCK - 1] {
+            free(&zone, frame(at), 0);
+            for wanted in Mobility::ALL {
+                assert_eq!(zone.alloc(&Request::page(wanted)), Ok(frame(at)));
+                assert_eq!(zone.alloc(&Request::page(wanted)), Err(exhausted(0)));
+                free(&zone, frame(at), 0);
+            }
+            assert_eq!(zone.alloc(&MOVABLE), Ok(frame(at)));
+        }
+        sound(&zone);
+    }
+}
+
+#[test]
+fn the_only_run_is_found_among_single_frames_all_over_memory() {
+    for order in 1..=8 {
+        let zone = in_use(66, Mobility::Movable);
+        for block in 0..66 {
+            free(&zone, frame(block * BLOCK + 3), 0);
+        }
+        let wanted = request(order, Mobility::Unmovable);
+        let free_now = 66;
+        let why = zone.alloc(&wanted).unwrap_err();
+        let fragmented = AllocError::Fragmented {
+            order: Order::new(order),
+            free: free_now,
+            index: None,
+        };
+        let expected = if Order::new(order).frames() > free_now {
+            exhausted(free_now)
+        } else {
+            fragmented
+        };
+        assert_eq!(why, expected);
+        let run = frame(33 * BLOCK + 256);
+        free(&zone, run, order);
+        assert_eq!(zone.alloc(&wanted), Ok(run), "order {order}");
+        sound(&zone);
+    }
+}
+
+// ---- fallback ----
+
+#[test]
+fn an_unmovable_request_falls_back_on_the_emptiest_block_of_others() {
+    for wanted in [UNMOVABLE, RECLAIMABLE] {
+        let zone = in_use_but(6, Mobility::Movable, &[(1, 100), (2, 200), (3, 10)]);
+        let at = zone.alloc(&wanted).unwrap();
+        assert_eq!(at.number() / BLOCK, 2);
+        // Less than half of it was free: it stays movable, and is mixed now.
+        assert_eq!(blocks_of(&zone, Movable), 6);
+        let meter = zone.meter();
+        assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (1, 1, 0));
+        sound(&zone);
+    }
+}
+
+#[test]
+fn a_run_for_an_unmovable_request_comes_from_the_largest_run_of_others() {
+    let zone = in_use_but(6, Mobility::Movable, &[(1, 16), (2, 128), (3, 8)]);
+    let at = zone.alloc(&request(2, Mobility::Unmovable)).unwrap();
+    assert_eq!(at.number() / BLOCK, 2);
+    assert_eq!(zone.meter().mixing, 1);
+}
+
+#[test]
+fn a_movable_request_falls_back_on_the_fullest_block_of_others() {
+    for mobility in [Mobility::Unmovable, Mobility::Reclaimable] {
+        let zone = in_use_but(6, mobility, &[(1, 100), (2, 400), (3, 10)]);
+        let held = take(&zone, 10, Mobility::Movable);
+        assert_eq!(runs_of(&held), [(3, 10)]);
+        assert_eq!(blocks_of(&zone, mobility.into()), 6);
+        let meter = zone.meter();
+        assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (10, 10, 0));
+        sound(&zone);
+    }
+}
+
+#[test]
+fn a_block_is_claimed_from_half_free_on() {
+    for (frames, claimed) in [(255, false), (256, true), (257, true), (511, true)] {
+        let zone = in_use_but(3, Mobility::Movable, &[(1, frames)]);
+        zone.alloc(&UNMOVABLE).unwrap();
+        let kind = if claimed { Unmovable } else { Movable };
+        assert_eq!(
+            free_of(&zone, kind),
+            frames - 1,
+            "{frames}: its free frames are of its kind"
+        );
+        assert_eq!(blocks_of(&zone, Unmovable), usize::from(claimed));
+        let meter = zone.meter();
+        let counted = (meter.fallbacks, meter.mixing, meter.claims);
+        assert_eq!(counted, (1, u64::from(!claimed), u64::from(claimed)));
+        // A claimed block serves its new mobility without a fallback.
+        zone.alloc(&UNMOVABLE).unwrap();
+        assert_eq!(zone.meter().fallbacks, if claimed { 1 } else { 2 });
+        sound(&zone);
+    }
+}
+
+#[test]
+fn a_block_that_is_free_as_a_whole_is_taken_before_a_fallback_and_is_none() {
+    for mobility in Mobility::ALL {
+        let zone = in_use_but(4, Mobility::Reclaimable, &[(2, BLOCK)]);
+        let zone2 = in_use_but(4, Mobility::Movable, &[(1, 500), (2, BLOCK)]);
+        for (zone, skip) in [(zone, Mobility::Reclaimable), (zone2, Mobility::Movable)] {
+            if mobility == skip {
+                continue;
+            }
+            let at = zone.alloc(&Request::page(mobility)).unwrap();
+            assert_eq!(at.number() / BLOCK, 2);
+            assert_eq!(zone.meter().fallbacks, 0);
+            assert_eq!(blocks_of(&zone, mobility.into()), 1);
+        }
+    }
+}
+
+#[test]
+fn the_counters_of_fallbacks_add_up() {
+    let zone = in_use_but(4, Mobility::Movable, &[(0, 300), (1, 100)]);
+    // Claims the emptier one, uses it up, then mixes the other.
+    let held = take(&zone, 400, Mobility::Unmovable);
+    assert_eq!(runs_of(&held), [(0, 300), (1, 100)]);
+    let meter = zone.meter();
+    assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (101, 100, 1));
+}
+
+// ---- every order ----
+
+/// 3 GiB in frames of 4 KiB, orders up to 1 GiB: metadata only.
+fn gigabytes() -> ZonePlan {
+    ZonePlan {
+        max_order: Order::MAX,
+        ..linux(3 << 18)
+    }
+}
+
+#[test]
+fn every_order_up_to_a_gigabyte_can_be_taken_is_aligned_and_comes_back_whole() {
+    let zone: Plain = full_unlocked(&gigabytes(), Cpus::new());
+    for mobility in Mobility::ALL {
+        for order in 0..=18 {
+            let block = zone.alloc(&request(order, mobility)).unwrap();
+            assert!(block.is_aligned(Order::new(order)));
+            assert_eq!(zone.free_frames(), (3 << 18) - (1 << order));
+            let (first, state) = zone.block_of(block.plus((1 << order) - 1)).unwrap();
+            let found = (first, state.usage, state.order, state.kind);
+            let expected = (block, Use::Allocated, Order::new(order), mobility.into());
+            assert_eq!(found, expected);
+            free(&zone, block, order);
+            assert_eq!(zone.free_counts().by_order[18], 3, "order {order}");
+        }
+        let all = take_all_of(&zone, 18, mobility);
+        assert_eq!(all.len(), 3);
+        for block in all {
+            free(&zone, block, 18);
+        }
+    }
+    assert_eq!(sound(&zone).free, 3 << 18);
+}
+
+#[test]
+fn all_orders_live_side_by_side_without_sharing_a_frame() {
+    let plan = gigabytes();
+    let zone: Plain = full_unlocked(&plan, Cpus::new());
+    let mut owned = Owned::none_of(plan.span);
+    let mut held = Vec::new();
+    for mobility in Mobility::ALL {
+        // Of 2^18 + ... + 1 frames there is room for one in each gigabyte but for the gigabyte itself.
+        for order in 0..=17 {
+            let block = zone.alloc(&request(order, mobility)).unwrap();
+            owned.take(block, order);
+            held.push((block, order));
+        }
+    }
+    let census = sound(&zone);
+    assert_eq!(census.allocated, 3 * ((1 << 18) - 1));
+    assert_eq!(census.allocated, owned.count());
+    for place in Dice::new(1).shuffled(held.len()) {
+        let (block, order) = held[place];
+        free(&zone, block, order);
+    }
+    assert_eq!(zone.free_counts().by_order[18], 3);
+    sound(&zone);
+}
+
+#[test]
+fn an_order_above_the_highest_is_refused_as_such() {
+    let zone = blocks(4);
+    let too_large = AllocError::OrderTooLarge {
+        order: Order::new(11),
+        max: Order::new(10),
+    };
+    assert_eq!(zone.alloc(&request(11, Mobility::Movable)), Err(too_large));
+}
+
+#[test]
+fn the_only_free_group_is_found_wherever_it_is() {
+    for order in [9, 10, 13, 15, 16, 17] {
+        let zone: Plain = full_unlocked(&gigabytes(), Cpus::new());
+        let size = 1 << order;
+        let held = take_all_of(&zone, order, Mobility::Unmovable);
+        assert_eq!(held.len() * size, 3 << 18);
+        let last = held.len() - 1;
+        for n in [0, 1, held.len() / 2, last - 1, last] {
+            let at = frame(n * size);
+            free(&zone, at, order);
+            for mobility in Mobility::ALL {
+                assert_eq!(zone.alloc(&request(order, mobility)), Ok(at), "{order}");
+                let more = zone.alloc(&request(order, mobility));
+                assert_eq!(more, Err(exhausted(0)));
+                free(&zone, at, order);
+            }
+            assert_eq!(zone.alloc(&request(order, Mobility::Movable)), Ok(at));
+        }
+        sound(&zone);
+    }
+}
+
+#[test]
+fn free_blocks_that_are_neighbours_but_no_aligned_group_do_not_serve_a_wider_order() {
+    let zone = in_use(8, Mobility::Movable);
+    // 1 and 2 are adjacent, 4 and 6 are not, and none is a pair.
+    for block in [1, 2, 4, 6] {
+        free(&zone, frame(block * BLOCK), 9);
+    }
+    let wide = request(10, Mobility::Movable);
+    let why = AllocError::Fragmented {
+        order: Order::new(10),
+        free: 4 * BLOCK,
+        index: None,
+    };
+    assert_eq!(zone.alloc(&wide), Err(why));
+    free(&zone, frame(7 * BLOCK), 9);
+    assert_eq!(zone.alloc(&wide), Ok(frame(6 * BLOCK)));
+    sound(&zone);
+}
+
+// ---- parts of a block ----
+
+/// A zone of just one block of `order` (or of a page block, where that is more), which is held.
+fn held_as_one(order: u8) -> Plain {
+    let zone: Plain = full_unlocked(&linux(1 << order.max(9)), Cpus::new());
+    let wanted = request(order, Mobility::Movable);
+    assert_eq!(zone.alloc_at(frame(0), &wanted), Ok(()));
+    // What is left is held too, so that nothing else can serve.
+    take_all_of(&zone, order, Mobility::Movable);
+    assert_eq!(zone.free_frames(), 0);
+    zone
+}
+
+/// All of the block at 0 has come back: it is one free block, and can be taken whole.
+fn is_one_again(zone: &Plain, order: u8) {
+    assert_eq!(sound(zone).free, 1 << order);
+    let counts = zone.free_counts();
+    assert_eq!((counts.blocks(), counts.by_order[order as usize]), (1, 1));
+    let (first, state) = zone.block_of(frame((1 << order) - 1)).unwrap();
+    // What is free is told page block by page block.
+    let told = Order::new(order.min(9));
+    let free = (frame((1 << order) - 1).align_down(told), Use::Free, told);
+    assert_eq!((first, state.usage, state.order), free);
+    let whole = zone.alloc(&request(order, Mobility::Unmovable));
+    assert_eq!(whole, Ok(frame(0)));
+}
+
+#[test]
+fn a_block_is_freed_in_parts_of_any_size_in_any_order_and_merges() {
+    let mut dice = Dice::new(8);
+    for order in [8_u8, 9, 10] {
+        for part in 0..=order {
+            let parts = 1 << (order - part);
+            let rising: Vec<usize> = (0..parts).collect();
+            let falling = rising.iter().rev().copied().collect();
+            for places in [rising, falling, dice.shuffled(parts)] {
+                let zone = held_as_one(order);
+                for (freed, &place) in places.iter().enumerate() {
+                    let at = frame(place << part);
+                    free(&zone, at, part);
+                    if freed % 29 == 0 {
+                        assert_eq!(sound(&zone).free, (freed + 1) << part);
+                    }
+                    // Once.
+                    let again = zone.free(at, Order::new(part));
+                    assert_eq!(again, Err(FreeError::DoubleFree));
+                }
+                is_one_again(&zone, order);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_is_freed_in_parts_of_different_sizes() {
+    for seed in 0..60 {
+        let mut dice = Dice::new(seed);
+        let order = dice.one_of(&[5, 6, 7, 8, 9, 10]);
+        let mut whole = vec![(0, order)];
+        let mut parts = Vec::new();
+        while let Some((at, size)) = whole.pop() {
+            if size > 0 && dice.below(6) < 5 && parts.len() + whole.len() < 200 {
+                whole.extend([(at, size - 1), (at + (1 << (size - 1)), size - 1)]);
+            } else {
+                parts.push((at, size));
+            }
+        }
+        let zone: Plain = full_unlocked(&linux(1 << order.max(9)), Cpus::new());
+        zone.alloc_at(frame(0), &request(order, Mobility::Movable))
+            .unwrap();
+        let rest = range(1 << order, 1 << order.max(9));
+        if !rest.is_empty() {
+            assert_eq!(zone.reserve(rest), Ok(rest.len()));
+        }
+        let mut freed = 0;
+        for place in dice.shuffled(parts.len()) {
+            let (at, size) = parts[place];
+            free(&zone, frame(at), size);
+            freed += 1 << size;
+            assert_eq!(sound(&zone).free, freed, "seed {seed}");
+        }
+        is_one_again(&zone, order);
+    }
+}
+
+#[test]
+fn a_gigabyte_is_freed_in_parts() {
+    let zone: Plain = full_unlocked(&gigabytes(), Cpus::new());
+    let mut dice = Dice::new(18);
+    let wanted = request(18, Mobility::Movable);
+    for part in [9, 10, 12, 15, 16, 17] {
+        let block = zone.alloc(&wanted).unwrap();
+        for place in dice.shuffled(1 << (18 - part)) {
+            free(&zone, block.plus(place << part), part);
+        }
+        assert_eq!(zone.free_counts().by_order[18], 3, "part {part}");
+        sound(&zone);
+    }
+    // One frame out of the middle: each half, quarter, ... without it can be freed as what it is.
+    let block = zone.alloc(&wanted).unwrap();
+    let hole = block.plus(5 * BLOCK + 17);
+    free(&zone, hole, 0);
+    for order in 0..18 {
+        free(
+            &zone,
+            hole.buddy(Order::new(order)).align_down(Order::new(order)),
+            order,
+        );
+        sound(&zone);
+    }
+    assert_eq!(zone.free_counts().by_order[18], 3);
+}
+
+#[test]
+fn what_is_left_of_a_block_is_the_largest_parts_that_there_can_be() {
+    let zone = held_as_one(10);
+    free(&zone, frame(700), 2);
+    for (at, order) in [(0, 9), (512, 7), (640, 5), (672, 4), (688, 3), (696, 2)] {
+        let (first, state) = zone.block_of(frame(at)).unwrap();
+        let found = (first, state.usage, state.order);
+        assert_eq!(found, (frame(at), Use::Allocated, Order::new(order)));
+    }
+    for (at, order) in [(704, 6), (768, 8)] {
+        let (first, state) = zone.block_of(frame(at)).unwrap();
+        let found = (first, state.usage, state.order);
+        assert_eq!(found, (frame(at), Use::Allocated, Order::new(order)));
+    }
+    sound(&zone);
+}
+
+// ---- limits ----
+
+#[test]
+fn a_limited_request_lies_below_its_limit_and_gets_all_that_does() {
+    let limits = [0, 1, 63, 64, 65, 100, 511, 512, 513, 1000, 1024, 2048, 3000];
+    for order in 0..=10 {
+        for limit in limits {
+            for mobility in Mobility::ALL {
+                let zone = blocks(8);
+                let wanted = request(order, mobility).below(frame(limit));
+                let held: Vec<Frame> = core::iter::from_fn(|| zone.alloc(&wanted).ok()).collect();
+                assert_eq!(held.len(), limit >> order, "{order} below {limit}");
+                let end = |at: &Frame| at.plus(1 << order) <= frame(limit);
+                assert!(held.iter().all(end), "{order} below {limit}");
+                let limit = frame(limit);
+                let refused = Err(AllocError::LimitUnsatisfiable { limit });
+                assert_eq!(zone.alloc(&wanted), refused);
+                sound(&zone);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_behind_the_zone_is_none() {
+    for limit in [8 * BLOCK, 8 * BLOCK + 1, usize::MAX] {
+        let zone = blocks(8);
+        let wanted = MOVABLE.below(frame(limit));
+        // From the high end, as without it.
+        let at = zone.alloc(&wanted).unwrap();
+        assert_eq!(at.number() / BLOCK, 7);
+        take_all(&zone, Mobility::Movable);
+        assert_eq!(zone.alloc(&wanted), Err(exhausted(0)));
+    }
+}
+
+#[test]
+fn a_limit_is_kept_in_blocks_that_others_have_used() {
+    // Every second frame of 0..1024 is free.
+    let zone = blocks(4);
+    take_all(&zone, Mobility::Movable);
+    for at in (0..1024).step_by(2) {
+        free(&zone, frame(at), 0);
+    }
+    let mut bulk = [Frame::new(0); 400];
+    let wanted = UNMOVABLE.below(frame(700));
+    assert_eq!(zone.alloc_bulk(&wanted, &mut bulk), Ok(350));
+    assert!(bulk[..350].iter().all(|&at| at < frame(700)));
+    sound(&zone);
+    assert_eq!(take_all(&zone, Mobility::Unmovable).len(), 512 - 350);
+}
+
+// ---- spans of any alignment ----
+
+#[test]
+fn a_span_begins_and_ends_in_the_middle_of_blocks_and_groups() {
+    let far = (1 << 40) + 3 * 1024 + 700;
+    for (start, len) in [
+        (1, 900),
+        (63, 2),
+        (700, 5000),
+        (513, 511),
+        (1500, 3000),
+        (far, 4321),
+    ] {
+        let plan = ZonePlan {
+            span: range(start, start + len),
+            ..linux(0)
+        };
+        for order in 0..=10 {
+            let size = 1 << order;
+            let first = start.next_multiple_of(size);
+            let there = (start + len).saturating_sub(first) / size;
+            for mobility in Mobility::ALL {
+                let zone: Plain = full_unlocked(&plan, Cpus::new());
+                let mut owned = Owned::none_of(plan.span);
+                let held = take_all_of(&zone, order, mobility);
+                assert_eq!(held.len(), there, "order {order} of {len} from {start}");
+                for &at in &held {
+                    owned.take(at, order);
+                }
+                sound(&zone);
+                for at in held {
+                    free(&zone, at, order);
+                }
+                assert_eq!(sound(&zone).free, len);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_span_that_begins_inside_a_gigabyte_has_just_the_gigabytes_that_it_covers() {
+    let start = (5 << 18) + 300 * BLOCK + 17;
+    let plan = ZonePlan {
+        span: range(start, start + (2 << 18)),
+        max_order: Order::MAX,
+        ..linux(0)
+    };
+    let zone: Plain = full_unlocked(&plan, Cpus::new());
+    let gigabyte = request(18, Mobility::Movable);
+    assert_eq!(zone.alloc(&gigabyte), Ok(frame(6 << 18)));
+    assert!(zone.alloc(&gigabyte).is_err());
+    // 300 blocks into it and a part of one: of 256 blocks none is left before, one behind.
+    assert_eq!(
+        zone.alloc(&request(17, Mobility::Unmovable)),
+        Ok(frame(7 << 18))
+    );
+    sound(&zone);
+    free(&zone, frame(6 << 18), 18);
+    free(&zone, frame(7 << 18), 17);
+    assert_eq!(sound(&zone).free, 2 << 18);
+}
+
+#[test]
+fn frames_of_the_first_block_that_lie_before_the_span_are_nobodys() {
+    let plan = ZonePlan {
+        span: range(100, 1000),
+        ..linux(0)
+    };
+    let zone: Plain = full_unlocked(&plan, Cpus::new());
+    let before = seen(&zone);
+    for at in [0, 99, 1000, 1023, 1024, 5000, 1 << 50] {
+        assert_eq!(zone.free(frame(at), Order::ZERO), Err(FreeError::NotOwned));
+        assert_eq!(zone.block_of(frame(at)), None);
+        assert!(!zone.has(frame(at)));
+        let outside = Err(RangeError::OutsideSpan { span: plan.span });
+        assert_eq!(zone.alloc_at(frame(at), &MOVABLE), outside);
+    }
+    assert_eq!(seen(&zone), before);
+}
+
+// ---- a given frame ----
+
+#[test]
+fn a_given_block_is_taken_from_free_open_and_grouped_blocks() {
+    let mut dice = Dice::new(3);
+    for order in 0..=10 {
+        for mobility in Mobility::ALL {
+            let zone = blocks(4);
+            // In a block that is free as a whole; then, with a frame beside it in use, in an open one.
+            for _ in 0..2 {
+                let places = 4 * BLOCK >> order;
+                let at = frame((dice.below(places)) << order);
+                let wanted = request(order, mobility);
+                let taken = zone.alloc_at(at, &wanted);
+                match taken {
+                    Ok(()) => {
+                        let (first, found) = zone.block_of(at).unwrap();
+                        let found = (first, found.usage, found.order);
+                        assert_eq!(found, (at, Use::Allocated, Order::new(order)));
+                        sound(&zone);
+                        let busy = Err(RangeError::Busy { frame: at });
+                        assert_eq!(zone.alloc_at(at, &wanted), busy);
+                    }
+                    Err(why) => panic!("{at} of order {order}: {why}"),
+                }
+                free(&zone, at, order);
+                // Something in use where the next one will not be asked for.
+                let other = if at.number() < BLOCK {
+                    4 * BLOCK - 1
+                } else {
+                    0
+                };
+                if order < 9 && zone.block_of(frame(other)).unwrap().1.usage == Use::Free {
+                    assert_eq!(zone.alloc_at(frame(other), &MOVABLE), Ok(()));
+                    free(&zone, frame(other), 0);
+                }
+            }
+            assert_eq!(by_order(&zone)[10], 2);
+        }
+    }
+}
+
+#[test]
+fn a_given_block_that_is_not_all_free_names_the_first_frame_in_use_and_changes_nothing() {
+    let zone = blocks(4);
+    assert_eq!(zone.alloc_at(frame(1700), &MOVABLE), Ok(()));
+    let before = seen(&zone);
+    let at = |at, order| zone.alloc_at(frame(at), &request(order, Mobility::Movable));
+    let busy = |at| Err(RangeError::Busy { frame: frame(at) });
+    assert_eq!(at(1700, 0), busy(1700));
+    assert_eq!(at(1696, 3), busy(1700));
+    assert_eq!(at(1664, 7), busy(1700));
+    assert_eq!(at(1536, 9), busy(1700));
+    assert_eq!(at(1024, 10), busy(1700));
+    assert_eq!(seen(&zone), before);
+    // Inside a huge block it is the first frame asked for.
+    assert_eq!(at(0, 10), Ok(()));
+    let before = seen(&zone);
+    assert_eq!(at(0, 0), busy(0));
+    assert_eq!(at(77, 0), busy(77));
+    assert_eq!(at(600, 3), busy(600));
+    assert_eq!(at(512, 9), busy(512));
+    assert_eq!(at(0, 10), busy(0));
+    assert_eq!(seen(&zone), before);
+}
+
+#[test]
+fn a_given_block_that_makes_no_sense_is_malformed_outside_or_absent() {
+    let span = range(0, 1000);
+    let zone: Plain = empty_unlocked(&linux(1000), Cpus::new());
+    assert_eq!(zone.add(range(0, 600)), Ok(600));
+    let before = seen(&zone);
+    let at = |at, order| zone.alloc_at(frame(at), &request(order, Mobility::Movable));
+    assert_eq!(at(1, 1), Err(RangeError::Malformed));
+    assert_eq!(at(256, 9), Err(RangeError::Malformed));
+    assert_eq!(at(0, 11), Err(RangeError::Malformed));
+    assert_eq!(at(992, 4), Err(RangeError::OutsideSpan { span }));
+    assert_eq!(at(1024, 9), Err(RangeError::OutsideSpan { span }));
+    let absent = |at| Err(RangeError::Absent { frame: frame(at) });
+    assert_eq!(at(600, 0), absent(600));
+    assert_eq!(at(596, 2), Ok(()));
+    free(&zone, frame(596), 2);
+    assert_eq!(at(592, 4), absent(600));
+    assert_eq!(at(512, 8), absent(600));
+    assert_eq!(seen(&zone), before);
+}
+
+#[test]
+fn a_given_frame_is_taken_without_the_zones_lock() {
+    // Lock-free for every operation that is not administration, and this is none: a compacting task takes its places so.
+    let cpus = Cpus::new();
+    let zone: Plain = full_unlocked(&linux(2048), cpus);
+    let masks = cpus.masks();
+    let (holds, taken) = ZoneLock::holds_during(|| zone.alloc_at(frame(5), &MOVABLE));
+    assert_eq!(taken, Ok(()));
+    assert_eq!((holds, cpus.masks() - masks), (0, 0));
+}
+
+#[test]
+fn requests_frees_and_looks_take_no_lock_and_mask_nothing() {
+    let cpus = Cpus::new();
+    let zone: Plain = full_unlocked(&linux(4096), cpus);
+    let masks = cpus.masks();
+    let (holds, ()) = ZoneLock::holds_during(|| {
+        for order in 0..=10 {
+            let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
+            assert!(zone.block_of(block).is_some());
+            free(&zone, block, order);
+            let low = zone.alloc(&request(order, Mobility::Unmovable).below(frame(3000)));
+            free(&zone, low.unwrap(), order);
+        }
+        let mut many = [Frame::new(0); 700];
+        assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut many), Ok(700));
+        assert_eq!(zone.free_bulk(&many), Ok(()));
+        let block = zone.alloc(&request(9, Mobility::Movable)).unwrap();
+        assert_eq!(
+            zone.free_range(FrameRange::of_block(block, Order::new(9))),
+            Ok(())
+        );
+        let all = take_all(&zone, Mobility::Movable);
+        assert!(zone.alloc(&MOVABLE).is_err());
+        assert!(zone.free(frame(9999), Order::ZERO).is_err());
+        give(&zone, &all);
+        assert_eq!(zone.free_counts().free_frames(), 4096);
+        assert_eq!(zone.snapshot(0).blocks[Movable.index()], 8);
+        zone.drain();
+    });
+    assert_eq!((holds, cpus.masks() - masks, cpus.waits()), (0, 0, 0));
+}
+
+// ---- ranges ----
+
+#[test]
+fn a_range_of_odd_alignment_becomes_the_fewest_aligned_blocks() {
+    let plan = ZonePlan {
+        span: range(3, 1003),
+        ..linux(0)
+    };
+    let zone: Plain = empty_unlocked(&plan, Cpus::new());
+    assert_eq!(zone.add(range(5, 77)), Ok(72));
+    // 5; 6; 8; 16; 32; 64; 72; 76.
+    assert_eq!(by_order(&zone)[..7], [2, 1, 1, 2, 1, 1, 0]);
+    assert_eq!((zone.free_frames(), zone.managed_frames()), (72, 72));
+    assert_eq!(zone.add(range(70, 90)), Ok(13));
+    assert_eq!(zone.add(range(5, 90)), Ok(0));
+    sound(&zone);
+    assert_eq!(zone.add(plan.span), Ok(1000 - 85));
+    // 3; 4; 8; 16; ... 256; 512 and 768 up to 1003.
+    assert_eq!(by_order(&zone), [2, 1, 1, 2, 1, 2, 2, 2, 2, 0, 0]);
+    sound(&zone);
+    assert_eq!(zone.remove(plan.span), Ok(1000));
+    assert_eq!(zone.managed_frames(), 0);
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    sound(&zone);
+}
+
+#[test]
+fn holes_are_never_handed_out_and_nothing_merges_over_them() {
+    let zone: Plain = empty_unlocked(&linux(2048), Cpus::new());
+    let ranges = [
+        range(1, 60),
+        range(64, 65),
+        range(67, 600),
+        range(1024, 2047),
+    ];
+    for part in ranges {
+        assert_eq!(zone.add(part), Ok(part.len()));
+    }
+    let held = take_all(&zone, Mobility::Movable);
+    assert_eq!(held.len(), 59 + 1 + 533 + 1023);
+    let in_a_range = |at: &Frame| ranges.iter().any(|range| range.contains(*at));
+    assert!(held.iter().all(in_a_range));
+    give(&zone, &held);
+    for hole in [0, 60, 63, 65, 66, 600, 1023, 2047] {
+        assert_eq!(zone.block_of(frame(hole)), None);
+        assert_eq!(
+            zone.free(frame(hole), Order::ZERO),
+            Err(FreeError::NotOwned)
+        );
+    }
+    for order in 0..=10 {
+        for at in take_all_of(&zone, order, Mobility::Movable) {
+            let block = FrameRange::of_block(at, Order::new(order));
+            assert!(ranges.iter().any(|range| range.covers(block)), "{at}");
+        }
+        assert_eq!(zone.remove(range(0, 0)), Ok(0));
+        sound(&zone);
+        for part in ranges {
+            for at in part.frames() {
+                // What of it is in use; the rest is refused.
+                let _ = zone.free(at, Order::ZERO);
+            }
+        }
+        assert_eq!(sound(&zone).free, held.len());
+    }
+}
+
+#[test]
+fn reservations_overlap_count_each_frame_once_and_are_given_up_in_parts() {
+    let zone: Plain = empty_unlocked(&linux(2048), Cpus::new());
+    assert_eq!(zone.add(range(0, 1500)), Ok(1500));
+    assert_eq!(zone.reserve(range(10, 530)), Ok(520));
+    assert_eq!(zone.reserve(range(500, 1045)), Ok(515));
+    // A reservation may reach over what is no memory.
+    assert_eq!(zone.reserve(range(1490, 2048)), Ok(10));
+    assert_eq!(zone.managed_frames(), 1500 - 1045);
+    assert_eq!(sound(&zone).reserved, 1045);
+    let held = take_all(&zone, Mobility::Unmovable);
+    assert_eq!(held.len(), 455);
+    let reserved = |at: &&Frame| range(10, 1045).contains(**at) || **at >= frame(1490);
+    assert_eq!(held.iter().find(reserved), None);
+    give(&zone, &held);
+    assert_eq!(zone.add(range(0, 1500)), Ok(0), "reserved is memory");
+    assert_eq!(zone.unreserve(range(512, 1024)), Ok(512));
+    assert_eq!(zone.unreserve(range(512, 1024)), Ok(0));
+    assert_eq!(by_order(&zone)[9], 1);
+    sound(&zone);
+    assert_eq!(zone.remove(range(0, 100)), Ok(100));
+    assert_eq!(zone.unreserve(range(0, 2048)), Ok(1045 - 512 - 90));
+    assert_eq!(sound(&zone).free, 1400);
+}
+
+#[test]
+fn memory_in_use_is_not_removed_or_reserved_and_the_first_such_frame_is_named() {
+    let zone = blocks(4);
+    for at in [700, 400] {
+        assert_eq!(zone.alloc_at(frame(at), &MOVABLE), Ok(()));
+    }
+    let wide = request(9, Mobility::Movable);
+    assert_eq!(zone.alloc_at(frame(1536), &wide), Ok(()));
+    let before = seen(&zone);
+    let busy = |at| Err(RangeError::Busy { frame: frame(at) });
+    assert_eq!(zone.remove(range(0, 2048)), busy(400));
+    assert_eq!(zone.remove(range(401, 2048)), busy(700));
+    assert_eq!(zone.reserve(range(3, 999)), busy(400));
+    assert_eq!(zone.reserve(range(701, 1600)), busy(1536));
+    assert_eq!(zone.remove(range(1600, 1601)), busy(1600));
+    assert_eq!(seen(&zone), before);
+    assert_eq!(zone.remove(range(701, 1536)), Ok(835));
+    sound(&zone);
+}
+
+#[test]
+fn a_range_outside_the_span_is_refused() {
+    let span = range(3, 1003);
+    let plan = ZonePlan { span, ..linux(0) };
+    let zone: Plain = empty_unlocked(&plan, Cpus::new());
+    let outside = Err(RangeError::OutsideSpan { span });
+    for bad in [range(0, 10), range(1000, 1004), range(2000, 2001)] {
+        assert_eq!(zone.add(bad), outside);
+        assert_eq!(zone.remove(bad), outside);
+        assert_eq!(zone.reserve(bad), outside);
+        assert_eq!(zone.unreserve(bad), outside);
+    }
+    assert_eq!(zone.managed_frames(), 0);
+}
+
+#[test]
+fn memory_that_is_added_to_a_block_in_use_is_of_its_kind() {
+    let zone = blocks(4);
+    let page = zone.alloc(&UNMOVABLE).unwrap();
+    assert!(page < frame(256));
+    assert_eq!(zone.remove(range(256, 512)), Ok(256));
+    assert_eq!(free_of(&zone, Unmovable), 255);
+    assert_eq!(zone.add(range(256, 512)), Ok(256));
+    assert_eq!(free_of(&zone, Unmovable), 511);
+    sound(&zone);
+}
+
+#[test]
+fn memory_is_movable_at_first() {
+    let zone = blocks(4);
+    assert_eq!(free_of(&zone, Movable), 2048);
+    assert_eq!(blocks_of(&zone, Movable), 4);
+}
+
+// ---- the same answers as the buddy store ----
+
+fn leaked_words(words: usize) -> &'static [AtomicU64] {
+    (0..words)
+        .map(|_| AtomicU64::new(0))
+        .collect::<Vec<_>>()
+        .leak()
+}
+
+/// A store by itself.
+fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
+    let (max, block) = (Order::new(max_order), Order::new(block_order));
+    let words = leaked_words(Bitmap::words(span, max, block));
+    Bitmap::new(span, max, block, words)
+}
+
+/// The store that it is held against.
+fn buddy(span: FrameRange, max_order: u8) -> Buddy<'static, NoGrouping> {
+    let records: Vec<_> = span.frames().map(|_| FrameRecord::new()).collect();
+    let table = FrameTable::new(span, records.leak());
+    Buddy::const_new(table, Order::new(max_order), NoGrouping)
+}
+
+/// Free blocks by order that can be had.
+fn free_blocks(store: &impl Store) -> [usize; Order::COUNT] {
+    let table = store.free_table();
+    table.map(|by| by.iter().sum::<usize>() - by[Isolate.index()])
+}
+
+/// An operation of administration, or on a given frame.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Add(FrameRange),
+    Remove(FrameRange),
+    Reserve(FrameRange),
+    Unreserve(FrameRange),
+    TakeAt(Frame, Request),
+    Give(Frame, Order),
+    AllInUse(FrameRange),
+    Isolate(FrameRange),
+    Unisolate(FrameRange),
+    TakeIsolated(FrameRange),
+}
+
+impl Step {
+    /// What a store answers.
+    fn of(self, store: &impl Store) -> Result<usize, String> {
+        let range = |error: RangeError| format!("{error:?}");
+        let free = |error: FreeError| format!("{error:?}");
+        match self {
+            Self::Add(part) => store.add(part).map_err(range),
+            Self::Remove(part) => store.remove(part).map_err(range),
+            Self::Reserve(part) => store.reserve(part).map_err(range),
+            Self::Unreserve(part) => store.unreserve(part).map_err(range),
+            Self::TakeAt(at, wanted) => store.take_at(at, &wanted).map(|()| 0).map_err(range),
+            Self::Give(at, order) => store.give(at, order).map(|_| 0).map_err(free),
+            Self::AllInUse(part) => store.check_in_use(part).map(|()| 0).map_err(free),
+            Self::Isolate(part) => store.isolate(part).map(|()| 0).map_err(range),
+            Self::Unisolate(part) => {
+                store.unisolate(part);
+                Ok(0)
+            }
+            Self::TakeIsolated(part) => {
+                let taken = store.take_isolated(part, Unmovable);
+                taken.map(|()| 0).map_err(range)
+            }
+        }
+    }
+
+    /// A random one; `isolated` are the ranges that are.
+    fn random(span: FrameRange, max: Order, isolated: &[FrameRange], dice: &mut Dice) -> Self {
+        let start = span.start.number() + dice.below(span.len());
+        let most = dice.one_of(&[3, 40, 200, 700]);
+        let mut part = range(start, start + 1 + dice.below(most));
+        if dice.below(20) > 0 {
+            part = part.intersection(span);
+        }
+        let highest = dice.below(max.index() + 1);
+        let order = Order::new(dice.below(highest + 1) as u8);
+        let mut at = Frame::new(start);
+        if dice.below(8) > 0 {
+            at = at.align_down(order);
+        }
+        let known = !isolated.is_empty();
+        match dice.below(17) {
+            0..=1 => Self::Add(part),
+            2 => Self::Remove(part),
+            3 => Self::Reserve(part),
+            4 => Self::Unreserve(part),
+            5..=8 => Self::TakeAt(at, Request::new(order, dice.one_of(&Mobility::ALL))),
+            9..=12 => Self::Give(at, order),
+            13 => Self::AllInUse(part.intersection(span)),
+            14 => Self::Isolate(part),
+            15 if known => Self::Unisolate(dice.one_of(isolated)),
+            _ if known => Self::TakeIsolated(dice.one_of(isolated)),
+            _ => Self::Add(part),
+        }
+    }
+}
+
+/// Random operations on both stores: each is answered alike, and leaves the same memory free.
+fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order: u8, seeds: u64) {
+    for seed in 0..seeds {
+        let mut dice = Dice::new(seed);
+        let (new, old) = (bitmap(span, max_order, block_order), buddy(span, max_order));
+        let mut isolated = Vec::new();
+        let mut done = Vec::new();
+        for _ in 0..150 {
+            let step = Step::random(span, old.max_order(), &isolated, &mut dice);
+            done.push(step);
+            let (answer, expected) = (step.of(&new), step.of(&old));
+            assert_eq!(answer, expected, "seed {seed}: {done:?}");
+            match step {
+                Step::Isolate(part) if answer.is_ok() => isolated.push(part),
+                Step::Unisolate(part) => isolated.retain(|&other| other != part),
+                _ => {}
+            }
+            assert_eq!(new.check(), old.check(), "seed {seed}: {done:?}");
+            assert_eq!(
+                free_blocks(&new),
+                free_blocks(&old),
+                "seed {seed}: {done:?}"
+            );
+            let counts = (new.free_frames(), new.managed_frames());
+            assert_eq!(counts, (old.free_frames(), old.managed_frames()));
+            for _ in 0..4 {
+                let at = span.start.plus(dice.below(span.len()));
+                // What is free is told page block by page block, and what is reserved or isolated frame by frame.
+                let told = |found: Option<(Frame, State)>| {
+                    found.map(|(first, state)| {
+                        let order = state.order.min(new.page_block_order());
+                        match state.usage {
+                            Use::Reserved => (at, Use::Reserved, Order::ZERO),
+                            Use::Free if new.is_isolated(at) => (at, Use::Free, Order::ZERO),
+                            Use::Free => (at.align_down(order), Use::Free, order),
+                            usage => (first, usage, state.order),
+                        }
+                    })
+                };
+                let (block, expected) = (told(new.block_of(at)), told(old.block_of(at)));
+                assert_eq!(block, expected, "seed {seed} {at}: {done:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn given_places_parts_ranges_and_isolation_are_those_of_the_buddy_store() {
+    answers_as_the_buddy_store_does(range(3, 1003), 7, 6, 80);
+    answers_as_the_buddy_store_does(range(700, 3700), 10, 9, 80);
+}

@@ -1,0 +1,27 @@
+//! `brickyard-peers`: the command `brickyard`, with other people's page allocators to compare. One file a peer.
+//!
+//! | `--config` | what it is | the lock |
+//! |---|---|---|
+//! | `buddy_system_allocator` | its `LockedFrameAllocator`: a buddy of frame numbers in B-trees | the one it ships, `spin::Mutex` |
+//! | `frame-alloc` | its `DepotAllocator` over its `SummaryBuddyAllocator`: per-CPU magazines over a lock-free buddy of bitmaps | its own, inside |
+//! | `bitmap-allocator` | its `BitAlloc1M` or `BitAlloc16M`: a tree of 16-bit words | `spin::Mutex` |
+//! | `talc` | its `TalcLock`: a heap that writes beside what it hands out, asked for aligned pages | `spin::Mutex` by way of `lock_api` |
+//!
+//! None of them knows mobilities, watermarks or zones. `--slots`, `--lock`, `--bulk`, `--mobility` and `--level` mean nothing to them; batches in one call
+//! (`--api bulk`) they do one by one.
+
+mod bitmap;
+mod buddy;
+mod depot;
+mod heap;
+mod region;
+
+use std::process::ExitCode;
+
+use brickyard_cli::Peer;
+
+static PEERS: [&dyn Peer; 4] = [&buddy::Buddy, &depot::Depot, &bitmap::Bitmap, &heap::Heap];
+
+fn main() -> ExitCode {
+    brickyard_cli::main(&PEERS)
+}
