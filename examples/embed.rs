@@ -4,7 +4,7 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::design::List2007;
+use brickyard::design::Brickyard;
 use brickyard::node::{Node, Nodes};
 use brickyard::stats::BuddyInfo;
 use brickyard::sync::Shared;
@@ -24,8 +24,8 @@ impl Platform for Kernel {
     fn restore_interrupts(&self, _found: InterruptState) {} // restore the flags
 }
 
-/// Grouping by mobility, per-CPU lists that other CPUs may drain, a ticket lock.
-type Design<'m> = List2007<'m, Kernel, Shared>;
+/// The default, with stashes that other CPUs may drain.
+type Design<'m> = Brickyard<'m, Kernel, Shared>;
 
 /// 64 MiB from frame 0 on, for one CPU: `BYTES` is a constant, so the memory can be static.
 const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 16 * 1024), 1);

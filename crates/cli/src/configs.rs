@@ -8,9 +8,10 @@ use brickyard_arena::Threads;
 use clap::Args;
 use serde_json::json;
 
-/// Frames of 1 GiB, the memory that the share of metadata is stated for.
-const GIB: usize = 1 << 18;
+/// Frames of 64 GiB, the memory that the share of metadata is stated for, and the CPUs.
+const FRAMES: usize = 64 << 18;
 const FRAME_BYTES: usize = 4096;
+const CPUS: usize = 8;
 
 /// The options of `brickyard configs`.
 #[derive(Debug, Args)]
@@ -22,13 +23,13 @@ pub(crate) struct Configs {
 
 impl Configs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let plan = MachinePlan::new(FrameRange::new(0, GIB), 2);
+        let plan = MachinePlan::new(FrameRange::new(0, FRAMES), CPUS);
         let rows: Vec<_> = Configuration::ALL
             .into_iter()
             .map(|config| {
                 let bytes = config.bytes::<Exclusive, TicketLock, Threads>(&plan);
-                let percent = bytes as f64 * 100.0 / (GIB * FRAME_BYTES) as f64;
-                (config, (percent * 1000.0).round() / 1000.0)
+                let percent = bytes as f64 * 100.0 / (FRAMES * FRAME_BYTES) as f64;
+                (config, (percent * 10000.0).round() / 10000.0)
             })
             .collect();
         let mut out = io::stdout().lock();
@@ -53,7 +54,7 @@ impl Configs {
             _ => {
                 writeln!(out, "{:<16} {:>9}  rebuilds", "configuration", "metadata")?;
                 for (config, percent) in rows {
-                    writeln!(out, "{config:<16} {percent:>7.3} %  {}", config.about())?;
+                    writeln!(out, "{config:<16} {percent:>7.4} %  {}", config.about())?;
                 }
             }
         }

@@ -37,7 +37,7 @@ enum Command {
     /// Runs a benchmark on real threads.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Lists the configurations: what each rebuilds, and what its metadata costs.
+    /// Lists the configurations: what each rebuilds, and what its metadata costs (64 GiB, 8 CPUs).
     Configs(configs::Configs),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),

@@ -7,7 +7,7 @@
 //! - **One zone**: [`zone::Zone`], built by [`zone::ZonePlan`] in a piece of memory; [`alloc`](zone::Zone::alloc),
 //!   [`free`](zone::Zone::free), and the rest.
 //! - **Several zones and nodes**, with watermarks, reclaim and compaction: [`node::Nodes`].
-//! - **Which design**: the aliases in [`design`], or other combinations of stores, groupings, fronts and locks; by name, [`Configuration`]. Locks and
+//! - **Which design**: [`design::Brickyard`], the default, which takes no lock; the other aliases in [`design`], or other combinations of stores, groupings, fronts and locks; by name, [`Configuration`]. Locks and
 //!   platforms are yours to write; stores and fronts are this crate's own for now.
 //!
 //! The memory that is handed out is never touched: only frame numbers go in and out.
@@ -18,15 +18,15 @@
 //! |---|---|
 //! | [`sync`] | shared memory: atomics, guarded words, locks, slots |
 //! | the root | the vocabulary: [`Frame`], [`Order`], [`Mobility`], [`Request`], [`Platform`], the errors |
-//! | [`store`] | where free frames are kept: the buddy store and its three groupings |
+//! | [`store`] | where free frames are kept: the lock-free bitmap store; the buddy store and its three groupings |
 //! | [`bulk`] | the zone lock, how long it is held, and what is measured there |
-//! | [`front`] | what stands before the store: nothing, per-CPU lists, magazines |
+//! | [`front`] | what stands before the store: stashes, per-CPU lists, magazines, nothing |
 //! | [`stats`] | indices of fragmentation, the texts of buddyinfo and pagetypeinfo |
 //! | [`design`] | which parts make a zone |
 //! | [`zone`] | a store, a lock, a front, watermarks |
 //! | [`pressure`] | the embedder's hooks; reclaim, compaction, contiguous ranges |
 //! | [`node`] | zones in order, fallback, the slow path, ZONE_MOVABLE |
-//! | [`Configuration`] | the designs of the source documents, by name |
+//! | [`Configuration`] | the default and the designs of the source documents, by name |
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -46,6 +46,9 @@ pub trait Platform: Sync {
     /// Runs `work` on `cpu` (by an interrupt sent there) and waits for its end, or runs it here while that CPU is
     /// known to be outside the allocator (offline, stopped). False, and nothing run, where neither can be done.
     ///
+    /// A front that masks interrupts (per-CPU lists) takes an interrupt for it. A stash masks none, so there `work` must run as a task on that CPU: in an interrupt it leaves the stash
+    /// alone.
+    ///
     /// Asked only by callers that may sleep, with no lock held and interrupts not masked by the allocator, so that two CPUs can ask each other at once.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         let _ = (cpu, work);

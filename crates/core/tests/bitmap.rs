@@ -108,7 +108,7 @@ fn by_order<D: Design>(zone: &Zone<D>) -> [usize; 11] {
 fn unmovable_and_reclaimable_requests_grow_from_the_low_end_and_movable_ones_from_the_high_end() {
     for order in [0, 3, 6, 7, 8] {
         let zone = blocks(8);
-        let mut block_of = |mobility| {
+        let block_of = |mobility| {
             let at = zone.alloc(&request(order, mobility)).unwrap();
             at.number() / BLOCK
         };
@@ -128,7 +128,7 @@ fn whole_blocks_and_groups_come_from_the_same_ends() {
     for order in [9, 10] {
         let zone = blocks(8);
         let group = 1 << (order - 9);
-        let mut block_of = |mobility| {
+        let block_of = |mobility| {
             let at = zone.alloc(&request(order, mobility)).unwrap();
             at.number() / BLOCK
         };
@@ -231,7 +231,7 @@ fn inside_a_word_the_smallest_run_is_broken() {
         for (start, end) in [(0, 16), (24, 32), (36, 40)] {
             assert_eq!(zone.free_range(range(start, end)), Ok(()));
         }
-        let mut served = |order| zone.alloc(&request(order, mobility)).unwrap().number();
+        let served = |order| zone.alloc(&request(order, mobility)).unwrap().number();
         assert_eq!(served(1), 36);
         assert_eq!(served(0), 38);
         assert_eq!(served(0), 39);
@@ -253,7 +253,7 @@ fn over_words_the_smallest_run_is_broken() {
     // Of order 8 and of order 7.
     assert_eq!(zone.free_range(range(0, 256)), Ok(()));
     assert_eq!(zone.free_range(range(384, 512)), Ok(()));
-    let mut served = |order| {
+    let served = |order| {
         let block = zone.alloc(&request(order, Mobility::Unmovable));
         block.unwrap().number()
     };
@@ -1201,4 +1201,832 @@ fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order:
 fn given_places_parts_ranges_and_isolation_are_those_of_the_buddy_store() {
     answers_as_the_buddy_store_does(range(3, 1003), 7, 6, 80);
     answers_as_the_buddy_store_does(range(700, 3700), 10, 9, 80);
+}
+
+// ---- isolation ----
+
+/// A store of 4 page blocks of order 9, all free.
+fn four_blocks() -> Bitmap<'static> {
+    let store = bitmap(range(0, 4 * BLOCK), 10, 9);
+    assert_eq!(store.add(range(0, 4 * BLOCK)), Ok(4 * BLOCK));
+    store
+}
+
+/// Single frames of a store until there are no more.
+fn drain_store(store: &Bitmap<'_>, wanted: &Request) -> Vec<Frame> {
+    core::iter::from_fn(|| store.take(wanted).map(|taken| taken.frame)).collect()
+}
+
+#[test]
+fn nothing_is_handed_out_from_isolated_parts_and_all_else_is() {
+    let isolated = range(300, 900);
+    for mobility in Mobility::ALL {
+        for order in 0..=10 {
+            let store = four_blocks();
+            assert_eq!(store.isolate(isolated), Ok(()));
+            assert_eq!(store.free_frames(), 4 * BLOCK - 600);
+            let held = drain_store(&store, &request(order, mobility));
+            let size = Order::new(order).frames();
+            let outside = |first: &usize| {
+                let block = range(first * size, (first + 1) * size);
+                block.intersection(isolated).is_empty()
+            };
+            let expected = (0..4 * BLOCK / size).filter(outside).count();
+            assert_eq!(held.len(), expected, "order {order}, {mobility:?}");
+            for &at in &held {
+                let block = FrameRange::of_block(at, Order::new(order));
+                assert!(block.intersection(isolated).is_empty(), "{at}");
+            }
+            let census = store.check().unwrap();
+            assert_eq!(
+                (census.isolated, census.allocated),
+                (600, held.len() * size)
+            );
+            store.unisolate(isolated);
+            assert_eq!(store.check().unwrap().isolated, 0);
+            let rest = drain_store(&store, &MOVABLE);
+            assert_eq!(rest.len(), 4 * BLOCK - held.len() * size);
+        }
+    }
+}
+
+#[test]
+fn many_frames_at_once_leave_isolated_parts_alone_too() {
+    let store = four_blocks();
+    assert_eq!(store.isolate(range(10, 2000)), Ok(()));
+    let mut out = [Frame::new(0); 100];
+    assert_eq!(store.take_frames(&UNMOVABLE, &mut out), 58);
+    let inside = |at: &&Frame| range(10, 2000).contains(**at);
+    assert_eq!(out[..58].iter().find(inside), None);
+    store.check().unwrap();
+}
+
+#[test]
+fn what_is_freed_in_an_isolated_range_stays_there() {
+    let store = four_blocks();
+    let wide = request(10, Mobility::Movable);
+    assert_eq!(store.take_at(frame(0), &wide), Ok(()));
+    assert_eq!(store.isolate(range(100, 1000)), Ok(()));
+    // A single frame, a page block, and the rest in parts.
+    assert!(store.give(frame(200), Order::ZERO).is_ok());
+    assert_eq!(store.free_frames(), 1024);
+    assert!(store.give(frame(512), Order::HUGE).is_ok());
+    // Of the second block 24 frames are not isolated.
+    assert_eq!(store.free_frames(), 1024 + 24);
+    assert_eq!(store.check().unwrap().isolated, 1 + 488);
+    let held = drain_store(&store, &MOVABLE);
+    assert_eq!(held.len(), 1024 + 24);
+    for at in (0..512).filter(|&at| at != 200) {
+        assert!(store.give(frame(at), Order::ZERO).is_ok());
+    }
+    assert_eq!(drain_store(&store, &UNMOVABLE).len(), 100);
+    assert_eq!(store.check().unwrap().isolated, 900);
+    store.unisolate(range(100, 1000));
+    assert_eq!(drain_store(&store, &UNMOVABLE).len(), 900);
+    store.check().unwrap();
+}
+
+#[test]
+fn memory_that_is_added_to_an_isolated_range_is_isolated() {
+    // A part of a page block, then whole ones; added, and given up by a reservation.
+    for part in [range(100, 200), range(0, 512), range(300, 2000)] {
+        let store = bitmap(range(0, 4 * BLOCK), 10, 9);
+        assert_eq!(store.isolate(range(0, 4 * BLOCK)), Ok(()));
+        assert_eq!(store.add(part), Ok(part.len()));
+        assert_eq!(store.free_frames(), 0, "{part:?}");
+        assert_eq!(store.check().map(|census| census.isolated), Ok(part.len()));
+        assert_eq!(store.reserve(part), Ok(part.len()));
+        assert_eq!(store.unreserve(part), Ok(part.len()));
+        assert_eq!(store.free_frames(), 0, "{part:?}");
+        assert_eq!(store.take(&MOVABLE), None);
+        store.unisolate(range(0, 4 * BLOCK));
+        assert_eq!(store.free_frames(), part.len());
+        store.check().unwrap();
+    }
+}
+
+#[test]
+fn four_ranges_are_isolated_at_a_time_and_none_overlaps_another() {
+    let store = four_blocks();
+    let isolated = Err(RangeError::Isolated);
+    assert_eq!(store.isolate(range(5, 5)), Err(RangeError::Malformed));
+    for n in 0..4 {
+        let part = range(n * 100, n * 100 + 50);
+        assert_eq!(store.isolate(part), Ok(()));
+        assert_eq!(store.isolate(range(n * 100 + 49, n * 100 + 60)), isolated);
+        assert!(store.is_isolated(part.start));
+        assert!(!store.is_isolated(part.end));
+    }
+    assert_eq!(store.isolate(range(1000, 1001)), isolated);
+    assert_eq!(store.take_at(frame(149), &MOVABLE), isolated);
+    assert_eq!(store.take_at(frame(150), &MOVABLE), Ok(()));
+    // Only exactly what was isolated ends.
+    store.unisolate(range(100, 149));
+    assert!(store.is_isolated(frame(149)));
+    store.unisolate(range(100, 150));
+    assert!(!store.is_isolated(frame(149)));
+    assert_eq!(store.isolate(range(1000, 1001)), Ok(()));
+    store.check().unwrap();
+}
+
+#[test]
+fn an_isolated_range_is_taken_whole_or_not_at_all() {
+    let store = four_blocks();
+    let part = range(300, 1900);
+    assert_eq!(store.take_at(frame(1700), &MOVABLE), Ok(()));
+    assert_eq!(store.isolate(part), Ok(()));
+    let before = (store.check(), store.free_table());
+    let busy = Err(RangeError::Busy { frame: frame(1700) });
+    assert_eq!(store.take_isolated(part, Unmovable), busy);
+    assert_eq!((store.check(), store.free_table()), before);
+    assert!(store.give(frame(1700), Order::ZERO).is_ok());
+    assert_eq!(store.take_isolated(part, Unmovable), Ok(()));
+    let census = store.check().unwrap();
+    assert_eq!((census.allocated, census.isolated), (1600, 0));
+    store.unisolate(part);
+    assert_eq!(store.check_in_use(part), Ok(()));
+    assert_eq!(
+        store.check_in_use(range(299, 1900)),
+        Err(FreeError::DoubleFree)
+    );
+    assert_eq!(drain_store(&store, &MOVABLE).len(), 4 * BLOCK - 1600);
+}
+
+#[test]
+fn the_only_free_frame_is_found_beside_an_isolated_part_of_its_block() {
+    for mobility in Mobility::ALL {
+        let store = four_blocks();
+        drain_store(&store, &UNMOVABLE);
+        assert_eq!(store.isolate(range(600, 700)), Ok(()));
+        for at in [590, 650, 655] {
+            assert!(store.give(frame(at), Order::ZERO).is_ok());
+        }
+        let wanted = Request::page(mobility);
+        assert_eq!(drain_store(&store, &wanted), [frame(590)]);
+        assert_eq!(store.check().unwrap().isolated, 2);
+    }
+}
+
+// ---- contiguous ranges and memory that goes offline ----
+
+/// The owner of all movable blocks in use: moves what it is asked to move.
+struct Owner {
+    pages: RefCell<BTreeMap<Frame, Order>>,
+}
+
+impl Owner {
+    fn of<D: Design>(zone: &Zone<D>) -> Self {
+        let mut pages = BTreeMap::new();
+        for at in zone.span().frames() {
+            if let Some((first, state)) = zone.block_of(at)
+                && first == at
+                && state.usage == Use::Allocated
+                && state.kind == Movable
+            {
+                pages.insert(first, state.order);
+            }
+        }
+        let pages = RefCell::new(pages);
+        Self { pages }
+    }
+
+    /// Its pages are all in use, each as one block.
+    fn has_what_it_has<D: Design>(&self, zone: &Zone<D>) {
+        for (&at, &order) in &*self.pages.borrow() {
+            let (first, state) = zone.block_of(at).unwrap();
+            let found = (first, state.usage, state.order);
+            assert_eq!(found, (at, Use::Allocated, order));
+        }
+        sound(zone);
+    }
+}
+
+impl Migrate for Owner {
+    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
+        assert_eq!(ZoneLock::held(), 0);
+        let mut pages = self.pages.borrow_mut();
+        match pages.remove(&from) {
+            Some(own) => {
+                assert_eq!(own, order);
+                pages.insert(to, order);
+                Migration::Moved
+            }
+            None => Migration::Unknown,
+        }
+    }
+}
+
+impl Reclaim for Owner {
+    fn reclaim(&self, _: &Need) -> usize {
+        0
+    }
+}
+
+/// A zone of so many page blocks in which movable blocks of all small orders are scattered, about half of it.
+fn scattered(count: usize, seed: u64) -> (Plain, Owner) {
+    let zone = blocks(count);
+    let mut dice = Dice::new(seed);
+    let mut held = Vec::new();
+    while zone.free_frames() > 0 {
+        let order = dice.one_of(&[0, 0, 0, 1, 2, 3, 5]);
+        if let Ok(at) = zone.alloc(&request(order, Mobility::Movable)) {
+            held.push((at, order));
+        }
+    }
+    for place in dice.shuffled(held.len()).into_iter().step_by(2) {
+        let (at, order) = held[place];
+        free(&zone, at, order);
+    }
+    let owner = Owner::of(&zone);
+    owner.has_what_it_has(&zone);
+    (zone, owner)
+}
+
+#[test]
+fn a_contiguous_range_is_cleared_by_moving_and_freed_in_parts() {
+    for (seed, frames) in [(1, 100), (2, 700), (3, 1024), (4, 1500)] {
+        let (zone, owner) = scattered(8, seed);
+        let before = sound(&zone);
+        let wanted = ContiguousRequest::new(frames, zone.span()).aligned(4);
+        let got = alloc_contiguous(&zone, &wanted, &owner).unwrap();
+        assert_eq!((got.len(), got.start.number() % 4), (frames, 0));
+        owner.has_what_it_has(&zone);
+        let census = sound(&zone);
+        assert_eq!(census.allocated, before.allocated + frames);
+        assert_eq!(census.isolated, 0);
+        let inside = |at: &&Frame| got.contains(**at);
+        assert_eq!(owner.pages.borrow().keys().find(inside), None);
+        let middle = got.start.plus(frames / 3);
+        let (one, two) = (
+            FrameRange { end: middle, ..got },
+            FrameRange {
+                start: middle,
+                ..got
+            },
+        );
+        assert_eq!(zone.free_range(two), Ok(()));
+        assert_eq!(zone.free_range(two), Err(FreeError::DoubleFree));
+        assert_eq!(zone.free_range(one), Ok(()));
+        assert_eq!(sound(&zone), before);
+    }
+}
+
+#[test]
+fn a_free_place_for_a_contiguous_range_is_found_without_moving_anything() {
+    let zone = in_use_but(8, Mobility::Unmovable, &[(2, 300), (4, BLOCK), (5, 200)]);
+    let wanted = |frames| ContiguousRequest::new(frames, range(0, 8 * BLOCK));
+    let got = alloc_contiguous(&zone, &wanted(400), &NoHooks);
+    assert_eq!(got, Ok(range(2048, 2448)));
+    let got = alloc_contiguous(&zone, &wanted(312), &NoHooks);
+    assert_eq!(got, Ok(range(2448, 2760)));
+    let refused = alloc_contiguous(&zone, &wanted(301), &NoHooks);
+    assert!(matches!(refused, Err(RangeError::Busy { .. })));
+    let got = alloc_contiguous(&zone, &wanted(300), &NoHooks);
+    assert_eq!(got, Ok(range(1024, 1324)));
+    assert_eq!(sound(&zone).free, 0);
+}
+
+#[test]
+fn a_contiguous_range_that_something_unmovable_blocks_is_refused_and_stays_usable() {
+    let zone = blocks(4);
+    for block in 0..4 {
+        let taken = zone.alloc_at(frame(block * BLOCK + 200), &UNMOVABLE);
+        assert_eq!(taken, Ok(()));
+    }
+    let before = seen(&zone);
+    let wanted = ContiguousRequest::new(600, zone.span());
+    let refused = alloc_contiguous(&zone, &wanted, &NoHooks);
+    assert!(matches!(refused, Err(RangeError::Busy { .. })));
+    assert_eq!(seen(&zone), before);
+}
+
+#[test]
+fn memory_goes_offline_with_holes_and_all_and_comes_back() {
+    let (zone, owner) = scattered(8, 9);
+    let before = sound(&zone);
+    let part = range(700, 1700);
+    assert_eq!(offline(&zone, part, &owner), Ok(1000));
+    owner.has_what_it_has(&zone);
+    assert_eq!(zone.managed_frames(), 8 * BLOCK - 1000);
+    assert!(part.frames().all(|at| zone.block_of(at).is_none()));
+    assert_eq!(zone.free(frame(800), Order::ZERO), Err(FreeError::NotOwned));
+    // Once more, with what is gone in the middle of it.
+    assert_eq!(offline(&zone, range(600, 1800), &owner), Ok(200));
+    owner.has_what_it_has(&zone);
+    assert_eq!(zone.add(range(600, 1800)), Ok(1200));
+    assert_eq!(sound(&zone).free, before.free);
+    let busy = offline(&zone, zone.span(), &NoHooks);
+    assert!(matches!(busy, Err(RangeError::Busy { .. })));
+    assert_eq!(sound(&zone).isolated, 0);
+}
+
+#[test]
+fn compaction_and_the_slow_path_bring_huge_blocks_together() {
+    let (zone, owner) = scattered(8, 5);
+    compact_all(&zone, &owner);
+    owner.has_what_it_has(&zone);
+    let whole = zone.free_counts().suitable(Order::HUGE);
+    assert!(
+        whole >= 3,
+        "about half of 8 blocks is free, and {whole} are"
+    );
+    // And on the way of a request.
+    let (zone, owner) = scattered(8, 6);
+    let zones = [zone];
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::with_hooks(&node, owner, SlowPath::MODERN);
+    let huge = nodes.alloc(0, &request(9, Mobility::Movable)).unwrap();
+    assert!(huge.is_aligned(Order::HUGE));
+    nodes.hooks().has_what_it_has(&zones[0]);
+}
+
+#[test]
+fn a_range_from_the_middle_of_one_block_to_the_middle_of_another_is_freed() {
+    let zone = blocks(4);
+    for (at, order) in [
+        (0, 10),
+        (1024, 0),
+        (1025, 0),
+        (1026, 1),
+        (1028, 8),
+        (1536, 9),
+    ] {
+        let at = frame(at).align_down(Order::new(order));
+        assert_eq!(
+            zone.alloc_at(at, &request(order, Mobility::Movable))
+                .is_ok(),
+            order != 8
+        );
+    }
+    let rest = alloc_contiguous(
+        &zone,
+        &ContiguousRequest::new(508, range(1028, 1536)),
+        &NoHooks,
+    );
+    assert_eq!(rest, Ok(range(1028, 1536)));
+    assert_eq!(zone.free_frames(), 0);
+    assert_eq!(zone.free_range(range(300, 1700)), Ok(()));
+    assert_eq!(sound(&zone).free, 1400);
+    let before = seen(&zone);
+    assert_eq!(zone.free_range(range(200, 301)), Err(FreeError::DoubleFree));
+    assert_eq!(zone.free_range(range(1900, 2049)), Err(FreeError::NotOwned));
+    assert_eq!(seen(&zone), before);
+    assert_eq!(zone.free_range(range(0, 300)), Ok(()));
+    assert_eq!(zone.free_range(range(1700, 2048)), Ok(()));
+    assert_eq!(by_order(&zone)[10], 2);
+}
+
+// ---- frees that are refused ----
+
+/// A zone that has something of everything. It begins in the middle of a block.
+struct Mixed {
+    zone: Plain,
+}
+
+impl Mixed {
+    /// Records for 100..5200, memory at 200..5000, a hole at 300..320, reserved frames at 400..410. In use: two single frames at 600
+    /// and 601, a block of order 4 at 640, one of order 8 at 768, a huge one at 1024, a group of order 10 at 2048 of which frames 2200 and
+    /// 2600..2608 have been freed, and one at 3072.
+    fn new() -> Self {
+        let plan = ZonePlan {
+            span: range(100, 5200),
+            ..linux(0)
+        };
+        let zone: Plain = empty_unlocked(&plan, Cpus::new());
+        assert_eq!(zone.add(range(200, 5000)), Ok(4800));
+        assert_eq!(zone.remove(range(300, 320)), Ok(20));
+        assert_eq!(zone.reserve(range(400, 410)), Ok(10));
+        for (at, order) in [
+            (600, 0),
+            (601, 0),
+            (640, 4),
+            (768, 8),
+            (1024, 9),
+            (2048, 10),
+            (3072, 10),
+        ] {
+            let taken = zone.alloc_at(frame(at), &request(order, Mobility::Movable));
+            assert_eq!(taken, Ok(()));
+        }
+        free(&zone, frame(2200), 0);
+        free(&zone, frame(2600), 3);
+        Self { zone }
+    }
+
+    /// Refused for this reason, and everything is as before.
+    fn refuses(&self, bad: &[(usize, u8)], why: FreeError) {
+        for &(at, order) in bad {
+            let before: Seen = seen(&self.zone);
+            let answer = self.zone.free(frame(at), Order::new(order));
+            assert_eq!(answer, Err(why), "{at}, order {order}");
+            assert_eq!(seen(&self.zone), before, "{at}, order {order}");
+        }
+    }
+
+    fn refuses_order(&self, allocated: u8, bad: &[(usize, u8)]) {
+        let allocated = Order::new(allocated);
+        self.refuses(bad, FreeError::WrongOrder { allocated });
+    }
+}
+
+#[test]
+fn a_free_of_what_is_not_its_own_is_refused() {
+    let mixed = Mixed::new();
+    let outside = [0, 99, 5200, 5631, 1 << 40];
+    let inside = [100, 199, 5000, 5199, 300, 310, 319, 400, 405, 409];
+    for at in outside.into_iter().chain(inside) {
+        mixed.refuses(&[(at, 0)], FreeError::NotOwned);
+    }
+    mixed.refuses(
+        &[(304, 3), (400, 3), (128, 3), (1 << 20, 9)],
+        FreeError::NotOwned,
+    );
+}
+
+#[test]
+fn a_free_of_what_is_free_is_refused() {
+    let mixed = Mixed::new();
+    let twice = [
+        (200, 0),
+        (602, 0),
+        (1600, 5),
+        (1536, 9),
+        (4096, 9),
+        (2200, 0),
+        (2600, 3),
+        (2607, 0),
+    ];
+    mixed.refuses(&twice, FreeError::DoubleFree);
+    for (at, order) in [(600, 0), (640, 4), (768, 8), (1024, 9), (3072, 10)] {
+        free(&mixed.zone, frame(at), order);
+        let again = [(at, order), (at, 0), (at + (1 << order) - 1, 0)];
+        mixed.refuses(&again, FreeError::DoubleFree);
+    }
+}
+
+#[test]
+fn a_free_of_more_than_was_taken_is_refused_and_the_right_order_named() {
+    let mixed = Mixed::new();
+    mixed.refuses_order(0, &[(600, 1), (600, 3), (601, 1), (600, 9), (601, 10)]);
+    mixed.refuses_order(4, &[(640, 5), (640, 6), (640, 9)]);
+    mixed.refuses_order(8, &[(768, 9), (768, 10), (1000, 9)]);
+    mixed.refuses_order(9, &[(1024, 10), (1024, 18), (1535, 10)]);
+    mixed.refuses_order(10, &[(3072, 11), (3584, 18)]);
+    // What is left of the torn group: 2048..2176 is of order 7, 2201 single; 2608..2624 of order 4.
+    mixed.refuses_order(7, &[(2048, 10), (2048, 9), (2048, 8)]);
+    mixed.refuses_order(0, &[(2201, 1), (2201, 9)]);
+    mixed.refuses_order(4, &[(2608, 5)]);
+    mixed.refuses_order(8, &[(2816, 9), (2816, 10)]);
+}
+
+#[test]
+fn a_free_of_a_misaligned_part_is_refused() {
+    let mixed = Mixed::new();
+    mixed.refuses_order(4, &[(641, 1), (644, 3), (655, 2), (648, 4)]);
+    mixed.refuses_order(8, &[(769, 1), (768 + 64, 7), (768 + 128, 8)]);
+    mixed.refuses_order(9, &[(1025, 1), (1024 + 64, 7), (1024 + 256, 9), (1535, 5)]);
+    mixed.refuses_order(
+        10,
+        &[(3073, 1), (3072 + 256, 9), (3072 + 512, 10), (4095, 8)],
+    );
+}
+
+#[test]
+fn after_every_refusal_the_right_frees_go_through() {
+    let mixed = Mixed::new();
+    for (at, order) in [
+        (600, 0),
+        (601, 0),
+        (640, 4),
+        (768, 8),
+        (1024, 9),
+        (3072, 10),
+    ] {
+        free(&mixed.zone, frame(at), order);
+    }
+    let rest = [range(2048, 2200), range(2201, 2600), range(2608, 3072)];
+    for part in rest {
+        assert_eq!(mixed.zone.free_range(part), Ok(()));
+    }
+    let census = sound(&mixed.zone);
+    assert_eq!((census.free, census.allocated), (4800 - 30, 0));
+}
+
+#[test]
+fn a_list_of_frames_is_freed_up_to_the_first_bad_one() {
+    for through in [1, 100, 600] {
+        for (bad, error) in [
+            (310, FreeError::NotOwned),
+            (405, FreeError::NotOwned),
+            (1 << 30, FreeError::NotOwned),
+            (4500, FreeError::DoubleFree),
+        ] {
+            let mixed = Mixed::new();
+            let zone = &mixed.zone;
+            // Order 0, from three blocks: not 4500, which stays free.
+            let mut list: Vec<Frame> = range(1536, 2048).frames().collect();
+            list.extend(range(4096, 4400).frames());
+            for &at in &list {
+                assert_eq!(zone.alloc_at(at, &MOVABLE), Ok(()));
+            }
+            let free_before = zone.free_frames();
+            list.insert(through, frame(bad));
+            let freed = through;
+            assert_eq!(zone.free_bulk(&list), Err(BulkFreeError { freed, error }));
+            assert_eq!(sound(zone).free, free_before + freed);
+            assert_eq!(zone.free_bulk(&list[freed + 1..]), Ok(()));
+            // Each twice.
+            let error = FreeError::DoubleFree;
+            let freed = 0;
+            assert_eq!(
+                zone.free_bulk(&list[..1]),
+                Err(BulkFreeError { freed, error })
+            );
+            sound(zone);
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_is_in_a_list_twice_is_freed_once() {
+    let zone = blocks(2);
+    let mut list = take(&zone, 700, Mobility::Movable);
+    list.push(list[3]);
+    list.push(list[4]);
+    let error = FreeError::DoubleFree;
+    let refused = BulkFreeError { freed: 700, error };
+    assert_eq!(zone.free_bulk(&list), Err(refused));
+    assert_eq!(sound(&zone).free, 1024);
+}
+
+// ---- metadata ----
+
+/// 64 GiB in frames of 4 KiB.
+const LARGE: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1 << 24), 8);
+
+#[test]
+fn metadata_is_at_most_a_ten_thousandth_of_memory() {
+    let most = (64_usize << 30) / 10_000;
+    let words = Bitmap::words(LARGE.span, LARGE.max_order, LARGE.page_block_order);
+    assert!(words * 8 <= most, "{} of {most} bytes", words * 8);
+    type Alone<'m> = LockFree<'m, Direct, TicketLock, OneCpu>;
+    assert!(Alone::bytes(&LARGE) <= most);
+    // As the module says: three bits a frame, 8 bytes a page block, 43 bits a page block for the summary.
+    let told = (1 << 24) * 3 / 8 + (1 << 15) * 8 + (1 << 15) * 43 / 8;
+    assert!(words * 8 - told < told / 100, "{} told {told}", words * 8);
+    // With orders up to 1 GiB it is no more.
+    let gigabytes = Bitmap::words(LARGE.span, Order::MAX, Order::HUGE);
+    assert_eq!(gigabytes, words);
+}
+
+#[test]
+fn each_cpu_costs_13_kib_more() {
+    type Default<'m> = Brickyard<'m, OneCpu>;
+    let with = |cpus| Default::bytes(&ZonePlan { cpus, ..LARGE });
+    let stash = with(8) - with(7);
+    assert_eq!(with(8) - with(0), 8 * stash);
+    assert!(stash <= 13 << 10, "{stash} bytes");
+    // 64 GiB and 8 CPUs: still at most a ten-thousandth.
+    assert!(with(8) <= (64 << 30) / 10_000);
+}
+
+#[test]
+fn too_little_memory_is_refused_and_just_enough_is_enough() {
+    let plan = linux(2048);
+    let bytes = Unlocked::<Direct>::bytes(&plan);
+    for (supplied, enough) in [(0, false), (100, false), (bytes - 64, false), (bytes, true)] {
+        let mut memory = vec![core::mem::MaybeUninit::uninit(); supplied];
+        let zone = LockFree::<Direct, TicketLock, OneCpu>::zone(&plan, OneCpu, &mut memory);
+        assert_eq!(zone.is_ok(), enough, "{supplied} of {bytes}");
+    }
+}
+
+// ---- page blocks of every order ----
+
+/// Random requests and frees, whole and in parts, each followed by a test of every invariant. No frame has two owners.
+fn random_work(plan: &ZonePlan, steps: usize, seed: u64) {
+    let zone: Plain = full_unlocked(plan, Cpus::new());
+    let mut dice = Dice::new(seed);
+    let mut owned = Owned::none_of(plan.span);
+    let mut held: Vec<(Frame, u8)> = Vec::new();
+    let max = plan.max_order.get();
+    for _ in 0..steps {
+        let fill = owned.count() * 4 < plan.span.len() * 3;
+        if held.is_empty() || dice.below(10) < if fill { 6 } else { 3 } {
+            let highest = dice_order(&mut dice, max);
+            let order = dice.below(highest + 1) as u8;
+            let wanted = request(order, dice.one_of(&Mobility::ALL));
+            if let Ok(at) = zone.alloc(&wanted) {
+                owned.take(at, order);
+                held.push((at, order));
+            } else {
+                assert_eq!(zone.free_counts().suitable(Order::new(order)), 0);
+            }
+        } else {
+            let (at, order) = held.swap_remove(dice.below(held.len()));
+            let part = order - dice.below(order as usize + 1).min(2) as u8;
+            let places = 1 << (order - part);
+            let given = dice.below(places);
+            for place in 0..places {
+                let at = at.plus(place << part);
+                if place == given {
+                    owned.give(at, part);
+                    free(&zone, at, part);
+                } else {
+                    held.push((at, part));
+                }
+            }
+        }
+        let census = sound(&zone);
+        assert_eq!(census.allocated, owned.count());
+        assert_eq!(zone.free_frames(), plan.span.len() - owned.count());
+    }
+    for (at, order) in held {
+        free(&zone, at, order);
+    }
+    let whole: Plain = full_unlocked(plan, Cpus::new());
+    assert_eq!(sound(&zone).free, plan.span.len());
+    assert_eq!(zone.free_counts(), whole.free_counts());
+}
+
+/// Small orders more often than large ones.
+fn dice_order(dice: &mut Dice, max: u8) -> usize {
+    let max = max as usize;
+    dice.one_of(&[0, 0, 3.min(max), 6.min(max), max])
+}
+
+#[test]
+fn page_blocks_of_every_order_from_6_to_11_work() {
+    for block_order in 6..=11 {
+        let plan = ZonePlan {
+            max_order: Order::new(block_order + 2),
+            page_block_order: Order::new(block_order),
+            ..linux(8 << block_order)
+        };
+        let zone: Plain = full_unlocked(&plan, Cpus::new());
+        assert_eq!(zone.snapshot(0).page_block_order, Order::new(block_order));
+        random_work(&plan, 400, u64::from(block_order));
+        // Cut at both ends.
+        let cut = ZonePlan {
+            span: range(37, (5 << block_order) + 11),
+            ..plan
+        };
+        random_work(&cut, 300, u64::from(block_order));
+    }
+}
+
+#[test]
+fn page_blocks_of_every_order_work_where_the_highest_order_is_theirs() {
+    for block_order in 6..=11 {
+        let plan = ZonePlan {
+            max_order: Order::new(block_order),
+            page_block_order: Order::new(block_order),
+            ..linux(4 << block_order)
+        };
+        random_work(&plan, 300, u64::from(block_order));
+    }
+}
+
+#[test]
+fn page_blocks_may_be_larger_than_the_highest_order() {
+    // Page blocks of order 11, as on arm64 with frames of 16 KiB, and Linux's highest order of 10.
+    let plan = ZonePlan {
+        page_block_order: Order::new(11),
+        ..linux(4 << 11)
+    };
+    random_work(&plan, 300, 11);
+}
+
+#[test]
+fn other_orders_of_page_blocks_become_the_nearest() {
+    for (wanted, order) in [(0, 6), (5, 6), (6, 6), (9, 9), (11, 11), (12, 11), (18, 11)] {
+        assert_eq!(Bitmap::block_order(Order::new(wanted)), Order::new(order));
+        let store = bitmap(range(0, 100), 10, wanted);
+        assert_eq!(store.page_block_order(), Order::new(order));
+    }
+}
+
+// ---- statistics ----
+
+#[test]
+fn free_blocks_are_counted_as_a_buddy_store_would_have_merged_them() {
+    let zone = in_use(4, Mobility::Movable);
+    for part in [
+        range(0, 3),
+        range(5, 6),
+        range(8, 16),
+        range(100, 300),
+        range(1024, 2048),
+    ] {
+        assert_eq!(zone.free_range(part), Ok(()));
+    }
+    // 0, 2; 5; 8; 100, 104, 112, 128, 256, 288, 296; 1024.
+    assert_eq!(by_order(&zone), [2, 1, 2, 3, 1, 1, 0, 1, 0, 0, 1]);
+    let snapshot = zone.snapshot(3);
+    assert_eq!((snapshot.node, snapshot.zone), (3, ZoneKind::Normal));
+    assert_eq!(snapshot.max_order, Order::new(10));
+    assert_eq!(snapshot.blocks[Movable.index()], 4);
+    assert_eq!(
+        BuddyInfo(&[snapshot]).to_string(),
+        "Node 3, zone   Normal      2      1      2      3      1      1      0      1      0      0      1 \n"
+    );
+    let counts = zone.free_counts();
+    assert_eq!(counts.free_frames(), 3 + 1 + 8 + 200 + 1024);
+    assert_eq!(snapshot.counts(), counts);
+    // Of 1236 frames 212 are in blocks below order 9, 212 - 128 below order 7.
+    assert_eq!(counts.unusable_index(Order::HUGE), 212 * 1000 / 1236);
+    assert_eq!(counts.unusable_index(Order::new(7)), 84 * 1000 / 1236);
+    assert_eq!(
+        UnusableText(counts.unusable_index(Order::HUGE)).to_string(),
+        "0.171 "
+    );
+    assert_eq!(counts.suitable(Order::HUGE), 2);
+}
+
+#[test]
+fn free_blocks_are_counted_by_the_mobility_of_their_page_blocks() {
+    let zone = blocks(6);
+    zone.alloc(&UNMOVABLE).unwrap();
+    zone.alloc(&RECLAIMABLE).unwrap();
+    zone.alloc(&MOVABLE).unwrap();
+    for kind in [Unmovable, Reclaimable] {
+        assert_eq!((free_of(&zone, kind), blocks_of(&zone, kind)), (511, 1));
+    }
+    assert_eq!(
+        (free_of(&zone, Movable), blocks_of(&zone, Movable)),
+        (4 * 512 - 1, 4)
+    );
+    let by_type = zone.snapshot(0).free;
+    for order in 0..9 {
+        for kind in [Unmovable, Reclaimable, Movable] {
+            assert_eq!(by_type[order][kind.index()], 1);
+        }
+    }
+    // 2 and 3 are a pair, 4 is alone.
+    let movable = |order: usize| by_type[order][Movable.index()];
+    assert_eq!((movable(9), movable(10)), (1, 1));
+}
+
+#[test]
+fn a_failure_tells_full_from_fragmented() {
+    let zone = in_use(4, Mobility::Movable);
+    for at in (0..600).step_by(2) {
+        free(&zone, frame(at), 0);
+    }
+    let refused = |order| zone.alloc(&request(order, Mobility::Movable));
+    let fragmented = |order| {
+        let (order, free) = (Order::new(order), 300);
+        Err(AllocError::Fragmented {
+            order,
+            free,
+            index: None,
+        })
+    };
+    assert_eq!(refused(1), fragmented(1));
+    assert_eq!(refused(8), fragmented(8));
+    // 512 frames cannot be had of 300 in any arrangement.
+    assert_eq!(refused(9), Err(exhausted(300)));
+    // All in single frames: 1000 - (1000 + 300000 / 256) / 300 = 993.
+    assert_eq!(zone.free_counts().fragmentation_index(Order::new(8)), 993);
+}
+
+#[test]
+fn the_census_counts_every_frame_once() {
+    let zone: Plain = empty_unlocked(&small(1000), Cpus::new());
+    assert_eq!(zone.add(range(50, 950)), Ok(900));
+    assert_eq!(zone.reserve(range(100, 130)), Ok(30));
+    let held = take(&zone, 70, Mobility::Unmovable);
+    let census = sound(&zone);
+    assert_eq!(
+        (census.free, census.allocated, census.reserved),
+        (800, 70, 30)
+    );
+    assert_eq!((census.cached, census.isolated), (0, 0));
+    assert_eq!((zone.managed_frames(), zone.cached_frames()), (870, 0));
+    let distinct: BTreeSet<Frame> = held.iter().copied().collect();
+    assert_eq!(distinct.len(), 70);
+}
+
+// ---- nodes ----
+
+#[test]
+fn a_node_keeps_a_zone_of_this_store_above_its_marks() {
+    let zones = [blocks(4)];
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let marks = brickyard::zone::watermark::Marks {
+        min: 100,
+        low: 200,
+        high: 300,
+    };
+    zones[0].set_watermarks(marks, [0; ZoneKind::COUNT]);
+    // Down to the min mark for those that may wait, below it for those that may not.
+    let mut ordinary = 0;
+    while nodes.alloc(0, &MOVABLE).is_ok() {
+        ordinary += 1;
+    }
+    assert_eq!((ordinary, zones[0].free_frames()), (2048 - 100, 100));
+    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(100)));
+    assert!(nodes.alloc(0, &MOVABLE.atomic()).is_ok());
+    assert!(nodes.check().is_ok());
 }

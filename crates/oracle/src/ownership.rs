@@ -5,6 +5,7 @@
 
 use core::slice;
 use core::sync::atomic::{AtomicU32, Ordering};
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -77,7 +78,7 @@ struct Oracle<'n, D: Design> {
     nodes: Nodes<'n, D>,
     span: FrameRange,
     owners: Vec<AtomicU32>,
-    handed_over: Mutex<Vec<(Frame, Order, u32)>>,
+    handed_over: Mutex<VecDeque<(Frame, Order, u32)>>,
 }
 
 impl<'n, D: Design> Oracle<'n, D> {
@@ -94,7 +95,7 @@ impl<'n, D: Design> Oracle<'n, D> {
             nodes: Nodes::new(slice::from_ref(node)),
             span,
             owners: (0..span.len()).map(|_| AtomicU32::new(0)).collect(),
-            handed_over: Mutex::new(Vec::new()),
+            handed_over: Mutex::new(VecDeque::new()),
         }
     }
 
@@ -290,7 +291,7 @@ impl<'o, 'n, D: Design> Worker<'o, 'n, D> {
         let mut handed_over = handed_over.unwrap_or_else(PoisonError::into_inner);
         let on_their_way: usize = handed_over.iter().map(|block| block.1.frames()).sum();
         if on_their_way + order.frames() <= self.plan.held_frames {
-            handed_over.push((frame, order, self.number));
+            handed_over.push_back((frame, order, self.number));
         } else {
             drop(handed_over);
             self.release(frame, order);
@@ -300,7 +301,9 @@ impl<'o, 'n, D: Design> Worker<'o, 'n, D> {
     fn take_over(&mut self) {
         let block = {
             let handed_over = self.oracle.handed_over.lock();
-            handed_over.unwrap_or_else(PoisonError::into_inner).pop()
+            handed_over
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front()
         };
         if let Some((frame, order, owner)) = block {
             self.outcome.freed_elsewhere += u64::from(owner != self.number);

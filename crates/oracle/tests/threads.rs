@@ -1,6 +1,9 @@
 //! Real threads on every configuration, each frame claimed by a compare-and-swap: nothing is handed out twice, nothing is lost.
 //!
-//! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test; `docs/results/` records runs of 100 million a configuration.
+//! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test, `BRICKYARD_CONFIG` names the only configuration to run; `docs/results/` records runs of
+//! 100 million a configuration, and of a billion takes of the default.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -22,6 +25,14 @@ fn operations() -> u64 {
         .unwrap_or(40_000)
 }
 
+/// All configurations, or the one that was asked for.
+fn configurations() -> Vec<Configuration> {
+    match std::env::var("BRICKYARD_CONFIG") {
+        Ok(name) => vec![name.parse().unwrap()],
+        Err(_) => Configuration::ALL.to_vec(),
+    }
+}
+
 struct Oracle {
     plan: Plan,
 }
@@ -36,7 +47,7 @@ impl Experiment<Threads> for Oracle {
 
 /// All configurations with these slots, on a machine with enough CPUs for the threads of every test in this process.
 fn every_configuration(slots: Slots) {
-    for configuration in Configuration::ALL {
+    for configuration in configurations() {
         for mut case in [
             Case::small(configuration, slots),
             Case::of_linux(configuration, slots),
@@ -128,7 +139,7 @@ impl Experiment<Threads> for NeverAll {
 /// Order 0 succeeds while one frame is free anywhere: in a store, a magazine, another CPU's list, or on its way between them.
 #[test]
 fn order_0_succeeds_while_one_frame_is_free() {
-    for configuration in Configuration::ALL {
+    for configuration in configurations() {
         let mut case = Case::small(configuration, Slots::Shared);
         case.machine.whole.cpus = 64;
         case.machine.whole.span = FrameRange::new(3, 3 + 150);

@@ -71,14 +71,14 @@ pub(crate) enum Mark {
 ///
 /// ```
 /// use core::mem::MaybeUninit;
-/// use brickyard::design::Vanilla;
+/// use brickyard::design::Brickyard;
 /// use brickyard::node::{Node, Nodes};
 /// use brickyard::zone::ZonePlan;
 /// use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, ZoneKind};
 ///
 /// const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 1);
-/// let mut memory = [MaybeUninit::uninit(); Vanilla::<OneCpu>::bytes(&PLAN)];
-/// let zones = [Vanilla::<OneCpu>::zone(&PLAN, OneCpu, &mut memory)?];
+/// let mut memory = [MaybeUninit::uninit(); Brickyard::<OneCpu>::bytes(&PLAN)];
+/// let zones = [Brickyard::<OneCpu>::zone(&PLAN, OneCpu, &mut memory)?];
 /// zones[0].add(FrameRange::new(16, 1024))?;
 /// let node = [Node::new(0, &zones)];
 /// let nodes = Nodes::new(&node);
@@ -180,7 +180,8 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
 
     /// A block for `request`, from node `from` if it can be.
     ///
-    /// Cost: for each zone tried a few words read, then what a hit of its front costs. On a miss of all, see [`SlowPath`].
+    /// Cost: a hit of the front of the best zone, where fronts hold frames that have passed the mark already (a stash); else for each zone tried a few words read, then what
+    /// a hit of its front costs. On a miss of all, see [`SlowPath`].
     ///
     /// # Errors
     /// Why it could not be served, as judged in the zone with the most free memory. No frame has changed hands then, but for what the hooks

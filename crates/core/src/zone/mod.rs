@@ -5,28 +5,23 @@
 //!
 //! ```
 //! use brickyard::bulk::Tuning;
-//! use brickyard::design::List2007;
-//! use brickyard::front::{CpuLists, ListSizes, PerCpuLists};
-//! use brickyard::store::buddy::Buddy;
-//! use brickyard::store::frames::{FrameRecord, FrameTable};
-//! use brickyard::store::grouping::{BlockRecord, PageBlocks};
-//! use brickyard::sync::{Shared, Slot};
+//! use brickyard::design::Brickyard;
+//! use brickyard::front::{CpuStash, Stash, StashSizes};
+//! use brickyard::store::bitmap::Bitmap;
+//! use brickyard::sync::{AtomicU64, Shared, Slot};
 //! use brickyard::zone::Zone;
 //! use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, ZoneKind};
 //!
 //! const SPAN: FrameRange = FrameRange::new(0, 8192);
-//! static FRAMES: [FrameRecord; 8192] = [const { FrameRecord::new() }; 8192];
-//! static BLOCKS: [BlockRecord; 16] = [const { BlockRecord::new() }; 16];
-//! static LISTS: [Slot<Shared, CpuLists>; 4] = [const { Slot::new(CpuLists::new()) }; 4];
-//! static ZONE: Zone<List2007<'static, OneCpu, Shared>> = Zone::new(
+//! const MAX: Order = Order::DEFAULT_MAX;
+//! const COUNT: usize = Bitmap::words(SPAN, MAX, Order::HUGE);
+//! static WORDS: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+//! static SLOTS: [Slot<Shared, CpuStash>; 4] = [const { Slot::new(CpuStash::new()) }; 4];
+//! static ZONE: Zone<Brickyard<'static, OneCpu, Shared>> = Zone::new(
 //!     ZoneKind::Normal,
 //!     OneCpu,
-//!     Buddy::const_new(
-//!         FrameTable::new(SPAN, &FRAMES),
-//!         Order::DEFAULT_MAX,
-//!         PageBlocks::new(SPAN, Order::HUGE, &BLOCKS),
-//!     ),
-//!     PerCpuLists::new(&LISTS, ListSizes::LINUX_2013),
+//!     Bitmap::new(SPAN, MAX, Order::HUGE, &WORDS),
+//!     Stash::new(&SLOTS, StashSizes::DEFAULT),
 //!     Tuning::LINUX,
 //! );
 //!
@@ -145,7 +140,7 @@ impl<D: Design> Zone<D> {
 
     /// A block for `request`. On a miss of everything else, every cache that can be reached is drained first.
     ///
-    /// Cost: what a hit of the front costs; else one hold of the zone lock.
+    /// Cost: what a hit of the front costs; else one hold of the zone lock, or, where the store is lock-free, a few atomic instructions.
     ///
     /// # Errors
     /// Why it could not be served. No frame has changed hands then, though caches may have been drained.
@@ -319,8 +314,8 @@ impl<D: Design> Zone<D> {
     /// Takes back the 2^order frames at `frame`: a whole block, or any aligned part of one.
     ///
     /// # Errors
-    /// A free of anything else is refused and changes nothing. What the store alone keeps is always noticed; a frame that two CPUs free
-    /// at the same moment may be missed by a front, which reads and writes its record without the zone lock.
+    /// A free of anything else is refused and changes nothing. What the store alone keeps is always noticed. Behind lists and magazines, a frame that two CPUs free
+    /// at the same moment may be missed. Behind a [stash](crate::front::Stash), so may a second free of a frame that lies in one, unless it is the one freed last.
     #[inline]
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         if order == Order::ZERO && self.front.keep(&self.backing, frame) {
