@@ -1889,12 +1889,24 @@ fn page_blocks_of_every_order_work_where_the_highest_order_is_theirs() {
 
 #[test]
 fn page_blocks_may_be_larger_than_the_highest_order() {
-    // Page blocks of order 11, as on arm64 with frames of 16 KiB, and Linux's highest order of 10.
-    let plan = ZonePlan {
-        page_block_order: Order::new(11),
-        ..linux(4 << 11)
-    };
-    random_work(&plan, 300, 11);
+    // Page blocks of order 11, as of 32 MiB in frames of 16 KiB, with Linux's highest order of 10; and an embedder without large orders.
+    for (max_order, block_order) in [(10, 11), (8, 9), (3, 9), (0, 6)] {
+        let plan = ZonePlan {
+            max_order: Order::new(max_order),
+            page_block_order: Order::new(block_order),
+            ..linux(4 << block_order)
+        };
+        random_work(&plan, 200, u64::from(block_order));
+        let zone: Plain = full_unlocked(&plan, Cpus::new());
+        let told = &zone.free_counts().by_order[max_order as usize + 1..];
+        assert!(told.iter().all(|&blocks| blocks == 0), "order {max_order}");
+        let too_large = AllocError::OrderTooLarge {
+            order: Order::new(block_order),
+            max: Order::new(max_order),
+        };
+        let refused = zone.alloc(&request(block_order, Mobility::Movable));
+        assert_eq!(refused, Err(too_large));
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::check::Violation;
 use crate::platform::Pinned;
 use crate::store::Store;
 use crate::store::bitmap::Bitmap;
-use crate::{Frame, MigrateType, Mobility, Order, Platform, Request};
+use crate::{Context, Frame, MigrateType, Mobility, Order, Platform, Request};
 
 /// Most single frames in an array, blocks of a small order, and page blocks.
 const SINGLES: usize = 1024;
@@ -608,6 +608,9 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
     #[inline(always)]
     fn hit(&self, backing: &Backing<Bitmap<'_>, L, P>, request: &Request) -> Option<Frame> {
         let store = backing.unlocked();
+        if request.context == Context::Interrupt {
+            return None;
+        }
         if request.order == Order::ZERO {
             let place = request.mobility as usize;
             let hit = self.with_own(backing.platform(), |own| own.singles[place].pop());
@@ -627,7 +630,9 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
     #[inline]
     fn take(&self, backing: &Backing<Bitmap<'_>, L, P>, request: &Request) -> Option<Frame> {
         let store = backing.unlocked();
-        if request.order == Order::ZERO {
+        if request.context == Context::Interrupt {
+            // Whatever it has interrupted may be in the middle of the stash.
+        } else if request.order == Order::ZERO {
             let own = |own: &CpuStash| self.take_single(backing, own, request);
             if let Some(entry) = self.with_own(backing.platform(), own) {
                 return entry.map(|entry| store.frame_at(entry as usize));
@@ -651,6 +656,9 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
         out: &mut [Frame],
     ) -> usize {
         let store = backing.unlocked();
+        if request.context == Context::Interrupt {
+            return store.take_frames(request, out);
+        }
         let taken = self.with_own(backing.platform(), |own| {
             let mut taken = 0;
             for slot in &mut *out {

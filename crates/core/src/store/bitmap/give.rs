@@ -32,7 +32,7 @@ fn is_word(frames: &[Frame]) -> bool {
 fn word_of(i: u32, count: u32, offset_of: impl Fn(u32) -> u32) -> (u64, u32) {
     let first = offset_of(i);
     let place = first / u64::BITS;
-    if first % u64::BITS == 0 && count - i >= u64::BITS {
+    if first.is_multiple_of(u64::BITS) && count - i >= u64::BITS {
         // A whole word in rising order, as it was handed out? Without a way out in the middle, which costs more than it saves.
         let wrong = |wrong: u32, bit: u32| wrong | (offset_of(i + bit) ^ (first + bit));
         if (0..u64::BITS).fold(0, wrong) == 0 {
@@ -213,7 +213,7 @@ impl Bitmap<'_> {
             let (mut i, mut twice) = (given, 0);
             while i < count && self.block_at(offset_of(i) as usize) == block {
                 let offset = offset_of(i) as usize;
-                let mask = &mut masks[offset / WORD_FRAMES & (self.block_words() - 1)];
+                let mask = &mut masks[(offset / WORD_FRAMES) & (self.block_words() - 1)];
                 let (bits, next) = word_of(i, count, &offset_of);
                 let new = (bits & !*mask).count_ones() as usize;
                 twice += (next - i) as usize - new;
