@@ -531,7 +531,7 @@ fn is_one_again(zone: &Plain, order: u8) {
     assert_eq!(sound(zone).free, 1 << order);
     let counts = zone.free_counts();
     assert_eq!((counts.blocks(), counts.by_order[order as usize]), (1, 1));
-    let (first, state) = zone.block_of(frame((1 << order) - 1)).unwrap();
+    let (first, state) = zone.block_of(frame((1 << order) - 1)).expect("memory");
     // What is free is told page block by page block.
     let told = Order::new(order.min(9));
     let free = (frame((1 << order) - 1).align_down(told), Use::Free, told);
@@ -785,7 +785,7 @@ fn a_given_block_is_taken_from_free_open_and_grouped_blocks() {
             let zone = blocks(4);
             // In a block that is free as a whole; then, with a frame beside it in use, in an open one.
             for _ in 0..2 {
-                let places = 4 * BLOCK >> order;
+                let places = (4 * BLOCK) >> order;
                 let at = frame((dice.below(places)) << order);
                 let wanted = request(order, mobility);
                 let taken = zone.alloc_at(at, &wanted);
@@ -1393,7 +1393,7 @@ impl Owner {
     /// Its pages are all in use, each as one block.
     fn has_what_it_has<D: Design>(&self, zone: &Zone<D>) {
         for (&at, &order) in &*self.pages.borrow() {
-            let (first, state) = zone.block_of(at).unwrap();
+            let (first, state) = zone.block_of(at).expect("memory");
             let found = (first, state.usage, state.order);
             assert_eq!(found, (at, Use::Allocated, order));
         }
@@ -1632,7 +1632,7 @@ impl Mixed {
 #[test]
 fn a_free_of_what_is_not_its_own_is_refused() {
     let mixed = Mixed::new();
-    let outside = [0, 99, 5200, 5631, 1 << 40];
+    let outside = [0, 99, 5200, 5631, 1 << 40, usize::MAX];
     let inside = [100, 199, 5000, 5199, 300, 310, 319, 400, 405, 409];
     for at in outside.into_iter().chain(inside) {
         mixed.refuses(&[(at, 0)], FreeError::NotOwned);
@@ -1969,9 +1969,9 @@ fn free_blocks_are_counted_by_the_mobility_of_their_page_blocks() {
         (4 * 512 - 1, 4)
     );
     let by_type = zone.snapshot(0).free;
-    for order in 0..9 {
+    for by_type in &by_type[..9] {
         for kind in [Unmovable, Reclaimable, Movable] {
-            assert_eq!(by_type[order][kind.index()], 1);
+            assert_eq!(by_type[kind.index()], 1);
         }
     }
     // 2 and 3 are a pair, 4 is alone.

@@ -144,7 +144,34 @@ impl Bitmap<'_> {
         Some(state.mobility_in(self.eighth(offset)))
     }
 
-    /// The same in any block that nothing is isolated in.
+    /// How many frames from the first on lie in one word of a plain block, each once, and are single frames in use; and the number of their mobility.
+    pub(crate) fn plain_singles_in_use(&self, frames: &[Frame]) -> (usize, usize) {
+        let first = frames.first().map(|&first| self.offset(first));
+        let Some((offset, mobility)) =
+            first.and_then(|offset| Some((offset, self.plain_single_in_use(offset)?)))
+        else {
+            return (0, 0);
+        };
+        let start = self.frame_at(offset & !(WORD_FRAMES - 1)).number();
+        let (mut bits, mut run) = (0_u64, 0);
+        for frame in frames {
+            let bit = frame.number().wrapping_sub(start);
+            if bit >= WORD_FRAMES || bits >> bit & 1 != 0 {
+                break;
+            }
+            bits |= 1 << bit;
+            run += 1;
+        }
+        // Relaxed: as in `plain_single_in_use`.
+        let free = self.free[offset / WORD_FRAMES].load(Ordering::Relaxed);
+        if free & bits != 0 {
+            // One of them is free already: one by one.
+            run = 1;
+        }
+        (run, mobility)
+    }
+
+    /// As [`Bitmap::plain_single_in_use`], in any block that nothing is isolated in.
     pub(crate) fn single_in_use(&self, offset: usize) -> Option<usize> {
         if let Some(mobility) = self.plain_single_in_use(offset) {
             return Some(mobility);
