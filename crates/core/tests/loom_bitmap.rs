@@ -487,7 +487,7 @@ fn explore<M: Machine>(
     let schedules = Arc::new(AtomicUsize::new(0));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(bound.into());
-    builder.max_branches = 400_000;
+    builder.max_branches = 100_000;
     let counted = Arc::clone(&schedules);
     builder.check(move || {
         // Relaxed: a word outside the model, of one system thread.

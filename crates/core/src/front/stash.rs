@@ -8,9 +8,9 @@
 //! mobility that its neighbourhood shows, so that what cannot be moved is handed out again where it does no harm. An empty array of single frames is filled by words of the store,
 //! a full one gives its colder three quarters back, sorted by block. It starts small, doubles whenever it runs empty or full, and is small again after a drain.
 //!
-//! **What a free is asked.** The store sees a frame in a stash as one in use. So a free of what is free in the store, was never allocated, or is part of
-//! something larger is refused at once; so is one of the frame freed just before. A second free of a frame that lies elsewhere in a stash is not noticed at once:
-//! at the store, later, it is refused and [counted](crate::store::bitmap::Bitmap::refused_late), unless the frame was handed out twice before.
+//! **What a free is asked.** The store sees a block in a stash as one in use. So a free of what is free in the store, was never allocated, or is larger than the block
+//! is refused at once; so is one of the block freed just before. A second free of a block that lies elsewhere in a stash, whole or in parts, is not noticed at once:
+//! at the store, later, it is refused and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
 //! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of its array, and lies in no other place.
 
@@ -188,7 +188,7 @@ impl CpuStash {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            blocks: [const { GuardedU32::new(0) }; KINDS],
+            blocks: [const { GuardedU32::new(u32::MAX) }; KINDS],
             singles: [const { Stack::new() }; KINDS],
             small: [const { [const { Stack::new() }; KINDS] }; SMALL_ORDERS],
             huge: [const { Stack::new() }; KINDS],
@@ -379,6 +379,10 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         stack: &Stack<SINGLES>,
     ) {
         let most = self.sizes.singles as u32;
+        if stack.limit.get() == 0 {
+            stack.limit.set(self.first_limit());
+            return;
+        }
         if stack.limit.get() < most {
             self.grow(stack);
             if stack.len() < stack.limit.get() {
@@ -519,7 +523,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
         let give = |entry: u32, order: Order| {
             if store.give(store.frame_at(entry as usize), order).is_err() {
-                store.refuse_late(1);
+                store.refuse_late(order.frames());
             }
         };
         for (stacks, order) in inside.small.iter().zip(1..) {

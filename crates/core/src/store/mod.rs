@@ -137,6 +137,11 @@ pub trait Store: Sync {
         true
     }
 
+    /// How many frames came back from caches that were free already: double frees that could not be noticed at once.
+    fn refused_late(&self) -> usize {
+        0
+    }
+
     /// Takes exactly the block of `request`'s order at `frame`.
     ///
     /// # Errors

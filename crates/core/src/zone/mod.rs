@@ -185,8 +185,9 @@ impl<D: Design> Zone<D> {
 
     #[inline]
     fn front_serves(&self, order: Order) -> bool {
-        let huge = self.backing.unlocked().page_block_order();
-        order == Order::ZERO || self.front.serves(order, huge)
+        let store = self.backing.unlocked();
+        let huge = store.page_block_order();
+        order == Order::ZERO || order <= store.max_order() && self.front.serves(order, huge)
     }
 
     /// Does the request's limit cut into this zone?
@@ -306,7 +307,14 @@ impl<D: Design> Zone<D> {
     /// [`RangeError::Busy`] where a part is in use, [`RangeError::Absent`] or [`RangeError::OutsideSpan`] where it is no memory of this zone,
     /// [`RangeError::Isolated`] where it is isolated, [`RangeError::Malformed`] for a misaligned frame or too high an order; nothing has changed then.
     pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
-        self.after_a_drain(|store| store.take_at(frame, request))
+        let first = self.lock().take_at(frame, request);
+        match first {
+            Err(RangeError::Busy { .. }) => {
+                self.drain();
+                self.lock().take_at(frame, request)
+            }
+            other => other,
+        }
     }
 
     // ---- frees ----
@@ -496,6 +504,12 @@ impl<D: Design> Zone<D> {
     #[must_use]
     pub fn block_of(&self, frame: Frame) -> Option<(Frame, crate::store::frames::State)> {
         self.lock().block_of(frame)
+    }
+
+    /// Frames that came back from caches although they were free: double frees that could not be noticed at once, see [`Stash`](crate::front::Stash).
+    #[must_use]
+    pub fn refused_late(&self) -> usize {
+        self.backing.unlocked().refused_late()
     }
 
     /// What was measured at the zone lock.

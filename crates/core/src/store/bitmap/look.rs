@@ -91,6 +91,13 @@ impl Bitmap<'_> {
         order: u8,
         kind: MigrateType,
     ) -> (Frame, State) {
+        // Page blocks may be larger than the highest order.
+        let order = order.min(self.max_order.get());
+        let first = if order < self.block_order {
+            frame.align_down(Order::new(order))
+        } else {
+            first
+        };
         if !self.isolation.any() {
             return (first, State::new(Use::Free, Order::new(order), kind));
         }
@@ -174,7 +181,7 @@ impl Bitmap<'_> {
         while block < self.states.len() {
             let state = self.state(block);
             let whole = state.count() == self.block_frames() && state.mode() != Mode::Huge;
-            if whole && !state.is_isolated() {
+            if whole && !state.is_isolated() && self.block_order <= self.max_order.get() {
                 let group = self.free_group(block);
                 table[(self.block_order + group) as usize][state.kind().index()] += 1;
                 block += 1 << group;

@@ -202,13 +202,6 @@ impl<'m> Bitmap<'m> {
         }
     }
 
-    /// How many frames came back from caches that were free already: double frees that could not be noticed at once.
-    #[must_use]
-    pub fn refused_late(&self) -> usize {
-        // Relaxed: statistics.
-        self.totals.refused_late.load(Ordering::Relaxed)
-    }
-
     // ---- places ----
 
     /// The frame's place, counted from the start of the first block.
@@ -516,6 +509,11 @@ impl Store for Bitmap<'_> {
             mixed as u64,
             self.totals.claimed.load(Ordering::Relaxed) as u64,
         )
+    }
+
+    fn refused_late(&self) -> usize {
+        // Relaxed: statistics.
+        self.totals.refused_late.load(Ordering::Relaxed)
     }
 
     fn set_aside_frames(&self) -> usize {

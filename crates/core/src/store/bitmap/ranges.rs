@@ -100,6 +100,10 @@ impl Bitmap<'_> {
             self.write_as_one(block);
             // Relaxed: as in `give_masks`.
             self.totals.free.fetch_add(frames, Ordering::Relaxed);
+            self.count_isolated(FrameRange::at(
+                self.frame_at(block << self.block_order),
+                frames,
+            ));
             self.change(block, |state| {
                 let kind = state.with_kind(MigrateType::Movable).with_solid(true);
                 Some(self.free_as_a_whole(kind))

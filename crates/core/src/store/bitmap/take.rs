@@ -72,6 +72,9 @@ impl Bitmap<'_> {
         most: usize,
         mut each: impl FnMut(usize, u64),
     ) -> usize {
+        if block >= self.states.len() {
+            return 0;
+        }
         let state = self.state(block);
         if state.kind() != kind || !state.is_open() || state.is_isolated() {
             return 0;
@@ -410,28 +413,22 @@ impl Bitmap<'_> {
         self.totals.free.fetch_sub(frames, Ordering::Release);
     }
 
-    /// Where a run of `order` lies in an open block: the one in the smallest larger run of the first word that has one.
+    /// Where a run of `order` lies in an open block: in the smallest larger run of the first word that has one and is not whole; of whole words, in the one whose
+    /// neighbours are worth least.
     fn find_run(&self, block: usize, order: u8, wanted: Wanted) -> Option<usize> {
         let first = self.first_word(block);
-        let words = first..first + self.block_words();
-        if order <= WORD_ORDER {
-            let mut any = None;
-            for word in words {
-                let bits = self.visible(word, wanted);
-                let Some(bit) = word::best_fit(bits, order) else {
-                    continue;
-                };
-                let place = word * WORD_FRAMES + bit as usize;
-                if bits != !0 {
-                    return Some(place);
-                }
-                any = any.or(Some(place));
+        let mut whole = 0_u64;
+        for i in 0..self.block_words() {
+            let bits = self.visible(first + i, wanted);
+            if bits == !0 {
+                whole |= 1 << i;
+            } else if order < WORD_ORDER
+                && let Some(bit) = word::best_fit(bits, order)
+            {
+                return Some((first + i) * WORD_FRAMES + bit as usize);
             }
-            return any;
         }
-        let whole = words.filter(|&word| self.visible(word, wanted) == !0);
-        let whole = whole.fold(0, |mask: u64, word| mask | 1 << (word - first));
-        let word = word::best_fit(whole, order - WORD_ORDER)?;
+        let word = word::best_fit(whole, order.saturating_sub(WORD_ORDER))?;
         Some((first + word as usize) * WORD_FRAMES)
     }
 
@@ -544,7 +541,7 @@ impl Bitmap<'_> {
         if order > self.max_order || !frame.is_aligned(order) {
             return Err(RangeError::Malformed);
         }
-        if !self.span.covers(range) {
+        if !self.span.contains(frame) || !self.span.covers(range) {
             return Err(RangeError::OutsideSpan { span: self.span });
         }
         if self.isolation.overlaps(range) {

@@ -414,7 +414,7 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         if order > self.max_order || !frame.is_aligned(order) {
             return Err(RangeError::Malformed);
         }
-        if !self.table.span().covers(range) {
+        if !self.table.span().contains(frame) || !self.table.span().covers(range) {
             let span = self.table.span();
             return Err(RangeError::OutsideSpan { span });
         }
