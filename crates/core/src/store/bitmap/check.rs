@@ -3,7 +3,7 @@
 use brickyard_sync::Ordering;
 
 use super::Bitmap;
-use super::index::{GRADES, Index};
+use super::index::{From, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
 use super::word::WORD_FRAMES;
 use crate::check::Violation;
@@ -23,6 +23,7 @@ impl Bitmap<'_> {
             self.check_indexed(block, state)?;
             self.count(block, state, &mut census);
         }
+        self.check_found()?;
         self.check_blocks()?;
         // Relaxed, here and below: nobody else is at work.
         let free = self.totals.free.load(Ordering::Relaxed);
@@ -96,18 +97,39 @@ impl Bitmap<'_> {
         Ok(())
     }
 
+    /// Every set.
+    fn sets(&self) -> impl Iterator<Item = Set> + '_ {
+        let kinds = Self::KINDS.map(MigrateType::from);
+        let graded = kinds
+            .into_iter()
+            .flat_map(move |kind| (0..GRADES).map(move |grade| self.index.of_grade(kind, grade)));
+        let runs = kinds.into_iter().flat_map(move |kind| {
+            (1..self.block_order).map(move |order| self.index.of_run(kind, order))
+        });
+        graded.chain(runs).chain([Index::WHOLE])
+    }
+
+    /// What a search finds in every set must be as much as is in it: no bit may be missing above.
+    fn check_found(&self) -> Result<(), Violation> {
+        for set in self.sets() {
+            let blocks = 0..self.states.len();
+            let inside = blocks.filter(|block| self.index.contains(set, block + self.phase));
+            let mut found = 0;
+            let mut next = self.index.find(set, 0, From::Low);
+            while let Some(position) = next {
+                found += 1;
+                next = self.index.find(set, position + 1, From::Low);
+            }
+            Violation::unless_equal("indexed", "blocks found in a set", inside.count(), found)?;
+        }
+        Ok(())
+    }
+
     fn check_indexed(&self, block: usize, state: BlockState) -> Result<(), Violation> {
         let position = block + self.phase;
         let belongs = self.index.sets_of(state);
         let wrong = |set| self.index.contains(set, position) != belongs.contains(&Some(set));
-        let kinds = Self::KINDS.map(MigrateType::from);
-        let graded = kinds
-            .into_iter()
-            .flat_map(|kind| (0..GRADES).map(move |grade| self.index.of_grade(kind, grade)));
-        let runs = kinds.into_iter().flat_map(|kind| {
-            (1..self.block_order).map(move |order| self.index.of_run(kind, order))
-        });
-        if graded.chain(runs).chain([Index::WHOLE]).any(wrong) {
+        if self.sets().any(wrong) {
             let found = "a block in a wrong set";
             return Err(Violation::at("indexed", found, self.start_of(block)));
         }

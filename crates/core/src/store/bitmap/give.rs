@@ -403,8 +403,8 @@ impl Bitmap<'_> {
     }
 
     fn clear_inner(&self, offset: usize, bits: u64) {
-        // Relaxed: bits of the caller's own block; the release that frees the part publishes them.
-        self.inner[offset / WORD_FRAMES].fetch_and(!bits, Ordering::Relaxed);
+        // Release: pairs with the acquire in `inner_bits` of who frees another part of the block at this moment.
+        self.inner[offset / WORD_FRAMES].fetch_and(!bits, Ordering::Release);
     }
 
     /// Frames that are about to be freed into isolated ranges are not to be had.

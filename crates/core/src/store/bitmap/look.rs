@@ -10,8 +10,8 @@ use crate::{Frame, FrameRange, FreeError, MigrateType, Order, RangeError};
 
 impl Bitmap<'_> {
     pub(super) fn inner_bits(&self, word: usize) -> u64 {
-        // Relaxed: whoever acts on it owns the frames, or takes it as a hint.
-        self.inner[word].load(Ordering::Relaxed)
+        // Acquire: pairs with the release in `clear_inner`: who sees one cut of a block sees those made before.
+        self.inner[word].load(Ordering::Acquire)
     }
 
     pub(super) fn memory_bits(&self, word: usize) -> u64 {
@@ -32,6 +32,17 @@ impl Bitmap<'_> {
 
     /// The block in use that a frame of an open block lies in: where it starts, and its order.
     pub(super) fn block_around(&self, offset: usize) -> (usize, u8) {
+        // Who frees another part of the block cuts it meanwhile, at most once for each order: then what is seen may not hold the frame.
+        for _ in 0..=self.block_order {
+            let (head, order) = self.block_seen(offset);
+            if offset < head + (1 << order) {
+                return (head, order);
+            }
+        }
+        (offset, 0)
+    }
+
+    fn block_seen(&self, offset: usize) -> (usize, u8) {
         let starts = (0..=self.block_order).map(|order| offset >> order << order);
         let head = { starts }.find(|&start| !self.is_inner(start));
         let head = head.unwrap_or(offset);

@@ -43,7 +43,8 @@ impl Bitmap<'_> {
             let mut lost = false;
             let mut attempt = |block: usize| match self.take_whole(block, wanted.kind, false) {
                 true => Attempt::Got(block, None),
-                false => Attempt::Lost,
+                // Not free as a whole: then it has no place in the set. Whoever changed it may stand still before it says so there.
+                false => Attempt::Nothing,
             };
             let got = self.try_set(Index::WHOLE, wanted, &mut attempt, &mut lost);
             if let Some((block, _)) = got {
@@ -279,6 +280,17 @@ impl Bitmap<'_> {
 
     /// The group that a huge block belongs to: its first block, and its order in blocks.
     pub(super) fn group_of(&self, block: usize) -> (usize, u8) {
+        // Who frees another part of the group cuts it meanwhile, at most once for each order: then what is seen may not hold the block.
+        for _ in 0..=self.max_order.get() {
+            let (head, order) = self.group_seen(block);
+            if block < head + (1 << order) {
+                return (head, order);
+            }
+        }
+        (block, 0)
+    }
+
+    fn group_seen(&self, block: usize) -> (usize, u8) {
         let tail = |block: usize| {
             let state = self.states.get(block).map(|_| self.state(block));
             state.is_some_and(|s| s.mode() == Mode::Huge && s.is_tail())
