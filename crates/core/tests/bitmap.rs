@@ -2042,3 +2042,39 @@ fn a_node_keeps_a_zone_of_this_store_above_its_marks() {
     assert!(nodes.alloc(0, &MOVABLE.atomic()).is_ok());
     assert!(nodes.check().is_ok());
 }
+
+#[test]
+fn frames_outside_the_span_are_refused_however_far_away() {
+    // The first block starts below the span, and neither is at 0.
+    let mut plan = linux(4 * BLOCK);
+    plan.span = range(10 * BLOCK + 7, 14 * BLOCK);
+    let zone = full_unlocked::<Direct>(&plan, Cpus::new());
+    let far = [
+        0,
+        5,
+        10 * BLOCK - 1,
+        10 * BLOCK + 6,
+        14 * BLOCK,
+        usize::MAX - 1,
+        usize::MAX,
+    ];
+    for at in far.map(frame) {
+        for order in [0, 1, 3, 9, 10, 18] {
+            let order = Order::new(order);
+            assert_eq!(
+                zone.free(at, order),
+                Err(FreeError::NotOwned),
+                "{at} {order}"
+            );
+            assert!(
+                zone.alloc_at(at, &Request::new(order, Mobility::Movable))
+                    .is_err()
+            );
+        }
+        let error = FreeError::NotOwned;
+        let refused = BulkFreeError { freed: 0, error };
+        assert_eq!(zone.free_bulk(&[at]), Err(refused));
+        assert_eq!(zone.free_bulk(&[at; 300]), Err(refused));
+    }
+    sound(&zone);
+}

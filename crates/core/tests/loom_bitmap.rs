@@ -144,6 +144,13 @@ unsafe impl SlotAccess for Lent {
         self.go_in(relax);
     }
 
+    fn try_enter(&self) -> bool {
+        let entered = self
+            .0
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+        entered.is_ok()
+    }
+
     fn visit(&self, relax: impl FnMut()) -> bool {
         self.go_in(relax);
         true
@@ -881,6 +888,17 @@ fn a_frame_is_freed_once() {
         let (ours, theirs) = both(free, free);
         assert!(ours.is_ok() != theirs.is_ok(), "{ours:?} {theirs:?}");
         assert_eq!(ours.and(theirs), Err(FreeError::DoubleFree));
+    });
+}
+
+/// A frame of a block that is free as a whole, freed by who does not own it while another opens the block: it is refused at every moment.
+#[test]
+fn a_block_that_is_opened_refuses_bad_frees() {
+    const WHOLE: Setting = Setting::blocks(1, Free::All);
+    explore::<Bare>("a block opened, and a bad free", 3, WHOLE, |world| {
+        let (taken, freed) = both(|| world.take(0), move || world.free(Frame::new(40)));
+        assert!(taken.is_some());
+        assert_eq!(freed, Err(FreeError::DoubleFree));
     });
 }
 

@@ -686,6 +686,11 @@ unsafe impl SlotAccess for Interrupted {
         interrupt();
     }
 
+    fn try_enter(&self) -> bool {
+        interrupt();
+        true
+    }
+
     fn visit(&self, _relax: impl FnMut()) -> bool {
         false
     }
@@ -707,6 +712,13 @@ unsafe impl SlotAccess for LentAndInterrupted {
     fn enter(&self, relax: impl FnMut()) {
         self.0.enter(relax);
         interrupt();
+    }
+
+    fn try_enter(&self) -> bool {
+        self.0.try_enter() && {
+            interrupt();
+            true
+        }
     }
 
     fn visit(&self, relax: impl FnMut()) -> bool {
@@ -1459,4 +1471,25 @@ fn a_stash_keeps_nothing_of_a_block_that_is_isolated_in_part() {
         bare.store().unisolate(part);
         bare.is_all_free();
     }
+}
+
+#[test]
+fn frames_outside_the_span_are_refused_however_far_away() {
+    let zone: Zoned<Shared> = zone_on(4096, Cpus::new());
+    let end = zone.span().end.number();
+    for at in [end, end + 1, 1 << 40, usize::MAX - 1, usize::MAX].map(Frame::new) {
+        for order in [0, 1, 3, 9].map(Order::new) {
+            assert_eq!(
+                zone.free(at, order),
+                Err(FreeError::NotOwned),
+                "{at} {order}"
+            );
+        }
+        let error = FreeError::NotOwned;
+        assert_eq!(
+            zone.free_bulk(&[at; 20]),
+            Err(BulkFreeError { freed: 0, error })
+        );
+    }
+    assert_eq!(zone.check().err(), None);
 }

@@ -59,7 +59,8 @@ impl Batch {
 ///
 /// A request may fail only if no frame was on its way while it looked: it reads [`Moves::settled`] before it looks everywhere, and
 /// asks [`Moves::still`] after. A move begins before the lock is given up under which the frames left, so whoever
-/// then finds that place empty under its lock sees the move.
+/// then finds that place empty under its lock sees the move. A lock-free store has no lock to publish it; there the frames' own words do: they are taken by an instruction that
+/// releases, and the total that says that nothing is free is lowered by one, which whoever is about to refuse acquires.
 #[derive(Debug)]
 pub(crate) struct Moves {
     started: AtomicUsize,

@@ -297,7 +297,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Class::None
     }
 
-    /// Calls `with` inside the caller's own slot; `None` in an interrupt, and on a CPU without one.
+    /// Calls `with` inside the caller's own slot; `None` in an interrupt, on a CPU without one, and while somebody drains it: nobody waits for a drainer.
     #[inline(always)]
     fn with_own<P: Platform, R>(
         &self,
@@ -308,8 +308,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             return None;
         }
         let pinned = Pinned::new(platform);
-        let slot = self.slots.get(pinned.cpu)?;
-        let own = slot.enter(|| platform.relax());
+        let own = self.slots.get(pinned.cpu)?.try_enter()?;
         Some(with(&own))
     }
 

@@ -33,7 +33,9 @@
 //!
 //! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may have, caches and frames on their way between a front and
 //! the store included. The exceptions: requests in an interrupt, which wait for no other CPU; atomic requests where slots are exclusive, which may
-//! interrupt no other CPU; and CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on) anything.
+//! interrupt no other CPU; CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on) anything; and with the lock-free store, frames that
+//! a CPU has in hand which then stands still (after some 65,000 looks it is waited for no longer), and, for requests with a limit inside the zone and while something is isolated,
+//! frames of a larger block that is being given up at that moment.
 
 mod deferral;
 mod layout;
@@ -64,6 +66,9 @@ use watermark::Marks;
 const fn fragmented_above(order: Order) -> i32 {
     (1000 - (1000 >> order.get())) / 2
 }
+
+/// How often a request that finds nothing in a lock-free store looks again although something is on its way: then whoever moves it stands still.
+const PATIENCE: u32 = 1 << 16;
 
 /// The guard of a zone's store.
 pub(crate) type Guard<'z, D> =
@@ -209,6 +214,7 @@ impl<D: Design> Zone<D> {
         admitted: impl Fn() -> bool,
     ) -> Option<Frame> {
         let reach = Reach::of(request.context, self.platform());
+        let mut patience = PATIENCE;
         loop {
             let arrivals = self.front.arrivals();
             let settled = self.backing.moves().settled();
@@ -221,8 +227,11 @@ impl<D: Design> Zone<D> {
                 return Some(taken.frame);
             }
             // A frame may have been freed to a cache that was looked at already, by someone who then took one that was still to be found.
+            let may_refuse =
+                patience == 0 || !admitted() || self.backing.unlocked().may_refuse(request);
+            patience = patience.saturating_sub(1);
             let nothing_moved = drained == 0
-                && (!admitted() || self.backing.unlocked().may_refuse(request))
+                && may_refuse
                 && self.front.arrivals() == arrivals
                 && settled.is_some_and(|started| self.backing.moves().still(started));
             if nothing_moved || reach == Reach::Own || request.order > Order::ZERO {

@@ -19,6 +19,10 @@ impl Bitmap<'_> {
             match state.mode() {
                 Mode::Open => self.check_open(block, state)?,
                 Mode::Free | Mode::Huge => self.check_whole(block, state)?,
+                Mode::Changing => {
+                    let found = "a block whose words are being written";
+                    return Err(Violation::at("one-owner", found, self.start_of(block)));
+                }
             }
             self.check_indexed(block, state)?;
             self.count(block, state, &mut census);
@@ -141,7 +145,7 @@ impl Bitmap<'_> {
         for place in first..first + self.block_words() {
             let memory = self.memory_bits(place);
             let free = match state.mode() {
-                Mode::Free => !0,
+                Mode::Free | Mode::Changing => !0,
                 Mode::Huge => 0,
                 Mode::Open => self.free_bits(place),
             };

@@ -53,7 +53,7 @@ impl Bitmap<'_> {
         let block = self.block_at(offset);
         loop {
             match self.state(block).mode() {
-                Mode::Free => return Err(FreeError::DoubleFree),
+                Mode::Free | Mode::Changing => return Err(FreeError::DoubleFree),
                 Mode::Open => return self.give_narrow(offset, order),
                 Mode::Huge => {
                     let allocated = self.order_of_group(self.group_of(block).1);
@@ -176,7 +176,8 @@ impl Bitmap<'_> {
         if let Some(mobility) = self.plain_single_in_use(offset) {
             return Some(mobility);
         }
-        let inside = self.span.contains(self.frame_at(offset));
+        let frame = Frame::new(self.base.wrapping_add(offset));
+        let inside = self.span.contains(frame);
         let single = inside && self.is_single_in_use(offset) && !self.is_isolated_near(offset);
         single.then(|| self.mobility_of(offset).index())
     }
@@ -190,7 +191,7 @@ impl Bitmap<'_> {
     pub(crate) fn is_block_in_use(&self, offset: usize, order: Order) -> bool {
         let state = self.state(self.block_at(offset));
         match state.mode() {
-            Mode::Free => false,
+            Mode::Free | Mode::Changing => false,
             Mode::Huge => {
                 let (head, group) = self.group_of(self.block_at(offset));
                 offset == head << self.block_order && self.order_of_group(group) == order
@@ -208,7 +209,7 @@ impl Bitmap<'_> {
     pub(crate) fn mobility_of(&self, offset: usize) -> MigrateType {
         let state = self.state(self.block_at(offset));
         match state.mode() {
-            Mode::Huge | Mode::Free => state.kind(),
+            Mode::Huge | Mode::Free | Mode::Changing => state.kind(),
             Mode::Open => MigrateType::from_bits(state.mobility_in(self.eighth(offset)) as u32),
         }
     }
@@ -381,7 +382,11 @@ impl Bitmap<'_> {
         if bad {
             return 0;
         }
-        self.give_masks(block, &masks);
+        // Somebody frees the same frames at this moment.
+        let refused = self.give_masks(block, &masks);
+        if refused > 0 {
+            self.refuse_late(refused);
+        }
         run
     }
 

@@ -124,7 +124,7 @@ impl<'m> Index<'m> {
             return [None, None];
         }
         match state.mode() {
-            Mode::Huge => [None, None],
+            Mode::Huge | Mode::Changing => [None, None],
             Mode::Free => [Some(Self::WHOLE), None],
             Mode::Open if whole => [Some(Self::WHOLE), None],
             Mode::Open if state.count() == 0 => [None, None],

@@ -73,7 +73,9 @@ impl Bitmap<'_> {
                 let order = self.order_of_group(group);
                 Some((head, State::new(Use::Allocated, order, state.kind())))
             }
-            Mode::Free => Some(self.free_around(frame, first, self.block_order, state.kind())),
+            Mode::Free | Mode::Changing => {
+                Some(self.free_around(frame, first, self.block_order, state.kind()))
+            }
             Mode::Open if !self.is_memory(offset) => {
                 let reserved = self.inner_bits(offset / WORD_FRAMES) >> (offset % WORD_FRAMES) & 1;
                 let state = State::new(Use::Reserved, Order::ZERO, MigrateType::Unmovable);

@@ -155,7 +155,7 @@ impl<'m> Bitmap<'m> {
     /// [order nearest](Bitmap::block_order) to `page_block_order`.
     ///
     /// # Panics
-    /// With fewer words than [`Bitmap::words`] says, or a span of 2^32 - 1 frames or more.
+    /// With fewer words than [`Bitmap::words`] says, a span of 2^32 - 1 frames or more (16 TiB of 4 KiB frames), or of more than 2^24 page blocks; take a zone more.
     #[must_use]
     pub const fn new(
         span: FrameRange,
@@ -167,11 +167,12 @@ impl<'m> Bitmap<'m> {
             words.len() >= Self::words(span, max_order, page_block_order),
             "as many words as `Bitmap::words` says"
         );
-        assert!(
-            (span.len() as u64) < u32::MAX as u64,
-            "a zone spans less than 2^32 - 1 frames"
-        );
         let block_order = Self::block_order(page_block_order).get();
+        let base = (span.start.number() >> block_order) << block_order;
+        assert!(
+            span.is_empty() || ((span.end.number() - base) as u64) < u32::MAX as u64,
+            "a zone spans less than 2^32 - 1 frames, from the start of its first page block on"
+        );
         let blocks = Self::blocks_in(span, block_order);
         let phase = Self::phase_of(span, max_order, block_order);
         let plane = blocks << (block_order - WORD_ORDER);
@@ -183,7 +184,7 @@ impl<'m> Bitmap<'m> {
             span,
             max_order,
             block_order,
-            base: (span.start.number() >> block_order) << block_order,
+            base,
             phase,
             free,
             inner,
@@ -594,9 +595,7 @@ impl Store for Bitmap<'_> {
     }
 
     fn may_refuse(&self, request: &Request) -> bool {
-        let any = request.order == Order::ZERO && self.limit_of(request).is_none();
-        // Acquire: pairs with the release with which what was taken is subtracted.
-        !any || self.isolation.any() || self.totals.free.load(Ordering::Acquire) == 0
+        self.nothing_on_its_way(request)
     }
 
     fn add(&self, range: FrameRange) -> Result<usize, RangeError> {

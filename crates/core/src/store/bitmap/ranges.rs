@@ -258,7 +258,7 @@ impl Bitmap<'_> {
     /// How many of the frames of `masks` are free.
     fn free_of(&self, block: usize, masks: &Masks) -> usize {
         match self.state(block).mode() {
-            Mode::Free => frames_in(masks),
+            Mode::Free | Mode::Changing => frames_in(masks),
             Mode::Huge => 0,
             Mode::Open => {
                 let first = self.first_word(block);

@@ -26,6 +26,8 @@ pub(super) enum Mode {
     Free = 1,
     /// All of it is in use by one owner, alone or as a part of something larger.
     Huge = 2,
+    /// All of it is free, and a CPU is writing its words.
+    Changing = 3,
 }
 
 /// The state of a page block.
@@ -95,7 +97,8 @@ impl BlockState {
         match (self.0 & MODE) >> MODE_SHIFT {
             0 => Mode::Open,
             1 => Mode::Free,
-            _ => Mode::Huge,
+            2 => Mode::Huge,
+            _ => Mode::Changing,
         }
     }
 

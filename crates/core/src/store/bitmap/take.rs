@@ -4,6 +4,7 @@ use brickyard_sync::Ordering;
 
 use super::index::{From, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
+use super::wide::Isolated;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
 use super::{Attempt, Bitmap, MOST_WORDS};
 use crate::store::{Claimed, Fallback, Taken};
@@ -108,7 +109,7 @@ impl Bitmap<'_> {
             }
             // Where somebody was faster, somebody has got on; so this ends unless all others do.
             if !lost {
-                return self.try_any(order, wanted, attempt);
+                return self.try_any(order, attempt);
             }
         }
     }
@@ -201,10 +202,9 @@ impl Bitmap<'_> {
     fn try_any<T>(
         &self,
         order: u8,
-        wanted: Wanted,
         mut attempt: impl FnMut(usize) -> Attempt<T>,
     ) -> Option<(T, Option<Fallback>)> {
-        if !self.isolation.any() && (order > 0 || wanted.limit.is_some()) {
+        if !self.isolation.any() && order > 0 {
             return None;
         }
         (0..self.states.len()).find_map(|block| match attempt(block) {
@@ -245,8 +245,8 @@ impl Bitmap<'_> {
     /// Opens a block that is free as a whole. `false` if somebody else was faster.
     pub(super) fn open(&self, block: usize, old: BlockState) -> bool {
         debug_assert_eq!(old.mode(), Mode::Free);
-        let emptied = old.with_mode(Mode::Open).with_free(0, 0).unmixed();
-        // The sets follow when it is open.
+        // Until its words are written nobody can take from it, and a free of anything in it is a double free. The sets follow when it is open.
+        let emptied = old.with_mode(Mode::Changing).with_free(0, 0).unmixed();
         if !self.replace(block, old, emptied) {
             return false;
         }
@@ -256,7 +256,14 @@ impl Bitmap<'_> {
             self.inner[word].store(0, Ordering::Relaxed);
             self.free[word].store(!0, Ordering::Relaxed);
         }
-        self.take_back(block, self.block_frames());
+        self.change(block, |state| {
+            debug_assert_eq!(state.mode(), Mode::Changing, "one-owner");
+            Some(
+                state
+                    .with_mode(Mode::Open)
+                    .with_free(self.block_frames(), self.block_order),
+            )
+        });
         true
     }
 
@@ -325,8 +332,8 @@ impl Bitmap<'_> {
             return Attempt::Lost;
         }
         // From here on so many frames of the block are promised to this caller.
-        if !self.clear_free(first, words, bits) {
-            self.take_back(block, frames);
+        if let Err(freed) = self.clear_free(first, words, bits) {
+            self.return_promise(block, frames, freed);
             return Attempt::Lost;
         }
         self.join(offset, order);
@@ -441,19 +448,31 @@ impl Bitmap<'_> {
         (first, 1, word::run(order) << (offset % WORD_FRAMES))
     }
 
-    /// Takes `bits` out of each of some words, all of them or none.
-    fn clear_free(&self, first: usize, words: usize, bits: u64) -> bool {
+    /// Takes `bits` out of each of some words, all of them or none. Fails with as many as somebody has freed meanwhile though he did not own them.
+    fn clear_free(&self, first: usize, words: usize, bits: u64) -> Result<(), usize> {
         for word in first..first + words {
             if !self.clear_bits(word, bits) {
-                for taken in first..word {
-                    // Every frame of these words is this caller's, so nobody else can have written to them.
-                    // Release: as a free.
-                    self.free[taken].fetch_or(bits, Ordering::Release);
-                }
-                return false;
+                return Err((first..word)
+                    .map(|taken| self.put_bits_back(taken, bits))
+                    .sum());
             }
         }
-        true
+        Ok(())
+    }
+
+    /// Puts bits back that the caller has taken. Every one is its own, so nobody else can have set one, save by a free of what was not his. Returns how many were.
+    fn put_bits_back(&self, word: usize, bits: u64) -> usize {
+        // Release: as a free.
+        let before = self.free[word].fetch_or(bits, Ordering::Release);
+        (before & bits).count_ones() as usize
+    }
+
+    /// Takes a promise back, of which a bad free has counted `freed` frames already.
+    fn return_promise(&self, block: usize, frames: usize, freed: usize) {
+        if freed > 0 {
+            self.took(freed);
+        }
+        self.take_back(block, frames - freed);
     }
 
     /// Takes `bits` out of a word, all of them or none.
@@ -517,16 +536,46 @@ impl Bitmap<'_> {
         }
         for i in 0..self.block_words() {
             if masks[i] != 0 && !self.clear_bits(first + i, masks[i]) {
-                for (j, &mask) in masks[..i].iter().enumerate() {
-                    // Release: as a free.
-                    self.free[first + j].fetch_or(mask, Ordering::Release);
-                }
-                self.take_back(block, frames);
+                let taken = masks[..i].iter().enumerate();
+                let freed = taken
+                    .map(|(j, &mask)| self.put_bits_back(first + j, mask))
+                    .sum();
+                self.return_promise(block, frames, freed);
                 return false;
             }
         }
         self.took(frames);
         true
+    }
+
+    /// See [`Store::may_refuse`].
+    pub(super) fn nothing_on_its_way(&self, request: &Request) -> bool {
+        if request.order > Order::ZERO {
+            return true;
+        }
+        // Acquire: pairs with the release in `took`.
+        if self.totals.free.load(Ordering::Acquire) == 0 {
+            return true;
+        }
+        if self.limit_of(request).is_none() && !self.isolation.any() {
+            return false;
+        }
+        // The total counts what this request may not have. So every block is looked at.
+        let wanted = self.wanted(request);
+        !(0..self.states.len()).any(|block| {
+            let below = wanted
+                .limit
+                .is_none_or(|limit| block << self.block_order < limit);
+            let state = self.state(block);
+            let first = self.first_word(block);
+            below
+                && match state.mode() {
+                    Mode::Huge => false,
+                    Mode::Free | Mode::Changing => !state.is_isolated(),
+                    Mode::Open => (first..first + self.block_words())
+                        .any(|word| self.visible(word, wanted) != 0),
+                }
+        })
     }
 
     /// See [`Store::take_at`].
@@ -541,7 +590,8 @@ impl Bitmap<'_> {
         if order > self.max_order || !frame.is_aligned(order) {
             return Err(RangeError::Malformed);
         }
-        if !self.span.contains(frame) || !self.span.covers(range) {
+        // Near the end of all numbers a range comes out short.
+        if !self.span.covers(range) || range.len() < order.frames() {
             return Err(RangeError::OutsideSpan { span: self.span });
         }
         if self.isolation.overlaps(range) {
@@ -560,7 +610,7 @@ impl Bitmap<'_> {
         let block = self.block_at(offset);
         if order >= self.block_order {
             let blocks = 1 << (order - self.block_order);
-            return self.take_blocks(block, blocks, kind);
+            return self.take_blocks(block, blocks, kind, Isolated::Too);
         }
         let range = FrameRange::at(self.frame_at(offset), 1 << order);
         if !self.take_masks(block, &self.masks_of(block, range)) {

@@ -16,6 +16,15 @@ use crate::{FrameRange, FreeError, MigrateType, Order, Request};
 /// Page blocks whose bits share a word of the index.
 const LEAF: usize = 64;
 
+/// May an isolated block be taken?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Isolated {
+    /// No: by requests.
+    Not,
+    /// Yes: by who isolated it, who looks at the whole range itself.
+    Too,
+}
+
 impl Bitmap<'_> {
     /// Takes a page block or an aligned group of them.
     pub(super) fn take_wide(&self, request: &Request) -> Option<Taken> {
@@ -26,7 +35,7 @@ impl Bitmap<'_> {
         }
         let blocks = 1 << (order - self.block_order);
         while let Some(block) = self.find_blocks(order, wanted) {
-            if self.take_blocks(block, blocks, wanted.kind) {
+            if self.take_blocks(block, blocks, wanted.kind, Isolated::Not) {
                 let frame = self.frame_at(block << self.block_order);
                 return Some(Taken {
                     frame,
@@ -41,11 +50,12 @@ impl Bitmap<'_> {
     fn take_one_block(&self, wanted: Wanted) -> Option<Taken> {
         loop {
             let mut lost = false;
-            let mut attempt = |block: usize| match self.take_whole(block, wanted.kind, false) {
-                true => Attempt::Got(block, None),
-                // Not free as a whole: then it has no place in the set. Whoever changed it may stand still before it says so there.
-                false => Attempt::Nothing,
-            };
+            let mut attempt =
+                |block: usize| match self.take_whole(block, wanted.kind, false, Isolated::Not) {
+                    true => Attempt::Got(block, None),
+                    // Not free as a whole: then it has no place in the set. Whoever changed it may stand still before it says so there.
+                    false => Attempt::Nothing,
+                };
             let got = self.try_set(Index::WHOLE, wanted, &mut attempt, &mut lost);
             if let Some((block, _)) = got {
                 self.took(self.block_frames());
@@ -108,9 +118,15 @@ impl Bitmap<'_> {
     }
 
     /// Takes adjacent blocks, all of them or none.
-    pub(super) fn take_blocks(&self, first: usize, blocks: usize, kind: MigrateType) -> bool {
+    pub(super) fn take_blocks(
+        &self,
+        first: usize,
+        blocks: usize,
+        kind: MigrateType,
+        isolated: Isolated,
+    ) -> bool {
         for block in first..first + blocks {
-            if self.take_whole(block, kind, block > first) {
+            if self.take_whole(block, kind, block > first, isolated) {
                 continue;
             }
             if !self.belongs(Index::WHOLE, block) {
@@ -127,8 +143,8 @@ impl Bitmap<'_> {
     }
 
     /// Takes a block that is free as a whole; false if it is not.
-    fn take_whole(&self, block: usize, kind: MigrateType, tail: bool) -> bool {
-        let taken = self.claim_whole(block, kind, tail);
+    fn take_whole(&self, block: usize, kind: MigrateType, tail: bool, isolated: Isolated) -> bool {
+        let taken = self.claim_whole(block, kind, tail, isolated);
         if let Some((old, new)) = taken {
             self.moved(block, old, new);
         }
@@ -141,22 +157,43 @@ impl Bitmap<'_> {
         block: usize,
         kind: MigrateType,
         tail: bool,
+        isolated: Isolated,
     ) -> Option<(BlockState, BlockState)> {
+        let huge = |state: BlockState| {
+            let huge = state.with_mode(Mode::Huge).with_free(0, 0).with_kind(kind);
+            huge.with_tail(tail).unmixed()
+        };
         loop {
             let old = self.state(block);
-            let whole = old.count() == self.block_frames();
-            if !whole || old.mode() == Mode::Huge {
+            let spared = old.is_isolated() && isolated == Isolated::Not;
+            if old.count() != self.block_frames() || spared {
                 return None;
             }
-            let huge = old.with_mode(Mode::Huge).with_free(0, 0).with_kind(kind);
-            let new = huge.with_tail(tail).unmixed();
-            if !self.replace(block, old, new) {
+            if old.mode() == Mode::Free {
+                if self.replace(block, old, huge(old)) {
+                    return Some((old, huge(old)));
+                }
                 continue;
             }
-            if old.mode() == Mode::Open {
+            // Open: first nobody else may touch the words.
+            if self.replace(block, old, old.with_mode(Mode::Changing).with_free(0, 0)) {
                 self.write_as_one(block);
+                return self.change_quietly(block, huge).map(|new| (old, new));
             }
-            return Some((old, new));
+        }
+    }
+
+    /// Changes the state by `next`, until nobody comes between; the sets are left to the caller.
+    fn change_quietly(
+        &self,
+        block: usize,
+        next: impl Fn(BlockState) -> BlockState,
+    ) -> Option<BlockState> {
+        loop {
+            let old = self.state(block);
+            if self.replace(block, old, next(old)) {
+                return Some(next(old));
+            }
         }
     }
 
@@ -183,7 +220,10 @@ impl Bitmap<'_> {
             };
             there &= !(1 << bit);
             let block = leaf * LEAF + bit as usize - self.phase;
-            if self.claim_whole(block, kind, false).is_some() {
+            if self
+                .claim_whole(block, kind, false, Isolated::Not)
+                .is_some()
+            {
                 gone |= 1 << bit;
                 each(block << self.block_order);
             }
@@ -220,8 +260,11 @@ impl Bitmap<'_> {
             }
             self.count_isolated(FrameRange::at(self.frame_at(offset), frames));
             if !self.replace(block, state, self.free_as_a_whole(state)) {
-                // It is being isolated, say.
-                self.free_whole(block);
+                // It is being isolated, say; or it came back twice.
+                if !self.free_whole(block) {
+                    self.took(frames);
+                    self.refuse_late(frames);
+                }
                 continue;
             }
             let position = block + self.phase;
