@@ -144,13 +144,6 @@ unsafe impl SlotAccess for Lent {
         self.go_in(relax);
     }
 
-    fn try_enter(&self) -> bool {
-        let entered = self
-            .0
-            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
-        entered.is_ok()
-    }
-
     fn visit(&self, relax: impl FnMut()) -> bool {
         self.go_in(relax);
         true

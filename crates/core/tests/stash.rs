@@ -686,11 +686,6 @@ unsafe impl SlotAccess for Interrupted {
         interrupt();
     }
 
-    fn try_enter(&self) -> bool {
-        interrupt();
-        true
-    }
-
     fn visit(&self, _relax: impl FnMut()) -> bool {
         false
     }
@@ -712,13 +707,6 @@ unsafe impl SlotAccess for LentAndInterrupted {
     fn enter(&self, relax: impl FnMut()) {
         self.0.enter(relax);
         interrupt();
-    }
-
-    fn try_enter(&self) -> bool {
-        self.0.try_enter() && {
-            interrupt();
-            true
-        }
     }
 
     fn visit(&self, relax: impl FnMut()) -> bool {

@@ -16,7 +16,7 @@ use crate::{AtomicU32, Ordering};
 /// The way into a CPU's slot.
 ///
 /// # Safety
-/// Between an `enter`, or a `try_enter` or `visit` that returned true, and the `leave` that ends it, nobody else may be let in. An
+/// Between an `enter`, or a `visit` that returned true, and the `leave` that ends it, nobody else may be let in. An
 /// implementation may rely on `enter` being called on the slot's own CPU only, by someone who stays there and whom no
 /// other user of the slot interrupts until `leave`.
 pub unsafe trait SlotAccess: Sync {
@@ -32,9 +32,6 @@ pub unsafe trait SlotAccess: Sync {
 
     /// The owner goes in, calling `relax` while a visitor is inside.
     fn enter(&self, relax: impl FnMut());
-
-    /// The owner goes in if nobody is inside. Never waits.
-    fn try_enter(&self) -> bool;
 
     /// A foreign CPU goes in, waiting while someone is inside; false where foreign CPUs are never let in.
     fn visit(&self, relax: impl FnMut()) -> bool;
@@ -57,11 +54,6 @@ unsafe impl SlotAccess for Exclusive {
 
     #[inline(always)]
     fn enter(&self, _relax: impl FnMut()) {}
-
-    #[inline(always)]
-    fn try_enter(&self) -> bool {
-        true
-    }
 
     #[inline]
     fn visit(&self, _relax: impl FnMut()) -> bool {
@@ -107,12 +99,6 @@ unsafe impl SlotAccess for Shared {
         self.go_in(relax);
     }
 
-    #[inline(always)]
-    fn try_enter(&self) -> bool {
-        // Acquire: as in `go_in`.
-        self.inside.swap(1, Ordering::Acquire) == 0
-    }
-
     #[inline]
     fn visit(&self, relax: impl FnMut()) -> bool {
         self.go_in(relax);
@@ -152,15 +138,6 @@ impl<A: SlotAccess, T> Slot<A, T> {
             of: self,
             stays: PhantomData,
         }
-    }
-
-    /// Lets the owner in unless somebody is inside, see [`Slot::enter`].
-    #[inline(always)]
-    pub fn try_enter(&self) -> Option<Inside<'_, A, T>> {
-        self.access.try_enter().then(|| Inside {
-            of: self,
-            stays: PhantomData,
-        })
     }
 
     /// Lets a foreign CPU in, if this kind of slot can be lent.

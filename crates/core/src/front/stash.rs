@@ -2,7 +2,7 @@
 //!
 //! A request pops a number, a free pushes one. Nothing is masked, since interrupts never come here: they go to the store, which needs no lock. Where slots are
 //! [`Exclusive`](brickyard_sync::Exclusive) a hit has no atomic instruction in it; where they are [`Shared`](brickyard_sync::Shared) it takes a lock
-//! that is nearly always free, and anyone can drain any stash by it.
+//! that is nearly always free, and anyone can drain any stash by it; the owner waits while somebody does.
 //!
 //! There is an array for each order class (single frames, orders 1 to 3, whole page blocks) and mobility. A frame that is freed goes to the array of the
 //! mobility that its neighbourhood shows, so that what cannot be moved is handed out again where it does no harm. An empty array of single frames is filled by words of the store,
@@ -297,7 +297,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Class::None
     }
 
-    /// Calls `with` inside the caller's own slot; `None` in an interrupt, on a CPU without one, and while somebody drains it: nobody waits for a drainer.
+    /// Calls `with` inside the caller's own slot; `None` in an interrupt, and on a CPU without one.
     #[inline(always)]
     fn with_own<P: Platform, R>(
         &self,
@@ -308,7 +308,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             return None;
         }
         let pinned = Pinned::new(platform);
-        let own = self.slots.get(pinned.cpu)?.try_enter()?;
+        let slot = self.slots.get(pinned.cpu)?;
+        let own = slot.enter(|| platform.relax());
         Some(with(&own))
     }
 
