@@ -38,15 +38,15 @@ impl Arena {
     /// [added](brickyard::zone::Zone::add) to a zone.
     ///
     /// ```
-    /// use brickyard::design::List2007;
+    /// use brickyard::design::Brickyard;
     /// use brickyard::zone::ZonePlan;
     /// use brickyard::{FrameRange, ZoneKind};
     /// use brickyard_arena::{Arena, MapPlan, Mapped};
     ///
     /// let arena = Arena::growing(MapPlan::new(1 << 30).align_to(4 << 20).reserve()?);
     /// let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 1);
-    /// let mut metadata = Mapped::new(List2007::<&Arena>::bytes(&plan))?;
-    /// let zone = List2007::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
+    /// let mut metadata = Mapped::new(Brickyard::<&Arena>::bytes(&plan))?;
+    /// let zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
     ///
     /// let first = FrameRange::at(arena.frames().start, 1024);
     /// arena.commit(first)?;

@@ -14,7 +14,7 @@
 //!
 //! ```
 //! # #[cfg(target_os = "linux")] fn main() -> Result<(), Box<dyn core::error::Error>> {
-//! use brickyard::design::List2007;
+//! use brickyard::design::Brickyard;
 //! use brickyard::zone::ZonePlan;
 //! use brickyard::{Mobility, Order, Platform, Request, ZoneKind};
 //! use brickyard_arena::{Arena, Huge, MapPlan, Mapped};
@@ -22,8 +22,8 @@
 //! // 16 MiB to hand out, and metadata for it beside.
 //! let arena = Arena::new(MapPlan::new(16 << 20).huge(Huge::Transparent).map()?);
 //! let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 4); // four threads with lists of their own
-//! let mut metadata = Mapped::new(List2007::<&Arena>::bytes(&plan))?;
-//! let zone = List2007::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
+//! let mut metadata = Mapped::new(Brickyard::<&Arena>::bytes(&plan))?;
+//! let zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
 //! zone.add(arena.frames())?;
 //!
 //! let frame = zone.alloc(&Request::page(Mobility::Movable))?;
