@@ -7,7 +7,8 @@
 //! `memory`: memory of the zone; without it, `inner` says reserved, else absent.
 //!
 //! **States.** A page block has a [word of state](state): how many frames are free and promised to nobody, the largest run of them, the mobility it is
-//! for. It is *open* (the words tell), or *free* or *huge* as a whole, and then goes from one to the other by one compare-and-swap.
+//! for. It is *open* (the words tell), or *free* or *huge* as a whole, and then goes from one to the other by one compare-and-swap. While a CPU writes its words on the way to or
+//! from open it is *changing*: nothing can be taken from it, and what is freed into it is refused.
 //!
 //! **Promises.** Who wants frames first lowers the block's count by as many, and only then takes them out of its words; who frees, first puts them
 //! into the words and then raises the count. So a count that says "all" means that all bits are there and nobody has a claim to any: the block can be
