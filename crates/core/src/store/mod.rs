@@ -1,7 +1,7 @@
 //! Where free frames are kept.
 //!
-//! A [`Store`] knows which frames are memory, which blocks are free, and what list each is on. There are two: the [bitmap](bitmap) store, the default, which
-//! many CPUs enter at once; and the [buddy](buddy) store, which is entered with the zone's lock held. The zone does that, so every method here takes `&self` and
+//! A [`Store`] knows which frames are memory, which blocks are free, and what list each is on. There are two: the [`bitmap`] store, the default, which
+//! many CPUs enter at once; and the [`buddy`] store, which is entered with the zone's lock held. The zone does that, so every method here takes `&self` and
 //! locks nothing. What can be read without the lock is said to be a hint.
 
 pub mod bitmap;

@@ -6,7 +6,7 @@
 //! belongs to; so a frame in use without it is the first of its block, and single frames come and go without a write here.
 //! `memory`: memory of the zone; without it, `inner` says reserved, else absent.
 //!
-//! **States.** A page block has a [word of state](state): how many frames are free and promised to nobody, the largest run of them, the mobility it is
+//! **States.** A page block has a word of state (`state.rs`): how many frames are free and promised to nobody, the largest run of them, the mobility it is
 //! for. It is *open* (the words tell), or *free* or *huge* as a whole, and then goes from one to the other by one compare-and-swap. While a CPU writes its words on the way to or
 //! from open it is *changing*: nothing can be taken from it, and what is freed into it is refused.
 //!
@@ -15,7 +15,7 @@
 //! taken as a whole by its state alone, though its words were never looked at. Where a promise cannot be kept, because others
 //! took the run that was seen, the count is raised again and the search goes on; others have got on meanwhile.
 //!
-//! **The summary.** [Sets of blocks](index) by mobility and fullness, and by mobility and largest run, so that the fullest block that serves a request is
+//! **The summary.** Sets of blocks (`index.rs`) by mobility and fullness, and by mobility and largest run, so that the fullest block that serves a request is
 //! found in a bounded number of steps. Every change of a state is followed by the changes of sets that it asks for.
 //!
 //! **The total.** One counter, raised before frames become free and lowered after they were taken: while it says 0, nothing is free. A request for
@@ -29,7 +29,7 @@
 //! # Invariants
 //!
 //! `counted`: a count is the number of its block's free bits, less promises made and frees not yet counted. `run-known`: no run is larger than its state
-//! says; should it be smaller, the first request that finds out puts it right. `one-owner`: a frame is free in its word, or in no word and owned by one. `indexed`: see [index]. The first, second and last hold where nobody is at work, `one-owner` always.
+//! says; should it be smaller, the first request that finds out puts it right. `one-owner`: a frame is free in its word, or in no word and owned by one. `indexed`: at rest a block is in exactly the sets that its state asks for. The first, second and last hold where nobody is at work, `one-owner` always.
 //!
 //! The wide orders of others (bits over several words, taken back if one is missing) hand out a frame twice when what is taken back was no longer one's own. Here a word is
 //! taken whole or not at all, and a whole word belongs to its taker, who alone can put it back.
