@@ -66,7 +66,7 @@ unsafe impl SlotAccess for Exclusive {
 
 /// The owner and, when it is out, anybody: a lock of its own per slot, which nobody else waits for as a rule.
 ///
-/// One atomic exchange to go in, a plain store to go out.
+/// One compare-and-swap to go in, a plain store to go out.
 #[derive(Debug)]
 pub struct Shared {
     // 1 while somebody is inside.
@@ -76,13 +76,13 @@ pub struct Shared {
 impl Shared {
     #[inline]
     fn go_in(&self, mut relax: impl FnMut()) {
-        // Acquire: pairs with the release in `leave` of who was inside before.
-        while self.inside.swap(1, Ordering::Acquire) != 0 {
-            // Looks before it tries again: an exchange would pull the line away from who is inside.
-            // Relaxed: the exchange decides.
-            while self.inside.load(Ordering::Relaxed) != 0 {
-                relax();
-            }
+        // Acquire: pairs with the release in `leave` of who was inside before. Relaxed where it fails: then nothing is read.
+        while self
+            .inside
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            relax();
         }
     }
 }
