@@ -154,7 +154,7 @@ impl<const N: usize> Stack<N> {
         len > 0 && self.entry(len - 1).get() == entry
     }
 
-    /// The limit, set to `least` where it was not set yet.
+    /// The limit; `least` where none was set yet.
     fn limit(&self, least: u32) -> u32 {
         self.limit.get().max(least)
     }
