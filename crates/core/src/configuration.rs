@@ -87,20 +87,37 @@ impl Configuration {
         matches!(self, Self::Zone2007 | Self::Combined2007)
     }
 
+    /// Hands the design of this configuration, as a type, to `choice`: here names become types.
+    ///
+    /// Per-CPU lists and stashes are reached by `A`, zones (and magazines) locked by `L`. A configuration with a zone for movable pages has the design of the one
+    /// without; the zone is up to who builds it, see [`Configuration::has_movable_zone`] and [`MachinePlan::zones`].
+    pub fn choose<'m, A: SlotAccess, L: RawLock, P: Platform, C: Choice<'m, P>>(
+        self,
+        choice: C,
+    ) -> C::Output {
+        match self {
+            Self::Vanilla | Self::Zone2007 => choice.run::<Vanilla<'m, P, A, L>>(),
+            Self::TwoKinds2005 => choice.run::<TwoKinds2005<'m, P, A, L>>(),
+            Self::List2007 | Self::Combined2007 => choice.run::<List2007<'m, P, A, L>>(),
+            Self::Magazine2013 => choice.run::<Magazine2013<'m, P, L>>(),
+            Self::Brickyard => choice.run::<Brickyard<'m, P, A, L>>(),
+        }
+    }
+
     /// The bytes of metadata that [`Configuration::run`] needs for `plan`.
     #[must_use]
     pub fn bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &MachinePlan) -> usize {
         let (first, second) = plan.zones(self);
-        core::iter::once(first)
-            .chain(second)
-            .map(|zone| match self {
-                Self::Vanilla | Self::Zone2007 => Vanilla::<P, A, L>::bytes(&zone),
-                Self::TwoKinds2005 => TwoKinds2005::<P, A, L>::bytes(&zone),
-                Self::List2007 | Self::Combined2007 => List2007::<P, A, L>::bytes(&zone),
-                Self::Magazine2013 => Magazine2013::<P, L>::bytes(&zone),
-                Self::Brickyard => Brickyard::<P, A, L>::bytes(&zone),
-            })
+        let zones = core::iter::once(first).chain(second);
+        zones
+            .map(|zone| self.zone_bytes::<A, L, P>(&zone))
             .sum()
+    }
+
+    /// The bytes of metadata that one zone of this configuration needs.
+    #[must_use]
+    pub fn zone_bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &ZonePlan) -> usize {
+        self.choose::<A, L, P, _>(Bytes(plan))
     }
 
     /// Builds a node of this configuration in `memory`, with all frames of the plan's span free, and hands it to `experiment`.
@@ -116,24 +133,12 @@ impl Configuration {
         memory: &mut [MaybeUninit<u8>],
         experiment: E,
     ) -> Result<E::Output, TooLittleMemory> {
-        let zones = plan.zones(self);
-        match self {
-            Self::Vanilla | Self::Zone2007 => {
-                build::<Vanilla<'_, P, A, L>, P, E>(zones, platform, memory, experiment)
-            }
-            Self::TwoKinds2005 => {
-                build::<TwoKinds2005<'_, P, A, L>, P, E>(zones, platform, memory, experiment)
-            }
-            Self::List2007 | Self::Combined2007 => {
-                build::<List2007<'_, P, A, L>, P, E>(zones, platform, memory, experiment)
-            }
-            Self::Magazine2013 => {
-                build::<Magazine2013<'_, P, L>, P, E>(zones, platform, memory, experiment)
-            }
-            Self::Brickyard => {
-                build::<Brickyard<'_, P, A, L>, P, E>(zones, platform, memory, experiment)
-            }
-        }
+        self.choose::<A, L, P, _>(Build {
+            zones: plan.zones(self),
+            platform,
+            memory,
+            experiment,
+        })
     }
 }
 
@@ -224,10 +229,15 @@ pub trait Experiment<P: Platform> {
     fn run<D: Design<Platform = P>>(self, node: &Node<'_, D>) -> Self::Output;
 }
 
-/// A design whose zones can be built from a plan.
-trait Planned<'m>: Design {
+/// A design whose zones can be built from a plan, with their metadata in memory that lives for `'m`.
+pub trait Planned<'m>: Design {
+    /// The bytes of metadata that a zone by `plan` needs.
     fn bytes_for(plan: &ZonePlan) -> usize;
 
+    /// A zone by `plan`. It has no memory to hand out yet.
+    ///
+    /// # Errors
+    /// [`TooLittleMemory`] where `memory` is shorter than [`Planned::bytes_for`].
     fn zone_by(
         plan: &ZonePlan,
         platform: Self::Platform,
@@ -274,30 +284,55 @@ where
     }
 }
 
+/// Something to be done with whatever design a [configuration](Configuration::choose) has.
+pub trait Choice<'m, P: Platform> {
+    /// What comes out.
+    type Output;
+
+    /// Does it.
+    fn run<D: Planned<'m, Platform = P>>(self) -> Self::Output;
+}
+
+/// The bytes of metadata of one zone.
+struct Bytes<'p>(&'p ZonePlan);
+
+impl<'m, P: Platform> Choice<'m, P> for Bytes<'_> {
+    type Output = usize;
+
+    fn run<D: Planned<'m, Platform = P>>(self) -> usize {
+        D::bytes_for(self.0)
+    }
+}
+
 /// Builds the zones, frees all their memory and hands them on.
-fn build<'m, D, P, E>(
-    (first, second): (ZonePlan, Option<ZonePlan>),
+struct Build<'m, P, E> {
+    zones: (ZonePlan, Option<ZonePlan>),
     platform: P,
     memory: &'m mut [MaybeUninit<u8>],
     experiment: E,
-) -> Result<E::Output, TooLittleMemory>
-where
-    D: Planned<'m, Platform = P>,
-    P: Platform + Clone,
-    E: Experiment<P>,
-{
-    let filled = |plan: &ZonePlan, memory| {
-        let zone = D::zone_by(plan, platform.clone(), memory)?;
-        // The span is the zone's own, so it cannot be refused.
-        let added = zone.add(plan.span);
-        debug_assert_eq!(added, Ok(plan.span.len()));
-        Ok(zone)
-    };
-    let cut = D::bytes_for(&first).min(memory.len());
-    let (low, high) = memory.split_at_mut(cut);
-    let low = filled(&first, low)?;
-    match second {
-        None => Ok(experiment.run(&Node::new(0, &[low]))),
-        Some(second) => Ok(experiment.run(&Node::new(0, &[low, filled(&second, high)?]))),
+}
+
+impl<'m, P: Platform + Clone, E: Experiment<P>> Choice<'m, P> for Build<'m, P, E> {
+    type Output = Result<E::Output, TooLittleMemory>;
+
+    fn run<D: Planned<'m, Platform = P>>(self) -> Self::Output {
+        let filled = |plan: &ZonePlan, memory| {
+            let zone = D::zone_by(plan, self.platform.clone(), memory)?;
+            // The span is the zone's own, so it cannot be refused.
+            let added = zone.add(plan.span);
+            debug_assert_eq!(added, Ok(plan.span.len()));
+            Ok(zone)
+        };
+        let (first, second) = self.zones;
+        let cut = D::bytes_for(&first).min(self.memory.len());
+        let (low, high) = self.memory.split_at_mut(cut);
+        let low = filled(&first, low)?;
+        match second {
+            None => Ok(self.experiment.run(&Node::new(0, &[low]))),
+            Some(second) => {
+                let zones = [low, filled(&second, high)?];
+                Ok(self.experiment.run(&Node::new(0, &zones)))
+            }
+        }
     }
 }

@@ -52,7 +52,9 @@ pub mod stats;
 pub mod store;
 pub mod zone;
 
-pub use configuration::{Configuration, Experiment, MachinePlan, UnknownConfiguration};
+pub use configuration::{
+    Choice, Configuration, Experiment, MachinePlan, Planned, UnknownConfiguration,
+};
 pub use error::{AllocError, BulkFreeError, FreeError, RangeError};
 pub use frame::{Frame, FrameRange, Order};
 pub use mobility::{MigrateType, Mobility};

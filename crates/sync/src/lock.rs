@@ -19,7 +19,7 @@ use crate::{AtomicU32, Ordering};
 /// # Safety
 /// After `lock`, or a `try_lock` that returned true, no other call of either may return true or return before
 /// `unlock`; `unlock` must make all that was written under the lock visible to the next holder.
-pub unsafe trait RawLock: Sync {
+pub unsafe trait RawLock: Sync + 'static {
     /// A lock that nobody holds.
     #[allow(
         clippy::declare_interior_mutable_const,

@@ -19,7 +19,7 @@ use crate::{AtomicU32, Ordering};
 /// Between an `enter`, or a `visit` that returned true, and the `leave` that ends it, nobody else may be let in. An
 /// implementation may rely on `enter` being called on the slot's own CPU only, by someone who stays there and whom no
 /// other user of the slot interrupts until `leave`.
-pub unsafe trait SlotAccess: Sync {
+pub unsafe trait SlotAccess: Sync + 'static {
     /// A slot that nobody is in.
     #[allow(
         clippy::declare_interior_mutable_const,

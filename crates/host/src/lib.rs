@@ -1,0 +1,48 @@
+//! What a running Linux says of its page allocator: readers of `/proc` and `/sys`, and what follows from them.
+//!
+//! [`Host`] reads the files, of this machine or below a folder of recorded ones. Each text has a module with a parser that takes any text and never
+//! panics. Nothing here changes anything on the host.
+//!
+//! | module | what it tells |
+//! |---|---|
+//! | [`buddyinfo`] | free blocks by zone and order |
+//! | [`zoneinfo`] | where zones lie, watermarks, counters, per-CPU lists |
+//! | [`pagetypeinfo`] | free blocks and page blocks by migrate type (root) |
+//! | [`fold`] | what every frame is used for, from `/proc/kpageflags` (root) |
+//! | [`iomem`] | where there is memory at all (root) |
+//! | [`extfrag`] | the kernel's own indices (root, debugfs) |
+//! | [`counters`] | vmstat and meminfo |
+//! | [`movability`], [`untold`] | what compaction could do with frames |
+//! | [`blocks`] | page blocks: which are mixed, and by what |
+//! | [`outlook`] | huge pages now and after cleaning; lack or fragmentation |
+//! | [`look`] | all of it at once, as far as this user may |
+//!
+//! ```
+//! use brickyard_host::Host;
+//! # if !std::path::Path::new("/proc/buddyinfo").exists() { return Ok(()); }
+//! for zone in Host::here().buddyinfo()? {
+//!     println!("{}: {} frames free", zone.zone, zone.counts().free_frames());
+//! }
+//! # Ok::<(), brickyard_host::HostError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod blocks;
+pub mod buddyinfo;
+pub mod counters;
+mod error;
+pub mod extfrag;
+pub mod fold;
+mod host;
+pub mod iomem;
+mod lines;
+pub mod look;
+pub mod movability;
+pub mod outlook;
+pub mod pagetypeinfo;
+pub mod untold;
+pub mod zoneinfo;
+
+pub use error::{HostError, ParseError};
+pub use host::{Host, Unevictable};

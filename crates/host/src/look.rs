@@ -1,0 +1,132 @@
+//! One look at a host: all that this user may read, and for the rest why not.
+
+use brickyard::Order;
+use brickyard::stats::FreeCounts;
+use brickyard_trace::StateRun;
+
+use crate::blocks::{self, BlockUse};
+use crate::movability::Judge;
+use crate::outlook::{self, Outlook, Verdict};
+use crate::pagetypeinfo::PageTypes;
+use crate::zoneinfo::ZoneInfo;
+use crate::{Host, HostError};
+
+/// The order of a huge page where the kernel does not say: 2 MiB in frames of 4 KiB.
+const USUAL_HUGE_ORDER: u8 = 9;
+
+/// How far a look goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// zoneinfo and buddyinfo: milliseconds, and everyone may.
+    Lists,
+    /// Every frame too, as root: about 13 million frames a second.
+    Frames,
+}
+
+/// What was seen of one zone.
+#[derive(Debug, Clone)]
+pub struct ZoneLook {
+    /// What zoneinfo says.
+    pub info: ZoneInfo,
+    /// Free blocks by order, from buddyinfo.
+    pub counts: FreeCounts,
+    /// The highest order that the kernel keeps blocks of.
+    pub max_order: Order,
+    /// Its page blocks; empty if the frames were not looked at.
+    pub blocks: Vec<BlockUse>,
+    /// What could be had, by order up to the larger of the highest and the huge order; empty if the frames were not looked at.
+    pub outlook: Vec<Outlook>,
+}
+
+impl ZoneLook {
+    /// Would a movable request of this order succeed here?
+    #[must_use]
+    pub fn verdict(&self, order: Order) -> Verdict {
+        outlook::verdict(&self.info, &self.counts, order)
+    }
+}
+
+/// All that was seen.
+#[derive(Debug)]
+pub struct Look {
+    /// Bytes of a frame.
+    pub frame_bytes: u32,
+    /// The order of a huge page.
+    pub huge_order: Order,
+    /// The order of a page block; that of a huge page where only root could know better.
+    pub page_block_order: Order,
+    /// The zones that have memory, node by node and lowest first.
+    pub zones: Vec<ZoneLook>,
+    /// Free blocks and page blocks by migrate type; `None` for who is not root.
+    pub page_types: Option<PageTypes>,
+    /// The state of every frame, in order; empty if they were not looked at.
+    pub runs: Vec<StateRun>,
+    /// What could not be read, and why.
+    pub withheld: Vec<HostError>,
+}
+
+impl Look {
+    /// Looks. `progress` is told how many frames were looked at, and of how many. Nothing is written.
+    ///
+    /// # Errors
+    /// zoneinfo or buddyinfo cannot be read. All else that cannot be read is in [`Look::withheld`].
+    pub fn at(
+        host: &Host,
+        depth: Depth,
+        now: impl Fn() -> u64,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<Self, HostError> {
+        let mut withheld = Vec::new();
+        let mut page_types = None;
+        let mut runs = Vec::new();
+        if depth == Depth::Frames {
+            page_types = or_why(host.page_types(), &mut withheld);
+            runs = or_why(host.page_states(now, progress), &mut withheld).unwrap_or_default();
+        }
+        // Read last: counts that belong together with what was seen at the end of the frames, where most memory is.
+        let infos = host.zones()?;
+        let buddies = host.buddyinfo()?;
+        let huge_order = host.huge_order().and_then(Order::try_new);
+        let huge_order = huge_order.unwrap_or(Order::new(USUAL_HUGE_ORDER));
+        let told = page_types.as_ref().map(|types| types.page_block_order);
+        let told = told.filter(|&order| order > 0).and_then(Order::try_new);
+        let page_block_order = told.unwrap_or(huge_order);
+        let judge = Judge::new(&runs, page_block_order.get(), host.compacts_unevictable());
+        let zones = infos.into_iter().map(|info| {
+            let buddy = buddies
+                .iter()
+                .find(|buddy| (buddy.node, buddy.zone.as_str()) == (info.node, &info.name));
+            let counts = buddy.map(|buddy| buddy.counts()).unwrap_or_default();
+            let max_order = buddy.map_or(Order::DEFAULT_MAX, |buddy| buddy.max_order());
+            let mut zone = ZoneLook {
+                info,
+                counts,
+                max_order,
+                blocks: Vec::new(),
+                outlook: Vec::new(),
+            };
+            if !runs.is_empty() {
+                let highest = max_order.max(huge_order);
+                let info = &zone.info;
+                zone.blocks = blocks::of_zone(&runs, info, page_block_order.get(), &judge);
+                zone.outlook = outlook::of_zone(&runs, info, &counts, highest, &judge);
+            }
+            zone
+        });
+        let zones = zones.collect();
+        Ok(Self {
+            frame_bytes: host.frame_bytes(),
+            huge_order,
+            page_block_order,
+            zones,
+            page_types,
+            runs,
+            withheld,
+        })
+    }
+}
+
+/// The value, or the reason kept.
+fn or_why<T>(read: Result<T, HostError>, withheld: &mut Vec<HostError>) -> Option<T> {
+    read.map_err(|why| withheld.push(why)).ok()
+}

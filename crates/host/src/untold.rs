@@ -1,0 +1,51 @@
+//! Frames in use of which no flag says anything: pages that lie in per-CPU lists, or memory of the kernel's own.
+//!
+//! Pages of per-CPU lists come and go singly or by a few; a balloon or a driver has whole page blocks in a row. So long stretches are not
+//! lists, and compound pages are not either: a page in a list is no compound.
+
+use core::ops::Range;
+
+use brickyard_trace::{PageUse, StateRun};
+
+/// Stretches of `least` and more adjacent frames without a flag, compound pages not counted, in order: memory of the kernel's own. `runs` in order of frames.
+///
+/// ```
+/// use brickyard_trace::{PageState, PageUse, StateRun};
+/// let run = |time, frame, frames| StateRun { time, frame, frames, order: 0, state: PageState::of(PageUse::Untold) };
+/// // Read at two times, yet one stretch; the third is a short one.
+/// let runs = [run(0, 0, 500), run(7, 500, 30), run(7, 600, 511)];
+/// assert_eq!(brickyard_host::untold::long_stretches(&runs, 512), [0..530]);
+/// ```
+#[must_use]
+pub fn long_stretches(runs: &[StateRun], least: u64) -> Vec<Range<u64>> {
+    let mut stretches: Vec<Range<u64>> = Vec::new();
+    for run in runs.iter().filter(|run| is_single_untold(run)) {
+        let end = run.frame.saturating_add(run.frames);
+        match stretches.last_mut() {
+            Some(last) if last.end == run.frame => last.end = end,
+            last => {
+                if last.is_some_and(|last| last.end - last.start < least) {
+                    stretches.pop();
+                }
+                stretches.push(run.frame..end);
+            }
+        }
+    }
+    stretches.retain(|stretch| stretch.end - stretch.start >= least);
+    stretches
+}
+
+/// May the frames of this run lie in per-CPU lists, as far as the run alone tells?
+#[must_use]
+pub fn is_single_untold(run: &StateRun) -> bool {
+    run.state.usage == PageUse::Untold && run.order == 0
+}
+
+/// Does one of `stretches` (in order, apart) hold `frame`?
+#[must_use]
+pub fn lies_in(stretches: &[Range<u64>], frame: u64) -> bool {
+    let before = stretches.partition_point(|stretch| stretch.end <= frame);
+    stretches
+        .get(before)
+        .is_some_and(|stretch| stretch.start <= frame)
+}

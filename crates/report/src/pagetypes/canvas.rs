@@ -1,0 +1,113 @@
+//! [`Picture`]: an image of palette colours, and the strokes it is made of.
+
+use super::{
+    font,
+    kind::{Color, PageKind},
+};
+
+/// The palette's colour of the ground.
+pub(super) const GROUND: u8 = 7;
+/// The palette's colour of zone outlines and headings.
+pub(super) const INK: u8 = 8;
+/// The palette's colour of small print.
+pub(super) const PALE_INK: u8 = 9;
+/// In a film's frames: as in the frame before.
+pub(super) const UNCHANGED: u8 = 15;
+
+/// Colours by number: the kinds, ground, ink, small print, light tints of the kinds in use (kind + 8), unchanged.
+pub(super) const PALETTE: [Color; 16] = palette();
+
+const fn palette() -> [Color; 16] {
+    let mut colors = [[255; 3]; 16];
+    let mut i = 0;
+    while i < PageKind::COUNT {
+        let color = PageKind::ALL[i].color();
+        colors[i] = color;
+        if i > PageKind::Free as usize {
+            colors[i + 8] = tint(color, PageKind::Free.color());
+        }
+        i += 1;
+    }
+    colors[INK as usize] = [0x11, 0x14, 0x1a];
+    colors[PALE_INK as usize] = [0x4d, 0x56, 0x63];
+    colors
+}
+
+/// Two fifths of a colour on the colour of free pages.
+const fn tint(color: Color, free: Color) -> Color {
+    let mut mixed = [0; 3];
+    let mut i = 0;
+    while i < 3 {
+        mixed[i] = ((color[i] as u16 * 2 + free[i] as u16 * 3) / 5) as u8;
+        i += 1;
+    }
+    mixed
+}
+
+/// An image: a number of the palette for each pixel, in rows from the top.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) pixels: Vec<u8>,
+}
+
+impl Picture {
+    pub(super) fn new(width: u32, height: u32) -> Self {
+        Self { width, height, pixels: vec![GROUND; width as usize * height as usize] }
+    }
+
+    /// Pixels across.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Pixels down.
+    #[must_use]
+    pub fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// The colour of a pixel; `None` outside.
+    #[must_use]
+    pub fn color(&self, x: u32, y: u32) -> Option<Color> {
+        let inside = x < self.width && y < self.height;
+        let number = inside.then(|| self.pixels[y as usize * self.width as usize + x as usize])?;
+        Some(PALETTE[usize::from(number)])
+    }
+
+    /// Red, green, blue of every pixel, in rows from the top.
+    #[must_use]
+    pub fn rgb(&self) -> Vec<u8> {
+        self.pixels.iter().flat_map(|&number| PALETTE[usize::from(number)]).collect()
+    }
+
+    /// Fills a rectangle; what lies outside is left out.
+    pub(super) fn fill(&mut self, (x, y): (u32, u32), (width, height): (u32, u32), color: u8) {
+        let right = x.saturating_add(width).min(self.width) as usize;
+        let below = y.saturating_add(height).min(self.height);
+        for row in y..below {
+            let start = row as usize * self.width as usize;
+            if (x as usize) < right {
+                self.pixels[start + x as usize..start + right].fill(color);
+            }
+        }
+    }
+
+    /// Writes a line of text, each dot of the font `dot` pixels a side.
+    pub(super) fn text(&mut self, (x, y): (u32, u32), text: &str, dot: u32, color: u8) {
+        let mut left = x;
+        for character in text.chars() {
+            if left >= self.width {
+                return;
+            }
+            for (column, bits) in (0_u32..).zip(font::glyph(character)) {
+                for row in (0..font::HEIGHT).filter(|row| bits >> row & 1 == 1) {
+                    self.fill((left + column * dot, y + row * dot), (dot, dot), color);
+                }
+            }
+            left = left.saturating_add(font::ADVANCE * dot);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! [`Artist`]: draws the shots of a film as pictures of one size.
+//!
+//! From the top: the film's name; time and number of the shot, and the huge pages free in it; the numbers that came
+//! with the shot; the legend with each kind's share; the boxes; what a pixel, a box and a row stand for, and the zones.
+
+use super::{
+    PictureError,
+    canvas::{GROUND, INK, PALE_INK, Picture},
+    film::{Caption, Film, Shot},
+    font,
+    kind::PageKind,
+    layout::{Fit, Layout},
+};
+
+/// The least width, so that the legend has room.
+const WIDTH_MIN: u32 = 560;
+
+/// Draws the shots of one film.
+#[derive(Clone, Debug)]
+pub struct Artist<'a> {
+    film: &'a Film,
+    layout: Layout,
+    /// Pixels a dot of the font.
+    dot: u32,
+    /// Where the numbers stand: name, and place in the picture.
+    numbers: Vec<(&'a str, (u32, u32))>,
+    /// Where the legend's entries stand.
+    legend: Vec<(PageKind, (u32, u32))>,
+    field: (u32, u32),
+    /// All that is the same in each shot.
+    blank: Picture,
+}
+
+impl<'a> Artist<'a> {
+    /// Lays out the pictures of `film`. Cost: one pass over the numbers of all shots.
+    #[must_use]
+    pub fn new(film: &'a Film, fit: Fit) -> Self {
+        let layout = Layout::new(film.plan(), fit);
+        let (field_width, field_height) = layout.size();
+        let dot = if field_width >= 900 { 2 } else { 1 };
+        let width = field_width.max(WIDTH_MIN * dot.min(fit.side_max / WIDTH_MIN).max(1)) + 2 * margin(dot);
+
+        let mut flow = Flow { left: margin(dot), right: width - margin(dot), x: margin(dot), y: margin(dot), line: line(dot) };
+        flow.y += line(dot + 1) + line(dot);
+        let numbers = place_numbers(film, &mut flow, dot);
+        flow.new_line();
+        flow.y += 2 * dot;
+        let zones = flow.take(text_width("zone starts", dot) + 2 * line(dot));
+        let legend = legend_kinds(film).into_iter().map(|kind| (kind, flow.take(legend_width(kind, dot)))).collect();
+        flow.new_line();
+        let field = ((width - field_width) / 2, flow.y + 2 * dot);
+
+        let notes = notes(&layout, film);
+        let notes = notes.iter().flat_map(|note| wrap(note, (width - 2 * margin(dot)) / (font::ADVANCE * dot)));
+        let notes: Vec<String> = notes.collect();
+        let notes_top = field.1 + field_height + 3 * dot;
+        let lines = u32::try_from(notes.len()).expect("a few lines");
+        let height = notes_top + lines * line(dot) + margin(dot);
+
+        let mut blank = Picture::new(width, height);
+        blank.text((margin(dot), margin(dot)), film.name(), dot + 1, INK);
+        draw_zone_key(&mut blank, zones, dot);
+        for (i, note) in (0..).zip(&notes) {
+            blank.text((margin(dot), notes_top + i * line(dot)), note, dot, PALE_INK);
+        }
+        draw_boundaries(&mut blank, &layout, field);
+        Self { film, layout, dot, numbers, legend, field, blank }
+    }
+
+    /// Pixels across, in every shot.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.blank.width()
+    }
+
+    /// Pixels down, in every shot.
+    #[must_use]
+    pub fn height(&self) -> u32 {
+        self.blank.height()
+    }
+
+    /// A cell stands for 2^scale pages.
+    #[must_use]
+    pub fn scale(&self) -> u8 {
+        self.layout.grid.scale
+    }
+
+    /// Pixels a side of the square that is one cell.
+    #[must_use]
+    pub fn cell(&self) -> u32 {
+        self.layout.cell
+    }
+
+    /// The left upper pixel of what shows frame `frame` of zone `zone`, both counted from 0; `None` if there is none.
+    #[must_use]
+    pub fn pixel_of(&self, zone: usize, frame: u64) -> Option<(u32, u32)> {
+        let (x, y) = self.layout.pixel_of(zone, frame)?;
+        Some((self.field.0 + x, self.field.1 + y))
+    }
+
+    /// Draws shot `i`.
+    ///
+    /// # Errors
+    ///
+    /// [`PictureError::NoSuchShot`].
+    pub fn draw(&self, i: usize) -> Result<Picture, PictureError> {
+        let shot = self.film.shot(i).ok_or(PictureError::NoSuchShot { shot: i, shots: self.film.len() })?;
+        Ok(self.draw_shot(i, &shot))
+    }
+
+    /// Draws all shots, first to last. Cost: less than [`draw`](Self::draw) on each.
+    pub fn draw_all(&self) -> impl Iterator<Item = Picture> {
+        self.film.shots().enumerate().map(|(i, shot)| self.draw_shot(i, &shot))
+    }
+
+    fn draw_shot(&self, i: usize, shot: &Shot) -> Picture {
+        let mut picture = self.blank.clone();
+        let caption = &self.film.captions()[i];
+        let dot = self.dot;
+        let top = margin(dot) + line(dot + 1);
+        let time = format!("{:<12} shot {} of {}", duration(self.film.since_first(i)), i + 1, self.film.len());
+        picture.text((margin(dot), top), &time, dot, INK);
+        let huge = format!("huge pages free: {}", caption.free_huge);
+        let right = self.width() - margin(dot);
+        picture.text((right.saturating_sub(text_width(&huge, dot)), top), &huge, dot, INK);
+        for (name, value) in &shot.numbers {
+            if let Some((_, at)) = self.numbers.iter().find(|(known, _)| known == name) {
+                picture.text(*at, name, dot, PALE_INK);
+                picture.text((at.0 + text_width(name, dot) + font::ADVANCE * dot, at.1), value, dot, INK);
+            }
+        }
+        self.draw_legend(&mut picture, caption);
+        self.draw_cells(&mut picture, &self.layout.grid.pool(&shot.kinds));
+        picture
+    }
+
+    fn draw_legend(&self, picture: &mut Picture, caption: &Caption) {
+        let dot = self.dot;
+        let present = caption.counts.iter().sum::<u64>() - caption.counts[PageKind::Absent.index()];
+        for &(kind, (x, y)) in &self.legend {
+            let side = 9 * dot;
+            picture.fill((x, y - dot), (side, side), PALE_INK);
+            picture.fill((x + 1, y - dot + 1), (side - 2, side - 2), kind as u8);
+            let dark = matches!(kind, PageKind::Reclaimable | PageKind::Unmovable);
+            let letter = if dark { GROUND } else { INK };
+            picture.text((x + 2 * dot, y), &kind.letter().to_string(), dot, letter);
+            let count = caption.counts[kind.index()];
+            let text = match kind {
+                PageKind::Absent => kind.name().to_owned(),
+                _ => format!("{} {:.1}%", kind.name(), percent(count, present)),
+            };
+            picture.text((x + 12 * dot, y), &text, dot, INK);
+        }
+    }
+
+    fn draw_cells(&self, picture: &mut Picture, cells: &[u8]) {
+        let side = (self.layout.cell, self.layout.cell);
+        let mut rest = cells.iter();
+        for (zone, first) in self.layout.grid.zones.iter().zip(self.layout.zone_boxes()) {
+            for i in 0..zone.cells {
+                let (x, y) = self.layout.cell_at(first, zone.lead + i);
+                let color = *rest.next().expect("a cell for each place of the grid");
+                picture.fill((self.field.0 + x, self.field.1 + y), side, color);
+            }
+        }
+    }
+}
+
+/// Puts entries side by side, and begins a line where one has no room.
+struct Flow {
+    left: u32,
+    right: u32,
+    x: u32,
+    y: u32,
+    line: u32,
+}
+
+impl Flow {
+    fn take(&mut self, width: u32) -> (u32, u32) {
+        if self.x > self.left && self.x.saturating_add(width) > self.right {
+            self.new_line();
+        }
+        let at = (self.x, self.y);
+        self.x = self.x.saturating_add(width);
+        at
+    }
+
+    fn new_line(&mut self) {
+        if self.x > self.left {
+            self.x = self.left;
+            self.y += self.line;
+        }
+    }
+}
+
+fn place_numbers<'a>(film: &'a Film, flow: &mut Flow, dot: u32) -> Vec<(&'a str, (u32, u32))> {
+    let mut widths: Vec<(&str, u32)> = Vec::new();
+    for (name, value) in film.captions().iter().flat_map(|caption| &caption.numbers) {
+        let width = text_width(name, dot) + text_width(value, dot) + 3 * font::ADVANCE * dot;
+        match widths.iter_mut().find(|(known, _)| known == name) {
+            Some((_, widest)) => *widest = width.max(*widest),
+            None => widths.push((name, width)),
+        }
+    }
+    widths.into_iter().map(|(name, width)| (name, flow.take(width))).collect()
+}
+
+/// The kinds that need a word: all, but "no memory" only where there is such a frame.
+fn legend_kinds(film: &Film) -> Vec<PageKind> {
+    let absent = film.captions().iter().any(|caption| caption.counts[PageKind::Absent.index()] > 0);
+    let order = [
+        PageKind::Movable,
+        PageKind::UnderReclaim,
+        PageKind::Reclaimable,
+        PageKind::Unmovable,
+        PageKind::PerCpu,
+        PageKind::Free,
+        PageKind::Absent,
+    ];
+    order.into_iter().filter(|&kind| absent || kind != PageKind::Absent).collect()
+}
+
+fn draw_zone_key(picture: &mut Picture, (x, y): (u32, u32), dot: u32) {
+    let side = 9 * dot;
+    picture.fill((x, y - dot), (side, side), INK);
+    picture.fill((x + dot, y), (side - dot, side - dot), PageKind::Free as u8);
+    picture.text((x + 12 * dot, y), "zone starts", dot, INK);
+}
+
+/// An outline to the left of and above each box where a zone starts.
+fn draw_boundaries(picture: &mut Picture, layout: &Layout, field: (u32, u32)) {
+    let ((width, height), gap) = (layout.pitch(), layout.gap);
+    for first in layout.zone_boxes() {
+        let (x, y) = layout.box_at(first);
+        let corner = (field.0 + x - gap, field.1 + y - gap);
+        picture.fill(corner, (width, gap), INK);
+        picture.fill(corner, (gap, height), INK);
+    }
+}
+
+/// What stands under the picture.
+fn notes(layout: &Layout, film: &Film) -> Vec<String> {
+    let (grid, plan) = (&layout.grid, film.plan());
+    let size = |order: u8| bytes(u128::from(plan.frame_bytes) << order);
+    let mut first = match grid.scale {
+        0 => format!("A pixel: one page, {}.", size(0)),
+        k => format!(
+            "A pixel: {} pages, {}, in the colour most of the used ones have; light where fewer than half are used.",
+            1_u64 << k,
+            size(k)
+        ),
+    };
+    if layout.cell > 1 && grid.scale == 0 {
+        first = format!("A square of {0}x{0}: one page, {1}.", layout.cell, size(0));
+    }
+    first += &match grid.box_order - plan.box_order {
+        0 => format!(" A box: a block of order {}, {}.", plan.box_order, size(plan.box_order)),
+        more => format!(" A box: {} blocks of order {}, {}.", 1 << more, plan.box_order, size(grid.box_order)),
+    };
+    if u64::from(layout.columns) < grid.boxes() {
+        let row = u128::from(plan.frame_bytes) * u128::from(layout.columns) << grid.box_order;
+        first += &format!(" A row: {}.", bytes(row));
+    }
+    first += &format!(" A huge page: order {}, {}.", plan.huge_order, size(plan.huge_order));
+    let zones = plan.zones.iter().map(|zone| {
+        let size = bytes(u128::from(plan.frame_bytes) * u128::from(zone.frames));
+        format!("{} from frame {}, {size}", zone.name, zone.start)
+    });
+    vec![first, format!("Zones: {}.", zones.collect::<Vec<_>>().join("; "))]
+}
+
+fn wrap(text: &str, characters: u32) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("starts with one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= characters as usize {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+fn margin(dot: u32) -> u32 {
+    8 * dot
+}
+
+fn line(dot: u32) -> u32 {
+    (font::HEIGHT + 4) * dot
+}
+
+fn text_width(text: &str, dot: u32) -> u32 {
+    font::width(text).saturating_mul(dot)
+}
+
+fn legend_width(kind: PageKind, dot: u32) -> u32 {
+    let share = if kind == PageKind::Absent { "" } else { " 100.0%" };
+    12 * dot + text_width(kind.name(), dot) + text_width(share, dot) + 2 * font::ADVANCE * dot
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}
+
+/// A time for people: `12.5 s`, `3 min 20 s`, `2 h 05 min`.
+fn duration(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    match seconds {
+        0..=119 => format!("{}.{} s", seconds, ns / 100_000_000 % 10),
+        120..=7199 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// A size for people, exact where it is a round number of units: `4 KiB`, `1.5 GiB`.
+fn bytes(bytes: u128) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let unit = (1..UNITS.len()).rev().find(|&unit| bytes >> (10 * unit) > 0).unwrap_or(0);
+    let number = format!("{:.1}", bytes as f64 / (1_u128 << (10 * unit)) as f64);
+    format!("{} {}", number.strip_suffix(".0").unwrap_or(&number), UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_read_well() {
+        assert_eq!(bytes(4096), "4 KiB");
+        assert_eq!(bytes(3 << 29), "1.5 GiB");
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(duration(12_560_000_000), "12.5 s");
+        assert_eq!(duration(200_000_000_000), "3 min 20 s");
+        assert_eq!(duration(7_500_000_000_000), "2 h 05 min");
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("", 7), [""]);
+    }
+}

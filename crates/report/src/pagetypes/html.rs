@@ -1,0 +1,276 @@
+//! Films as one self-contained page with a player: `player/` holds its text, style and script.
+//!
+//! Nothing is fetched: the page forbids itself the network. Shots are embedded as the film's own zlib streams in
+//! base64, a key every sixteenth, so that the player decodes what it shows and no more. Whatever comes from outside
+//! (names, numbers) reaches the page as JSON in which `<`, `>` and `&` are escaped, and the script sets it as text.
+
+use std::io::{self, Write};
+
+use base64::{engine::general_purpose::STANDARD, write::EncoderWriter};
+use serde::Serialize;
+
+use super::{
+    PictureError,
+    film::Film,
+    grid::{Grid, SCALE_MAX, ZoneGrid},
+    kind::{Color, PageKind},
+    reel::{Coding, KEY_EVERY, Reel, checksum},
+};
+
+/// More cells are not drawn at once: larger memory gets a cell for 2, 4, 8 ... pages.
+const FILM_CELLS_MAX: u64 = 1 << 22;
+
+/// Cells of all shots of all films of a page: what a browser decodes in a few seconds, and a page's size rests on.
+const PAGE_CELLS_MAX: u64 = 1 << 29;
+
+const PAGE: &str = include_str!("player/page.html");
+const STYLE: &str = include_str!("player/style.css");
+const SCRIPTS: [&str; 7] = [
+    include_str!("player/film.js"),
+    include_str!("player/words.js"),
+    include_str!("player/geometry.js"),
+    include_str!("player/picture.js"),
+    include_str!("player/chart.js"),
+    include_str!("player/player.js"),
+    include_str!("player/selftest.js"),
+];
+
+/// Writes `films` side by side as one page called `title`. They play in step by the time since each one's first shot.
+/// Cost: memory larger than four million pages is deflated anew; else what is stored is only copied.
+///
+/// # Errors
+///
+/// [`PictureError::NoFilm`] without a film, [`PictureError::NoSuchShot`] if one is empty, [`PictureError::Write`] if
+/// `out` refuses.
+pub fn write(films: &[&Film], title: &str, out: &mut impl Write) -> Result<(), PictureError> {
+    if films.is_empty() {
+        return Err(PictureError::NoFilm);
+    }
+    if films.iter().any(|film| film.is_empty()) {
+        return Err(PictureError::NoSuchShot { shot: 0, shots: 0 });
+    }
+    let scale = scale(films);
+    let scenes: Vec<Scene<'_>> = films.iter().map(|film| Scene::new(film, scale)).collect();
+    write_page(&scenes, title, out).map_err(PictureError::Write)
+}
+
+/// The scale of all films of a page, so that they can be compared: the least that keeps within both limits.
+fn scale(films: &[&Film]) -> u8 {
+    let grids = |scale: u8| films.iter().map(move |film| (Grid::new(film.plan(), scale).cells(), film.len() as u64));
+    let fits = |&scale: &u8| {
+        let all: u64 = grids(scale).map(|(cells, shots)| cells.saturating_mul(shots)).sum();
+        all <= PAGE_CELLS_MAX && grids(scale).all(|(cells, _)| cells <= FILM_CELLS_MAX)
+    };
+    (0..SCALE_MAX).find(fits).unwrap_or(SCALE_MAX)
+}
+
+/// A film at the page's scale.
+struct Scene<'a> {
+    film: &'a Film,
+    grid: Grid,
+    /// The film in fewer cells, where the page's scale asks for it.
+    pooled: Option<(Reel, Vec<u32>)>,
+}
+
+impl<'a> Scene<'a> {
+    fn new(film: &'a Film, scale: u8) -> Self {
+        let grid = Grid::new(film.plan(), scale);
+        let pooled = (scale > 0).then(|| {
+            let mut reel = Reel::new(usize::try_from(grid.cells()).expect("a cell is at least a page in memory"));
+            let mut sums = Vec::new();
+            for shot in film.shots() {
+                let cells = grid.pool(&shot.kinds);
+                sums.push(checksum(&cells));
+                reel.push(cells.into_iter());
+            }
+            (reel, sums)
+        });
+        Self { film, grid, pooled }
+    }
+
+    fn reel(&self) -> &Reel {
+        self.pooled.as_ref().map_or(self.film.reel(), |(reel, _)| reel)
+    }
+
+    fn about(&self) -> AboutFilm<'_> {
+        let plan = self.film.plan();
+        let zones = plan.zones.iter().zip(&self.grid.zones);
+        let shots = self.film.captions().iter().zip(self.reel().streams()).enumerate();
+        AboutFilm {
+            name: self.film.name(),
+            scale: self.grid.scale,
+            box_order: self.grid.box_order,
+            block_order: plan.box_order,
+            huge_order: plan.huge_order,
+            frame_bytes: plan.frame_bytes,
+            zones: zones.map(|(zone, grid)| AboutZone::new(&zone.name, grid)).collect(),
+            shots: shots
+                .map(|(i, (caption, stream))| AboutShot {
+                    seconds: self.film.since_first(i) as f64 / 1e9,
+                    key: stream.coding == Coding::Key,
+                    checksum: self.pooled.as_ref().map_or(caption.checksum, |(_, sums)| sums[i]),
+                    counts: &caption.counts,
+                    free_huge: caption.free_huge,
+                    numbers: &caption.numbers,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What the script reads before it decodes anything.
+#[derive(Serialize)]
+struct About<'a> {
+    key_every: usize,
+    kinds: Vec<AboutKind>,
+    films: Vec<AboutFilm<'a>>,
+}
+
+#[derive(Serialize)]
+struct AboutKind {
+    name: &'static str,
+    letter: char,
+    light: String,
+    dark: String,
+}
+
+#[derive(Serialize)]
+struct AboutFilm<'a> {
+    name: &'a str,
+    scale: u8,
+    box_order: u8,
+    block_order: u8,
+    huge_order: u8,
+    frame_bytes: u32,
+    zones: Vec<AboutZone<'a>>,
+    shots: Vec<AboutShot<'a>>,
+}
+
+#[derive(Serialize)]
+struct AboutZone<'a> {
+    name: &'a str,
+    start: u64,
+    frames: u64,
+    lead: u64,
+    cells: u64,
+    boxes: u64,
+}
+
+impl<'a> AboutZone<'a> {
+    fn new(name: &'a str, grid: &ZoneGrid) -> Self {
+        let &ZoneGrid { start, frames, lead, cells, boxes } = grid;
+        Self { name, start, frames, lead, cells, boxes }
+    }
+}
+
+#[derive(Serialize)]
+struct AboutShot<'a> {
+    seconds: f64,
+    key: bool,
+    checksum: u32,
+    counts: &'a [u64],
+    free_huge: u64,
+    numbers: &'a [(String, String)],
+}
+
+fn write_page(scenes: &[Scene<'_>], title: &str, out: &mut impl Write) -> io::Result<()> {
+    let mut rest = PAGE;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (marker, after) = after.split_once("}}").expect("the page's markers are closed");
+        out.write_all(before.as_bytes())?;
+        match marker {
+            "title" => out.write_all(escape(title).as_bytes())?,
+            "style" => out.write_all(STYLE.as_bytes())?,
+            "about" => out.write_all(about(scenes)?.as_bytes())?,
+            "films" => write_streams(scenes, out)?,
+            "script" => SCRIPTS.iter().try_for_each(|script| out.write_all(script.as_bytes()))?,
+            other => unreachable!("the page has no marker {other}"),
+        }
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())?;
+    out.flush()
+}
+
+fn about(scenes: &[Scene<'_>]) -> io::Result<String> {
+    let kinds = PageKind::ALL.map(|kind| AboutKind {
+        name: kind.name(),
+        letter: kind.letter(),
+        light: hex(kind.color()),
+        dark: hex(kind.dark_color()),
+    });
+    let films = scenes.iter().map(Scene::about).collect();
+    let about = About { key_every: KEY_EVERY, kinds: kinds.into(), films };
+    Ok(escape_json(&serde_json::to_string(&about)?))
+}
+
+/// One element a film: its shots' streams in base64, a blank between them.
+fn write_streams(scenes: &[Scene<'_>], out: &mut impl Write) -> io::Result<()> {
+    for (i, scene) in scenes.iter().enumerate() {
+        write!(out, "<script type=\"text/plain\" id=\"film-{i}\">")?;
+        for (shot, stream) in scene.reel().streams().iter().enumerate() {
+            if shot > 0 {
+                out.write_all(b" ")?;
+            }
+            let mut encoder = EncoderWriter::new(&mut *out, &STANDARD);
+            encoder.write_all(&stream.bytes)?;
+            encoder.finish()?;
+        }
+        out.write_all(b"</script>\n")?;
+    }
+    Ok(())
+}
+
+fn hex([red, green, blue]: Color) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// A text as the content of an element.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// JSON as the content of a script element: these characters stand in strings only, where they may be written so.
+fn escape_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' => escaped.push_str("\\u003c"),
+            '>' => escaped.push_str("\\u003e"),
+            '&' => escaped.push_str("\\u0026"),
+            '\u{2028}' => escaped.push_str("\\u2028"),
+            '\u{2029}' => escaped.push_str("\\u2029"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_text_has_no_markup() {
+        assert_eq!(escape("</title><script>&\"'"), "&lt;/title&gt;&lt;script&gt;&amp;&quot;&#39;");
+        assert_eq!(escape_json("\"</script><!--&\""), "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
+    }
+
+    #[test]
+    fn no_script_ends_its_own_element() {
+        for script in SCRIPTS {
+            assert!(!script.contains("</script") && !script.contains("<!--"));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which memory a film shows: its zones, and how large boxes and huge pages are.
+
+/// Boxes of a larger order are refused: 2^20 pages of 4 KiB are 4 GiB.
+const BOX_ORDER_MAX: u8 = 20;
+
+/// A run of frames that one zone spans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneSpan {
+    /// What the zone is called, for instance `Normal` or `node 1 Movable`.
+    pub name: String,
+    /// Its first frame number.
+    pub start: u64,
+    /// How many frames it spans, holes included.
+    pub frames: u64,
+}
+
+/// The memory of a film.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The zones, in the order in which they are drawn.
+    pub zones: Vec<ZoneSpan>,
+    /// The order of a maximal block: one box.
+    pub box_order: u8,
+    /// The order of a huge page, at most that of a box.
+    pub huge_order: u8,
+    /// Bytes in a page, a power of two.
+    pub frame_bytes: u32,
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Nothing to show.
+    #[error("there is no memory to show: give at least one zone with at least one frame")]
+    Empty,
+    /// A zone without frames.
+    #[error("zone {0:?} spans no frame: leave it out")]
+    EmptyZone(String),
+    /// A zone that does not end.
+    #[error("zone {0:?} ends beyond the largest frame number, 2^48")]
+    TooHigh(String),
+    /// Boxes too large to draw.
+    #[error("a box of order {0} is too large: the largest is of order {max}", max = BOX_ORDER_MAX)]
+    BoxOrder(u8),
+    /// A huge page larger than a box.
+    #[error("a huge page of order {huge} does not fit in a box of order {largest}")]
+    HugeOrder {
+        /// The order asked for.
+        huge: u8,
+        /// The order of a box.
+        largest: u8,
+    },
+    /// Not a size of pages.
+    #[error("{0} bytes are no size of a page: give a power of two")]
+    FrameBytes(u32),
+}
+
+impl Plan {
+    /// All frames of all zones: the length of what [`push`](super::Film::push) takes.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.zones.iter().map(|zone| zone.frames).sum()
+    }
+
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        if self.zones.is_empty() {
+            return Err(PlanError::Empty);
+        }
+        if self.box_order > BOX_ORDER_MAX {
+            return Err(PlanError::BoxOrder(self.box_order));
+        }
+        if self.huge_order > self.box_order {
+            return Err(PlanError::HugeOrder { huge: self.huge_order, largest: self.box_order });
+        }
+        if !self.frame_bytes.is_power_of_two() {
+            return Err(PlanError::FrameBytes(self.frame_bytes));
+        }
+        let mut all: u64 = 0;
+        for zone in &self.zones {
+            if zone.frames == 0 {
+                return Err(PlanError::EmptyZone(zone.name.clone()));
+            }
+            let end = zone.start.checked_add(zone.frames).filter(|&end| end <= 1 << 48);
+            let sum = end.and_then(|_| all.checked_add(zone.frames)).filter(|&sum| sum <= 1 << 48);
+            all = sum.ok_or_else(|| PlanError::TooHigh(zone.name.clone()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! A film as a video, where `ffmpeg` is installed: the frames go through a pipe.
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use super::{PictureError, draw::Artist, film::Film, layout::Fit};
+
+/// Shots shown in a second.
+const FRAMES_PER_SECOND: &str = "5";
+
+/// So much of ffmpeg's complaint is shown.
+const COMPLAINT_BYTES: usize = 2000;
+
+/// Writes all shots of `film` to `path` as MP4, five a second, through `ffmpeg`. What stands at `path` is replaced only when the
+/// video is complete.
+///
+/// # Errors
+///
+/// [`PictureError::NoFfmpeg`] where it is not installed; [`PictureError::Ffmpeg`] with what it says if it fails;
+/// [`PictureError::NoSuchShot`] if the film is empty; [`PictureError::File`] if `path` cannot be written.
+pub fn write_mp4(film: &Film, path: &Path) -> Result<(), PictureError> {
+    if film.is_empty() {
+        return Err(PictureError::NoSuchShot { shot: 0, shots: 0 });
+    }
+    let part = beside(path);
+    let written = encode(film, &part).and_then(|()| {
+        fs::rename(&part, path).map_err(|error| PictureError::File { path: path.to_owned(), error })
+    });
+    if written.is_err() {
+        // What ffmpeg has not made cannot be removed; that is no second failure.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+/// The name the video has until it is complete.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.part.mp4", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn encode(film: &Film, path: &Path) -> Result<(), PictureError> {
+    let artist = Artist::new(film, Fit::default());
+    let mut child = start(&artist, path)?;
+    // Its complaints are short: it is told to log errors only, so they fit the pipe while frames are written.
+    let sent = send(&artist, &mut child);
+    let mut complaint = String::new();
+    if let Some(stderr) = child.stderr.take() {
+        let limit = u64::try_from(COMPLAINT_BYTES).unwrap_or(u64::MAX);
+        // A complaint that cannot be read leaves the exit code, which says enough.
+        let _ = stderr.take(limit).read_to_string(&mut complaint);
+    }
+    let status = child.wait().map_err(|error| PictureError::Ffmpeg(error.to_string()))?;
+    if !status.success() {
+        return Err(PictureError::Ffmpeg(format!("{status}: {}", complaint.trim())));
+    }
+    sent.map_err(|error| PictureError::Ffmpeg(error.to_string()))
+}
+
+fn start(artist: &Artist<'_>, path: &Path) -> Result<Child, PictureError> {
+    let mut command = Command::new("ffmpeg");
+    command.args(["-nostdin", "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24"]);
+    command.args(["-s", &format!("{}x{}", artist.width(), artist.height())]);
+    command.args(["-r", FRAMES_PER_SECOND, "-i", "pipe:0"]);
+    // Players want even sides and this pixel format; a colour a pixel survives only at full chroma or double size.
+    command.args(["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]);
+    // An absolute path cannot be taken for an option or a protocol.
+    let path = std::path::absolute(path).map_err(|error| PictureError::File { path: path.to_owned(), error })?;
+    command.args(["-f", "mp4"]).arg(path);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => PictureError::NoFfmpeg,
+        _ => PictureError::Ffmpeg(error.to_string()),
+    })
+}
+
+fn send(artist: &Artist<'_>, child: &mut Child) -> io::Result<()> {
+    let mut stdin = child.stdin.take().expect("ffmpeg was started with a pipe");
+    for picture in artist.draw_all() {
+        stdin.write_all(&picture.rgb())?;
+    }
+    Ok(())
+}

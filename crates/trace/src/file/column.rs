@@ -1,0 +1,99 @@
+//! One column of a row group, read batch by batch, and its values row by row.
+
+use parquet::basic::Type;
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::DataType;
+use parquet::file::reader::RowGroupReader;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::ReadError;
+
+/// Where the columns are: the row group, what describes it, and its place for messages.
+pub(super) struct Place<'a> {
+    pub(super) group: &'a dyn RowGroupReader,
+    pub(super) schema: &'a SchemaDescriptor,
+}
+
+/// A column.
+pub(super) struct Column<T: DataType> {
+    name: &'static str,
+    reader: ColumnReaderImpl<T>,
+    /// Rows may have no value; then `levels` says which.
+    optional: bool,
+    levels: Vec<i16>,
+    values: Vec<T::T>,
+    next: usize,
+}
+
+impl<T: DataType> Column<T> {
+    /// The column called `name`, which has to be of type `T` and flat.
+    pub(super) fn open(place: &Place<'_>, name: &'static str) -> Result<Self, ReadError> {
+        let mut columns = place.schema.columns().iter();
+        let index = columns
+            .position(|column| column.path().parts() == [name])
+            .ok_or_else(|| ReadError::NotATrace(format!("column {name}")))?;
+        let column = place.schema.column(index);
+        let wanted: Type = T::get_physical_type();
+        if column.physical_type() != wanted
+            || column.max_rep_level() != 0
+            || column.max_def_level() > 1
+        {
+            let found = column.physical_type();
+            return Err(ReadError::NotATrace(format!(
+                "flat column {name} of type {wanted}, but one of {found}"
+            )));
+        }
+        let reader = place.group.get_column_reader(index).map_err(damaged)?;
+        Ok(Self {
+            name,
+            reader: get_typed_column_reader(reader),
+            optional: column.max_def_level() == 1,
+            levels: Vec::new(),
+            values: Vec::new(),
+            next: 0,
+        })
+    }
+
+    /// Reads the next rows, at most `rows` of them; how many there were.
+    pub(super) fn fill(&mut self, rows: usize) -> Result<usize, ReadError> {
+        self.levels.clear();
+        self.values.clear();
+        self.next = 0;
+        let read = self
+            .reader
+            .read_records(rows, Some(&mut self.levels), None, &mut self.values);
+        let (read, _, _) = read.map_err(damaged)?;
+        let whole = if self.optional {
+            self.levels.len() == read
+        } else {
+            self.values.len() == read
+        };
+        if whole {
+            Ok(read)
+        } else {
+            Err(ReadError::Damaged(format!(
+                "column {} has fewer values than rows",
+                self.name
+            )))
+        }
+    }
+
+    /// The value in this row of the batch. To be called for each row once, in order.
+    #[inline]
+    pub(super) fn take(&mut self, row: usize) -> Option<&T::T> {
+        if self.optional && (self.values.is_empty() || self.levels.get(row) != Some(&1)) {
+            return None;
+        }
+        let value = self.values.get(self.next);
+        self.next += 1;
+        value
+    }
+
+    pub(super) const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+pub(super) fn damaged(error: parquet::errors::ParquetError) -> ReadError {
+    ReadError::Damaged(error.to_string())
+}

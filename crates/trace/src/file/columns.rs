@@ -1,0 +1,175 @@
+//! Rows to columns: one row group.
+
+use std::io::Write;
+
+use brickyard::MigrateType;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+
+use super::kind::{Kind, mobility_name};
+use super::writer::Rows;
+use crate::{Event, PageUse, StateRun, What};
+
+/// Stores the next columns of a row group, in the order of the schema.
+struct Group<'a, W: Write + Send> {
+    out: SerializedRowGroupWriter<'a, W>,
+}
+
+impl<W: Write + Send> Group<'_, W> {
+    /// A column in which every row has a value.
+    fn required<T: DataType>(&mut self, values: impl Iterator<Item = T::T>) -> Result<()> {
+        let values: Vec<_> = values.collect();
+        self.write::<T>(&values, None)
+    }
+
+    /// A column in which rows may have none.
+    fn optional<T: DataType>(&mut self, rows: impl Iterator<Item = Option<T::T>>) -> Result<()> {
+        let mut values = Vec::new();
+        let mut levels = Vec::with_capacity(rows.size_hint().0);
+        for value in rows {
+            levels.push(i16::from(value.is_some()));
+            values.extend(value);
+        }
+        self.write::<T>(&values, Some(&levels))
+    }
+
+    fn write<T: DataType>(&mut self, values: &[T::T], levels: Option<&[i16]>) -> Result<()> {
+        let column = self.out.next_column()?;
+        let mut column = column
+            .ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
+        column.typed::<T>().write_batch(values, levels, None)?;
+        column.close()
+    }
+
+    /// The next column has no value in any row.
+    fn nothing<T: DataType>(&mut self, rows: usize) -> Result<()> {
+        self.write::<T>(&[], Some(&vec![0; rows]))
+    }
+}
+
+/// Writes `rows` as one row group.
+pub(super) fn write_group<W: Write + Send>(
+    out: &mut SerializedFileWriter<W>,
+    rows: &Rows,
+    names: &[String],
+) -> Result<()> {
+    let mut group = Group {
+        out: out.next_row_group()?,
+    };
+    match rows {
+        Rows::Events(events) => write_events(&mut group, events, names)?,
+        Rows::Runs(kind, runs) => write_runs(&mut group, *kind, runs)?,
+    }
+    group.out.close()?;
+    Ok(())
+}
+
+fn text(text: &'static str) -> ByteArray {
+    ByteArray::from(text)
+}
+
+// Parquet has no unsigned numbers: their bits are stored as signed ones, and the schema says how to read them.
+#[allow(clippy::cast_possible_wrap, reason = "bits as they are")]
+const fn bits(value: u64) -> i64 {
+    value as i64
+}
+
+fn write_events<W: Write + Send>(
+    group: &mut Group<'_, W>,
+    events: &[Event],
+    names: &[String],
+) -> Result<()> {
+    let kinds = Kind::ALL.map(|kind| text(kind.name()));
+    let mobilities = MigrateType::ALL.map(|mobility| text(mobility_name(mobility)));
+    let mobility = |of: MigrateType| mobilities[of.index()].clone();
+    let names: Vec<ByteArray> = names
+        .iter()
+        .map(|name| ByteArray::from(name.as_str()))
+        .collect();
+    let unknown = text("?");
+
+    group.required::<ByteArrayType>(
+        events
+            .iter()
+            .map(|event| kinds[kind(event) as usize].clone()),
+    )?;
+    group.required::<Int64Type>(events.iter().map(|event| bits(event.time)))?;
+    group.optional::<Int32Type>(events.iter().map(|event| Some(i32::from(event.cpu))))?;
+    group.optional::<Int32Type>(events.iter().map(|event| Some(event.pid)))?;
+    group.optional::<ByteArrayType>(events.iter().map(|event| {
+        let name = names.get(event.name.0 as usize);
+        Some(name.unwrap_or(&unknown).clone())
+    }))?;
+    group.required::<Int64Type>(events.iter().map(|event| bits(event.frame)))?;
+    group.required::<Int32Type>(events.iter().map(|event| i32::from(event.order.get())))?;
+    group.optional::<ByteArrayType>(events.iter().map(|event| match event.what {
+        What::Alloc { mobility: of, .. }
+        | What::Failure { mobility: of, .. }
+        | What::Fallback { mobility: of, .. } => Some(mobility(of)),
+        What::Free => None,
+    }))?;
+    group.optional::<Int64Type>(events.iter().map(|event| match event.what {
+        What::Alloc { flags, .. } | What::Failure { flags, .. } => Some(bits(flags)),
+        What::Free | What::Fallback { .. } => None,
+    }))?;
+    group.optional::<Int32Type>(events.iter().map(|event| match event.what {
+        What::Fallback { from_order, .. } => Some(i32::from(from_order.get())),
+        _ => None,
+    }))?;
+    group.optional::<ByteArrayType>(events.iter().map(|event| match event.what {
+        What::Fallback { from, .. } => Some(mobility(from)),
+        _ => None,
+    }))?;
+    group.optional::<BoolType>(events.iter().map(|event| match event.what {
+        What::Fallback { claimed, .. } => Some(claimed),
+        _ => None,
+    }))?;
+    group.nothing::<Int64Type>(events.len())?;
+    group.nothing::<ByteArrayType>(events.len())?;
+    for _ in 0..4 {
+        group.nothing::<BoolType>(events.len())?;
+    }
+    Ok(())
+}
+
+const fn kind(event: &Event) -> Kind {
+    match event.what {
+        What::Alloc { .. } => Kind::Alloc,
+        What::Failure { .. } => Kind::Failure,
+        What::Free => Kind::Free,
+        What::Fallback { .. } => Kind::Fallback,
+    }
+}
+
+fn write_runs<W: Write + Send>(
+    group: &mut Group<'_, W>,
+    kind: Kind,
+    runs: &[StateRun],
+) -> Result<()> {
+    let kind = text(kind.name());
+    let usages = PageUse::ALL.map(|usage| text(usage.name()));
+
+    group.required::<ByteArrayType>(runs.iter().map(|_| kind.clone()))?;
+    group.required::<Int64Type>(runs.iter().map(|run| bits(run.time)))?;
+    group.nothing::<Int32Type>(runs.len())?; // cpu
+    group.nothing::<Int32Type>(runs.len())?; // pid
+    group.nothing::<ByteArrayType>(runs.len())?; // name
+    group.required::<Int64Type>(runs.iter().map(|run| bits(run.frame)))?;
+    group.required::<Int32Type>(runs.iter().map(|run| i32::from(run.order)))?;
+    group.nothing::<ByteArrayType>(runs.len())?; // mobility
+    group.nothing::<Int64Type>(runs.len())?; // flags
+    group.nothing::<Int32Type>(runs.len())?; // from_order
+    group.nothing::<ByteArrayType>(runs.len())?; // from
+    group.nothing::<BoolType>(runs.len())?; // claimed
+    group.optional::<Int64Type>(runs.iter().map(|run| Some(bits(run.frames))))?;
+    group.optional::<ByteArrayType>(
+        runs.iter()
+            .map(|run| Some(usages[run.state.usage as usize].clone())),
+    )?;
+    group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.active)))?;
+    group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.dirty)))?;
+    group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.writeback)))?;
+    group.optional::<BoolType>(runs.iter().map(|run| Some(run.state.unevictable)))?;
+    Ok(())
+}

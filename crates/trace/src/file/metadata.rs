@@ -1,0 +1,155 @@
+//! The header as key-value pairs of the Parquet file: texts as they are, numbers in decimal, lists as JSON. Empty texts are left out.
+
+use parquet::file::metadata::KeyValue;
+use serde_json::{Value, json};
+
+use super::ReadError;
+use crate::{Flag, Flags, Header, HostTexts, Lost};
+
+/// The version of the format; see `docs/trace-format.md`.
+pub const VERSION: u32 = 1;
+
+const PREFIX: &str = "brickyard.";
+const VERSION_KEY: &str = "brickyard.version";
+const FORMAT: &str = "format.";
+
+/// The header as pairs.
+pub(super) fn to_pairs(header: &Header) -> Vec<KeyValue> {
+    let mut pairs = vec![KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string())];
+    let mut put = |key: &str, value: String| {
+        if !value.is_empty() {
+            pairs.push(KeyValue::new(format!("{PREFIX}{key}"), value));
+        }
+    };
+    put("source", header.source.clone());
+    put("kernel", header.kernel.clone());
+    put("machine", header.machine.clone());
+    put("command", header.command.clone());
+    put("began", header.began.to_string());
+    put("duration", header.duration.to_string());
+    put("cpus", header.cpus.to_string());
+    put("frame_bytes", header.frame_bytes.to_string());
+    put("page_block_order", header.page_block_order.to_string());
+    let lost = header.lost.iter();
+    let lost: Vec<_> = lost
+        .map(|lost| json!({"cpu": lost.cpu, "events": lost.events}))
+        .collect();
+    put("lost", json!(lost).to_string());
+    let flags = header.flags.0.iter();
+    let flags: Vec<_> = flags
+        .map(|flag| json!({"name": flag.name, "mask": format!("{:#x}", flag.mask)}))
+        .collect();
+    put("flags", json!(flags).to_string());
+    for (when, texts) in [("start", &header.start), ("end", &header.end)] {
+        put(&format!("{when}.zoneinfo"), texts.zoneinfo.clone());
+        put(&format!("{when}.buddyinfo"), texts.buddyinfo.clone());
+        put(&format!("{when}.pagetypeinfo"), texts.pagetypeinfo.clone());
+        put(&format!("{when}.vmstat"), texts.vmstat.clone());
+    }
+    for (event, text) in &header.formats {
+        // Kept even if empty, so that the list of events is the same when it is read.
+        pairs.push(KeyValue::new(
+            format!("{PREFIX}{FORMAT}{event}"),
+            text.clone(),
+        ));
+    }
+    pairs
+}
+
+/// The header out of pairs. Keys that are not known are passed over: a newer writer of the same version may add some.
+pub(super) fn from_pairs(pairs: &[KeyValue]) -> Result<Header, ReadError> {
+    let version = pairs.iter().find(|pair| pair.key == VERSION_KEY);
+    let version = version.ok_or_else(|| ReadError::NotATrace(VERSION_KEY.to_owned()))?;
+    let version = version.value.as_deref().unwrap_or_default();
+    if version != VERSION.to_string() {
+        let found = version.chars().take(20).collect();
+        return Err(ReadError::Version {
+            found,
+            known: VERSION,
+        });
+    }
+    let mut header = Header::default();
+    for pair in pairs {
+        let value = pair.value.as_deref().unwrap_or_default();
+        if let Some(key) = pair.key.strip_prefix(PREFIX) {
+            set(&mut header, key, value)?;
+        }
+    }
+    Ok(header)
+}
+
+fn set(header: &mut Header, key: &str, value: &str) -> Result<(), ReadError> {
+    match key {
+        "source" => value.clone_into(&mut header.source),
+        "kernel" => value.clone_into(&mut header.kernel),
+        "machine" => value.clone_into(&mut header.machine),
+        "command" => value.clone_into(&mut header.command),
+        "began" => header.began = number(key, value)?,
+        "duration" => header.duration = number(key, value)?,
+        "cpus" => header.cpus = number(key, value)?,
+        "frame_bytes" => header.frame_bytes = number(key, value)?,
+        "page_block_order" => header.page_block_order = number(key, value)?,
+        "lost" => header.lost = parse_lost(key, value)?,
+        "flags" => header.flags = parse_flags(key, value)?,
+        _ => {
+            if let Some(event) = key.strip_prefix(FORMAT) {
+                header.formats.push((event.to_owned(), value.to_owned()));
+            } else if let Some(text) = key.strip_prefix("start.") {
+                set_text(&mut header.start, text, value);
+            } else if let Some(text) = key.strip_prefix("end.") {
+                set_text(&mut header.end, text, value);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn set_text(texts: &mut HostTexts, key: &str, value: &str) {
+    let place = match key {
+        "zoneinfo" => &mut texts.zoneinfo,
+        "buddyinfo" => &mut texts.buddyinfo,
+        "pagetypeinfo" => &mut texts.pagetypeinfo,
+        "vmstat" => &mut texts.vmstat,
+        _ => return,
+    };
+    value.clone_into(place);
+}
+
+fn invalid(key: &str, value: &str) -> ReadError {
+    let value: String = value.chars().take(40).collect();
+    ReadError::Invalid {
+        place: format!("key `{PREFIX}{key}`"),
+        why: format!("`{value}` is not its form"),
+    }
+}
+
+fn number<N: core::str::FromStr>(key: &str, value: &str) -> Result<N, ReadError> {
+    value.parse().map_err(|_| invalid(key, value))
+}
+
+fn list(key: &str, value: &str) -> Result<Vec<Value>, ReadError> {
+    serde_json::from_str(value).map_err(|_| invalid(key, value))
+}
+
+fn parse_lost(key: &str, value: &str) -> Result<Vec<Lost>, ReadError> {
+    let one = |item: &Value| {
+        let cpu = u16::try_from(item.get("cpu")?.as_u64()?).ok()?;
+        let events = item.get("events")?.as_u64()?;
+        Some(Lost { cpu, events })
+    };
+    let items = list(key, value)?;
+    let lost: Option<_> = items.iter().map(one).collect();
+    lost.ok_or_else(|| invalid(key, value))
+}
+
+fn parse_flags(key: &str, value: &str) -> Result<Flags, ReadError> {
+    let one = |item: &Value| {
+        let name = item.get("name")?.as_str()?.to_owned();
+        let mask = item.get("mask")?.as_str()?.strip_prefix("0x")?;
+        let mask = u64::from_str_radix(mask, 16).ok()?;
+        Some(Flag { name, mask })
+    };
+    let items = list(key, value)?;
+    let flags: Option<_> = items.iter().map(one).collect();
+    flags.map(Flags).ok_or_else(|| invalid(key, value))
+}

@@ -1,0 +1,230 @@
+//! Looks at the heads of all pages before anything is unpacked: how large does each claim to be? The Parquet crate takes memory for what a page claims, and a page of some kilobytes
+//! can claim gigabytes.
+//!
+//! A page's head is a struct in Thrift's compact form: fields as (distance, type, value), ended by a zero byte. Only four of its numbers are wanted, all else is passed over.
+
+use super::schema::PAGE_BYTES;
+
+/// Structs in structs, at most: real heads have three.
+const DEPTH: u32 = 8;
+
+/// What a page's head says.
+#[derive(Debug, Default)]
+struct Head {
+    unpacked: u64,
+    packed: u64,
+    dictionary_values: Option<u64>,
+}
+
+/// Are the claims of all pages in `chunk`, a column of a row group, such that they can be unpacked?
+pub(super) fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
+    while !chunk.is_empty() {
+        let mut thrift = Thrift { bytes: chunk };
+        let head = thrift.page_head().ok_or("the head of a page is broken")?;
+        if head.unpacked > PAGE_BYTES {
+            return Err("a page claims to be larger than any page of a trace is");
+        }
+        // Each value of a dictionary takes four bytes or more.
+        if head
+            .dictionary_values
+            .is_some_and(|values| values > head.unpacked / 4)
+        {
+            return Err("a dictionary claims to have more values than fit in it");
+        }
+        let packed = usize::try_from(head.packed).ok();
+        chunk = packed
+            .and_then(|packed| thrift.bytes.get(packed..))
+            .ok_or("a page claims to go on past the end of its column")?;
+    }
+    Ok(())
+}
+
+/// The rest of the bytes. Every reading method gives `None` where they end too early or make no sense.
+struct Thrift<'a> {
+    bytes: &'a [u8],
+}
+
+impl Thrift<'_> {
+    fn page_head(&mut self) -> Option<Head> {
+        let mut head = Head::default();
+        let mut field = 0;
+        while let Some(kind) = self.field(&mut field)? {
+            match (field, kind) {
+                (2, 5) => head.unpacked = self.unsigned()?,
+                (3, 5) => head.packed = self.unsigned()?,
+                (7, 12) => head.dictionary_values = Some(self.dictionary_values()?),
+                _ => self.skip(kind, DEPTH)?,
+            }
+        }
+        Some(head)
+    }
+
+    fn dictionary_values(&mut self) -> Option<u64> {
+        let mut values = 0;
+        let mut field = 0;
+        while let Some(kind) = self.field(&mut field)? {
+            match (field, kind) {
+                (1, 5) => values = self.unsigned()?,
+                _ => self.skip(kind, DEPTH)?,
+            }
+        }
+        Some(values)
+    }
+
+    /// The type of the next field, whose number goes to `field`; the inner `None` at the end of the struct.
+    fn field(&mut self, field: &mut i64) -> Option<Option<u8>> {
+        let byte = self.byte()?;
+        if byte == 0 {
+            return Some(None);
+        }
+        *field = match byte >> 4 {
+            0 => self.signed()?,
+            distance => field.checked_add(i64::from(distance))?,
+        };
+        Some(Some(byte & 0x0f))
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
+        Some(byte)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    #[allow(
+        clippy::cast_possible_wrap,
+        reason = "the zigzag form: the lowest bit is the sign"
+    )]
+    fn signed(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    fn unsigned(&mut self) -> Option<u64> {
+        u64::try_from(self.signed()?).ok()
+    }
+
+    fn jump(&mut self, bytes: u64) -> Option<()> {
+        self.bytes = self.bytes.get(usize::try_from(bytes).ok()?..)?;
+        Some(())
+    }
+
+    /// Passes over a value of type `kind`.
+    fn skip(&mut self, kind: u8, depth: u32) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match kind {
+            1 | 2 => Some(()), // a boolean is its type
+            3 => self.jump(1),
+            4..=6 => self.varint().map(|_| ()),
+            7 => self.jump(8),
+            8 => {
+                let bytes = self.varint()?;
+                self.jump(bytes)
+            }
+            9 | 10 => self.skip_list(depth),
+            12 => {
+                let mut field = 0;
+                while let Some(kind) = self.field(&mut field)? {
+                    self.skip(kind, depth)?;
+                }
+                Some(())
+            }
+            _ => None, // maps: no head has one
+        }
+    }
+
+    fn skip_list(&mut self, depth: u32) -> Option<()> {
+        let head = self.byte()?;
+        let items = match head >> 4 {
+            15 => self.varint()?,
+            items => u64::from(items),
+        };
+        for _ in 0..items {
+            match head & 0x0f {
+                1 | 2 => self.jump(1)?, // a boolean in a list is a byte
+                kind => self.skip(kind, depth)?,
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A head with the sizes `unpacked` and `packed`, both below 64.
+    fn head(unpacked: u8, packed: u8) -> Vec<u8> {
+        // type = 0, uncompressed_page_size, compressed_page_size, data_page_header { num_values = 1 }.
+        vec![
+            0x15,
+            0,
+            0x15,
+            unpacked << 1,
+            0x15,
+            packed << 1,
+            0x2c,
+            0x15,
+            2,
+            0,
+            0,
+        ]
+    }
+
+    #[test]
+    fn pages_within_their_column_pass() {
+        let mut chunk = head(5, 2);
+        chunk.extend([1, 2]);
+        chunk.extend(head(0, 0));
+        assert_eq!(check_pages(&chunk), Ok(()));
+        chunk.pop();
+        assert!(check_pages(&chunk).is_err(), "the last head has no end");
+    }
+
+    #[test]
+    fn a_page_past_its_column_is_refused() {
+        let mut chunk = head(5, 3);
+        chunk.extend([1, 2]);
+        assert_eq!(
+            check_pages(&chunk),
+            Err("a page claims to go on past the end of its column")
+        );
+    }
+
+    #[test]
+    fn a_gigantic_page_is_refused() {
+        let chunk = [0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 0, 0];
+        assert_eq!(
+            check_pages(&chunk),
+            Err("a page claims to be larger than any page of a trace is")
+        );
+    }
+
+    #[test]
+    fn a_gigantic_dictionary_is_refused() {
+        let chunk = [
+            0x15, 4, 0x15, 16, 0x15, 0, 0x4c, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0, 0,
+        ];
+        assert_eq!(
+            check_pages(&chunk),
+            Err("a dictionary claims to have more values than fit in it")
+        );
+    }
+
+    #[test]
+    fn structs_in_structs_end() {
+        let chunk = [0x1c; 1000];
+        assert!(check_pages(&chunk).is_err());
+    }
+}

@@ -1,0 +1,375 @@
+//! Columns to rows: what each row says, and whether it may say so.
+
+use std::collections::HashMap;
+
+use brickyard::{MigrateType, Order};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+
+use super::ReadError;
+use super::check::{EventCheck, RunCheck};
+use super::column::{Column, Place};
+use super::kind::{Kind, parse_mobility, parse_usage};
+use super::schema::NAME_BYTES;
+use crate::{Event, Header, NameId, PageState, StateRun, Trace, What};
+
+/// Rows that are taken out of the columns at a time.
+const BATCH: usize = 1 << 13;
+
+/// What was read so far.
+pub(super) struct Collector {
+    trace: Trace,
+    names: Names,
+    limit: usize,
+    rows: usize,
+    events: EventCheck,
+    start: RunCheck,
+    end: RunCheck,
+}
+
+impl Collector {
+    /// Nothing yet, and at most `limit` rows.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            trace: Trace::default(),
+            names: Names::default(),
+            limit,
+            rows: 0,
+            events: EventCheck::default(),
+            start: RunCheck::default(),
+            end: RunCheck::default(),
+        }
+    }
+
+    pub(super) fn into_trace(mut self, header: Header) -> Trace {
+        self.trace.header = header;
+        self.trace.names = self.names.all;
+        self.trace
+    }
+
+    fn invalid(&self, why: impl Into<String>) -> ReadError {
+        let place = format!("row {}", self.rows);
+        ReadError::Invalid {
+            place,
+            why: why.into(),
+        }
+    }
+
+    fn push_run(&mut self, kind: Kind, run: StateRun) -> Result<(), Refusal> {
+        if kind == Kind::End {
+            self.end.accept(&run)?;
+            self.trace.end.push(run);
+        } else if self.trace.events.is_empty() && self.trace.end.is_empty() {
+            self.start.accept(&run)?;
+            self.trace.start.push(run);
+        } else {
+            return Err("a page state at the start comes after an event".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Room for `rows` more that are there.
+    fn expect(&mut self, rows: usize) -> Result<(), ReadError> {
+        if self.rows + rows > self.limit {
+            return Err(ReadError::Damaged(
+                "it has more rows than a file of its size can have".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Process names by their first appearance.
+#[derive(Default)]
+struct Names {
+    all: Vec<String>,
+    known: HashMap<String, NameId>,
+    /// The ones asked for last, by the lowest bits of where they lie: a column has each of its names in one place.
+    recent: Vec<Option<(ByteArray, NameId)>>,
+}
+
+impl Names {
+    const RECENT: usize = 256;
+
+    #[inline]
+    fn id(&mut self, name: &ByteArray) -> Result<NameId, &'static str> {
+        if self.recent.is_empty() {
+            self.recent.resize(Self::RECENT, None);
+        }
+        let slot = (name.data().as_ptr() as usize ^ name.len()) % Self::RECENT;
+        if let Some((recent, id)) = &self.recent[slot] {
+            if recent == name {
+                return Ok(*id);
+            }
+        }
+        let id = self.look_up(name)?;
+        self.recent[slot] = Some((name.clone(), id));
+        Ok(id)
+    }
+
+    fn look_up(&mut self, name: &ByteArray) -> Result<NameId, &'static str> {
+        if name.len() > NAME_BYTES {
+            return Err("a process name is longer than 1024 bytes");
+        }
+        let text = name.as_utf8().map_err(|_| "a process name is not UTF-8")?;
+        if let Some(&id) = self.known.get(text) {
+            return Ok(id);
+        }
+        let id = u32::try_from(self.all.len()).map_err(|_| "there are too many process names")?;
+        self.all.push(text.to_owned());
+        self.known.insert(text.to_owned(), NameId(id));
+        Ok(NameId(id))
+    }
+}
+
+/// The columns of a row group.
+pub(super) struct Batches {
+    kind: Column<ByteArrayType>,
+    time: Column<Int64Type>,
+    cpu: Column<Int32Type>,
+    pid: Column<Int32Type>,
+    name: Column<ByteArrayType>,
+    frame: Column<Int64Type>,
+    order: Column<Int32Type>,
+    mobility: Column<ByteArrayType>,
+    flags: Column<Int64Type>,
+    from_order: Column<Int32Type>,
+    from: Column<ByteArrayType>,
+    claimed: Column<BoolType>,
+    run: RunColumns,
+}
+
+/// The columns that only runs of page states have.
+struct RunColumns {
+    frames: Column<Int64Type>,
+    usage: Column<ByteArrayType>,
+    active: Column<BoolType>,
+    dirty: Column<BoolType>,
+    writeback: Column<BoolType>,
+    unevictable: Column<BoolType>,
+}
+
+/// Why a row is refused.
+type Refusal = String;
+
+impl Batches {
+    pub(super) fn open(place: &Place<'_>) -> Result<Self, ReadError> {
+        Ok(Self {
+            kind: Column::open(place, "kind")?,
+            time: Column::open(place, "time")?,
+            cpu: Column::open(place, "cpu")?,
+            pid: Column::open(place, "pid")?,
+            name: Column::open(place, "name")?,
+            frame: Column::open(place, "frame")?,
+            order: Column::open(place, "order")?,
+            mobility: Column::open(place, "mobility")?,
+            flags: Column::open(place, "flags")?,
+            from_order: Column::open(place, "from_order")?,
+            from: Column::open(place, "from")?,
+            claimed: Column::open(place, "claimed")?,
+            run: RunColumns::open(place)?,
+        })
+    }
+
+    /// Reads all rows into `rows`; how many there were.
+    pub(super) fn read_all(&mut self, rows: &mut Collector) -> Result<usize, ReadError> {
+        let mut all = 0;
+        loop {
+            let count = self.fill()?;
+            if count == 0 {
+                return Ok(all);
+            }
+            rows.expect(count)?;
+            for row in 0..count {
+                self.row(row, rows).map_err(|why| rows.invalid(why))?;
+                rows.rows += 1;
+            }
+            all += count;
+        }
+    }
+
+    fn fill(&mut self) -> Result<usize, ReadError> {
+        let count = self.kind.fill(BATCH)?;
+        let others = [
+            self.time.fill(BATCH)?,
+            self.cpu.fill(BATCH)?,
+            self.pid.fill(BATCH)?,
+            self.name.fill(BATCH)?,
+            self.frame.fill(BATCH)?,
+            self.order.fill(BATCH)?,
+            self.mobility.fill(BATCH)?,
+            self.flags.fill(BATCH)?,
+            self.from_order.fill(BATCH)?,
+            self.from.fill(BATCH)?,
+            self.claimed.fill(BATCH)?,
+            self.run.frames.fill(BATCH)?,
+            self.run.usage.fill(BATCH)?,
+            self.run.active.fill(BATCH)?,
+            self.run.dirty.fill(BATCH)?,
+            self.run.writeback.fill(BATCH)?,
+            self.run.unevictable.fill(BATCH)?,
+        ];
+        if others.iter().any(|&other| other != count) {
+            return Err(ReadError::Damaged(
+                "its columns are of different lengths".to_owned(),
+            ));
+        }
+        Ok(count)
+    }
+
+    #[inline]
+    fn row(&mut self, row: usize, rows: &mut Collector) -> Result<(), Refusal> {
+        let kind = need(&mut self.kind, row)?;
+        let kind = Kind::parse(kind.data()).ok_or_else(|| unknown("kind", kind))?;
+        let time = bits(*need(&mut self.time, row)?);
+        let frame = bits(*need(&mut self.frame, row)?);
+        let order = small_order("order", *need(&mut self.order, row)?)?;
+        // Each column is asked once a row, whatever the row is: so its values stay in step.
+        let event = (self.cpu.take(row), self.pid.take(row), self.name.take(row));
+        let mobility = self.mobility.take(row);
+        let flags = self.flags.take(row);
+        let broken = (
+            self.from_order.take(row),
+            self.from.take(row),
+            self.claimed.take(row),
+        );
+        match kind {
+            Kind::Start | Kind::End => {
+                let run = self.run.read(row, time, frame, order)?;
+                return rows.push_run(kind, run);
+            }
+            Kind::Alloc | Kind::Failure | Kind::Free | Kind::Fallback => self.run.skip(row),
+        }
+        if !rows.trace.end.is_empty() {
+            return Err("an event comes after the page states at the end".to_owned());
+        }
+        let (Some(&cpu), Some(&pid), Some(name)) = event else {
+            return Err("an event has no cpu, pid or name".to_owned());
+        };
+        let what = what(kind, mobility, flags, broken)?;
+        let event = Event {
+            time,
+            frame,
+            what,
+            pid,
+            name: rows.names.id(name)?,
+            cpu: u16::try_from(cpu).map_err(|_| format!("cpu {cpu} is above 65535"))?,
+            order,
+        };
+        rows.events.accept(&event)?;
+        rows.trace.events.push(event);
+        Ok(())
+    }
+}
+
+impl RunColumns {
+    fn open(place: &Place<'_>) -> Result<Self, ReadError> {
+        Ok(Self {
+            frames: Column::open(place, "frames")?,
+            usage: Column::open(place, "usage")?,
+            active: Column::open(place, "active")?,
+            dirty: Column::open(place, "dirty")?,
+            writeback: Column::open(place, "writeback")?,
+            unevictable: Column::open(place, "unevictable")?,
+        })
+    }
+
+    /// An event has no use for them, but they have to stay in step.
+    #[inline]
+    fn skip(&mut self, row: usize) {
+        self.frames.take(row);
+        self.usage.take(row);
+        self.active.take(row);
+        self.dirty.take(row);
+        self.writeback.take(row);
+        self.unevictable.take(row);
+    }
+
+    fn read(
+        &mut self,
+        row: usize,
+        time: u64,
+        frame: u64,
+        order: Order,
+    ) -> Result<StateRun, Refusal> {
+        let frames = bits(*need(&mut self.frames, row)?);
+        let usage = need(&mut self.usage, row)?;
+        let state = PageState {
+            usage: parse_usage(usage.data()).ok_or_else(|| unknown("usage", usage))?,
+            active: *need(&mut self.active, row)?,
+            dirty: *need(&mut self.dirty, row)?,
+            writeback: *need(&mut self.writeback, row)?,
+            unevictable: *need(&mut self.unevictable, row)?,
+        };
+        Ok(StateRun {
+            time,
+            frame,
+            frames,
+            order: order.get(),
+            state,
+        })
+    }
+}
+
+#[inline]
+fn need<T: DataType>(column: &mut Column<T>, row: usize) -> Result<&T::T, Refusal> {
+    let name = column.name();
+    column.take(row).ok_or_else(|| format!("it has no {name}"))
+}
+
+#[allow(
+    clippy::cast_sign_loss,
+    reason = "bits as they are: Parquet has no unsigned numbers"
+)]
+const fn bits(value: i64) -> u64 {
+    value as u64
+}
+
+#[inline]
+fn small_order(column: &str, order: i32) -> Result<Order, Refusal> {
+    let small = u8::try_from(order).ok().and_then(Order::try_new);
+    small.ok_or_else(|| format!("{column} {order} is not from 0 to {}", Order::MAX))
+}
+
+fn unknown(column: &str, value: &ByteArray) -> Refusal {
+    let value: String = String::from_utf8_lossy(value.data())
+        .chars()
+        .take(40)
+        .collect();
+    format!("{column} `{value}` is not known")
+}
+
+type Broken<'a> = (Option<&'a i32>, Option<&'a ByteArray>, Option<&'a bool>);
+
+#[inline]
+fn what(
+    kind: Kind,
+    mobility: Option<&ByteArray>,
+    flags: Option<&i64>,
+    broken: Broken<'_>,
+) -> Result<What, Refusal> {
+    if kind == Kind::Free {
+        return Ok(What::Free);
+    }
+    let parse = |column, name: &ByteArray| -> Result<MigrateType, Refusal> {
+        parse_mobility(name.data()).ok_or_else(|| unknown(column, name))
+    };
+    let mobility = parse("mobility", mobility.ok_or("it has no mobility")?)?;
+    if kind == Kind::Fallback {
+        let (Some(&from_order), Some(from), Some(&claimed)) = broken else {
+            return Err("a fallback has no from_order, from or claimed".to_owned());
+        };
+        let from_order = small_order("from_order", from_order)?;
+        let from = parse("from", from)?;
+        return Ok(What::Fallback {
+            mobility,
+            from_order,
+            from,
+            claimed,
+        });
+    }
+    let flags = bits(*flags.ok_or("it has no flags")?);
+    Ok(match kind {
+        Kind::Failure => What::Failure { mobility, flags },
+        _ => What::Alloc { mobility, flags },
+    })
+}

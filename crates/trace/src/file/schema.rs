@@ -1,0 +1,88 @@
+//! The columns: names, types, encodings.
+//!
+//! Physical types and encodings are those that every Parquet reader knows. Numbers that grow or jump about (`time`, `frame`, `frames`) are stored as differences, all else by a
+//! dictionary a row group; then zstd. On a recorded build that makes 3 to 4 bytes an event.
+
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::{ColumnPath, TypePtr};
+
+/// The columns in their order.
+const SCHEMA: &str = "
+message trace {
+    required binary kind (STRING);
+    required int64 time (INTEGER(64,false));
+    optional int32 cpu (INTEGER(16,false));
+    optional int32 pid;
+    optional binary name (STRING);
+    required int64 frame (INTEGER(64,false));
+    required int32 order (INTEGER(8,false));
+    optional binary mobility (STRING);
+    optional int64 flags (INTEGER(64,false));
+    optional int32 from_order (INTEGER(8,false));
+    optional binary from (STRING);
+    optional boolean claimed;
+    optional int64 frames (INTEGER(64,false));
+    optional binary usage (STRING);
+    optional boolean active;
+    optional boolean dirty;
+    optional boolean writeback;
+    optional boolean unevictable;
+}";
+
+/// Columns stored as differences.
+const DIFFERENCES: [&str; 3] = ["time", "frame", "frames"];
+
+/// Rows of a row group: what the writer holds back, and what a parallel reader takes at once.
+pub(super) const GROUP_ROWS: usize = 1 << 19;
+
+/// Rows of a page. Because each page has a head of its own, a file of n rows has at least n / [`ROWS_PER_BYTE`] bytes, however dull its rows are.
+const PAGE_ROWS: usize = 1 << 16;
+
+/// More rows a byte of file than this writer can get: a file that claims more is refused before memory is taken for them.
+pub(super) const ROWS_PER_BYTE: usize = 256;
+
+/// No page of ours is larger, unpacked: the crate ends one at 1 MiB.
+pub(super) const PAGE_BYTES: u64 = 4 << 20;
+
+/// Bytes of a process name. Linux has 16.
+pub(super) const NAME_BYTES: usize = 1024;
+
+/// The schema as Parquet has it.
+pub(super) fn schema() -> Result<TypePtr, ParquetError> {
+    Ok(Arc::new(parse_message_type(SCHEMA)?))
+}
+
+/// How it is all stored.
+pub(super) fn properties() -> Result<WriterProperties, ParquetError> {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("brickyard ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS);
+    for name in DIFFERENCES {
+        let column = ColumnPath::from(name);
+        properties = properties
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+    }
+    Ok(properties.build())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_can_be_parsed() {
+        assert_eq!(schema().unwrap().get_fields().len(), 18);
+        properties().unwrap();
+    }
+}

@@ -1,0 +1,280 @@
+//! Writes a trace: rows are collected for a row group, then stored column by column.
+//!
+//! The file grows under a temporary name beside its own, and takes its name when it is whole. What is no plain file (`/dev/null`, a pipe) is written as it is.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use tempfile::{Builder, NamedTempFile};
+
+use super::check::{EventCheck, RunCheck};
+use super::columns::write_group;
+use super::kind::Kind;
+use super::schema::{GROUP_ROWS, NAME_BYTES, properties, schema};
+use super::{WriteError, metadata};
+use crate::{Event, Header, StateRun};
+
+/// Where the bytes go.
+#[derive(Debug)]
+enum Sink {
+    Beside(NamedTempFile),
+    Straight(File),
+}
+
+impl Sink {
+    fn open(path: &Path) -> io::Result<Self> {
+        if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            return Ok(Self::Straight(OpenOptions::new().write(true).open(path)?));
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let mut builder = Builder::new();
+        builder.prefix(".brickyard-").suffix(".unfinished");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(Permissions::from_mode(0o666)); // less the umask
+        }
+        Ok(Self::Beside(builder.tempfile_in(folder)?))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Beside(file) => file.write(bytes),
+            Self::Straight(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Beside(file) => file.flush(),
+            Self::Straight(file) => file.flush(),
+        }
+    }
+}
+
+/// The rows that wait for their row group to be full.
+#[derive(Debug)]
+pub(super) enum Rows {
+    Runs(Kind, Vec<StateRun>),
+    Events(Vec<Event>),
+}
+
+impl Rows {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Runs(_, runs) => runs.len(),
+            Self::Events(events) => events.len(),
+        }
+    }
+}
+
+/// Writes a trace bit by bit: page states at the start, events in order of time, page states at the end, the header last.
+///
+/// Holds back half a million rows at most (20 MB). Dropped before [`finish`](Self::finish), it leaves no file, and what was there before stays.
+///
+/// ```
+/// use brickyard_trace::{Header, file::{Writer, read}};
+///
+/// let path = std::env::temp_dir().join("brickyard-doc-writer.parquet");
+/// let mut writer = Writer::create(&path)?;
+/// writer.events(&[], &[])?;
+/// writer.finish(&Header::default())?;
+/// assert!(read(&path)?.events.is_empty());
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Writer {
+    path: PathBuf,
+    out: SerializedFileWriter<BufWriter<Sink>>,
+    rows: Rows,
+    names: Vec<String>,
+    events: EventCheck,
+    runs: RunCheck,
+}
+
+impl core::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let mut out = f.debug_struct("Writer");
+        out.field("path", &self.path);
+        out.field("waiting", &self.rows.len());
+        out.finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    /// A writer of the file that will be `path`.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can be written in its folder.
+    pub fn create(path: &Path) -> Result<Self, WriteError> {
+        // Through a link, not over it.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if path.is_dir() {
+            let source = io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "it is a folder: name a file in it",
+            );
+            return Err(io_error(&path, source));
+        }
+        let sink = Sink::open(&path).map_err(|source| io_error(&path, source))?;
+        let properties = properties().map_err(|why| parquet_error(&path, &why))?;
+        let schema = schema().map_err(|why| parquet_error(&path, &why))?;
+        let out = SerializedFileWriter::new(BufWriter::new(sink), schema, Arc::new(properties))
+            .map_err(|why| parquet_error(&path, &why))?;
+        Ok(Self {
+            path,
+            out,
+            rows: Rows::Runs(Kind::Start, Vec::new()),
+            names: Vec::new(),
+            events: EventCheck::default(),
+            runs: RunCheck::default(),
+        })
+    }
+
+    /// Adds page states at the start, in rising order of frames. Before any event.
+    ///
+    /// # Errors
+    ///
+    /// If a run overlaps the one before or has an impossible size, if events were written already, or if the disk is full.
+    pub fn start(&mut self, runs: &[StateRun]) -> Result<(), WriteError> {
+        if !matches!(self.rows, Rows::Runs(Kind::Start, _)) {
+            return Err(WriteError::Invalid(
+                "page states at the start come before the events".to_owned(),
+            ));
+        }
+        self.push_runs(runs)
+    }
+
+    /// Adds events, in order of time. `names` are all names so far: those of earlier calls keep their places.
+    ///
+    /// A name of more than 1024 bytes is cut, a place without a name becomes `?`. The reader numbers names by their first appearance.
+    ///
+    /// # Errors
+    ///
+    /// If an event is earlier than one before it or past the last possible frame, if the end was written already, or if the disk is full.
+    pub fn events(&mut self, events: &[Event], names: &[String]) -> Result<(), WriteError> {
+        match self.rows {
+            Rows::Events(_) => {}
+            Rows::Runs(Kind::Start, _) => {
+                self.flush()?;
+                self.rows = Rows::Events(Vec::new());
+            }
+            Rows::Runs(..) => {
+                return Err(WriteError::Invalid(
+                    "events come before the page states at the end".to_owned(),
+                ));
+            }
+        }
+        let new = names.get(self.names.len()..).unwrap_or_default();
+        self.names
+            .extend(new.iter().map(|name| cut(name).to_owned()));
+        for event in events {
+            self.events.accept(event).map_err(WriteError::Invalid)?;
+            if let Rows::Events(rows) = &mut self.rows {
+                rows.push(*event);
+            }
+            self.flush_if_full()?;
+        }
+        Ok(())
+    }
+
+    /// Adds page states at the end, in rising order of frames.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn end(&mut self, runs: &[StateRun]) -> Result<(), WriteError> {
+        if !matches!(self.rows, Rows::Runs(Kind::End, _)) {
+            self.flush()?;
+            self.rows = Rows::Runs(Kind::End, Vec::new());
+            self.runs = RunCheck::default();
+        }
+        self.push_runs(runs)
+    }
+
+    /// Writes the header and gives the file its name. Until then it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// If the disk is full, or the name cannot be taken.
+    pub fn finish(mut self, header: &Header) -> Result<(), WriteError> {
+        self.flush()?;
+        let Self { path, mut out, .. } = self;
+        for pair in metadata::to_pairs(header) {
+            out.append_key_value_metadata(pair);
+        }
+        let sink = out.into_inner().map_err(|why| parquet_error(&path, &why))?;
+        let sink = sink
+            .into_inner()
+            .map_err(|error| io_error(&path, error.into_error()))?;
+        match sink {
+            Sink::Beside(file) => {
+                file.persist(&path)
+                    .map_err(|error| io_error(&path, error.error))?;
+            }
+            Sink::Straight(mut file) => file.flush().map_err(|source| io_error(&path, source))?,
+        }
+        Ok(())
+    }
+
+    fn push_runs(&mut self, runs: &[StateRun]) -> Result<(), WriteError> {
+        for run in runs {
+            self.runs.accept(run).map_err(WriteError::Invalid)?;
+            if let Rows::Runs(_, rows) = &mut self.rows {
+                rows.push(*run);
+            }
+            self.flush_if_full()?;
+        }
+        Ok(())
+    }
+
+    fn flush_if_full(&mut self) -> Result<(), WriteError> {
+        if self.rows.len() >= GROUP_ROWS {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        if self.rows.len() == 0 {
+            return Ok(());
+        }
+        write_group(&mut self.out, &self.rows, &self.names)
+            .map_err(|why| parquet_error(&self.path, &why))?;
+        match &mut self.rows {
+            Rows::Runs(_, runs) => runs.clear(),
+            Rows::Events(events) => events.clear(),
+        }
+        Ok(())
+    }
+}
+
+fn cut(name: &str) -> &str {
+    let mut end = name.len().min(NAME_BYTES);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
+fn io_error(path: &Path, source: io::Error) -> WriteError {
+    let path = path.display().to_string();
+    WriteError::Io { path, source }
+}
+
+fn parquet_error(path: &Path, why: &ParquetError) -> WriteError {
+    let path = path.display().to_string();
+    let why = why.to_string();
+    WriteError::Parquet { path, why }
+}

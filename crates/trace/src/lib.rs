@@ -1,0 +1,26 @@
+//! Traces: what the page allocator of a real Linux host was asked for, and what its memory looked like before and after.
+//!
+//! A [`Trace`] is a header, the state of every frame at the start and at the end, and the events between, in order of time.
+//!
+//! | module | what it tells |
+//! |---|---|
+//! | [`event`] | one event: an allocation, a free, a fallback |
+//! | [`state`] | what a frame was used for |
+//! | [`header`] | where a trace comes from, what the host said of itself, what was lost |
+//! | [`record`] | the recorder: from the kernel's ring buffers |
+//! | [`trace`] | all of it in memory |
+
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod file;
+mod flags;
+pub mod header;
+pub mod record;
+pub mod state;
+pub mod trace;
+
+pub use event::{Event, NameId, What};
+pub use header::{Flag, Flags, Header, HostTexts, Lost};
+pub use state::{PageState, PageUse, StateRun};
+pub use trace::Trace;

@@ -1,0 +1,158 @@
+//! The records of all CPUs as one line of events, by time; names looked up; events that the page states already know left out.
+
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::error::RecordError;
+use super::names::{NameTable, TaskNames};
+use super::row::{Body, Record};
+use super::spool::{Lines, Spool};
+use crate::{Event, StateRun, What};
+
+/// Events are handed on in batches of this many.
+const BATCH: usize = 1 << 16;
+
+/// How many events a trace got, and how many not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Merged {
+    /// Handed on.
+    pub events: u64,
+    /// Left out, as the page states at the start were read after them.
+    pub before_start: u64,
+    /// Left out, as the page states at the end were read before them.
+    pub after_end: u64,
+}
+
+/// When each frame was looked at.
+#[derive(Debug)]
+pub(super) struct Looks {
+    /// First frame and time of each chunk, by frame.
+    chunks: Vec<(u64, u64)>,
+    first: u64,
+    last: u64,
+}
+
+impl Looks {
+    pub(super) fn of(runs: &[StateRun]) -> Self {
+        let mut chunks: Vec<(u64, u64)> = runs.iter().map(|run| (run.frame, run.time)).collect();
+        chunks.sort_unstable();
+        chunks.dedup_by_key(|&mut (_, time)| time);
+        Self {
+            first: chunks.iter().map(|&(_, time)| time).min().unwrap_or(0),
+            last: chunks.iter().map(|&(_, time)| time).max().unwrap_or(0),
+            chunks,
+        }
+    }
+
+    fn at(&self, frame: u64) -> Option<u64> {
+        let behind = self.chunks.partition_point(|&(first, _)| first <= frame);
+        Some(self.chunks.get(behind.checked_sub(1)?)?.1)
+    }
+
+    /// Was the frame looked at after `time`?
+    fn after(&self, time: u64, frame: u64) -> bool {
+        time < self.last && self.at(frame).is_some_and(|look| time < look)
+    }
+
+    /// Was the frame looked at before `time`?
+    fn before(&self, time: u64, frame: u64) -> bool {
+        time > self.first && self.at(frame).is_some_and(|look| time > look)
+    }
+}
+
+/// Which page states the events are held against.
+#[derive(Debug)]
+pub(super) struct Between {
+    pub(super) start: Looks,
+    pub(super) end: Looks,
+}
+
+/// Hands all events of `spool` to `sink`, in order of time. `cpus` are the numbers of the spool's CPUs.
+pub(super) fn merge<E: From<RecordError>>(
+    spool: &Spool,
+    cpus: &[u16],
+    tasks: &TaskNames,
+    between: &Between,
+    mut sink: impl FnMut(&[Event], &[String]) -> Result<(), E>,
+) -> Result<Merged, E> {
+    let mut table = NameTable::new(tasks);
+    let mut merged = Merged::default();
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut queue = Queue::new(spool)?;
+    while let Some((lane, record)) = queue.next()? {
+        let (frame, order, what) = match record.body {
+            Body::Named { pid, comm } => {
+                table.rename(pid, &comm);
+                continue;
+            }
+            Body::Page { frame, order, what } => (frame, order, what),
+        };
+        // A failed request is about no frame.
+        if !matches!(what, What::Failure { .. }) {
+            if between.start.after(record.time, frame) {
+                merged.before_start += 1;
+                continue;
+            }
+            if between.end.before(record.time, frame) {
+                merged.after_end += 1;
+                continue;
+            }
+        }
+        merged.events += 1;
+        batch.push(Event {
+            time: record.time,
+            frame,
+            what,
+            pid: record.pid,
+            name: table.of(record.pid),
+            cpu: cpus.get(lane).copied().unwrap_or(u16::MAX),
+            order,
+        });
+        if batch.len() == BATCH {
+            sink(&batch, table.names())?;
+            batch.clear();
+        }
+    }
+    sink(&batch, table.names())?;
+    Ok(merged)
+}
+
+/// The next record of each CPU; of those with the same time that of the lower CPU first.
+struct Queue<'a> {
+    lines: Vec<Lines<'a>>,
+    heads: Vec<Option<Record>>,
+    order: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+impl<'a> Queue<'a> {
+    fn new(spool: &'a Spool) -> Result<Self, RecordError> {
+        let mut queue = Self {
+            lines: (0..spool.lanes()).map(|lane| spool.read(lane)).collect(),
+            heads: vec![None; spool.lanes()],
+            order: BinaryHeap::new(),
+        };
+        for lane in 0..spool.lanes() {
+            queue.advance(lane)?;
+        }
+        Ok(queue)
+    }
+
+    fn advance(&mut self, lane: usize) -> Result<(), RecordError> {
+        self.heads[lane] = self.lines[lane].next()?;
+        if let Some(record) = self.heads[lane] {
+            self.order.push(Reverse((record.time, lane)));
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<(usize, Record)>, RecordError> {
+        let Some(Reverse((_, lane))) = self.order.pop() else {
+            return Ok(None);
+        };
+        let Some(record) = self.heads[lane].take() else {
+            return Ok(None);
+        };
+        self.advance(lane)?;
+        Ok(Some((lane, record)))
+    }
+}

@@ -1,0 +1,26 @@
+//! A whole trace in memory: 40 bytes an event.
+
+use crate::{Event, Header, NameId, StateRun};
+
+/// A trace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trace {
+    /// Where it comes from.
+    pub header: Header,
+    /// Process names; events have their places here.
+    pub names: Vec<String>,
+    /// The state of every frame at the start, in rising order of frames; empty where unknown.
+    pub start: Vec<StateRun>,
+    /// The events, in order of time.
+    pub events: Vec<Event>,
+    /// The state of every frame at the end.
+    pub end: Vec<StateRun>,
+}
+
+impl Trace {
+    /// The name of a task.
+    #[must_use]
+    pub fn name(&self, id: NameId) -> &str {
+        self.names.get(id.0 as usize).map_or("?", String::as_str)
+    }
+}

@@ -1,0 +1,197 @@
+//! The trace file: what is written is read back, and nothing else is believed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brickyard::Order;
+use brickyard_trace::file::{ReadError, WriteError, Writer, read, read_bytes, write};
+use brickyard_trace::{Event, Header, NameId, PageState, PageUse, StateRun, Trace, What};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngSeed, TestRunner};
+use tempfile::TempDir;
+
+fn written(trace: &Trace) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.parquet");
+    write(&path, trace).unwrap();
+    (folder, path)
+}
+
+fn bytes_of(trace: &Trace) -> Vec<u8> {
+    let (_folder, path) = written(trace);
+    fs::read(path).unwrap()
+}
+
+/// The same small trace each time.
+fn small() -> Trace {
+    let config = ProptestConfig { rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() };
+    let mut runner = TestRunner::new(config);
+    let mut trace = common::trace().new_tree(&mut runner).unwrap().current();
+    trace.events.truncate(40);
+    trace
+}
+
+fn event(time: u64, frame: u64) -> Event {
+    Event { time, frame, what: What::Free, pid: 1, name: NameId(0), cpu: 0, order: Order::ZERO }
+}
+
+fn run(frame: u64, frames: u64, order: u8) -> StateRun {
+    StateRun { time: 0, frame, frames, order, state: PageState::of(PageUse::Free) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_read(trace in common::trace()) {
+        let (_folder, path) = written(&trace);
+        prop_assert_eq!(read(&path).unwrap(), trace);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read_bytes(&bytes);
+        let mut framed = b"PAR1".to_vec();
+        framed.extend(bytes);
+        framed.extend(b"PAR1");
+        prop_assert!(read_bytes(&framed).is_err());
+    }
+}
+
+#[test]
+fn several_row_groups_and_calls_are_one_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long");
+    let names = vec!["a".to_owned(), "b".to_owned()];
+    let count = (1 << 19) + 1000;
+    let events: Vec<Event> = (0..count).map(|i| Event { name: NameId(u32::from(i > 5)), ..event(i, i * 3) }).collect();
+    let mut writer = Writer::create(&path).unwrap();
+    writer.start(&[run(0, 4, 1)]).unwrap();
+    writer.start(&[run(4, 4, 2)]).unwrap();
+    for (index, events) in events.chunks(7777).enumerate() {
+        writer.events(events, &names[..(index + 1).min(2)]).unwrap();
+    }
+    writer.end(&[run(2, 1, 0)]).unwrap();
+    assert!(!path.exists(), "not before it is whole");
+    writer.finish(&Header::default()).unwrap();
+    let trace = read(&path).unwrap();
+    assert_eq!(trace.names, names);
+    assert!(trace.events == events);
+    assert_eq!(trace.start, [run(0, 4, 1), run(4, 4, 2)]);
+    assert_eq!(trace.end, [run(2, 1, 0)]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn the_dullest_trace_is_not_refused_as_too_long_for_its_size() {
+    let trace = Trace { names: vec!["a".to_owned()], events: vec![event(0, 0); 3 << 20], ..Trace::default() };
+    let (_folder, path) = written(&trace);
+    let bytes = fs::metadata(&path).unwrap().len();
+    assert!(trace.events.len() as u64 / bytes < 128, "{bytes} bytes");
+    assert!(read(&path).unwrap() == trace);
+}
+
+#[test]
+fn a_writer_dropped_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace");
+    fs::write(&path, "older").unwrap();
+    let mut writer = Writer::create(&path).unwrap();
+    writer.events(&[event(0, 0)], &[]).unwrap();
+    drop(writer);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "older");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn no_device_is_replaced_and_no_folder_written() {
+    let null = Path::new("/dev/null");
+    if null.exists() {
+        write(null, &small()).unwrap();
+        assert!(!fs::metadata(null).unwrap().is_file());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    assert!(matches!(write(folder.path(), &small()), Err(WriteError::Io { .. })));
+    let missing = folder.path().join("no/such/folder");
+    assert!(matches!(write(&missing, &small()), Err(WriteError::Io { .. })));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+    fs::write(&target, "older").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    write(&link, &small()).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(read(&target).unwrap(), small());
+}
+
+#[test]
+fn what_nobody_could_read_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |what: &str, write: &dyn Fn(&mut Writer) -> Result<(), WriteError>| {
+        let mut writer = Writer::create(&folder.path().join("x")).unwrap();
+        let error = write(&mut writer).unwrap_err();
+        assert!(matches!(error, WriteError::Invalid(_)), "{what}: {error}");
+    };
+    refused("time back", &|w| w.events(&[event(2, 0), event(1, 0)], &[]));
+    refused("past the end", &|w| w.events(&[event(0, u64::MAX)], &[]));
+    refused("overlap", &|w| w.start(&[run(0, 4, 0), run(3, 1, 0)]));
+    refused("empty", &|w| w.start(&[run(0, 0, 0)]));
+    refused("half a block", &|w| w.start(&[run(0, 3, 1)]));
+    refused("order", &|w| w.start(&[run(0, 1 << 19, 19)]));
+    refused("past the end", &|w| w.end(&[run(u64::MAX, 2, 0)]));
+    refused("start after events", &|w| {
+        w.events(&[event(0, 0)], &[])?;
+        w.start(&[])
+    });
+    refused("events after the end", &|w| {
+        w.end(&[])?;
+        w.events(&[], &[])
+    });
+}
+
+#[test]
+fn cut_off_anywhere_it_is_refused() {
+    let bytes = bytes_of(&small());
+    assert_eq!(read_bytes(&bytes).unwrap(), small());
+    for length in 0..bytes.len() {
+        let error = read_bytes(&bytes[..length]).unwrap_err();
+        if length >= 4 {
+            assert!(matches!(error, ReadError::Truncated), "{length}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_byte_never_panics() {
+    let bytes = bytes_of(&small());
+    for place in 0..bytes.len() {
+        for flip in [0x01, 0x80, 0xff] {
+            let mut bytes = bytes.clone();
+            bytes[place] ^= flip;
+            if let Ok(trace) = read_bytes(&bytes) {
+                // Whatever was read is a trace: it can be written again.
+                write(&tempfile::tempdir().unwrap().path().join("x"), &trace).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn foreign_files_are_told_apart() {
+    let text = read_bytes(b"  bash-12 [001] ..... 1.5: mm_page_free: page=0 pfn=0x1 order=0\n").unwrap_err();
+    assert!(text.to_string().contains("brickyard import"), "{text}");
+    let zstd = read_bytes(&[0x28, 0xb5, 0x2f, 0xfd, 0, 0]).unwrap_err();
+    assert!(zstd.to_string().contains("brickyard import"), "{zstd}");
+    assert!(matches!(read_bytes(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0]), Err(ReadError::Foreign)));
+    assert!(matches!(read_bytes(&[]), Err(ReadError::Truncated)));
+    assert!(matches!(read(Path::new("/no/such/file")), Err(ReadError::Io(_))));
+}

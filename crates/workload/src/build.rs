@@ -1,0 +1,102 @@
+//! A machine with an allocator of some configuration: zones with their metadata, and all memory free.
+
+use core::mem::MaybeUninit;
+
+use brickyard::node::Node;
+use brickyard::sync::{Exclusive, TicketLock};
+use brickyard::zone::{Zone, ZonePlan};
+use brickyard::design::Design;
+use brickyard::{Choice, Configuration, Planned, RangeError};
+
+use crate::machine::{Machine, ZonePlace};
+use crate::processor::Processor;
+
+/// Something to be done with a machine and its allocator.
+pub trait Job {
+    /// What comes out.
+    type Output;
+
+    /// Does it. All memory is free; watermarks are not set.
+    fn run<D: Design>(self, nodes: &[Node<'_, D>], processor: &Processor) -> Self::Output;
+}
+
+/// Why the allocator could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A zone refused its own memory: zones overlap, or a span is too wide.
+    #[error("a zone cannot take its memory ({0}): the trace's zoneinfo and page states contradict each other")]
+    Memory(RangeError),
+    /// A zone is wider than a store can be.
+    #[error("a zone spans {0} frames, and a store up to 2^32 - 2")]
+    TooWide(usize),
+}
+
+/// Builds `machine` with an allocator of this configuration and hands it to `job`. Per-CPU lists and stashes are exclusive, locks are ticket locks; there is one thread.
+///
+/// # Errors
+/// [`BuildError`] where the machine's parts contradict each other.
+pub fn build<J: Job>(
+    configuration: Configuration,
+    machine: &Machine,
+    job: J,
+) -> Result<J::Output, BuildError> {
+    let places = machine.zones_for(configuration);
+    let mut plans = Vec::new();
+    for place in &places {
+        if place.span.len() >= u32::MAX as usize - 4096 {
+            return Err(BuildError::TooWide(place.span.len()));
+        }
+        plans.push(ZonePlan {
+            max_order: machine.max_order,
+            page_block_order: machine.page_block_order,
+            ..ZonePlan::new(place.kind, place.span, machine.cpus)
+        });
+    }
+    let processor = Processor::new();
+    let bytes = |plan| configuration.zone_bytes::<Exclusive, TicketLock, &Processor>(plan);
+    let mut memory = vec![MaybeUninit::uninit(); plans.iter().map(bytes).sum()];
+    configuration.choose::<Exclusive, TicketLock, &Processor, _>(Built {
+        machine,
+        places: &places,
+        plans: &plans,
+        memory: &mut memory,
+        processor: &processor,
+        job,
+    })
+}
+
+struct Built<'m, 'a, J> {
+    machine: &'a Machine,
+    places: &'a [ZonePlace],
+    plans: &'a [ZonePlan],
+    memory: &'m mut [MaybeUninit<u8>],
+    processor: &'m Processor,
+    job: J,
+}
+
+impl<'m, J: Job> Choice<'m, &'m Processor> for Built<'m, '_, J> {
+    type Output = Result<J::Output, BuildError>;
+
+    fn run<D: Planned<'m, Platform = &'m Processor>>(self) -> Self::Output {
+        let mut nodes: Vec<(u32, Vec<Zone<D>>)> = Vec::new();
+        let mut rest = self.memory;
+        for (place, plan) in self.places.iter().zip(self.plans) {
+            let (own, others) = rest.split_at_mut(D::bytes_for(plan));
+            rest = others;
+            let zone = D::zone_by(plan, self.processor, own)
+                .expect("as much memory as the plan says that it needs");
+            for range in &self.machine.memory {
+                let range = range.intersection(place.span);
+                if !range.is_empty() {
+                    zone.add(range).map_err(BuildError::Memory)?;
+                }
+            }
+            match nodes.last_mut().filter(|(node, _)| *node == place.node) {
+                Some((_, zones)) => zones.push(zone),
+                None => nodes.push((place.node, vec![zone])),
+            }
+        }
+        let nodes: Vec<Node<'_, D>> = nodes.iter().map(|(id, zones)| Node::new(*id, zones)).collect();
+        Ok(self.job.run(&nodes, self.processor))
+    }
+}

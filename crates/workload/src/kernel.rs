@@ -1,0 +1,633 @@
+//! The model kernel: who has which page, and what happens when memory is short.
+//!
+//! It is a client of the library like any embedder. It keeps a record of every block it was given, takes pages back through [`Reclaim`], and moves them through
+//! [`Migrate`]. Processes have anonymous memory and page tables, files have a cache on lists of ages, kernel objects have slabs with a shrinker.
+//!
+//! What it does not know, because no trace tells, it assumes, and the same for every design:
+//!
+//! - A page of a file is inactive at first. When reclaim comes to it, one in four turns out to have been used again, and becomes active; of the pages of processes,
+//!   one in two. Which ones is decided by the page's number.
+//! - A dirty page, and a page of a process (where there is swap), is written before it is freed: that takes [`WRITE_NANOSECONDS`] each, one after another.
+//! - A slab can be freed only when nothing in it is used: one in four of those that the shrinker comes to.
+//! - Background reclaim frees 32 pages between two steps of the trace, until every zone is above its high mark or nothing comes of it.
+
+use core::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use brickyard::node::{Nodes, SlowPath};
+use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
+use brickyard::design::Design;
+use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
+
+use crate::stopwatch::Stopwatch;
+use crate::pages::{Age, Block, PageId, Pages, Place, Role, mark};
+
+/// What is taken at a time (Linux's `SWAP_CLUSTER_MAX`).
+const CLUSTER: usize = 32;
+
+/// How long a page takes to be written: 4 KiB at 80 MB/s, a disk in order.
+pub const WRITE_NANOSECONDS: u64 = 50_000;
+
+/// Of the pages that reclaim comes to, one in so many was used again.
+const REUSED_FILES: u32 = 4;
+const REUSED_ANONYMOUS: u32 = 2;
+
+/// Of the slabs that the shrinker comes to, one in so many is empty.
+const EMPTY_SLABS: u32 = 4;
+
+/// Can pages of processes be written out?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Swap {
+    /// No: they stay until they are freed.
+    #[default]
+    Off,
+    /// Yes.
+    On,
+}
+
+/// How the model kernel meets pressure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// What a request that finds nothing tries.
+    pub slow_path: SlowPath,
+    /// Whether pages of processes can be reclaimed.
+    pub swap: Swap,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            slow_path: SlowPath::MODERN,
+            swap: Swap::Off,
+        }
+    }
+}
+
+/// What happened under pressure, in frames unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pressure {
+    /// Calls of direct reclaim.
+    pub direct_calls: u64,
+    /// Freed by requests themselves.
+    pub direct: u64,
+    /// Freed in the background.
+    pub background: u64,
+    /// Freed for lumps.
+    pub lumpy: u64,
+    /// Of all of them, pages of files.
+    pub files: u64,
+    /// Pages of processes.
+    pub anonymous: u64,
+    /// Slabs.
+    pub slabs: u64,
+    /// Written before they were freed.
+    pub written: u64,
+    /// Moved by compaction.
+    pub moved: u64,
+    /// Nanoseconds that requests waited for writes.
+    pub waited: u64,
+}
+
+/// What became of a free that a trace asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freed {
+    /// A block, as it was taken.
+    Whole,
+    /// A part of a block, or several blocks at once.
+    Parts,
+    /// Nothing: the page was reclaimed before.
+    WasReclaimed,
+    /// Nothing: the page was never served.
+    WasRefused,
+    /// Nothing: no such page is known.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct State {
+    pages: Pages,
+    // Blocks being written, with the time at which that ends.
+    writing: VecDeque<(u64, Frame, PageId)>,
+    pressure: Pressure,
+    // Scanned since the shrinker ran last.
+    scanned: u64,
+}
+
+/// The model kernel on the zones of some design.
+#[derive(Debug)]
+pub struct Kernel<'z, D: Design> {
+    // Without hooks: for frees.
+    nodes: Nodes<'z, D>,
+    zones: Vec<(FrameRange, ZoneKind)>,
+    state: RefCell<State>,
+    now: Cell<u64>,
+    woken: Cell<bool>,
+    rules: Rules,
+    stopwatch: Stopwatch,
+}
+
+/// Who frees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Direct,
+    Background,
+    Lump,
+}
+
+impl<'z, D: Design> Kernel<'z, D> {
+    /// A kernel with nothing in use. `pages` keeps the records.
+    #[must_use]
+    pub fn new(nodes: Nodes<'z, D>, pages: Pages, rules: Rules) -> Self {
+        let zones = nodes.zones().map(|zone| (zone.span(), zone.kind())).collect();
+        Self {
+            nodes,
+            zones,
+            state: RefCell::new(State {
+                pages,
+                writing: VecDeque::new(),
+                pressure: Pressure::default(),
+                scanned: 0,
+            }),
+            now: Cell::new(0),
+            woken: Cell::new(false),
+            rules,
+            stopwatch: Stopwatch::new(),
+        }
+    }
+
+    /// How it meets pressure.
+    #[must_use]
+    pub const fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// What the allocator itself has cost so far.
+    #[must_use]
+    pub const fn stopwatch(&self) -> &Stopwatch {
+        &self.stopwatch
+    }
+
+    /// What happened under pressure so far.
+    #[must_use]
+    pub fn pressure(&self) -> Pressure {
+        self.state.borrow().pressure
+    }
+
+    /// Looks at the records.
+    ///
+    /// # Panics
+    /// If `look` calls the allocator.
+    pub fn look<T>(&self, look: impl FnOnce(&Pages) -> T) -> T {
+        look(&self.state.borrow().pages)
+    }
+
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Pages) -> T) -> T {
+        change(&mut self.state.borrow_mut().pages)
+    }
+
+    /// The place of the zone that `frame` lies in, among all zones.
+    #[inline]
+    fn zone_of(&self, frame: Frame) -> usize {
+        let inside = |(span, _): &(FrameRange, ZoneKind)| span.contains(frame);
+        self.zones.iter().position(inside).unwrap_or(0)
+    }
+
+    /// Notes a block that the allocator has handed out.
+    #[inline]
+    pub fn own(&self, frame: Frame, order: Order, role: Role, marks: u8, page: PageId) {
+        let zone = self.zone_of(frame);
+        self.state.borrow_mut().pages.insert(Block {
+            frame,
+            order,
+            role,
+            marks,
+            page,
+            zone,
+        });
+    }
+
+    /// Takes a block for `page`.
+    ///
+    /// # Errors
+    /// Why there is none; the page counts as refused then.
+    #[inline]
+    pub fn take<'k>(
+        &'k self,
+        nodes: &Nodes<'z, D, &'k Self>,
+        from: usize,
+        request: &Request,
+        role: Role,
+        marks: u8,
+        page: PageId,
+    ) -> Result<Frame, AllocError> {
+        let taken = self.stopwatch.allocs.time(|| nodes.alloc(from, request));
+        match taken {
+            Ok(frame) => self.own(frame, request.order, role, marks, page),
+            Err(_) => self.change(|pages| pages.set_absent(page, Place::Refused)),
+        }
+        taken
+    }
+
+    /// Frees the block at `frame`, which is in use.
+    pub fn release(&self, frame: Frame) -> Option<Block> {
+        let block = self.state.borrow_mut().pages.remove(frame)?;
+        self.give_back(block.frame, block.order);
+        Some(block)
+    }
+
+    #[inline]
+    fn give_back(&self, frame: Frame, order: Order) {
+        let freed = self.stopwatch.frees.time(|| self.nodes.free(frame, order));
+        debug_assert_eq!(freed, Ok(()), "both-ways: what is recorded is in use");
+    }
+
+    /// Frees the 2^order pages at `page`, as a trace says: a block, a part of one, or several.
+    #[inline]
+    pub fn give(&self, page: PageId, order: Order) -> Freed {
+        let place = self.state.borrow().pages.place(page);
+        if let Place::At(frame) = place {
+            let mut state = self.state.borrow_mut();
+            if state.pages.block(frame).is_some_and(|block| block.order == order) {
+                state.pages.remove(frame);
+                drop(state);
+                self.give_back(frame, order);
+                return Freed::Whole;
+            }
+        }
+        self.give_parts(page, order)
+    }
+
+    /// A free that is not the block that was taken.
+    #[cold]
+    fn give_parts(&self, page: PageId, order: Order) -> Freed {
+        let end = u64::from(page.0) + order.frames() as u64;
+        let mut answer = Freed::Unknown;
+        let mut at = u64::from(page.0);
+        while at < end {
+            let part = PageId(at as u32);
+            let (done, frames) = self.give_part(part, order);
+            answer = match (answer, done) {
+                (Freed::Parts, _) | (_, Freed::Parts | Freed::Whole) => Freed::Parts,
+                (Freed::Unknown, other) => other,
+                (known, _) => known,
+            };
+            at += frames;
+        }
+        answer
+    }
+
+    /// Frees what lies at `page`, up to 2^order pages of it. Says how many pages that covers.
+    fn give_part(&self, page: PageId, order: Order) -> (Freed, u64) {
+        let mut state = self.state.borrow_mut();
+        let around = state.pages.place_around(page);
+        let (first, frame) = match around {
+            Some((first, Place::At(frame))) => (first, frame),
+            Some((_, Place::Reclaimed)) => {
+                state.pages.set_absent(page, Place::Unknown);
+                return (Freed::WasReclaimed, 1);
+            }
+            Some((_, Place::Refused)) => {
+                state.pages.set_absent(page, Place::Unknown);
+                return (Freed::WasRefused, 1);
+            }
+            _ => return (Freed::Unknown, 1),
+        };
+        let part = frame.plus((page.0 - first.0) as usize);
+        let Some(block) = state.pages.block(frame) else {
+            return (Freed::Unknown, 1);
+        };
+        // The whole block where it is no larger, else its part of that size.
+        let size = block.order.min(order);
+        if block.order > size {
+            state.pages.split(frame, part, size);
+        }
+        state.pages.remove(part);
+        drop(state);
+        self.give_back(part, size);
+        (Freed::Parts, size.frames() as u64)
+    }
+
+    // ---- time ----
+
+    /// It is `now` nanoseconds into the trace: what was being written until then is free.
+    #[inline]
+    pub fn set_time(&self, now: u64) {
+        self.now.set(now);
+        let due = |state: &State| state.writing.front().is_some_and(|&(done, ..)| done <= now);
+        while due(&self.state.borrow()) {
+            self.finish_write(Who::Background);
+        }
+    }
+
+    /// Has background reclaim been woken?
+    #[must_use]
+    #[inline]
+    pub const fn is_woken(&self) -> bool {
+        self.woken.get()
+    }
+
+    /// A turn of background reclaim.
+    pub fn run_background(&self) {
+        let mut short = false;
+        for (place, zone) in self.nodes.zones().enumerate() {
+            if zone.free_frames() < zone.watermarks().high {
+                let freed = self.shrink_zone(place, CLUSTER, Who::Background);
+                short |= freed > 0 || self.is_writing();
+            }
+        }
+        self.woken.set(short);
+    }
+
+    fn is_writing(&self) -> bool {
+        !self.state.borrow().writing.is_empty()
+    }
+
+    // ---- reclaim ----
+
+    /// Frees about `want` frames of the zone at `place`. Returns how many came free at once.
+    fn shrink_zone(&self, place: usize, want: usize, who: Who) -> usize {
+        let mut freed = 0;
+        // One look at each page of a list, and at least some looks.
+        let mut looks = self.state.borrow().pages.frames_on(place, Age::InactiveFile) as usize
+            + self.state.borrow().pages.frames_on(place, Age::ActiveFile) as usize
+            + CLUSTER * 4;
+        looks = looks.min(want * 64);
+        while freed < want && looks > 0 {
+            looks -= 1;
+            self.balance(place);
+            match self.look_at_oldest(place, who) {
+                Some(frames) => freed += frames,
+                None => break,
+            }
+            freed += self.shrink_slabs(place, who);
+        }
+        if freed == 0 {
+            freed += self.shrink_slabs_of(place, CLUSTER, who);
+        }
+        freed
+    }
+
+    /// Moves the oldest active pages to the inactive lists while those are the shorter ones.
+    fn balance(&self, place: usize) {
+        let mut state = self.state.borrow_mut();
+        for (inactive, active) in [
+            (Age::InactiveFile, Age::ActiveFile),
+            (Age::InactiveAnonymous, Age::ActiveAnonymous),
+        ] {
+            if state.pages.frames_on(place, inactive) < state.pages.frames_on(place, active)
+                && let Some(block) = state.pages.oldest(place, active)
+            {
+                state.pages.mark(block.frame, 0, mark::ACTIVE);
+            }
+        }
+    }
+
+    /// Looks at the page that is to go next. The frames that came free; none where there is no such page.
+    fn look_at_oldest(&self, place: usize, who: Who) -> Option<usize> {
+        let mut state = self.state.borrow_mut();
+        let files = state.pages.oldest(place, Age::InactiveFile);
+        let anonymous = || match self.rules.swap {
+            Swap::On => state.pages.oldest(place, Age::InactiveAnonymous),
+            Swap::Off => None,
+        };
+        let block = files.or_else(anonymous)?;
+        state.scanned += block.order.frames() as u64;
+        let marks = block.marks;
+        if marks & mark::WRITEBACK != 0 {
+            state.pages.rotate(block.frame);
+            return Some(0);
+        }
+        if marks & mark::REFERENCED == 0 && was_reused(&block) {
+            state
+                .pages
+                .mark(block.frame, mark::ACTIVE | mark::REFERENCED, 0);
+            return Some(0);
+        }
+        if marks & mark::DIRTY != 0 || block.role == Role::Anonymous {
+            let free_from = state.writing.back().map_or(0, |&(done, ..)| done);
+            let begun = self.now.get().max(free_from);
+            let done = begun + WRITE_NANOSECONDS * block.order.frames() as u64;
+            state.pages.mark(block.frame, mark::WRITEBACK, mark::DIRTY);
+            state.pages.rotate(block.frame);
+            state.writing.push_back((done, block.frame, block.page));
+            return Some(0);
+        }
+        drop(state);
+        Some(self.take_away(block.frame, who))
+    }
+
+    /// Frees the block at `frame`, whatever its trace thinks. Returns its frames.
+    fn take_away(&self, frame: Frame, who: Who) -> usize {
+        let mut state = self.state.borrow_mut();
+        let Some(block) = state.pages.remove(frame) else {
+            return 0;
+        };
+        state.pages.set_absent(block.page, Place::Reclaimed);
+        let frames = block.order.frames() as u64;
+        let pressure = &mut state.pressure;
+        match who {
+            Who::Direct => pressure.direct += frames,
+            Who::Background => pressure.background += frames,
+            Who::Lump => pressure.lumpy += frames,
+        }
+        match block.role {
+            Role::Anonymous => pressure.anonymous += frames,
+            Role::SlabReclaimable => pressure.slabs += frames,
+            _ => pressure.files += frames,
+        }
+        drop(state);
+        self.give_back(frame, block.order);
+        frames as usize
+    }
+
+    /// The oldest write is done: its page is free. Returns its frames.
+    fn finish_write(&self, who: Who) -> usize {
+        let mut state = self.state.borrow_mut();
+        let Some((_, frame, page)) = state.writing.pop_front() else {
+            return 0;
+        };
+        let still = state.pages.block(frame).is_some_and(|block| {
+            block.page == page && block.marks & mark::WRITEBACK != 0
+        });
+        if !still {
+            return 0;
+        }
+        let frames = state.pages.block(frame).map_or(0, |block| block.order.frames());
+        state.pressure.written += frames as u64;
+        drop(state);
+        self.take_away(frame, who)
+    }
+
+    /// The shrinker: of the slabs, the same share that was scanned of the pages.
+    fn shrink_slabs(&self, place: usize, who: Who) -> usize {
+        let wanted = {
+            let mut state = self.state.borrow_mut();
+            let pages = &state.pages;
+            let lists = pages.frames_on(place, Age::InactiveFile)
+                + pages.frames_on(place, Age::ActiveFile)
+                + pages.frames_on(place, Age::InactiveAnonymous);
+            let slabs = pages.frames_on(place, Age::Slab);
+            if lists == 0 || state.scanned * slabs < lists {
+                return 0;
+            }
+            let wanted = state.scanned * slabs / lists;
+            state.scanned = 0;
+            wanted
+        };
+        self.shrink_slabs_of(place, wanted.min(1024) as usize, who)
+    }
+
+    fn shrink_slabs_of(&self, place: usize, wanted: usize, who: Who) -> usize {
+        let mut freed = 0;
+        for _ in 0..wanted {
+            let Some(block) = self.look(|pages| pages.oldest(place, Age::Slab)) else {
+                break;
+            };
+            if hashed(&block).is_multiple_of(EMPTY_SLABS) {
+                freed += self.take_away(block.frame, who);
+            } else {
+                self.change(|pages| pages.rotate(block.frame));
+            }
+        }
+        freed
+    }
+
+    /// Frees all clean pages of files and all slabs that can be (`drop_caches` 3). Returns the frames.
+    pub fn drop_caches(&self) -> usize {
+        let mut going = Vec::new();
+        let mut freed = 0;
+        while self.is_writing() {
+            freed += self.finish_write(Who::Direct);
+        }
+        self.look(|pages| {
+            let goes = |block: &Block| match block.role {
+                Role::File => block.marks & mark::LOCKED == 0,
+                Role::SlabReclaimable => hashed(block).is_multiple_of(EMPTY_SLABS),
+                _ => false,
+            };
+            going.extend(pages.blocks().filter(goes).map(|block| block.frame));
+        });
+        for frame in going {
+            freed += self.take_away(frame, Who::Direct);
+        }
+        freed
+    }
+
+    /// Frees every block that `ends` says yes to: processes that end, trees that are deleted. Returns the frames.
+    pub fn end(&self, ends: impl Fn(&Block) -> bool) -> usize {
+        let going: Vec<Frame> = self.look(|pages| {
+            let going = pages.blocks().filter(|block| ends(block));
+            going.map(|block| block.frame).collect()
+        });
+        let freed = going.into_iter().filter_map(|frame| self.release(frame));
+        freed.map(|block| block.order.frames()).sum()
+    }
+}
+
+/// Was it used again since it came on its list? Half of the processes' pages, a quarter of the others.
+fn was_reused(block: &Block) -> bool {
+    let one_in = match block.role {
+        Role::Anonymous => REUSED_ANONYMOUS,
+        _ => REUSED_FILES,
+    };
+    hashed(block).is_multiple_of(one_in)
+}
+
+/// A number that is as good as random, and the same in every design: by the page, not by the frame.
+fn hashed(block: &Block) -> u32 {
+    let page = match block.page {
+        PageId::NONE => block.frame.number() as u32,
+        PageId(page) => page,
+    };
+    page.wrapping_mul(0x9E37_79B1) >> 7
+}
+
+impl<D: Design> Reclaim for Kernel<'_, D> {
+    fn reclaim(&self, need: &Need) -> usize {
+        self.state.borrow_mut().pressure.direct_calls += 1;
+        let want = need.frames.max(CLUSTER);
+        let mut freed = 0;
+        for (place, &(_, kind)) in self.zones.iter().enumerate().rev() {
+            if kind <= need.highest {
+                freed += self.shrink_zone(place, want, Who::Direct);
+            }
+        }
+        // Nothing clean is left: wait for what is being written.
+        while freed < want && self.is_writing() {
+            let done = self.state.borrow().writing.front().map_or(0, |&(done, ..)| done);
+            let waited = done.saturating_sub(self.now.get());
+            self.state.borrow_mut().pressure.waited += waited.min(WRITE_NANOSECONDS);
+            freed += self.finish_write(Who::Direct);
+        }
+        freed
+    }
+
+    fn oldest(&self, zone: FrameRange) -> Option<(Frame, Activity)> {
+        let place = self.zones.iter().position(|&(span, _)| span == zone)?;
+        self.balance(place);
+        let state = self.state.borrow();
+        let files = state.pages.oldest(place, Age::InactiveFile);
+        let anonymous = || match self.rules.swap {
+            Swap::On => state.pages.oldest(place, Age::InactiveAnonymous),
+            Swap::Off => None,
+        };
+        let block = files.or_else(anonymous)?;
+        Some((block.frame, Activity::Inactive))
+    }
+
+    fn evict(&self, frame: Frame, activity: Activity) -> Eviction {
+        let Some(block) = self.look(|pages| pages.block(frame)) else {
+            return Eviction::Unsuitable;
+        };
+        let on_lists = match block.role {
+            Role::File => true,
+            Role::Anonymous => self.rules.swap == Swap::On,
+            _ => false,
+        };
+        let active = block.marks & mark::ACTIVE != 0;
+        let locked = block.marks & mark::LOCKED != 0;
+        if !on_lists || locked || block.order > Order::ZERO || active != (activity == Activity::Active) {
+            return Eviction::Unsuitable;
+        }
+        if block.marks & mark::WRITEBACK != 0 {
+            return Eviction::Busy;
+        }
+        if active {
+            self.change(|pages| pages.mark(frame, 0, mark::ACTIVE));
+            return Eviction::Deactivated;
+        }
+        if block.marks & mark::DIRTY != 0 || block.role == Role::Anonymous {
+            // A lump is worth waiting for.
+            let mut state = self.state.borrow_mut();
+            state.pressure.waited += WRITE_NANOSECONDS;
+            state.pressure.written += 1;
+        }
+        self.take_away(frame, Who::Lump);
+        Eviction::Freed
+    }
+
+    fn wake(&self, _need: &Need) {
+        self.woken.set(true);
+    }
+}
+
+impl<D: Design> Migrate for Kernel<'_, D> {
+    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
+        let mut state = self.state.borrow_mut();
+        let Some(block) = state.pages.block(from) else {
+            return Migration::Unknown;
+        };
+        if block.order != order {
+            return Migration::Unknown;
+        }
+        if !block.role.moves() {
+            return Migration::Never;
+        }
+        if block.marks & mark::WRITEBACK != 0 {
+            return Migration::Later;
+        }
+        state.pages.relocate(from, to);
+        state.pressure.moved += order.frames() as u64;
+        Migration::Moved
+    }
+}

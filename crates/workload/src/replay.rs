@@ -1,0 +1,373 @@
+//! A trace, replayed through an allocator with the model kernel on top.
+//!
+//! On the host that was recorded, every page that was in use at the start is put where it was. On a machine of another size memory is empty at first, and what does not
+//! fit is reclaimed as a kernel would: the free that the trace has for it later is dropped, and counted.
+
+use std::time::Instant;
+
+use brickyard::node::{Node, Nodes};
+use brickyard::pressure::compact::compact_all;
+use brickyard::design::Design;
+use brickyard::{Configuration, Frame, Order, Request};
+
+use crate::build::{BuildError, Job, build};
+use crate::kernel::{Freed, Kernel, Rules};
+use crate::machine::Machine;
+use crate::outcome::{HugePages, Mixer, Outcome, Sample, mobility_name};
+use crate::pages::{PageId, Pages, Place, Role};
+use crate::processor::Processor;
+use crate::script::{Action, Script, Step};
+use crate::view::{View, free_counts};
+
+/// What memory holds before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// Nothing.
+    Empty,
+    /// What the host's did.
+    Recorded,
+}
+
+/// How a replay goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// What memory holds at first.
+    pub start: Start,
+    /// How the model kernel meets pressure.
+    pub rules: Rules,
+    /// Nanoseconds of the trace between two samples.
+    pub sample_every: u64,
+}
+
+/// Whoever watches a replay: it is told how far it is, may end it, and sees memory at each sample.
+pub trait Watcher {
+    /// So many steps are done. Called every some thousand steps. False ends the replay.
+    fn goes_on(&mut self, steps: u64) -> bool {
+        let _ = steps;
+        true
+    }
+
+    /// Memory at a sample, and at the end.
+    fn sees<D: Design>(&mut self, view: &View<'_, '_, D>) {
+        let _ = view;
+    }
+}
+
+/// Nobody watches.
+impl Watcher for () {}
+
+/// Replays `script` on `machine` with an allocator of this configuration.
+///
+/// Costs about 100 to 200 ns a step, and 16 bytes for each frame of the machine and 4 for each of the trace.
+///
+/// # Errors
+/// [`BuildError`] where the machine's parts contradict each other.
+pub fn replay<W: Watcher>(
+    configuration: Configuration,
+    machine: &Machine,
+    script: &Script,
+    options: &Options,
+    watcher: W,
+) -> Result<Outcome, BuildError> {
+    build(
+        configuration,
+        machine,
+        Replay {
+            machine,
+            script,
+            options,
+            watcher,
+        },
+    )
+}
+
+/// Steps between two looks at the watcher.
+const ROUND: usize = 1 << 15;
+
+struct Replay<'a, W> {
+    machine: &'a Machine,
+    script: &'a Script,
+    options: &'a Options,
+    watcher: W,
+}
+
+impl<W: Watcher> Job for Replay<'_, W> {
+    type Output = Outcome;
+
+    fn run<D: Design>(mut self, nodes: &[Node<'_, D>], processor: &Processor) -> Outcome {
+        let machine = self.machine;
+        let plain = Nodes::new(nodes);
+        plain.set_min_free_kbytes(machine.min_free_kbytes, machine.frame_bytes);
+        let span = machine.span();
+        let pages = Pages::new(
+            span.start,
+            span.len(),
+            plain.zones().count(),
+            self.script.pages(),
+            machine.page_block_order,
+        );
+        let kernel = Kernel::new(Nodes::new(nodes), pages, self.options.rules);
+        let hooked = Nodes::with_hooks(nodes, &kernel, self.options.rules.slow_path);
+        let mut run = Run {
+            script: self.script,
+            kernel: &kernel,
+            nodes: &hooked,
+            plain: &plain,
+            processor,
+            cpus: machine.cpus,
+            huge: machine.huge_order,
+            outcome: Outcome {
+                requests: vec![Default::default(); Order::COUNT],
+                ..Outcome::default()
+            },
+        };
+        if self.options.start == Start::Recorded {
+            run.place_standing();
+        }
+        run.steps(&mut self.watcher, self.options.sample_every);
+        run.finish(&mut self.watcher)
+    }
+}
+
+/// A replay under way.
+struct Run<'a, 'z, D: Design> {
+    script: &'a Script,
+    kernel: &'a Kernel<'z, D>,
+    nodes: &'a Nodes<'z, D, &'a Kernel<'z, D>>,
+    plain: &'a Nodes<'z, D>,
+    processor: &'a Processor,
+    cpus: usize,
+    huge: Order,
+    outcome: Outcome,
+}
+
+impl<D: Design> Run<'_, '_, D> {
+    /// Puts every page that was in use at the start where it was.
+    fn place_standing(&mut self) {
+        for standing in self.script.standing() {
+            let frame = Frame::new(self.script.first() as usize + standing.page.0 as usize);
+            let request = Request::new(standing.order, standing.role.mobility());
+            let placed = self
+                .plain
+                .zone_of(frame)
+                .is_some_and(|zone| zone.alloc_at(frame, &request).is_ok());
+            if placed {
+                let (order, role) = (standing.order, standing.role);
+                self.kernel
+                    .own(frame, order, role, standing.marks, standing.page);
+            } else {
+                self.outcome.unplaced += 1;
+            }
+        }
+        self.kernel.change(|pages| pages.take_last_mixed());
+    }
+
+    fn steps(&mut self, watcher: &mut impl Watcher, sample_every: u64) {
+        let begun = Instant::now();
+        let mut next_sample = 0;
+        let mut sampling = core::time::Duration::ZERO;
+        for round in self.script.steps().chunks(ROUND) {
+            for step in round {
+                if step.time >= next_sample {
+                    let paused = Instant::now();
+                    self.sample(watcher, next_sample);
+                    next_sample += sample_every.max(1) * (1 + (step.time - next_sample) / sample_every.max(1));
+                    sampling += paused.elapsed();
+                }
+                self.step(step);
+            }
+            self.outcome.steps += round.len() as u64;
+            if !watcher.goes_on(self.outcome.steps) {
+                self.outcome.interrupted = true;
+                break;
+            }
+        }
+        self.outcome.seconds = begun.elapsed().saturating_sub(sampling).as_secs_f64();
+    }
+
+    #[inline]
+    fn step(&mut self, step: &Step) {
+        self.processor.switch_to(usize::from(step.cpu) % self.cpus);
+        self.kernel.set_time(step.time);
+        match self.script.action(step) {
+            Action::Take(request) => self.take(step, &request),
+            Action::Give => self.give(step),
+            Action::Try(request) => self.try_one(&request),
+        }
+        if self.kernel.is_woken() {
+            self.kernel.run_background();
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, step: &Step, request: &Request) {
+        if self.kernel.look(|pages| pages.place(step.page)) != Place::Unknown {
+            self.clear(step);
+        }
+        let of_order = &mut self.outcome.requests[request.order.index()];
+        of_order.asked += 1;
+        let taken = self
+            .kernel
+            .take(self.nodes, 0, request, step.role, step.marks, step.page);
+        if taken.is_err() {
+            of_order.failed += 1;
+        }
+        if let Some(mixed) = self.kernel.change(Pages::take_last_mixed) {
+            let mixer = Mixer {
+                name: self.script.name(step.name).to_owned(),
+                mobility: mobility_name(mixed.came),
+                order: request.order,
+            };
+            *self.outcome.mixers.entry(mixer).or_default() += 1;
+        }
+    }
+
+    /// The page is in use already: its free was lost, or it lay in a cache when the trace began.
+    #[cold]
+    fn clear(&mut self, step: &Step) {
+        let block = self.kernel.look(|pages| match pages.place(step.page) {
+            Place::At(frame) => pages.block(frame),
+            _ => None,
+        });
+        match block {
+            Some(block) if block.role == Role::Pinned => self.outcome.from_caches += 1,
+            Some(_) => self.outcome.double += 1,
+            None => {}
+        }
+        self.kernel.give(step.page, step.order);
+        self.kernel
+            .change(|pages| pages.set_absent(step.page, Place::Unknown));
+    }
+
+    #[inline]
+    fn give(&mut self, step: &Step) {
+        let frees = &mut self.outcome.frees;
+        match self.kernel.give(step.page, step.order) {
+            Freed::Whole => frees.whole += 1,
+            Freed::Parts => frees.parts += 1,
+            Freed::WasReclaimed => frees.reclaimed += 1,
+            Freed::WasRefused => frees.refused += 1,
+            Freed::Unknown => frees.unknown += 1,
+        }
+    }
+
+    /// The host had nothing: does this allocator?
+    #[cold]
+    fn try_one(&mut self, request: &Request) {
+        let of_order = &mut self.outcome.requests[request.order.index()];
+        of_order.asked += 1;
+        let role = Role::Kernel;
+        let taken = self
+            .kernel
+            .take(self.nodes, 0, request, role, 0, PageId::NONE);
+        match taken {
+            Ok(frame) => {
+                self.kernel.release(frame);
+            }
+            Err(_) => of_order.failed += 1,
+        }
+    }
+
+    fn sample(&mut self, watcher: &mut impl Watcher, time: u64) {
+        let free = free_counts(self.plain);
+        let view = View::new(self.kernel, self.plain, time);
+        self.outcome.samples.push(Sample {
+            time,
+            free: free.free_frames(),
+            cached: view.cached(),
+            huge: free.suitable(self.huge),
+            unusable: free.unusable_index(self.huge),
+            mixed: view.mixed_blocks(),
+        });
+        watcher.sees(&view);
+    }
+
+    /// Measures what is left: first as it is, then with more and more effort.
+    fn finish(mut self, watcher: &mut impl Watcher) -> Outcome {
+        let end = match self.outcome.interrupted {
+            true => self.outcome.samples.last().map_or(0, |sample| sample.time),
+            false => self.script.duration(),
+        };
+        self.sample(watcher, end);
+        let mut outcome = self.outcome;
+        for zone in self.plain.zones() {
+            let meter = zone.meter();
+            outcome.fallbacks += meter.fallbacks;
+            outcome.mixing += meter.mixing;
+            outcome.claims += meter.claims;
+        }
+        outcome.pressure = self.kernel.pressure();
+        outcome.alloc_ns = self.kernel.stopwatch().allocs.mean();
+        outcome.free_ns = self.kernel.stopwatch().frees.mean();
+        outcome.free = free_counts(self.plain);
+        outcome.idle = self.plain.zones().map(brickyard::zone::Zone::cached_frames).sum();
+        outcome.huge = effort(self.plain, self.kernel, self.huge);
+        outcome.in_use = self.kernel.look(Pages::in_use);
+        outcome.census = self
+            .plain
+            .check()
+            .expect("every invariant holds, whatever a trace asks for");
+        outcome
+    }
+}
+
+/// Huge pages: now, drained, reclaimed, compacted.
+fn effort<D: Design>(nodes: &Nodes<'_, D>, kernel: &Kernel<'_, D>, huge: Order) -> HugePages {
+    let free = || free_counts(nodes).suitable(huge);
+    let mut pages = HugePages {
+        now: free(),
+        ..HugePages::default()
+    };
+    nodes.drain();
+    pages.drained = free();
+    kernel.drop_caches();
+    nodes.drain();
+    pages.reclaimed = free();
+    for zone in nodes.zones() {
+        let done = compact_all(zone, kernel);
+        pages.moved += done.moved;
+        pages.stuck += done.stuck;
+    }
+    nodes.drain();
+    pages.compacted = free();
+    pages.possible = possible(nodes, kernel, huge);
+    pages
+}
+
+/// Huge pages that nothing but pages that can move, or nothing at all, lies in: what compaction could reach at best, if there is room for the pages it moves.
+pub(crate) fn possible<D: Design>(
+    nodes: &Nodes<'_, D>,
+    kernel: &Kernel<'_, D>,
+    huge: Order,
+) -> usize {
+    let mut clear = 0;
+    let mut movable = 0;
+    let mut room = 0;
+    kernel.look(|pages| {
+        let mut held = pages.blocks().filter(|block| !block.role.moves()).peekable();
+        for zone in nodes.zones() {
+            let span = zone.span();
+            room += zone.managed_frames();
+            let first = span.start.number().next_multiple_of(huge.frames());
+            let mut at = Frame::new(first);
+            while at.plus(huge.frames()) <= span.end {
+                let end = at.plus(huge.frames());
+                while held.peek().is_some_and(|block| block.frame.plus(block.order.frames()) <= at) {
+                    held.next();
+                }
+                let blocked = held.peek().is_some_and(|block| block.frame < end);
+                if !blocked && zone.has(at) && zone.has(Frame::new(end.number() - 1)) {
+                    clear += 1;
+                }
+                at = end;
+            }
+        }
+        movable = (pages.used(Role::Anonymous) + pages.used(Role::File)) as usize;
+        let others = pages.in_use() as usize - movable;
+        room -= others.min(room);
+    });
+    // The pages that move must lie somewhere: first between those that do not, then in huge pages of their own.
+    let beside = room.saturating_sub(clear * huge.frames());
+    let over = movable.saturating_sub(beside);
+    clear.saturating_sub(over.div_ceil(huge.frames()))
+}

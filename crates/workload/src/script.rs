@@ -1,0 +1,340 @@
+//! A trace made ready to be replayed many times: 24 bytes a step, nothing left to look up.
+//!
+//! Everything that does not depend on the design is done here, once: frames become small numbers, flags become requests, names of uses become roles.
+
+use std::collections::HashMap;
+
+use brickyard::{MigrateType, Mobility, Order, Request};
+use brickyard_trace::{Event, NameId, PageUse, StateRun, Trace, What};
+
+use crate::pages::{PageId, Role};
+use crate::roles::{self, Reader};
+
+/// A step: one event that matters to a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Nanoseconds since the trace began.
+    pub time: u64,
+    /// The page.
+    pub page: PageId,
+    /// Whose.
+    pub name: NameId,
+    /// The CPU.
+    pub cpu: u16,
+    request: u16,
+    /// The size.
+    pub order: Order,
+    /// What the page is for.
+    pub role: Role,
+    /// The marks it begins with.
+    pub marks: u8,
+}
+
+/// In place of a request: the page is freed.
+const FREE: u16 = u16::MAX;
+
+/// What a step does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Takes a block.
+    Take(Request),
+    /// Takes a block and gives it back: the host had none, and who asked went without.
+    Try(Request),
+    /// Gives back a block, a part of one, or several.
+    Give,
+}
+
+/// A block in use before the first step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Its first page.
+    pub page: PageId,
+    /// Its size.
+    pub order: Order,
+    /// Who has it.
+    pub role: Role,
+    /// Its marks.
+    pub marks: u8,
+}
+
+/// Why a trace cannot be replayed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptError {
+    /// It has no allocations.
+    #[error("the trace has no allocation: record one with a command that uses memory, `brickyard record -o FILE -- COMMAND`")]
+    Empty,
+    /// Its frames lie too far apart.
+    #[error(
+        "the trace's frames lie {0} apart, and a replay takes up to {MOST_PAGES}: frames that far apart come from a damaged or foreign trace"
+    )]
+    TooWide(u64),
+    /// Its requests differ in too many ways.
+    #[error("the trace has more than {FREE} different kinds of request; a kernel has some hundred")]
+    TooVaried,
+}
+
+/// The widest span of frames: 8 TiB of 4 KiB.
+const MOST_PAGES: u64 = 1 << 31;
+
+/// A trace made ready.
+#[derive(Debug)]
+pub struct Script {
+    first: u64,
+    pages: usize,
+    steps: Vec<Step>,
+    requests: Vec<Request>,
+    standing: Vec<Standing>,
+    names: Vec<String>,
+    duration: u64,
+    host_fallbacks: u64,
+}
+
+impl Script {
+    /// Makes `trace` ready. O(events).
+    ///
+    /// # Errors
+    /// [`ScriptError`] where it cannot be replayed.
+    pub fn new(trace: &Trace) -> Result<Self, ScriptError> {
+        let (first, pages) = span(trace)?;
+        let reader = Reader::new(&trace.header.flags);
+        let slabs = roles::slabs_by(&trace.header.start.zoneinfo);
+        let kept = at_the_end(trace, first, pages, slabs);
+        let mut requests = Requests::default();
+        let mut host_fallbacks = 0;
+        let mut steps = Vec::with_capacity(trace.events.len());
+        for (place, event) in trace.events.iter().enumerate() {
+            let page = PageId(event.frame.saturating_sub(first) as u32);
+            let step = |request, role, marks| Step {
+                time: event.time,
+                page,
+                name: event.name,
+                cpu: event.cpu,
+                request,
+                order: event.order,
+                role,
+                marks,
+            };
+            match event.what {
+                What::Alloc { mobility, flags } => {
+                    let request = requests.place(reader.request(event.order, mobility, flags))?;
+                    let (role, marks) = reader.role(event.order, mobility, flags);
+                    let role = overruled(role, mobility, kept.get(&(place as u32)));
+                    steps.push(step(request, role, marks));
+                }
+                What::Failure { mobility, flags } => {
+                    let request = requests.place(reader.request(event.order, mobility, flags))?;
+                    let page = PageId::NONE;
+                    steps.push(Step {
+                        page,
+                        ..step(request, Role::None, 0)
+                    });
+                }
+                What::Free => steps.push(step(FREE, Role::None, 0)),
+                What::Fallback { .. } => host_fallbacks += 1,
+            }
+        }
+        if !steps.iter().any(|step| step.request != FREE) {
+            return Err(ScriptError::Empty);
+        }
+        Ok(Self {
+            first,
+            pages,
+            standing: standing(&trace.start, first, slabs),
+            steps,
+            requests: requests.all,
+            names: trace.names.clone(),
+            duration: trace.header.duration.max(trace.events.last().map_or(0, |event| event.time)),
+            host_fallbacks,
+        })
+    }
+
+    /// The frame of the host that page 0 was; a multiple of the largest block.
+    #[must_use]
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Page numbers are below this.
+    #[must_use]
+    pub const fn pages(&self) -> usize {
+        self.pages
+    }
+
+    /// The steps, in order of time.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// What is in use before the first one.
+    #[must_use]
+    pub fn standing(&self) -> &[Standing] {
+        &self.standing
+    }
+
+    /// How long it takes, in nanoseconds.
+    #[must_use]
+    pub const fn duration(&self) -> u64 {
+        self.duration
+    }
+
+    /// How often the host's own allocator fell back on another type's memory.
+    #[must_use]
+    pub const fn host_fallbacks(&self) -> u64 {
+        self.host_fallbacks
+    }
+
+    /// The name of a task.
+    #[must_use]
+    pub fn name(&self, id: NameId) -> &str {
+        self.names.get(id.0 as usize).map_or("?", String::as_str)
+    }
+
+    /// What a step does.
+    #[must_use]
+    #[inline]
+    pub fn action(&self, step: &Step) -> Action {
+        match self.requests.get(usize::from(step.request)) {
+            Some(&request) if step.page == PageId::NONE => Action::Try(request),
+            Some(&request) => Action::Take(request),
+            None => Action::Give,
+        }
+    }
+}
+
+/// The frames of all events and states: the first, aligned to the largest block, and how many pages from there.
+fn span(trace: &Trace) -> Result<(u64, usize), ScriptError> {
+    let of_event = |event: &Event| match event.what {
+        What::Failure { .. } => None,
+        _ => Some((event.frame, event.frame.saturating_add(event.order.frames() as u64))),
+    };
+    let of_run = |run: &StateRun| match run.state.usage {
+        PageUse::Hole => None,
+        _ => Some((run.frame, run.frame.saturating_add(run.frames))),
+    };
+    let events = trace.events.iter().filter_map(of_event);
+    let runs = trace.start.iter().filter_map(of_run);
+    let (low, high) = events
+        .chain(runs)
+        .reduce(|(low, high), (first, end)| (low.min(first), high.max(end)))
+        .ok_or(ScriptError::Empty)?;
+    let low = low - low % Order::MAX.frames() as u64;
+    let pages = high - low;
+    if pages > MOST_PAGES {
+        return Err(ScriptError::TooWide(pages));
+    }
+    Ok((low, pages as usize))
+}
+
+/// The roles of blocks that were still in use at the end, by the place of the event that took them.
+fn at_the_end(trace: &Trace, first: u64, pages: usize, slabs: Role) -> HashMap<u32, Role> {
+    let mut kept = HashMap::new();
+    if trace.end.is_empty() {
+        return kept;
+    }
+    // By page, one more than the place of the last event that took it.
+    let mut taken = vec![0_u32; pages];
+    for (place, event) in trace.events.iter().enumerate() {
+        let page = (event.frame.saturating_sub(first)) as usize;
+        let Some(slot) = taken.get_mut(page) else {
+            continue;
+        };
+        match event.what {
+            What::Alloc { .. } => *slot = place as u32 + 1,
+            What::Free => *slot = 0,
+            What::Failure { .. } | What::Fallback { .. } => {}
+        }
+    }
+    for run in &trace.end {
+        let role = roles::of_usage(run.state.usage, slabs);
+        if matches!(role, Role::None | Role::Pinned) {
+            continue;
+        }
+        let from = run.frame.saturating_sub(first).min(pages as u64) as usize;
+        let to = (run.frame + run.frames).saturating_sub(first).min(pages as u64) as usize;
+        for &place in &taken[from..to.max(from)] {
+            if place > 0 {
+                kept.insert(place - 1, role);
+            }
+        }
+    }
+    kept
+}
+
+/// The role from the flags, unless the end knows better. What cannot be moved stays so whatever was seen in its place.
+fn overruled(role: Role, kind: MigrateType, seen: Option<&Role>) -> Role {
+    let Some(&seen) = seen else {
+        return role;
+    };
+    let same = match kind {
+        MigrateType::Movable => seen.mobility() == Mobility::Movable,
+        MigrateType::Reclaimable => false,
+        _ => matches!(seen, Role::PageTable | Role::Slab),
+    };
+    if same { seen } else { role }
+}
+
+fn standing(runs: &[StateRun], first: u64, slabs: Role) -> Vec<Standing> {
+    use crate::pages::mark;
+    let mut standing = Vec::new();
+    for run in runs {
+        let role = roles::of_usage(run.state.usage, slabs);
+        if role == Role::None || run.frame < first {
+            continue;
+        }
+        let state = run.state;
+        let mut marks = 0;
+        for (is, bit) in [
+            (state.active, mark::ACTIVE),
+            (state.dirty, mark::DIRTY),
+            (state.unevictable, mark::LOCKED),
+        ] {
+            marks |= if is { bit } else { 0 };
+        }
+        let mut page = run.frame - first;
+        let end = page + run.frames;
+        while page < end {
+            // What never moves may stand in blocks as large as it lies.
+            let most = if role == Role::Pinned {
+                (page.trailing_zeros() as u8).min((end - page).ilog2() as u8).min(10)
+            } else {
+                run.order
+            };
+            let order = Order::try_new(most).filter(|order| {
+                let frames = order.frames() as u64;
+                page.is_multiple_of(frames) && frames <= end - page
+            });
+            let order = order.unwrap_or_default();
+            standing.push(Standing {
+                page: PageId(page as u32),
+                order,
+                role,
+                marks,
+            });
+            page += order.frames() as u64;
+        }
+    }
+    standing
+}
+
+/// The different requests of a trace.
+#[derive(Debug, Default)]
+struct Requests {
+    all: Vec<Request>,
+    places: HashMap<Request, u16>,
+}
+
+impl Requests {
+    fn place(&mut self, request: Request) -> Result<u16, ScriptError> {
+        if let Some(&place) = self.places.get(&request) {
+            return Ok(place);
+        }
+        let place = self.all.len() as u16;
+        if self.all.len() >= usize::from(FREE) {
+            return Err(ScriptError::TooVaried);
+        }
+        self.all.push(request);
+        self.places.insert(request, place);
+        Ok(place)
+    }
+}

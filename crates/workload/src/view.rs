@@ -1,0 +1,109 @@
+//! What memory looks like at one moment, frame by frame: for pictures.
+
+use brickyard::node::Nodes;
+use brickyard::store::frames::Use;
+use brickyard::stats::FreeCounts;
+use brickyard::design::Design;
+use brickyard::{Frame, Order};
+
+use crate::kernel::Kernel;
+use crate::pages::Role;
+
+/// What a frame is, as the allocator and the model kernel know together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameUse {
+    /// No memory of any zone.
+    Absent,
+    /// Free, in the store.
+    Free,
+    /// Free, in a CPU's cache or a magazine.
+    Cached,
+    /// In use: by whom, with which [marks](crate::pages::mark).
+    Used(Role, u8),
+}
+
+/// A moment of a replay.
+#[derive(Debug)]
+pub struct View<'a, 'z, D: Design> {
+    kernel: &'a Kernel<'z, D>,
+    nodes: &'a Nodes<'z, D>,
+    time: u64,
+}
+
+impl<'a, 'z, D: Design> View<'a, 'z, D> {
+    pub(crate) const fn new(kernel: &'a Kernel<'z, D>, nodes: &'a Nodes<'z, D>, time: u64) -> Self {
+        Self {
+            kernel,
+            nodes,
+            time,
+        }
+    }
+
+    /// Nanoseconds since the trace began.
+    #[must_use]
+    pub const fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Free blocks by order, all zones together.
+    #[must_use]
+    pub fn free_counts(&self) -> FreeCounts {
+        free_counts(self.nodes)
+    }
+
+    /// Page blocks that hold more than one mobility.
+    #[must_use]
+    pub fn mixed_blocks(&self) -> u64 {
+        self.kernel.look(|pages| pages.mixing().mixed())
+    }
+
+    /// Frames in caches.
+    #[must_use]
+    pub fn cached(&self) -> usize {
+        self.nodes.zones().map(brickyard::zone::Zone::cached_frames).sum()
+    }
+
+    /// Calls `each` for run after run of frames, of every zone in turn. O(blocks in use and free).
+    pub fn runs(&self, mut each: impl FnMut(usize, FrameUse)) {
+        for zone in self.nodes.zones() {
+            let span = zone.span();
+            let mut at = span.start;
+            while at < span.end {
+                let left = span.end.number() - at.number();
+                let (frames, usage) = self.at(zone, at);
+                let frames = frames.min(left);
+                each(frames, usage);
+                at = at.plus(frames);
+            }
+        }
+    }
+
+    fn at(&self, zone: &brickyard::zone::Zone<D>, at: Frame) -> (usize, FrameUse) {
+        if let Some(block) = self.kernel.look(|pages| pages.block(at)) {
+            let usage = FrameUse::Used(block.role, block.marks);
+            return (block.order.frames(), usage);
+        }
+        let Some((first, state)) = zone.block_of(at) else {
+            return (1, FrameUse::Absent);
+        };
+        let rest = first.number() + state.order.frames() - at.number();
+        match state.usage {
+            Use::Free => (rest, FrameUse::Free),
+            // The store takes what a stash keeps for in use; the model kernel knows that it is not.
+            Use::Cached | Use::Allocated => (rest, FrameUse::Cached),
+            Use::Inner | Use::Reserved => (1, FrameUse::Absent),
+        }
+    }
+}
+
+/// Free blocks by order, all zones together.
+pub(crate) fn free_counts<D: Design>(nodes: &Nodes<'_, D>) -> FreeCounts {
+    let mut sum = FreeCounts::default();
+    for zone in nodes.zones() {
+        let counts = zone.free_counts();
+        for order in Order::ZERO.up_to(Order::MAX) {
+            sum.by_order[order.index()] += counts.by_order[order.index()];
+        }
+    }
+    sum
+}
