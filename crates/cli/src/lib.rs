@@ -8,12 +8,20 @@
 
 #![forbid(unsafe_code)]
 
+mod amount;
+mod antifrag;
 mod bench;
 mod completions;
 mod configs;
+mod filming;
+mod import;
 mod interrupt;
 mod misuse;
 mod output;
+mod record;
+mod replay;
+mod sheet;
+mod side_by_side;
 
 pub use bench::peer::{Machine, Peer};
 pub use bench::rounds::{Rounds, Taken};
@@ -37,8 +45,16 @@ enum Command {
     /// Runs a benchmark on real threads.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Replays a trace through several configurations, side by side.
+    Replay(replay::Replay),
+    /// Asks for huge pages under load and at rest, by the protocol of 2005 and 2007.
+    Antifrag(antifrag::Antifrag),
     /// Lists the configurations: what each rebuilds, and what its metadata costs (64 GiB, 8 CPUs).
     Configs(configs::Configs),
+    /// Records what this host asks of its page allocator, as a trace file.
+    Record(record::Record),
+    /// Makes a trace file of the text that ftrace, perf or trace-cmd print.
+    Import(import::Import),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
 }
@@ -47,7 +63,11 @@ enum Command {
 pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(bench) => bench.run(peers),
+        Command::Replay(replay) => replay.run(),
+        Command::Antifrag(antifrag) => antifrag.run(),
         Command::Configs(configs) => configs.run(),
+        Command::Record(record) => record.run(),
+        Command::Import(import) => import.run(),
         Command::Completions(completions) => completions.run(),
     };
     match done {

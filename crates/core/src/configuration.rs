@@ -109,9 +109,7 @@ impl Configuration {
     pub fn bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &MachinePlan) -> usize {
         let (first, second) = plan.zones(self);
         let zones = core::iter::once(first).chain(second);
-        zones
-            .map(|zone| self.zone_bytes::<A, L, P>(&zone))
-            .sum()
+        zones.map(|zone| self.zone_bytes::<A, L, P>(&zone)).sum()
     }
 
     /// The bytes of metadata that one zone of this configuration needs.

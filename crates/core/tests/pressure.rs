@@ -587,20 +587,28 @@ fn a_zone_with_compaction_off_is_not_compacted() {
 }
 
 #[test]
-fn only_movable_pages_are_asked_for() {
+fn what_cannot_become_free_is_left_alone() {
     let zone = in_use(256);
-    // Every fourth page is unmovable.
     for at in (0..256).step_by(4) {
-        free(&zone, frame(at), 0);
-        assert_eq!(zone.alloc_at(frame(at), &UNMOVABLE), Ok(()));
         free(&zone, frame(at + 1), 0);
         free(&zone, frame(at + 3), 0);
     }
+    // One page of the first and of the second place of 32 frames is unmovable.
+    for at in [0, 32] {
+        free(&zone, frame(at), 0);
+        assert_eq!(zone.alloc_at(frame(at), &UNMOVABLE), Ok(()));
+    }
     let owner = Owner::of(&zone);
-    let compacted = compact_all(&zone, &owner);
-    assert!(compacted.moved > 0);
-    let stays = |at: Frame| at.is_aligned(Order::new(2));
-    assert!(owner.moves.borrow().iter().all(|(from, _)| !stays(*from)));
+    let compacted = compact_for(&zone, &request(5, Mobility::Movable), &owner);
+    assert_eq!(compacted.why, Why::Succeeded);
+    // So the third is made free: its 16 pages go, and nothing is taken from the first two.
+    assert_eq!((compacted.moved, compacted.stuck), (16, 0));
+    let moves = owner.moves.borrow().clone();
+    assert!(
+        moves
+            .iter()
+            .all(|(from, _)| (64..96).contains(&from.number()))
+    );
     owner.owns_what_is_in_use();
 }
 

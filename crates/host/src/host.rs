@@ -130,6 +130,13 @@ impl Host {
         (frames.is_power_of_two() && frames > 1).then(|| frames.trailing_zeros() as u8)
     }
 
+    /// The kernel's release, from `/proc/sys/kernel/osrelease`; empty where that cannot be read.
+    #[must_use]
+    pub fn kernel(&self) -> String {
+        let release = fs::read_to_string(self.root.join("proc/sys/kernel/osrelease"));
+        release.unwrap_or_default().trim().to_owned()
+    }
+
     /// May compaction move what is locked in memory (`vm.compact_unevictable_allowed`)? What the kernel does by itself if it does not say.
     #[must_use]
     pub fn compacts_unevictable(&self) -> Unevictable {

@@ -9,7 +9,7 @@ use crate::movability::Judge;
 use crate::outlook::{self, Outlook, Verdict};
 use crate::pagetypeinfo::PageTypes;
 use crate::zoneinfo::ZoneInfo;
-use crate::{Host, HostError};
+use crate::{Host, HostError, Unevictable};
 
 /// The order of a huge page where the kernel does not say: 2 MiB in frames of 4 KiB.
 const USUAL_HUGE_ORDER: u8 = 9;
@@ -20,7 +20,12 @@ pub enum Depth {
     /// zoneinfo and buddyinfo: milliseconds, and everyone may.
     Lists,
     /// Every frame too, as root: about 13 million frames a second.
-    Frames,
+    Frames {
+        /// The order of a page block, where an earlier look has told it.
+        page_block_order: Order,
+    },
+    /// pagetypeinfo too, as root. The kernel reads it with its zones locked one after the other, so it is not for every second.
+    Everything,
 }
 
 /// What was seen of one zone.
@@ -49,8 +54,12 @@ impl ZoneLook {
 /// All that was seen.
 #[derive(Debug)]
 pub struct Look {
+    /// The kernel's release; empty where it does not say.
+    pub kernel: String,
     /// Bytes of a frame.
     pub frame_bytes: u32,
+    /// What compaction does with locked memory.
+    pub unevictable: Unevictable,
     /// The order of a huge page.
     pub huge_order: Order,
     /// The order of a page block; that of a huge page where only root could know better.
@@ -79,8 +88,10 @@ impl Look {
         let mut withheld = Vec::new();
         let mut page_types = None;
         let mut runs = Vec::new();
-        if depth == Depth::Frames {
+        if depth == Depth::Everything {
             page_types = or_why(host.page_types(), &mut withheld);
+        }
+        if depth != Depth::Lists {
             runs = or_why(host.page_states(now, progress), &mut withheld).unwrap_or_default();
         }
         // Read last: counts that belong together with what was seen at the end of the frames, where most memory is.
@@ -88,10 +99,15 @@ impl Look {
         let buddies = host.buddyinfo()?;
         let huge_order = host.huge_order().and_then(Order::try_new);
         let huge_order = huge_order.unwrap_or(Order::new(USUAL_HUGE_ORDER));
-        let told = page_types.as_ref().map(|types| types.page_block_order);
-        let told = told.filter(|&order| order > 0).and_then(Order::try_new);
+        let told = match (depth, &page_types) {
+            (Depth::Frames { page_block_order }, _) => Some(page_block_order),
+            (_, Some(types)) => Order::try_new(types.page_block_order),
+            _ => None,
+        };
+        let told = told.filter(|&order| order > Order::ZERO);
         let page_block_order = told.unwrap_or(huge_order);
-        let judge = Judge::new(&runs, page_block_order.get(), host.compacts_unevictable());
+        let unevictable = host.compacts_unevictable();
+        let judge = Judge::new(&runs, page_block_order.get(), unevictable);
         let zones = infos.into_iter().map(|info| {
             let buddy = buddies
                 .iter()
@@ -115,7 +131,9 @@ impl Look {
         });
         let zones = zones.collect();
         Ok(Self {
+            kernel: host.kernel(),
             frame_bytes: host.frame_bytes(),
+            unevictable,
             huge_order,
             page_block_order,
             zones,

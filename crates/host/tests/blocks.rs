@@ -266,7 +266,7 @@ proptest! {
 fn a_look_at_a_recorded_host_without_frames() {
     let root = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let host = Host::at(&root.join("tests/recorded/linux-6.18"));
-    let look = Look::at(&host, Depth::Frames, || 0, |_, _| {}).unwrap();
+    let look = Look::at(&host, Depth::Everything, || 0, |_, _| {}).unwrap();
     assert_eq!(
         (look.huge_order, look.page_block_order),
         (Order::HUGE, Order::HUGE)
@@ -289,7 +289,7 @@ fn a_look_at_a_recorded_host_without_frames() {
 
 #[test]
 fn a_look_at_this_host() {
-    let look = Look::at(&Host::here(), Depth::Frames, || 0, |_, _| {}).unwrap();
+    let look = Look::at(&Host::here(), Depth::Everything, || 0, |_, _| {}).unwrap();
     if let [why, ..] = &look.withheld[..] {
         println!("skipped: {why}");
         return;

@@ -18,6 +18,7 @@
 //! | `csv.rs`, `json.rs` | [`write_csv`], [`write_json`], [`read_json`]: the same for other programs |
 //! | `emit.rs` | [`Format`] and [`write()`]: one call that writes any of them |
 //! | `noise.rs` | [`noise_warning`]: a sentence when the samples vary too much to be trusted |
+//! | [`pagetypes`] | the picture of 2007, each page a pixel: PNG, GIF, video, and a page with a player |
 //!
 //! ```
 //! use brickyard_report::{Better, Format, Host, Metric, Results, Row, TableOptions, write};
@@ -46,6 +47,7 @@ mod json;
 mod legend;
 mod metric;
 mod noise;
+pub mod pagetypes;
 mod results;
 mod row;
 mod summary;

@@ -16,6 +16,7 @@ pub mod event;
 pub mod file;
 mod flags;
 pub mod header;
+pub mod import;
 pub mod record;
 pub mod state;
 pub mod trace;

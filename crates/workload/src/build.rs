@@ -2,10 +2,10 @@
 
 use core::mem::MaybeUninit;
 
+use brickyard::design::Design;
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::zone::{Zone, ZonePlan};
-use brickyard::design::Design;
 use brickyard::{Choice, Configuration, Planned, RangeError};
 
 use crate::machine::{Machine, ZonePlace};
@@ -24,7 +24,9 @@ pub trait Job {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A zone refused its own memory: zones overlap, or a span is too wide.
-    #[error("a zone cannot take its memory ({0}): the trace's zoneinfo and page states contradict each other")]
+    #[error(
+        "a zone cannot take its memory ({0}): the trace's zoneinfo and page states contradict each other"
+    )]
     Memory(RangeError),
     /// A zone is wider than a store can be.
     #[error("a zone spans {0} frames, and a store up to 2^32 - 2")]
@@ -96,7 +98,10 @@ impl<'m, J: Job> Choice<'m, &'m Processor> for Built<'m, '_, J> {
                 None => nodes.push((place.node, vec![zone])),
             }
         }
-        let nodes: Vec<Node<'_, D>> = nodes.iter().map(|(id, zones)| Node::new(*id, zones)).collect();
+        let nodes: Vec<Node<'_, D>> = nodes
+            .iter()
+            .map(|(id, zones)| Node::new(*id, zones))
+            .collect();
         Ok(self.job.run(&nodes, self.processor))
     }
 }

@@ -14,13 +14,13 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
+use brickyard::design::Design;
 use brickyard::node::{Nodes, SlowPath};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
-use brickyard::design::Design;
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
 
-use crate::stopwatch::Stopwatch;
 use crate::pages::{Age, Block, PageId, Pages, Place, Role, mark};
+use crate::stopwatch::Stopwatch;
 
 /// What is taken at a time (Linux's `SWAP_CLUSTER_MAX`).
 const CLUSTER: usize = 32;
@@ -138,7 +138,10 @@ impl<'z, D: Design> Kernel<'z, D> {
     /// A kernel with nothing in use. `pages` keeps the records.
     #[must_use]
     pub fn new(nodes: Nodes<'z, D>, pages: Pages, rules: Rules) -> Self {
-        let zones = nodes.zones().map(|zone| (zone.span(), zone.kind())).collect();
+        let zones = nodes
+            .zones()
+            .map(|zone| (zone.span(), zone.kind()))
+            .collect();
         Self {
             nodes,
             zones,
@@ -247,7 +250,11 @@ impl<'z, D: Design> Kernel<'z, D> {
         let place = self.state.borrow().pages.place(page);
         if let Place::At(frame) = place {
             let mut state = self.state.borrow_mut();
-            if state.pages.block(frame).is_some_and(|block| block.order == order) {
+            if state
+                .pages
+                .block(frame)
+                .is_some_and(|block| block.order == order)
+            {
                 state.pages.remove(frame);
                 drop(state);
                 self.give_back(frame, order);
@@ -348,7 +355,11 @@ impl<'z, D: Design> Kernel<'z, D> {
     fn shrink_zone(&self, place: usize, want: usize, who: Who) -> usize {
         let mut freed = 0;
         // One look at each page of a list, and at least some looks.
-        let mut looks = self.state.borrow().pages.frames_on(place, Age::InactiveFile) as usize
+        let mut looks = self
+            .state
+            .borrow()
+            .pages
+            .frames_on(place, Age::InactiveFile) as usize
             + self.state.borrow().pages.frames_on(place, Age::ActiveFile) as usize
             + CLUSTER * 4;
         looks = looks.min(want * 64);
@@ -446,13 +457,17 @@ impl<'z, D: Design> Kernel<'z, D> {
         let Some((_, frame, page)) = state.writing.pop_front() else {
             return 0;
         };
-        let still = state.pages.block(frame).is_some_and(|block| {
-            block.page == page && block.marks & mark::WRITEBACK != 0
-        });
+        let still = state
+            .pages
+            .block(frame)
+            .is_some_and(|block| block.page == page && block.marks & mark::WRITEBACK != 0);
         if !still {
             return 0;
         }
-        let frames = state.pages.block(frame).map_or(0, |block| block.order.frames());
+        let frames = state
+            .pages
+            .block(frame)
+            .map_or(0, |block| block.order.frames());
         state.pressure.written += frames as u64;
         drop(state);
         self.take_away(frame, who)
@@ -554,7 +569,12 @@ impl<D: Design> Reclaim for Kernel<'_, D> {
         }
         // Nothing clean is left: wait for what is being written.
         while freed < want && self.is_writing() {
-            let done = self.state.borrow().writing.front().map_or(0, |&(done, ..)| done);
+            let done = self
+                .state
+                .borrow()
+                .writing
+                .front()
+                .map_or(0, |&(done, ..)| done);
             let waited = done.saturating_sub(self.now.get());
             self.state.borrow_mut().pressure.waited += waited.min(WRITE_NANOSECONDS);
             freed += self.finish_write(Who::Direct);
@@ -586,7 +606,11 @@ impl<D: Design> Reclaim for Kernel<'_, D> {
         };
         let active = block.marks & mark::ACTIVE != 0;
         let locked = block.marks & mark::LOCKED != 0;
-        if !on_lists || locked || block.order > Order::ZERO || active != (activity == Activity::Active) {
+        if !on_lists
+            || locked
+            || block.order > Order::ZERO
+            || active != (activity == Activity::Active)
+        {
             return Eviction::Unsuitable;
         }
         if block.marks & mark::WRITEBACK != 0 {
@@ -612,6 +636,12 @@ impl<D: Design> Reclaim for Kernel<'_, D> {
 }
 
 impl<D: Design> Migrate for Kernel<'_, D> {
+    fn can_move(&self, frame: Frame, _order: Order) -> bool {
+        // What nobody here knows lies in a cache.
+        self.look(|pages| pages.block(frame))
+            .is_none_or(|block| block.role.moves())
+    }
+
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
         let mut state = self.state.borrow_mut();
         let Some(block) = state.pages.block(from) else {

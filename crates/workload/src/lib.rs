@@ -13,9 +13,11 @@
 //! | [`view`] | memory at one moment |
 //! | [`outcome`] | what came of a replay |
 //! | [`replay`] | a trace through one design |
+//! | [`antifrag`] | the protocol of 2005 and 2007 |
 
 #![forbid(unsafe_code)]
 
+pub mod antifrag;
 pub mod build;
 pub mod kernel;
 pub mod machine;

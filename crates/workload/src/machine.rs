@@ -107,7 +107,9 @@ impl Machine {
         let mut zones = Vec::new();
         let mut min_frames = 0;
         for zone in told {
-            let kind = ZoneKind::ALL.into_iter().find(|kind| kind.name() == zone.name);
+            let kind = ZoneKind::ALL
+                .into_iter()
+                .find(|kind| kind.name() == zone.name);
             let end = zone.start_pfn.saturating_add(zone.spanned);
             let (Some(kind), true) = (kind, zone.spanned > 0 && end < 1 << 48) else {
                 continue;
@@ -183,7 +185,10 @@ impl Machine {
         let ranges: Vec<Vec<FrameRange>> = nodes.iter().map(|&node| self.memory_of(node)).collect();
         let ranges: Vec<&[FrameRange]> = ranges.iter().map(Vec::as_slice).collect();
         let of_highest = self.zones.iter().filter(|zone| zone.kind == highest);
-        let lowest = of_highest.map(|zone| zone.span.start).min().unwrap_or_default();
+        let lowest = of_highest
+            .map(|zone| zone.span.start)
+            .min()
+            .unwrap_or_default();
         let mut starts = vec![None; nodes.len()];
         movable::starts(&ranges, lowest, self.sizing, self.max_order, &mut starts);
         let mut zones = Vec::new();
@@ -203,7 +208,11 @@ impl Machine {
             .zones
             .iter()
             .filter(|zone| zone.node == node)
-            .flat_map(|zone| self.memory.iter().map(|range| range.intersection(zone.span)))
+            .flat_map(|zone| {
+                self.memory
+                    .iter()
+                    .map(|range| range.intersection(zone.span))
+            })
             .filter(|range| !range.is_empty())
             .collect();
         ranges.sort_by_key(|range| range.start);
@@ -228,7 +237,9 @@ fn cut(zone: ZonePlace, start: Frame) -> impl Iterator<Item = ZonePlace> {
         },
         ..zone
     };
-    [kept, movable].into_iter().filter(|zone| !zone.span.is_empty())
+    [kept, movable]
+        .into_iter()
+        .filter(|zone| !zone.span.is_empty())
 }
 
 /// All frames that the states know to be memory that the allocator hands out.
@@ -251,7 +262,9 @@ fn memory_of(trace: &Trace) -> Vec<FrameRange> {
 fn highest_order(buddyinfo: &str) -> Order {
     let columns = buddyinfo.lines().next().map(|line| {
         let numbers = line.split_whitespace().rev();
-        numbers.take_while(|word| word.parse::<u64>().is_ok()).count()
+        numbers
+            .take_while(|word| word.parse::<u64>().is_ok())
+            .count()
     });
     let highest = columns.and_then(|columns| Order::try_new(columns.checked_sub(1)? as u8));
     highest.unwrap_or(Order::DEFAULT_MAX)

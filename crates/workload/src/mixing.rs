@@ -22,6 +22,21 @@ impl Held {
         self.frames == [0; 3]
     }
 
+    /// The mobility that most of it has; of two with as much, the movable one. None of nothing.
+    #[must_use]
+    pub fn most(&self) -> Option<Mobility> {
+        let of = |mobility| self.frames[place(mobility)];
+        let from_movable = [
+            Mobility::Unmovable,
+            Mobility::Reclaimable,
+            Mobility::Movable,
+        ];
+        let most = from_movable
+            .into_iter()
+            .max_by_key(|&mobility| of(mobility));
+        most.filter(|&mobility| of(mobility) > 0)
+    }
+
     /// Something that cannot be moved?
     #[must_use]
     pub const fn has_unmovable(&self) -> bool {
@@ -81,7 +96,10 @@ impl Mixing {
     /// All page blocks, with their first frame.
     pub fn blocks(&self) -> impl Iterator<Item = (Frame, &Held)> {
         let first = |i: usize| Frame::new((self.first + i) << self.block_order);
-        self.blocks.iter().enumerate().map(move |(i, held)| (first(i), held))
+        self.blocks
+            .iter()
+            .enumerate()
+            .map(move |(i, held)| (first(i), held))
     }
 
     /// The block that the last insertion has mixed, if it has.

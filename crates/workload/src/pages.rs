@@ -361,7 +361,8 @@ impl Pages {
             *place = index as u32 + 1;
         }
         self.used[block.role as usize] += block.order.frames() as u64;
-        self.mixing.add(block.frame, block.order, block.role.mobility());
+        self.mixing
+            .add(block.frame, block.order, block.role.mobility());
         self.push(index as u32);
     }
 
@@ -375,7 +376,8 @@ impl Pages {
             *place = 0;
         }
         self.used[block.role as usize] -= block.order.frames() as u64;
-        self.mixing.remove(frame, block.order, block.role.mobility());
+        self.mixing
+            .remove(frame, block.order, block.role.mobility());
         Some(block)
     }
 
@@ -396,7 +398,10 @@ impl Pages {
                 },
                 ..rest
             };
-            let lower = Block { order: half, ..rest };
+            let lower = Block {
+                order: half,
+                ..rest
+            };
             let (keep, other) = if part >= upper.frame {
                 (upper, lower)
             } else {
@@ -440,7 +445,9 @@ impl Pages {
     #[must_use]
     pub fn oldest(&self, zone: usize, age: Age) -> Option<Block> {
         let tail = self.lists[zone][age as usize].tail;
-        (tail != END).then(|| self.block(self.frame(tail))).flatten()
+        (tail != END)
+            .then(|| self.block(self.frame(tail)))
+            .flatten()
     }
 
     /// The list that a block with this record belongs on.

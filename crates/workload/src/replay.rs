@@ -5,10 +5,10 @@
 
 use std::time::Instant;
 
+use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::compact::compact_all;
-use brickyard::design::Design;
-use brickyard::{Configuration, Frame, Order, Request};
+use brickyard::{Configuration, Frame, Mobility, Order, Request};
 
 use crate::build::{BuildError, Job, build};
 use crate::kernel::{Freed, Kernel, Rules};
@@ -159,7 +159,23 @@ impl<D: Design> Run<'_, '_, D> {
                 self.outcome.unplaced += 1;
             }
         }
-        self.kernel.change(|pages| pages.take_last_mixed());
+        self.kernel.change(Pages::take_last_mixed);
+        // No host tells the type of each page block; most of what is in it does.
+        let most: Vec<(Frame, Mobility)> = self.kernel.look(|pages| {
+            let blocks = pages.mixing().blocks();
+            blocks
+                .filter_map(|(frame, held)| Some((frame, held.most()?)))
+                .collect()
+        });
+        for (frame, mobility) in most {
+            for zone in self
+                .plain
+                .zones()
+                .filter(|zone| zone.span().contains(frame))
+            {
+                zone.dedicate(frame, mobility);
+            }
+        }
     }
 
     fn steps(&mut self, watcher: &mut impl Watcher, sample_every: u64) {
@@ -171,7 +187,8 @@ impl<D: Design> Run<'_, '_, D> {
                 if step.time >= next_sample {
                     let paused = Instant::now();
                     self.sample(watcher, next_sample);
-                    next_sample += sample_every.max(1) * (1 + (step.time - next_sample) / sample_every.max(1));
+                    next_sample +=
+                        sample_every.max(1) * (1 + (step.time - next_sample) / sample_every.max(1));
                     sampling += paused.elapsed();
                 }
                 self.step(step);
@@ -297,10 +314,14 @@ impl<D: Design> Run<'_, '_, D> {
             outcome.claims += meter.claims;
         }
         outcome.pressure = self.kernel.pressure();
-        outcome.alloc_ns = self.kernel.stopwatch().allocs.mean();
-        outcome.free_ns = self.kernel.stopwatch().frees.mean();
+        outcome.alloc_ns = self.kernel.stopwatch().allocs.quantiles();
+        outcome.free_ns = self.kernel.stopwatch().frees.quantiles();
         outcome.free = free_counts(self.plain);
-        outcome.idle = self.plain.zones().map(brickyard::zone::Zone::cached_frames).sum();
+        outcome.idle = self
+            .plain
+            .zones()
+            .map(brickyard::zone::Zone::cached_frames)
+            .sum();
         outcome.huge = effort(self.plain, self.kernel, self.huge);
         outcome.in_use = self.kernel.look(Pages::in_use);
         outcome.census = self
@@ -344,7 +365,10 @@ pub(crate) fn possible<D: Design>(
     let mut movable = 0;
     let mut room = 0;
     kernel.look(|pages| {
-        let mut held = pages.blocks().filter(|block| !block.role.moves()).peekable();
+        let mut held = pages
+            .blocks()
+            .filter(|block| !block.role.moves())
+            .peekable();
         for zone in nodes.zones() {
             let span = zone.span();
             room += zone.managed_frames();
@@ -352,7 +376,10 @@ pub(crate) fn possible<D: Design>(
             let mut at = Frame::new(first);
             while at.plus(huge.frames()) <= span.end {
                 let end = at.plus(huge.frames());
-                while held.peek().is_some_and(|block| block.frame.plus(block.order.frames()) <= at) {
+                while held
+                    .peek()
+                    .is_some_and(|block| block.frame.plus(block.order.frames()) <= at)
+                {
                     held.next();
                 }
                 let blocked = held.peek().is_some_and(|block| block.frame < end);

@@ -2,7 +2,7 @@
 //! page's own state.
 //!
 //! Flags say less than one would like. A movable request that asks for zeroes is memory of a process; one that is marked for writing, or that would rather fail than
-//! try hard (read-ahead), is a page of a file; a movable request that is neither is a copy of a process's page, or a small file's first page, and
+//! try hard (read-ahead), or that comes from a file system itself, is a page of a file; a movable request that is none of these is a copy of a process's page, or a small file's first page, and
 //! counts as the first. An unmovable single page that asks for zeroes and is charged to somebody is a page table. What the state at the end knows better, it overrules.
 
 use brickyard::{Context, MigrateType, Mobility, Order, Request, ZoneKind};
@@ -14,6 +14,7 @@ use crate::pages::{Role, mark};
 #[derive(Debug, Clone, Copy)]
 pub struct Reader {
     zero: u64,
+    fs: u64,
     write: u64,
     no_retry: u64,
     account: u64,
@@ -36,6 +37,7 @@ impl Reader {
         };
         Self {
             zero: flags.mask("__GFP_ZERO"),
+            fs: flags.mask("__GFP_FS"),
             write: flags.mask("__GFP_WRITE"),
             no_retry: flags.mask("__GFP_NORETRY"),
             account: flags.mask("__GFP_ACCOUNT"),
@@ -92,7 +94,9 @@ impl Reader {
         match kind {
             MigrateType::Movable if !self.known || flags & self.zero != 0 => (Role::Anonymous, 0),
             MigrateType::Movable if flags & self.write != 0 => (Role::File, mark::DIRTY),
-            MigrateType::Movable if flags & self.no_retry != 0 => (Role::File, 0),
+            MigrateType::Movable if flags & self.no_retry != 0 || flags & self.fs == 0 => {
+                (Role::File, 0)
+            }
             MigrateType::Movable => (Role::Anonymous, 0),
             MigrateType::Reclaimable => (Role::SlabReclaimable, 0),
             _ if order.get() == 0 && flags & self.zero != 0 && flags & self.account != 0 => {

@@ -61,7 +61,9 @@ pub struct Standing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// It has no allocations.
-    #[error("the trace has no allocation: record one with a command that uses memory, `brickyard record -o FILE -- COMMAND`")]
+    #[error(
+        "the trace has no allocation: record one with a command that uses memory, `brickyard record -o FILE -- COMMAND`"
+    )]
     Empty,
     /// Its frames lie too far apart.
     #[error(
@@ -99,6 +101,7 @@ impl Script {
         let reader = Reader::new(&trace.header.flags);
         let slabs = roles::slabs_by(&trace.header.start.zoneinfo);
         let kept = at_the_end(trace, first, pages, slabs);
+        let cached = free_at_first(trace, first, pages);
         let mut requests = Requests::default();
         let mut host_fallbacks = 0;
         let mut steps = Vec::with_capacity(trace.events.len());
@@ -139,11 +142,14 @@ impl Script {
         Ok(Self {
             first,
             pages,
-            standing: standing(&trace.start, first, slabs),
+            standing: standing(&trace.start, first, slabs, &cached),
             steps,
             requests: requests.all,
             names: trace.names.clone(),
-            duration: trace.header.duration.max(trace.events.last().map_or(0, |event| event.time)),
+            duration: trace
+                .header
+                .duration
+                .max(trace.events.last().map_or(0, |event| event.time)),
             host_fallbacks,
         })
     }
@@ -206,7 +212,10 @@ impl Script {
 fn span(trace: &Trace) -> Result<(u64, usize), ScriptError> {
     let of_event = |event: &Event| match event.what {
         What::Failure { .. } => None,
-        _ => Some((event.frame, event.frame.saturating_add(event.order.frames() as u64))),
+        _ => Some((
+            event.frame,
+            event.frame.saturating_add(event.order.frames() as u64),
+        )),
     };
     let of_run = |run: &StateRun| match run.state.usage {
         PageUse::Hole => None,
@@ -251,7 +260,9 @@ fn at_the_end(trace: &Trace, first: u64, pages: usize, slabs: Role) -> HashMap<u
             continue;
         }
         let from = run.frame.saturating_sub(first).min(pages as u64) as usize;
-        let to = (run.frame + run.frames).saturating_sub(first).min(pages as u64) as usize;
+        let to = (run.frame + run.frames)
+            .saturating_sub(first)
+            .min(pages as u64) as usize;
         for &place in &taken[from..to.max(from)] {
             if place > 0 {
                 kept.insert(place - 1, role);
@@ -274,7 +285,26 @@ fn overruled(role: Role, kind: MigrateType, seen: Option<&Role>) -> Role {
     if same { seen } else { role }
 }
 
-fn standing(runs: &[StateRun], first: u64, slabs: Role) -> Vec<Standing> {
+/// Which pages are allocated before they are freed: they were free when the trace began. What is not told (see [`PageUse::Untold`]) then lay in a CPU's cache.
+fn free_at_first(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
+    let mut seen = vec![false; pages];
+    let mut free = vec![false; pages];
+    for event in &trace.events {
+        let is_free = match event.what {
+            What::Alloc { .. } => true,
+            What::Free => false,
+            What::Failure { .. } | What::Fallback { .. } => continue,
+        };
+        let from = event.frame.saturating_sub(first) as usize;
+        for page in from..(from + event.order.frames()).min(pages) {
+            free[page] |= is_free && !seen[page];
+            seen[page] = true;
+        }
+    }
+    free
+}
+
+fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> Vec<Standing> {
     use crate::pages::mark;
     let mut standing = Vec::new();
     for run in runs {
@@ -292,11 +322,18 @@ fn standing(runs: &[StateRun], first: u64, slabs: Role) -> Vec<Standing> {
             marks |= if is { bit } else { 0 };
         }
         let mut page = run.frame - first;
-        let end = page + run.frames;
+        let end = (page + run.frames).min(cached.len() as u64);
         while page < end {
+            let is_cached = |page: u64| role == Role::Pinned && cached[page as usize];
+            if is_cached(page) {
+                page += 1;
+                continue;
+            }
             // What never moves may stand in blocks as large as it lies.
             let most = if role == Role::Pinned {
-                (page.trailing_zeros() as u8).min((end - page).ilog2() as u8).min(10)
+                let rest = (page..end).take_while(|&page| !is_cached(page)).take(1024);
+                let rest = rest.count() as u64;
+                (page.trailing_zeros() as u8).min(rest.ilog2() as u8)
             } else {
                 run.order
             };

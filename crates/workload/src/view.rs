@@ -1,9 +1,9 @@
 //! What memory looks like at one moment, frame by frame: for pictures.
 
-use brickyard::node::Nodes;
-use brickyard::store::frames::Use;
-use brickyard::stats::FreeCounts;
 use brickyard::design::Design;
+use brickyard::node::Nodes;
+use brickyard::stats::FreeCounts;
+use brickyard::store::frames::Use;
 use brickyard::{Frame, Order};
 
 use crate::kernel::Kernel;
@@ -60,7 +60,10 @@ impl<'a, 'z, D: Design> View<'a, 'z, D> {
     /// Frames in caches.
     #[must_use]
     pub fn cached(&self) -> usize {
-        self.nodes.zones().map(brickyard::zone::Zone::cached_frames).sum()
+        self.nodes
+            .zones()
+            .map(brickyard::zone::Zone::cached_frames)
+            .sum()
     }
 
     /// Calls `each` for run after run of frames, of every zone in turn. O(blocks in use and free).

@@ -1,6 +1,9 @@
 //! Compaction (Gorman 2010, Linux 2.6.35): movable pages from the low end of a zone go to free places at its high end, until a block of
 //! the wanted order is free.
 //!
+//! Places that something lies in which cannot be moved are left alone as a whole: moving the rest of them would gain nothing. (Linux moves what it can, in its
+//! default mode.)
+//!
 //! Two scanners: one walks up and gathers what can be moved, 32 blocks at a time; one walks down and takes free places, from
 //! movable page blocks only. They end where they meet. A zone is compacted only if that can help (enough free memory for the copies, and
 //! fragmentation rather than lack of memory), and after a failure it is left alone for a while, twice as long each time.
@@ -13,9 +16,9 @@ use crate::bulk::Capture;
 use crate::design::Design;
 use crate::store::Store;
 use crate::store::frames::{State, Use};
-use crate::zone::Zone;
 use crate::zone::watermark::above_mark;
-use crate::{Frame, MigrateType, Mobility, Order, Request};
+use crate::zone::{Guard, Zone};
+use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 /// Blocks that the migration scanner gathers at a time (Linux's `COMPACT_CLUSTER_MAX`).
 const CLUSTER: usize = 32;
@@ -128,6 +131,10 @@ fn cannot_help<D: Design>(zone: &Zone<D>, request: &Request) -> Option<Why> {
 struct Compaction<'z, D: Design> {
     zone: &'z Zone<D>,
     request: Option<&'z Request>,
+    // The size of the places that are to become free.
+    wanted: Order,
+    // Up to here it is known that everything can be moved.
+    judged_to: Frame,
     // Everything below has been gathered from.
     migrate_from: Frame,
     // Everything from here on has been looked at for free places, by order: a place too small for one block serves another.
@@ -143,6 +150,11 @@ impl<'z, D: Design> Compaction<'z, D> {
         Self {
             zone,
             request,
+            wanted: match request {
+                Some(request) => request.order,
+                None => zone.backing().unlocked().page_block_order(),
+            },
+            judged_to: span.start,
             migrate_from: span.start,
             free_below: [span.end; Order::COUNT],
             armed: false,
@@ -177,7 +189,7 @@ impl<'z, D: Design> Compaction<'z, D> {
     fn pass(&mut self, hooks: &impl Migrate) -> Why {
         let mut cluster = [(Frame::new(0), Order::ZERO); CLUSTER];
         while !self.have_met() {
-            let gathered = self.gather(&mut cluster);
+            let gathered = self.gather(hooks, &mut cluster);
             for &(from, order) in &cluster[..gathered] {
                 match self.free_place(from, order) {
                     Some(to) => self.move_one(hooks, from, order, to),
@@ -223,24 +235,31 @@ impl<'z, D: Design> Compaction<'z, D> {
         self.armed && self.zone.lock().capture().is_some_and(Capture::has_caught)
     }
 
-    /// The migration scanner: the next blocks that might be moved, at most a cluster of them, in one lock hold.
-    fn gather(&mut self, cluster: &mut [(Frame, Order); CLUSTER]) -> usize {
+    /// The migration scanner: the next blocks that might be moved, at most a cluster of them, in one lock hold. It passes over every place of the wanted
+    /// size that something lies in which cannot be moved.
+    fn gather(&mut self, hooks: &impl Migrate, cluster: &mut [(Frame, Order); CLUSTER]) -> usize {
         let guard = self.zone.lock();
-        let below = self.request.map_or(Order::HUGE, |request| request.order);
         let mut gathered = 0;
-        for _ in 0..LOOKS {
-            if gathered == CLUSTER || self.have_met() {
-                break;
-            }
+        let mut looks = LOOKS;
+        while looks > 0 && gathered < CLUSTER && !self.have_met() {
             let at = self.migrate_from;
+            if at >= self.judged_to {
+                let place = FrameRange::of_block(at.align_down(self.wanted), self.wanted);
+                let (clearable, looked) = self.is_clearable(&guard, hooks, at, place.end);
+                looks = looks.saturating_sub(looked);
+                self.judged_to = place.end;
+                if !clearable {
+                    self.migrate_from = place.end;
+                    continue;
+                }
+            }
+            looks -= 1;
             let state = match guard.block_of(at) {
                 Some((first, state)) if first == at => state,
                 _ => State::INNER,
             };
-            if state.usage == Use::Allocated
-                && state.kind == MigrateType::Movable
-                && (state.order < below || state.order == Order::ZERO)
-            {
+            let small = state.order < self.wanted || state.order == Order::ZERO;
+            if state.usage == Use::Allocated && small {
                 cluster[gathered] = (at, state.order);
                 gathered += 1;
             }
@@ -250,6 +269,39 @@ impl<'z, D: Design> Compaction<'z, D> {
             };
         }
         gathered
+    }
+
+    /// Can everything from `from` to `end` be moved, as far as can be known beforehand? With how many blocks were looked at.
+    fn is_clearable(
+        &self,
+        guard: &Guard<'_, D>,
+        hooks: &impl Migrate,
+        from: Frame,
+        end: Frame,
+    ) -> (bool, usize) {
+        let mut at = from;
+        let mut looked = 0;
+        while at < end.min(self.zone.span().end) {
+            looked += 1;
+            let Some((first, state)) = guard.block_of(at) else {
+                // A hole is no place for a block; above the wanted size of single pages, nothing is to be had here.
+                return (self.wanted == Order::ZERO, looked);
+            };
+            let moves = match state.usage {
+                Use::Allocated if D::Store::LOCK_FREE => {
+                    // Such a store knows mobilities only roughly; no lock is held here.
+                    hooks.can_move(first, state.order)
+                }
+                Use::Allocated => state.kind == MigrateType::Movable,
+                Use::Reserved => false,
+                Use::Free | Use::Cached | Use::Inner => true,
+            };
+            if !moves {
+                return (false, looked);
+            }
+            at = first.plus(state.order.frames()).max(at.plus(1));
+        }
+        (true, looked)
     }
 
     /// The free scanner: takes the highest free place of `order` above `from` in a movable page block.

@@ -94,6 +94,13 @@ pub trait Migrate {
     /// Does it ever move anything? Where it does not, nothing is compacted.
     const MOVES: bool = true;
 
+    /// Could the block of `order` at `frame` be moved, as far as can be told without trying? Asked of blocks in use before any of their neighbourhood is moved, where the store
+    /// itself does not know; must be quick and may be wrong.
+    fn can_move(&self, frame: Frame, order: Order) -> bool {
+        let _ = (frame, order);
+        true
+    }
+
     /// Moves the contents of the block of `order` at `from` to the one at `to`, which is allocated already.
     ///
     /// Called without any lock, so the owner may be freeing the block at this moment, and since it was looked at it may have been freed and handed
@@ -141,6 +148,10 @@ impl<H: Reclaim> Reclaim for &H {
 
 impl<H: Migrate> Migrate for &H {
     const MOVES: bool = H::MOVES;
+
+    fn can_move(&self, frame: Frame, order: Order) -> bool {
+        (**self).can_move(frame, order)
+    }
 
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
         (**self).migrate(from, order, to)

@@ -11,7 +11,7 @@ pub mod grouping;
 mod isolation;
 
 use crate::check::Violation;
-use crate::{Frame, FrameRange, FreeError, MigrateType, Order, RangeError, Request};
+use crate::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
 use frames::{FrameTable, State};
 
 /// A block that a store has given up.
@@ -108,6 +108,10 @@ pub trait Store: Sync {
 
     /// The type of the page block that `frame` lies in, where blocks have types.
     fn block_type(&self, frame: Frame) -> Option<MigrateType>;
+
+    /// The page block of `frame` is for pages of this mobility from now on, what is in it as well as what is free. Does nothing where blocks have no types, where the block is free as a
+    /// whole, and where it is kept for atomic requests.
+    fn dedicate(&self, _frame: Frame, _kind: Mobility) {}
 
     /// The block that `frame` lies in: its first frame, use, order and type.
     fn block_of(&self, frame: Frame) -> Option<(Frame, State)>;

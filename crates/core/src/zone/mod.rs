@@ -55,8 +55,8 @@ use crate::front::{Front, Reach, Returned};
 use crate::stats::{FreeCounts, ZoneSnapshot};
 use crate::store::{Census, Store};
 use crate::{
-    AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Order, Platform, RangeError,
-    Request, ZoneKind,
+    AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform,
+    RangeError, Request, ZoneKind,
 };
 use deferral::Deferral;
 use watermark::Marks;
@@ -513,6 +513,12 @@ impl<D: Design> Zone<D> {
     #[must_use]
     pub fn block_of(&self, frame: Frame) -> Option<(Frame, crate::store::frames::State)> {
         self.lock().block_of(frame)
+    }
+
+    /// The page block of `frame` is for pages of this mobility from now on, what is in it as well as what is free: for an embedder that takes over memory in use, and knows what most of a
+    /// block is. Does nothing where blocks have no types, where the block is free as a whole, and where it is kept for atomic requests.
+    pub fn dedicate(&self, frame: Frame, kind: Mobility) {
+        self.administer().dedicate(frame, kind);
     }
 
     /// Frames that came back from caches although they were free: double frees that could not be noticed at once, see [`Stash`](crate::front::Stash).

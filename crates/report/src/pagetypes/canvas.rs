@@ -54,7 +54,11 @@ pub struct Picture {
 
 impl Picture {
     pub(super) fn new(width: u32, height: u32) -> Self {
-        Self { width, height, pixels: vec![GROUND; width as usize * height as usize] }
+        Self {
+            width,
+            height,
+            pixels: vec![GROUND; width as usize * height as usize],
+        }
     }
 
     /// Pixels across.
@@ -80,7 +84,10 @@ impl Picture {
     /// Red, green, blue of every pixel, in rows from the top.
     #[must_use]
     pub fn rgb(&self) -> Vec<u8> {
-        self.pixels.iter().flat_map(|&number| PALETTE[usize::from(number)]).collect()
+        self.pixels
+            .iter()
+            .flat_map(|&number| PALETTE[usize::from(number)])
+            .collect()
     }
 
     /// Fills a rectangle; what lies outside is left out.

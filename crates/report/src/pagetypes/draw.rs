@@ -10,6 +10,7 @@ use super::{
     font,
     kind::PageKind,
     layout::{Fit, Layout},
+    words::{duration, notes, percent, wrap},
 };
 
 /// The least width, so that the legend has room.
@@ -38,20 +39,31 @@ impl<'a> Artist<'a> {
         let layout = Layout::new(film.plan(), fit);
         let (field_width, field_height) = layout.size();
         let dot = if field_width >= 900 { 2 } else { 1 };
-        let width = field_width.max(WIDTH_MIN * dot.min(fit.side_max / WIDTH_MIN).max(1)) + 2 * margin(dot);
+        let width = field_width.max(WIDTH_MIN) + 2 * margin(dot);
 
-        let mut flow = Flow { left: margin(dot), right: width - margin(dot), x: margin(dot), y: margin(dot), line: line(dot) };
+        let mut flow = Flow {
+            left: margin(dot),
+            right: width - margin(dot),
+            x: margin(dot),
+            y: margin(dot),
+            line: line(dot),
+        };
         flow.y += line(dot + 1) + line(dot);
         let numbers = place_numbers(film, &mut flow, dot);
         flow.new_line();
         flow.y += 2 * dot;
         let zones = flow.take(text_width("zone starts", dot) + 2 * line(dot));
-        let legend = legend_kinds(film).into_iter().map(|kind| (kind, flow.take(legend_width(kind, dot)))).collect();
+        let legend = legend_kinds(film)
+            .into_iter()
+            .map(|kind| (kind, flow.take(legend_width(kind, dot))))
+            .collect();
         flow.new_line();
         let field = ((width - field_width) / 2, flow.y + 2 * dot);
 
         let notes = notes(&layout, film);
-        let notes = notes.iter().flat_map(|note| wrap(note, (width - 2 * margin(dot)) / (font::ADVANCE * dot)));
+        let notes = notes
+            .iter()
+            .flat_map(|note| wrap(note, (width - 2 * margin(dot)) / (font::ADVANCE * dot)));
         let notes: Vec<String> = notes.collect();
         let notes_top = field.1 + field_height + 3 * dot;
         let lines = u32::try_from(notes.len()).expect("a few lines");
@@ -61,10 +73,23 @@ impl<'a> Artist<'a> {
         blank.text((margin(dot), margin(dot)), film.name(), dot + 1, INK);
         draw_zone_key(&mut blank, zones, dot);
         for (i, note) in (0..).zip(&notes) {
-            blank.text((margin(dot), notes_top + i * line(dot)), note, dot, PALE_INK);
+            blank.text(
+                (margin(dot), notes_top + i * line(dot)),
+                note,
+                dot,
+                PALE_INK,
+            );
         }
         draw_boundaries(&mut blank, &layout, field);
-        Self { film, layout, dot, numbers, legend, field, blank }
+        Self {
+            film,
+            layout,
+            dot,
+            numbers,
+            legend,
+            field,
+            blank,
+        }
     }
 
     /// Pixels across, in every shot.
@@ -104,13 +129,19 @@ impl<'a> Artist<'a> {
     ///
     /// [`PictureError::NoSuchShot`].
     pub fn draw(&self, i: usize) -> Result<Picture, PictureError> {
-        let shot = self.film.shot(i).ok_or(PictureError::NoSuchShot { shot: i, shots: self.film.len() })?;
+        let shot = self.film.shot(i).ok_or(PictureError::NoSuchShot {
+            shot: i,
+            shots: self.film.len(),
+        })?;
         Ok(self.draw_shot(i, &shot))
     }
 
     /// Draws all shots, first to last. Cost: less than [`draw`](Self::draw) on each.
     pub fn draw_all(&self) -> impl Iterator<Item = Picture> {
-        self.film.shots().enumerate().map(|(i, shot)| self.draw_shot(i, &shot))
+        self.film
+            .shots()
+            .enumerate()
+            .map(|(i, shot)| self.draw_shot(i, &shot))
     }
 
     fn draw_shot(&self, i: usize, shot: &Shot) -> Picture {
@@ -118,15 +149,30 @@ impl<'a> Artist<'a> {
         let caption = &self.film.captions()[i];
         let dot = self.dot;
         let top = margin(dot) + line(dot + 1);
-        let time = format!("{:<12} shot {} of {}", duration(self.film.since_first(i)), i + 1, self.film.len());
+        let time = format!(
+            "{:<12} shot {} of {}",
+            duration(self.film.since_first(i)),
+            i + 1,
+            self.film.len()
+        );
         picture.text((margin(dot), top), &time, dot, INK);
         let huge = format!("huge pages free: {}", caption.free_huge);
         let right = self.width() - margin(dot);
-        picture.text((right.saturating_sub(text_width(&huge, dot)), top), &huge, dot, INK);
+        picture.text(
+            (right.saturating_sub(text_width(&huge, dot)), top),
+            &huge,
+            dot,
+            INK,
+        );
         for (name, value) in &shot.numbers {
             if let Some((_, at)) = self.numbers.iter().find(|(known, _)| known == name) {
                 picture.text(*at, name, dot, PALE_INK);
-                picture.text((at.0 + text_width(name, dot) + font::ADVANCE * dot, at.1), value, dot, INK);
+                picture.text(
+                    (at.0 + text_width(name, dot) + font::ADVANCE * dot, at.1),
+                    value,
+                    dot,
+                    INK,
+                );
             }
         }
         self.draw_legend(&mut picture, caption);
@@ -202,12 +248,18 @@ fn place_numbers<'a>(film: &'a Film, flow: &mut Flow, dot: u32) -> Vec<(&'a str,
             None => widths.push((name, width)),
         }
     }
-    widths.into_iter().map(|(name, width)| (name, flow.take(width))).collect()
+    widths
+        .into_iter()
+        .map(|(name, width)| (name, flow.take(width)))
+        .collect()
 }
 
 /// The kinds that need a word: all, but "no memory" only where there is such a frame.
 fn legend_kinds(film: &Film) -> Vec<PageKind> {
-    let absent = film.captions().iter().any(|caption| caption.counts[PageKind::Absent.index()] > 0);
+    let absent = film
+        .captions()
+        .iter()
+        .any(|caption| caption.counts[PageKind::Absent.index()] > 0);
     let order = [
         PageKind::Movable,
         PageKind::UnderReclaim,
@@ -217,7 +269,10 @@ fn legend_kinds(film: &Film) -> Vec<PageKind> {
         PageKind::Free,
         PageKind::Absent,
     ];
-    order.into_iter().filter(|&kind| absent || kind != PageKind::Absent).collect()
+    order
+        .into_iter()
+        .filter(|&kind| absent || kind != PageKind::Absent)
+        .collect()
 }
 
 fn draw_zone_key(picture: &mut Picture, (x, y): (u32, u32), dot: u32) {
@@ -238,53 +293,6 @@ fn draw_boundaries(picture: &mut Picture, layout: &Layout, field: (u32, u32)) {
     }
 }
 
-/// What stands under the picture.
-fn notes(layout: &Layout, film: &Film) -> Vec<String> {
-    let (grid, plan) = (&layout.grid, film.plan());
-    let size = |order: u8| bytes(u128::from(plan.frame_bytes) << order);
-    let mut first = match grid.scale {
-        0 => format!("A pixel: one page, {}.", size(0)),
-        k => format!(
-            "A pixel: {} pages, {}, in the colour most of the used ones have; light where fewer than half are used.",
-            1_u64 << k,
-            size(k)
-        ),
-    };
-    if layout.cell > 1 && grid.scale == 0 {
-        first = format!("A square of {0}x{0}: one page, {1}.", layout.cell, size(0));
-    }
-    first += &match grid.box_order - plan.box_order {
-        0 => format!(" A box: a block of order {}, {}.", plan.box_order, size(plan.box_order)),
-        more => format!(" A box: {} blocks of order {}, {}.", 1 << more, plan.box_order, size(grid.box_order)),
-    };
-    if u64::from(layout.columns) < grid.boxes() {
-        let row = u128::from(plan.frame_bytes) * u128::from(layout.columns) << grid.box_order;
-        first += &format!(" A row: {}.", bytes(row));
-    }
-    first += &format!(" A huge page: order {}, {}.", plan.huge_order, size(plan.huge_order));
-    let zones = plan.zones.iter().map(|zone| {
-        let size = bytes(u128::from(plan.frame_bytes) * u128::from(zone.frames));
-        format!("{} from frame {}, {size}", zone.name, zone.start)
-    });
-    vec![first, format!("Zones: {}.", zones.collect::<Vec<_>>().join("; "))]
-}
-
-fn wrap(text: &str, characters: u32) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("starts with one");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= characters as usize {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
 fn margin(dot: u32) -> u32 {
     8 * dot
 }
@@ -298,49 +306,10 @@ fn text_width(text: &str, dot: u32) -> u32 {
 }
 
 fn legend_width(kind: PageKind, dot: u32) -> u32 {
-    let share = if kind == PageKind::Absent { "" } else { " 100.0%" };
+    let share = if kind == PageKind::Absent {
+        ""
+    } else {
+        " 100.0%"
+    };
     12 * dot + text_width(kind.name(), dot) + text_width(share, dot) + 2 * font::ADVANCE * dot
-}
-
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
-}
-
-/// A time for people: `12.5 s`, `3 min 20 s`, `2 h 05 min`.
-fn duration(ns: u64) -> String {
-    let seconds = ns / 1_000_000_000;
-    match seconds {
-        0..=119 => format!("{}.{} s", seconds, ns / 100_000_000 % 10),
-        120..=7199 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
-    }
-}
-
-/// A size for people, exact where it is a round number of units: `4 KiB`, `1.5 GiB`.
-fn bytes(bytes: u128) -> String {
-    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let unit = (1..UNITS.len()).rev().find(|&unit| bytes >> (10 * unit) > 0).unwrap_or(0);
-    let number = format!("{:.1}", bytes as f64 / (1_u128 << (10 * unit)) as f64);
-    format!("{} {}", number.strip_suffix(".0").unwrap_or(&number), UNITS[unit])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_and_times_read_well() {
-        assert_eq!(bytes(4096), "4 KiB");
-        assert_eq!(bytes(3 << 29), "1.5 GiB");
-        assert_eq!(bytes(0), "0 B");
-        assert_eq!(duration(12_560_000_000), "12.5 s");
-        assert_eq!(duration(200_000_000_000), "3 min 20 s");
-        assert_eq!(duration(7_500_000_000_000), "2 h 05 min");
-    }
-
-    #[test]
-    fn lines_break_between_words() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("", 7), [""]);
-    }
 }

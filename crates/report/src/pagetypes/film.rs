@@ -68,8 +68,15 @@ impl Film {
     /// [`PictureError::Plan`] if the plan makes no sense.
     pub fn new(name: String, plan: Plan) -> Result<Self, PictureError> {
         plan.check()?;
-        let frames = usize::try_from(plan.frames()).map_err(|_| PictureError::TooLarge { frames: plan.frames() })?;
-        Ok(Self { name, plan, captions: Vec::new(), reel: Reel::new(frames) })
+        let frames = usize::try_from(plan.frames()).map_err(|_| PictureError::TooLarge {
+            frames: plan.frames(),
+        })?;
+        Ok(Self {
+            name,
+            plan,
+            captions: Vec::new(),
+            reel: Reel::new(frames),
+        })
     }
 
     /// Adds a shot taken at `time_ns`: the kind of every frame of every zone, one zone after another, and `numbers` to
@@ -79,12 +86,23 @@ impl Film {
     ///
     /// [`PictureError::Length`] if there is not one kind a frame, [`PictureError::Backwards`] if the shot is older
     /// than the last one.
-    pub fn push(&mut self, time_ns: u64, kinds: &[PageKind], numbers: &[(&str, String)]) -> Result<(), PictureError> {
+    pub fn push(
+        &mut self,
+        time_ns: u64,
+        kinds: &[PageKind],
+        numbers: &[(&str, String)],
+    ) -> Result<(), PictureError> {
         if kinds.len() as u64 != self.plan.frames() {
-            return Err(PictureError::Length { given: kinds.len() as u64, frames: self.plan.frames() });
+            return Err(PictureError::Length {
+                given: kinds.len() as u64,
+                frames: self.plan.frames(),
+            });
         }
         if let Some(last) = self.captions.last().filter(|last| last.time_ns > time_ns) {
-            return Err(PictureError::Backwards { last_ns: last.time_ns, time_ns });
+            return Err(PictureError::Backwards {
+                last_ns: last.time_ns,
+                time_ns,
+            });
         }
         let mut counts = KindCounts::default();
         for kind in kinds {
@@ -93,7 +111,10 @@ impl Film {
         let cells: Vec<u8> = kinds.iter().map(|&kind| kind as u8).collect();
         self.captions.push(Caption {
             time_ns,
-            numbers: numbers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+            numbers: numbers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
             counts,
             free_huge: free_huge(&self.plan, kinds),
             checksum: checksum(&cells),
@@ -136,7 +157,10 @@ impl Film {
 
     /// All shots, first to last. Cost: one inflate a shot.
     pub fn shots(&self) -> impl Iterator<Item = Shot> {
-        self.captions.iter().zip(self.reel.rows()).map(|(caption, cells)| shot(caption, &cells))
+        self.captions
+            .iter()
+            .zip(self.reel.rows())
+            .map(|(caption, cells)| shot(caption, &cells))
     }
 
     /// Pages of each kind in shot `i`, counted when it was taken.
@@ -170,7 +194,11 @@ impl Film {
 
 fn shot(caption: &Caption, cells: &[u8]) -> Shot {
     let kind = |&cell: &u8| PageKind::from_number(cell).expect("a film's cells are kinds");
-    Shot { time_ns: caption.time_ns, kinds: cells.iter().map(kind).collect(), numbers: caption.numbers.clone() }
+    Shot {
+        time_ns: caption.time_ns,
+        kinds: cells.iter().map(kind).collect(),
+        numbers: caption.numbers.clone(),
+    }
 }
 
 fn free_huge(plan: &Plan, kinds: &[PageKind]) -> u64 {
@@ -178,12 +206,16 @@ fn free_huge(plan: &Plan, kinds: &[PageKind]) -> u64 {
     let mut rest = kinds;
     let mut found = 0;
     for zone in &plan.zones {
-        let (kinds, others) = rest.split_at(usize::try_from(zone.frames).expect("the film's length was checked"));
+        let (kinds, others) =
+            rest.split_at(usize::try_from(zone.frames).expect("the film's length was checked"));
         rest = others;
-        let head = usize::try_from(zone.start.next_multiple_of(huge) - zone.start).expect("at most a huge page");
+        let head = usize::try_from(zone.start.next_multiple_of(huge) - zone.start)
+            .expect("at most a huge page");
         let aligned = kinds.get(head..).unwrap_or_default();
         let blocks = aligned.chunks_exact(1 << plan.huge_order);
-        found += blocks.filter(|block| block.iter().all(|&kind| kind == PageKind::Free)).count() as u64;
+        found += blocks
+            .filter(|block| block.iter().all(|&kind| kind == PageKind::Free))
+            .count() as u64;
     }
     found
 }

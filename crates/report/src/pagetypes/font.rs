@@ -107,11 +107,19 @@ const GLYPHS: [[u8; 5]; 95] = [
 
 /// The columns of a character.
 pub(super) fn glyph(character: char) -> &'static [u8; 5] {
-    let place = |character: char| (character as usize).checked_sub(' ' as usize).and_then(|i| GLYPHS.get(i));
-    place(character).or_else(|| place('?')).unwrap_or(&GLYPHS[0])
+    let place = |character: char| {
+        (character as usize)
+            .checked_sub(' ' as usize)
+            .and_then(|i| GLYPHS.get(i))
+    };
+    place(character)
+        .or_else(|| place('?'))
+        .unwrap_or(&GLYPHS[0])
 }
 
 /// How wide a text is, in pixels before scaling.
 pub(super) fn width(text: &str) -> u32 {
-    u32::try_from(text.chars().count()).unwrap_or(u32::MAX / ADVANCE).saturating_mul(ADVANCE)
+    u32::try_from(text.chars().count())
+        .unwrap_or(u32::MAX / ADVANCE)
+        .saturating_mul(ADVANCE)
 }

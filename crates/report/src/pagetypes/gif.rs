@@ -25,7 +25,10 @@ pub struct GifOptions {
 impl Default for GifOptions {
     /// At most 1200 pixels a side, five shots a second.
     fn default() -> Self {
-        Self { fit: Fit { side_max: 1200 }, frames_per_second: 5 }
+        Self {
+            fit: Fit { side_max: 1200 },
+            frames_per_second: 5,
+        }
     }
 }
 
@@ -36,7 +39,11 @@ impl Default for GifOptions {
 /// [`PictureError::NoSuchShot`] if the film is empty; [`PictureError::Write`] if `out` refuses.
 pub fn write(film: &Film, options: GifOptions, out: &mut impl Write) -> Result<(), PictureError> {
     let artist = Artist::new(film, options.fit);
-    let side = |pixels: u32| u16::try_from(pixels).map_err(|_| PictureError::TooLarge { frames: film.plan().frames() });
+    let side = |pixels: u32| {
+        u16::try_from(pixels).map_err(|_| PictureError::TooLarge {
+            frames: film.plan().frames(),
+        })
+    };
     let (width, height) = (side(artist.width())?, side(artist.height())?);
     if film.is_empty() {
         return Err(PictureError::NoSuchShot { shot: 0, shots: 0 });
@@ -47,7 +54,11 @@ pub fn write(film: &Film, options: GifOptions, out: &mut impl Write) -> Result<(
     let mut shown: Option<Picture> = None;
     for (i, picture) in artist.draw_all().enumerate() {
         let mut frame = change(shown.as_ref(), &picture);
-        frame.delay = if i + 1 == film.len() { LAST_DELAY_CS.max(delay) } else { delay };
+        frame.delay = if i + 1 == film.len() {
+            LAST_DELAY_CS.max(delay)
+        } else {
+            delay
+        };
         encoder.write_frame(&frame).map_err(failed)?;
         shown = Some(picture);
     }
@@ -60,16 +71,34 @@ fn change(before: Option<&Picture>, now: &Picture) -> gif::Frame<'static> {
     let side = |pixels: usize| u16::try_from(pixels).expect("the picture's sides were checked");
     let Some(before) = before else {
         let height = side(now.pixels.len() / width);
-        return gif::Frame { width: side(width), height, buffer: now.pixels.clone().into(), ..gif::Frame::default() };
+        return gif::Frame {
+            width: side(width),
+            height,
+            buffer: now.pixels.clone().into(),
+            ..gif::Frame::default()
+        };
     };
     let differs = |&i: &usize| before.pixels[i] != now.pixels[i];
     let all = 0..now.pixels.len();
     let top = all.clone().find(differs).unwrap_or(0) / width;
     let bottom = all.clone().rev().find(differs).unwrap_or(0) / width;
-    let left = all.clone().filter(differs).map(|i| i % width).min().unwrap_or(0);
+    let left = all
+        .clone()
+        .filter(differs)
+        .map(|i| i % width)
+        .min()
+        .unwrap_or(0);
     let right = all.filter(differs).map(|i| i % width).max().unwrap_or(0);
     let inside = (top..=bottom).flat_map(|y| (left..=right).map(move |x| y * width + x));
-    let buffer: Vec<u8> = inside.map(|i| if differs(&i) { now.pixels[i] } else { UNCHANGED }).collect();
+    let buffer: Vec<u8> = inside
+        .map(|i| {
+            if differs(&i) {
+                now.pixels[i]
+            } else {
+                UNCHANGED
+            }
+        })
+        .collect();
     gif::Frame {
         left: side(left),
         top: side(top),

@@ -37,7 +37,11 @@ pub(super) struct ZoneGrid {
 impl Grid {
     pub(super) fn new(plan: &Plan, scale: u8) -> Self {
         // A maximal block smaller than 4x4 pages is drawn as it is.
-        let smallest = if scale == 0 { 0 } else { scale + BOX_CELLS_ORDER_MIN };
+        let smallest = if scale == 0 {
+            0
+        } else {
+            scale + BOX_CELLS_ORDER_MIN
+        };
         let box_order = plan.box_order.max(smallest);
         let zones = plan.zones.iter().map(|zone| {
             let last = zone.start + zone.frames - 1;
@@ -50,13 +54,11 @@ impl Grid {
                 boxes: (last >> box_order) - (zone.start >> box_order) + 1,
             }
         });
-        Self { scale, box_order, zones: zones.collect() }
-    }
-
-    /// The finest grid of at most so many cells.
-    pub(super) fn fit(plan: &Plan, cells_max: u64) -> Self {
-        let fits = |grid: &Self| grid.cells() <= cells_max;
-        (0..SCALE_MAX).map(|scale| Self::new(plan, scale)).find(fits).unwrap_or_else(|| Self::new(plan, SCALE_MAX))
+        Self {
+            scale,
+            box_order,
+            zones: zones.collect(),
+        }
     }
 
     pub(super) fn cells(&self) -> u64 {
@@ -106,11 +108,23 @@ fn cell(kinds: &[PageKind]) -> u8 {
     let free = counts[PageKind::Free.index()];
     let used = kinds.len() as u64 - free - counts[PageKind::Absent.index()];
     if used == 0 {
-        return if free == 0 { PageKind::Absent as u8 } else { PageKind::Free as u8 };
+        return if free == 0 {
+            PageKind::Absent as u8
+        } else {
+            PageKind::Free as u8
+        };
     }
     let in_use = &PageKind::ALL[2..];
-    let most = in_use.iter().rev().max_by_key(|kind| counts[kind.index()]).expect("there are kinds in use");
-    if used < free { *most as u8 | MOSTLY_FREE } else { *most as u8 }
+    let most = in_use
+        .iter()
+        .rev()
+        .max_by_key(|kind| counts[kind.index()])
+        .expect("there are kinds in use");
+    if used < free {
+        *most as u8 | MOSTLY_FREE
+    } else {
+        *most as u8
+    }
 }
 
 #[cfg(test)]
@@ -121,21 +135,36 @@ mod tests {
     use super::*;
 
     fn plan(start: u64, frames: u64) -> Plan {
-        let zone = ZoneSpan { name: "Normal".into(), start, frames };
-        Plan { zones: vec![zone], box_order: 10, huge_order: 9, frame_bytes: 4096 }
+        let zone = ZoneSpan {
+            name: "Normal".into(),
+            start,
+            frames,
+        };
+        Plan {
+            zones: vec![zone],
+            box_order: 10,
+            huge_order: 9,
+            frame_bytes: 4096,
+        }
     }
 
     #[test]
     fn unaligned_zones_lie_within_their_boxes() {
         let grid = Grid::new(&plan(1000, 100), 0);
-        assert_eq!((grid.zones[0].lead, grid.zones[0].cells, grid.zones[0].boxes), (1000, 100, 2));
+        assert_eq!(
+            (grid.zones[0].lead, grid.zones[0].cells, grid.zones[0].boxes),
+            (1000, 100, 2)
+        );
         let grid = Grid::new(&plan(1000, 100), 3);
-        assert_eq!((grid.zones[0].lead, grid.zones[0].cells, grid.zones[0].boxes), (125, 13, 2));
+        assert_eq!(
+            (grid.zones[0].lead, grid.zones[0].cells, grid.zones[0].boxes),
+            (125, 13, 2)
+        );
     }
 
     #[test]
     fn large_memory_gets_larger_boxes() {
-        let grid = Grid::fit(&plan(0, 1 << 32), 1 << 22);
+        let grid = Grid::new(&plan(0, 1 << 32), 10);
         assert_eq!((grid.scale, grid.box_order), (10, 14));
         assert_eq!(grid.box_size(), (4, 4));
         assert_eq!(Grid::new(&plan(0, 1 << 32), 1).box_size(), (32, 16));
@@ -146,7 +175,10 @@ mod tests {
         use PageKind::{Absent, Free, Movable, Unmovable};
         assert_eq!(cell(&[Absent, Absent]), Absent as u8);
         assert_eq!(cell(&[Absent, Free]), Free as u8);
-        assert_eq!(cell(&[Free, Free, Free, Unmovable]), Unmovable as u8 | MOSTLY_FREE);
+        assert_eq!(
+            cell(&[Free, Free, Free, Unmovable]),
+            Unmovable as u8 | MOSTLY_FREE
+        );
         assert_eq!(cell(&[Free, Movable, Movable, Unmovable]), Movable as u8);
         assert_eq!(cell(&[Absent, Absent, Absent, Movable]), Movable as u8);
     }
@@ -157,7 +189,11 @@ mod tests {
             for scale in 0..8 {
                 let grid = Grid::new(&plan(start, frames), scale);
                 let kinds = vec![PageKind::Free; usize::try_from(frames).unwrap()];
-                assert_eq!(grid.pool(&kinds).len() as u64, grid.cells(), "{start} {frames} {scale}");
+                assert_eq!(
+                    grid.pool(&kinds).len() as u64,
+                    grid.cells(),
+                    "{start} {frames} {scale}"
+                );
             }
         }
     }

@@ -56,9 +56,15 @@ pub fn write(films: &[&Film], title: &str, out: &mut impl Write) -> Result<(), P
 
 /// The scale of all films of a page, so that they can be compared: the least that keeps within both limits.
 fn scale(films: &[&Film]) -> u8 {
-    let grids = |scale: u8| films.iter().map(move |film| (Grid::new(film.plan(), scale).cells(), film.len() as u64));
+    let grids = |scale: u8| {
+        films
+            .iter()
+            .map(move |film| (Grid::new(film.plan(), scale).cells(), film.len() as u64))
+    };
     let fits = |&scale: &u8| {
-        let all: u64 = grids(scale).map(|(cells, shots)| cells.saturating_mul(shots)).sum();
+        let all: u64 = grids(scale)
+            .map(|(cells, shots)| cells.saturating_mul(shots))
+            .sum();
         all <= PAGE_CELLS_MAX && grids(scale).all(|(cells, _)| cells <= FILM_CELLS_MAX)
     };
     (0..SCALE_MAX).find(fits).unwrap_or(SCALE_MAX)
@@ -76,7 +82,9 @@ impl<'a> Scene<'a> {
     fn new(film: &'a Film, scale: u8) -> Self {
         let grid = Grid::new(film.plan(), scale);
         let pooled = (scale > 0).then(|| {
-            let mut reel = Reel::new(usize::try_from(grid.cells()).expect("a cell is at least a page in memory"));
+            let mut reel = Reel::new(
+                usize::try_from(grid.cells()).expect("a cell is at least a page in memory"),
+            );
             let mut sums = Vec::new();
             for shot in film.shots() {
                 let cells = grid.pool(&shot.kinds);
@@ -89,13 +97,20 @@ impl<'a> Scene<'a> {
     }
 
     fn reel(&self) -> &Reel {
-        self.pooled.as_ref().map_or(self.film.reel(), |(reel, _)| reel)
+        self.pooled
+            .as_ref()
+            .map_or(self.film.reel(), |(reel, _)| reel)
     }
 
     fn about(&self) -> AboutFilm<'_> {
         let plan = self.film.plan();
         let zones = plan.zones.iter().zip(&self.grid.zones);
-        let shots = self.film.captions().iter().zip(self.reel().streams()).enumerate();
+        let shots = self
+            .film
+            .captions()
+            .iter()
+            .zip(self.reel().streams())
+            .enumerate();
         AboutFilm {
             name: self.film.name(),
             scale: self.grid.scale,
@@ -103,12 +118,17 @@ impl<'a> Scene<'a> {
             block_order: plan.box_order,
             huge_order: plan.huge_order,
             frame_bytes: plan.frame_bytes,
-            zones: zones.map(|(zone, grid)| AboutZone::new(&zone.name, grid)).collect(),
+            zones: zones
+                .map(|(zone, grid)| AboutZone::new(&zone.name, grid))
+                .collect(),
             shots: shots
                 .map(|(i, (caption, stream))| AboutShot {
                     seconds: self.film.since_first(i) as f64 / 1e9,
                     key: stream.coding == Coding::Key,
-                    checksum: self.pooled.as_ref().map_or(caption.checksum, |(_, sums)| sums[i]),
+                    checksum: self
+                        .pooled
+                        .as_ref()
+                        .map_or(caption.checksum, |(_, sums)| sums[i]),
                     counts: &caption.counts,
                     free_huge: caption.free_huge,
                     numbers: &caption.numbers,
@@ -158,8 +178,21 @@ struct AboutZone<'a> {
 
 impl<'a> AboutZone<'a> {
     fn new(name: &'a str, grid: &ZoneGrid) -> Self {
-        let &ZoneGrid { start, frames, lead, cells, boxes } = grid;
-        Self { name, start, frames, lead, cells, boxes }
+        let &ZoneGrid {
+            start,
+            frames,
+            lead,
+            cells,
+            boxes,
+        } = grid;
+        Self {
+            name,
+            start,
+            frames,
+            lead,
+            cells,
+            boxes,
+        }
     }
 }
 
@@ -176,14 +209,18 @@ struct AboutShot<'a> {
 fn write_page(scenes: &[Scene<'_>], title: &str, out: &mut impl Write) -> io::Result<()> {
     let mut rest = PAGE;
     while let Some((before, after)) = rest.split_once("{{") {
-        let (marker, after) = after.split_once("}}").expect("the page's markers are closed");
+        let (marker, after) = after
+            .split_once("}}")
+            .expect("the page's markers are closed");
         out.write_all(before.as_bytes())?;
         match marker {
             "title" => out.write_all(escape(title).as_bytes())?,
             "style" => out.write_all(STYLE.as_bytes())?,
             "about" => out.write_all(about(scenes)?.as_bytes())?,
             "films" => write_streams(scenes, out)?,
-            "script" => SCRIPTS.iter().try_for_each(|script| out.write_all(script.as_bytes()))?,
+            "script" => SCRIPTS
+                .iter()
+                .try_for_each(|script| out.write_all(script.as_bytes()))?,
             other => unreachable!("the page has no marker {other}"),
         }
         rest = after;
@@ -200,7 +237,11 @@ fn about(scenes: &[Scene<'_>]) -> io::Result<String> {
         dark: hex(kind.dark_color()),
     });
     let films = scenes.iter().map(Scene::about).collect();
-    let about = About { key_every: KEY_EVERY, kinds: kinds.into(), films };
+    let about = About {
+        key_every: KEY_EVERY,
+        kinds: kinds.into(),
+        films,
+    };
     Ok(escape_json(&serde_json::to_string(&about)?))
 }
 
@@ -263,8 +304,14 @@ mod tests {
 
     #[test]
     fn escaped_text_has_no_markup() {
-        assert_eq!(escape("</title><script>&\"'"), "&lt;/title&gt;&lt;script&gt;&amp;&quot;&#39;");
-        assert_eq!(escape_json("\"</script><!--&\""), "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
+        assert_eq!(
+            escape("</title><script>&\"'"),
+            "&lt;/title&gt;&lt;script&gt;&amp;&quot;&#39;"
+        );
+        assert_eq!(
+            escape_json("\"</script><!--&\""),
+            "\"\\u003c/script\\u003e\\u003c!--\\u0026\""
+        );
     }
 
     #[test]

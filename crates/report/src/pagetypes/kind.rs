@@ -46,7 +46,11 @@ impl PageKind {
     /// The kind of this number; `None` above 6.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
-        if (number as usize) < Self::COUNT { Some(Self::ALL[number as usize]) } else { None }
+        if (number as usize) < Self::COUNT {
+            Some(Self::ALL[number as usize])
+        } else {
+            None
+        }
     }
 
     /// Its place in arrays of [`PageKind::COUNT`].
@@ -123,32 +127,58 @@ mod tests {
         ("full", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (
             "protanopia",
-            [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+            [
+                [0.152286, 1.052583, -0.204868],
+                [0.114503, 0.786281, 0.099216],
+                [-0.003882, -0.048116, 1.051998],
+            ],
         ),
         (
             "deuteranopia",
-            [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+            [
+                [0.367322, 0.860646, -0.227968],
+                [0.280085, 0.672501, 0.047413],
+                [-0.011820, 0.042940, 0.968881],
+            ],
         ),
         (
             "tritanopia",
-            [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+            [
+                [1.255528, -0.076749, -0.178779],
+                [-0.078411, 0.930809, 0.147602],
+                [0.004733, 0.691367, 0.303900],
+            ],
         ),
     ];
 
     fn lab(color: Color, sight: &[[f64; 3]; 3]) -> [f64; 3] {
         let linear = color.map(|part| {
             let part = f64::from(part) / 255.0;
-            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+            if part <= 0.04045 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
+            }
         });
         let seen = sight.map(|row| {
-            let sum: f64 = row.iter().zip(linear).map(|(weight, part)| weight * part).sum();
+            let sum: f64 = row
+                .iter()
+                .zip(linear)
+                .map(|(weight, part)| weight * part)
+                .sum();
             sum.clamp(0.0, 1.0)
         });
         let [r, g, b] = seen;
         let x = (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505;
         let y = 0.2126 * r + 0.7152 * g + 0.0722 * b;
         let z = (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089;
-        let [x, y, z] = [x, y, z].map(|t| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 });
+        let [x, y, z] = [x, y, z].map(|t| {
+            if t > 0.008856 {
+                t.cbrt()
+            } else {
+                7.787 * t + 16.0 / 116.0
+            }
+        });
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
@@ -160,9 +190,17 @@ mod tests {
                 for (i, &a) in shown.iter().enumerate() {
                     for &b in &shown[i + 1..] {
                         let (from, to) = (lab(colors(a), matrix), lab(colors(b), matrix));
-                        let distance = from.iter().zip(to).map(|(p, q)| (p - q).powi(2)).sum::<f64>().sqrt();
+                        let distance = from
+                            .iter()
+                            .zip(to)
+                            .map(|(p, q)| (p - q).powi(2))
+                            .sum::<f64>()
+                            .sqrt();
                         // 2.3 is what can just be noticed side by side.
-                        assert!(distance > 20.0, "{a:?} and {b:?} with {sight}: {distance:.1}");
+                        assert!(
+                            distance > 20.0,
+                            "{a:?} and {b:?} with {sight}: {distance:.1}"
+                        );
                     }
                 }
             }

@@ -1,6 +1,9 @@
 //! [`Layout`]: where each cell of a [`Grid`] lies in a picture of pixels.
 
-use super::{grid::{Grid, SCALE_MAX}, plan::Plan};
+use super::{
+    grid::{Grid, SCALE_MAX},
+    plan::Plan,
+};
 
 /// A picture aims at four to three.
 const ASPECT: f64 = 4.0 / 3.0;
@@ -44,23 +47,39 @@ impl Layout {
             let (width, height) = layout.size_exact();
             width <= u64::from(side) && height <= u64::from(side)
         };
-        let finest = (0..SCALE_MAX).map(|scale| Self::of(Grid::new(plan, scale), 1)).find(fits);
+        let finest = (0..SCALE_MAX)
+            .map(|scale| Self::of(Grid::new(plan, scale), 1))
+            .find(fits);
         let finest = finest.unwrap_or_else(|| Self::of(Grid::new(plan, SCALE_MAX), 1));
-        let larger = (2..=CELL_MAX).rev().map(|cell| Self::of(finest.grid.clone(), cell));
+        let larger = (2..=CELL_MAX)
+            .rev()
+            .map(|cell| Self::of(finest.grid.clone(), cell));
         let aim = u64::from(WIDTH_AIM.min(side));
-        let magnified = larger.into_iter().find(|layout| layout.size_exact().0 <= aim && fits(layout));
+        let magnified = larger
+            .into_iter()
+            .find(|layout| layout.size_exact().0 <= aim && fits(layout));
         magnified.unwrap_or(finest)
     }
 
     fn of(grid: Grid, cell: u32) -> Self {
         let (width, height) = grid.box_size();
-        let gap = if width * cell >= 16 { cell.clamp(2, 4) } else { 1 };
+        let gap = if width * cell >= 16 {
+            cell.clamp(2, 4)
+        } else {
+            1
+        };
         let pitch = f64::from(height * cell + gap) / f64::from(width * cell + gap);
         let boxes = grid.boxes();
         // A row is a power of two of boxes, so that a step down is a round number of bytes.
         let columns = (boxes as f64 * ASPECT * pitch).sqrt().log2().round().exp2() as u64;
-        let columns = u32::try_from(columns.clamp(1, boxes.max(1)).min(1 << 16)).expect("at most 2^16");
-        Self { grid, columns, cell, gap }
+        let columns =
+            u32::try_from(columns.clamp(1, boxes.max(1)).min(1 << 16)).expect("at most 2^16");
+        Self {
+            grid,
+            columns,
+            cell,
+            gap,
+        }
     }
 
     fn rows(&self) -> u64 {
@@ -70,7 +89,10 @@ impl Layout {
     fn size_exact(&self) -> (u64, u64) {
         let (width, height) = self.pitch();
         let gap = u64::from(self.gap);
-        (u64::from(self.columns) * u64::from(width) + gap, self.rows() * u64::from(height) + gap)
+        (
+            u64::from(self.columns) * u64::from(width) + gap,
+            self.rows() * u64::from(height) + gap,
+        )
     }
 
     /// Pixels from one box to the next, across and down.
@@ -92,7 +114,10 @@ impl Layout {
         let columns = u64::from(self.columns);
         let (row, column) = (i / columns, i % columns);
         let down = u32::try_from(row).expect("rows fit the picture") * height;
-        (u32::try_from(column).expect("below columns") * width + self.gap, down + self.gap)
+        (
+            u32::try_from(column).expect("below columns") * width + self.gap,
+            down + self.gap,
+        )
     }
 
     /// The number of the first box of each zone.
@@ -106,9 +131,14 @@ impl Layout {
 
     /// The left upper pixel of the cell that shows frame `frame` of zone `zone`, counted from the zone's start.
     pub(super) fn pixel_of(&self, zone: usize, frame: u64) -> Option<(u32, u32)> {
-        let span = self.grid.zones.get(zone).filter(|span| frame < span.frames)?;
+        let span = self
+            .grid
+            .zones
+            .get(zone)
+            .filter(|span| frame < span.frames)?;
         let first = self.zone_boxes().nth(zone)?;
-        let cell = ((span.start + frame) >> self.grid.scale) - (span.start >> self.grid.scale) + span.lead;
+        let cell =
+            ((span.start + frame) >> self.grid.scale) - (span.start >> self.grid.scale) + span.lead;
         Some(self.cell_at(first, cell))
     }
 
@@ -117,7 +147,11 @@ impl Layout {
         let in_box = self.grid.box_order - self.grid.scale;
         let (width, _) = self.grid.box_size();
         let (left, top) = self.box_at(first + (cell >> in_box));
-        let within = u32::try_from(cell & ((1 << in_box) - 1)).expect("a box has at most 2^20 cells");
-        (left + within % width * self.cell, top + within / width * self.cell)
+        let within =
+            u32::try_from(cell & ((1 << in_box) - 1)).expect("a box has at most 2^20 cells");
+        (
+            left + within % width * self.cell,
+            top + within / width * self.cell,
+        )
     }
 }

@@ -11,7 +11,7 @@
 //! | `plan.rs` | [`Plan`]: zones, size of boxes and of huge pages |
 //! | `film.rs`, `reel.rs` | [`Film`]: shots over time; how they are kept compressed |
 //! | `grid.rs`, `layout.rs` | which cell stands for which pages; where it lies in a picture |
-//! | `canvas.rs`, `font.rs`, `draw.rs` | [`Artist`]: draws shots as pictures |
+//! | `canvas.rs`, `font.rs`, `words.rs`, `draw.rs` | [`Artist`]: draws shots as pictures |
 //! | [`png`], [`gif`], [`video`] | pictures as files |
 //! | [`html`], `player/` | several films as one page with a player |
 //!
@@ -32,6 +32,7 @@ mod plan;
 pub mod png;
 mod reel;
 pub mod video;
+mod words;
 
 use std::{io, path::PathBuf};
 
@@ -49,7 +50,9 @@ pub enum PictureError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// More pages than this machine or this format can hold.
-    #[error("{frames} pages are too many for this picture: ask for a smaller one, or show fewer zones")]
+    #[error(
+        "{frames} pages are too many for this picture: ask for a smaller one, or show fewer zones"
+    )]
     TooLarge {
         /// Pages of the plan.
         frames: u64,
@@ -63,7 +66,9 @@ pub enum PictureError {
         frames: u64,
     },
     /// Shots out of order.
-    #[error("a shot at {time_ns} ns comes after one at {last_ns} ns: add shots in the order of time")]
+    #[error(
+        "a shot at {time_ns} ns comes after one at {last_ns} ns: add shots in the order of time"
+    )]
     Backwards {
         /// The last shot's time.
         last_ns: u64,
@@ -94,7 +99,9 @@ pub enum PictureError {
         error: io::Error,
     },
     /// `ffmpeg` is not installed.
-    #[error("ffmpeg is not in PATH: install it (apt-get install ffmpeg, dnf install ffmpeg), or write a GIF instead")]
+    #[error(
+        "ffmpeg is not in PATH: install it (apt-get install ffmpeg, dnf install ffmpeg), or write a GIF instead"
+    )]
     NoFfmpeg,
     /// `ffmpeg` failed.
     #[error("ffmpeg failed: {0}")]

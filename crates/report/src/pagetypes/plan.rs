@@ -70,7 +70,10 @@ impl Plan {
             return Err(PlanError::BoxOrder(self.box_order));
         }
         if self.huge_order > self.box_order {
-            return Err(PlanError::HugeOrder { huge: self.huge_order, largest: self.box_order });
+            return Err(PlanError::HugeOrder {
+                huge: self.huge_order,
+                largest: self.box_order,
+            });
         }
         if !self.frame_bytes.is_power_of_two() {
             return Err(PlanError::FrameBytes(self.frame_bytes));
@@ -80,8 +83,13 @@ impl Plan {
             if zone.frames == 0 {
                 return Err(PlanError::EmptyZone(zone.name.clone()));
             }
-            let end = zone.start.checked_add(zone.frames).filter(|&end| end <= 1 << 48);
-            let sum = end.and_then(|_| all.checked_add(zone.frames)).filter(|&sum| sum <= 1 << 48);
+            let end = zone
+                .start
+                .checked_add(zone.frames)
+                .filter(|&end| end <= 1 << 48);
+            let sum = end
+                .and_then(|_| all.checked_add(zone.frames))
+                .filter(|&sum| sum <= 1 << 48);
             all = sum.ok_or_else(|| PlanError::TooHigh(zone.name.clone()))?;
         }
         Ok(())

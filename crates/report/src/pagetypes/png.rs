@@ -60,7 +60,12 @@ pub fn write_picture(picture: &Picture, out: &mut impl Write) -> Result<(), Pict
     encoder.set_compression(png::Compression::High);
     encoder.set_filter(png::Filter::NoFilter);
     let rows = picture.pixels.chunks(picture.width as usize);
-    let bytes: Vec<u8> = rows.flat_map(|row| row.chunks(2).map(|two| two[0] << 4 | two.get(1).unwrap_or(&0))).collect();
+    let bytes: Vec<u8> = rows
+        .flat_map(|row| {
+            row.chunks(2)
+                .map(|two| two[0] << 4 | two.get(1).unwrap_or(&0))
+        })
+        .collect();
     let written = encoder.write_header().and_then(|mut writer| {
         writer.write_image_data(&bytes)?;
         writer.finish()

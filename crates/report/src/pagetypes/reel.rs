@@ -33,7 +33,11 @@ pub(super) struct Reel {
 
 impl Reel {
     pub(super) fn new(cells: usize) -> Self {
-        Self { cells, last: Vec::new(), streams: Vec::new() }
+        Self {
+            cells,
+            last: Vec::new(),
+            streams: Vec::new(),
+        }
     }
 
     pub(super) fn streams(&self) -> &[Stream] {
@@ -42,14 +46,28 @@ impl Reel {
 
     /// Adds a row of exactly the reel's number of cells. Cost: one pass and one deflate.
     pub(super) fn push(&mut self, cells: impl ExactSizeIterator<Item = u8>) {
-        assert_eq!(cells.len(), self.cells, "a row has as many cells as its reel");
+        assert_eq!(
+            cells.len(),
+            self.cells,
+            "a row has as many cells as its reel"
+        );
         let packed = pack(cells);
         let key = self.streams.len().is_multiple_of(KEY_EVERY);
         let stream = if key {
-            Stream { coding: Coding::Key, bytes: deflate(&packed) }
+            Stream {
+                coding: Coding::Key,
+                bytes: deflate(&packed),
+            }
         } else {
-            let delta: Vec<u8> = packed.iter().zip(&self.last).map(|(now, before)| now ^ before).collect();
-            Stream { coding: Coding::Delta, bytes: deflate(&delta) }
+            let delta: Vec<u8> = packed
+                .iter()
+                .zip(&self.last)
+                .map(|(now, before)| now ^ before)
+                .collect();
+            Stream {
+                coding: Coding::Delta,
+                bytes: deflate(&delta),
+            }
         };
         self.streams.push(stream);
         self.last = packed;
@@ -76,7 +94,11 @@ impl Reel {
 
 /// FNV-1a over the packed row: what the player compares after decoding.
 pub(super) fn checksum(cells: &[u8]) -> u32 {
-    pack(cells.iter().copied()).iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    pack(cells.iter().copied())
+        .iter()
+        .fold(0x811c_9dc5, |hash, &byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        })
 }
 
 fn pack(mut cells: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
@@ -102,17 +124,25 @@ fn apply(stream: &Stream, packed: &mut Vec<u8>) {
     let bytes = inflate(&stream.bytes);
     match stream.coding {
         Coding::Key => *packed = bytes,
-        Coding::Delta => packed.iter_mut().zip(bytes).for_each(|(now, change)| *now ^= change),
+        Coding::Delta => packed
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(now, change)| *now ^= change),
     }
 }
 
 fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("a Vec takes all that is written to it")
+    encoder
+        .write_all(bytes)
+        .and_then(|()| encoder.finish())
+        .expect("a Vec takes all that is written to it")
 }
 
 fn inflate(stream: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    ZlibDecoder::new(stream).read_to_end(&mut bytes).expect("the stream was made by deflate above");
+    ZlibDecoder::new(stream)
+        .read_to_end(&mut bytes)
+        .expect("the stream was made by deflate above");
     bytes
 }

@@ -29,7 +29,10 @@ pub fn write_mp4(film: &Film, path: &Path) -> Result<(), PictureError> {
     }
     let part = beside(path);
     let written = encode(film, &part).and_then(|()| {
-        fs::rename(&part, path).map_err(|error| PictureError::File { path: path.to_owned(), error })
+        fs::rename(&part, path).map_err(|error| PictureError::File {
+            path: path.to_owned(),
+            error,
+        })
     });
     if written.is_err() {
         // What ffmpeg has not made cannot be removed; that is no second failure.
@@ -57,24 +60,51 @@ fn encode(film: &Film, path: &Path) -> Result<(), PictureError> {
         // A complaint that cannot be read leaves the exit code, which says enough.
         let _ = stderr.take(limit).read_to_string(&mut complaint);
     }
-    let status = child.wait().map_err(|error| PictureError::Ffmpeg(error.to_string()))?;
+    let status = child
+        .wait()
+        .map_err(|error| PictureError::Ffmpeg(error.to_string()))?;
     if !status.success() {
-        return Err(PictureError::Ffmpeg(format!("{status}: {}", complaint.trim())));
+        return Err(PictureError::Ffmpeg(format!(
+            "{status}: {}",
+            complaint.trim()
+        )));
     }
     sent.map_err(|error| PictureError::Ffmpeg(error.to_string()))
 }
 
 fn start(artist: &Artist<'_>, path: &Path) -> Result<Child, PictureError> {
     let mut command = Command::new("ffmpeg");
-    command.args(["-nostdin", "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24"]);
+    command.args([
+        "-nostdin",
+        "-loglevel",
+        "error",
+        "-y",
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        "rgb24",
+    ]);
     command.args(["-s", &format!("{}x{}", artist.width(), artist.height())]);
     command.args(["-r", FRAMES_PER_SECOND, "-i", "pipe:0"]);
     // Players want even sides and this pixel format; a colour a pixel survives only at full chroma or double size.
-    command.args(["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]);
+    command.args([
+        "-vf",
+        "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white",
+        "-pix_fmt",
+        "yuv420p",
+        "-movflags",
+        "+faststart",
+    ]);
     // An absolute path cannot be taken for an option or a protocol.
-    let path = std::path::absolute(path).map_err(|error| PictureError::File { path: path.to_owned(), error })?;
+    let path = std::path::absolute(path).map_err(|error| PictureError::File {
+        path: path.to_owned(),
+        error,
+    })?;
     command.args(["-f", "mp4"]).arg(path);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => PictureError::NoFfmpeg,
         _ => PictureError::Ffmpeg(error.to_string()),

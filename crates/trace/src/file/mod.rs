@@ -39,7 +39,15 @@ use crate::Trace;
 ///
 /// As [`Writer`]: events out of order, page states that overlap, a full disk.
 pub fn write(path: &Path, trace: &Trace) -> Result<(), WriteError> {
-    let mut writer = Writer::create(path)?;
+    write_to(Writer::create(path)?, trace)
+}
+
+/// Writes all of `trace` by `writer`, which was made before the trace: so a file that cannot be written is known early.
+///
+/// # Errors
+///
+/// As [`write`].
+pub fn write_to(mut writer: Writer, trace: &Trace) -> Result<(), WriteError> {
     writer.start(&trace.start)?;
     writer.events(&trace.events, &trace.names)?;
     writer.end(&trace.end)?;

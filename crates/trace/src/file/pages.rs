@@ -1,7 +1,9 @@
 //! Looks at the heads of all pages before anything is unpacked: how large does each claim to be? The Parquet crate takes memory for what a page claims, and a page of some kilobytes
 //! can claim gigabytes.
 //!
-//! A page's head is a struct in Thrift's compact form: fields as (distance, type, value), ended by a zero byte. Only four of its numbers are wanted, all else is passed over.
+//! It also looks whether a page that uses a dictionary comes after one, since the crate panics where it does not.
+//!
+//! A page's head is a struct in Thrift's compact form: fields as (distance, type, value), ended by a zero byte. Few of its numbers are wanted, all else is passed over.
 
 use super::schema::PAGE_BYTES;
 
@@ -13,11 +15,18 @@ const DEPTH: u32 = 8;
 struct Head {
     unpacked: u64,
     packed: u64,
+    /// Of a dictionary page.
     dictionary_values: Option<u64>,
+    /// Of a data page.
+    encoding: Option<u64>,
 }
+
+/// The encodings whose values are places in the dictionary.
+const DICTIONARY: [u64; 2] = [2, 8];
 
 /// Are the claims of all pages in `chunk`, a column of a row group, such that they can be unpacked?
 pub(super) fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
+    let mut dictionary = false;
     while !chunk.is_empty() {
         let mut thrift = Thrift { bytes: chunk };
         let head = thrift.page_head().ok_or("the head of a page is broken")?;
@@ -30,6 +39,13 @@ pub(super) fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
             .is_some_and(|values| values > head.unpacked / 4)
         {
             return Err("a dictionary claims to have more values than fit in it");
+        }
+        dictionary |= head.dictionary_values.is_some();
+        let uses = head
+            .encoding
+            .is_some_and(|encoding| DICTIONARY.contains(&encoding));
+        if uses && !dictionary {
+            return Err("a page uses a dictionary that is not there");
         }
         let packed = usize::try_from(head.packed).ok();
         chunk = packed
@@ -52,23 +68,27 @@ impl Thrift<'_> {
             match (field, kind) {
                 (2, 5) => head.unpacked = self.unsigned()?,
                 (3, 5) => head.packed = self.unsigned()?,
-                (7, 12) => head.dictionary_values = Some(self.dictionary_values()?),
+                (5, 12) => head.encoding = Some(self.number_in_struct(2)?),
+                (7, 12) => head.dictionary_values = Some(self.number_in_struct(1)?),
+                (8, 12) => head.encoding = Some(self.number_in_struct(4)?),
                 _ => self.skip(kind, DEPTH)?,
             }
         }
         Some(head)
     }
 
-    fn dictionary_values(&mut self) -> Option<u64> {
-        let mut values = 0;
+    /// Reads a struct to its end; the number in its field `wanted`, 0 where it has none.
+    fn number_in_struct(&mut self, wanted: i64) -> Option<u64> {
+        let mut number = 0;
         let mut field = 0;
         while let Some(kind) = self.field(&mut field)? {
-            match (field, kind) {
-                (1, 5) => values = self.unsigned()?,
-                _ => self.skip(kind, DEPTH)?,
+            if field == wanted && kind == 5 {
+                number = self.unsigned()?;
+            } else {
+                self.skip(kind, DEPTH)?;
             }
         }
-        Some(values)
+        Some(number)
     }
 
     /// The type of the next field, whose number goes to `field`; the inner `None` at the end of the struct.
@@ -220,6 +240,19 @@ mod tests {
             check_pages(&chunk),
             Err("a dictionary claims to have more values than fit in it")
         );
+    }
+
+    #[test]
+    fn a_page_that_uses_a_dictionary_needs_one() {
+        // data_page_header { num_values = 1, encoding = RLE_DICTIONARY }.
+        let uses = [0x15, 0, 0x15, 8, 0x15, 0, 0x2c, 0x15, 2, 0x15, 16, 0, 0];
+        assert_eq!(
+            check_pages(&uses),
+            Err("a page uses a dictionary that is not there")
+        );
+        let mut chunk = vec![0x15, 4, 0x15, 8, 0x15, 0, 0x4c, 0x15, 2, 0, 0];
+        chunk.extend(uses);
+        assert_eq!(check_pages(&chunk), Ok(()));
     }
 
     #[test]

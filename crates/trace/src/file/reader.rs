@@ -1,20 +1,27 @@
 //! Reads a trace and believes nothing: every count, number and name is checked before it is used, and memory grows with what was read, not with what the file says there is.
 
+use core::num::NonZero;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::thread;
 
 use bytes::Bytes;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::SchemaDescriptor;
 
 use super::column::{Place, damaged};
-use super::rows::{Batches, Collector};
+use super::rows::{Batches, Part, Whole};
 use super::schema::ROWS_PER_BYTE;
 use super::{ReadError, metadata, pages};
 use crate::Trace;
 
 /// Rows that even the smallest file may have.
 const FEW_ROWS: usize = 1 << 16;
+
+/// Row groups that are read at the same time: each takes 20 MB meanwhile.
+const MOST_WORKERS: usize = 16;
 
 /// Reads the trace in the file `path`: 40 bytes of memory an event, and those of the file meanwhile.
 ///
@@ -38,11 +45,11 @@ fn read_all(bytes: Bytes) -> Result<Trace, ReadError> {
     look(&bytes)?;
     // The Parquet crate has assertions that a damaged file can break. They are no danger, but they are panics.
     let parsed = catch_unwind(AssertUnwindSafe(|| parse(bytes)));
-    parsed.unwrap_or_else(|_| {
-        Err(ReadError::Damaged(
-            "its parts contradict each other".to_owned(),
-        ))
-    })
+    parsed.unwrap_or_else(|_| Err(contradicts()))
+}
+
+fn contradicts() -> ReadError {
+    ReadError::Damaged("its parts contradict each other".to_owned())
 }
 
 /// What kind of file is it, by its first and last bytes?
@@ -78,31 +85,98 @@ fn parse(bytes: Bytes) -> Result<Trace, ReadError> {
     let schema = about.schema_descr();
     for index in 0..file.num_row_groups() {
         for chunk in file.metadata().row_group(index).columns() {
-            let (start, length) = chunk.byte_range();
-            let end = start
-                .checked_add(length)
-                .and_then(|end| usize::try_from(end).ok());
-            let chunk = end.and_then(|end| bytes.get(usize::try_from(start).ok()?..end));
-            let chunk = chunk.ok_or_else(|| {
+            let chunk = bytes_of(chunk, &bytes).ok_or_else(|| {
                 ReadError::Damaged("a column lies outside of the file".to_owned())
             })?;
             pages::check_pages(chunk).map_err(|why| ReadError::Damaged(why.to_owned()))?;
         }
     }
-    let mut rows = Collector::new(limit);
-    for index in 0..file.num_row_groups() {
-        let group = file.get_row_group(index).map_err(damaged)?;
-        let place = Place {
-            group: group.as_ref(),
-            schema,
-        };
-        let claimed = group.metadata().num_rows();
-        let mut batches = Batches::open(&place)?;
-        let read = batches.read_all(&mut rows)?;
-        if i64::try_from(read) != Ok(claimed) {
-            let why = format!("a row group of {claimed} rows has {read}");
-            return Err(ReadError::Damaged(why));
+    let mut trace = Trace {
+        header,
+        ..Trace::default()
+    };
+    let mut whole = Whole::default();
+    let groups: Vec<usize> = (0..file.num_row_groups()).collect();
+    let workers = thread::available_parallelism()
+        .map_or(1, NonZero::get)
+        .min(MOST_WORKERS);
+    let mut first = 0;
+    for wave in groups.chunks(workers) {
+        let work: Vec<_> = wave
+            .iter()
+            .map(|&index| {
+                let rows = usize::try_from(file.metadata().row_group(index).num_rows())
+                    .unwrap_or(usize::MAX);
+                let work = Work { index, rows, first };
+                first = first.saturating_add(rows);
+                work
+            })
+            .collect();
+        if first > limit {
+            return Err(ReadError::Damaged(
+                "it says that it has more rows than a file of its size can have".to_owned(),
+            ));
+        }
+        for part in read_wave(&file, schema, &work) {
+            whole.append(&mut trace, part?)?;
         }
     }
-    Ok(rows.into_trace(header))
+    Ok(trace)
+}
+
+/// A row group to read: which, how many rows it says it has, and how many are before it.
+struct Work {
+    index: usize,
+    rows: usize,
+    first: usize,
+}
+
+/// Reads row groups at the same time, each in a thread. (A panic in one is no panic here.)
+fn read_wave(
+    file: &SerializedFileReader<Bytes>,
+    schema: &SchemaDescriptor,
+    wave: &[Work],
+) -> Vec<Result<Part, ReadError>> {
+    if let [work] = wave {
+        return vec![read_group(file, schema, work)];
+    }
+    thread::scope(|scope| {
+        let threads: Vec<_> = wave
+            .iter()
+            .map(|work| scope.spawn(|| read_group(file, schema, work)))
+            .collect();
+        let parts = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(contradicts())));
+        parts.collect()
+    })
+}
+
+fn read_group(
+    file: &SerializedFileReader<Bytes>,
+    schema: &SchemaDescriptor,
+    work: &Work,
+) -> Result<Part, ReadError> {
+    let group = file.get_row_group(work.index).map_err(damaged)?;
+    let place = Place {
+        group: group.as_ref(),
+        schema,
+    };
+    let mut part = Part::new(work.first, work.rows);
+    let read = Batches::open(&place)?.read_all(&mut part)?;
+    if read != work.rows {
+        let why = format!("a row group of {} rows has {read}", work.rows);
+        return Err(ReadError::Damaged(why));
+    }
+    Ok(part)
+}
+
+/// The bytes of a column, if it has some. (`ColumnChunkMetaData::byte_range` panics where they are before the file.)
+fn bytes_of<'a>(chunk: &ColumnChunkMetaData, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let start = chunk
+        .dictionary_page_offset()
+        .unwrap_or(chunk.data_page_offset());
+    let start = usize::try_from(start).ok()?;
+    let length = usize::try_from(chunk.compressed_size()).ok()?;
+    bytes.get(start..start.checked_add(length)?)
 }

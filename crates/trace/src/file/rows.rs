@@ -10,71 +10,138 @@ use super::check::{EventCheck, RunCheck};
 use super::column::{Column, Place};
 use super::kind::{Kind, parse_mobility, parse_usage};
 use super::schema::NAME_BYTES;
-use crate::{Event, Header, NameId, PageState, StateRun, Trace, What};
+use crate::{Event, NameId, PageState, StateRun, Trace, What};
 
 /// Rows that are taken out of the columns at a time.
 const BATCH: usize = 1 << 13;
 
-/// What was read so far.
-pub(super) struct Collector {
-    trace: Trace,
+/// The rows of one row group.
+pub(super) struct Part {
+    start: Vec<StateRun>,
+    events: Vec<Event>,
+    end: Vec<StateRun>,
     names: Names,
-    limit: usize,
+    check: EventCheck,
+    /// Rows before it, for messages; rows so far; rows that it may have.
+    first: usize,
     rows: usize,
-    events: EventCheck,
-    start: RunCheck,
-    end: RunCheck,
+    limit: usize,
 }
 
-impl Collector {
+impl Part {
     /// Nothing yet, and at most `limit` rows.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(first: usize, limit: usize) -> Self {
         Self {
-            trace: Trace::default(),
+            start: Vec::new(),
+            events: Vec::new(),
+            end: Vec::new(),
             names: Names::default(),
-            limit,
+            check: EventCheck::default(),
+            first,
             rows: 0,
-            events: EventCheck::default(),
-            start: RunCheck::default(),
-            end: RunCheck::default(),
-        }
-    }
-
-    pub(super) fn into_trace(mut self, header: Header) -> Trace {
-        self.trace.header = header;
-        self.trace.names = self.names.all;
-        self.trace
-    }
-
-    fn invalid(&self, why: impl Into<String>) -> ReadError {
-        let place = format!("row {}", self.rows);
-        ReadError::Invalid {
-            place,
-            why: why.into(),
+            limit,
         }
     }
 
     fn push_run(&mut self, kind: Kind, run: StateRun) -> Result<(), Refusal> {
         if kind == Kind::End {
-            self.end.accept(&run)?;
-            self.trace.end.push(run);
-        } else if self.trace.events.is_empty() && self.trace.end.is_empty() {
-            self.start.accept(&run)?;
-            self.trace.start.push(run);
+            self.end.push(run);
+        } else if self.events.is_empty() && self.end.is_empty() {
+            self.start.push(run);
         } else {
-            return Err("a page state at the start comes after an event".to_owned());
+            return Err(START_LATE.to_owned());
         }
         Ok(())
     }
 
-    /// Room for `rows` more that are there.
-    fn expect(&mut self, rows: usize) -> Result<(), ReadError> {
-        if self.rows + rows > self.limit {
-            return Err(ReadError::Damaged(
-                "it has more rows than a file of its size can have".to_owned(),
-            ));
+    fn push_event(&mut self, event: Event) -> Result<(), Refusal> {
+        if !self.end.is_empty() {
+            return Err(EVENT_LATE.to_owned());
         }
+        self.check.accept(&event)?;
+        self.events.push(event);
         Ok(())
+    }
+
+    fn invalid(&self, why: Refusal) -> ReadError {
+        invalid(self.first + self.rows, why)
+    }
+}
+
+const START_LATE: &str = "a page state at the start comes after an event";
+const EVENT_LATE: &str = "an event comes after the page states at the end";
+
+/// Rows are counted from 0.
+fn invalid(row: usize, why: Refusal) -> ReadError {
+    let place = format!("row {row}");
+    ReadError::Invalid { place, why }
+}
+
+/// The row groups that were put together, and what the next one has to go on from.
+#[derive(Default)]
+pub(super) struct Whole {
+    names: HashMap<String, NameId>,
+    events: EventCheck,
+    start: RunCheck,
+    end: RunCheck,
+}
+
+impl Whole {
+    /// Adds the next row group to `trace`.
+    pub(super) fn append(&mut self, trace: &mut Trace, mut part: Part) -> Result<(), ReadError> {
+        let (first, starts, events) = (part.first, part.start.len(), part.events.len());
+        if !part.start.is_empty() && !(trace.events.is_empty() && trace.end.is_empty()) {
+            return Err(invalid(first, START_LATE.to_owned()));
+        }
+        if !part.events.is_empty() && !trace.end.is_empty() {
+            return Err(invalid(first, EVENT_LATE.to_owned()));
+        }
+        for (row, run) in part.start.iter().enumerate() {
+            self.start
+                .accept(run)
+                .map_err(|why| invalid(first + row, why))?;
+        }
+        for (row, run) in part.end.iter().enumerate() {
+            self.end
+                .accept(run)
+                .map_err(|why| invalid(first + starts + events + row, why))?;
+        }
+        if let Some(event) = part.events.first() {
+            self.events
+                .accept(event)
+                .map_err(|why| invalid(first + starts, why))?;
+            self.events = part.check;
+        }
+        self.rename(trace, part.names.all, &mut part.events);
+        trace.start.append(&mut part.start);
+        trace.events.append(&mut part.events);
+        trace.end.append(&mut part.end);
+        Ok(())
+    }
+
+    /// The names of a row group as those of the trace.
+    fn rename(&mut self, trace: &mut Trace, names: Vec<String>, events: &mut [Event]) {
+        let places: Vec<NameId> = names
+            .into_iter()
+            .map(|name| {
+                if let Some(&id) = self.names.get(&name) {
+                    return id;
+                }
+                let id = NameId(u32::try_from(trace.names.len()).unwrap_or(u32::MAX));
+                trace.names.push(name.clone());
+                self.names.insert(name, id);
+                id
+            })
+            .collect();
+        if places
+            .iter()
+            .enumerate()
+            .any(|(place, id)| place != id.0 as usize)
+        {
+            for event in events {
+                event.name = places[event.name.0 as usize];
+            }
+        }
     }
 }
 
@@ -171,14 +238,17 @@ impl Batches {
     }
 
     /// Reads all rows into `rows`; how many there were.
-    pub(super) fn read_all(&mut self, rows: &mut Collector) -> Result<usize, ReadError> {
+    pub(super) fn read_all(&mut self, rows: &mut Part) -> Result<usize, ReadError> {
         let mut all = 0;
         loop {
             let count = self.fill()?;
             if count == 0 {
                 return Ok(all);
             }
-            rows.expect(count)?;
+            if rows.rows + count > rows.limit {
+                let why = "a row group has more rows than it says";
+                return Err(ReadError::Damaged(why.to_owned()));
+            }
             for row in 0..count {
                 self.row(row, rows).map_err(|why| rows.invalid(why))?;
                 rows.rows += 1;
@@ -217,7 +287,7 @@ impl Batches {
     }
 
     #[inline]
-    fn row(&mut self, row: usize, rows: &mut Collector) -> Result<(), Refusal> {
+    fn row(&mut self, row: usize, rows: &mut Part) -> Result<(), Refusal> {
         let kind = need(&mut self.kind, row)?;
         let kind = Kind::parse(kind.data()).ok_or_else(|| unknown("kind", kind))?;
         let time = bits(*need(&mut self.time, row)?);
@@ -239,9 +309,6 @@ impl Batches {
             }
             Kind::Alloc | Kind::Failure | Kind::Free | Kind::Fallback => self.run.skip(row),
         }
-        if !rows.trace.end.is_empty() {
-            return Err("an event comes after the page states at the end".to_owned());
-        }
         let (Some(&cpu), Some(&pid), Some(name)) = event else {
             return Err("an event has no cpu, pid or name".to_owned());
         };
@@ -255,9 +322,7 @@ impl Batches {
             cpu: u16::try_from(cpu).map_err(|_| format!("cpu {cpu} is above 65535"))?,
             order,
         };
-        rows.events.accept(&event)?;
-        rows.trace.events.push(event);
-        Ok(())
+        rows.push_event(event)
     }
 }
 

@@ -11,13 +11,13 @@ use super::format::FormatError;
 pub enum RecordError {
     /// The kernel's tracing files may not be used.
     #[error(
-        "may not use {path}: {source}. Recording needs root: run it by `sudo`. (As root too? Then a container without the host's tracing, or a kernel in lockdown, forbids it.)"
+        "may not use {path}: {why}. Recording needs root: run it by `sudo`. (As root too? Then a container without the host's tracing, or a kernel in lockdown, forbids it.)"
     )]
     NotPermitted {
         /// Which file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        why: io::Error,
     },
     /// There is no tracefs.
     #[error(
@@ -43,41 +43,43 @@ pub enum RecordError {
         field: &'static str,
     },
     /// A format file cannot be understood.
-    #[error("cannot understand {path}: {source}")]
+    #[error("cannot understand {path}: {why}")]
     Format {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: FormatError,
+        why: FormatError,
     },
     /// There is no memory for the buffers.
     #[error(
-        "the kernel has no memory for buffers of {kib} KiB a CPU ({source}). Ask for less: --buffer"
+        "the kernel has no memory for buffers of {kib} KiB a CPU ({why}). Ask for less: --buffer"
     )]
     NoMemory {
         /// How large each would have been.
         kib: u64,
         /// What the system says.
-        source: io::Error,
+        why: io::Error,
     },
     /// A tracing file cannot be read or written.
-    #[error("cannot use {path}: {source}")]
+    #[error("cannot use {path}: {why}")]
     Tracing {
         /// Which.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        why: io::Error,
     },
     /// The spool cannot be made or read back.
-    #[error("cannot use the spool {path}: {source}. Put it elsewhere: --spool")]
+    #[error("cannot use the spool {path}: {why}. Put it elsewhere: --spool")]
     Spool {
         /// Where it is.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        why: io::Error,
     },
     /// The spool does not hold what was put there.
-    #[error("the spool {path} was changed by somebody else while it was in use")]
+    #[error(
+        "what was read back from the spool {path} is not what was written: its disk is faulty, or there is a mistake in brickyard"
+    )]
     SpoolChanged {
         /// Where it is.
         path: PathBuf,
@@ -85,13 +87,13 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// `source` on a file of tracefs, told apart by whether root is missing.
-    pub(super) fn tracing(path: impl Into<PathBuf>, source: io::Error) -> Self {
+    /// `why` on a file of tracefs, told apart by whether root is missing.
+    pub(super) fn tracing(path: impl Into<PathBuf>, why: io::Error) -> Self {
         let path = path.into();
-        if source.kind() == io::ErrorKind::PermissionDenied {
-            Self::NotPermitted { path, source }
+        if why.kind() == io::ErrorKind::PermissionDenied {
+            Self::NotPermitted { path, why }
         } else {
-            Self::Tracing { path, source }
+            Self::Tracing { path, why }
         }
     }
 }

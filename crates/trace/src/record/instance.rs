@@ -14,6 +14,8 @@ use super::format::{Format, FormatError};
 use super::page::Layout;
 
 const PREFIX: &str = "brickyard-";
+/// More than any of the files that must come in one piece.
+const READ_BYTES: usize = 256 << 10;
 
 /// The folder of an instance.
 #[derive(Debug)]
@@ -64,7 +66,7 @@ impl Instance {
 
     pub(super) fn read(&self, file: &str) -> Result<String, RecordError> {
         let path = self.path.join(file);
-        fs::read_to_string(&path).map_err(|error| RecordError::tracing(path, error))
+        read(&path).map_err(|error| RecordError::tracing(path, error))
     }
 
     /// Gives each CPU a buffer of `kib` KiB that overwrites its oldest records, stamped by CLOCK_MONOTONIC.
@@ -72,11 +74,11 @@ impl Instance {
         self.write("trace_clock", "mono")?;
         let resized = self.write("buffer_size_kb", &kib.to_string());
         resized.map_err(|error| match error {
-            RecordError::Tracing { source, .. }
-                if source.kind() == io::ErrorKind::OutOfMemory
-                    || source.kind() == io::ErrorKind::InvalidInput =>
+            RecordError::Tracing { why, .. }
+                if why.kind() == io::ErrorKind::OutOfMemory
+                    || why.kind() == io::ErrorKind::InvalidInput =>
             {
-                RecordError::NoMemory { kib, source }
+                RecordError::NoMemory { kib, why }
             }
             other => other,
         })?;
@@ -87,7 +89,7 @@ impl Instance {
     pub(super) fn layout(&self) -> Result<Layout, RecordError> {
         let file = "events/header_page";
         let text = self.read(file)?;
-        Layout::parse(&text).map_err(|source| self.not_understood(file, source))
+        Layout::parse(&text).map_err(|why| self.not_understood(file, why))
     }
 
     /// The format of an event, as `system/name`; `None` where the kernel does not have it.
@@ -97,7 +99,7 @@ impl Instance {
             return Ok(None);
         }
         let text = self.read(&file)?;
-        let format = Format::parse(&text).map_err(|source| self.not_understood(&file, source))?;
+        let format = Format::parse(&text).map_err(|why| self.not_understood(&file, why))?;
         Ok(Some(Known {
             name: format.name.clone(),
             text,
@@ -122,10 +124,10 @@ impl Instance {
         Ok(formats.unwrap_or_default())
     }
 
-    fn not_understood(&self, file: &str, source: FormatError) -> RecordError {
+    fn not_understood(&self, file: &str, why: FormatError) -> RecordError {
         RecordError::Format {
             path: self.path.join(file),
-            source,
+            why,
         }
     }
 
@@ -158,6 +160,26 @@ impl Instance {
         let stats = self.read(&format!("per_cpu/cpu{cpu}/stats"));
         stats.map_or(0, |stats| lost_in(&stats))
     }
+}
+
+/// The whole file. Some of these files give as much as fits into the first read, and then nothing.
+fn read(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut bytes = vec![0; READ_BYTES];
+    let mut length = 0;
+    loop {
+        if length == bytes.len() {
+            bytes.resize(2 * length, 0);
+        }
+        match io::Read::read(&mut file, &mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(length);
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What a file `stats` says of lost events.

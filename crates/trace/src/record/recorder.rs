@@ -17,7 +17,7 @@ use super::names::TaskNames;
 use super::reader::{Counters, Emptied, Lane, Reader, State};
 use super::spool::Spool;
 use super::tracefs::Tracefs;
-use crate::{Event, Header, Lost, StateRun};
+use crate::{Event, Flags, Header, Lost, StateRun};
 
 /// A CPU's buffer unless the plan says otherwise: seconds of the busiest host.
 const BUFFER_KIB: u64 = 32 << 10;
@@ -118,7 +118,8 @@ impl Recorder {
         });
         let lanes = lanes.collect::<Result<Vec<_>, RecordError>>()?;
         enable(&instance, &tasks)?;
-        let header = header(&cpus, pages.iter().chain(&tasks));
+        let mut header = header(&cpus, pages.iter().chain(&tasks));
+        header.flags = Flags::from_format(&pages[0].text);
 
         let mut names = TaskNames::default();
         names.scan(Path::new("/proc"));

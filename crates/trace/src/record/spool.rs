@@ -32,7 +32,7 @@ struct Lane {
     last: u64,
 }
 
-/// All that was recorded. The file is removed when the spool is dropped.
+/// All that was recorded. The file has no name any more once it is made, so that nothing is left of it whatever happens.
 #[derive(Debug)]
 pub struct Spool {
     path: PathBuf,
@@ -55,10 +55,12 @@ impl Spool {
             .create_new(true)
             .mode(0o600)
             .open(path)
-            .map_err(|source| RecordError::Spool {
+            .map_err(|why| RecordError::Spool {
                 path: path.to_owned(),
-                source,
+                why,
             })?;
+        // It lives on for as long as it is open. Should it keep its name, that is no more than untidy.
+        let _ = std::fs::remove_file(path);
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -127,13 +129,6 @@ impl Spool {
     }
 }
 
-impl Drop for Spool {
-    fn drop(&mut self) {
-        // Whoever removed it before has done the same.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
 /// Ends the open chunk of a lane: onto the disk, or into memory where the disk takes no more.
 fn close(lane: &mut Lane, file: &File, written: &mut u64, full: &mut Option<io::Error>) -> Chunk {
     let bytes = core::mem::take(&mut lane.open);
@@ -189,9 +184,9 @@ impl Lines<'_> {
             Some(&Chunk::Written { at, bytes }) => {
                 self.bytes.resize(bytes, 0);
                 let read = self.spool.file.read_exact_at(&mut self.bytes, at);
-                read.map_err(|source| RecordError::Spool {
+                read.map_err(|why| RecordError::Spool {
                     path: self.spool.path.clone(),
-                    source,
+                    why,
                 })?;
             }
             // The chunk that never grew full comes last.

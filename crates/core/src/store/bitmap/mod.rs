@@ -50,7 +50,7 @@ use super::frames::State;
 use super::isolation::Isolation;
 use super::{Census, Claimed, Fallback, FreeTable, Merged, Store, Taken};
 use crate::check::Violation;
-use crate::{Frame, FrameRange, FreeError, MigrateType, Order, RangeError, Request};
+use crate::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
 use index::{Index, Set};
 use state::BlockState;
 use word::{WORD_FRAMES, WORD_ORDER};
@@ -525,6 +525,16 @@ impl Store for Bitmap<'_> {
     fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         let inside = self.span.contains(frame);
         inside.then(|| self.state(self.block_at(self.offset(frame))).kind())
+    }
+
+    fn dedicate(&self, frame: Frame, kind: Mobility) {
+        if self.span.contains(frame) {
+            let block = self.block_at(self.offset(frame));
+            self.change(block, |state| {
+                let other = state.is_open() && state.kind() != kind.into();
+                other.then(|| state.with_kind(kind.into()))
+            });
+        }
     }
 
     fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {

@@ -17,7 +17,9 @@ use super::grouping::Grouping;
 use super::isolation::Isolation;
 use super::{Census, Claimed, Fallback, FreeTable, Linked, Merged, Store, Taken};
 use crate::check::Violation;
-use crate::{Context, Frame, FrameRange, FreeError, MigrateType, Order, RangeError, Request};
+use crate::{
+    Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request,
+};
 
 /// A buddy store over caller-supplied records.
 ///
@@ -367,6 +369,12 @@ impl<G: Grouping> Store for Buddy<'_, G> {
             self.grouping.block_type(frame)
         } else {
             None
+        }
+    }
+
+    fn dedicate(&self, frame: Frame, kind: Mobility) {
+        if self.table.span().contains(frame) {
+            self.grouping.dedicate(self, frame, kind);
         }
     }
 

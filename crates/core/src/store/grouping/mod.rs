@@ -19,7 +19,7 @@ pub use two_kinds::TwoKinds;
 use super::Taken;
 use super::buddy::Buddy;
 use crate::check::Violation;
-use crate::{Frame, FrameRange, MigrateType, Order, Request};
+use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 /// Whether a change of the zone's size turned grouping on or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,9 @@ pub trait Grouping: Sync + Sized {
     fn resized(&self, _managed: usize) -> Regrouped {
         Regrouped::No
     }
+
+    /// See [`super::Store::dedicate`].
+    fn dedicate(&self, _buddy: &Buddy<'_, Self>, _frame: Frame, _kind: Mobility) {}
 
     /// See [`super::Store::reserve_high_atomic`].
     fn reserve_high_atomic(&self, _buddy: &Buddy<'_, Self>, _frame: Frame, _most_frames: usize) {}

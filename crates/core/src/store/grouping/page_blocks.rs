@@ -16,7 +16,7 @@ use super::{Grouping, Regrouped};
 use crate::check::Violation;
 use crate::store::buddy::Buddy;
 use crate::store::{Claimed, Fallback, Linked, Store, Taken};
-use crate::{Frame, FrameRange, MigrateType, Order, Request};
+use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 use MigrateType::{HighAtomic as High, Movable, Reclaimable, Unmovable};
 
@@ -275,6 +275,18 @@ impl Grouping for PageBlocks<'_> {
             Regrouped::No
         } else {
             Regrouped::Yes
+        }
+    }
+
+    fn dedicate(&self, buddy: &Buddy<'_, Self>, frame: Frame, kind: Mobility) {
+        let whole = buddy
+            .table()
+            .block_of(frame, buddy.max_order())
+            .is_some_and(|(_, state)| state.order >= self.order);
+        if self.is_enabled() && self.kind(frame) != High && !whole {
+            let block = self.block_around(buddy, frame);
+            self.set_kind(block, kind.into());
+            buddy.move_free(block, kind.into());
         }
     }
 

@@ -1,0 +1,50 @@
+//! Amounts of memory, as people write them.
+
+use anyhow::Context;
+
+/// An amount of memory as a user writes it: `512M`, `2G`.
+pub(crate) fn bytes(text: &str) -> anyhow::Result<usize> {
+    let (number, shift) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    let number: usize = number.parse().with_context(|| {
+        format!("{text:?} is no amount of memory; write one such as 512M or 2G")
+    })?;
+    number
+        .checked_mul(1 << shift)
+        .with_context(|| format!("{text} is more than this machine can count"))
+}
+
+/// The same amount, written in the largest unit that needs no fraction.
+pub(crate) fn bytes_text(bytes: usize) -> String {
+    let units = [(30, "G"), (20, "M"), (10, "K")];
+    let whole = |&&(shift, _): &&(u32, &str)| bytes != 0 && bytes.trailing_zeros() >= shift;
+    match units.iter().find(whole) {
+        Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_with_their_unit() {
+        assert_eq!(bytes("4096").unwrap(), 4096);
+        assert_eq!(bytes("64k").unwrap(), 65536);
+        assert_eq!(bytes("2G").unwrap(), 2 << 30);
+        assert!(bytes("G").is_err());
+        assert!(bytes("99999999999G").is_err());
+    }
+
+    #[test]
+    fn amounts_are_written_as_they_are_read() {
+        for text in ["0", "1000", "64K", "1536M", "64G"] {
+            assert_eq!(bytes_text(bytes(text).unwrap()), text);
+        }
+    }
+}

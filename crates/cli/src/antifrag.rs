@@ -1,0 +1,401 @@
+//! `brickyard antifrag`: the protocol of 2005 and 2007, on recorded traces.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use brickyard::Configuration;
+use brickyard_report::Better;
+use brickyard_report::pagetypes::Film;
+use brickyard_trace::file;
+use brickyard_workload::Script;
+use brickyard_workload::antifrag::{
+    self, Known, Profile, Protocol, Reclaim, TRIES_2005, published, published_2005,
+};
+use clap::{Args, ValueEnum};
+
+use crate::amount::{bytes, bytes_text};
+use crate::filming::{Camera, Pictures, film};
+use crate::interrupt;
+use crate::misuse::Misuse;
+use crate::sheet::{Cell, Line, Sheet, SheetOutput};
+use crate::side_by_side;
+
+/// The options of `brickyard antifrag`.
+#[derive(Debug, Args)]
+pub(crate) struct Antifrag {
+    /// The trace of a build: seven of them run at once.
+    #[arg(long, value_name = "FILE")]
+    compile: PathBuf,
+    /// The trace of a walk over the file system, which runs beside them.
+    #[arg(long, value_name = "FILE")]
+    walk: PathBuf,
+    /// The machines, by their names in the documents. [default: all six]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    machine: Vec<String>,
+    /// The configurations to compare. [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    config: Vec<Configuration>,
+    /// How reclaim works. [default: all three]
+    #[arg(long, value_delimiter = ',', value_name = "HOW")]
+    reclaim: Vec<How>,
+    /// The size of the tree that each build works on a copy of.
+    #[arg(long, default_value = "250M", value_parser = bytes, value_name = "BYTES")]
+    tree: usize,
+    /// Seconds from the start of one build to the start of the next.
+    #[arg(long, default_value_t = 3.0, value_name = "SECONDS")]
+    gap: f64,
+    /// Seconds that all builds run before the first huge page is asked for (2005: 60).
+    #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
+    settle: f64,
+    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
+    #[arg(long, default_value_t = 60, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
+    kernelcore: u8,
+    /// Seconds of the load between two samples.
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    every: f64,
+    /// How many runs at once. [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    #[command(flatten)]
+    pictures: Pictures,
+    #[command(flatten)]
+    output: SheetOutput,
+}
+
+/// How reclaim works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// The oldest pages, wherever they are.
+    Plain,
+    /// Lumpy reclaim: the block round the oldest page (2007).
+    Lumpy,
+    /// Compaction first (since 2010).
+    Compaction,
+}
+
+impl How {
+    const fn reclaim(self) -> Reclaim {
+        match self {
+            Self::Plain => Reclaim::Plain,
+            Self::Lumpy => Reclaim::Lumpy,
+            Self::Compaction => Reclaim::Compaction,
+        }
+    }
+}
+
+/// One run: a machine, a way of reclaim, a configuration.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    profile: Profile,
+    reclaim: Reclaim,
+    config: Configuration,
+}
+
+type Done = (Run, antifrag::Result, Option<Film>);
+
+impl Antifrag {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let profiles = self.profiles()?;
+        self.validate(&profiles)?;
+        self.output.check()?;
+        self.pictures.check()?;
+        interrupt::watch()?;
+        let (compile, walk) = (script(&self.compile)?, script(&self.walk)?);
+        let configs = if self.config.is_empty() {
+            &Configuration::ALL[..]
+        } else {
+            &self.config
+        };
+        let hows: Vec<Reclaim> = if self.reclaim.is_empty() {
+            Reclaim::ALL.to_vec()
+        } else {
+            self.reclaim.iter().map(|how| how.reclaim()).collect()
+        };
+        let mut runs = Vec::new();
+        for &profile in &profiles {
+            for &reclaim in &hows {
+                for &config in configs {
+                    runs.push(Run {
+                        profile,
+                        reclaim,
+                        config,
+                    });
+                }
+            }
+        }
+        let done = self.run_all(&runs, &compile, &walk)?;
+        if done.is_empty() {
+            anyhow::bail!("interrupted before the first run was done");
+        }
+        self.sheet(&profiles, &hows, configs, &done)
+            .emit(&self.output)?;
+        if self.pictures.any() {
+            let films: Vec<Film> = done.into_iter().filter_map(|(.., film)| film).collect();
+            self.pictures
+                .write(&films, "huge pages under load and at rest")?;
+        }
+        Ok(())
+    }
+
+    fn profiles(&self) -> anyhow::Result<Vec<Profile>> {
+        let all = core::iter::once(Profile::OF_2005).chain(Profile::OF_2007);
+        if self.machine.is_empty() {
+            return Ok(all.collect());
+        }
+        let named = self.machine.iter().map(|name| {
+            Profile::named(name).ok_or_else(|| {
+                let names: Vec<&str> = all.clone().map(|profile| profile.name).collect();
+                Misuse::new(format!(
+                    "there is no machine `{name}`: it is one of {}",
+                    names.join(", ")
+                ))
+                .into()
+            })
+        });
+        named.collect()
+    }
+
+    fn validate(&self, profiles: &[Profile]) -> Result<(), Misuse> {
+        for (name, seconds) in [
+            ("gap", self.gap),
+            ("settle", self.settle),
+            ("every", self.every),
+        ] {
+            if !seconds.is_finite() || seconds <= 0.0 || seconds > 1e6 {
+                return Err(Misuse::new(format!(
+                    "--{name} must be a number of seconds above 0"
+                )));
+            }
+        }
+        if self.jobs == Some(0) {
+            return Err(Misuse::new("--jobs must be at least 1"));
+        }
+        let twice = |config| self.config.iter().filter(|&other| other == config).count() > 1;
+        if self.config.iter().any(twice) {
+            return Err(Misuse::new("--config names a value twice"));
+        }
+        let several = profiles.len() > 1 || self.reclaim.len() != 1;
+        if self.pictures.any() && several {
+            return Err(Misuse::new(
+                "pictures are of one machine and one way of reclaim: give --machine NAME --reclaim HOW",
+            ));
+        }
+        Ok(())
+    }
+
+    fn run_all(&self, runs: &[Run], compile: &Script, walk: &Script) -> anyhow::Result<Vec<Done>> {
+        // Progress counts runs: how many steps one has depends on how its allocator fares.
+        let units = runs.len() as u64;
+        let done = side_by_side::run(runs.len(), self.jobs, units, |place, mut follow| {
+            let run = runs[place];
+            let machine = antifrag::machine(&run.profile, self.kernelcore)?;
+            let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+            let of_2005 = run.profile == Profile::OF_2005;
+            let protocol = Protocol {
+                compile,
+                walk,
+                tree: self.tree as u64,
+                gap: nanoseconds(self.gap),
+                settle: nanoseconds(self.settle),
+                tries: of_2005.then_some(TRIES_2005),
+                reclaim: run.reclaim,
+                kernel_core: self.kernelcore,
+                sample_every: nanoseconds(self.every),
+            };
+            let zones = machine.zones_for(run.config);
+            let mut film = self
+                .pictures
+                .any()
+                .then(|| {
+                    let name = run.config.name();
+                    let (max, huge) = (machine.max_order, machine.huge_order);
+                    film(name, &zones, max, huge, machine.frame_bytes)
+                })
+                .transpose()?;
+            let camera = Camera::new(follow.quiet(), film.as_mut(), machine.huge_order);
+            let result = antifrag::run(run.config, &machine, &protocol, camera)
+                .with_context(|| format!("{} on {}", run.config, run.profile.name))?;
+            follow.goes_on(1);
+            Ok((run, result, film))
+        });
+        let done: anyhow::Result<Vec<Done>> = done.into_iter().collect();
+        let mut done = done?;
+        done.retain(|(_, result, _)| !result.interrupted);
+        Ok(done)
+    }
+
+    fn sheet(
+        &self,
+        profiles: &[Profile],
+        hows: &[Reclaim],
+        configs: &[Configuration],
+        done: &[Done],
+    ) -> Sheet {
+        let columns = configs
+            .iter()
+            .map(|config| config.name().to_owned())
+            .collect();
+        let mut sheet = Sheet::new("antifrag", columns);
+        sheet.head(format!(
+            "Seven builds ({}) on trees of {}, and a walk ({}).",
+            self.compile.display(),
+            bytes_text(self.tree),
+            self.walk.display()
+        ));
+        sheet.head("Measured, and in brackets what the document published.");
+        for profile in profiles {
+            for &how in hows {
+                let of = |config: Configuration| {
+                    let same = |run: &Run| {
+                        run.profile == *profile && run.reclaim == how && run.config == config
+                    };
+                    done.iter()
+                        .find(|(run, ..)| same(run))
+                        .map(|(_, result, _)| result)
+                };
+                lines(&mut sheet, profile, how, configs, of);
+            }
+        }
+        for profile in profiles {
+            sheet.note(format!(
+                "{}: {}, {} ({}), {} CPUs, huge pages of order {}",
+                profile.name,
+                profile.architecture,
+                bytes_text(profile.memory as usize),
+                match profile.memory_from {
+                    Known::Told => "told",
+                    Known::Assumed => "assumed",
+                },
+                profile.cpus,
+                profile.huge,
+            ));
+        }
+        if interrupt::asked() {
+            sheet.note("Interrupted: what is missing was not run.");
+        }
+        sheet
+    }
+}
+
+/// The lines of one machine and one way of reclaim.
+fn lines<'d>(
+    sheet: &mut Sheet,
+    profile: &Profile,
+    how: Reclaim,
+    configs: &[Configuration],
+    of: impl Fn(Configuration) -> Option<&'d antifrag::Result>,
+) {
+    let section = format!("{}, {}", profile.name, how.name());
+    let of_2005 = *profile == Profile::OF_2005;
+    let mut line = |label: &str,
+                    unit,
+                    better,
+                    decimals,
+                    value: &dyn Fn(&antifrag::Result) -> f64,
+                    published: &dyn Fn(Configuration) -> Option<f64>| {
+        let cells = configs.iter().map(|&config| match of(config) {
+            Some(result) => Cell {
+                samples: vec![value(result)],
+                published: published(config),
+            },
+            None => Cell::default(),
+        });
+        sheet.push(Line {
+            section: section.clone(),
+            label: label.into(),
+            unit,
+            better,
+            decimals,
+            cells: cells.collect(),
+        });
+    };
+    let none = |_: Configuration| None;
+    if of_2005 {
+        // The posting's kernel had no lumpy reclaim.
+        let plain = |config| published_2005(config).filter(|_| how == Reclaim::Plain);
+        line(
+            "under load, of 275",
+            "blocks of order 10",
+            Better::Higher,
+            0,
+            &|r| r.load.got as f64,
+            &|config| plain(config).map(|(load, _)| f64::from(load)),
+        );
+        line(
+            "at rest",
+            "blocks of order 10",
+            Better::Higher,
+            0,
+            &|r| r.rest.got as f64,
+            &|config| plain(config).map(|(_, rest)| f64::from(rest)),
+        );
+    } else {
+        line(
+            "under load",
+            "% of memory",
+            Better::Higher,
+            1,
+            &|r| r.percent(r.load.got),
+            &|config| published(profile.name, how, config).map(|p| f64::from(p.load)),
+        );
+        line(
+            "at rest",
+            "% of memory",
+            Better::Higher,
+            1,
+            &|r| r.percent(r.rest.got),
+            &|config| published(profile.name, how, config).map(|p| f64::from(p.rest)),
+        );
+    }
+    line(
+        "at rest, of what is possible",
+        "%",
+        Better::Higher,
+        1,
+        &|r| r.rest.got as f64 * 100.0 / r.rest_possible.max(1) as f64,
+        &none,
+    );
+    line(
+        "mixed page blocks, at most",
+        "",
+        Better::Lower,
+        0,
+        &|r| {
+            r.samples
+                .iter()
+                .map(|sample| sample.mixed)
+                .max()
+                .unwrap_or(0) as f64
+        },
+        &none,
+    );
+    line(
+        "requests of the load failed",
+        "",
+        Better::Lower,
+        0,
+        &|r| r.served.failed as f64,
+        &none,
+    );
+    line(
+        "frames reclaimed",
+        "",
+        Better::Lower,
+        0,
+        &|r| (r.pressure.direct + r.pressure.background + r.pressure.lumpy) as f64,
+        &none,
+    );
+    line(
+        "frames moved",
+        "",
+        Better::Lower,
+        0,
+        &|r| r.pressure.moved as f64,
+        &none,
+    );
+}
+
+fn script(path: &Path) -> anyhow::Result<Script> {
+    let trace = file::read(path).with_context(|| format!("cannot replay {}", path.display()))?;
+    Ok(Script::new(&trace)?)
+}

@@ -1,0 +1,196 @@
+//! `brickyard import`: the text of ftrace, perf or trace-cmd as a trace file.
+
+use core::ops::ControlFlow;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use brickyard_trace::file::{Writer, write_to};
+use brickyard_trace::import::{ImportError, Imported, Options, Progress, import};
+use brickyard_trace::{Flags, What};
+use clap::Args;
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+
+use crate::interrupt;
+use crate::misuse::Misuse;
+
+/// The options of `brickyard import`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The text is that of ftrace's trace or trace_pipe, of `perf script`, or of `trace-cmd report`, plain or compressed by zstd. The events are \
+mm_page_alloc, mm_page_free and mm_page_alloc_extfrag; all other lines are passed over.
+
+Examples:
+  perf record -a -c 1 -e kmem:mm_page_alloc,kmem:mm_page_free,kmem:mm_page_alloc_extfrag -- make -j8
+  perf script --ns --header | brickyard import -o build.parquet
+  brickyard import trace_pipe.txt.zst -o host.parquet --kernel 5.15.0")]
+pub(crate) struct Import {
+    /// The text; `-` or nothing: standard input.
+    text: Option<PathBuf>,
+    /// The trace file to write.
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// The release of the kernel that was traced. Before 4.4 its types of memory have other numbers.
+    #[arg(long, value_name = "RELEASE")]
+    kernel: Option<String>,
+    /// That kernel's events/kmem/mm_page_alloc/format, so that request flags get the kernel's own numbers (those of Linux 6.12 otherwise).
+    #[arg(long, value_name = "FILE")]
+    alloc_format: Option<PathBuf>,
+}
+
+impl Import {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let options = self.options()?;
+        let (input, bytes) = self.input()?;
+        let writer = Writer::create(&self.output)?;
+        interrupt::watch()?;
+        let bar = bar(bytes);
+        let imported = import(input, &options, |progress| {
+            show(&bar, progress);
+            if interrupt::asked() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        bar.finish_and_clear();
+        let mut imported = match imported {
+            Err(ImportError::Stopped) => bail!("stopped; nothing was written"),
+            imported => imported.with_context(|| format!("cannot import {}", self.name()))?,
+        };
+        if let Some((_, text)) = self.format()? {
+            imported
+                .trace
+                .header
+                .formats
+                .push(("mm_page_alloc".to_owned(), text));
+        }
+        write_to(writer, &imported.trace)?;
+        report(&imported, &self.output);
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        match self.path() {
+            Some(path) => path.display().to_string(),
+            None => "the standard input".to_owned(),
+        }
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.text.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// The text, and its size where it is known.
+    fn input(&self) -> anyhow::Result<(Box<dyn Read>, Option<u64>)> {
+        let Some(path) = self.path() else {
+            if io::stdin().is_terminal() {
+                return Err(Misuse::new("nothing to import: name a file, or pipe the text in (perf script | brickyard import -o FILE)").into());
+            }
+            return Ok((Box::new(io::stdin().lock()), None));
+        };
+        let cannot = || format!("cannot read {}", path.display());
+        let about = fs::metadata(path).with_context(cannot)?;
+        if about.is_dir() {
+            bail!("cannot read {}: it is a folder", path.display());
+        }
+        let size = about.is_file().then_some(about.len());
+        Ok((Box::new(File::open(path).with_context(cannot)?), size))
+    }
+
+    fn format(&self) -> anyhow::Result<Option<(Flags, String)>> {
+        let Some(path) = &self.alloc_format else {
+            return Ok(None);
+        };
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let flags = Flags::from_format(&text);
+        if flags.0.is_empty() {
+            let path = path.display();
+            bail!(
+                "{path} has no request flags: it should be events/kmem/mm_page_alloc/format of the kernel that was traced"
+            );
+        }
+        Ok(Some((flags, text)))
+    }
+
+    fn options(&self) -> anyhow::Result<Options> {
+        let kernel = self.kernel.clone().unwrap_or_default();
+        let flags = self
+            .format()?
+            .map_or_else(Flags::default, |(flags, _)| flags);
+        Ok(Options { kernel, flags })
+    }
+}
+
+fn bar(bytes: Option<u64>) -> ProgressBar {
+    let (bar, template) = match bytes {
+        Some(bytes) => (
+            ProgressBar::new(bytes),
+            "importing {wide_bar} {bytes}/{total_bytes}, {msg}, {eta} left",
+        ),
+        None => (
+            ProgressBar::new_spinner(),
+            "importing {spinner} {bytes}, {msg}",
+        ),
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn show(bar: &ProgressBar, progress: Progress) {
+    bar.set_position(progress.bytes);
+    bar.set_message(format!("{} events", HumanCount(progress.events)));
+}
+
+/// What came of it, to standard error: the result is the file.
+fn report(imported: &Imported, path: &Path) {
+    let trace = &imported.trace;
+    let count = |wanted: fn(&What) -> bool| {
+        let events = trace.events.iter().filter(|event| wanted(&event.what));
+        HumanCount(events.count() as u64)
+    };
+    let size = fs::metadata(path).map_or(0, |about| about.len());
+    eprintln!(
+        "{}: {} events in {:.3} s ({} allocations, {} frees, {} failures, {} fallbacks), {}",
+        path.display(),
+        HumanCount(trace.events.len() as u64),
+        trace.header.duration as f64 / 1e9,
+        count(|what| matches!(what, What::Alloc { .. })),
+        count(|what| matches!(what, What::Free)),
+        count(|what| matches!(what, What::Failure { .. })),
+        count(|what| matches!(what, What::Fallback { .. })),
+        HumanBytes(size),
+    );
+    let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
+    if lost > 0 {
+        eprintln!(
+            "warning: {} events were lost when this was traced; larger buffers lose fewer",
+            HumanCount(lost)
+        );
+    }
+    if imported.out_of_order > 0 {
+        eprintln!(
+            "note: {} events were out of order, and are in order now",
+            HumanCount(imported.out_of_order)
+        );
+    }
+    if !imported.unknown_flags.is_empty() {
+        eprintln!(
+            "warning: request flags that are not known: {}",
+            imported.unknown_flags.join(", ")
+        );
+    }
+    if imported.bad_lines > 0 {
+        eprintln!(
+            "warning: {} lines look like events and are none:",
+            HumanCount(imported.bad_lines)
+        );
+        for bad in &imported.first_bad {
+            eprintln!("  line {}: {}: {}", bad.line, bad.why, bad.text);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The command that runs while its host is recorded.
+
+use core::time::Duration;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use rustix::fs::{Access, access};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How often a command that should end is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A command, found but not yet started.
+#[derive(Debug)]
+pub(super) struct Command {
+    program: PathBuf,
+    words: Vec<OsString>,
+}
+
+impl Command {
+    /// Finds the program as a shell would. `words` has at least one.
+    pub(super) fn find(words: &[OsString]) -> anyhow::Result<Option<Self>> {
+        let Some(name) = words.first() else {
+            return Ok(None);
+        };
+        let Some(program) = program(name) else {
+            bail!(
+                "there is no command {}: nothing was recorded",
+                name.to_string_lossy()
+            );
+        };
+        Ok(Some(Self {
+            program,
+            words: words.to_vec(),
+        }))
+    }
+
+    /// As a user would write it.
+    pub(super) fn text(&self) -> String {
+        let words: Vec<_> = self.words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+
+    pub(super) fn start(&self) -> anyhow::Result<Running> {
+        let mut command = std::process::Command::new(&self.program);
+        std::os::unix::process::CommandExt::arg0(&mut command, &self.words[0]);
+        command.args(&self.words[1..]);
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.program.display()))?;
+        Ok(Running { child })
+    }
+}
+
+/// A command that was started.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+}
+
+impl Running {
+    /// How it ended, if it has.
+    pub(super) fn ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        self.child.try_wait().context("cannot wait for the command")
+    }
+
+    /// Waits for its end, so long at most, or until `stop` says so.
+    pub(super) fn wait(
+        &mut self,
+        at_most: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> anyhow::Result<Option<ExitStatus>> {
+        let until = Instant::now() + at_most;
+        loop {
+            let ended = self.ended()?;
+            if ended.is_some() || stop() || Instant::now() >= until {
+                return Ok(ended);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        // It has not been waited for, so the number is still its own.
+        kill_process(Pid::from_child(&self.child), signal)?;
+        Ok(())
+    }
+}
+
+/// How it ended, in words.
+pub(super) fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "the command succeeded".to_owned(),
+        (Some(code), _) => format!("the command failed with exit code {code}"),
+        (None, Some(signal)) => format!("the command was ended by signal {signal}"),
+        (None, None) => "the command ended".to_owned(),
+    }
+}
+
+fn program(name: &OsStr) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if Path::new(name).components().count() > 1 || name.as_encoded_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name)).filter(runs);
+    }
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(runs)
+}
+
+/// A word in quotes where a shell would need them.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%^".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_needs() {
+        let text = |word: &str| quoted(OsStr::new(word));
+        assert_eq!(text("-j2"), "-j2");
+        assert_eq!(text("a b"), "'a b'");
+        assert_eq!(text("it's"), "'it'\\''s'");
+        assert_eq!(text(""), "''");
+    }
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let find = |name: &str| program(OsStr::new(name));
+        assert!(find("sh").is_some_and(|path| path.is_absolute()));
+        assert_eq!(find("no-such-program-anywhere"), None);
+        assert_eq!(find("/"), None);
+        assert_eq!(find("/etc/hostname"), None, "not one that runs");
+    }
+}

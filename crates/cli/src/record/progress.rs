@@ -1,0 +1,80 @@
+//! How far a recording is: on a terminal one line that changes, else a line every ten seconds.
+
+use core::time::Duration;
+use std::io::IsTerminal;
+use std::time::Instant;
+
+use brickyard_trace::record::Progress;
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+
+/// On a terminal.
+const SOON: Duration = Duration::from_millis(500);
+/// In a log.
+const LATE: Duration = Duration::from_secs(10);
+
+/// The line.
+#[derive(Debug)]
+pub(super) struct Line {
+    bar: Option<ProgressBar>,
+    shown: Instant,
+    events: u64,
+}
+
+impl Line {
+    pub(super) fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self {
+            bar,
+            shown: Instant::now(),
+            events: 0,
+        }
+    }
+
+    /// Says what is being done before there are events to count.
+    pub(super) fn say(&self, what: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(what.to_owned());
+            bar.tick();
+        }
+    }
+
+    /// Shows `progress`, if it is time to.
+    pub(super) fn show(&mut self, time: Duration, progress: Progress) {
+        let pause = if self.bar.is_some() { SOON } else { LATE };
+        let passed = self.shown.elapsed();
+        if passed < pause {
+            return;
+        }
+        let rate = (progress.events - self.events) as f64 / passed.as_secs_f64();
+        self.shown = Instant::now();
+        self.events = progress.events;
+        let text = format!(
+            "{:.0} s, {} events, {}/s, {} on disk, {} lost",
+            time.as_secs_f64(),
+            HumanCount(progress.events),
+            HumanCount(rate as u64),
+            HumanBytes(progress.spooled),
+            HumanCount(progress.lost),
+        );
+        match &self.bar {
+            Some(bar) => {
+                bar.set_message(text);
+                bar.tick();
+            }
+            None => eprintln!("recording: {text}"),
+        }
+    }
+
+    /// Takes the line away.
+    pub(super) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! `brickyard replay`: a trace through several configurations, side by side.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use brickyard::{Configuration, Order};
+use brickyard_report::Better;
+use brickyard_report::pagetypes::Film;
+use brickyard_trace::Trace;
+use brickyard_trace::file;
+use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
+use brickyard_workload::{
+    Machine, Options, Outcome, Rules, Script, Start, Swap, replay as replayed,
+};
+use clap::{Args, ValueEnum};
+
+use crate::amount::{bytes, bytes_text};
+use crate::filming::{Camera, Pictures, film};
+use crate::interrupt;
+use crate::misuse::Misuse;
+use crate::sheet::{Cell, Line, Sheet, SheetOutput};
+use crate::side_by_side;
+
+/// The options of `brickyard replay`.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The trace, from `brickyard record` or `brickyard import`.
+    trace: PathBuf,
+    /// The configurations to compare; the first is the baseline. See `brickyard configs`. [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    config: Vec<Configuration>,
+    /// Replay on a machine of this size, empty at first. [default: the host that was recorded, in the state it was in]
+    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    memory: Option<usize>,
+    /// What a request that finds nothing tries.
+    #[arg(long, default_value = "compaction", value_name = "HOW")]
+    slow_path: SlowPath,
+    /// Pages of processes can be written out.
+    #[arg(long)]
+    swap: bool,
+    /// Seconds of the trace between two samples.
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    every: f64,
+    /// How many configurations run at once. [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// How many of those who mixed page blocks are named.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    mixers: usize,
+    #[command(flatten)]
+    pictures: Pictures,
+    #[command(flatten)]
+    output: SheetOutput,
+}
+
+/// What a request that finds nothing tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SlowPath {
+    /// Reclaim of the oldest pages.
+    Plain,
+    /// Lumpy reclaim round the oldest page (2007 to 2012).
+    Lumpy,
+    /// Compaction, then reclaim (since 2010).
+    Compaction,
+}
+
+impl SlowPath {
+    const fn rules(self) -> brickyard::node::SlowPath {
+        match self {
+            Self::Plain => brickyard::node::SlowPath::PLAIN,
+            Self::Lumpy => brickyard::node::SlowPath::LUMPY_2007,
+            Self::Compaction => brickyard::node::SlowPath::MODERN,
+        }
+    }
+}
+
+impl Replay {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        self.validate()?;
+        self.output.check()?;
+        self.pictures.check()?;
+        interrupt::watch()?;
+        let trace = file::read(&self.trace)
+            .with_context(|| format!("cannot replay {}", self.trace.display()))?;
+        let script = Script::new(&trace)?;
+        let (machine, start) = self.machine(&trace)?;
+        let configs = if self.config.is_empty() {
+            &Configuration::ALL[..]
+        } else {
+            &self.config
+        };
+        let runs = self.replay_all(configs, &machine, start, &script)?;
+        if runs.is_empty() {
+            anyhow::bail!("interrupted before the first configuration was done");
+        }
+        let films: Vec<Film> = runs.iter().filter_map(|run| run.film.clone()).collect();
+        self.sheet(&trace, &script, &machine, &runs)
+            .emit(&self.output)?;
+        if self.pictures.any() {
+            let title = format!("{} replayed", self.trace.display());
+            self.pictures.write(&films, &title)?;
+        }
+        Ok(())
+    }
+
+    fn validate(&self) -> Result<(), Misuse> {
+        if !self.every.is_finite() || self.every <= 0.0 {
+            return Err(Misuse::new("--every must be a number of seconds above 0"));
+        }
+        let twice = |config| self.config.iter().filter(|&other| other == config).count() > 1;
+        if self.config.iter().any(twice) {
+            return Err(Misuse::new("--config names a value twice"));
+        }
+        if self.jobs == Some(0) {
+            return Err(Misuse::new("--jobs must be at least 1"));
+        }
+        Ok(())
+    }
+
+    /// The machine to replay on, and what its memory holds at first.
+    fn machine(&self, trace: &Trace) -> anyhow::Result<(Machine, Start)> {
+        let header = &trace.header;
+        Ok(match self.memory {
+            None => (Machine::recorded(trace)?, Start::Recorded),
+            Some(memory) => {
+                let cpus = usize::from(header.cpus);
+                let frame_bytes = header.frame_bytes.max(512) as usize;
+                let machine = Machine::sized(memory as u64, cpus, frame_bytes)?;
+                (machine, Start::Empty)
+            }
+        })
+    }
+
+    fn replay_all(
+        &self,
+        configs: &[Configuration],
+        machine: &Machine,
+        start: Start,
+        script: &Script,
+    ) -> anyhow::Result<Vec<Run>> {
+        let options = Options {
+            start,
+            rules: Rules {
+                slow_path: self.slow_path.rules(),
+                swap: if self.swap { Swap::On } else { Swap::Off },
+            },
+            sample_every: (self.every * 1e9) as u64,
+        };
+        let units = (configs.len() * script.steps().len()) as u64;
+        let runs = side_by_side::run(configs.len(), self.jobs, units, |place, follow| {
+            let config = configs[place];
+            let zones = machine.zones_for(config);
+            let (max, huge) = (machine.max_order, machine.huge_order);
+            let mut film = self
+                .pictures
+                .any()
+                .then(|| film(config.name(), &zones, max, huge, machine.frame_bytes))
+                .transpose()?;
+            let camera = Camera::new(follow, film.as_mut(), huge);
+            let outcome = replayed(config, machine, script, &options, camera)
+                .with_context(|| format!("{config} cannot be replayed"))?;
+            Ok(Run {
+                config,
+                outcome,
+                film,
+            })
+        });
+        runs.into_iter().collect()
+    }
+
+    fn sheet(&self, trace: &Trace, script: &Script, machine: &Machine, runs: &[Run]) -> Sheet {
+        let columns = runs
+            .iter()
+            .map(|run| run.config.name().to_owned())
+            .collect();
+        let mut sheet = Sheet::new("replay", columns);
+        let host = if trace.header.kernel.is_empty() {
+            "an unnamed host".to_owned()
+        } else {
+            format!("Linux {}", trace.header.kernel)
+        };
+        sheet.head(format!(
+            "{}: {} steps in {:.1} s, recorded on {host}",
+            self.trace.display(),
+            script.steps().len(),
+            script.duration() as f64 / 1e9,
+        ));
+        let memory = machine.frames() * machine.frame_bytes;
+        let whose = match self.memory {
+            None => "that host, in the state it was in",
+            Some(_) => "a machine of another size, empty at first",
+        };
+        sheet.head(format!(
+            "replayed on {whose}: {} ({} frames), {} CPUs",
+            bytes_text(memory >> 20 << 20),
+            machine.frames(),
+            machine.cpus,
+        ));
+        requests(&mut sheet, runs);
+        frees(&mut sheet, runs);
+        mixing(&mut sheet, runs, self.mixers);
+        over_time(&mut sheet, runs);
+        indices(&mut sheet, machine.max_order, runs);
+        huge_pages(&mut sheet, machine, runs);
+        pressure(&mut sheet, runs);
+        time(&mut sheet, runs);
+        sheet.note(format!(
+            "The host itself fell back {} times.",
+            script.host_fallbacks()
+        ));
+        if runs.iter().any(|run| run.outcome.interrupted) {
+            sheet.note("Interrupted: the configurations stopped where they were.");
+        }
+        sheet
+    }
+}
+
+/// One configuration, replayed.
+#[derive(Debug)]
+struct Run {
+    config: Configuration,
+    outcome: Outcome,
+    film: Option<Film>,
+}
+
+/// Values of all runs.
+fn each(runs: &[Run], value: impl Fn(&Outcome) -> u64) -> impl Iterator<Item = u64> {
+    runs.iter().map(move |run| value(&run.outcome))
+}
+
+fn requests(sheet: &mut Sheet, runs: &[Run]) {
+    const SECTION: &str = "allocations";
+    let asked = |order: Order| {
+        runs.iter()
+            .map(move |run| run.outcome.requests[order.index()].asked)
+    };
+    let served = |of: OfOrder| of.asked - of.failed;
+    for order in Order::ZERO
+        .up_to(Order::MAX)
+        .filter(|&order| asked(order).any(|n| n > 0))
+    {
+        let of = |outcome: &Outcome| outcome.requests[order.index()];
+        let label = format!("order {order}");
+        sheet.counts(
+            SECTION,
+            label,
+            "served",
+            Better::Higher,
+            each(runs, |o| served(of(o))),
+        );
+        let label = format!("order {order} failed");
+        sheet.counts(
+            SECTION,
+            label,
+            "",
+            Better::Lower,
+            each(runs, |o| of(o).failed),
+        );
+    }
+}
+
+fn frees(sheet: &mut Sheet, runs: &[Run]) {
+    const SECTION: &str = "frees";
+    let mut line = |label: &str, value: fn(&Outcome) -> u64| {
+        sheet.counts(SECTION, label, "", Better::Lower, each(runs, value));
+    };
+    line("of whole blocks", |o| o.frees.whole);
+    line("of parts, or of several", |o| o.frees.parts);
+    line("dropped: reclaimed before", |o| o.frees.reclaimed);
+    line("dropped: never served", |o| o.frees.refused);
+    line("dropped: unknown page", |o| o.frees.unknown);
+    line("lost: allocated again", |o| o.double);
+    line("cached at the start", |o| o.from_caches);
+    line("start: not placed", |o| o.unplaced);
+}
+
+fn mixing(sheet: &mut Sheet, runs: &[Run], named: usize) {
+    const SECTION: &str = "fallbacks";
+    let mut line = |label: &str, value: fn(&Outcome) -> u64| {
+        sheet.counts(SECTION, label, "", Better::Lower, each(runs, value));
+    };
+    line("on another mobility", |o| o.fallbacks);
+    line("without taking the block over", |o| o.mixing);
+    line("taking the block over", |o| o.claims);
+    line("page blocks that became mixed", |o| o.mixers.values().sum());
+    let mut all: BTreeMap<&Mixer, u64> = BTreeMap::new();
+    for run in runs {
+        for (mixer, times) in &run.outcome.mixers {
+            *all.entry(mixer).or_default() += times;
+        }
+    }
+    let mut most: Vec<(&Mixer, u64)> = all.into_iter().collect();
+    most.sort_by_key(|&(mixer, times)| (core::cmp::Reverse(times), mixer));
+    for (mixer, _) in most.into_iter().take(named) {
+        let label = format!("{} {} order {}", mixer.name, mixer.mobility, mixer.order);
+        let times = each(runs, |o| o.mixers.get(mixer).copied().unwrap_or(0));
+        sheet.counts("page blocks mixed by", label, "times", Better::Lower, times);
+    }
+}
+
+fn over_time(sheet: &mut Sheet, runs: &[Run]) {
+    const SECTION: &str = "over time (last sample)";
+    let mut line = |label: &str, unit, better, value: fn(&Sample) -> f64| {
+        let samples = |run: &Run| run.outcome.samples.iter().map(value).collect();
+        let cells = runs.iter().map(|run| Cell {
+            samples: samples(run),
+            published: None,
+        });
+        sheet.push(Line {
+            section: SECTION.into(),
+            label: label.into(),
+            unit,
+            better,
+            decimals: 0,
+            cells: cells.collect(),
+        });
+    };
+    line("mixed page blocks", "", Better::Lower, |s| s.mixed as f64);
+    line("huge pages free", "", Better::Higher, |s| s.huge as f64);
+    line("frames free", "", Better::Higher, |s| s.free as f64);
+    line("unusable for huge pages", "per mille", Better::Lower, |s| {
+        f64::from(s.unusable)
+    });
+    line("idle in caches", "frames", Better::Lower, |s| {
+        s.cached as f64
+    });
+}
+
+fn indices(sheet: &mut Sheet, max: Order, runs: &[Run]) {
+    for order in Order::ZERO.up_to(max) {
+        let unusable = each(runs, |o| u64::from(o.free.unusable_index(order)));
+        let label = format!("order {order}");
+        sheet.counts(
+            "unusable index",
+            label,
+            "per mille",
+            Better::Lower,
+            unusable,
+        );
+    }
+    for order in Order::ZERO.up_to(max) {
+        let index = |run: &Run| f64::from(run.outcome.free.fragmentation_index(order)) / 1000.0;
+        sheet.push(Line {
+            section: "fragmentation index".into(),
+            label: format!("order {order}"),
+            unit: "-1 would succeed, 0 lack, 1 pieces",
+            better: Better::Lower,
+            decimals: 3,
+            cells: runs.iter().map(|run| Cell::of(index(run))).collect(),
+        });
+    }
+}
+
+fn huge_pages(sheet: &mut Sheet, machine: &Machine, runs: &[Run]) {
+    let section = format!("huge pages (order {})", machine.huge_order);
+    let mut line = |label: &str, unit, better, value: fn(&Outcome) -> usize| {
+        sheet.counts(
+            &section,
+            label,
+            unit,
+            better,
+            each(runs, |o| value(o) as u64),
+        );
+    };
+    line("free now", "", Better::Higher, |o| o.huge.now);
+    line("after draining caches", "", Better::Higher, |o| {
+        o.huge.drained
+    });
+    line("after reclaim", "", Better::Higher, |o| o.huge.reclaimed);
+    line("after compaction", "", Better::Higher, |o| o.huge.compacted);
+    line("  pages moved for it", "", Better::Lower, |o| o.huge.moved);
+    line("  pages that could not move", "", Better::Lower, |o| {
+        o.huge.stuck
+    });
+    line("possible at best", "", Better::Higher, |o| o.huge.possible);
+    line("idle in caches at the end", "frames", Better::Lower, |o| {
+        o.idle
+    });
+}
+
+fn pressure(sheet: &mut Sheet, runs: &[Run]) {
+    const SECTION: &str = "reclaim and compaction";
+    let mut line = |label: &str, unit, value: fn(&Outcome) -> u64| {
+        sheet.counts(SECTION, label, unit, Better::Lower, each(runs, value));
+    };
+    line("direct reclaim, calls", "", |o| o.pressure.direct_calls);
+    line("freed by requests", "frames", |o| o.pressure.direct);
+    line("freed in the background", "frames", |o| {
+        o.pressure.background
+    });
+    line("freed for lumps", "frames", |o| o.pressure.lumpy);
+    line("written before", "frames", |o| o.pressure.written);
+    line("moved while it ran", "frames", |o| o.pressure.moved);
+    line("waited for writes", "ms", |o| o.pressure.waited / 1_000_000);
+}
+
+fn time(sheet: &mut Sheet, runs: &[Run]) {
+    let mut line = |label: &str, unit, better, decimals, value: fn(&Outcome) -> f64| {
+        sheet.push(Line {
+            section: "time".into(),
+            label: label.into(),
+            unit,
+            better,
+            decimals,
+            cells: runs
+                .iter()
+                .map(|run| Cell::of(value(&run.outcome)))
+                .collect(),
+        });
+    };
+    line("an allocation, median", "ns", Better::Lower, 0, |o| {
+        o.alloc_ns.0
+    });
+    line("an allocation, 99 in 100", "ns", Better::Lower, 0, |o| {
+        o.alloc_ns.1
+    });
+    line("a free, median", "ns", Better::Lower, 0, |o| o.free_ns.0);
+    line("a free, 99 in 100", "ns", Better::Lower, 0, |o| o.free_ns.1);
+    line("replay", "million steps a second", Better::Higher, 1, |o| {
+        o.steps as f64 / o.seconds.max(1e-9) / 1e6
+    });
+}

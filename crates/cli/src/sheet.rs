@@ -1,0 +1,242 @@
+//! A sheet of figures: sections of lines, a column for each configuration. A table for people; CSV and JSON as every experiment has them.
+
+use core::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use brickyard_report::{Better, Format, Host, Metric, Results, Row, TableOptions, write};
+use clap::Args;
+
+/// The options of whoever prints a sheet.
+#[derive(Debug, Args)]
+pub(crate) struct SheetOutput {
+    /// How the results are printed.
+    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
+    format: String,
+    /// Write the results here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// One figure of one configuration.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    /// Its samples over time; the last one is printed. None: there is no such figure.
+    pub(crate) samples: Vec<f64>,
+    /// What a document published for it.
+    pub(crate) published: Option<f64>,
+}
+
+impl Cell {
+    pub(crate) fn of(value: f64) -> Self {
+        Self {
+            samples: vec![value],
+            published: None,
+        }
+    }
+}
+
+/// A line.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) section: String,
+    pub(crate) label: String,
+    pub(crate) unit: &'static str,
+    pub(crate) better: Better,
+    pub(crate) decimals: usize,
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    experiment: &'static str,
+    // What stands above the table.
+    head: Vec<String>,
+    columns: Vec<String>,
+    lines: Vec<Line>,
+    // What stands below it.
+    notes: Vec<String>,
+}
+
+impl Sheet {
+    pub(crate) fn new(experiment: &'static str, columns: Vec<String>) -> Self {
+        Self {
+            experiment,
+            head: Vec::new(),
+            columns,
+            lines: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn head(&mut self, line: impl Into<String>) {
+        self.head.push(line.into());
+    }
+
+    pub(crate) fn note(&mut self, line: impl Into<String>) {
+        self.notes.push(line.into());
+    }
+
+    pub(crate) fn push(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    /// A line of whole numbers of which fewer are better, one a configuration.
+    pub(crate) fn counts(
+        &mut self,
+        section: &str,
+        label: impl Into<String>,
+        unit: &'static str,
+        better: Better,
+        values: impl IntoIterator<Item = u64>,
+    ) {
+        self.push(Line {
+            section: section.into(),
+            label: label.into(),
+            unit,
+            better,
+            decimals: 0,
+            cells: values
+                .into_iter()
+                .map(|value| Cell::of(value as f64))
+                .collect(),
+        });
+    }
+
+    /// Prints it as `options` say. What cannot be written to its file is printed instead, so that nothing is lost.
+    pub(crate) fn emit(&self, options: &SheetOutput) -> anyhow::Result<()> {
+        let text = self.text(&options.format)?;
+        if let Some(path) = &options.output {
+            let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+            if let Err(error) = written {
+                io::stdout().lock().write_all(text.as_bytes())?;
+                let path = path.display();
+                return Err(error).with_context(|| {
+                    format!("cannot write {path}; the results are printed instead")
+                });
+            }
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        Ok(())
+    }
+
+    fn text(&self, format: &str) -> anyhow::Result<String> {
+        let format: Format = format.parse()?;
+        if format == Format::Table {
+            return Ok(self.table());
+        }
+        let mut out = Vec::new();
+        write(&self.results()?, format, &TableOptions::default(), &mut out)?;
+        Ok(String::from_utf8(out)?)
+    }
+
+    fn table(&self) -> String {
+        let mut out = String::new();
+        for line in &self.head {
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "{line}");
+        }
+        let label = self.lines.iter().map(|line| line.label.chars().count() + 2);
+        let label = label.max().unwrap_or(0).max(24);
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|column| {
+                let cells = self
+                    .lines
+                    .iter()
+                    .map(|line| line.text(column).chars().count());
+                let name = self.columns[column].chars().count();
+                cells.chain([name]).max().unwrap_or(0)
+            })
+            .collect();
+        let mut section = "";
+        for line in &self.lines {
+            if line.section != section {
+                section = &line.section;
+                let _ = write!(out, "\n{section:<label$}");
+                for (name, width) in self.columns.iter().zip(&widths) {
+                    let _ = write!(out, "  {name:>width$}");
+                }
+                out.push('\n');
+            }
+            let _ = write!(out, "  {:<1$}", line.label, label - 2);
+            for (column, width) in widths.iter().enumerate() {
+                let _ = write!(out, "  {:>width$}", line.text(column));
+            }
+            if !line.unit.is_empty() {
+                let _ = write!(out, "  {}", line.unit);
+            }
+            out.push('\n');
+        }
+        if !self.notes.is_empty() {
+            out.push('\n');
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "{note}");
+        }
+        out
+    }
+
+    fn results(&self) -> anyhow::Result<Results> {
+        let mut results = Results::new(self.experiment, Host::read());
+        for line in &self.lines {
+            for (column, cell) in self.columns.iter().zip(&line.cells) {
+                if cell.samples.is_empty() {
+                    continue;
+                }
+                let samples = cell.samples.clone();
+                let row = Row::new(column, &line.section, line.metric(&line.label), samples)?;
+                results.push(row)?;
+                if let Some(published) = cell.published {
+                    let label = format!("{} published", line.label);
+                    let row =
+                        Row::new(column, &line.section, line.metric(&label), vec![published])?;
+                    results.push(row)?;
+                }
+            }
+        }
+        Ok(results)
+    }
+}
+
+impl Line {
+    const fn metric<'a>(&self, name: &'a str) -> Metric<'a> {
+        Metric {
+            name,
+            unit: self.unit,
+            better: self.better,
+        }
+    }
+
+    fn text(&self, column: usize) -> String {
+        let Some(cell) = self.cells.get(column) else {
+            return "-".into();
+        };
+        let decimals = self.decimals;
+        let value = match cell.samples.last() {
+            Some(value) => format!("{value:.decimals$}"),
+            None => "-".into(),
+        };
+        match cell.published {
+            Some(published) => format!("{value} ({published:.0})"),
+            None => value,
+        }
+    }
+}
+
+impl SheetOutput {
+    /// Fails before any long work if the results could not be written where they are to go.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        if let Some(path) = &self.output {
+            // Appending nothing leaves what is there as it is.
+            let opened = fs::OpenOptions::new().append(true).create(true).open(path);
+            opened.with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+}

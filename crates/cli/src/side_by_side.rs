@@ -1,0 +1,82 @@
+//! Long runs side by side, one a core, with one progress bar for all. Ctrl-C ends them at their next good place; what is done is kept.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::thread;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::interrupt;
+
+/// How far one run is.
+#[derive(Debug)]
+pub(crate) struct Follow<'a> {
+    all: &'a ProgressBar,
+    seen: u64,
+}
+
+impl<'a> Follow<'a> {
+    /// One for a part of the run, which shows nothing and may still be told to end.
+    pub(crate) fn quiet(&self) -> Follow<'a> {
+        Follow {
+            all: self.all,
+            seen: u64::MAX,
+        }
+    }
+
+    /// The run has done `done` of its units. False: it is to end.
+    pub(crate) fn goes_on(&mut self, done: u64) -> bool {
+        self.all.inc(done.saturating_sub(self.seen));
+        self.seen = self.seen.max(done);
+        !interrupt::asked()
+    }
+}
+
+/// Runs `work` for each of `runs` places, on as many threads as there are cores but no more than `threads`. `units` is what all of them together report to [`Follow`].
+pub(crate) fn run<T: Send>(
+    runs: usize,
+    threads: Option<usize>,
+    units: u64,
+    work: impl Fn(usize, Follow<'_>) -> T + Sync,
+) -> Vec<T> {
+    let cores = thread::available_parallelism().map_or(1, core::num::NonZero::get);
+    let threads = threads.unwrap_or(cores).min(runs).max(1);
+    let bar = progress_bar(units);
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    // Relaxed: a counter alone; the scope's end publishes what is done.
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    if place >= runs || interrupt::asked() {
+                        return;
+                    }
+                    let follow = Follow { all: &bar, seen: 0 };
+                    let out = work(place, follow);
+                    if let Ok(mut done) = done.lock() {
+                        done.push((place, out));
+                    }
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|&(place, _)| place);
+    done.into_iter().map(|(_, out)| out).collect()
+}
+
+fn progress_bar(units: u64) -> ProgressBar {
+    let bar = ProgressBar::new(units);
+    if !std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let template = "{wide_bar} {percent} %, {per_sec}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,102 @@
+//! `brickyard snapshot`: one look at this host: would a request succeed, what could be had after cleaning, what mixes the blocks; and a picture.
+
+pub(crate) mod figures;
+mod json;
+mod picture;
+mod rows;
+mod table;
+pub(crate) mod words;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use brickyard::Order;
+use brickyard_host::Host;
+use brickyard_host::look::{Depth, Look};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::misuse::Misuse;
+use picture::Target;
+
+/// The options of `brickyard snapshot`.
+#[derive(Debug, Args)]
+pub(crate) struct Snapshot {
+    /// Draw a picture of every page: as FILE.png, as a page FILE.html that one can zoom, or both into a folder. Needs root.
+    #[arg(long, short, value_name = "DIR|FILE.png|FILE.html")]
+    output: Option<PathBuf>,
+    /// How the figures are printed.
+    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
+    format: String,
+    /// Tell why a request of this order would fail; the order of a huge page if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=18))]
+    order: Option<u8>,
+    /// Read the files of another host, copied below this folder (DIR/proc/zoneinfo and so on).
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+impl Snapshot {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let target = self.output.as_deref().map(Target::of).transpose()?;
+        let host = host(self.root.as_deref());
+        let look = look(&host)?;
+        let order = chosen_order(&look, self.order)?;
+        let shown = self.print(&look, order);
+        let Some(target) = target else { return shown };
+        shown?;
+        target.draw(&look)
+    }
+
+    fn print(&self, look: &Look, order: Order) -> anyhow::Result<()> {
+        let mut text = Vec::new();
+        match self.format.as_str() {
+            "csv" => rows::write(look, &mut text)?,
+            "json" => writeln!(text, "{:#}", json::document(look, order))?,
+            _ => table::write(look, order, "brickyard snapshot", &mut text)?,
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(&text)?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// This host, or the one whose files lie below `root`.
+pub(crate) fn host(root: Option<&std::path::Path>) -> Host {
+    root.map_or_else(Host::here, Host::at)
+}
+
+/// The order asked for, or that of a huge page, if this kernel keeps blocks of it.
+pub(crate) fn chosen_order(look: &Look, asked: Option<u8>) -> anyhow::Result<Order> {
+    let highest = look.zones.iter().map(|zone| zone.max_order).max();
+    let highest = highest.unwrap_or(Order::DEFAULT_MAX);
+    let Some(asked) = asked else {
+        return Ok(look.huge_order.min(highest));
+    };
+    let order = Order::try_new(asked).filter(|&order| order <= highest);
+    let wrong = || {
+        Misuse::new(format!(
+            "--order {asked}: this host keeps blocks up to order {highest}"
+        ))
+    };
+    Ok(order.ok_or_else(wrong)?)
+}
+
+/// Looks at everything that this user may read, with a bar while it takes.
+fn look(host: &Host) -> anyhow::Result<Look> {
+    let began = Instant::now();
+    let now = || began.elapsed().as_nanos() as u64;
+    let bar = ProgressBar::new(0);
+    let style = "{msg} {bar:30} {percent} %";
+    bar.set_style(ProgressStyle::with_template(style).context("a bar's own template")?);
+    bar.set_message("reading page states");
+    let look = Look::at(host, Depth::Everything, now, |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    Ok(look?)
+}

@@ -1,0 +1,78 @@
+//! Figures that table, CSV, JSON and the live view share.
+
+use brickyard_host::blocks::BlockSummary;
+use brickyard_host::look::{Look, ZoneLook};
+use brickyard_host::zoneinfo::{ZoneInfo, counter};
+use brickyard_trace::PageUse;
+
+use crate::page_kinds::zone_name;
+
+/// Each zone with its name.
+pub(crate) fn named_zones(look: &Look) -> Vec<(String, &ZoneLook)> {
+    let infos: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
+    let named = look
+        .zones
+        .iter()
+        .map(|zone| (zone_name(&zone.info, &infos), zone));
+    named.collect()
+}
+
+/// The page blocks of one zone; `None` if the frames were not looked at.
+pub(crate) fn summary(zone: &ZoneLook) -> Option<BlockSummary> {
+    (!zone.blocks.is_empty()).then(|| BlockSummary::of(&zone.blocks))
+}
+
+/// Frames by what they are used for: all uses where the frames were looked at, else what the kernel's counters tell everyone.
+pub(crate) fn by_use(look: &Look) -> Vec<(&'static str, u64)> {
+    if look.runs.is_empty() {
+        let infos: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
+        let told = |&(name, stat): &(&'static str, &str)| Some((name, counter(&infos, stat)?));
+        return COUNTERS.iter().filter_map(told).collect();
+    }
+    let mut frames = [0; PageUse::ALL.len()];
+    for run in &look.runs {
+        frames[run.state.usage as usize] += run.frames;
+    }
+    let named = PageUse::ALL.map(|usage| (usage.name(), frames[usage as usize]));
+    let present = named
+        .into_iter()
+        .filter(|&(name, _)| name != PageUse::Hole.name());
+    present.collect()
+}
+
+/// What everyone may know, under the names of the uses.
+const COUNTERS: [(&str, &str); 6] = [
+    ("free", "nr_free_pages"),
+    ("anonymous", "nr_anon_pages"),
+    ("file", "nr_file_pages"),
+    ("slab, reclaimable", "nr_slab_reclaimable"),
+    ("slab, unreclaimable", "nr_slab_unreclaimable"),
+    ("page-table", "nr_page_table_pages"),
+];
+
+/// Mebibytes of so many frames.
+pub(crate) fn mib(frames: u64, frame_bytes: u32) -> f64 {
+    frames as f64 * f64::from(frame_bytes) / f64::from(1 << 20)
+}
+
+/// The bytes of a block in words: `4 KiB`, `2 MiB`, `1 GiB`.
+pub(crate) fn block_size(order: u8, frame_bytes: u32) -> String {
+    let kib = (u128::from(frame_bytes) << order) / 1024;
+    match kib {
+        0..1024 => format!("{kib} KiB"),
+        1024..1_048_576 => format!("{} MiB", kib / 1024),
+        _ => format!("{} GiB", kib / 1_048_576),
+    }
+}
+
+/// An amount of memory in words: with one digit where it is small.
+pub(crate) fn amount(frames: u64, frame_bytes: u32) -> String {
+    let mib = mib(frames, frame_bytes);
+    if mib >= 10_240.0 {
+        format!("{:.1} GiB", mib / 1024.0)
+    } else if mib >= 100.0 {
+        format!("{mib:.0} MiB")
+    } else {
+        format!("{mib:.1} MiB")
+    }
+}

@@ -1,0 +1,136 @@
+//! The picture of one look: every page a pixel, as PNG or as a page to zoom.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use brickyard_host::look::Look;
+use brickyard_host::zoneinfo::ZoneInfo;
+use brickyard_report::pagetypes::{Film, html, png};
+
+use super::figures::{amount, summary};
+use crate::misuse::Misuse;
+use crate::page_kinds::{PageKinds, plan};
+
+/// Where pictures go.
+#[derive(Debug)]
+pub(super) struct Target {
+    png: Option<PathBuf>,
+    html: Option<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+impl Target {
+    /// By the end of its name: a picture, a page, or a folder for both.
+    pub(super) fn of(path: &Path) -> anyhow::Result<Self> {
+        let end = path.extension().and_then(|end| end.to_str());
+        let none = Self {
+            png: None,
+            html: None,
+            folder: None,
+        };
+        Ok(match end {
+            _ if path.is_dir() => Self::folder(path),
+            Some("png") => Self {
+                png: Some(path.to_owned()),
+                ..none
+            },
+            Some("html") => Self {
+                html: Some(path.to_owned()),
+                ..none
+            },
+            None => Self::folder(path),
+            Some(other) => {
+                let what = format!(
+                    "--output: a picture is a .png or .html file, not .{other}; or name a folder"
+                );
+                return Err(Misuse::new(what).into());
+            }
+        })
+    }
+
+    fn folder(path: &Path) -> Self {
+        Self {
+            png: Some(path.join("snapshot.png")),
+            html: Some(path.join("snapshot.html")),
+            folder: Some(path.to_owned()),
+        }
+    }
+
+    /// Draws, and says where to.
+    pub(super) fn draw(&self, look: &Look) -> anyhow::Result<()> {
+        if look.runs.is_empty() {
+            let why = look
+                .withheld
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>();
+            return Err(anyhow!("no picture: {}", why.join("; ")));
+        }
+        let film = film(look)?;
+        if let Some(folder) = &self.folder {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        if let Some(path) = &self.png {
+            write(path, |out| Ok(png::write(&film, 0, out)?))?;
+        }
+        if let Some(path) = &self.html {
+            write(path, |out| {
+                Ok(html::write(&[&film], "brickyard snapshot", out)?)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn write(
+    path: &Path,
+    draw: impl Fn(&mut BufWriter<File>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let failed = || format!("cannot write {}", path.display());
+    let mut out = BufWriter::new(File::create(path).with_context(failed)?);
+    draw(&mut out).with_context(failed)?;
+    out.flush().with_context(failed)?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
+}
+
+/// A film of one shot.
+fn film(look: &Look) -> anyhow::Result<Film> {
+    let zones: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
+    let max_order = look.zones.iter().map(|zone| zone.max_order).max();
+    let max_order = max_order.unwrap_or(look.huge_order).get();
+    let plan = plan(&zones, max_order, look.huge_order.get(), look.frame_bytes);
+    let mut film = Film::new(format!("Linux {}", look.kernel), plan)?;
+    let kinds = PageKinds::new(
+        &look.runs,
+        &zones,
+        look.page_block_order.get(),
+        look.unevictable,
+    );
+    film.push(0, &kinds.of_zones(&zones), &numbers(look))?;
+    Ok(film)
+}
+
+/// What stands beside the picture.
+fn numbers(look: &Look) -> Vec<(&'static str, String)> {
+    let idle = look
+        .zones
+        .iter()
+        .map(|zone| zone.info.idle_in_pagesets())
+        .sum();
+    let free = look
+        .zones
+        .iter()
+        .map(|zone| zone.counts.free_frames() as u64)
+        .sum();
+    let blocks = look.zones.iter().filter_map(summary);
+    let mixed: u64 = blocks.map(|blocks| blocks.mixed).sum();
+    vec![
+        ("free", amount(free, look.frame_bytes)),
+        ("idle in per-CPU lists", amount(idle, look.frame_bytes)),
+        ("mixed page blocks", mixed.to_string()),
+    ]
+}

@@ -1,0 +1,97 @@
+//! The figures of one look as CSV: a line a figure, so that looks can be put one below the other.
+
+use std::io::{self, Write};
+
+use brickyard::Order;
+use brickyard_host::look::{Look, ZoneLook};
+use brickyard_trace::PageUse;
+
+use super::figures::{by_use, named_zones, summary};
+use super::words::verdict_word;
+
+/// Writes all figures. `of` is an order or a use, where the figure is one of several.
+pub(super) fn write(look: &Look, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "zone,figure,of,value")?;
+    for (name, zone) in named_zones(look) {
+        let mut figure =
+            |figure: &str, of: &str, value: String| writeln!(out, "{name},{figure},{of},{value}");
+        let info = &zone.info;
+        for (name, frames) in [
+            ("present_pages", info.present),
+            ("managed_pages", info.managed),
+            ("free_pages", info.free),
+            ("min_pages", info.min),
+            ("low_pages", info.low),
+            ("high_pages", info.high),
+            ("per_cpu_pages", info.idle_in_pagesets()),
+        ] {
+            figure(name, "", frames.to_string())?;
+        }
+        for order in Order::ZERO.up_to(zone.max_order) {
+            of_order(zone, order, &mut figure)?;
+        }
+        of_blocks(zone, &mut figure)?;
+    }
+    for (usage, frames) in by_use(look) {
+        writeln!(out, "all,used_pages,\"{usage}\",{frames}")?;
+    }
+    Ok(())
+}
+
+fn of_order(
+    zone: &ZoneLook,
+    order: Order,
+    figure: &mut impl FnMut(&str, &str, String) -> io::Result<()>,
+) -> io::Result<()> {
+    let of = order.to_string();
+    let counts = &zone.counts;
+    figure(
+        "free_blocks",
+        &of,
+        counts.by_order[order.index()].to_string(),
+    )?;
+    figure(
+        "unusable_index",
+        &of,
+        (f64::from(counts.unusable_index(order)) / 1000.0).to_string(),
+    )?;
+    figure(
+        "fragmentation_index",
+        &of,
+        (f64::from(counts.fragmentation_index(order)) / 1000.0).to_string(),
+    )?;
+    figure("request", &of, verdict_word(zone.verdict(order)).into())?;
+    figure("available_now", &of, counts.suitable(order).to_string())?;
+    if let Some(outlook) = zone.outlook.get(order.index()) {
+        figure("available_compacted", &of, outlook.compacted.to_string())?;
+        figure("available_drained", &of, outlook.drained.to_string())?;
+        figure("available_reclaimed", &of, outlook.reclaimed.to_string())?;
+    }
+    Ok(())
+}
+
+fn of_blocks(
+    zone: &ZoneLook,
+    figure: &mut impl FnMut(&str, &str, String) -> io::Result<()>,
+) -> io::Result<()> {
+    let Some(blocks) = summary(zone) else {
+        return Ok(());
+    };
+    for (kind, count) in [
+        ("free", blocks.free),
+        ("movable", blocks.movable),
+        ("in doubt", blocks.perhaps),
+        ("mixed", blocks.mixed),
+        ("mixed by few", blocks.mixed_by_few),
+        ("unmovable", blocks.unmovable),
+        ("huge", blocks.huge),
+        ("absent", blocks.absent),
+    ] {
+        figure("page_blocks", kind, count.to_string())?;
+    }
+    for usage in PageUse::ALL {
+        let frames = blocks.in_mixed[usage as usize];
+        figure("pages_in_mixed_blocks", usage.name(), frames.to_string())?;
+    }
+    Ok(())
+}

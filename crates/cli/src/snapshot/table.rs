@@ -1,0 +1,237 @@
+//! The figures of one look as a text for people.
+
+use core::fmt::Display;
+use std::io::{self, Write};
+
+use brickyard::Order;
+use brickyard_host::blocks::BlockSummary;
+use brickyard_host::look::{Look, ZoneLook};
+use brickyard_trace::PageUse;
+
+use super::figures::{amount, block_size, by_use, mib, named_zones, summary};
+use super::words::{explanation, request_word, withheld};
+
+/// The width of a zone's name, and of a column.
+const NAME: usize = 16;
+const COLUMN: usize = 7;
+
+/// Writes everything; `order` is what the explanation and the outlook are for, `command` is what root is told to run.
+pub(super) fn write(
+    look: &Look,
+    order: Order,
+    command: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    head(look, out)?;
+    writeln!(out, "\n{}\n", explanation(look, order))?;
+    by_order(look, out)?;
+    to_be_had(look, order, out)?;
+    page_blocks(look, out)?;
+    per_cpu(look, out)?;
+    uses(look, out)?;
+    for line in withheld(look, command) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn head(look: &Look, out: &mut impl Write) -> io::Result<()> {
+    let kernel = if look.kernel.is_empty() {
+        "Linux".into()
+    } else {
+        format!("Linux {}", look.kernel)
+    };
+    let size = |order: u8| block_size(order, look.frame_bytes);
+    writeln!(
+        out,
+        "{kernel}; pages of {}, huge pages of {} (order {}), page blocks of {}",
+        size(0),
+        size(look.huge_order.get()),
+        look.huge_order,
+        size(look.page_block_order.get())
+    )
+}
+
+/// Three tables with a column for each order.
+fn by_order(look: &Look, out: &mut impl Write) -> io::Result<()> {
+    let Some(highest) = look.zones.iter().map(|zone| zone.max_order).max() else {
+        return Ok(());
+    };
+    order_table(look, highest, "free blocks, order", out, |zone, order| {
+        zone.counts.by_order[order.index()].to_string()
+    })?;
+    order_table(look, highest, "unusable", out, |zone, order| {
+        format!(
+            "{:.3}",
+            f64::from(zone.counts.unusable_index(order)) / 1000.0
+        )
+    })?;
+    order_table(
+        look,
+        highest,
+        "fragmentation",
+        out,
+        |zone, order| match zone.counts.fragmentation_index(order) {
+            -1000 => "-".into(),
+            index => format!("{:.3}", f64::from(index) / 1000.0),
+        },
+    )?;
+    writeln!(
+        out,
+        "unusable: the part of free memory that is in smaller blocks. fragmentation: why a request fails, 0 lack of memory, 1 fragmentation; - has a block.\n"
+    )
+}
+
+fn order_table(
+    look: &Look,
+    highest: Order,
+    title: &str,
+    out: &mut impl Write,
+    cell: impl Fn(&ZoneLook, Order) -> String,
+) -> io::Result<()> {
+    let orders = || Order::ZERO.up_to(highest);
+    let width = NAME + 3;
+    write!(out, "{title:<width$}")?;
+    for order in orders() {
+        write!(out, "{:>COLUMN$}", order.get())?;
+    }
+    writeln!(out)?;
+    for (name, zone) in named_zones(look) {
+        write!(out, "  {name:<NAME$} ")?;
+        for order in orders() {
+            let text = if order <= zone.max_order {
+                cell(zone, order)
+            } else {
+                String::new()
+            };
+            write!(out, "{text:>COLUMN$}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// How many blocks of the order could be had.
+fn to_be_had(look: &Look, order: Order, out: &mut impl Write) -> io::Result<()> {
+    let size = block_size(order.get(), look.frame_bytes);
+    let title = format!("order {order}, {size}");
+    line(
+        out,
+        &title,
+        &["request", "free now", "compacted", "drained", "reclaimed"],
+    )?;
+    for (name, zone) in named_zones(look) {
+        let known = zone.outlook.get(order.index());
+        let now = zone.counts.suitable(order).to_string();
+        let later = |of: fn(&brickyard_host::outlook::Outlook) -> u64| {
+            known.map_or_else(|| "root".into(), |known| of(known).to_string())
+        };
+        let cells = [
+            request_word(zone, order).into(),
+            now,
+            later(|known| known.compacted),
+            later(|known| known.drained),
+            later(|known| known.reclaimed),
+        ];
+        line(out, &format!("  {name}"), &cells)?;
+    }
+    writeln!(
+        out,
+        "The last three are upper bounds, each with what the one before does: compacted; per-CPU lists drained; page cache dropped.\nkept back: there are free blocks, but this zone keeps its memory for requests that no other zone can serve.\n"
+    )
+}
+
+/// Page blocks by what lies in them.
+fn page_blocks(look: &Look, out: &mut impl Write) -> io::Result<()> {
+    let zones: Option<Vec<_>> = named_zones(look)
+        .into_iter()
+        .map(|(name, zone)| Some((name, summary(zone)?)))
+        .collect();
+    let Some(zones) = zones.filter(|zones| !zones.is_empty()) else {
+        return Ok(());
+    };
+    let few = format!("by <= {}", BlockSummary::FEW);
+    line(
+        out,
+        "page blocks",
+        &[
+            "free",
+            "movable",
+            "in doubt",
+            "mixed",
+            &few,
+            "unmovable",
+            "huge",
+        ],
+    )?;
+    for (name, of) in &zones {
+        let cells = [
+            of.free,
+            of.movable,
+            of.perhaps,
+            of.mixed,
+            of.mixed_by_few,
+            of.unmovable,
+            of.huge,
+        ];
+        line(out, &format!("  {name}"), &cells)?;
+    }
+    for (name, of) in zones.iter().filter(|(_, of)| of.mixed > 0) {
+        let held = PageUse::ALL
+            .into_iter()
+            .filter(|&usage| of.in_mixed[usage as usize] > 0);
+        let held = held.map(|usage| {
+            let size = amount(of.in_mixed[usage as usize], look.frame_bytes);
+            format!("{} {size}", usage.name())
+        });
+        let held: Vec<_> = held.collect();
+        writeln!(out, "  mixed in {name}: {}", held.join(", "))?;
+    }
+    writeln!(
+        out,
+        "mixed: movable pages beside such as cannot be moved, few in the next column. in doubt: beside single pages without a flag, which may lie in per-CPU lists.\n"
+    )
+}
+
+fn per_cpu(look: &Look, out: &mut impl Write) -> io::Result<()> {
+    line(
+        out,
+        "per-CPU lists",
+        &["CPUs", "pages idle", "MiB", "most on one"],
+    )?;
+    for (name, zone) in named_zones(look) {
+        let sets = &zone.info.pagesets;
+        let idle = zone.info.idle_in_pagesets();
+        let most = sets.iter().map(|set| set.count).max().unwrap_or(0);
+        let cells = [
+            sets.len().to_string(),
+            idle.to_string(),
+            format!("{:.1}", mib(idle, look.frame_bytes)),
+            most.to_string(),
+        ];
+        line(out, &format!("  {name}"), &cells)?;
+    }
+    writeln!(out)
+}
+
+fn uses(look: &Look, out: &mut impl Write) -> io::Result<()> {
+    line(out, "memory by use", &["MiB"])?;
+    for (name, frames) in by_use(look) {
+        line(
+            out,
+            &format!("  {name}"),
+            &[format!("{:.1}", mib(frames, look.frame_bytes))],
+        )?;
+    }
+    writeln!(out)
+}
+
+/// A line's label and its cells.
+fn line(out: &mut impl Write, label: &str, cells: &[impl Display]) -> io::Result<()> {
+    let width = NAME + 7;
+    write!(out, "{label:<width$}")?;
+    for cell in cells {
+        write!(out, "{:>12}", cell.to_string())?;
+    }
+    writeln!(out)
+}

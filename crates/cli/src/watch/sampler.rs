@@ -1,0 +1,154 @@
+//! The thread that looks at every frame. A host of 1 TiB takes it 20 seconds, so the screen does not wait for it, and says how old its picture is.
+
+use core::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::Context;
+use brickyard_host::Host;
+use brickyard_host::look::{Depth, Look};
+use brickyard_host::zoneinfo::ZoneInfo;
+use brickyard_report::pagetypes::PageKind;
+
+use super::app::Pace;
+use crate::page_kinds::slab_kind;
+
+/// After a look it rests at least so many times as long as that took: a view should not take the host's time.
+const REST: u32 = 3;
+
+/// One look at every frame.
+#[derive(Debug)]
+pub(super) struct Frames {
+    /// What was seen, without the runs.
+    pub(super) look: Look,
+    /// What slabs count as.
+    pub(super) slabs: PageKind,
+    /// When it ended, since the start.
+    pub(super) taken: Duration,
+    /// How long it took.
+    pub(super) took: Duration,
+    /// Why nothing was seen.
+    pub(super) withheld: Option<String>,
+}
+
+impl Frames {
+    pub(super) fn of(mut look: Look, taken: Duration, took: Duration) -> Self {
+        let infos: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
+        let withheld = look.runs.is_empty().then(|| {
+            let why = look.withheld.last().map(ToString::to_string);
+            why.unwrap_or_else(|| "no frames".into())
+        });
+        look.runs = Vec::new();
+        Self {
+            slabs: slab_kind(&infos),
+            look,
+            taken,
+            took,
+            withheld,
+        }
+    }
+}
+
+/// What the loop tells the thread.
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    interval: Duration,
+    pace: Pace,
+}
+
+/// The thread, as the loop sees it. It ends by itself once this is dropped; a look under way is not waited for.
+#[derive(Debug)]
+pub(super) struct Sampler {
+    wishes: Sender<Wish>,
+    looks: Receiver<anyhow::Result<Frames>>,
+}
+
+impl Sampler {
+    /// Starts looking at once. Times count from `began`.
+    pub(super) fn start(host: Host, interval: Duration, began: Instant) -> anyhow::Result<Self> {
+        let (wishes, wished) = mpsc::channel();
+        let (looked, looks) = mpsc::channel();
+        let wish = Wish {
+            interval,
+            pace: Pace::Running,
+        };
+        let thread = thread::Builder::new().name("frames".into());
+        thread
+            .spawn(move || look_on(&host, began, wish, &wished, &looked))
+            .context("cannot start the thread that looks at frames")?;
+        Ok(Self { wishes, looks })
+    }
+
+    /// From now on so often.
+    pub(super) fn wish(&self, interval: Duration, pace: Pace) {
+        // If the thread has ended, `next` says why.
+        let _ = self.wishes.send(Wish { interval, pace });
+    }
+
+    /// The newest look since the last call.
+    ///
+    /// # Errors
+    /// A look failed.
+    pub(super) fn next(&self) -> anyhow::Result<Option<Frames>> {
+        self.looks.try_iter().last().transpose()
+    }
+}
+
+/// Looks until nobody wants to know any more, or until it may not.
+fn look_on(
+    host: &Host,
+    began: Instant,
+    mut wish: Wish,
+    wished: &Receiver<Wish>,
+    looked: &Sender<anyhow::Result<Frames>>,
+) {
+    let mut depth = Depth::Everything;
+    loop {
+        let start = Instant::now();
+        let now = || began.elapsed().as_nanos() as u64;
+        let look = Look::at(host, depth, now, |_, _| {});
+        let took = start.elapsed();
+        let frames = look.map(|look| Frames::of(look, began.elapsed(), took));
+        let last = match &frames {
+            Ok(frames) => {
+                let page_block_order = frames.look.page_block_order;
+                depth = Depth::Frames { page_block_order };
+                frames.withheld.is_some()
+            }
+            Err(_) => true,
+        };
+        if looked.send(frames.map_err(Into::into)).is_err() || last {
+            return;
+        }
+        if rest(&mut wish, wished, took) == After::Gone {
+            return;
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum After {
+    Rested,
+    Gone,
+}
+
+/// Waits for the time of the next look, by the newest wish.
+fn rest(wish: &mut Wish, wished: &Receiver<Wish>, took: Duration) -> After {
+    let start = Instant::now();
+    loop {
+        let pause = match wish.pace {
+            Pace::Paused => Duration::MAX,
+            Pace::Running => wish.interval.max(took.saturating_mul(REST)),
+        };
+        let left = pause.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            return After::Rested;
+        }
+        match wished.recv_timeout(left.min(Duration::from_secs(3600))) {
+            Ok(newer) => *wish = newer,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return After::Gone,
+        }
+    }
+}

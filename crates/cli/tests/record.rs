@@ -1,0 +1,339 @@
+//! `brickyard record` as a user drives it: what it refuses, what it records where this machine lets it, and that it leaves the host's tracing as it was.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use brickyard_trace::{Trace, What, file};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+const TRACEFS: &str = "/sys/kernel/tracing";
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
+    command.arg("record").args(arguments);
+    command
+}
+
+fn brickyard(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Says why nothing can be recorded here, if so.
+fn cannot_record() -> bool {
+    let missing = if !geteuid().is_root() {
+        "recording needs root"
+    } else if !Path::new(TRACEFS)
+        .join("events/kmem/mm_page_alloc")
+        .exists()
+    {
+        "this kernel has no tracefs with kmem events"
+    } else if !Path::new("/proc/kpageflags").exists() {
+        "this kernel has no /proc/kpageflags"
+    } else {
+        return false;
+    };
+    println!("skipped: {missing}");
+    true
+}
+
+/// The host's own tracing settings.
+fn settings() -> Vec<(PathBuf, String)> {
+    let files = [
+        "tracing_on",
+        "current_tracer",
+        "buffer_size_kb",
+        "set_event",
+        "trace_clock",
+        "trace_options",
+        "events/kmem/enable",
+        "events/task/enable",
+    ];
+    let files = files.map(|file| Path::new(TRACEFS).join(file));
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        (path, text)
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// The tracing instances of a process.
+fn instances(pid: u32) -> Vec<String> {
+    let own = format!("brickyard-{pid}");
+    let entries = fs::read_dir(Path::new(TRACEFS).join("instances")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| *name == own).collect()
+}
+
+/// A folder of its own for a test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("brickyard-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> String {
+        self.0.join("trace.parquet").to_str().unwrap().to_owned()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn has_name(trace: &Trace, name: &str) -> bool {
+    let mut events = trace.events.iter();
+    events.any(|event| trace.name(event.name) == name)
+}
+
+#[test]
+fn what_is_asked_for_wrongly_exits_with_2() {
+    let folder = Folder::new("wrong");
+    let file = folder.file();
+    let wrong: [(&[&str], &str); 6] = [
+        (&[], "--output"),
+        (&["-o", &file], "nothing to record"),
+        (&["-o", &file, "--seconds", "0"], "above 0"),
+        (&["-o", &file, "--seconds", "-1"], "seconds"),
+        (&["-o", &file, "--buffer", "much", "true"], "--buffer"),
+        (&["-o", &file, "--buffer", "1K", "true"], "at least 8K"),
+    ];
+    for (arguments, why) in wrong {
+        let run = brickyard(arguments);
+        assert_eq!(run.status.code(), Some(2), "{arguments:?}");
+        let error = text(&run.stderr);
+        assert!(error.contains(why), "{arguments:?} says {error}");
+    }
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_command_that_is_not_there_is_told_before_anything_begins() {
+    let folder = Folder::new("no-command");
+    let run = brickyard(&["-o", &folder.file(), "no-such-command-anywhere"]);
+    assert_eq!(run.status.code(), Some(1));
+    assert!(text(&run.stderr).contains("there is no command no-such-command-anywhere"));
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+#[test]
+fn without_root_the_error_names_the_fix() {
+    if !geteuid().is_root() {
+        let run = brickyard(&["-o", &Folder::new("user").file(), "true"]);
+        assert_eq!(run.status.code(), Some(1));
+        assert!(text(&run.stderr).contains("sudo"), "{run:?}");
+        return;
+    }
+    // As root: by way of somebody else, if there is a way.
+    let folder = Folder::new("user");
+    let binary = folder.0.join("brickyard");
+    fs::copy(env!("CARGO_BIN_EXE_brickyard"), &binary).unwrap();
+    let run = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&binary)
+        .args(["record", "-o", "/tmp/brickyard-of-nobody.parquet", "true"])
+        .output();
+    match run {
+        Ok(run) if text(&run.stderr).contains("brickyard:") => {
+            assert_eq!(run.status.code(), Some(1), "{run:?}");
+            assert!(text(&run.stderr).contains("sudo"), "{run:?}");
+        }
+        other => println!("skipped: cannot become somebody else: {other:?}"),
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told() {
+    let run = brickyard(&["-o", "/no-such-folder/trace.parquet", "true"]);
+    assert_eq!(run.status.code(), Some(1));
+    assert!(text(&run.stderr).contains("/no-such-folder"), "{run:?}");
+}
+
+/// One test for all recordings, so that they do not run side by side and see each other's settings.
+#[test]
+fn recordings_are_whole_and_leave_nothing_behind() {
+    if cannot_record() {
+        return;
+    }
+    let before = settings();
+    a_command_is_recorded();
+    a_time_is_recorded();
+    a_failed_command_is_a_good_recording();
+    for signal in [Signal::INT, Signal::TERM] {
+        a_signal_keeps_the_recording(signal);
+    }
+    two_signals_throw_it_away();
+    what_was_killed_is_cleared_by_the_next();
+    assert_eq!(settings(), before);
+}
+
+fn a_command_is_recorded() {
+    let folder = Folder::new("command");
+    let zeros = folder.0.join("zeros");
+    let of = format!("of={}", zeros.display());
+    let words = ["dd", "if=/dev/zero", &of, "bs=16k", "count=1024"];
+    let file = folder.file();
+    let run = brickyard(&[&["-o", &file, "--"], &words[..]].concat());
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    let said = text(&run.stderr);
+    assert!(
+        said.contains("recorded ") && said.contains("lost: nothing"),
+        "{said}"
+    );
+
+    let trace = file::read(Path::new(&file)).unwrap();
+    let header = &trace.header;
+    assert_eq!(header.source, "tracefs");
+    assert_eq!(header.command, words.join(" "));
+    assert_eq!(header.lost, []);
+    assert!(header.began > 1_700_000_000 && header.duration > 0 && header.cpus > 0);
+    assert!(header.flags.mask("__GFP_ZERO") != 0);
+    assert!(
+        header
+            .formats
+            .iter()
+            .any(|(name, text)| name == "mm_page_free" && text.contains("pfn"))
+    );
+    assert!(header.start.zoneinfo.contains("spanned") && header.end.vmstat.contains("pgfree"));
+    assert!(header.page_block_order > 0);
+
+    // Every page of the file was asked for by the one who wrote it.
+    let frames: usize = trace
+        .events
+        .iter()
+        .filter(|event| matches!(event.what, What::Alloc { .. }) && trace.name(event.name) == "dd")
+        .map(|event| event.order.frames())
+        .sum();
+    assert!(frames >= (16 << 20) / 4096, "{frames}");
+
+    // The states cover memory without overlap, and no event is one that they know.
+    for states in [&trace.start, &trace.end] {
+        assert!(!states.is_empty());
+        assert!(states.is_sorted_by(|a, b| a.frame + a.frames <= b.frame));
+    }
+    let last = trace.start.iter().map(|run| run.time).max().unwrap();
+    let first = trace.end.iter().map(|run| run.time).min().unwrap();
+    assert!(last <= first && first <= header.duration);
+    assert!(trace.events.is_sorted_by_key(|event| event.time));
+    assert_eq!(
+        folder.names().len(),
+        2,
+        "the trace and the zeros: {:?}",
+        folder.names()
+    );
+}
+
+fn a_time_is_recorded() {
+    let folder = Folder::new("time");
+    let file = folder.file();
+    let run = brickyard(&["-o", &file, "--seconds", "0.2", "--spool", "/tmp"]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    let trace = file::read(Path::new(&file)).unwrap();
+    assert!(trace.header.duration >= 200_000_000);
+    assert_eq!(trace.header.command, "");
+
+    // A command that takes longer is ended.
+    let began = Instant::now();
+    let run = brickyard(&["-o", &file, "--seconds", "0.2", "sleep", "600"]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    assert!(text(&run.stderr).contains("ended by signal 15"), "{run:?}");
+    assert!(began.elapsed() < Duration::from_secs(300));
+    assert!(has_name(&file::read(Path::new(&file)).unwrap(), "sleep"));
+}
+
+fn a_failed_command_is_a_good_recording() {
+    let folder = Folder::new("failed");
+    let file = folder.file();
+    let run = brickyard(&["-o", &file, "--", "sh", "-c", "exit 3"]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    assert!(
+        text(&run.stderr).contains("failed with exit code 3"),
+        "{run:?}"
+    );
+    let trace = file::read(Path::new(&file)).unwrap();
+    assert_eq!(trace.header.command, "sh -c 'exit 3'");
+    assert!(has_name(&trace, "sh"));
+}
+
+/// Starts a recording of a long command, and waits until that runs.
+fn started(folder: &Folder) -> (std::process::Child, Pid) {
+    let mark = folder.0.join("mark");
+    let script = format!(
+        "echo $$ > {0}.part; mv {0}.part {0}; exec sleep 600",
+        mark.display()
+    );
+    let file = folder.file();
+    let child = command(&["-o", &file, "--", "sh", "-c", &script])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !mark.exists() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let pid = fs::read_to_string(&mark).unwrap();
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    fs::remove_file(mark).unwrap();
+    assert_eq!(instances(child.id()).len(), 1);
+    (child, pid)
+}
+
+fn a_signal_keeps_the_recording(signal: Signal) {
+    let folder = Folder::new("signal");
+    let (child, _) = started(&folder);
+    let pid = child.id();
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let run = child.wait_with_output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    assert!(text(&run.stderr).contains("ended by a signal"), "{run:?}");
+    assert_eq!(instances(pid), Vec::<String>::new());
+    let trace = file::read(Path::new(&folder.file())).unwrap();
+    assert!(!trace.end.is_empty() && !trace.header.end.vmstat.is_empty());
+    assert!(has_name(&trace, "sleep"));
+    assert_eq!(folder.names(), ["trace.parquet"]);
+}
+
+fn two_signals_throw_it_away() {
+    let folder = Folder::new("twice");
+    let (child, _) = started(&folder);
+    let pid = child.id();
+    // One signal may swallow another of its kind, so they are different ones.
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    let run = child.wait_with_output().unwrap();
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    assert!(text(&run.stderr).contains("thrown away"), "{run:?}");
+    assert_eq!(instances(pid), Vec::<String>::new());
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+fn what_was_killed_is_cleared_by_the_next() {
+    let folder = Folder::new("killed");
+    let (mut child, command) = started(&folder);
+    let pid = child.id();
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    kill_process(command, Signal::KILL).unwrap();
+    assert_eq!(instances(pid).len(), 1, "nobody could remove it");
+    let run = brickyard(&["-o", &folder.file(), "true"]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    assert_eq!(instances(pid), Vec::<String>::new());
+}

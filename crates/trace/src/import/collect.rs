@@ -1,0 +1,312 @@
+//! Lines to a trace.
+
+use std::collections::HashMap;
+
+use brickyard::{MigrateType, Order};
+
+use super::line::{Fields, Line, Said, parse};
+use super::{BAD_SHOWN, BadLine, ImportError, Imported, Options};
+use crate::{Event, Flags, Lost, NameId, What};
+
+/// Whose text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    Ftrace,
+    Perf,
+    TraceCmd,
+}
+
+impl Tool {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ftrace => "ftrace text",
+            Self::Perf => "perf text",
+            Self::TraceCmd => "trace-cmd text",
+        }
+    }
+}
+
+/// Names of flags that are not known are kept up to so many.
+const UNKNOWN_SHOWN: usize = 20;
+
+/// What was found so far.
+pub(super) struct Collector {
+    imported: Imported,
+    flags: Flags,
+    /// Flags by their text, of which there are few.
+    known_flags: HashMap<String, u64>,
+    names: HashMap<String, NameId>,
+    old_types: Option<bool>,
+    latest: u64,
+}
+
+impl Collector {
+    pub(super) fn new(options: &Options) -> Self {
+        let flags = if options.flags.0.is_empty() {
+            Flags::canonical()
+        } else {
+            options.flags.clone()
+        };
+        let mut imported = Imported::default();
+        imported.trace.header.kernel.clone_from(&options.kernel);
+        imported.trace.header.page_block_order = Order::HUGE.get();
+        imported.trace.header.frame_bytes = 4096;
+        Self {
+            imported,
+            flags,
+            known_flags: HashMap::new(),
+            names: HashMap::new(),
+            old_types: None,
+            latest: 0,
+        }
+    }
+
+    pub(super) const fn lines(&self) -> u64 {
+        self.imported.lines
+    }
+
+    pub(super) fn events(&self) -> u64 {
+        self.imported.trace.events.len() as u64
+    }
+
+    pub(super) fn too_long(&mut self) {
+        self.imported.lines += 1;
+        self.imported.other_lines += 1;
+    }
+
+    /// Takes in the next line.
+    pub(super) fn line(&mut self, line: &str) {
+        self.imported.lines += 1;
+        let line = line.trim_end();
+        let taken = match parse(line) {
+            Ok(Said::Event(event)) => self.event(&event),
+            Ok(Said::Repeated) => {
+                self.imported.repeated += 1;
+                Ok(())
+            }
+            Ok(Said::Lost { cpu, events }) => {
+                self.lost(cpu, events);
+                Ok(())
+            }
+            Ok(Said::Other) => {
+                self.imported.other_lines += 1;
+                self.about(line);
+                Ok(())
+            }
+            Err(why) => Err(why),
+        };
+        if let Err(why) = taken {
+            self.bad(line, why);
+        }
+    }
+
+    fn bad(&mut self, line: &str, why: &str) {
+        self.imported.bad_lines += 1;
+        if self.imported.first_bad.len() < BAD_SHOWN {
+            self.imported.first_bad.push(BadLine {
+                line: self.imported.lines,
+                why: why.to_owned(),
+                text: line.trim_start().chars().take(100).collect(),
+            });
+        }
+    }
+
+    /// What the tools say of the host: `perf script --header`, ftrace's `#P:2`, trace-cmd's `cpus=2`.
+    fn about(&mut self, line: &str) {
+        let header = &mut self.imported.trace.header;
+        if let Some(cpus) = line.strip_prefix("cpus=") {
+            header.cpus = cpus.trim().parse().unwrap_or(header.cpus);
+            return;
+        }
+        let Some(line) = line.strip_prefix('#') else {
+            return;
+        };
+        if let Some((_, cpus)) = line.split_once("#P:") {
+            header.cpus = cpus.trim().parse().unwrap_or(header.cpus);
+        }
+        let Some((key, value)) = line.split_once(" : ") else {
+            return;
+        };
+        let value = value.trim();
+        match key.trim() {
+            "os release" if header.kernel.is_empty() => value.clone_into(&mut header.kernel),
+            "arch" => value.clone_into(&mut header.machine),
+            "nrcpus avail" => header.cpus = value.parse().unwrap_or(header.cpus),
+            "cmdline" => value.clone_into(&mut header.command),
+            _ => {}
+        }
+    }
+
+    fn lost(&mut self, cpu: u16, events: u64) {
+        let lost = &mut self.imported.trace.header.lost;
+        match lost.iter_mut().find(|lost| lost.cpu == cpu) {
+            Some(lost) => lost.events = lost.events.saturating_add(events),
+            None => lost.push(Lost { cpu, events }),
+        }
+    }
+
+    fn event(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+        let order = |order: u64| {
+            let order = u8::try_from(order).ok().and_then(Order::try_new);
+            order.ok_or("its order is larger than any there is")
+        };
+        let size = order(line.order)?;
+        // A failed request has no frame: 0 in text, all ones in raw numbers.
+        let failed = matches!(line.frame, 0 | u64::MAX);
+        if !failed && line.frame.checked_add(size.frames() as u64).is_none() {
+            return Err("its pfn is larger than any there can be");
+        }
+        let what = match line.what {
+            Fields::Free => What::Free,
+            Fields::Alloc { migratetype, flags } => {
+                let mobility = self.migrate_type(migratetype)?;
+                let flags = self.flags(flags);
+                if failed {
+                    What::Failure { mobility, flags }
+                } else {
+                    What::Alloc { mobility, flags }
+                }
+            }
+            Fields::Fallback {
+                migratetype,
+                from_order,
+                from,
+                claimed,
+                block_order,
+            } => {
+                if let Some(block_order) = block_order {
+                    self.imported.trace.header.page_block_order = order(block_order)?.get();
+                }
+                What::Fallback {
+                    mobility: self.migrate_type(migratetype)?,
+                    from_order: order(from_order)?,
+                    from: self.migrate_type(from)?,
+                    claimed,
+                }
+            }
+        };
+        let event = Event {
+            time: line.time,
+            frame: if failed { 0 } else { line.frame },
+            what,
+            pid: line.pid,
+            name: self.name(line.name),
+            cpu: line.cpu,
+            order: size,
+        };
+        if self.imported.trace.events.is_empty() {
+            line.tool
+                .name()
+                .clone_into(&mut self.imported.trace.header.source);
+        }
+        self.imported.out_of_order += u64::from(event.time < self.latest);
+        self.latest = self.latest.max(event.time);
+        self.imported.trace.events.push(event);
+        Ok(())
+    }
+
+    fn name(&mut self, name: &str) -> NameId {
+        if let Some(&id) = self.names.get(name) {
+            return id;
+        }
+        let names = &mut self.imported.trace.names;
+        let id = NameId(u32::try_from(names.len()).unwrap_or(u32::MAX));
+        names.push(name.to_owned());
+        self.names.insert(name.to_owned(), id);
+        id
+    }
+
+    fn flags(&mut self, text: &str) -> u64 {
+        if let Some(&flags) = self.known_flags.get(text) {
+            return flags;
+        }
+        if self.flags.try_parse_names(text).is_none() {
+            let unknown = &mut self.imported.unknown_flags;
+            for name in text.split('|') {
+                if self.flags.try_parse_names(name).is_none()
+                    && unknown.len() < UNKNOWN_SHOWN
+                    && !unknown.iter().any(|known| known == name)
+                {
+                    unknown.push(name.to_owned());
+                }
+            }
+        }
+        let flags = self.flags.parse_names(text);
+        self.known_flags.insert(text.to_owned(), flags);
+        flags
+    }
+
+    /// The type with this number. Movable and reclaimable changed places in 4.4; 4 is CMA, which only movable requests get, where the kernel has it, and 5 isolation.
+    fn migrate_type(&mut self, number: u64) -> Result<MigrateType, &'static str> {
+        let kernel = &self.imported.trace.header.kernel;
+        let old = *self.old_types.get_or_insert_with(|| is_before_4_4(kernel));
+        Ok(match (number, old) {
+            (0, _) => MigrateType::Unmovable,
+            (1, false) | (2, true) => MigrateType::Movable,
+            (2, false) | (1, true) => MigrateType::Reclaimable,
+            (3, _) => MigrateType::HighAtomic,
+            (4, _) => MigrateType::Movable,
+            (5, _) => MigrateType::Isolate,
+            _ => return Err("its migratetype is none that Linux has"),
+        })
+    }
+
+    /// The trace, in order of time from 0.
+    pub(super) fn finish(self) -> Result<Imported, ImportError> {
+        let mut imported = self.imported;
+        let trace = &mut imported.trace;
+        if trace.events.is_empty() {
+            let bad = imported.first_bad.first();
+            let bad = bad.map_or_else(String::new, |bad| {
+                format!("; line {} is bad: {}: {}", bad.line, bad.why, bad.text)
+            });
+            return Err(ImportError::NoEvents {
+                lines: imported.lines,
+                bad,
+            });
+        }
+        trace.header.flags = self.flags;
+        trace.header.lost.sort_by_key(|lost| lost.cpu);
+        if imported.out_of_order > 0 {
+            trace.events.sort_by_key(|event| event.time); // stable: those of one time stay in order
+        }
+        let began = trace.events.first().map_or(0, |event| event.time);
+        for event in &mut trace.events {
+            event.time -= began;
+        }
+        trace.header.duration = trace.events.last().map_or(0, |event| event.time);
+        let seen = trace
+            .events
+            .iter()
+            .map(|event| event.cpu.saturating_add(1))
+            .max();
+        trace.header.cpus = trace.header.cpus.max(seen.unwrap_or(0));
+        Ok(imported)
+    }
+}
+
+/// Is this release, such as `4.3.0-1-amd64`, before 4.4? An empty one is not.
+fn is_before_4_4(release: &str) -> bool {
+    let mut parts = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(str::parse::<u32>);
+    match (parts.next(), parts.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (4, 4),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_before_4_4;
+
+    #[test]
+    fn releases_are_compared_by_number() {
+        assert!(is_before_4_4("2.6.32-431.el6"));
+        assert!(is_before_4_4("4.3.0"));
+        assert!(!is_before_4_4("4.4.1"));
+        assert!(!is_before_4_4("4.10.0"));
+        assert!(!is_before_4_4("6.18"));
+        assert!(!is_before_4_4(""));
+    }
+}

@@ -1,0 +1,452 @@
+//! What one line says.
+//!
+//! The tools agree on the order: task, `[CPU]`, flags perhaps, time, event, fields.
+//!
+//! ```text
+//!   kworker/u8:2-123     [001] d..3. 13583.179196: mm_page_alloc: page=000000006b pfn=0x14b527 order=0 migratetype=1 gfp_flags=GFP_KERNEL
+//!            bash-20744   (  20744) [000] ..... 13583.272950: mm_page_free: page=00000000c5 pfn=0x13fc1c order=0
+//!   kworker/0:1-vir 28707 [000] 12379.237991786:          kmem:mm_page_free: page=0x1f21b8 pfn=0x1f21b8 order=0
+//! instance:            rustc-21347 [001] 13616.454943: mm_page_alloc:        page=0x2bc9c1 pfn=0x2bc9c1 order=0 ...
+//! ```
+//!
+//! So a line is read from its event both ways: fields by name to the right; to the left the time, the last `[..]`, and the task, whose name may have spaces and dashes.
+
+use super::collect::Tool;
+
+/// What a line is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Said<'a> {
+    /// Nothing about the page allocator.
+    Other,
+    /// An event that repeats another.
+    Repeated,
+    /// So many events of this CPU are missing here.
+    Lost { cpu: u16, events: u64 },
+    /// An event.
+    Event(Line<'a>),
+}
+
+/// An event as the text has it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    pub(super) tool: Tool,
+    pub(super) name: &'a str,
+    pub(super) pid: i32,
+    pub(super) cpu: u16,
+    /// Nanoseconds of the host's clock.
+    pub(super) time: u64,
+    pub(super) frame: u64,
+    pub(super) order: u64,
+    pub(super) what: Fields<'a>,
+}
+
+/// What the events differ in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fields<'a> {
+    Alloc {
+        migratetype: u64,
+        flags: &'a str,
+    },
+    Free,
+    Fallback {
+        migratetype: u64,
+        from_order: u64,
+        from: u64,
+        claimed: bool,
+        block_order: Option<u64>,
+    },
+}
+
+/// Why a line is bad.
+pub(super) type Why = &'static str;
+
+const EVENT: &str = "mm_page_";
+
+/// Reads a line.
+pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
+    let Some((head, event, fields)) = find_event(line) else {
+        return Ok(lost(line).unwrap_or(Said::Other));
+    };
+    let fields = Named { text: fields };
+    let what = match event {
+        "alloc" => Fields::Alloc {
+            migratetype: fields
+                .number("migratetype")?
+                .ok_or("it has no migratetype=")?,
+            flags: fields.text("gfp_flags").ok_or("it has no gfp_flags=")?,
+        },
+        // `mm_page_free_direct` until Linux 3.3.
+        "free" | "free_direct" => Fields::Free,
+        "free_batched" | "pagevec_free" => return Ok(Said::Repeated),
+        "alloc_extfrag" => Fields::Fallback {
+            migratetype: fields
+                .number("alloc_migratetype")?
+                .ok_or("it has no alloc_migratetype=")?,
+            from_order: fields
+                .number("fallback_order")?
+                .ok_or("it has no fallback_order=")?,
+            from: fields
+                .number("fallback_migratetype")?
+                .ok_or("it has no fallback_migratetype=")?,
+            claimed: fields
+                .number("change_ownership")?
+                .is_some_and(|claimed| claimed != 0),
+            block_order: fields.number("pageblock_order")?,
+        },
+        _ => return Ok(Said::Other),
+    };
+    let order = match what {
+        Fields::Fallback { .. } => fields
+            .number("alloc_order")?
+            .ok_or("it has no alloc_order=")?,
+        _ => fields.number("order")?.ok_or("it has no order=")?,
+    };
+    let frame = fields.number("pfn")?.ok_or("it has no pfn=")?;
+    let (tool, head) = match head.strip_suffix("kmem:") {
+        Some(head) => (Tool::Perf, head),
+        None if fields.text.starts_with("    ") => (Tool::TraceCmd, head),
+        None => (Tool::Ftrace, head),
+    };
+    let Head {
+        name,
+        pid,
+        cpu,
+        time,
+    } = parse_head(head, tool)?;
+    Ok(Said::Event(Line {
+        tool,
+        name,
+        pid,
+        cpu,
+        time,
+        frame,
+        order,
+        what,
+    }))
+}
+
+/// The parts before, of, and after the name of a page event without its `mm_page_`.
+fn find_event(line: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    while let Some(place) = line.get(from..)?.find(EVENT) {
+        let start = from + place;
+        let rest = &line[start + EVENT.len()..];
+        // A task may be called so too: the event has a colon and a space behind it, and a space or `kmem:` before.
+        if let Some((event, fields)) = rest.split_once(": ") {
+            let plain = event
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            if plain && line[..start].ends_with([' ', ':', '\t']) {
+                return Some((&line[..start], event, fields));
+            }
+        }
+        from = start + EVENT.len();
+    }
+    None
+}
+
+/// `CPU:1 [LOST 123 EVENTS]` (ftrace), `CPU:1 [123 EVENTS DROPPED]` (trace-cmd), `... [001] 12.5: PERF_RECORD_LOST lost 123` (perf).
+fn lost(line: &str) -> Option<Said<'_>> {
+    let line = line.trim();
+    if let Some(rest) = line.strip_prefix("CPU:") {
+        let (cpu, rest) = rest.split_once(" [")?;
+        let rest = rest.strip_suffix(']')?;
+        let events = match rest.strip_prefix("LOST ") {
+            Some(rest) => rest.strip_suffix(" EVENTS")?,
+            None => rest.strip_suffix(" EVENTS DROPPED")?,
+        };
+        return Some(Said::Lost {
+            cpu: cpu.parse().ok()?,
+            events: events.parse().ok()?,
+        });
+    }
+    let (head, events) = line.split_once(": PERF_RECORD_LOST lost ")?;
+    let (cpu, _) = head.rsplit_once('[')?.1.split_once(']')?;
+    Some(Said::Lost {
+        cpu: cpu.parse().ok()?,
+        events: events.trim().parse().ok()?,
+    })
+}
+
+struct Head<'a> {
+    name: &'a str,
+    pid: i32,
+    cpu: u16,
+    time: u64,
+}
+
+fn parse_head(head: &str, tool: Tool) -> Result<Head<'_>, Why> {
+    let head = head.trim_end();
+    let head = head
+        .strip_suffix(':')
+        .ok_or("it has no time before the event")?;
+    let (head, time) = head
+        .rsplit_once(char::is_whitespace)
+        .ok_or("it has no time before the event")?;
+    let time = parse_time(time).ok_or("its time is neither seconds nor nanoseconds")?;
+    let (task, cpu) = head.rsplit_once('[').ok_or("it has no [CPU]")?;
+    let (cpu, _) = cpu.split_once(']').ok_or("it has no [CPU]")?;
+    let cpu = cpu.trim().parse().map_err(|_| "its CPU is no number")?;
+    let (name, pid) = parse_task(task, tool).ok_or("it has no task-PID or task PID")?;
+    Ok(Head {
+        name,
+        pid,
+        cpu,
+        time,
+    })
+}
+
+/// `12.345678` is seconds, `12345678` nanoseconds.
+fn parse_time(text: &str) -> Option<u64> {
+    let Some((seconds, fraction)) = text.split_once('.') else {
+        return text.parse().ok();
+    };
+    let digits = u32::try_from(fraction.len()).ok()?;
+    if !(1..=9).contains(&digits) || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let fraction: u64 = fraction.parse().ok()?;
+    let seconds: u64 = seconds.parse().ok()?;
+    let fraction = fraction * 10u64.pow(9 - digits);
+    seconds.checked_mul(1_000_000_000)?.checked_add(fraction)
+}
+
+/// `name-12`, `name-12 (  12)`, `name 12`, `name 12/13`; before it perhaps `instance:`.
+fn parse_task(task: &str, tool: Tool) -> Option<(&str, i32)> {
+    // trace-cmd puts an instance's name at the very start; names of tasks are to the right of it.
+    let instance = task.split_once(": ").filter(|(instance, _)| {
+        tool != Tool::Perf && !instance.is_empty() && !instance.contains(char::is_whitespace)
+    });
+    let task = instance.map_or(task, |(_, task)| task).trim();
+    let task = match task.strip_suffix(')') {
+        Some(task) => task.rsplit_once('(')?.0.trim_end(),
+        None => task,
+    };
+    // perf: the number stands alone. Of `process/thread` the thread is what the others print.
+    if let Some((name, pid)) = task.rsplit_once(char::is_whitespace) {
+        let pid = pid.rsplit_once('/').map_or(pid, |(_, thread)| thread);
+        if let Ok(pid) = pid.parse() {
+            return Some((name.trim_end(), pid));
+        }
+    }
+    let (name, pid) = task.rsplit_once('-')?;
+    Some((name, pid.parse().ok()?))
+}
+
+/// Fields as `name=value`.
+struct Named<'a> {
+    text: &'a str,
+}
+
+impl<'a> Named<'a> {
+    fn text(&self, name: &str) -> Option<&'a str> {
+        let mut fields = self.text.split_ascii_whitespace();
+        fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// A number, `0x..` or decimal; `None` where the field is missing.
+    fn number(&self, name: &str) -> Result<Option<u64>, Why> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        let number = match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => text.parse(),
+        };
+        number
+            .map(Some)
+            .map_err(|_| "a field that should be a number is none")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+mod tests {
+    use super::*;
+
+    fn event(line: &str) -> Line<'_> {
+        match parse(line) {
+            Ok(Said::Event(line)) => line,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn task(line: &str) -> (&str, i32, u16, u64) {
+        let Line {
+            name,
+            pid,
+            cpu,
+            time,
+            ..
+        } = event(line);
+        (name, pid, cpu, time)
+    }
+
+    const FREE: &str = "mm_page_free: page=00000000c5 pfn=0x13fc1c order=2";
+
+    #[test]
+    fn tasks_of_every_tool() {
+        let cases = [
+            (
+                "  bash-20744   (  20744) [000] ..... 13583.272950: ",
+                ("bash", 20744, 0, 13_583_272_950_000),
+            ),
+            (
+                "  kworker/u8:2-123     [001] d..3. 1.5: ",
+                ("kworker/u8:2", 123, 1, 1_500_000_000),
+            ),
+            (
+                "  <idle>-0     [001] d.h3. 1.000001: ",
+                ("<idle>", 0, 1, 1_000_001_000),
+            ),
+            (
+                "  <...>-77    (-----) [001] d.h3. 1.000001: ",
+                ("<...>", 77, 1, 1_000_001_000),
+            ),
+            (
+                "  two words-a-5   [001]  9.000000: ",
+                ("two words-a", 5, 1, 9_000_000_000),
+            ),
+            (
+                "  bash-20744   [000] ..... 35264145920354: ",
+                ("bash", 20744, 0, 35_264_145_920_354),
+            ),
+            (
+                "bytc:            rustc-21347 [001] 13616.454943: ",
+                ("rustc", 21347, 1, 13_616_454_943_000),
+            ),
+            (
+                "  kworker/0:1-vir 28707 [000] 12379.237991786:          kmem:",
+                ("kworker/0:1-vir", 28707, 0, 12_379_237_991_786),
+            ),
+            (
+                "nginx: worker p 12/13 [000] 1.5:  kmem:",
+                ("nginx: worker p", 13, 0, 1_500_000_000),
+            ),
+            (
+                "  nginx: worker p-12 [000] 1.5: ",
+                ("nginx: worker p", 12, 0, 1_500_000_000),
+            ),
+            (
+                "  :-1    -1 [000] 1.5:  kmem:",
+                (":-1", -1, 0, 1_500_000_000),
+            ),
+            (
+                "  mm_page_free:-9 [000] 1.5: ",
+                ("mm_page_free:", 9, 0, 1_500_000_000),
+            ),
+        ];
+        for (head, expected) in cases {
+            assert_eq!(
+                task(&format!("{head}{FREE}").clone().leak()),
+                expected,
+                "{head}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_of_every_form() {
+        let head = "  a-1 [000] 1.5: ";
+        let of = |fields: &str| -> Line<'static> { event(format!("{head}{fields}\n").leak()) };
+        let line = of(
+            "mm_page_alloc: page=0000000065 pfn=1307 order=3 migratetype=2 gfp_flags=GFP_KERNEL|__GFP_ZERO",
+        );
+        assert_eq!((line.frame, line.order), (1307, 3));
+        assert_eq!(
+            line.what,
+            Fields::Alloc {
+                migratetype: 2,
+                flags: "GFP_KERNEL|__GFP_ZERO"
+            }
+        );
+        let line =
+            of("mm_page_alloc:         pfn=0x2bc9cc order=0 gfp_flags=0x140dca migratetype=1");
+        assert_eq!((line.frame, line.tool), (0x2b_c9cc, Tool::TraceCmd));
+        assert_eq!(of(FREE).what, Fields::Free);
+        let line = of(
+            "mm_page_alloc_extfrag: page=0000000072 pfn=0x161c00 alloc_order=1 fallback_order=10 pageblock_order=9 alloc_migratetype=0 fallback_migratetype=1 fragmenting=0 change_ownership=1",
+        );
+        let from = Fields::Fallback {
+            migratetype: 0,
+            from_order: 10,
+            from: 1,
+            claimed: true,
+            block_order: Some(9),
+        };
+        assert_eq!((line.order, line.what), (1, from));
+    }
+
+    #[test]
+    fn other_lines_are_told_apart() {
+        let head = "  a-1 [000] 1.5: ";
+        for line in [
+            "",
+            "# tracer: nop",
+            "\tffffffff8161f3ab __alloc_frozen_pages_noprof+0x26b ([kernel.kallsyms])",
+            "cpus=2",
+            "  a-1 [000] 1.5: sched_switch: x",
+            "mm_page_alloc",
+        ] {
+            assert_eq!(parse(line), Ok(Said::Other), "{line}");
+        }
+        assert_eq!(
+            parse(&format!(
+                "{head}mm_page_free_batched: page=1 pfn=0x1 order=0"
+            )),
+            Ok(Said::Repeated)
+        );
+        assert_eq!(
+            parse(&format!("{head}mm_page_pcpu_drain: page=1 pfn=0x1 order=0")),
+            Ok(Said::Other)
+        );
+        let lost = Ok(Said::Lost {
+            cpu: 1,
+            events: 123,
+        });
+        assert_eq!(parse("CPU:1 [LOST 123 EVENTS]\n"), lost);
+        assert_eq!(parse("CPU:1 [123 EVENTS DROPPED]"), lost);
+        assert_eq!(
+            parse("  swapper 0 [001] 12.5: PERF_RECORD_LOST lost 123"),
+            lost
+        );
+        assert_eq!(parse("CPU:1 [LOST many EVENTS]"), Ok(Said::Other));
+    }
+
+    #[test]
+    fn bad_lines_say_why() {
+        let head = "  a-1 [000] 1.5: ";
+        let cases = [
+            (
+                format!("{head}mm_page_free: page=1 order=0"),
+                "it has no pfn=",
+            ),
+            (
+                format!("{head}mm_page_free: page=1 pfn=0x1"),
+                "it has no order=",
+            ),
+            (
+                format!("{head}mm_page_free: page=1 pfn=xyz order=0"),
+                "a field that should be a number is none",
+            ),
+            (
+                format!("{head}mm_page_alloc: page=1 pfn=1 order=0"),
+                "it has no migratetype=",
+            ),
+            (format!("  a-1 000 1.5: {FREE}"), "it has no [CPU]"),
+            (format!("  a-1 [x] 1.5: {FREE}"), "its CPU is no number"),
+            (
+                format!("  a-1 [000] 1.5555555555: {FREE}"),
+                "its time is neither seconds nor nanoseconds",
+            ),
+            (
+                format!("  a [000] 1.5: {FREE}"),
+                "it has no task-PID or task PID",
+            ),
+            (format!(" {FREE}"), "it has no time before the event"),
+        ];
+        for (line, why) in cases {
+            assert_eq!(parse(&line), Err(why), "{line}");
+        }
+    }
+}

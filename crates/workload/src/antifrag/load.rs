@@ -1,0 +1,230 @@
+//! The load: recorded traces, started one after another, each again and again until the load ends, and the file tree that each one works on.
+//!
+//! The protocol copies a kernel tree before each build. The copies are modelled: pages of files, written, and for every sixteenth of them a page of
+//! directory entries and inodes. Everything else is recorded.
+
+use brickyard::design::Design;
+use brickyard::node::Nodes;
+use brickyard::{Mobility, Order, Request};
+
+use crate::kernel::Kernel;
+use crate::pages::{PageId, Place, Role, mark};
+use crate::processor::Processor;
+use crate::script::{Action, Script, Step};
+
+/// One page of slabs for so many pages of a tree.
+const PAGES_A_SLAB: u64 = 16;
+
+/// A trace that runs as part of the load.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'s> {
+    /// The trace.
+    pub script: &'s Script,
+    /// When it starts, in nanoseconds of the load.
+    pub starts: u64,
+    /// The pages of the tree that is copied before it starts, and over which time.
+    pub tree: u64,
+    /// How long that takes, in nanoseconds; it ends when the trace starts.
+    pub copying: u64,
+}
+
+/// A program under way.
+#[derive(Debug)]
+struct Running<'s> {
+    program: Program<'s>,
+    // Added to its page numbers, so that no two programs share one.
+    pages_from: u32,
+    at: usize,
+    // When the current turn began.
+    began: u64,
+    copied: u64,
+    turns: u64,
+}
+
+/// What its requests came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Served {
+    /// Requests of the load.
+    pub asked: u64,
+    /// Not served.
+    pub failed: u64,
+    /// Steps.
+    pub steps: u64,
+}
+
+/// All programs.
+#[derive(Debug)]
+pub(super) struct Load<'s> {
+    running: Vec<Running<'s>>,
+    served: Served,
+    // Where the pages of trees begin: behind those of all programs.
+    trees_from: u32,
+}
+
+impl<'s> Load<'s> {
+    /// These programs. `None` where their pages together are more than can be numbered.
+    #[must_use]
+    pub(super) fn new(programs: &[Program<'s>]) -> Option<Self> {
+        let mut running = Vec::new();
+        let mut pages_from: u64 = 0;
+        for &program in programs {
+            running.push(Running {
+                program,
+                pages_from: u32::try_from(pages_from).ok()?,
+                at: 0,
+                began: program.starts,
+                copied: 0,
+                turns: 0,
+            });
+            let pages = program.script.pages() as u64;
+            pages_from += pages.next_multiple_of(Order::MAX.frames() as u64);
+        }
+        Some(Self {
+            running,
+            served: Served::default(),
+            trees_from: u32::try_from(pages_from)
+                .ok()
+                .filter(|&from| from < u32::MAX - 1)?,
+        })
+    }
+
+    /// Page numbers are below this; those of trees have none.
+    #[must_use]
+    pub(super) const fn pages(&self) -> usize {
+        self.trees_from as usize
+    }
+
+    /// What its requests came to so far.
+    #[must_use]
+    pub(super) const fn served(&self) -> Served {
+        self.served
+    }
+
+    /// Runs all programs from where they are until `until`.
+    pub(super) fn run<'z, 'k, D: Design>(
+        &mut self,
+        until: u64,
+        kernel: &'k Kernel<'z, D>,
+        nodes: &Nodes<'z, D, &'k Kernel<'z, D>>,
+        processor: &Processor,
+        cpus: usize,
+    ) {
+        while let Some((place, time)) = self.next(until) {
+            kernel.set_time(time);
+            let running = &mut self.running[place];
+            if running.copied < running.program.tree {
+                processor.switch_to(place % cpus);
+                running.copy(kernel, nodes, &mut self.served);
+            } else {
+                running.step(kernel, nodes, processor, cpus, &mut self.served);
+            }
+            if kernel.is_woken() {
+                kernel.run_background();
+            }
+        }
+        kernel.set_time(until);
+    }
+
+    /// The program whose next step is due first, if that is before `until`.
+    #[inline]
+    fn next(&self, until: u64) -> Option<(usize, u64)> {
+        let due = self.running.iter().map(Running::due).enumerate();
+        let (place, time) = due.min_by_key(|&(_, time)| time)?;
+        (time < until).then_some((place, time))
+    }
+}
+
+impl Running<'_> {
+    /// When its next step is due.
+    #[inline]
+    fn due(&self) -> u64 {
+        let program = &self.program;
+        if self.copied < program.tree {
+            let from = program.starts.saturating_sub(program.copying);
+            return from + program.copying * self.copied / program.tree;
+        }
+        match program.script.steps().get(self.at) {
+            Some(step) => self.began + step.time,
+            None => self.began + program.script.duration(),
+        }
+    }
+
+    /// A page of the tree, and sometimes one of slabs.
+    fn copy<'z, 'k, D: Design>(
+        &mut self,
+        kernel: &'k Kernel<'z, D>,
+        nodes: &Nodes<'z, D, &'k Kernel<'z, D>>,
+        served: &mut Served,
+    ) {
+        self.copied += 1;
+        served.steps += 1;
+        let mut take = |mobility, role, marks| {
+            let request = Request::page(mobility);
+            served.asked += 1;
+            if kernel
+                .take(nodes, 0, &request, role, marks, PageId::NONE)
+                .is_err()
+            {
+                served.failed += 1;
+            }
+        };
+        take(Mobility::Movable, Role::File, mark::DIRTY);
+        if self.copied.is_multiple_of(PAGES_A_SLAB) {
+            take(Mobility::Reclaimable, Role::SlabReclaimable, 0);
+        }
+    }
+
+    fn step<'z, 'k, D: Design>(
+        &mut self,
+        kernel: &'k Kernel<'z, D>,
+        nodes: &Nodes<'z, D, &'k Kernel<'z, D>>,
+        processor: &Processor,
+        cpus: usize,
+        served: &mut Served,
+    ) {
+        let script = self.program.script;
+        let Some(&step) = script.steps().get(self.at) else {
+            self.begin_again(kernel);
+            return;
+        };
+        self.at += 1;
+        served.steps += 1;
+        processor.switch_to(usize::from(step.cpu) % cpus);
+        let page = self.page(&step);
+        match script.action(&step) {
+            Action::Take(request) => {
+                if kernel.look(|pages| pages.place(page)) != Place::Unknown {
+                    // What the turn before left behind is written anew.
+                    kernel.give(page, step.order);
+                    kernel.change(|pages| pages.set_absent(page, Place::Unknown));
+                }
+                served.asked += 1;
+                let taken = kernel.take(nodes, 0, &request, step.role, step.marks, page);
+                served.failed += u64::from(taken.is_err());
+            }
+            Action::Give => {
+                kernel.give(page, step.order);
+            }
+            Action::Try(_) => {}
+        }
+    }
+
+    fn page(&self, step: &Step) -> PageId {
+        match step.page {
+            PageId::NONE => PageId::NONE,
+            PageId(page) => PageId(self.pages_from + page),
+        }
+    }
+
+    /// The trace is at its end: its processes end, its files stay, and it begins again.
+    fn begin_again<D: Design>(&mut self, kernel: &Kernel<'_, D>) {
+        self.began += self.program.script.duration().max(1);
+        self.at = 0;
+        self.turns += 1;
+        let own = self.pages_from..self.pages_from + self.program.script.pages() as u32;
+        kernel.end(|block| {
+            let of_process = matches!(block.role, Role::Anonymous | Role::PageTable | Role::Kernel);
+            of_process && own.contains(&block.page.0)
+        });
+    }
+}

@@ -1,0 +1,374 @@
+//! The protocol of 2005 and 2007: how many huge pages can be had under load, and at rest.
+//!
+//! Seven kernel builds are started one after another, each on a copy of the tree, and a walk over the file system beside them. When all run, a huge page is asked for every
+//! tenth of a second, and each one that is had is held to the end of the pass. Then the rest: the processes end, the trees are deleted, a
+//! file as large as memory goes through the page cache and is deleted, and as many huge pages are asked for as memory has.
+
+mod load;
+mod profile;
+
+pub use load::{Program, Served};
+pub use profile::{Known, Profile, Published, Reclaim, published, published_2005};
+
+use brickyard::design::Design;
+use brickyard::node::movable::Sizing;
+use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::{Configuration, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+
+use crate::build::{BuildError, Job, build};
+use crate::kernel::{Kernel, Pressure, Rules, Swap};
+use crate::machine::{Machine, MachineError, ZonePlace};
+use crate::outcome::Sample;
+use crate::pages::{Block, PageId, Pages, Role, mark};
+use crate::processor::Processor;
+use crate::replay::{Watcher, possible};
+use crate::script::Script;
+use crate::view::{View, free_counts};
+use load::Load;
+
+/// Tries of 2005; its text also says 160, its tables are of 275.
+pub const TRIES_2005: usize = 275;
+
+/// Between two tries, in nanoseconds.
+pub const PAUSE: u64 = 100_000_000;
+
+/// Builds at once.
+pub const BUILDS: usize = 7;
+
+/// The settings of the protocol.
+#[derive(Debug, Clone, Copy)]
+pub struct Protocol<'s> {
+    /// A kernel build, or what stands for one.
+    pub compile: &'s Script,
+    /// A walk over the file system, or what stands for one.
+    pub walk: &'s Script,
+    /// Bytes of a kernel tree.
+    pub tree: u64,
+    /// Nanoseconds from the start of one build to the start of the next.
+    pub gap: u64,
+    /// Nanoseconds that all run before the first try.
+    pub settle: u64,
+    /// How many tries under load; none: as many as memory has huge pages.
+    pub tries: Option<usize>,
+    /// How reclaim works.
+    pub reclaim: Reclaim,
+    /// How much of memory is for the kernel, where a configuration has a zone for movable pages, in per cent.
+    pub kernel_core: u8,
+    /// Nanoseconds between two looks of the watcher.
+    pub sample_every: u64,
+}
+
+/// What a pass came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pass {
+    /// Tries.
+    pub tries: usize,
+    /// Huge pages had.
+    pub got: usize,
+}
+
+/// What came of the protocol.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Result {
+    /// Huge pages that memory has in all.
+    pub all: usize,
+    /// Under load.
+    pub load: Pass,
+    /// What the pages that could not move left possible when the pass under load began.
+    pub load_possible: usize,
+    /// At rest.
+    pub rest: Pass,
+    /// What the pages that could not move left possible at rest.
+    pub rest_possible: usize,
+    /// What the load asked for.
+    pub served: Served,
+    /// What happened under pressure.
+    pub pressure: Pressure,
+    /// Frames moved by compaction while the load ran; all others were moved at rest.
+    pub moved_under_load: u64,
+    /// Memory over time.
+    pub samples: Vec<Sample>,
+    /// Requests of the load served from memory of another mobility.
+    pub fallbacks: u64,
+    /// Was it ended before its time?
+    pub interrupted: bool,
+}
+
+impl Result {
+    /// Huge pages in per cent of memory.
+    #[must_use]
+    pub fn percent(&self, pages: usize) -> f64 {
+        match self.all {
+            0 => 0.0,
+            all => pages as f64 * 100.0 / all as f64,
+        }
+    }
+}
+
+/// The machine of a profile: its memory in one zone, or two where a part of it is not mapped.
+///
+/// # Errors
+/// [`MachineError::TooSmall`].
+pub fn machine(profile: &Profile, kernel_core: u8) -> core::result::Result<Machine, MachineError> {
+    const FRAME_BYTES: usize = 4096;
+    let mut machine = Machine::sized(profile.memory, profile.cpus, FRAME_BYTES)?;
+    // Whole blocks of the highest order, so that zones begin and end with one.
+    let frames = machine.frames() / profile.max.frames() * profile.max.frames();
+    let span = FrameRange::new(0, frames);
+    machine = machine.with_orders(profile.huge, profile.max);
+    machine.memory = vec![span];
+    machine.zones[0].span = span;
+    if let Some(from) = profile.high_memory_from {
+        let from = Frame::new((from / FRAME_BYTES as u64) as usize).align_down(profile.max);
+        machine.zones[0].span.end = from;
+        machine.zones.push(ZonePlace {
+            node: 0,
+            kind: ZoneKind::HighMem,
+            span: FrameRange {
+                start: from,
+                ..span
+            },
+        });
+    }
+    // The advice of the posting: four blocks of the highest order.
+    let advised = 4 * profile.max.frames() * FRAME_BYTES / 1024;
+    machine.min_free_kbytes = machine.min_free_kbytes.max(advised.min(16384));
+    machine.sizing = Sizing::KernelCorePercent(kernel_core);
+    Ok(machine)
+}
+
+/// Runs the protocol on a machine with an allocator of this configuration.
+///
+/// # Errors
+/// [`BuildError`] where the machine cannot be built.
+pub fn run<W: Watcher>(
+    configuration: Configuration,
+    machine: &Machine,
+    protocol: &Protocol<'_>,
+    watcher: W,
+) -> core::result::Result<Result, BuildError> {
+    build(
+        configuration,
+        machine,
+        Antifrag {
+            machine,
+            protocol,
+            watcher,
+        },
+    )
+}
+
+struct Antifrag<'a, W> {
+    machine: &'a Machine,
+    protocol: &'a Protocol<'a>,
+    watcher: W,
+}
+
+impl<W: Watcher> Job for Antifrag<'_, W> {
+    type Output = Result;
+
+    fn run<D: Design>(mut self, nodes: &[Node<'_, D>], processor: &Processor) -> Result {
+        let machine = self.machine;
+        let plain = Nodes::new(nodes);
+        plain.set_min_free_kbytes(machine.min_free_kbytes, machine.frame_bytes);
+        let Some(load) = Load::new(&programs(self.protocol, machine)) else {
+            return Result::default();
+        };
+        let span = machine.span();
+        let zones = plain.zones().count();
+        let block_order = machine.page_block_order;
+        let pages = Pages::new(span.start, span.len(), zones, load.pages(), block_order);
+        let rules = Rules {
+            slow_path: match self.protocol.reclaim {
+                Reclaim::Plain => SlowPath::PLAIN,
+                Reclaim::Lumpy => SlowPath::LUMPY_2007,
+                Reclaim::Compaction => SlowPath::MODERN,
+            },
+            swap: Swap::On,
+        };
+        let kernel = Kernel::new(Nodes::new(nodes), pages, rules);
+        let hooked = Nodes::with_hooks(nodes, &kernel, rules.slow_path);
+        let mut stage = Stage {
+            machine,
+            protocol: self.protocol,
+            kernel: &kernel,
+            nodes: &hooked,
+            plain: &plain,
+            processor,
+            load,
+            next_sample: 0,
+            now: 0,
+            held: Vec::new(),
+            result: Result {
+                all: machine.frames() / machine.huge_order.frames(),
+                ..Result::default()
+            },
+        };
+        if stage.under_load(&mut self.watcher) {
+            stage.at_rest(&mut self.watcher);
+        } else {
+            stage.result.interrupted = true;
+        }
+        stage.result.pressure = kernel.pressure();
+        stage.result.fallbacks = plain.zones().map(|zone| zone.meter().fallbacks).sum();
+        stage.release_held();
+        plain
+            .check()
+            .expect("every invariant holds, whatever the load asks for");
+        stage.result
+    }
+}
+
+/// Seven builds and a walk.
+fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> {
+    let tree = protocol.tree / machine.frame_bytes as u64;
+    let builds = (0..BUILDS as u64).map(|place| Program {
+        script: protocol.compile,
+        starts: protocol.gap * (place + 1),
+        tree,
+        copying: protocol.gap,
+    });
+    let walk = Program {
+        script: protocol.walk,
+        starts: 0,
+        tree: 0,
+        copying: 0,
+    };
+    core::iter::once(walk).chain(builds).collect()
+}
+
+/// The protocol under way.
+struct Stage<'a, 's, 'z, D: Design> {
+    machine: &'a Machine,
+    protocol: &'a Protocol<'s>,
+    kernel: &'a Kernel<'z, D>,
+    nodes: &'a Nodes<'z, D, &'a Kernel<'z, D>>,
+    plain: &'a Nodes<'z, D>,
+    processor: &'a Processor,
+    load: Load<'s>,
+    next_sample: u64,
+    now: u64,
+    held: Vec<Frame>,
+    result: Result,
+}
+
+impl<D: Design> Stage<'_, '_, '_, D> {
+    /// False: ended by the watcher.
+    fn under_load(&mut self, watcher: &mut impl Watcher) -> bool {
+        let begins = self.protocol.gap * (BUILDS as u64 + 1) + self.protocol.settle;
+        if !self.run_to(begins, watcher) {
+            return false;
+        }
+        self.result.load_possible = possible(self.plain, self.kernel, self.machine.huge_order);
+        let tries = self.protocol.tries.unwrap_or(self.result.all);
+        for _ in 0..tries {
+            self.result.load.tries += 1;
+            self.result.load.got += usize::from(self.ask());
+            let next = self.now + PAUSE;
+            if !self.run_to(next, watcher) {
+                return false;
+            }
+        }
+        self.result.served = self.load.served();
+        self.result.moved_under_load = self.kernel.pressure().moved;
+        true
+    }
+
+    fn at_rest(&mut self, watcher: &mut impl Watcher) {
+        self.release_held();
+        self.end_everything();
+        self.stream_file();
+        self.sample(watcher);
+        self.result.rest_possible = possible(self.plain, self.kernel, self.machine.huge_order);
+        // As many as memory has: the passes of 2007 ask for all of it.
+        for _ in 0..self.result.all {
+            self.result.rest.tries += 1;
+            self.result.rest.got += usize::from(self.ask());
+        }
+        self.sample(watcher);
+    }
+
+    /// Runs the load until `until`, with samples on the way.
+    fn run_to(&mut self, until: u64, watcher: &mut impl Watcher) -> bool {
+        while self.now < until {
+            let next = until.min(self.next_sample.max(self.now + 1));
+            let cpus = self.machine.cpus;
+            self.load
+                .run(next, self.kernel, self.nodes, self.processor, cpus);
+            self.now = next;
+            if self.now >= self.next_sample {
+                self.next_sample = self.now + self.protocol.sample_every.max(1);
+                self.sample(watcher);
+            }
+            if !watcher.goes_on(self.load.served().steps) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Asks for a huge page, and holds it.
+    fn ask(&mut self) -> bool {
+        let request = Request::new(self.machine.huge_order, Mobility::Movable);
+        let held = self
+            .kernel
+            .take(self.nodes, 0, &request, Role::Held, 0, PageId::NONE);
+        if let Ok(frame) = held {
+            self.held.push(frame);
+        }
+        if self.kernel.is_woken() {
+            self.kernel.run_background();
+        }
+        held.is_ok()
+    }
+
+    fn release_held(&mut self) {
+        for frame in self.held.drain(..) {
+            self.kernel.release(frame);
+        }
+    }
+
+    /// The processes end and the trees are deleted. What the kernel keeps of them, it keeps: unmovable slabs, and slabs that are not empty yet.
+    fn end_everything(&self) {
+        let goes = |block: &Block| match block.role {
+            Role::Anonymous | Role::PageTable | Role::Kernel | Role::File => true,
+            // Most inodes of deleted files are gone, and few slabs have anything else.
+            Role::SlabReclaimable => !block.frame.number().is_multiple_of(8),
+            _ => false,
+        };
+        self.kernel.end(goes);
+    }
+
+    /// A file as large as memory goes through the page cache, and is deleted.
+    fn stream_file(&self) {
+        let request = Request::page(Mobility::Movable);
+        for _ in 0..self.machine.frames() {
+            let page = PageId::NONE;
+            let taken = self
+                .kernel
+                .take(self.nodes, 0, &request, Role::File, mark::DIRTY, page);
+            if taken.is_err() {
+                break;
+            }
+            if self.kernel.is_woken() {
+                self.kernel.run_background();
+            }
+        }
+        self.kernel.end(|block| block.role == Role::File);
+    }
+
+    fn sample(&mut self, watcher: &mut impl Watcher) {
+        let huge: Order = self.machine.huge_order;
+        let free = free_counts(self.plain);
+        let view = View::new(self.kernel, self.plain, self.now);
+        self.result.samples.push(Sample {
+            time: self.now,
+            free: free.free_frames(),
+            cached: view.cached(),
+            huge: free.suitable(huge),
+            unusable: free.unusable_index(huge),
+            mixed: view.mixed_blocks(),
+        });
+        watcher.sees(&view);
+    }
+}

@@ -1,0 +1,257 @@
+//! The machines of the documents, as far as they tell, and what was published of them.
+//!
+//! The mail of 2007 gives names, architectures and times; the number of CPUs follows from CPU time over elapsed time (kernbench keeps all CPUs busy but on one of them). Memory is
+//! not given; what stands here is assumed, small enough that seven kernel trees do not fit. Huge pages: 2 MiB on x86 (order 9), 16 MiB on ppc64 with its
+//! 4 KiB pages (order 12). The posting of 2005 says that 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
+
+use brickyard::{Configuration, Order, ZoneKind};
+
+/// A machine of one of the documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name there.
+    pub name: &'static str,
+    /// Its architecture.
+    pub architecture: &'static str,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// What its memory is known from.
+    pub memory_from: Known,
+    /// CPUs.
+    pub cpus: usize,
+    /// The order of a huge page.
+    pub huge: Order,
+    /// The highest order that its allocator has.
+    pub max: Order,
+    /// Has it memory that the kernel does not map? From this byte on.
+    pub high_memory_from: Option<u64>,
+}
+
+/// Where a figure of a profile is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// The document tells.
+    Told,
+    /// It does not; assumed.
+    Assumed,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl Profile {
+    /// The machine of 2005.
+    pub const OF_2005: Self = Self {
+        name: "desktop-2005",
+        architecture: "x86",
+        memory: 1518 * MIB,
+        memory_from: Known::Told,
+        cpus: 2,
+        huge: Order::new(10),
+        max: Order::new(10),
+        high_memory_from: Some(896 * MIB),
+    };
+
+    /// The five machines of 2007, in the order of its tables.
+    pub const OF_2007: [Self; 5] = [
+        Self {
+            name: "bl6-13",
+            architecture: "x86_64",
+            memory: 1024 * MIB,
+            memory_from: Known::Assumed,
+            cpus: 4,
+            huge: Order::new(9),
+            max: Order::new(10),
+            high_memory_from: None,
+        },
+        Self {
+            name: "elm3b14",
+            architecture: "x86-numaq",
+            memory: 2048 * MIB,
+            memory_from: Known::Assumed,
+            cpus: 4,
+            huge: Order::new(9),
+            max: Order::new(10),
+            high_memory_from: Some(896 * MIB),
+        },
+        Self {
+            name: "elm3b245",
+            architecture: "x86_64",
+            memory: 1536 * MIB,
+            memory_from: Known::Assumed,
+            cpus: 4,
+            huge: Order::new(9),
+            max: Order::new(10),
+            high_memory_from: None,
+        },
+        Self {
+            name: "gekko-lp1",
+            architecture: "ppc64",
+            memory: 1536 * MIB,
+            memory_from: Known::Assumed,
+            cpus: 2,
+            huge: Order::new(12),
+            max: Order::new(12),
+            high_memory_from: None,
+        },
+        Self {
+            name: "gekko-lp4",
+            architecture: "ppc64",
+            memory: 2048 * MIB,
+            memory_from: Known::Assumed,
+            cpus: 1,
+            huge: Order::new(12),
+            max: Order::new(12),
+            high_memory_from: None,
+        },
+    ];
+
+    /// The profile with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let all = core::iter::once(Self::OF_2005).chain(Self::OF_2007);
+        all.into_iter().find(|profile| profile.name == name)
+    }
+
+    /// The highest kind of zone that it has.
+    #[must_use]
+    pub const fn highest(&self) -> ZoneKind {
+        match self.high_memory_from {
+            Some(_) => ZoneKind::HighMem,
+            None => ZoneKind::Normal,
+        }
+    }
+}
+
+/// The patches that a published row was measured with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reclaim {
+    /// None: reclaim takes the oldest pages.
+    Plain,
+    /// Whitcroft's lumpy reclaim.
+    Lumpy,
+    /// Compaction, as since 2010; no document has figures for it.
+    Compaction,
+}
+
+impl Reclaim {
+    /// All three.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Lumpy, Self::Compaction];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Lumpy => "lumpy",
+            Self::Compaction => "compaction",
+        }
+    }
+}
+
+/// What 2007 published: per cent of memory as huge pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Published {
+    /// Under load.
+    pub load: u8,
+    /// At rest.
+    pub rest: u8,
+}
+
+// (machine, reclaim, [vanilla, list, zone, combined] under load, at rest)
+type Row = (&'static str, Reclaim, [Option<u8>; 4], [Option<u8>; 4]);
+
+const fn all(values: [u8; 4]) -> [Option<u8>; 4] {
+    let [a, b, c, d] = values;
+    [Some(a), Some(b), Some(c), Some(d)]
+}
+
+/// The four tables of 2007. bl6-13 was taken from its author before the combined kernel, whose 0 means nothing.
+const OF_2007: [Row; 9] = [
+    (
+        "bl6-13",
+        Reclaim::Plain,
+        [Some(10), Some(75), Some(17), None],
+        [Some(17), Some(76), Some(22), None],
+    ),
+    (
+        "elm3b14",
+        Reclaim::Plain,
+        all([21, 27, 19, 25]),
+        all([69, 84, 55, 82]),
+    ),
+    (
+        "elm3b245",
+        Reclaim::Plain,
+        all([34, 66, 27, 62]),
+        all([41, 82, 44, 82]),
+    ),
+    (
+        "gekko-lp1",
+        Reclaim::Plain,
+        all([2, 14, 4, 20]),
+        all([3, 61, 9, 69]),
+    ),
+    (
+        "gekko-lp4",
+        Reclaim::Plain,
+        all([1, 24, 3, 17]),
+        all([1, 32, 4, 51]),
+    ),
+    (
+        "elm3b14",
+        Reclaim::Lumpy,
+        all([24, 29, 23, 26]),
+        all([52, 84, 64, 82]),
+    ),
+    (
+        "elm3b245",
+        Reclaim::Lumpy,
+        all([33, 76, 42, 75]),
+        all([51, 87, 44, 85]),
+    ),
+    (
+        "gekko-lp1",
+        Reclaim::Lumpy,
+        all([2, 23, 9, 29]),
+        all([7, 69, 25, 67]),
+    ),
+    (
+        "gekko-lp4",
+        Reclaim::Lumpy,
+        all([1, 24, 24, 40]),
+        all([3, 43, 29, 53]),
+    ),
+];
+
+/// What was published for a machine of 2007, if anything was.
+#[must_use]
+pub fn published(
+    machine: &str,
+    reclaim: Reclaim,
+    configuration: Configuration,
+) -> Option<Published> {
+    let column = match configuration {
+        Configuration::Vanilla => 0,
+        Configuration::List2007 => 1,
+        Configuration::Zone2007 => 2,
+        Configuration::Combined2007 => 3,
+        _ => return None,
+    };
+    let (_, _, load, rest) = OF_2007
+        .iter()
+        .find(|(name, with, ..)| *name == machine && *with == reclaim)?;
+    Some(Published {
+        load: load[column]?,
+        rest: rest[column]?,
+    })
+}
+
+/// What 2005 published: blocks of order 10 out of 275 tries under load, and as many as could be had at rest.
+#[must_use]
+pub const fn published_2005(configuration: Configuration) -> Option<(u16, u16)> {
+    match configuration {
+        Configuration::Vanilla => Some((79, 102)),
+        Configuration::TwoKinds2005 => Some((98, 296)),
+        _ => None,
+    }
+}
