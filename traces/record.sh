@@ -107,7 +107,7 @@ C
     trap 'kill $holder 2>/dev/null' EXIT INT TERM
     read -r _ <held
     cat stream >/dev/null
-    record pressure sh -c 'head -c 1G stream >/dev/null & make -s -C flac/src/libFLAC -j2 bitmath.lo bitreader.lo crc.lo lpc.lo; wait'
+    record pressure sh -c 'head -c 1500M stream >/dev/null & make -s -C flac/src/libFLAC -j2 '"$part"'; wait'
     kill $holder
     trap - EXIT INT TERM
 }

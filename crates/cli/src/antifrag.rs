@@ -47,6 +47,9 @@ pub(crate) struct Antifrag {
     /// Seconds that all builds run before the first huge page is asked for (2005: 60).
     #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
     settle: f64,
+    /// How many times longer a build takes than it was recorded. [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
+    #[arg(long, value_name = "TIMES")]
+    stretch: Option<f64>,
     /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
     #[arg(long, default_value_t = 60, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
     kernelcore: u8,
@@ -100,7 +103,7 @@ impl Antifrag {
         self.output.check()?;
         self.pictures.check()?;
         interrupt::watch()?;
-        let (compile, walk) = (script(&self.compile)?, script(&self.walk)?);
+        let ((compile, recorded), (walk, _)) = (script(&self.compile)?, script(&self.walk)?);
         let configs = if self.config.is_empty() {
             &Configuration::ALL[..]
         } else {
@@ -123,7 +126,7 @@ impl Antifrag {
                 }
             }
         }
-        let done = self.run_all(&runs, &compile, &walk)?;
+        let done = self.run_all(&runs, (&compile, recorded), &walk)?;
         if done.is_empty() {
             anyhow::bail!("interrupted before the first run was done");
         }
@@ -167,6 +170,9 @@ impl Antifrag {
                 )));
             }
         }
+        if self.stretch.is_some_and(|times| !times.is_finite() || times <= 0.0) {
+            return Err(Misuse::new("--stretch must be a number above 0"));
+        }
         if self.jobs == Some(0) {
             return Err(Misuse::new("--jobs must be at least 1"));
         }
@@ -183,7 +189,12 @@ impl Antifrag {
         Ok(())
     }
 
-    fn run_all(&self, runs: &[Run], compile: &Script, walk: &Script) -> anyhow::Result<Vec<Done>> {
+    fn run_all(
+        &self,
+        runs: &[Run],
+        (compile, recorded): (&Script, usize),
+        walk: &Script,
+    ) -> anyhow::Result<Vec<Done>> {
         // Progress counts runs: how many steps one has depends on how its allocator fares.
         let units = runs.len() as u64;
         let done = side_by_side::run(runs.len(), self.jobs, units, |place, mut follow| {
@@ -197,6 +208,9 @@ impl Antifrag {
                 tree: self.tree as u64,
                 gap: nanoseconds(self.gap),
                 settle: nanoseconds(self.settle),
+                stretch: self
+                    .stretch
+                    .unwrap_or_else(|| antifrag::stretch(recorded, machine.cpus)),
                 tries: of_2005.then_some(TRIES_2005),
                 reclaim: run.reclaim,
                 kernel_core: self.kernelcore,
@@ -395,7 +409,8 @@ fn lines<'d>(
     );
 }
 
-fn script(path: &Path) -> anyhow::Result<Script> {
+/// A trace made ready, and the CPUs that it was recorded on.
+fn script(path: &Path) -> anyhow::Result<(Script, usize)> {
     let trace = file::read(path).with_context(|| format!("cannot replay {}", path.display()))?;
-    Ok(Script::new(&trace)?)
+    Ok((Script::new(&trace)?, usize::from(trace.header.cpus)))
 }

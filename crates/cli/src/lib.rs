@@ -15,13 +15,17 @@ mod completions;
 mod configs;
 mod filming;
 mod import;
+mod info;
 mod interrupt;
 mod misuse;
 mod output;
+mod page_kinds;
 mod record;
 mod replay;
 mod sheet;
 mod side_by_side;
+mod snapshot;
+mod watch;
 
 pub use bench::peer::{Machine, Peer};
 pub use bench::rounds::{Rounds, Taken};
@@ -55,6 +59,12 @@ enum Command {
     Record(record::Record),
     /// Makes a trace file of the text that ftrace, perf or trace-cmd print.
     Import(import::Import),
+    /// Tells what a trace has: who allocated what, for how long, how fast; who mixed blocks; the host at both ends.
+    Info(info::Info),
+    /// Shows this host's memory as it is now: huge pages, fragmentation, mixed blocks, and a picture.
+    Snapshot(snapshot::Snapshot),
+    /// Shows this host's memory live in the terminal.
+    Watch(watch::Watch),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
 }
@@ -68,6 +78,9 @@ pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
         Command::Configs(configs) => configs.run(),
         Command::Record(record) => record.run(),
         Command::Import(import) => import.run(),
+        Command::Info(info) => info.run(),
+        Command::Snapshot(snapshot) => snapshot.run(),
+        Command::Watch(watch) => watch.run(),
         Command::Completions(completions) => completions.run(),
     };
     match done {

@@ -37,8 +37,8 @@ pub enum HostError {
         /// What would bring it.
         fix: &'static str,
     },
-    /// The file is there and has nothing in it.
-    #[error("{} is empty: a container may hide it; run the command on the host itself", path.display())]
+    /// The file is there and tells nothing.
+    #[error("{} tells nothing: a container may hide it; run the command on the host itself", path.display())]
     Empty {
         /// The file.
         path: PathBuf,

@@ -58,13 +58,17 @@ impl Host {
         self.frame_bytes
     }
 
-    /// `/proc/zoneinfo`, its zones that have memory.
+    /// `/proc/zoneinfo`, its zones that have memory; there is at least one.
     ///
     /// # Errors
-    /// It cannot be read, or is not what Linux writes.
+    /// It cannot be read, names no such zone, or is not what Linux writes.
     pub fn zones(&self) -> Result<Vec<ZoneInfo>, HostError> {
         let mut zones = self.parsed("proc/zoneinfo", PROC, zoneinfo::parse)?;
         zones.retain(ZoneInfo::is_populated);
+        if zones.is_empty() {
+            let path = self.root.join("proc/zoneinfo");
+            return Err(HostError::Empty { path });
+        }
         Ok(zones)
     }
 

@@ -64,7 +64,7 @@ pub struct Look {
     pub huge_order: Order,
     /// The order of a page block; that of a huge page where only root could know better.
     pub page_block_order: Order,
-    /// The zones that have memory, node by node and lowest first.
+    /// The zones that have memory, node by node and lowest first; there is at least one.
     pub zones: Vec<ZoneLook>,
     /// Free blocks and page blocks by migrate type; `None` for who is not root.
     pub page_types: Option<PageTypes>,

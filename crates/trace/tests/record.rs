@@ -410,7 +410,7 @@ fn records_of_every_type() {
         assert_eq!(error, None);
         let times: Vec<u64> = all.iter().map(|(time, _)| *time).collect();
         let extended = time + 7 + (1 + (2 << 27)) + 10 + 1;
-        let absolute = 3 << 60 | (7 + (9 << 27)) + 1;
+        let absolute = (3 << 60) | ((7 + (9 << 27)) + 1);
         assert_eq!(times, [time + 5, time + 5, time + 7, extended, absolute]);
         let lengths: Vec<usize> = all.iter().map(|(_, data)| data.len()).collect();
         assert_eq!(lengths, [4, 112, 6, 4, 8]);
@@ -648,7 +648,7 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
         for page in memory.chunks_mut(4096) {
             page[0] = 1;
         }
-        std::hint::black_box(&memory);
+        core::hint::black_box(&memory);
         let link = fs::read_link("/proc/thread-self").unwrap();
         link.file_name()
             .unwrap()

@@ -28,6 +28,9 @@ const CLUSTER: usize = 32;
 /// How long a page takes to be written: 4 KiB at 80 MB/s, a disk in order.
 pub const WRITE_NANOSECONDS: u64 = 50_000;
 
+/// Background reclaim waits for the disk when so many blocks are to be written.
+const MOST_WRITES: usize = 1024;
+
 /// Of the pages that reclaim comes to, one in so many was used again.
 const REUSED_FILES: u32 = 4;
 const REUSED_ANONYMOUS: u32 = 2;
@@ -132,6 +135,17 @@ enum Who {
     Direct,
     Background,
     Lump,
+}
+
+/// What came of a look at an old page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// So many frames are free.
+    Freed(usize),
+    /// So many will be, when they are written.
+    Writing(usize),
+    /// It was used again.
+    Kept,
 }
 
 impl<'z, D: Design> Kernel<'z, D> {
@@ -336,6 +350,10 @@ impl<'z, D: Design> Kernel<'z, D> {
     /// A turn of background reclaim.
     pub fn run_background(&self) {
         let mut short = false;
+        if self.state.borrow().writing.len() >= MOST_WRITES {
+            // The disk is behind; what it has to write will do.
+            return;
+        }
         for (place, zone) in self.nodes.zones().enumerate() {
             if zone.free_frames() < zone.watermarks().high {
                 let freed = self.shrink_zone(place, CLUSTER, Who::Background);
@@ -363,16 +381,19 @@ impl<'z, D: Design> Kernel<'z, D> {
             + self.state.borrow().pages.frames_on(place, Age::ActiveFile) as usize
             + CLUSTER * 4;
         looks = looks.min(want * 64);
-        while freed < want && looks > 0 {
+        let mut begun = 0;
+        while freed + begun < want && looks > 0 {
             looks -= 1;
             self.balance(place);
             match self.look_at_oldest(place, who) {
-                Some(frames) => freed += frames,
+                Some(Look::Freed(frames)) => freed += frames,
+                Some(Look::Writing(frames)) => begun += frames,
+                Some(Look::Kept) => {}
                 None => break,
             }
             freed += self.shrink_slabs(place, who);
         }
-        if freed == 0 {
+        if freed + begun == 0 {
             freed += self.shrink_slabs_of(place, CLUSTER, who);
         }
         freed
@@ -393,8 +414,8 @@ impl<'z, D: Design> Kernel<'z, D> {
         }
     }
 
-    /// Looks at the page that is to go next. The frames that came free; none where there is no such page.
-    fn look_at_oldest(&self, place: usize, who: Who) -> Option<usize> {
+    /// Looks at the page that is to go next. None where there is no such page.
+    fn look_at_oldest(&self, place: usize, who: Who) -> Option<Look> {
         let mut state = self.state.borrow_mut();
         let files = state.pages.oldest(place, Age::InactiveFile);
         let anonymous = || match self.rules.swap {
@@ -404,27 +425,22 @@ impl<'z, D: Design> Kernel<'z, D> {
         let block = files.or_else(anonymous)?;
         state.scanned += block.order.frames() as u64;
         let marks = block.marks;
-        if marks & mark::WRITEBACK != 0 {
-            state.pages.rotate(block.frame);
-            return Some(0);
-        }
         if marks & mark::REFERENCED == 0 && was_reused(&block) {
             state
                 .pages
                 .mark(block.frame, mark::ACTIVE | mark::REFERENCED, 0);
-            return Some(0);
+            return Some(Look::Kept);
         }
         if marks & mark::DIRTY != 0 || block.role == Role::Anonymous {
             let free_from = state.writing.back().map_or(0, |&(done, ..)| done);
             let begun = self.now.get().max(free_from);
             let done = begun + WRITE_NANOSECONDS * block.order.frames() as u64;
             state.pages.mark(block.frame, mark::WRITEBACK, mark::DIRTY);
-            state.pages.rotate(block.frame);
             state.writing.push_back((done, block.frame, block.page));
-            return Some(0);
+            return Some(Look::Writing(block.order.frames()));
         }
         drop(state);
-        Some(self.take_away(block.frame, who))
+        Some(Look::Freed(self.take_away(block.frame, who)))
     }
 
     /// Frees the block at `frame`, whatever its trace thinks. Returns its frames.

@@ -109,13 +109,16 @@ pub mod mark {
     pub const ACTIVE: u8 = 1;
     /// To be written before it can be freed.
     pub const DIRTY: u8 = 2;
-    /// Being written: it is freed when that ends.
+    /// Being written: it is freed when that ends, and on no list until then.
     pub const WRITEBACK: u8 = 4;
     /// Locked in memory.
     pub const LOCKED: u8 = 8;
     /// Used again since it was looked at last.
     pub const REFERENCED: u8 = 16;
 }
+
+/// With one of these marks a block is on no list.
+const OFF_LISTS: u8 = mark::LOCKED | mark::WRITEBACK;
 
 /// The lists of one zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -425,7 +428,7 @@ impl Pages {
         let index = self.index(frame);
         let old = self.records[index].marks;
         let new = (old | set) & !clear;
-        if (old ^ new) & (mark::ACTIVE | mark::LOCKED) == 0 {
+        if (old ^ new) & (mark::ACTIVE | OFF_LISTS) == 0 {
             self.records[index].marks = new;
             return;
         }
@@ -452,7 +455,7 @@ impl Pages {
 
     /// The list that a block with this record belongs on.
     fn list_of(record: &Record) -> Option<Age> {
-        if record.marks & mark::LOCKED != 0 {
+        if record.marks & OFF_LISTS != 0 {
             return None;
         }
         let active = record.marks & mark::ACTIVE != 0;

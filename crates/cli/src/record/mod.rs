@@ -47,7 +47,7 @@ pub(crate) struct Record {
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// Record so many seconds; a command that still runs then is told to end (SIGTERM).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seconds: Option<f64>,
     /// The kernel's buffer for each CPU [default: 32M, or less where that is more than 1/16 of the memory].
     #[arg(long, value_name = "SIZE")]

@@ -65,10 +65,12 @@ pub(crate) fn block_size(order: u8, frame_bytes: u32) -> String {
     }
 }
 
-/// An amount of memory in words: with one digit where it is small.
+/// An amount of memory in words, with three or four digits.
 pub(crate) fn amount(frames: u64, frame_bytes: u32) -> String {
     let mib = mib(frames, frame_bytes);
-    if mib >= 10_240.0 {
+    if mib < 1.0 {
+        format!("{:.0} KiB", mib * 1024.0)
+    } else if mib >= 10_240.0 {
         format!("{:.1} GiB", mib / 1024.0)
     } else if mib >= 100.0 {
         format!("{mib:.0} MiB")

@@ -102,12 +102,12 @@ fn after_compaction(look: &Look, order: Order) -> String {
     }
 }
 
-/// The zone with the most free memory of those with this verdict. There is one, since the verdict of the host is that of a zone; without zones, nothing is free.
-fn largest<'a>(look: &'a Look, order: Order, verdict: Verdict) -> (String, &'a ZoneLook) {
+/// The zone with the most free memory of those with this verdict. There is one, since the verdict of the host is that of a zone, and no look is without zones.
+fn largest(look: &Look, order: Order, verdict: Verdict) -> (String, &ZoneLook) {
     let zones = named_zones(look).into_iter();
     let zones = zones.filter(|(_, zone)| zone.verdict(order) == verdict);
     let largest = zones.max_by_key(|(_, zone)| zone.counts.free_frames());
-    largest.expect("a verdict is that of a zone, and a host without zones is no host")
+    largest.expect("the verdict of the host is that of a zone, and no look is without zones")
 }
 
 fn page_cache(look: &Look) -> Option<u64> {
@@ -127,7 +127,7 @@ pub(crate) fn withheld(look: &Look, command: &str) -> Vec<String> {
     let mut lines = Vec::new();
     if look.withheld.iter().any(denied) {
         lines.push(format!(
-            "Root would add page blocks (which are mixed, and by what), what compaction could give, and the picture: sudo {command}"
+            "Root would add every frame: which page blocks are mixed and by what, what compaction could give, the picture: sudo {command}"
         ));
     }
     let others = look.withheld.iter().filter(|why| !denied(why));

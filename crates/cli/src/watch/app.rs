@@ -111,6 +111,11 @@ impl App {
         self.lists = Some(look);
     }
 
+    /// There will be no other look, so nothing can be counted.
+    pub(super) fn no_other_look(&mut self) {
+        self.fallbacks = Fallbacks::Unseen("counted in the live view only".into());
+    }
+
     /// A new look at all frames.
     pub(super) fn frames(&mut self, frames: Frames) {
         self.frames_withheld = frames.withheld.clone();
@@ -184,5 +189,62 @@ impl App {
         if let Some(seconds) = seconds {
             self.interval = Duration::from_secs_f64(seconds);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(stalls: [u64; 2]) -> Counters {
+        let [dma, normal] = stalls;
+        Counters(vec![
+            ("allocstall_dma".into(), dma),
+            ("allocstall_normal".into(), normal),
+        ])
+    }
+
+    #[test]
+    fn keys_change_what_is_shown() {
+        let mut app = App::new(Order::HUGE, Duration::from_secs(2));
+        assert_eq!(app.key(' '), Next::GoOn);
+        assert_eq!(app.pace, Pace::Paused);
+        app.key(' ');
+        assert_eq!(app.pace, Pace::Running);
+        app.key('?');
+        assert_eq!(app.page, Page::Help);
+        app.key('x');
+        assert_eq!(app.page, Page::Memory);
+        app.key('z');
+        assert_eq!(app.key('q'), Next::Quit);
+    }
+
+    #[test]
+    fn intervals_go_up_and_down_and_end_somewhere() {
+        let mut app = App::new(Order::HUGE, Duration::from_secs_f64(3.3));
+        app.key('+');
+        assert_eq!(app.interval, Duration::from_secs(5));
+        app.key('-');
+        assert_eq!(app.interval, Duration::from_secs(2));
+        for _ in 0..20 {
+            app.key('-');
+        }
+        assert_eq!(app.interval, Duration::from_secs_f64(0.5));
+        for _ in 0..20 {
+            app.key('+');
+        }
+        assert_eq!(app.interval, Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn counters_are_counted_from_the_start_over_all_zones() {
+        let mut app = App::new(Order::HUGE, Duration::from_secs(2));
+        assert_eq!(app.grown("allocstall"), None);
+        app.counters(counters([5, 7]));
+        app.counters(counters([6, 9]));
+        assert_eq!(app.grown("allocstall"), Some(3));
+        assert_eq!(app.grown("nonesuch"), None);
+        app.counters(counters([0, 0]));
+        assert_eq!(app.grown("allocstall"), Some(0), "a counter that was reset");
     }
 }

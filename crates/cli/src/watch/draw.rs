@@ -25,8 +25,8 @@ q, Ctrl-C   end                         z, Z   next, previous zone
 space       pause and go on             +, -   longer, shorter interval
 ?           this page                   any other key leaves it
 
-Zones: free memory; huge   blocks of the order that are free now
-  compacted  how many at most after compaction and a drain of per-CPU lists (root)
+Zones: free memory; huge: blocks of the order that are free now
+  compacted  at most so many after compaction, per-CPU lists drained (root)
   unusable   the part of free memory in smaller blocks, 0 to 1
   request    would one succeed now? fragmentation or lack of memory if not
   per-CPU    memory idle in per-CPU lists; mixed: page blocks that hold movable
@@ -115,4 +115,205 @@ pub(super) fn bold() -> Style {
 /// What is chosen.
 pub(super) fn selected() -> Style {
     Style::new().add_modifier(Modifier::REVERSED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::app::Fallbacks;
+    use crate::watch::fallbacks::Tally;
+    use crate::watch::sampler::Frames;
+    use brickyard::Order;
+    use brickyard::stats::FreeCounts;
+    use brickyard_host::Unevictable;
+    use brickyard_host::blocks;
+    use brickyard_host::look::{Look, ZoneLook};
+    use brickyard_host::movability::Judge;
+    use brickyard_host::outlook;
+    use brickyard_host::zoneinfo::{PageSet, ZoneInfo};
+    use brickyard_trace::{PageState, PageUse, StateRun};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    /// Two zones; in the second a quarter is free, a quarter movable, a quarter mixed, a quarter slab.
+    fn look() -> Look {
+        let uses = [
+            (PageUse::Free, 65_536),
+            (PageUse::Free, 16_384),
+            (PageUse::Anonymous, 16_384),
+            (PageUse::File, 16_000),
+            (PageUse::PageTable, 384),
+            (PageUse::Slab, 16_384),
+        ];
+        let mut frame = 0;
+        let runs = uses.map(|(usage, frames)| {
+            let run = StateRun {
+                time: 0,
+                frame,
+                frames,
+                order: 0,
+                state: PageState::of(usage),
+            };
+            frame += frames;
+            run
+        });
+        let judge = Judge::new(&runs, 9, Unevictable::Moves);
+        let zone = |name: &str, start_pfn: u64, free: usize| {
+            let info = ZoneInfo {
+                name: name.into(),
+                start_pfn,
+                spanned: 65_536,
+                present: 65_536 + start_pfn,
+                managed: 65_536,
+                min: 200,
+                pagesets: vec![PageSet {
+                    count: 777,
+                    ..PageSet::default()
+                }],
+                ..ZoneInfo::default()
+            };
+            let mut counts = FreeCounts::default();
+            counts.by_order[10] = free;
+            ZoneLook {
+                blocks: blocks::of_zone(&runs, &info, 9, &judge),
+                outlook: outlook::of_zone(&runs, &info, &counts, Order::new(10), &judge),
+                info,
+                counts,
+                max_order: Order::new(10),
+            }
+        };
+        Look {
+            kernel: "6.18".into(),
+            frame_bytes: 4096,
+            unevictable: Unevictable::Moves,
+            huge_order: Order::HUGE,
+            page_block_order: Order::HUGE,
+            zones: vec![zone("DMA32", 0, 64), zone("Normal", 65_536, 16)],
+            page_types: None,
+            runs: runs.to_vec(),
+            withheld: Vec::new(),
+        }
+    }
+
+    fn app() -> App {
+        let mut app = App::new(Order::HUGE, Duration::from_secs(2));
+        app.lists(look());
+        app.frames(Frames::of(
+            look(),
+            Duration::from_secs(3),
+            Duration::from_millis(500),
+        ));
+        let mut tally = Tally::new(Vec::new());
+        let line = "cc1-7 [000] ..... 1.0: mm_page_alloc_extfrag: alloc_order=0 fallback_order=10 alloc_migratetype=0 fallback_migratetype=1 change_ownership=1";
+        tally.add(line);
+        app.fallbacks = Fallbacks::Seen(tally);
+        app
+    }
+
+    fn drawn(app: &App, (width, height): (u16, u16), paint: Paint) -> Buffer {
+        let mut terminal =
+            Terminal::new(TestBackend::new(width, height)).expect("a test's terminal");
+        let now = Duration::from_secs(10);
+        terminal
+            .draw(|frame| screen(app, now, paint, frame.buffer_mut()))
+            .expect("a test's terminal");
+        terminal.backend().buffer().clone()
+    }
+
+    fn text(screen: &Buffer) -> String {
+        let mut text = crate::watch::lines(screen).join("\n");
+        text.push('\n');
+        text
+    }
+
+    /// Compares with a file beside this one; `BRICKYARD_WRITE_GOLDEN=1` writes it anew.
+    fn golden(name: &str, shown: &str) {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/watch/").to_owned() + name;
+        if std::env::var_os("BRICKYARD_WRITE_GOLDEN").is_some() {
+            std::fs::write(&path, shown).expect("a file beside this one");
+        }
+        assert_eq!(
+            shown,
+            std::fs::read_to_string(&path).unwrap_or_default(),
+            "{name}"
+        );
+    }
+
+    #[test]
+    fn a_screen_of_80_by_24() {
+        let screen = drawn(&app(), (80, 24), Paint::True);
+        golden("screen.txt", &text(&screen));
+        // Two rows of cells a character: free above, and so on through the quarters of the zone.
+        let kinds = heat_colors(&screen);
+        let color =
+            |kind: brickyard_report::pagetypes::PageKind| Paint::True.color(kind.dark_color());
+        use brickyard_report::pagetypes::PageKind::{Free, Movable, Unmovable};
+        assert!(
+            [Free, Movable, Unmovable]
+                .iter()
+                .all(|&kind| kinds.contains(&color(kind)))
+        );
+    }
+
+    /// The colours of the field of cells.
+    fn heat_colors(screen: &Buffer) -> Vec<Color> {
+        let cells = screen.content.iter().filter(|cell| cell.symbol() == "▀");
+        cells.flat_map(|cell| [cell.fg, cell.bg]).collect()
+    }
+
+    #[test]
+    fn a_screen_of_letters() {
+        let letters = text(&drawn(&app(), (80, 24), Paint::Letters));
+        golden("letters.txt", &letters);
+    }
+
+    #[test]
+    fn what_may_not_be_seen_is_said_instead() {
+        let mut app = app();
+        let mut hidden = look();
+        hidden.runs = Vec::new();
+        app.frames(Frames::of(hidden, Duration::ZERO, Duration::ZERO));
+        app.frames_withheld = Some("Root would add this: sudo brickyard watch".into());
+        app.fallbacks = Fallbacks::Unseen("root would show who".into());
+        let shown = text(&drawn(&app, (80, 24), Paint::True));
+        for part in [
+            "free memory by order",
+            "sudo brickyard watch",
+            "root would show who",
+            "root",
+        ] {
+            assert!(shown.contains(part), "{part} is missing from:\n{shown}");
+        }
+    }
+
+    #[test]
+    fn any_size_and_any_state_is_drawn() {
+        let mut help = app();
+        help.key('?');
+        let mut other_zone = app();
+        other_zone.key('z');
+        let empty = App::new(Order::HUGE, Duration::from_secs(2));
+        for app in [app(), help, other_zone, empty] {
+            for size in [(1, 1), (59, 15), (60, 16), (61, 17), (80, 24), (200, 60)] {
+                for paint in [Paint::True, Paint::Letters] {
+                    let shown = text(&drawn(&app, size, paint));
+                    assert_eq!(
+                        shown.contains("brickyard watch"),
+                        size.0 >= LEAST.0 && size.1 >= LEAST.1
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn help_and_keys_fit_80_columns() {
+        let widest = HELP
+            .lines()
+            .chain([KEYS])
+            .map(|line| line.chars().count())
+            .max();
+        assert!(widest <= Some(80), "{widest:?}");
+        assert!(HELP.lines().count() <= 24 - 3);
+    }
 }

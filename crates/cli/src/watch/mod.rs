@@ -48,8 +48,8 @@ pub(crate) struct Watch {
     /// Show huge pages and indices of this order; that of a huge page if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=18))]
     order: Option<u8>,
-    /// Read the files of another host, copied below this folder (DIR/proc/zoneinfo and so on).
-    #[arg(long, value_name = "DIR")]
+    /// With --once: read the files of another host, copied below this folder (DIR/proc/zoneinfo and so on).
+    #[arg(long, value_name = "DIR", requires = "once")]
     root: Option<PathBuf>,
 }
 
@@ -69,6 +69,7 @@ impl Watch {
         app.lists(look);
         if self.once {
             let all = Look::at(&host, Depth::Everything, || 0, |_, _| {})?;
+            app.no_other_look();
             app.frames(Frames::of(all, Duration::ZERO, Duration::ZERO));
             return print_once(&app);
         }

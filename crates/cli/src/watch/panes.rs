@@ -57,7 +57,7 @@ pub(super) fn zones(app: &App, area: Rect, screen: &mut Buffer) {
 
 fn zone_line([name, free, huge, compacted, unusable, request, idle, mixed]: [String; 8]) -> String {
     format!(
-        "{name:<14.14} {free:>9} {huge:>7} {compacted:>9} {unusable:>8} {request:>13} {idle:>9}{mixed:>6}"
+        "{name:<12.12} {free:>9} {huge:>7} {compacted:>9} {unusable:>8} {request:>13} {idle:>9}{mixed:>6}"
     )
 }
 
@@ -121,8 +121,11 @@ pub(super) fn memory(app: &App, now: Duration, paint: Paint, area: Rect, screen:
         look.frame_bytes,
     );
     let age = now.saturating_sub(frames.taken).as_secs();
-    let took = frames.took.as_secs_f64();
-    let head = format!("{name}: a cell {cell}; seen {age} s ago in {took:.1} s");
+    let took = match frames.took {
+        Duration::ZERO => String::new(),
+        took => format!(" took {:.1} s,", took.as_secs_f64()),
+    };
+    let head = format!("{name}: {age} s old,{took} cell {cell}");
     put(screen, area, 0, &head, bold());
     heat::draw(&cells, paint, cells_area, screen);
     legend(
@@ -140,7 +143,8 @@ fn legend(paint: Paint, area: Rect, screen: &mut Buffer) {
     let (mut x, mut y) = (area.x, area.y);
     for (letter, name, color) in heat::legend() {
         let width = name.chars().count() as u16 + 3;
-        if x + width > area.right() {
+
+        if x + width - 1 > area.right() {
             (x, y) = (area.x, y + 1);
         }
         if y >= area.bottom() {
@@ -151,9 +155,9 @@ fn legend(paint: Paint, area: Rect, screen: &mut Buffer) {
             Paint::True | Paint::Indexed => '■',
         };
         screen.set_string(x, y, mark.to_string(), Style::new().fg(paint.color(color)));
-        let room = usize::from(area.right().saturating_sub(x + 1));
-        screen.set_stringn(x + 1, y, name, room, faint());
-        x += width - 1;
+        let room = usize::from(area.right().saturating_sub(x + 2));
+        screen.set_stringn(x + 2, y, name, room, faint());
+        x += width;
     }
 }
 

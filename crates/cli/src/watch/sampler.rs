@@ -13,6 +13,7 @@ use brickyard_report::pagetypes::PageKind;
 
 use super::app::Pace;
 use crate::page_kinds::slab_kind;
+use crate::snapshot::words::withheld;
 
 /// After a look it rests at least so many times as long as that took: a view should not take the host's time.
 const REST: u32 = 3;
@@ -36,8 +37,10 @@ impl Frames {
     pub(super) fn of(mut look: Look, taken: Duration, took: Duration) -> Self {
         let infos: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
         let withheld = look.runs.is_empty().then(|| {
-            let why = look.withheld.last().map(ToString::to_string);
-            why.unwrap_or_else(|| "no frames".into())
+            let why = withheld(&look, "brickyard watch");
+            why.into_iter()
+                .next()
+                .unwrap_or_else(|| "No frames.".into())
         });
         look.runs = Vec::new();
         Self {

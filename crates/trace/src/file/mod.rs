@@ -46,7 +46,7 @@ pub fn write(path: &Path, trace: &Trace) -> Result<(), WriteError> {
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn write_to(mut writer: Writer, trace: &Trace) -> Result<(), WriteError> {
     writer.start(&trace.start)?;
     writer.events(&trace.events, &trace.names)?;

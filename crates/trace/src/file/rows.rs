@@ -9,7 +9,7 @@ use super::ReadError;
 use super::check::{EventCheck, RunCheck};
 use super::column::{Column, Place};
 use super::kind::{Kind, parse_mobility, parse_usage};
-use super::schema::NAME_BYTES;
+use super::schema::{GROUP_ROWS, NAME_BYTES};
 use crate::{Event, NameId, PageState, StateRun, Trace, What};
 
 /// Rows that are taken out of the columns at a time.
@@ -33,7 +33,7 @@ impl Part {
     pub(super) fn new(first: usize, limit: usize) -> Self {
         Self {
             start: Vec::new(),
-            events: Vec::new(),
+            events: Vec::with_capacity(limit.min(GROUP_ROWS)),
             end: Vec::new(),
             names: Names::default(),
             check: EventCheck::default(),
@@ -90,7 +90,8 @@ impl Whole {
     /// Adds the next row group to `trace`.
     pub(super) fn append(&mut self, trace: &mut Trace, mut part: Part) -> Result<(), ReadError> {
         let (first, starts, events) = (part.first, part.start.len(), part.events.len());
-        if !part.start.is_empty() && !(trace.events.is_empty() && trace.end.is_empty()) {
+        let is_late = !trace.events.is_empty() || !trace.end.is_empty();
+        if is_late && !part.start.is_empty() {
             return Err(invalid(first, START_LATE.to_owned()));
         }
         if !part.events.is_empty() && !trace.end.is_empty() {
@@ -163,10 +164,10 @@ impl Names {
             self.recent.resize(Self::RECENT, None);
         }
         let slot = (name.data().as_ptr() as usize ^ name.len()) % Self::RECENT;
-        if let Some((recent, id)) = &self.recent[slot] {
-            if recent == name {
-                return Ok(*id);
-            }
+        if let Some((recent, id)) = &self.recent[slot]
+            && recent == name
+        {
+            return Ok(*id);
         }
         let id = self.look_up(name)?;
         self.recent[slot] = Some((name.clone(), id));

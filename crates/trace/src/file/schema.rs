@@ -1,7 +1,7 @@
 //! The columns: names, types, encodings.
 //!
 //! Physical types and encodings are those that every Parquet reader knows. Numbers that grow or jump about (`time`, `frame`, `frames`) are stored as differences, all else by a
-//! dictionary a row group; then zstd. On a recorded build that makes 3 to 4 bytes an event.
+//! dictionary a row group; then zstd. On recorded hosts that makes 3 to 5 bytes an event.
 
 use std::sync::Arc;
 

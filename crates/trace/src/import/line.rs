@@ -337,11 +337,7 @@ mod tests {
             ),
         ];
         for (head, expected) in cases {
-            assert_eq!(
-                task(&format!("{head}{FREE}").clone().leak()),
-                expected,
-                "{head}"
-            );
+            assert_eq!(task(format!("{head}{FREE}").leak()), expected, "{head}");
         }
     }
 

@@ -146,7 +146,7 @@ pub fn import(
             Line::TooLong => collector.too_long(),
             Line::Text(text) => collector.line(&text),
         }
-        if collector.lines() % STEP == 0 {
+        if collector.lines().is_multiple_of(STEP) {
             let bytes = done.get();
             let events = collector.events();
             if progress(Progress { bytes, events }).is_break() {

@@ -1,6 +1,6 @@
 //! The bytes of an import: plain or zstd, told apart by the first of them.
 
-use std::cell::Cell;
+use core::cell::Cell;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::rc::Rc;
 

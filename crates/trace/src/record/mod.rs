@@ -9,7 +9,7 @@
 //! | module | what it tells |
 //! |---|---|
 //! | `tracefs`, `instance` | where the kernel's tracing files are; an instance of our own there, so that the host's settings stay as they are |
-//! | [`format`] | the kernel's description of an event |
+//! | [`mod@format`] | the kernel's description of an event |
 //! | [`page`] | a sub-buffer of the ring buffer |
 //! | [`decode`] | an event's bytes as a record |
 //! | [`row`] | what is kept of an event, and its bytes in the spool |

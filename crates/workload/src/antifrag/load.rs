@@ -26,6 +26,8 @@ pub struct Program<'s> {
     pub tree: u64,
     /// How long that takes, in nanoseconds; it ends when the trace starts.
     pub copying: u64,
+    /// How much longer everything in it takes than it was recorded.
+    pub stretch: f64,
 }
 
 /// A program under way.
@@ -144,9 +146,14 @@ impl Running<'_> {
             return from + program.copying * self.copied / program.tree;
         }
         match program.script.steps().get(self.at) {
-            Some(step) => self.began + step.time,
-            None => self.began + program.script.duration(),
+            Some(step) => self.began + self.stretched(step.time),
+            None => self.began + self.stretched(program.script.duration()),
         }
+    }
+
+    #[inline]
+    fn stretched(&self, nanoseconds: u64) -> u64 {
+        (nanoseconds as f64 * self.program.stretch) as u64
     }
 
     /// A page of the tree, and sometimes one of slabs.
@@ -218,7 +225,7 @@ impl Running<'_> {
 
     /// The trace is at its end: its processes end, its files stay, and it begins again.
     fn begin_again<D: Design>(&mut self, kernel: &Kernel<'_, D>) {
-        self.began += self.program.script.duration().max(1);
+        self.began += self.stretched(self.program.script.duration()).max(1);
         self.at = 0;
         self.turns += 1;
         let own = self.pages_from..self.pages_from + self.program.script.pages() as u32;

@@ -35,6 +35,15 @@ pub const PAUSE: u64 = 100_000_000;
 /// Builds at once.
 pub const BUILDS: usize = 7;
 
+/// How many times longer a CPU of these machines took than one of today: assumed, as 2 GHz of then against 3 GHz that do three times as much in each cycle.
+pub const ERA: f64 = 4.0;
+
+/// How much longer a build takes on a machine of `cpus` CPUs than a trace of it that was recorded on `recorded` CPUs: seven share them, and each is slower.
+#[must_use]
+pub fn stretch(recorded: usize, cpus: usize) -> f64 {
+    ERA * (BUILDS * recorded.max(1)) as f64 / cpus.max(1) as f64
+}
+
 /// The settings of the protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol<'s> {
@@ -48,6 +57,8 @@ pub struct Protocol<'s> {
     pub gap: u64,
     /// Nanoseconds that all run before the first try.
     pub settle: u64,
+    /// How much longer a build takes than it was recorded. See [`stretch`].
+    pub stretch: f64,
     /// How many tries under load; none: as many as memory has huge pages.
     pub tries: Option<usize>,
     /// How reclaim works.
@@ -227,12 +238,14 @@ fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> 
         starts: protocol.gap * (place + 1),
         tree,
         copying: protocol.gap,
+        stretch: protocol.stretch,
     });
     let walk = Program {
         script: protocol.walk,
         starts: 0,
         tree: 0,
         copying: 0,
+        stretch: ERA,
     };
     core::iter::once(walk).chain(builds).collect()
 }

@@ -56,7 +56,7 @@ impl Profile {
         Self {
             name: "bl6-13",
             architecture: "x86_64",
-            memory: 1024 * MIB,
+            memory: 2048 * MIB,
             memory_from: Known::Assumed,
             cpus: 4,
             huge: Order::new(9),

@@ -1,0 +1,73 @@
+//! `brickyard info`: what a trace tells.
+
+mod sections;
+mod tables;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use brickyard_trace::file;
+use brickyard_trace::summary::{Options, Summary};
+use clap::Args;
+
+use crate::misuse::Misuse;
+use tables::Form;
+
+/// The options of `brickyard info`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  brickyard info build.parquet
+  brickyard info build.parquet --format csv | grep ^fallbacks
+  brickyard info build.parquet --format json | jq .processes")]
+pub(crate) struct Info {
+    /// The trace, from `brickyard record` or `brickyard import`.
+    trace: PathBuf,
+    /// How it is printed.
+    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
+    format: String,
+    /// Write it here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How many processes are named.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    top: usize,
+    /// The number of equal spans for which rates are given.
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    spans: usize,
+}
+
+impl Info {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        if !(1..=100_000).contains(&self.spans) {
+            return Err(Misuse::new("--spans is a number from 1 to 100000").into());
+        }
+        let form = match self.format.as_str() {
+            "csv" => Form::Csv,
+            "json" => Form::Json,
+            _ => Form::Table,
+        };
+        let trace = file::read(&self.trace).with_context(|| format!("{}", self.trace.display()))?;
+        let options = Options {
+            processes: self.top,
+            spans: self.spans,
+        };
+        let summary = Summary::of(&trace, &options);
+        let sections = sections::all(&trace, &summary);
+        match &self.output {
+            Some(path) => {
+                let cannot = || format!("cannot write {}", path.display());
+                let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
+                tables::write(&sections, form, &mut out)?;
+                out.flush().with_context(cannot)
+            }
+            None => {
+                let mut out = BufWriter::new(io::stdout().lock());
+                tables::write(&sections, form, &mut out)?;
+                Ok(out.flush()?)
+            }
+        }
+    }
+}

@@ -1,0 +1,502 @@
+//! What is told of a trace, section by section.
+
+use brickyard::{MigrateType, Order};
+use brickyard_host::buddyinfo::{self, BuddyZone};
+use brickyard_host::zoneinfo;
+use brickyard_trace::Trace;
+use brickyard_trace::summary::{Kinds, Process, Summary};
+
+use super::tables::{Cell, Section, time};
+
+/// All sections, in the order in which they are printed.
+pub(crate) fn all(trace: &Trace, summary: &Summary) -> Vec<Section> {
+    vec![
+        host(trace),
+        zones(trace),
+        events(trace, summary),
+        requests(trace, summary),
+        processes(trace, summary),
+        rates(summary),
+        fallbacks(summary),
+        mixers(summary),
+        lost(trace),
+        oddities(trace, summary),
+        indices(trace),
+        huge_pages(trace),
+        usage(trace, summary),
+    ]
+}
+
+fn name(text: impl Into<String>) -> Cell {
+    Cell::Name(text.into())
+}
+
+fn order_name(order: Order) -> Cell {
+    Cell::Name(format!("{order}"))
+}
+
+fn mobility_name(mobility: MigrateType) -> Cell {
+    Cell::Name(mobility.name().to_lowercase())
+}
+
+fn mib(frames: u64, trace: &Trace) -> Cell {
+    let bytes = u128::from(frames) * u128::from(trace.header.frame_bytes);
+    Cell::Count(u64::try_from(bytes >> 20).unwrap_or(u64::MAX))
+}
+
+fn host(trace: &Trace) -> Section {
+    let header = &trace.header;
+    let mut section = Section::new("host", "Host", &["what", "value"]);
+    let mut put = |what: &str, value: String| {
+        if !value.is_empty() {
+            section.rows.push(vec![name(what), Cell::Words(value)]);
+        }
+    };
+    put("source", header.source.clone());
+    put("kernel", header.kernel.clone());
+    put("machine", header.machine.clone());
+    put("command", header.command.clone());
+    put(
+        "began",
+        if header.began == 0 {
+            String::new()
+        } else {
+            date(header.began)
+        },
+    );
+    let numbers = [
+        ("cpus", u64::from(header.cpus)),
+        ("frame_bytes", u64::from(header.frame_bytes)),
+        ("page_block_order", u64::from(header.page_block_order)),
+    ];
+    let numbers = numbers.into_iter();
+    let numbers = numbers.map(|(what, number)| vec![name(what), Cell::Count(number)]);
+    section.rows.extend(numbers);
+    section
+}
+
+/// Seconds since 1970 as a date of the Gregorian calendar, UTC.
+fn date(seconds: u64) -> String {
+    let (days, second) = (seconds / 86400, seconds % 86400);
+    // Days since 0000-03-01, in eras of 400 years: leap days come last in a year that begins in March.
+    let days = days.saturating_add(719_468);
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (
+        day - (153 * month + 2) / 5 + 1,
+        if month < 10 { month + 3 } else { month - 9 },
+    );
+    let year = era * 400 + year + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+fn zones(trace: &Trace) -> Section {
+    let columns = [
+        "zone",
+        "first_frame",
+        "spanned_frames",
+        "present_frames",
+        "managed_frames",
+        "managed_mib",
+    ];
+    let mut section = Section::new("zones", "Memory by zone", &columns);
+    let text = &trace.header.start.zoneinfo;
+    if text.is_empty() {
+        return section;
+    }
+    match zoneinfo::parse(text) {
+        Ok(zones) => {
+            for zone in zones.iter().filter(|zone| zone.is_populated()) {
+                section.rows.push(vec![
+                    name(format!("{} {}", zone.node, zone.name)),
+                    Cell::Count(zone.start_pfn),
+                    Cell::Count(zone.spanned),
+                    Cell::Count(zone.present),
+                    Cell::Count(zone.managed),
+                    mib(zone.managed, trace),
+                ]);
+            }
+        }
+        Err(error) => section
+            .notes
+            .push(format!("zoneinfo cannot be read: {error}")),
+    }
+    section
+}
+
+fn events(trace: &Trace, summary: &Summary) -> Section {
+    let kinds = &summary.kinds;
+    let title = format!("Events in {}", time(summary.duration));
+    let mut section = Section::new("events", title, &["kind", "events", "events_per_second"]);
+    let lost = trace
+        .header
+        .lost
+        .iter()
+        .fold(0u64, |sum, lost| sum.saturating_add(lost.events));
+    let rows = [
+        ("all", kinds.all()),
+        ("allocations", kinds.allocs),
+        ("frees", kinds.frees),
+        ("failures", kinds.failures),
+        ("fallbacks", kinds.fallbacks),
+        ("lost", lost),
+    ];
+    for (kind, count) in rows {
+        let rate = per_second(count, summary.duration);
+        section.rows.push(vec![
+            name(kind),
+            Cell::Count(count),
+            rate.map_or(Cell::Nothing, Cell::Count),
+        ]);
+    }
+    section
+}
+
+fn per_second(count: u64, nanos: u64) -> Option<u64> {
+    let rate = (u128::from(count) * 1_000_000_000).checked_div(u128::from(nanos))?;
+    u64::try_from(rate).ok()
+}
+
+fn requests(trace: &Trace, summary: &Summary) -> Section {
+    let columns = [
+        "order",
+        "mobility",
+        "allocations",
+        "frames",
+        "mib",
+        "failures",
+        "held_frames",
+        "freed",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+    ];
+    let title = "Requests by order and mobility; how long blocks lived that were freed";
+    let mut section = Section::new("requests", title, &columns);
+    for class in &summary.classes {
+        let lives = &class.lifetimes;
+        let life = |nanos: Option<u64>| nanos.map_or(Cell::Nothing, Cell::Nanos);
+        section.rows.push(vec![
+            order_name(class.order),
+            mobility_name(class.mobility),
+            Cell::Count(class.allocs),
+            Cell::Count(class.frames()),
+            mib(class.frames(), trace),
+            Cell::Count(class.failures),
+            Cell::Count(class.held_frames),
+            Cell::Count(lives.count() as u64),
+            life(lives.percentile(50)),
+            life(lives.percentile(90)),
+            life(lives.percentile(99)),
+            life(lives.max()),
+        ]);
+    }
+    section
+}
+
+fn processes(trace: &Trace, summary: &Summary) -> Section {
+    let title = format!(
+        "Processes with most frames ({} of {})",
+        summary.processes.len(),
+        summary.process_names
+    );
+    let columns = [
+        "process",
+        "allocations",
+        "frames",
+        "mib",
+        "freed_frames",
+        "held_frames",
+        "failures",
+    ];
+    let mut section = Section::new("processes", title, &columns);
+    for process in &summary.processes {
+        section.rows.push(vec![
+            name(&process.name),
+            Cell::Count(process.allocs),
+            Cell::Count(process.frames),
+            mib(process.frames, trace),
+            Cell::Count(process.freed_frames),
+            Cell::Count(process.held_frames),
+            Cell::Count(process.failures),
+        ]);
+    }
+    section
+}
+
+fn rates(summary: &Summary) -> Section {
+    let spans = summary.spans.len() as u64;
+    let begin = |span: u64| {
+        let begin = u128::from(summary.duration) * u128::from(span) / u128::from(spans.max(1));
+        u64::try_from(begin).unwrap_or(u64::MAX)
+    };
+    let title = format!("Rates over time, {} spans of {}", spans, time(begin(1)));
+    let columns = [
+        "span",
+        "from_ns",
+        "allocations",
+        "frees",
+        "failures",
+        "fallbacks",
+        "events_per_second",
+    ];
+    let mut section = Section::new("rates", title, &columns);
+    let length = begin(1);
+    for (span, kinds) in (0..).zip(&summary.spans) {
+        section.rows.push(vec![
+            name(format!("{span}")),
+            Cell::Count(begin(span)),
+            Cell::Count(kinds.allocs),
+            Cell::Count(kinds.frees),
+            Cell::Count(kinds.failures),
+            Cell::Count(kinds.fallbacks),
+            per_second(kinds.all(), length).map_or(Cell::Nothing, Cell::Count),
+        ]);
+    }
+    let measures: [(&str, Measure); 4] = [
+        ("allocations", |kinds| kinds.allocs),
+        ("frees", |kinds| kinds.frees),
+        ("failures", |kinds| kinds.failures),
+        ("fallbacks", |kinds| kinds.fallbacks),
+    ];
+    for (what, of) in measures {
+        let counts: Vec<u64> = summary.spans.iter().map(of).collect();
+        let most = counts.iter().max().copied().unwrap_or(0);
+        if most > 0 {
+            let rate = per_second(most, length).unwrap_or(0);
+            let line = sparkline(&counts, most);
+            let line = format!("{what:<11}  {line}  at most {most} a span, {rate}/s");
+            section.instead.push(line);
+        }
+    }
+    if section.instead.is_empty() {
+        section.instead.push("none".to_owned());
+    }
+    section
+}
+
+/// One of the counts.
+type Measure = fn(&Kinds) -> u64;
+
+/// A bar a span: nothing is a space, the most is full.
+fn sparkline(counts: &[u64], most: u64) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let bar = |&count: &u64| match count {
+        0 => ' ',
+        _ => BARS[(u128::from(count) * 8).div_ceil(u128::from(most)) as usize - 1],
+    };
+    counts.iter().map(bar).collect()
+}
+
+fn fallbacks(summary: &Summary) -> Section {
+    let title = "Fallbacks: whose blocks were broken into";
+    let mut section = Section::new("fallbacks", title, &["asked", "from", "claimed", "mixed"]);
+    for pair in &summary.fallbacks {
+        section.rows.push(vec![
+            mobility_name(pair.mobility),
+            mobility_name(pair.from),
+            Cell::Count(pair.claimed),
+            Cell::Count(pair.mixed),
+        ]);
+    }
+    section
+}
+
+fn mixers(summary: &Summary) -> Section {
+    let title = "Who mixed page blocks";
+    let mut section = Section::new("mixers", title, &["process", "mixed", "claimed"]);
+    for Process {
+        name: process,
+        mixed,
+        claimed,
+        ..
+    } in &summary.mixers
+    {
+        section.rows.push(vec![
+            name(process),
+            Cell::Count(*mixed),
+            Cell::Count(*claimed),
+        ]);
+    }
+    section
+}
+
+fn lost(trace: &Trace) -> Section {
+    let title = "Lost events: the buffers were too small";
+    let mut section = Section::new("lost", title, &["cpu", "events"]);
+    for lost in &trace.header.lost {
+        section
+            .rows
+            .push(vec![name(lost.cpu.to_string()), Cell::Count(lost.events)]);
+    }
+    section
+}
+
+fn oddities(trace: &Trace, summary: &Summary) -> Section {
+    let odd = &summary.oddities;
+    let mut section = Section::new(
+        "oddities",
+        "What does not fit together",
+        &["what", "events"],
+    );
+    let rows = [
+        (
+            "frees of frames taken before the trace (not odd)",
+            odd.frees_of_before,
+        ),
+        ("frees of a part of a block (not odd)", odd.frees_in_part),
+        ("frees of frames that nobody held", odd.unknown_frees),
+        (
+            "allocations of frames that somebody held",
+            odd.double_allocs,
+        ),
+    ];
+    for (what, count) in rows {
+        section.rows.push(vec![name(what), Cell::Count(count)]);
+    }
+    if trace.start.is_empty() {
+        let note = "the trace has no page states: any free of a frame that it has not seen before may be of one taken before it";
+        section.notes.push(note.to_owned());
+    } else if odd.unknown_frees + odd.double_allocs > 0 && trace.header.lost.is_empty() {
+        section.notes.push(
+            "no event was lost: a page changed hands in a way that the events do not tell"
+                .to_owned(),
+        );
+    }
+    section
+}
+
+/// The host's zones at the start and the end; a note in the section where a text makes no sense.
+fn buddies(trace: &Trace, section: &mut Section) -> Vec<(&'static str, Vec<BuddyZone>)> {
+    let mut sides = Vec::new();
+    for (when, texts) in [("start", &trace.header.start), ("end", &trace.header.end)] {
+        if texts.buddyinfo.is_empty() {
+            continue;
+        }
+        match buddyinfo::parse(&texts.buddyinfo) {
+            Ok(zones) if !zones.iter().all(is_possible) => {
+                section.notes.push(format!(
+                    "buddyinfo at the {when} has more memory than there can be"
+                ));
+            }
+            Ok(zones) => sides.push((when, zones)),
+            Err(error) => section
+                .notes
+                .push(format!("buddyinfo at the {when} cannot be read: {error}")),
+        }
+    }
+    sides
+}
+
+/// Can there be so many free frames? The file may come from anywhere, and the indices multiply.
+fn is_possible(zone: &BuddyZone) -> bool {
+    zone.free.iter().all(|&free| free < 1 << 32)
+}
+
+fn indices(trace: &Trace) -> Section {
+    let title = "Free blocks by order; unusable: the share of free memory in blocks too small; fragmentation: 0 lack of memory, 1 fragmentation, -1 it would succeed";
+    let mut section = Section::new("indices", title, &["zone", "when", "measure"]);
+    let sides = buddies(trace, &mut section);
+    let zones = sides.iter().flat_map(|(_, zones)| zones);
+    let Some(max) = zones.map(BuddyZone::max_order).max() else {
+        return section;
+    };
+    section
+        .columns
+        .extend(Order::ZERO.up_to(max).map(|order| order.to_string()));
+    for place in 0..sides
+        .iter()
+        .map(|(_, zones)| zones.len())
+        .max()
+        .unwrap_or(0)
+    {
+        for (when, zones) in &sides {
+            let Some(zone) = zones.get(place) else {
+                continue;
+            };
+            let counts = zone.counts();
+            let mut row = |measure: &str, of: &dyn Fn(Order) -> Cell| {
+                let names = [
+                    format!("{} {}", zone.node, zone.zone),
+                    (*when).to_owned(),
+                    measure.to_owned(),
+                ];
+                let orders = Order::ZERO.up_to(max).map(of);
+                section
+                    .rows
+                    .push(names.into_iter().map(name).chain(orders).collect());
+            };
+            row("blocks", &|order| {
+                Cell::Count(counts.by_order[order.index()] as u64)
+            });
+            row("unusable", &|order| {
+                Cell::Thousandths(i32::try_from(counts.unusable_index(order)).unwrap_or(i32::MAX))
+            });
+            row("fragmentation", &|order| {
+                Cell::Thousandths(counts.fragmentation_index(order))
+            });
+        }
+    }
+    section
+}
+
+fn huge_pages(trace: &Trace) -> Section {
+    let mut section = Section::new(
+        "huge_pages",
+        "",
+        &["zone", "when", "huge_pages_free", "free_frames"],
+    );
+    let order = Order::try_new(trace.header.page_block_order).unwrap_or(Order::HUGE);
+    section.title = format!("Huge pages free (order {order})");
+    for (when, zones) in buddies(trace, &mut section) {
+        for zone in zones {
+            let counts = zone.counts();
+            section.rows.push(vec![
+                name(format!("{} {}", zone.node, zone.zone)),
+                name(when),
+                Cell::Count(counts.suitable(order) as u64),
+                Cell::Count(counts.free_frames() as u64),
+            ]);
+        }
+    }
+    section.notes.clear(); // said above
+    section
+}
+
+fn usage(trace: &Trace, summary: &Summary) -> Section {
+    let columns = ["use", "start_frames", "start_mib", "end_frames", "end_mib"];
+    let mut section = Section::new("usage", "Frames by use", &columns);
+    for usage in &summary.usage {
+        section.rows.push(vec![
+            name(usage.usage.name()),
+            Cell::Count(usage.start),
+            mib(usage.start, trace),
+            Cell::Count(usage.end),
+            mib(usage.end, trace),
+        ]);
+    }
+    section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(date(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(date(1_735_689_599), "2024-12-31 23:59:59 UTC");
+        assert!(date(u64::MAX).ends_with("UTC"));
+    }
+
+    #[test]
+    fn a_sparkline_has_a_bar_a_span() {
+        assert_eq!(sparkline(&[0, 1, 4, 8], 8), " ▁▄█");
+    }
+}

@@ -1,0 +1,204 @@
+//! Sections of rows, printed as tables for people, or as CSV or JSON for programs.
+//!
+//! CSV has a line a figure: `section,row,column,value`, where `row` is the row's names. JSON has a list of rows a section. Both have whole numbers of frames and nanoseconds; tables round.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+
+/// How it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Table,
+    Csv,
+    Json,
+}
+
+/// What stands in a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    /// A name: what the row is about.
+    Name(String),
+    /// Something said in words.
+    Words(String),
+    /// How many.
+    Count(u64),
+    /// Nanoseconds.
+    Nanos(u64),
+    /// A fraction in thousandths.
+    Thousandths(i32),
+    /// Nothing.
+    Nothing,
+}
+
+/// A part of the output.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// Its name for programs.
+    pub(crate) key: &'static str,
+    /// What stands above it.
+    pub(crate) title: String,
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+    /// Lines that are printed in a table's place, if there are some.
+    pub(crate) instead: Vec<String>,
+    /// What stands below it.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Section {
+    pub(crate) fn new(key: &'static str, title: impl Into<String>, columns: &[&str]) -> Self {
+        Self {
+            key,
+            title: title.into(),
+            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            rows: Vec::new(),
+            instead: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Prints `sections`.
+pub(crate) fn write(sections: &[Section], form: Form, out: &mut dyn Write) -> io::Result<()> {
+    match form {
+        Form::Table => sections.iter().try_for_each(|section| table(section, out)),
+        Form::Csv => csv(sections, out),
+        Form::Json => writeln!(out, "{:#}", json(sections)),
+    }
+}
+
+fn table(section: &Section, out: &mut dyn Write) -> io::Result<()> {
+    if section.rows.is_empty() && section.notes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{}", section.title)?;
+    if section.instead.is_empty() && !section.rows.is_empty() {
+        rows(section, out)?;
+    }
+    for line in section.instead.iter().chain(&section.notes) {
+        writeln!(out, "  {line}")?;
+    }
+    writeln!(out)
+}
+
+fn rows(section: &Section, out: &mut dyn Write) -> io::Result<()> {
+    let cells: Vec<Vec<String>> = section
+        .rows
+        .iter()
+        .map(|row| row.iter().map(Cell::text).collect())
+        .collect();
+    let headless = section.columns.iter().all(String::is_empty);
+    let columns = section.columns.iter().enumerate();
+    let widths: Vec<usize> = columns
+        .map(|(column, head)| {
+            let texts = cells.iter().filter_map(|row| row.get(column));
+            let widths = texts.map(|text| text.chars().count());
+            widths.max().unwrap_or(0).max(head.chars().count())
+        })
+        .collect();
+    let mut line = |row: &[String], is_left: &dyn Fn(usize) -> bool| {
+        let mut text = String::new();
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            let cell = if is_left(column) {
+                format!("  {cell:<width$}")
+            } else {
+                format!("  {cell:>width$}")
+            };
+            text.push_str(&cell);
+        }
+        writeln!(out, "{}", text.trim_end())
+    };
+    let is_left = |column: usize| {
+        let first = section.rows.first().and_then(|row| row.get(column));
+        matches!(first, Some(Cell::Name(_) | Cell::Words(_)))
+    };
+    if !headless {
+        line(&section.columns, &is_left)?;
+    }
+    cells.iter().try_for_each(|row| line(row, &is_left))
+}
+
+impl Cell {
+    fn text(&self) -> String {
+        match self {
+            // What a trace says could be meant for the terminal.
+            Self::Name(text) | Self::Words(text) => text.chars().flat_map(visible).collect(),
+            Self::Count(count) => count.to_string(),
+            Self::Nanos(nanos) => time(*nanos),
+            Self::Thousandths(value) => format!("{:.3}", f64::from(*value) / 1000.0),
+            Self::Nothing => "-".to_owned(),
+        }
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Self::Name(text) | Self::Words(text) => json!(text),
+            Self::Count(number) | Self::Nanos(number) => json!(number),
+            Self::Thousandths(value) => json!(f64::from(*value) / 1000.0),
+            Self::Nothing => Value::Null,
+        }
+    }
+}
+
+fn visible(character: char) -> impl Iterator<Item = char> {
+    let escaped = character.is_control().then(|| character.escape_default());
+    let plain = (!character.is_control()).then_some(character);
+    escaped.into_iter().flatten().chain(plain)
+}
+
+/// A time in the unit that it has most of.
+pub(crate) fn time(nanos: u64) -> String {
+    let value = nanos as f64;
+    match nanos {
+        0..1_000 => format!("{nanos} ns"),
+        1_000..1_000_000 => format!("{:.1} us", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
+        _ => format!("{:.2} s", value / 1e9),
+    }
+}
+
+fn csv(sections: &[Section], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "section,row,column,value")?;
+    for section in sections {
+        for row in &section.rows {
+            let names = row.iter().filter_map(|cell| match cell {
+                Cell::Name(name) => Some(name.as_str()),
+                _ => None,
+            });
+            let names: Vec<&str> = names.collect();
+            let names = quoted(&names.join("/"));
+            for (cell, column) in row.iter().zip(&section.columns) {
+                let value = match cell {
+                    Cell::Name(_) | Cell::Nothing => continue,
+                    Cell::Words(text) => quoted(text),
+                    cell => cell.value().to_string(),
+                };
+                writeln!(out, "{},{names},{},{value}", section.key, quoted(column))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn json(sections: &[Section]) -> Value {
+    let sections = sections.iter().map(|section| {
+        let rows = section.rows.iter().map(|row| {
+            let cells = section.columns.iter().zip(row);
+            let row: Map<String, Value> = cells
+                .map(|(column, cell)| (column.clone(), cell.value()))
+                .collect();
+            Value::Object(row)
+        });
+        (section.key.to_owned(), Value::Array(rows.collect()))
+    });
+    Value::Object(sections.collect())
+}

@@ -1,0 +1,325 @@
+//! One walk over the events, in order of time.
+
+use brickyard::{MigrateType, Order};
+
+use super::ledger::{Holder, Ledger};
+use super::{Class, Fallbacks, Kinds, Lifetimes, Oddities, Options, Process, Summary, Usage};
+use crate::{Event, PageUse, StateRun, Trace, What};
+
+const TYPES: usize = MigrateType::COUNT;
+const CLASSES: usize = Order::COUNT * TYPES;
+
+const fn class(order: Order, mobility: MigrateType) -> usize {
+    order.index() * TYPES + mobility.index()
+}
+
+/// What was counted of an order and mobility.
+#[derive(Debug, Clone, Default)]
+struct Counted {
+    allocs: u64,
+    failures: u64,
+    held: u64,
+    lives: Vec<u64>,
+}
+
+struct Walk<'a> {
+    trace: &'a Trace,
+    ledger: Ledger,
+    looks: Looks,
+    classes: Vec<Counted>,
+    /// By name; the last one is for names that the trace does not have.
+    processes: Vec<Process>,
+    fallbacks: [[Fallbacks; TYPES]; TYPES],
+    oddities: Oddities,
+    kinds: Kinds,
+    spans: Vec<Kinds>,
+    duration: u64,
+}
+
+pub(super) fn summarize(trace: &Trace, options: &Options) -> Summary {
+    let mut walk = Walk::new(trace, options);
+    for event in &trace.events {
+        walk.event(event);
+    }
+    walk.finish(options)
+}
+
+impl<'a> Walk<'a> {
+    fn new(trace: &'a Trace, options: &Options) -> Self {
+        let mut ledger = Ledger::default();
+        let looks = Looks::new(&trace.start);
+        for run in &trace.start {
+            if !matches!(run.state.usage, PageUse::Free | PageUse::Hole) {
+                let certain = run.state.usage != PageUse::Untold;
+                let settled = looks.settled(run.time);
+                let holder = Holder::Before { settled, certain };
+                ledger.hold(run.frame, run.frame.saturating_add(run.frames), holder);
+            }
+        }
+        let unknown = "?".to_owned();
+        let names = trace.names.iter().chain([&unknown]);
+        let last = trace.events.last().map_or(0, |event| event.time);
+        Self {
+            trace,
+            ledger,
+            looks,
+            classes: vec![Counted::default(); CLASSES],
+            processes: names.map(|name| Process::new(name)).collect(),
+            fallbacks: MigrateType::ALL.map(|mobility| {
+                MigrateType::ALL.map(|from| Fallbacks {
+                    mobility,
+                    from,
+                    claimed: 0,
+                    mixed: 0,
+                })
+            }),
+            oddities: Oddities::default(),
+            kinds: Kinds::default(),
+            spans: vec![Kinds::default(); options.spans.max(1)],
+            duration: trace.header.duration.max(last),
+        }
+    }
+
+    fn process(&mut self, event: &Event) -> &mut Process {
+        let place = (event.name.0 as usize).min(self.processes.len() - 1);
+        &mut self.processes[place]
+    }
+
+    fn count(&mut self, event: &Event) {
+        let spans = self.spans.len();
+        let span = u128::from(event.time) * spans as u128 / (u128::from(self.duration) + 1);
+        let span = usize::try_from(span).map_or(spans - 1, |span| span.min(spans - 1));
+        for kinds in [&mut self.kinds, &mut self.spans[span]] {
+            match event.what {
+                What::Alloc { .. } => kinds.allocs += 1,
+                What::Failure { .. } => kinds.failures += 1,
+                What::Free => kinds.frees += 1,
+                What::Fallback { .. } => kinds.fallbacks += 1,
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.count(event);
+        match event.what {
+            What::Alloc { mobility, .. } => self.alloc(event, mobility),
+            What::Failure { mobility, .. } => {
+                self.classes[class(event.order, mobility)].failures += 1;
+                self.process(event).failures += 1;
+            }
+            What::Free => self.free(event),
+            What::Fallback {
+                mobility,
+                from,
+                claimed,
+                ..
+            } => {
+                let pair = &mut self.fallbacks[mobility.index()][from.index()];
+                let process = (event.name.0 as usize).min(self.processes.len() - 1);
+                let process = &mut self.processes[process];
+                if claimed {
+                    pair.claimed += 1;
+                    process.claimed += 1;
+                } else {
+                    pair.mixed += 1;
+                    process.mixed += 1;
+                }
+            }
+        }
+    }
+
+    fn alloc(&mut self, event: &Event, mobility: MigrateType) {
+        let (start, end) = span(event);
+        let mut double = false;
+        self.ledger.release(start, end, |_, holder| {
+            double |= match holder {
+                Holder::Before { settled, certain } => certain && event.time >= settled,
+                Holder::Block { .. } => true,
+            };
+        });
+        self.oddities.double_allocs += u64::from(double);
+        let class = class(event.order, mobility);
+        let holder = Holder::Block {
+            time: event.time,
+            class: class as u16, // below 100
+            name: event.name.0,
+            order: event.order.get(),
+        };
+        self.ledger.hold(start, end, holder);
+        self.classes[class].allocs += 1;
+        let process = self.process(event);
+        process.allocs += 1;
+        process.frames += event.order.frames() as u64;
+    }
+
+    fn free(&mut self, event: &Event) {
+        let (start, end) = span(event);
+        let (mut known, mut before, mut part) = (0, false, false);
+        let classes = &mut self.classes;
+        self.ledger.release(start, end, |frames, holder| {
+            known += frames;
+            match holder {
+                Holder::Before { .. } => before = true,
+                Holder::Block {
+                    time, class, order, ..
+                } => {
+                    classes[usize::from(class)]
+                        .lives
+                        .push(event.time.saturating_sub(time));
+                    part |= frames < 1 << order;
+                }
+            }
+        });
+        let unknown = known < end - start;
+        // Without page states at the start, or before these frames were looked at, nobody knows what was held.
+        let untold = unknown && (self.trace.start.is_empty() || event.time < self.settled(start));
+        self.oddities.frees_of_before += u64::from(before || (untold && known == 0));
+        self.oddities.unknown_frees += u64::from(unknown && !untold);
+        self.oddities.frees_in_part += u64::from(part);
+        self.process(event).freed_frames += end - start;
+    }
+
+    /// When this frame had been looked at for the start; 0 if it was not.
+    fn settled(&self, frame: u64) -> u64 {
+        let runs = &self.trace.start;
+        let after = runs.partition_point(|run| run.frame <= frame);
+        let run = after.checked_sub(1).and_then(|place| runs.get(place));
+        let run = run.filter(|run| frame - run.frame < run.frames);
+        run.map_or(0, |run| self.looks.settled(run.time))
+    }
+
+    fn finish(mut self, options: &Options) -> Summary {
+        let mut held_frames = 0;
+        for (frames, holder) in self.ledger.held() {
+            if let Holder::Block { class, name, .. } = holder {
+                held_frames += frames;
+                self.classes[usize::from(class)].held += frames;
+                let place = (name as usize).min(self.processes.len() - 1);
+                self.processes[place].held_frames += frames;
+            }
+        }
+        let (processes, mixers, process_names) = ranked(self.processes, options.processes);
+        Summary {
+            duration: self.duration,
+            kinds: self.kinds,
+            classes: classes(self.classes),
+            processes,
+            process_names,
+            mixers,
+            spans: self.spans,
+            fallbacks: self
+                .fallbacks
+                .into_iter()
+                .flatten()
+                .filter(|pair| pair.claimed + pair.mixed > 0)
+                .collect(),
+            oddities: self.oddities,
+            held_frames,
+            usage: usage(&self.trace.start, &self.trace.end),
+        }
+    }
+}
+
+/// When frames were looked at: many at once, and a run has the time at which that began.
+struct Looks {
+    /// Rising.
+    times: Vec<u64>,
+    /// The longest time between two of them.
+    longest: u64,
+}
+
+impl Looks {
+    fn new(runs: &[StateRun]) -> Self {
+        let mut times: Vec<u64> = runs.iter().map(|run| run.time).collect();
+        times.sort_unstable();
+        times.dedup();
+        let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max();
+        Self {
+            times,
+            longest: longest.unwrap_or(0),
+        }
+    }
+
+    /// When a look that began at `time` had ended: when the next began. The last may have taken as long as the longest.
+    fn settled(&self, time: u64) -> u64 {
+        let next = self.times.partition_point(|&other| other <= time);
+        let next = self.times.get(next).copied();
+        next.unwrap_or_else(|| time.saturating_add(self.longest))
+    }
+}
+
+impl Process {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            allocs: 0,
+            frames: 0,
+            freed_frames: 0,
+            held_frames: 0,
+            failures: 0,
+            claimed: 0,
+            mixed: 0,
+        }
+    }
+
+    const fn did_nothing(&self) -> bool {
+        self.allocs + self.freed_frames + self.failures + self.claimed + self.mixed == 0
+    }
+}
+
+fn span(event: &Event) -> (u64, u64) {
+    let end = event.frame.saturating_add(event.order.frames() as u64);
+    (event.frame, end)
+}
+
+fn classes(counted: Vec<Counted>) -> Vec<Class> {
+    let mut classes = Vec::new();
+    let mut counted = counted.into_iter();
+    for order in Order::ZERO.up_to(Order::MAX) {
+        for mobility in MigrateType::ALL {
+            let Some(counted) = counted.next() else {
+                return classes;
+            };
+            if counted.allocs + counted.failures > 0 {
+                classes.push(Class {
+                    order,
+                    mobility,
+                    allocs: counted.allocs,
+                    failures: counted.failures,
+                    held_frames: counted.held,
+                    lifetimes: Lifetimes::new(counted.lives),
+                });
+            }
+        }
+    }
+    classes
+}
+
+/// The first by frames, the first by mixed blocks, and how many there are. Equal ones stand by name.
+fn ranked(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Vec<Process>, usize) {
+    processes.retain(|process| !process.did_nothing());
+    let count = processes.len();
+    processes.sort_by(|a, b| b.mixed.cmp(&a.mixed).then_with(|| a.name.cmp(&b.name)));
+    let mixers = processes.iter().filter(|process| process.mixed > 0);
+    let mixers = mixers.take(most).cloned().collect();
+    processes.sort_by(|a, b| b.frames.cmp(&a.frames).then_with(|| a.name.cmp(&b.name)));
+    processes.truncate(most);
+    (processes, mixers, count)
+}
+
+fn usage(start: &[StateRun], end: &[StateRun]) -> Vec<Usage> {
+    if start.is_empty() && end.is_empty() {
+        return Vec::new();
+    }
+    let frames = |runs: &[StateRun], usage: PageUse| {
+        let runs = runs.iter().filter(|run| run.state.usage == usage);
+        runs.fold(0u64, |sum, run| sum.saturating_add(run.frames))
+    };
+    let all = PageUse::ALL.into_iter();
+    all.map(|usage| Usage {
+        usage,
+        start: frames(start, usage),
+        end: frames(end, usage),
+    })
+    .collect()
+}

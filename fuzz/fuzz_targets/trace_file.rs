@@ -1,0 +1,23 @@
+//! Any bytes as a trace file: refused, or a trace that can be summed up. Start it with a real trace in the corpus, since random bytes do not get past the first check.
+//!
+//! The Parquet crate panics on some damaged files; the reader contains that, so here only a panic that escapes counts.
+
+#![no_main]
+
+use brickyard_trace::file::read_bytes;
+use brickyard_trace::summary::{Options, Summary};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(
+    init: {
+        // The hook of libfuzzer ends the process at any panic, contained or not.
+        std::panic::set_hook(Box::new(|_| {}));
+    },
+    |bytes: &[u8]| {
+        if let Ok(trace) = read_bytes(bytes) {
+            let summary = Summary::of(&trace, &Options::default());
+            assert_eq!(summary.kinds.all(), trace.events.len() as u64);
+            assert!(trace.events.is_sorted_by_key(|event| event.time));
+        }
+    }
+);
