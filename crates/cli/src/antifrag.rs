@@ -170,7 +170,10 @@ impl Antifrag {
                 )));
             }
         }
-        if self.stretch.is_some_and(|times| !times.is_finite() || times <= 0.0) {
+        if self
+            .stretch
+            .is_some_and(|times| !times.is_finite() || times <= 0.0)
+        {
             return Err(Misuse::new("--stretch must be a number above 0"));
         }
         if self.jobs == Some(0) {

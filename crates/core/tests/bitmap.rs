@@ -324,10 +324,12 @@ fn an_unmovable_request_falls_back_on_the_emptiest_block_of_others() {
         let zone = in_use_but(6, Mobility::Movable, &[(1, 100), (2, 200), (3, 10)]);
         let at = zone.alloc(&wanted).unwrap();
         assert_eq!(at.number() / BLOCK, 2);
-        // Less than half of it was free: it stays movable, and is mixed now.
-        assert_eq!(blocks_of(&zone, Movable), 6);
+        // Less than half of it was free: it is mixed now, and the requester's, so that the next one mixes no other.
+        assert_eq!(blocks_of(&zone, Movable), 5);
         let meter = zone.meter();
-        assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (1, 1, 0));
+        assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (1, 0, 1));
+        assert_eq!(zone.alloc(&wanted).unwrap().number() / BLOCK, 2);
+        assert_eq!(zone.meter().fallbacks, 1);
         sound(&zone);
     }
 }
@@ -337,7 +339,7 @@ fn a_run_for_an_unmovable_request_comes_from_the_largest_run_of_others() {
     let zone = in_use_but(6, Mobility::Movable, &[(1, 16), (2, 128), (3, 8)]);
     let at = zone.alloc(&request(2, Mobility::Unmovable)).unwrap();
     assert_eq!(at.number() / BLOCK, 2);
-    assert_eq!(zone.meter().mixing, 1);
+    assert_eq!(zone.meter().claims, 1);
 }
 
 #[test]
@@ -354,23 +356,35 @@ fn a_movable_request_falls_back_on_the_fullest_block_of_others() {
 }
 
 #[test]
-fn a_block_is_claimed_from_half_free_on() {
+fn a_movable_request_claims_a_block_from_half_free_on() {
     for (frames, claimed) in [(255, false), (256, true), (257, true), (511, true)] {
-        let zone = in_use_but(3, Mobility::Movable, &[(1, frames)]);
-        zone.alloc(&UNMOVABLE).unwrap();
-        let kind = if claimed { Unmovable } else { Movable };
+        let zone = in_use_but(3, Mobility::Unmovable, &[(1, frames)]);
+        zone.alloc(&MOVABLE).unwrap();
+        let kind = if claimed { Movable } else { Unmovable };
         assert_eq!(
             free_of(&zone, kind),
             frames - 1,
             "{frames}: its free frames are of its kind"
         );
-        assert_eq!(blocks_of(&zone, Unmovable), usize::from(claimed));
+        assert_eq!(blocks_of(&zone, Movable), usize::from(claimed));
         let meter = zone.meter();
         let counted = (meter.fallbacks, meter.mixing, meter.claims);
         assert_eq!(counted, (1, u64::from(!claimed), u64::from(claimed)));
         // A claimed block serves its new mobility without a fallback.
-        zone.alloc(&UNMOVABLE).unwrap();
+        zone.alloc(&MOVABLE).unwrap();
         assert_eq!(zone.meter().fallbacks, if claimed { 1 } else { 2 });
+        sound(&zone);
+    }
+}
+
+#[test]
+fn an_unmovable_request_claims_a_block_however_little_of_it_is_free() {
+    for frames in [1, 2, 255, 256, 511] {
+        let zone = in_use_but(3, Mobility::Movable, &[(1, frames)]);
+        zone.alloc(&UNMOVABLE).unwrap();
+        assert_eq!(blocks_of(&zone, Unmovable), 1);
+        let meter = zone.meter();
+        assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (1, 0, 1));
         sound(&zone);
     }
 }
@@ -395,11 +409,16 @@ fn a_block_that_is_free_as_a_whole_is_taken_before_a_fallback_and_is_none() {
 #[test]
 fn the_counters_of_fallbacks_add_up() {
     let zone = in_use_but(4, Mobility::Movable, &[(0, 300), (1, 100)]);
-    // Claims the emptier one, uses it up, then mixes the other.
+    // Claims the emptier one, uses it up, then the other.
     let held = take(&zone, 400, Mobility::Unmovable);
     assert_eq!(runs_of(&held), [(0, 300), (1, 100)]);
     let meter = zone.meter();
-    assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (101, 100, 1));
+    assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (2, 0, 2));
+    // Movable requests mix a block that is less than half free, each time anew.
+    let zone = in_use_but(4, Mobility::Unmovable, &[(1, 100)]);
+    take(&zone, 100, Mobility::Movable);
+    let meter = zone.meter();
+    assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (100, 100, 0));
 }
 
 // ---- every order ----

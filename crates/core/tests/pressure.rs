@@ -609,6 +609,8 @@ fn what_cannot_become_free_is_left_alone() {
             .iter()
             .all(|(from, _)| (64..96).contains(&from.number()))
     );
+    assert_eq!(compacted.caught, Some(frame(64)));
+    free(&zone, frame(64), 5);
     owner.owns_what_is_in_use();
 }
 

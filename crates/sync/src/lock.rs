@@ -225,7 +225,7 @@ pub struct LockApi<M>(M);
 
 #[cfg(feature = "lock_api")]
 // SAFETY: `lock_api::RawMutex` promises mutual exclusion and the acquire and release that go with it.
-unsafe impl<M: lock_api::RawMutex + Sync> RawLock for LockApi<M> {
+unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
     const UNLOCKED: Self = Self(M::INIT);
 
     #[inline]

@@ -7,7 +7,7 @@
 //! | [`event`] | one event: an allocation, a free, a fallback |
 //! | [`state`] | what a frame was used for |
 //! | [`header`] | where a trace comes from, what the host said of itself, what was lost |
-//! | [`file`] | the trace file: Parquet, written bit by bit; the reader believes nothing |
+//! | [`mod@file`] | the trace file: Parquet, written bit by bit; the reader believes nothing |
 //! | [`record`] | the recorder: from the kernel's ring buffers |
 //! | [`import`] | traces out of the text that ftrace, perf and trace-cmd print |
 //! | [`summary`] | what a trace tells at a glance |

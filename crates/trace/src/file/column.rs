@@ -4,6 +4,7 @@ use parquet::basic::Type;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::DataType;
 use parquet::file::reader::RowGroupReader;
+use parquet::file::statistics::Statistics;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::ReadError;
@@ -14,10 +15,19 @@ pub(super) struct Place<'a> {
     pub(super) schema: &'a SchemaDescriptor,
 }
 
+/// Where a column's rows come from.
+enum Rows<T: DataType> {
+    /// From its pages.
+    Pages(Box<ColumnReaderImpl<T>>),
+    /// By the file's own count none of them has a value, as those of page states in a group of events: so many rows are left of it, and nothing needs to be read. If the count lies, a value
+    /// that is needed will be missed.
+    Nothing { left: usize },
+}
+
 /// A column.
 pub(super) struct Column<T: DataType> {
     name: &'static str,
-    reader: ColumnReaderImpl<T>,
+    rows: Rows<T>,
     /// Rows may have no value; then `levels` says which.
     optional: bool,
     levels: Vec<i16>,
@@ -43,11 +53,21 @@ impl<T: DataType> Column<T> {
                 "flat column {name} of type {wanted}, but one of {found}"
             )));
         }
-        let reader = place.group.get_column_reader(index).map_err(damaged)?;
+        let group = place.group.metadata();
+        let statistics = group.column(index).statistics();
+        let nulls = statistics.and_then(Statistics::null_count_opt);
+        let left = usize::try_from(group.num_rows()).unwrap_or(0);
+        let optional = column.max_def_level() == 1;
+        let rows = if optional && nulls == Some(left as u64) {
+            Rows::Nothing { left }
+        } else {
+            let reader = place.group.get_column_reader(index).map_err(damaged)?;
+            Rows::Pages(Box::new(get_typed_column_reader(reader)))
+        };
         Ok(Self {
             name,
-            reader: get_typed_column_reader(reader),
-            optional: column.max_def_level() == 1,
+            rows,
+            optional,
             levels: Vec::new(),
             values: Vec::new(),
             next: 0,
@@ -59,9 +79,15 @@ impl<T: DataType> Column<T> {
         self.levels.clear();
         self.values.clear();
         self.next = 0;
-        let read = self
-            .reader
-            .read_records(rows, Some(&mut self.levels), None, &mut self.values);
+        let reader = match &mut self.rows {
+            Rows::Pages(reader) => reader,
+            Rows::Nothing { left } => {
+                let read = rows.min(*left);
+                *left -= read;
+                return Ok(read);
+            }
+        };
+        let read = reader.read_records(rows, Some(&mut self.levels), None, &mut self.values);
         let (read, _, _) = read.map_err(damaged)?;
         let whole = if self.optional {
             self.levels.len() == read

@@ -282,19 +282,21 @@ impl Bitmap<'_> {
         Ok(state)
     }
 
-    /// Whose the block is after `wanted` was served from it, and what that was.
+    /// Whose the block is after `wanted` was served from it, and what that was. A request that cannot be moved always makes the block its own: it is spoilt for huge pages
+    /// until then, and the next such request shall spoil no other.
     fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Fallback>) {
         let whole = old.count() == self.block_frames();
         if whole || old.kind() == wanted.kind {
             return (old.with_kind(wanted.kind), None);
         }
-        let half = old.count() >= self.block_frames() / 2;
+        let stays = wanted.kind != MigrateType::Movable;
+        let claims = stays || old.count() >= self.block_frames() / 2;
         let fallback = Fallback {
             order: Order::new(old.run()),
             from: old.kind(),
-            claimed: if half { Claimed::Yes } else { Claimed::No },
+            claimed: if claims { Claimed::Yes } else { Claimed::No },
         };
-        let kind = if half { wanted.kind } else { old.kind() };
+        let kind = if claims { wanted.kind } else { old.kind() };
         (old.with_kind(kind), Some(fallback))
     }
 

@@ -1,0 +1,99 @@
+//! Small traces by hand: a host of one zone, events one after another.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use brickyard::{MigrateType, Order};
+use brickyard_trace::{
+    Event, Flags, Header, HostTexts, NameId, PageState, PageUse, StateRun, Trace, What,
+};
+
+/// The first frame of the host's memory.
+pub(crate) const BASE: u64 = 1 << 20;
+
+/// Frames of the host: 128 MiB.
+pub(crate) const FRAMES: u64 = 1 << 15;
+
+/// What the host says of its zone, so many frames from `BASE` on.
+pub(crate) fn zoneinfo(frames: u64) -> String {
+    format!(
+        "Node 0, zone   Normal\n  pages free     {frames}\n        min      64\n        low      80\n        high     96\n        spanned  {frames}\n        present  {frames}\n        managed  {frames}\n  start_pfn:           {BASE}\n"
+    )
+}
+
+/// A trace of that host without events.
+pub(crate) fn host(start: Vec<StateRun>) -> Trace {
+    Trace {
+        header: Header {
+            cpus: 3,
+            frame_bytes: 4096,
+            page_block_order: 9,
+            flags: Flags::canonical(),
+            start: HostTexts {
+                zoneinfo: zoneinfo(FRAMES),
+                buddyinfo: "Node 0, zone   Normal 0 0 0 0 0 0 0 0 0 0 32\n".into(),
+                ..HostTexts::default()
+            },
+            ..Header::default()
+        },
+        names: vec!["sh".into(), "cc1".into()],
+        start,
+        ..Trace::default()
+    }
+}
+
+/// So many frames from this one (counted from `BASE`) on, in blocks of this order.
+pub(crate) fn run(page: u64, frames: u64, order: u8, usage: PageUse) -> StateRun {
+    StateRun {
+        time: 0,
+        frame: BASE + page,
+        frames,
+        order,
+        state: PageState::of(usage),
+    }
+}
+
+/// The flags of a request of this mobility: as the kernel's own callers ask.
+pub(crate) fn flags_of(mobility: MigrateType) -> &'static str {
+    match mobility {
+        MigrateType::Movable => "GFP_HIGHUSER_MOVABLE|__GFP_ZERO",
+        MigrateType::Reclaimable => "GFP_KERNEL|__GFP_RECLAIMABLE",
+        _ => "GFP_KERNEL",
+    }
+}
+
+/// An event by itself, at time 0 on CPU 0.
+pub(crate) fn event(page: u64, order: u8, what: What) -> Event {
+    Event {
+        time: 0,
+        frame: BASE + page,
+        what,
+        pid: 7,
+        name: NameId(0),
+        cpu: 0,
+        order: Order::new(order),
+    }
+}
+
+/// A page or block is taken, with these flags.
+pub(crate) fn taken_with(page: u64, order: u8, mobility: MigrateType, flags: &str) -> Event {
+    let flags = Flags::canonical().parse_names(flags);
+    event(page, order, What::Alloc { mobility, flags })
+}
+
+/// A page or block is taken.
+pub(crate) fn taken(page: u64, order: u8, mobility: MigrateType) -> Event {
+    taken_with(page, order, mobility, flags_of(mobility))
+}
+
+/// A page, block or range is freed.
+pub(crate) fn freed(page: u64, order: u8) -> Event {
+    event(page, order, What::Free)
+}
+
+/// A request failed on the host.
+pub(crate) fn failed(order: u8, mobility: MigrateType) -> Event {
+    let flags = Flags::canonical().parse_names(flags_of(mobility));
+    let mut event = event(0, order, What::Failure { mobility, flags });
+    event.frame = 0;
+    event
+}
