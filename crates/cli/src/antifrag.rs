@@ -17,7 +17,7 @@ use crate::amount::{bytes, bytes_text};
 use crate::filming::{Camera, Pictures, film};
 use crate::interrupt;
 use crate::misuse::Misuse;
-use crate::sheet::{Cell, Line, Sheet, SheetOutput};
+use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
 use crate::side_by_side;
 
 /// The options of `brickyard antifrag`.
@@ -229,7 +229,7 @@ impl Antifrag {
                     film(name, &zones, max, huge, machine.frame_bytes)
                 })
                 .transpose()?;
-            let camera = Camera::new(follow.quiet(), film.as_mut(), machine.huge_order);
+            let camera = Camera::new(follow.quiet(), film.as_mut());
             let result = antifrag::run(run.config, &machine, &protocol, camera)
                 .with_context(|| format!("{} on {}", run.config, run.profile.name))?;
             follow.goes_on(1);
@@ -324,6 +324,7 @@ fn lines<'d>(
             better,
             decimals,
             cells: cells.collect(),
+            shown: Shown::Always,
         });
     };
     let none = |_: Configuration| None;

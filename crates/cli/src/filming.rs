@@ -95,18 +95,16 @@ impl Pictures {
 /// Follows a run, and films it where pictures are asked for.
 #[derive(Debug)]
 pub(crate) struct Camera<'a, 'f> {
-    pub(crate) follow: Follow<'a>,
-    pub(crate) film: Option<&'f mut Film>,
-    pub(crate) huge: Order,
+    follow: Follow<'a>,
+    film: Option<&'f mut Film>,
     kinds: Vec<PageKind>,
 }
 
 impl<'a, 'f> Camera<'a, 'f> {
-    pub(crate) fn new(follow: Follow<'a>, film: Option<&'f mut Film>, huge: Order) -> Self {
+    pub(crate) fn new(follow: Follow<'a>, film: Option<&'f mut Film>) -> Self {
         Self {
             follow,
             film,
-            huge,
             kinds: Vec::new(),
         }
     }
@@ -127,10 +125,6 @@ impl Watcher for Camera<'_, '_> {
             self.kinds.resize(self.kinds.len() + frames, kind);
         });
         let numbers = [
-            (
-                "huge pages free",
-                view.free_counts().suitable(self.huge).to_string(),
-            ),
             ("mixed blocks", view.mixed_blocks().to_string()),
             ("frames in caches", view.cached().to_string()),
         ];

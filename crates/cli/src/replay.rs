@@ -19,7 +19,7 @@ use crate::amount::{bytes, bytes_text};
 use crate::filming::{Camera, Pictures, film};
 use crate::interrupt;
 use crate::misuse::Misuse;
-use crate::sheet::{Cell, Line, Sheet, SheetOutput};
+use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
 use crate::side_by_side;
 
 /// The options of `brickyard replay`.
@@ -157,7 +157,7 @@ impl Replay {
                 .any()
                 .then(|| film(config.name(), &zones, max, huge, machine.frame_bytes))
                 .transpose()?;
-            let camera = Camera::new(follow, film.as_mut(), huge);
+            let camera = Camera::new(follow, film.as_mut());
             let outcome = replayed(config, machine, script, &options, camera)
                 .with_context(|| format!("{config} cannot be replayed"))?;
             Ok(Run {
@@ -314,6 +314,7 @@ fn over_time(sheet: &mut Sheet, runs: &[Run]) {
             better,
             decimals: 0,
             cells: cells.collect(),
+            shown: Shown::Always,
         });
     };
     line("mixed page blocks", "", Better::Lower, |s| s.mixed as f64);
@@ -342,12 +343,13 @@ fn indices(sheet: &mut Sheet, max: Order, runs: &[Run]) {
     for order in Order::ZERO.up_to(max) {
         let index = |run: &Run| f64::from(run.outcome.free.fragmentation_index(order)) / 1000.0;
         sheet.push(Line {
-            section: "fragmentation index".into(),
+            section: "fragmentation index (-1 would succeed, 0 lack, 1 pieces)".into(),
             label: format!("order {order}"),
-            unit: "-1 would succeed, 0 lack, 1 pieces",
+            unit: "",
             better: Better::Lower,
             decimals: 3,
             cells: runs.iter().map(|run| Cell::of(index(run))).collect(),
+            shown: Shown::UnlessAll(-1.0),
         });
     }
 }
@@ -407,6 +409,7 @@ fn time(sheet: &mut Sheet, runs: &[Run]) {
                 .iter()
                 .map(|run| Cell::of(value(&run.outcome)))
                 .collect(),
+            shown: Shown::Always,
         });
     };
     line("an allocation, median", "ns", Better::Lower, 0, |o| {

@@ -47,6 +47,16 @@ pub(crate) struct Line {
     pub(crate) better: Better,
     pub(crate) decimals: usize,
     pub(crate) cells: Vec<Cell>,
+    pub(crate) shown: Shown,
+}
+
+/// When a line stands in the table. CSV and JSON have all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Shown {
+    /// Always.
+    Always,
+    /// Unless all its figures are the same and nothing happened: all 0, or all at this value.
+    UnlessAll(f64),
 }
 
 /// All of it.
@@ -103,6 +113,7 @@ impl Sheet {
                 .into_iter()
                 .map(|value| Cell::of(value as f64))
                 .collect(),
+            shown: Shown::UnlessAll(0.0),
         });
     }
 
@@ -155,7 +166,7 @@ impl Sheet {
             })
             .collect();
         let mut section = "";
-        for line in &self.lines {
+        for line in self.lines.iter().filter(|line| line.is_shown()) {
             if line.section != section {
                 section = &line.section;
                 let _ = write!(out, "\n{section:<label$}");
@@ -205,6 +216,16 @@ impl Sheet {
 }
 
 impl Line {
+    fn is_shown(&self) -> bool {
+        match self.shown {
+            Shown::Always => true,
+            Shown::UnlessAll(value) => {
+                let other = |cell: &Cell| cell.samples.iter().any(|&sample| sample != value);
+                self.cells.iter().any(other)
+            }
+        }
+    }
+
     const fn metric<'a>(&self, name: &'a str) -> Metric<'a> {
         Metric {
             name,

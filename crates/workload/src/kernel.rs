@@ -317,8 +317,13 @@ impl<'z, D: Design> Kernel<'z, D> {
         let Some(block) = state.pages.block(frame) else {
             return (Freed::Unknown, 1);
         };
-        // The whole block where it is no larger, else its part of that size.
-        let size = block.order.min(order);
+        // The whole block where it is no larger, else its part of that size. (A damaged trace may free across blocks: then no more than is a block.)
+        let aligned = Order::new(
+            part.number()
+                .trailing_zeros()
+                .min(u32::from(Order::MAX.get())) as u8,
+        );
+        let size = block.order.min(order).min(aligned);
         if block.order > size {
             state.pages.split(frame, part, size);
         }
@@ -434,7 +439,8 @@ impl<'z, D: Design> Kernel<'z, D> {
         if marks & mark::DIRTY != 0 || block.role == Role::Anonymous {
             let free_from = state.writing.back().map_or(0, |&(done, ..)| done);
             let begun = self.now.get().max(free_from);
-            let done = begun + WRITE_NANOSECONDS * block.order.frames() as u64;
+            let takes = WRITE_NANOSECONDS * block.order.frames() as u64;
+            let done = begun.saturating_add(takes);
             state.pages.mark(block.frame, mark::WRITEBACK, mark::DIRTY);
             state.writing.push_back((done, block.frame, block.page));
             return Some(Look::Writing(block.order.frames()));

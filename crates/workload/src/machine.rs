@@ -249,7 +249,10 @@ fn memory_of(trace: &Trace) -> Vec<FrameRange> {
         if matches!(run.state.usage, PageUse::Hole | PageUse::Reserved) {
             continue;
         }
-        let (start, end) = (run.frame as usize, (run.frame + run.frames) as usize);
+        let (start, end) = (
+            run.frame as usize,
+            run.frame.saturating_add(run.frames) as usize,
+        );
         match memory.last_mut() {
             Some(last) if last.end.number() == start => last.end = Frame::new(end),
             _ => memory.push(FrameRange::new(start, end)),

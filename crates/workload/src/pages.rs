@@ -361,7 +361,11 @@ impl Pages {
             zone: block.zone as u8,
         };
         if let Some(place) = self.places.get_mut(block.page.0 as usize) {
-            *place = index as u32 + 1;
+            let other = core::mem::replace(place, index as u32 + 1);
+            if other != 0 && other < REFUSED {
+                // In use twice: a free was lost. Whoever had it first is nobody's now.
+                self.records[other as usize - 1].page = PageId::NONE;
+            }
         }
         self.used[block.role as usize] += block.order.frames() as u64;
         self.mixing

@@ -159,6 +159,7 @@ impl<D: Design> Run<'_, '_, D> {
                 self.outcome.unplaced += 1;
             }
         }
+        self.outcome.from_caches = self.script.from_caches();
         self.kernel.change(Pages::take_last_mixed);
         // No host tells the type of each page block; most of what is in it does.
         let most: Vec<(Frame, Mobility)> = self.kernel.look(|pages| {
@@ -187,8 +188,10 @@ impl<D: Design> Run<'_, '_, D> {
                 if step.time >= next_sample {
                     let paused = Instant::now();
                     self.sample(watcher, next_sample);
-                    next_sample +=
-                        sample_every.max(1) * (1 + (step.time - next_sample) / sample_every.max(1));
+                    let every = sample_every.max(1);
+                    let passed = (step.time - next_sample) / every;
+                    next_sample =
+                        next_sample.saturating_add(every.saturating_mul(passed.saturating_add(1)));
                     sampling += paused.elapsed();
                 }
                 self.step(step);
@@ -218,7 +221,8 @@ impl<D: Design> Run<'_, '_, D> {
 
     #[inline]
     fn take(&mut self, step: &Step, request: &Request) {
-        if self.kernel.look(|pages| pages.place(step.page)) != Place::Unknown {
+        let is_known = self.kernel.look(|pages| pages.place(step.page)) != Place::Unknown;
+        if is_known || step.lies_on_others() {
             self.clear(step);
         }
         let of_order = &mut self.outcome.requests[request.order.index()];
@@ -239,19 +243,12 @@ impl<D: Design> Run<'_, '_, D> {
         }
     }
 
-    /// The page is in use already: its free was lost, or it lay in a cache when the trace began.
+    /// The page is in use already, or a part of it, or what it is a part of: a free was lost.
     #[cold]
     fn clear(&mut self, step: &Step) {
-        let block = self.kernel.look(|pages| match pages.place(step.page) {
-            Place::At(frame) => pages.block(frame),
-            _ => None,
-        });
-        match block {
-            Some(block) if block.role == Role::Pinned => self.outcome.from_caches += 1,
-            Some(_) => self.outcome.double += 1,
-            None => {}
+        if let Freed::Whole | Freed::Parts = self.kernel.give(step.page, step.order) {
+            self.outcome.double += 1;
         }
-        self.kernel.give(step.page, step.order);
         self.kernel
             .change(|pages| pages.set_absent(step.page, Place::Unknown));
     }

@@ -28,6 +28,16 @@ pub struct Step {
     pub role: Role,
     /// The marks it begins with.
     pub marks: u8,
+    lies_on_others: bool,
+}
+
+impl Step {
+    /// Does it take pages of which one is in use, as far as the trace tells? Their free was lost then.
+    #[must_use]
+    #[inline]
+    pub const fn lies_on_others(&self) -> bool {
+        self.lies_on_others
+    }
 }
 
 /// In place of a request: the page is freed.
@@ -86,6 +96,7 @@ pub struct Script {
     steps: Vec<Step>,
     requests: Vec<Request>,
     standing: Vec<Standing>,
+    from_caches: u64,
     names: Vec<String>,
     duration: u64,
     host_fallbacks: u64,
@@ -104,6 +115,8 @@ impl Script {
         let cached = free_at_first(trace, first, pages);
         let mut requests = Requests::default();
         let mut host_fallbacks = 0;
+        let (standing, from_caches) = standing(&trace.start, first, slabs, &cached);
+        let mut in_use = InUse::of(&standing, pages);
         let mut steps = Vec::with_capacity(trace.events.len());
         for (place, event) in trace.events.iter().enumerate() {
             let page = PageId(event.frame.saturating_sub(first) as u32);
@@ -116,13 +129,17 @@ impl Script {
                 order: event.order,
                 role,
                 marks,
+                lies_on_others: false,
             };
             match event.what {
                 What::Alloc { mobility, flags } => {
                     let request = requests.place(reader.request(event.order, mobility, flags))?;
                     let (role, marks) = reader.role(event.order, mobility, flags);
                     let role = overruled(role, mobility, kept.get(&(place as u32)));
-                    steps.push(step(request, role, marks));
+                    steps.push(Step {
+                        lies_on_others: in_use.set(page, event.order, true),
+                        ..step(request, role, marks)
+                    });
                 }
                 What::Failure { mobility, flags } => {
                     let request = requests.place(reader.request(event.order, mobility, flags))?;
@@ -132,7 +149,10 @@ impl Script {
                         ..step(request, Role::None, 0)
                     });
                 }
-                What::Free => steps.push(step(FREE, Role::None, 0)),
+                What::Free => {
+                    in_use.set(page, event.order, false);
+                    steps.push(step(FREE, Role::None, 0));
+                }
                 What::Fallback { .. } => host_fallbacks += 1,
             }
         }
@@ -142,7 +162,8 @@ impl Script {
         Ok(Self {
             first,
             pages,
-            standing: standing(&trace.start, first, slabs, &cached),
+            standing,
+            from_caches,
             steps,
             requests: requests.all,
             names: trace.names.clone(),
@@ -176,6 +197,12 @@ impl Script {
     #[must_use]
     pub fn standing(&self) -> &[Standing] {
         &self.standing
+    }
+
+    /// Pages that the start does not tell the use of, and that lay in a CPU's cache: they are taken before they are freed.
+    #[must_use]
+    pub const fn from_caches(&self) -> u64 {
+        self.from_caches
     }
 
     /// How long it takes, in nanoseconds.
@@ -260,7 +287,7 @@ fn at_the_end(trace: &Trace, first: u64, pages: usize, slabs: Role) -> HashMap<u
             continue;
         }
         let from = run.frame.saturating_sub(first).min(pages as u64) as usize;
-        let to = (run.frame + run.frames)
+        let to = (run.frame.saturating_add(run.frames))
             .saturating_sub(first)
             .min(pages as u64) as usize;
         for &place in &taken[from..to.max(from)] {
@@ -304,9 +331,11 @@ fn free_at_first(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
     free
 }
 
-fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> Vec<Standing> {
+/// What is in use before the first step, and how many pages were not, though their state did not tell.
+fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> (Vec<Standing>, u64) {
     use crate::pages::mark;
     let mut standing = Vec::new();
+    let mut from_caches = 0;
     for run in runs {
         let role = roles::of_usage(run.state.usage, slabs);
         if role == Role::None || run.frame < first {
@@ -326,6 +355,7 @@ fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> Vec<
         while page < end {
             let is_cached = |page: u64| role == Role::Pinned && cached[page as usize];
             if is_cached(page) {
+                from_caches += 1;
                 page += 1;
                 continue;
             }
@@ -351,7 +381,30 @@ fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> Vec<
             page += order.frames() as u64;
         }
     }
-    standing
+    (standing, from_caches)
+}
+
+/// Which pages are in use, as far as the trace tells.
+struct InUse(Vec<bool>);
+
+impl InUse {
+    fn of(standing: &[Standing], pages: usize) -> Self {
+        let mut in_use = Self(vec![false; pages]);
+        for block in standing {
+            in_use.set(block.page, block.order, true);
+        }
+        in_use
+    }
+
+    /// From now on the block's pages are in use, or not. Was one of them before?
+    fn set(&mut self, page: PageId, order: Order, is: bool) -> bool {
+        let from = (page.0 as usize).min(self.0.len());
+        let to = (from + order.frames()).min(self.0.len());
+        let block = &mut self.0[from..to];
+        let any = block.contains(&true);
+        block.fill(is);
+        any
+    }
 }
 
 /// The different requests of a trace.

@@ -9,11 +9,9 @@ use std::collections::BTreeMap;
 
 use brickyard::design::Design;
 use brickyard::node::SlowPath;
-use brickyard::{Configuration, MigrateType, Order};
+use brickyard::{Configuration, MigrateType};
 use brickyard_trace::{Event, PageUse, Trace, What};
-use brickyard_workload::kernel::Pressure;
 use brickyard_workload::outcome::Frees;
-use brickyard_workload::pages::Role;
 use brickyard_workload::{
     FrameUse, Machine, Options, Outcome, Rules, Script, Start, Swap, View, Watcher, replay,
 };
@@ -112,6 +110,8 @@ enum Deed {
     FreeUnknown,
     /// A block that is in use is taken again.
     TakeAgain,
+    /// A block is taken where others lie, or where one lies that is larger.
+    TakeOver(u8, usize),
     /// The host had no such block.
     Fail(u8, usize),
 }
@@ -126,6 +126,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => Just(Deed::FreeSeveral),
         1 => Just(Deed::FreeUnknown),
         1 => Just(Deed::TakeAgain),
+        1 => (0..=5_u8, 0..3_usize).prop_map(|(order, kind)| Deed::TakeOver(order, kind)),
         1 => (order2, 0..3_usize).prop_map(|(order, kind)| Deed::Fail(order, kind)),
     ]
 }
@@ -202,7 +203,13 @@ fn story(told: &[Told], start: &[(u64, u8, PageUse)]) -> Trace {
 /// The event that a deed comes to; none where it finds nothing.
 fn done(deed: Deed, choice: u64, hosts: &Naive) -> Option<Event> {
     let place = choice as usize % hosts.blocks.len().max(1);
-    let chosen = || hosts.blocks.iter().nth(place).map(|(&first, &order)| (first, order));
+    let chosen = || {
+        hosts
+            .blocks
+            .iter()
+            .nth(place)
+            .map(|(&first, &order)| (first, order))
+    };
     Some(match deed {
         Deed::Take(order, kind) => {
             let slot = choice % (FRAMES >> order) << order;
@@ -238,6 +245,11 @@ fn done(deed: Deed, choice: u64, hosts: &Naive) -> Option<Event> {
             let (first, order) = chosen()?;
             taken(first, order, Movable)
         }
+        Deed::TakeOver(order, kind) => {
+            let (first, size) = chosen()?;
+            let inside = first + choice.rotate_left(31) % (1 << size);
+            taken(inside >> order << order, order, KINDS[kind])
+        }
         Deed::Fail(order, kind) => failed(order, KINDS[kind]),
     })
 }
@@ -253,7 +265,10 @@ fn reference(trace: &Trace, start: &[(u64, u8, PageUse)], begun: Start) -> Naive
             };
             let steps = trace.events.iter();
             let mut steps = steps.filter(|event| !matches!(event.what, What::Failure { .. }));
-            matches!(steps.find(covers).map(|event| event.what), Some(What::Alloc { .. }))
+            matches!(
+                steps.find(covers).map(|event| event.what),
+                Some(What::Alloc { .. })
+            )
         };
         for (page, (order, usage)) in places(start) {
             if usage == PageUse::Untold {
@@ -366,7 +381,7 @@ fn replayed(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_configuration_agrees_with_the_naive_reference_where_memory_suffices(
@@ -392,6 +407,155 @@ proptest! {
                 prop_assert_eq!(outcome.pressure.direct + outcome.pressure.background, 0);
                 prop_assert_eq!(outcome.unplaced, 0);
                 prop_assert!(!outcome.interrupted);
+            }
+        }
+    }
+}
+
+// ---- events that contradict each other ----
+
+/// Any frame, any size, any time: what a damaged trace may hold.
+fn hostile() -> impl Strategy<Value = Vec<(u64, u8, usize, u16, u64)>> {
+    let page = prop_oneof![0..64_u64, 0..4096_u64];
+    let order = prop_oneof![6 => 0..=4_u8, 1 => 5..=10_u8];
+    let gap = prop_oneof![8 => 0..1000_u64, 1 => Just(u64::MAX >> 3)];
+    vec((page, order, 0..6_usize, any::<u16>(), gap), 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_trace_asks_for_the_books_agree(told in hostile(), every in 1..u64::MAX) {
+        let mut trace = host(vec![run(0, 64, 2, PageUse::File), run(64, FRAMES - 64, 0, PageUse::Free)]);
+        let mut time = 0_u64;
+        for (page, order, what, cpu, gap) in told {
+            time = time.saturating_add(gap);
+            let mut event = match what {
+                0..3 => taken(page, order, KINDS[what]),
+                3 => failed(order, Movable),
+                _ => freed(page, order),
+            };
+            (event.time, event.cpu) = (time, cpu);
+            trace.events.push(event);
+        }
+        if Script::new(&trace).is_err() {
+            return Ok(());
+        }
+        let small = Machine::sized(16 << 20, 2, 4096).unwrap();
+        let recorded = Machine::recorded(&trace).unwrap();
+        for config in Configuration::ALL {
+            for (machine, start) in [(&recorded, Start::Recorded), (&small, Start::Empty)] {
+                let rules = Rules { swap: Swap::On, ..Rules::default() };
+                // Few samples, however long it takes.
+                let sample_every = every.max(time / 8 + 1);
+                let options = Options { start, rules, sample_every };
+                replayed(config, machine, &trace, &options);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_time_is_too_late_to_be_sampled() {
+    let mut trace = host(vec![run(0, FRAMES, 0, PageUse::Free)]);
+    for time in [0, 5, u64::MAX - 1, u64::MAX] {
+        let mut event = taken(time % 7, 0, Movable);
+        event.time = time;
+        trace.events.push(event);
+    }
+    let machine = Machine::recorded(&trace).unwrap();
+    for sample_every in [0, 1, 3, u64::MAX / 2, u64::MAX] {
+        let options = Options {
+            sample_every,
+            ..options(Start::Recorded)
+        };
+        let (outcome, _) = replayed(Configuration::Brickyard, &machine, &trace, &options);
+        let times: Vec<u64> = outcome.samples.iter().map(|sample| sample.time).collect();
+        assert!(times.is_sorted(), "{times:?}");
+        assert_eq!(times.last(), Some(&u64::MAX));
+    }
+}
+
+// ---- little memory ----
+
+const SLOW_PATHS: [SlowPath; 3] = [SlowPath::PLAIN, SlowPath::LUMPY_2007, SlowPath::MODERN];
+
+/// What goes through memory: single pages of files for reading and writing, pages of processes, slabs; a few stay, and all are freed at the end.
+fn stream(pages: u64, order: u8) -> Trace {
+    let step = 1 << order;
+    let mut trace = host(vec![run(0, FRAMES, 0, PageUse::Free)]);
+    for n in 0..pages {
+        let page = n * step;
+        let event = match n % 16 {
+            0 => taken(page, order, Reclaimable),
+            1 => taken(page, order, Unmovable),
+            2 | 3 => taken(page, order, Movable),
+            4..8 => taken_with(page, order, Movable, "GFP_HIGHUSER_MOVABLE|__GFP_WRITE"),
+            _ => taken_with(page, order, Movable, "GFP_HIGHUSER_MOVABLE|__GFP_NORETRY"),
+        };
+        trace.events.push(event);
+        // What is not for long.
+        if n % 16 == 1 || n % 32 == 2 {
+            trace.events.push(freed(page, order));
+        }
+    }
+    for n in (0..pages).filter(|n| n % 16 != 1 && n % 32 != 2) {
+        trace.events.push(freed(n * step, order));
+    }
+    for (place, event) in trace.events.iter_mut().enumerate() {
+        event.time = place as u64 * 10_000;
+        event.cpu = (place / 7 % 3) as u16;
+    }
+    trace
+}
+
+#[test]
+fn what_is_reclaimed_is_counted_and_its_later_frees_are_dropped() {
+    let machine = Machine::sized(8 << 20, 2, 4096).unwrap();
+    for (pages, order) in [(6000, 0), (1500, 2)] {
+        let trace = stream(pages, order);
+        for slow_path in SLOW_PATHS {
+            for swap in [Swap::Off, Swap::On] {
+                for config in Configuration::ALL {
+                    let rules = Rules { slow_path, swap };
+                    let options = Options {
+                        rules,
+                        ..options(Start::Empty)
+                    };
+                    let why = format!("{config} {rules:?} order {order}");
+                    let (outcome, look) = replayed(config, &machine, &trace, &options);
+                    let (frees, pressure) = (outcome.frees, outcome.pressure);
+                    let requests = outcome.all_requests();
+                    let blocks = |frames: u64| frames >> order;
+                    let reclaimed = pressure.direct + pressure.background + pressure.lumpy;
+                    assert!(reclaimed > 0, "{why}");
+                    assert_eq!(
+                        reclaimed,
+                        pressure.files + pressure.anonymous + pressure.slabs,
+                        "{why}"
+                    );
+                    // Taken is what is in use, was freed, or was reclaimed.
+                    let served = requests.asked - requests.failed;
+                    assert_eq!(
+                        served,
+                        blocks(look.used) + frees.whole + blocks(reclaimed),
+                        "{why}"
+                    );
+                    // The trace frees each block once.
+                    assert_eq!(frees.reclaimed, blocks(reclaimed), "{why}");
+                    assert_eq!(frees.refused, requests.failed, "{why}");
+                    assert_eq!((frees.parts, frees.unknown), (0, 0), "{why}");
+                    assert_eq!(look.used, 0, "{why}");
+                    if swap == Swap::Off {
+                        assert_eq!(pressure.anonymous, 0, "{why}");
+                    }
+                    if slow_path != SlowPath::LUMPY_2007 {
+                        assert_eq!(pressure.lumpy, 0, "{why}");
+                    }
+                    assert!(pressure.written <= reclaimed, "{why}");
+                    assert!(pressure.direct_calls > 0 || pressure.direct == 0, "{why}");
+                }
             }
         }
     }

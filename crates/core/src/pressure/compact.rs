@@ -253,7 +253,7 @@ impl<'z, D: Design> Compaction<'z, D> {
                     continue;
                 }
             }
-            looks -= 1;
+            looks = looks.saturating_sub(1);
             let state = match guard.block_of(at) {
                 Some((first, state)) if first == at => state,
                 _ => State::INNER,
