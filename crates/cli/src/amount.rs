@@ -8,6 +8,7 @@ pub(crate) fn bytes(text: &str) -> anyhow::Result<usize> {
         Some((at, 'K' | 'k')) => (&text[..at], 10),
         Some((at, 'M' | 'm')) => (&text[..at], 20),
         Some((at, 'G' | 'g')) => (&text[..at], 30),
+        Some((at, 'T' | 't')) => (&text[..at], 40),
         _ => (text, 0),
     };
     let number: usize = number.parse().with_context(|| {
@@ -37,6 +38,7 @@ mod tests {
         assert_eq!(bytes("4096").unwrap(), 4096);
         assert_eq!(bytes("64k").unwrap(), 65536);
         assert_eq!(bytes("2G").unwrap(), 2 << 30);
+        assert_eq!(bytes("1T").unwrap(), 1 << 40);
         assert!(bytes("G").is_err());
         assert!(bytes("99999999999G").is_err());
     }

@@ -1,5 +1,6 @@
 //! `brickyard antifrag`: the protocol of 2005 and 2007, on recorded traces.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -86,6 +87,9 @@ impl How {
     }
 }
 
+/// The largest tree.
+const MOST_TREE: usize = 16 << 30;
+
 /// One run: a machine, a way of reclaim, a configuration.
 #[derive(Debug, Clone, Copy)]
 struct Run {
@@ -159,22 +163,32 @@ impl Antifrag {
     }
 
     fn validate(&self, profiles: &[Profile]) -> Result<(), Misuse> {
+        let twice = |name| self.machine.iter().filter(|&other| other == name).count() > 1;
+        let twice_how = |how| self.reclaim.iter().filter(|&other| other == how).count() > 1;
+        if self.machine.iter().any(twice) || self.reclaim.iter().any(twice_how) {
+            return Err(Misuse::new("--machine or --reclaim names a value twice"));
+        }
+        if self.tree > MOST_TREE {
+            return Err(Misuse::new(
+                "--tree is more than 16G: seven of them run at once",
+            ));
+        }
         for (name, seconds) in [
             ("gap", self.gap),
             ("settle", self.settle),
             ("every", self.every),
         ] {
-            if !seconds.is_finite() || seconds <= 0.0 || seconds > 1e6 {
+            if !(0.001..=3600.0).contains(&seconds) {
                 return Err(Misuse::new(format!(
-                    "--{name} must be a number of seconds above 0"
+                    "--{name} must be from 0.001 to 3600 seconds"
                 )));
             }
         }
         if self
             .stretch
-            .is_some_and(|times| !times.is_finite() || times <= 0.0)
+            .is_some_and(|times| !(0.01..=10_000.0).contains(&times))
         {
-            return Err(Misuse::new("--stretch must be a number above 0"));
+            return Err(Misuse::new("--stretch must be from 0.01 to 10000"));
         }
         if self.jobs == Some(0) {
             return Err(Misuse::new("--jobs must be at least 1"));
@@ -233,6 +247,10 @@ impl Antifrag {
             let result = antifrag::run(run.config, &machine, &protocol, camera)
                 .with_context(|| format!("{} on {}", run.config, run.profile.name))?;
             follow.goes_on(1);
+            if !std::io::stderr().is_terminal() {
+                let how = run.reclaim.name();
+                eprintln!("done: {}, {how}, {}", run.profile.name, run.config);
+            }
             Ok((run, result, film))
         });
         let done: anyhow::Result<Vec<Done>> = done.into_iter().collect();
@@ -258,6 +276,10 @@ impl Antifrag {
             self.compile.display(),
             bytes_text(self.tree),
             self.walk.display()
+        ));
+        sheet.head(format!(
+            "A build starts every {} s; huge pages are asked for {} s after the last, every 0.1 s. {} % of memory is for the kernel too where there is a zone for movable pages.",
+            self.gap, self.settle, self.kernelcore
         ));
         sheet.head("Measured, and in brackets what the document published.");
         for profile in profiles {

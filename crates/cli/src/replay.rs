@@ -206,11 +206,28 @@ impl Replay {
         pressure(&mut sheet, runs);
         time(&mut sheet, runs);
         sheet.note(format!(
-            "The host itself fell back {} times.",
-            script.host_fallbacks()
+            "On the host itself: {} fallbacks, {} failed requests (tried here, and given back at once).",
+            script.host_fallbacks(),
+            script.host_failures(),
         ));
+        let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
+        if lost > 0 {
+            sheet.note(format!(
+                "{lost} events were lost when this was recorded: what the figures say of frees is off by that."
+            ));
+        }
+        if runs.iter().any(|run| run.config.has_movable_zone()) {
+            sheet.note(
+                "Half of memory is the zone for movable pages, where a configuration has one.",
+            );
+        }
+        if !self.swap && runs.iter().any(|run| run.outcome.all_requests().failed > 0) {
+            sheet.note("Requests failed, and pages of processes could not be written out: --swap lets them.");
+        }
         if runs.iter().any(|run| run.outcome.interrupted) {
-            sheet.note("Interrupted: the configurations stopped where they were.");
+            let done = |run: &Run| format!("{} after {} steps", run.config, run.outcome.steps);
+            let done: Vec<String> = runs.iter().map(done).collect();
+            sheet.note(format!("Interrupted: {}.", done.join(", ")));
         }
         sheet
     }
@@ -269,7 +286,7 @@ fn frees(sheet: &mut Sheet, runs: &[Run]) {
     line("of parts, or of several", |o| o.frees.parts);
     line("dropped: reclaimed before", |o| o.frees.reclaimed);
     line("dropped: never served", |o| o.frees.refused);
-    line("dropped: unknown page", |o| o.frees.unknown);
+    line("dropped: taken before", |o| o.frees.unknown);
     line("lost: allocated again", |o| o.double);
     line("cached at the start", |o| o.from_caches);
     line("start: not placed", |o| o.unplaced);
@@ -283,7 +300,9 @@ fn mixing(sheet: &mut Sheet, runs: &[Run], named: usize) {
     line("on another mobility", |o| o.fallbacks);
     line("without taking the block over", |o| o.mixing);
     line("taking the block over", |o| o.claims);
-    line("page blocks that became mixed", |o| o.mixers.values().sum());
+    line("times a page block became mixed", |o| {
+        o.mixers.values().sum()
+    });
     let mut all: BTreeMap<&Mixer, u64> = BTreeMap::new();
     for run in runs {
         for (mixer, times) in &run.outcome.mixers {

@@ -2097,3 +2097,160 @@ fn frames_outside_the_span_are_refused_however_far_away() {
     }
     sound(&zone);
 }
+
+// ---- page blocks dedicated by whoever knows better ----
+
+#[test]
+fn a_dedicated_block_has_that_type_and_serves_that_mobility_first() {
+    for from in Mobility::ALL {
+        for to in Mobility::ALL.into_iter().filter(|&to| to != from) {
+            let zone = in_use_but(6, from, &[(1, 100), (3, 100), (4, 100)]);
+            zone.dedicate(frame(3 * BLOCK + 200), to);
+            sound(&zone);
+            let types: Vec<MigrateType> = (0..6)
+                .map(|block| state(&zone, frame(block * BLOCK)).kind)
+                .collect();
+            for (block, &kind) in types.iter().enumerate() {
+                let own = if block == 3 { to } else { from };
+                assert_eq!(kind, own.into(), "block {block}: {from:?} to {to:?}");
+            }
+            assert_eq!(zone.snapshot(0).blocks[MigrateType::from(to).index()], 1);
+            // All that is free in it, before anything else is.
+            let served = take(&zone, 100, to);
+            assert_eq!(runs_of(&served), [(3, 100)], "{from:?} to {to:?}");
+            assert_eq!(zone.meter().fallbacks, 0);
+            // And those that it was for do not come here while they have blocks of their own.
+            give(&zone, &served[..50]);
+            let others = take(&zone, 200, from);
+            assert!(others.iter().all(|at| at.number() / BLOCK != 3), "{from:?}");
+            sound(&zone);
+        }
+    }
+}
+
+#[test]
+fn a_bitmap_block_that_is_wholly_free_or_outside_is_left_alone() {
+    let zone = in_use_but(3, Mobility::Unmovable, &[(1, BLOCK)]);
+    let before = seen(&zone);
+    for mobility in Mobility::ALL {
+        zone.dedicate(frame(BLOCK + 7), mobility);
+        zone.dedicate(frame(3 * BLOCK), mobility);
+        zone.dedicate(frame(usize::MAX), mobility);
+    }
+    assert_eq!(seen(&zone), before);
+    sound(&zone);
+}
+
+#[test]
+fn dedicating_bitmap_blocks_at_any_moment_breaks_nothing() {
+    for seed in 0..10 {
+        let mut dice = Dice::new(seed);
+        let zone = blocks(6);
+        let mut held: Vec<(Frame, u8)> = Vec::new();
+        for _ in 0..400 {
+            let mobility = dice.one_of(&Mobility::ALL);
+            match dice.below(5) {
+                0..2 => {
+                    let order = dice.below(10) as u8;
+                    let taken = zone.alloc(&request(order, mobility));
+                    held.extend(taken.ok().map(|at| (at, order)));
+                }
+                2..4 if !held.is_empty() => {
+                    let (at, order) = held.swap_remove(dice.below(held.len()));
+                    free(&zone, at, order);
+                }
+                _ => zone.dedicate(frame(dice.below(6 * BLOCK)), mobility),
+            }
+            let used = held.iter().map(|&(_, order)| 1 << order).sum::<usize>();
+            assert_eq!(sound(&zone).allocated, used, "seed {seed}");
+        }
+    }
+}
+
+// ---- what a hook says cannot be moved ----
+
+/// Moves everything but what lies in one place, and remembers what it was asked.
+struct Chooser {
+    stays: Option<Frame>,
+    asked: RefCell<BTreeSet<Frame>>,
+    moved: RefCell<Vec<(Frame, Frame)>>,
+}
+
+impl Chooser {
+    fn but(stays: Option<Frame>) -> Self {
+        Self {
+            stays,
+            asked: RefCell::default(),
+            moved: RefCell::default(),
+        }
+    }
+}
+
+impl Migrate for Chooser {
+    fn can_move(&self, at: Frame, _: Order) -> bool {
+        self.asked.borrow_mut().insert(at);
+        self.stays != Some(at)
+    }
+
+    fn migrate(&self, from: Frame, _: Order, to: Frame) -> Migration {
+        self.moved.borrow_mut().push((from, to));
+        Migration::Moved
+    }
+}
+
+#[test]
+fn compaction_leaves_a_whole_place_alone_where_a_hook_says_that_one_page_stays() {
+    // Single pages, all movable as far as the store knows: the low blocks nearly empty, the high ones nearly full.
+    let scattered = || {
+        let zone = blocks(4);
+        let pages = take_all(&zone, Mobility::Movable);
+        let keeps = |at: &Frame| {
+            let (block, place) = (at.number() / BLOCK, at.number() % BLOCK);
+            if block < 2 {
+                place % 16 == 5
+            } else {
+                place % 4 != 0
+            }
+        };
+        let freed: Vec<Frame> = pages.into_iter().filter(|at| !keeps(at)).collect();
+        give(&zone, &freed);
+        zone
+    };
+    let in_place = |at: Frame| range(0, BLOCK).contains(at);
+    let own = |zone: &Plain| {
+        let used = |at: &usize| state(zone, frame(*at)).usage == Use::Allocated;
+        (0..BLOCK).filter(used).collect::<Vec<_>>()
+    };
+    let zone = scattered();
+    let all = Chooser::but(None);
+    assert_eq!(own(&zone).len(), 32);
+    assert!(compact_all(&zone, &all).moved >= 64);
+    assert_eq!(own(&zone), [0; 0], "nothing stays");
+    sound(&zone);
+
+    let zone = scattered();
+    let before = own(&zone);
+    let stays = frame(BLOCK - 11);
+    assert!(before.contains(&stays.number()));
+    let one = Chooser::but(Some(stays));
+    let done = compact_all(&zone, &one);
+    assert!(one.asked.borrow().contains(&stays));
+    assert_eq!(own(&zone), before, "its whole place is untouched");
+    let moved = one.moved.borrow();
+    assert!(moved.iter().all(|&(from, _)| !in_place(from)));
+    assert_eq!((done.moved, done.stuck), (moved.len(), 0));
+    // The place beside it is free.
+    let beside = frame(BLOCK);
+    assert_eq!(
+        zone.block_of(beside).map(|(_, state)| state.usage),
+        Some(Use::Free)
+    );
+    assert!(
+        moved
+            .iter()
+            .filter(|(from, _)| range(BLOCK, 2 * BLOCK).contains(*from))
+            .count()
+            >= 32
+    );
+    sound(&zone);
+}

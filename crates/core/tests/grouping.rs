@@ -9,14 +9,14 @@ mod support;
 
 use brickyard::front::Direct;
 use brickyard::store::frames::Use;
-use brickyard::store::grouping::{HighAtomic, TwoKinds};
+use brickyard::store::grouping::{HighAtomic, NoGrouping, TwoKinds};
 use brickyard::sync::Exclusive;
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 use MigrateType::{HighAtomic as High, Isolate, Movable, Reclaimable, Unmovable};
 use support::{
-    Blocks, Cpus, Lists, MOVABLE, Parts, RECLAIMABLE, UNMOVABLE, blocks_of, empty, exhausted,
+    Blocks, Cpus, Dice, Lists, MOVABLE, Parts, RECLAIMABLE, UNMOVABLE, blocks_of, empty, exhausted,
     frame, free, free_of, full, linux, list_of, request, small, sound, take_all, usage,
 };
 
@@ -702,4 +702,128 @@ fn blocks_given_back_can_be_set_aside_again() {
     zone.alloc(&atomic).unwrap();
     assert_eq!(set_aside(&zone), 1);
     assert_eq!(zone.check().map(|census| census.free), Ok(8 * 64 - 2));
+}
+
+// ---- page blocks dedicated by whoever knows better ----
+
+#[test]
+fn a_dedicated_block_changes_its_type_and_the_list_of_what_is_free_in_it() {
+    for (from, to) in [
+        (Movable, Mobility::Unmovable),
+        (Movable, Mobility::Reclaimable),
+        (Unmovable, Mobility::Movable),
+        (Reclaimable, Mobility::Unmovable),
+    ] {
+        let occupied = Occupied::new();
+        occupied.free_part(from, 0, 3);
+        occupied.free_part(from, 20, 2);
+        occupied.free_part(from, 63, 0);
+        let (zone, block) = (&occupied.zone, occupied.block(from));
+        let (of_from, of_to) = (blocks_of(zone, from), blocks_of(zone, to.into()));
+        // Any frame of it names it, in use or free.
+        zone.dedicate(block.plus(40), to);
+        sound(zone);
+        assert_eq!(blocks_of(zone, from), of_from - 1);
+        assert_eq!(blocks_of(zone, to.into()), of_to + 1);
+        assert_eq!((free_of(zone, from), free_of(zone, to.into())), (0, 13));
+        for at in [0, 20, 63] {
+            assert_eq!(list_of(zone, block.plus(at)), to.into());
+        }
+        // What is freed in it later goes there too, and what is asked for comes from there without a fallback.
+        assert_eq!(
+            zone.free_range(FrameRange::of_block(block.plus(8), Order::new(3))),
+            Ok(())
+        );
+        assert_eq!(list_of(zone, block.plus(8)), to.into());
+        let fallbacks = zone.meter().fallbacks;
+        let page = zone.alloc(&Request::page(to)).unwrap();
+        assert_eq!(page.align_down(Order::new(6)), block);
+        assert_eq!(zone.meter().fallbacks, fallbacks);
+        sound(zone);
+    }
+}
+
+#[test]
+fn a_block_that_is_in_use_as_a_whole_is_dedicated_and_keeps_to_it_when_it_is_freed_in_parts() {
+    let occupied = Occupied::new();
+    let (zone, block) = (&occupied.zone, occupied.unmovable);
+    zone.dedicate(block, Mobility::Movable);
+    sound(zone);
+    assert_eq!(blocks_of(zone, Unmovable), 0);
+    assert_eq!(
+        zone.free_range(FrameRange::of_block(block, Order::new(2))),
+        Ok(())
+    );
+    assert_eq!(list_of(zone, block), Movable);
+    sound(zone);
+}
+
+#[test]
+fn blocks_that_are_free_and_blocks_for_atomic_requests_are_left_alone() {
+    let occupied = Occupied::new();
+    let zone = &occupied.zone;
+    occupied.free_part(High, 0, 3);
+    occupied.free_part(Movable, 0, 6);
+    let before = seen_blocks(zone);
+    for block in [occupied.high, occupied.movable] {
+        for mobility in Mobility::ALL {
+            zone.dedicate(block, mobility);
+            zone.dedicate(block.plus(63), mobility);
+        }
+    }
+    // Outside the zone there is nothing to dedicate.
+    zone.dedicate(zone.span().end, Mobility::Unmovable);
+    zone.dedicate(frame(usize::MAX), Mobility::Unmovable);
+    assert_eq!(seen_blocks(zone), before);
+    sound(zone);
+}
+
+fn seen_blocks(zone: &Grouped) -> ([usize; 5], [usize; 5]) {
+    let kinds = [Unmovable, Movable, Reclaimable, High, Isolate];
+    (
+        zone.snapshot(0).blocks,
+        kinds.map(|kind| free_of(zone, kind)),
+    )
+}
+
+#[test]
+fn where_blocks_have_no_types_there_is_nothing_to_dedicate() {
+    let plain: Zone<Parts<NoGrouping, Direct>> = full(&small(512), Cpus::new());
+    let kinds: Kinds = full(&linux(4096), Cpus::new());
+    let page = plain.alloc(&MOVABLE).unwrap();
+    let easy = kinds.alloc(&MOVABLE).unwrap();
+    let before = (plain.snapshot(0), kinds.snapshot(0));
+    for mobility in Mobility::ALL {
+        plain.dedicate(page, mobility);
+        kinds.dedicate(easy, mobility);
+    }
+    assert_eq!((plain.snapshot(0), kinds.snapshot(0)), before);
+    sound(&plain);
+    sound(&kinds);
+}
+
+#[test]
+fn dedicating_blocks_at_any_moment_breaks_nothing() {
+    for seed in 0..20 {
+        let mut dice = Dice::new(seed);
+        let zone: Grouped = full(&small(512), Cpus::new());
+        let mut held: Vec<(Frame, u8)> = Vec::new();
+        for _ in 0..400 {
+            let mobility = dice.one_of(&Mobility::ALL);
+            match dice.below(5) {
+                0..2 => {
+                    let order = dice.below(7) as u8;
+                    let taken = zone.alloc(&request(order, mobility));
+                    held.extend(taken.ok().map(|at| (at, order)));
+                }
+                2..4 if !held.is_empty() => {
+                    let (at, order) = held.swap_remove(dice.below(held.len()));
+                    free(&zone, at, order);
+                }
+                _ => zone.dedicate(frame(dice.below(512)), mobility),
+            }
+            let used = held.iter().map(|&(_, order)| 1 << order).sum::<usize>();
+            assert_eq!(sound(&zone).allocated, used, "seed {seed}");
+        }
+    }
 }

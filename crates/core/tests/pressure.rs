@@ -29,7 +29,7 @@ use brickyard::{
 
 use support::{
     Blocks, Cpus, Lists, MOVABLE, Mags, Parts, UNMOVABLE, ZoneLock, assert_no_lock_held, exhausted,
-    frame, free, full, request, seen, small, sound, state, take_all, usage,
+    frame, free, full, linux, request, seen, small, sound, state, take_all, usage,
 };
 
 type Plain = Zone<Parts<NoGrouping, Direct>>;
@@ -1342,4 +1342,47 @@ fn offline_reaches_frames_that_lie_in_caches() {
     assert_eq!((zone.managed_frames(), zone.free_frames()), (0, 0));
     assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
     sound(&zone);
+}
+
+// ---- places that cannot become free ----
+
+#[test]
+fn compaction_passes_over_places_with_a_page_that_cannot_be_moved() {
+    // Places of 128 frames, the largest block: in the first, one page in 8 is in use and the last one stays; in the second they all move.
+    let zone = plain(512);
+    for block in 0..2 {
+        for place in (7..128).step_by(8) {
+            let stays = (block, place) == (0, 127);
+            let request = if stays { &UNMOVABLE } else { &MOVABLE };
+            assert_eq!(zone.alloc_at(frame(block * 128 + place), request), Ok(()));
+        }
+    }
+    let owner = Owner::of(&zone);
+    let done = compact_all(&zone, &owner);
+    assert_eq!((done.moved, done.stuck), (16, 0));
+    let from: Vec<usize> = owner
+        .moves
+        .borrow()
+        .iter()
+        .map(|(from, _)| from.number())
+        .collect();
+    assert_eq!(from, (135..256).step_by(8).collect::<Vec<_>>());
+    assert_eq!(state(&zone, frame(128)).usage, Use::Free);
+    assert_eq!(state(&zone, frame(7)).usage, Use::Allocated);
+    owner.owns_what_is_in_use();
+}
+
+#[test]
+fn a_place_that_takes_all_the_looks_of_one_hold_is_gathered_from_in_the_next() {
+    // 1024 looks: 512 that end at a page that stays, and 512 at pages that all move.
+    let zone: Plain = full(&linux(8 * 512), Cpus::new());
+    for at in 0..1024 {
+        let request = if at == 511 { &UNMOVABLE } else { &MOVABLE };
+        assert_eq!(zone.alloc_at(frame(at), request), Ok(()));
+    }
+    let owner = Owner::of(&zone);
+    let done = compact_all(&zone, &owner);
+    assert_eq!((done.moved, done.stuck), (512, 0));
+    assert_eq!(state(&zone, frame(512)).usage, Use::Free);
+    owner.owns_what_is_in_use();
 }

@@ -31,6 +31,11 @@ pub enum BuildError {
     /// A zone is wider than a store can be.
     #[error("a zone spans {0} frames, and a store up to 2^32 - 2")]
     TooWide(usize),
+    /// Several traces at once have more pages than can be numbered.
+    #[error(
+        "the frames of the traces lie too far apart to run eight of them at once: record them on a host of less than 2 TiB"
+    )]
+    TooManyPages,
 }
 
 /// Builds `machine` with an allocator of this configuration and hands it to `job`. Per-CPU lists and stashes are exclusive, locks are ticket locks; there is one thread.

@@ -255,7 +255,7 @@ impl<'z, D: Design> Kernel<'z, D> {
     #[inline]
     fn give_back(&self, frame: Frame, order: Order) {
         let freed = self.stopwatch.frees.time(|| self.nodes.free(frame, order));
-        debug_assert_eq!(freed, Ok(()), "both-ways: what is recorded is in use");
+        assert_eq!(freed, Ok(()), "both-ways: what is recorded is in use");
     }
 
     /// Frees the 2^order pages at `page`, as a trace says: a block, a part of one, or several.
@@ -529,7 +529,7 @@ impl<'z, D: Design> Kernel<'z, D> {
         freed
     }
 
-    /// Frees all clean pages of files and all slabs that can be (`drop_caches` 3). Returns the frames.
+    /// Frees all pages of files that are not locked, dirty ones written first, and all slabs that can be (`sync`, then `drop_caches` 3). Returns the frames.
     pub fn drop_caches(&self) -> usize {
         let mut going = Vec::new();
         let mut freed = 0;
@@ -542,10 +542,13 @@ impl<'z, D: Design> Kernel<'z, D> {
                 Role::SlabReclaimable => hashed(block).is_multiple_of(EMPTY_SLABS),
                 _ => false,
             };
-            going.extend(pages.blocks().filter(goes).map(|block| block.frame));
+            going.extend(pages.blocks().filter(goes));
         });
-        for frame in going {
-            freed += self.take_away(frame, Who::Direct);
+        for block in going {
+            if block.marks & mark::DIRTY != 0 {
+                self.state.borrow_mut().pressure.written += block.order.frames() as u64;
+            }
+            freed += self.take_away(block.frame, Who::Direct);
         }
         freed
     }
@@ -597,9 +600,12 @@ impl<D: Design> Reclaim for Kernel<'_, D> {
                 .writing
                 .front()
                 .map_or(0, |&(done, ..)| done);
+            let frames = self.finish_write(Who::Direct);
+            // One write after the other: each is waited for as long as it takes itself, at most.
             let waited = done.saturating_sub(self.now.get());
-            self.state.borrow_mut().pressure.waited += waited.min(WRITE_NANOSECONDS);
-            freed += self.finish_write(Who::Direct);
+            let own = WRITE_NANOSECONDS * frames as u64;
+            self.state.borrow_mut().pressure.waited += waited.min(own);
+            freed += frames;
         }
         freed
     }

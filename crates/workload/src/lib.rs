@@ -12,7 +12,7 @@
 //! | [`stopwatch`] | what the allocator itself costs |
 //! | [`view`] | memory at one moment |
 //! | [`outcome`] | what came of a replay |
-//! | [`replay`] | a trace through one design |
+//! | [`replay`](mod@replay) | a trace through one design |
 //! | [`antifrag`] | the protocol of 2005 and 2007 |
 
 #![forbid(unsafe_code)]

@@ -75,7 +75,7 @@ pub struct HugePages {
     pub now: usize,
     /// With the caches of CPUs drained.
     pub drained: usize,
-    /// With clean page cache and empty slabs freed as well.
+    /// With page cache and empty slabs freed as well; dirty pages are written first.
     pub reclaimed: usize,
     /// And compacted.
     pub compacted: usize,

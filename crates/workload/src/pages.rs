@@ -418,12 +418,16 @@ impl Pages {
             rest = keep;
         }
         self.insert(rest);
+        // Nothing came that was not there.
+        self.mixing.take_last();
     }
 
     /// The block at `from` is at `to` now.
     pub fn relocate(&mut self, from: Frame, to: Frame) {
         if let Some(block) = self.remove(from) {
             self.insert(Block { frame: to, ..block });
+            // Nobody asked for this.
+            self.mixing.take_last();
         }
     }
 

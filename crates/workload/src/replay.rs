@@ -14,7 +14,7 @@ use crate::build::{BuildError, Job, build};
 use crate::kernel::{Freed, Kernel, Rules};
 use crate::machine::Machine;
 use crate::outcome::{HugePages, Mixer, Outcome, Sample, mobility_name};
-use crate::pages::{PageId, Pages, Place, Role};
+use crate::pages::{Block, PageId, Pages, Place, Role};
 use crate::processor::Processor;
 use crate::script::{Action, Script, Step};
 use crate::view::{View, free_counts};
@@ -362,10 +362,8 @@ pub(crate) fn possible<D: Design>(
     let mut movable = 0;
     let mut room = 0;
     kernel.look(|pages| {
-        let mut held = pages
-            .blocks()
-            .filter(|block| !block.role.moves())
-            .peekable();
+        let stays = |block: &Block| !block.role.moves() && block.role != Role::Held;
+        let mut held = pages.blocks().filter(stays).peekable();
         for zone in nodes.zones() {
             let span = zone.span();
             room += zone.managed_frames();
@@ -387,7 +385,7 @@ pub(crate) fn possible<D: Design>(
             }
         }
         movable = (pages.used(Role::Anonymous) + pages.used(Role::File)) as usize;
-        let others = pages.in_use() as usize - movable;
+        let others = (pages.in_use() - pages.used(Role::Held)) as usize - movable;
         room -= others.min(room);
     });
     // The pages that move must lie somewhere: first between those that do not, then in huge pages of their own.

@@ -100,6 +100,7 @@ pub struct Script {
     names: Vec<String>,
     duration: u64,
     host_fallbacks: u64,
+    host_failures: u64,
 }
 
 impl Script {
@@ -114,7 +115,7 @@ impl Script {
         let kept = at_the_end(trace, first, pages, slabs);
         let cached = free_at_first(trace, first, pages);
         let mut requests = Requests::default();
-        let mut host_fallbacks = 0;
+        let (mut host_fallbacks, mut host_failures) = (0, 0);
         let (standing, from_caches) = standing(&trace.start, first, slabs, &cached);
         let mut in_use = InUse::of(&standing, pages);
         let mut steps = Vec::with_capacity(trace.events.len());
@@ -143,6 +144,7 @@ impl Script {
                 }
                 What::Failure { mobility, flags } => {
                     let request = requests.place(reader.request(event.order, mobility, flags))?;
+                    host_failures += 1;
                     let page = PageId::NONE;
                     steps.push(Step {
                         page,
@@ -172,6 +174,7 @@ impl Script {
                 .duration
                 .max(trace.events.last().map_or(0, |event| event.time)),
             host_fallbacks,
+            host_failures,
         })
     }
 
@@ -215,6 +218,12 @@ impl Script {
     #[must_use]
     pub const fn host_fallbacks(&self) -> u64 {
         self.host_fallbacks
+    }
+
+    /// How many requests failed on the host itself.
+    #[must_use]
+    pub const fn host_failures(&self) -> u64 {
+        self.host_failures
     }
 
     /// The name of a task.

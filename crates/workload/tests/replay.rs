@@ -212,7 +212,7 @@ fn done(deed: Deed, choice: u64, hosts: &Naive) -> Option<Event> {
     };
     Some(match deed {
         Deed::Take(order, kind) => {
-            let slot = choice % (FRAMES >> order) << order;
+            let slot = (choice % (FRAMES >> order)) << order;
             // At most a quarter of memory is in use, and nothing is taken twice.
             if hosts.in_use() > FRAMES / 4 || hosts.touches(slot, order) {
                 return None;
@@ -226,7 +226,7 @@ fn done(deed: Deed, choice: u64, hosts: &Naive) -> Option<Event> {
         Deed::FreePart(part) => {
             let (first, order) = chosen()?;
             let part = part.min(order);
-            let pages = choice.rotate_left(17) % (1 << (order - part)) << part;
+            let pages = (choice.rotate_left(17) % (1 << (order - part))) << part;
             freed(first + pages, part)
         }
         Deed::FreeSeveral => {

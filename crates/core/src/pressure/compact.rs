@@ -245,7 +245,7 @@ impl<'z, D: Design> Compaction<'z, D> {
             let at = self.migrate_from;
             if at >= self.judged_to {
                 let place = FrameRange::of_block(at.align_down(self.wanted), self.wanted);
-                let (clearable, looked) = self.is_clearable(&guard, hooks, at, place.end);
+                let (clearable, looked) = self.is_clearable(&guard, hooks, at, place);
                 looks = looks.saturating_sub(looked);
                 self.judged_to = place.end;
                 if !clearable {
@@ -271,17 +271,21 @@ impl<'z, D: Design> Compaction<'z, D> {
         gathered
     }
 
-    /// Can everything from `from` to `end` be moved, as far as can be known beforehand? With how many blocks were looked at.
+    /// Can everything from `from` to the end of `place` be moved, as far as can be known beforehand? With how many blocks were looked at: up to a place more than [`LOOKS`] in one
+    /// hold of the lock.
     fn is_clearable(
         &self,
         guard: &Guard<'_, D>,
         hooks: &impl Migrate,
         from: Frame,
-        end: Frame,
+        place: FrameRange,
     ) -> (bool, usize) {
+        if !self.zone.span().covers(place) {
+            return (false, 1);
+        }
         let mut at = from;
         let mut looked = 0;
-        while at < end.min(self.zone.span().end) {
+        while at < place.end {
             looked += 1;
             let Some((first, state)) = guard.block_of(at) else {
                 // A hole is no place for a block; above the wanted size of single pages, nothing is to be had here.

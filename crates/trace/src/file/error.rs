@@ -9,8 +9,14 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ReadError {
     /// The system could not read it.
-    #[error("cannot read it: {0}")]
+    #[error("cannot read it")]
     Io(#[from] io::Error),
+    /// It has no end that could be looked at.
+    #[error("this is no file but a device, a pipe or a folder: give a trace file")]
+    NoFile,
+    /// There is nothing in it.
+    #[error("the file is empty")]
+    Empty,
     /// It is text, or compressed text.
     #[error(
         "this is {0}, not a trace file: `brickyard import` makes a trace file of the text that ftrace, perf or trace-cmd print"

@@ -30,6 +30,9 @@ const MOST_WORKERS: usize = 16;
 ///
 /// If the file cannot be read, is no trace, is cut off or damaged, or was written in a form that is not known. The message says which, and what to do.
 pub fn read(path: &Path) -> Result<Trace, ReadError> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(ReadError::NoFile);
+    }
     read_all(Bytes::from(fs::read(path)?))
 }
 
@@ -43,6 +46,9 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, ReadError> {
 }
 
 fn read_all(bytes: Bytes) -> Result<Trace, ReadError> {
+    if bytes.is_empty() {
+        return Err(ReadError::Empty);
+    }
     look(&bytes)?;
     // The Parquet crate has assertions that a damaged file can break. They are no danger, but they are panics.
     let parsed = catch_unwind(AssertUnwindSafe(|| parse(bytes)));

@@ -116,7 +116,8 @@ impl<'s> Load<'s> {
             let running = &mut self.running[place];
             if running.copied < running.program.tree {
                 processor.switch_to(place % cpus);
-                running.copy(kernel, nodes, &mut self.served);
+                let trees_from = self.trees_from;
+                running.copy(trees_from, kernel, nodes, &mut self.served);
             } else {
                 running.step(kernel, nodes, processor, cpus, &mut self.served);
             }
@@ -159,19 +160,23 @@ impl Running<'_> {
     /// A page of the tree, and sometimes one of slabs.
     fn copy<'z, 'k, D: Design>(
         &mut self,
+        trees_from: u32,
         kernel: &'k Kernel<'z, D>,
         nodes: &Nodes<'z, D, &'k Kernel<'z, D>>,
         served: &mut Served,
     ) {
+        // A number that no trace asks for, the same in every design.
+        let page = PageId(
+            trees_from
+                .saturating_add(self.copied as u32)
+                .min(u32::MAX - 1),
+        );
         self.copied += 1;
         served.steps += 1;
         let mut take = |mobility, role, marks| {
             let request = Request::page(mobility);
             served.asked += 1;
-            if kernel
-                .take(nodes, 0, &request, role, marks, PageId::NONE)
-                .is_err()
-            {
+            if kernel.take(nodes, 0, &request, role, marks, page).is_err() {
                 served.failed += 1;
             }
         };

@@ -89,7 +89,7 @@ pub struct Result {
     pub load_possible: usize,
     /// At rest.
     pub rest: Pass,
-    /// What the pages that could not move left possible at rest.
+    /// What the pages that could not move left possible at rest, when the last huge page was asked for.
     pub rest_possible: usize,
     /// What the load asked for.
     pub served: Served,
@@ -143,7 +143,7 @@ pub fn machine(profile: &Profile, kernel_core: u8) -> core::result::Result<Machi
     }
     // The advice of the posting: four blocks of the highest order.
     let advised = 4 * profile.max.frames() * FRAME_BYTES / 1024;
-    machine.min_free_kbytes = machine.min_free_kbytes.max(advised.min(16384));
+    machine.min_free_kbytes = machine.min_free_kbytes.max(advised);
     machine.sizing = Sizing::KernelCorePercent(kernel_core);
     Ok(machine)
 }
@@ -158,12 +158,14 @@ pub fn run<W: Watcher>(
     protocol: &Protocol<'_>,
     watcher: W,
 ) -> core::result::Result<Result, BuildError> {
+    let load = Load::new(&programs(protocol, machine)).ok_or(BuildError::TooManyPages)?;
     build(
         configuration,
         machine,
         Antifrag {
             machine,
             protocol,
+            load,
             watcher,
         },
     )
@@ -172,6 +174,7 @@ pub fn run<W: Watcher>(
 struct Antifrag<'a, W> {
     machine: &'a Machine,
     protocol: &'a Protocol<'a>,
+    load: Load<'a>,
     watcher: W,
 }
 
@@ -182,9 +185,7 @@ impl<W: Watcher> Job for Antifrag<'_, W> {
         let machine = self.machine;
         let plain = Nodes::new(nodes);
         plain.set_min_free_kbytes(machine.min_free_kbytes, machine.frame_bytes);
-        let Some(load) = Load::new(&programs(self.protocol, machine)) else {
-            return Result::default();
-        };
+        let load = self.load;
         let span = machine.span();
         let zones = plain.zones().count();
         let block_order = machine.page_block_order;
@@ -292,12 +293,13 @@ impl<D: Design> Stage<'_, '_, '_, D> {
         self.end_everything();
         self.stream_file();
         self.sample(watcher);
-        self.result.rest_possible = possible(self.plain, self.kernel, self.machine.huge_order);
         // As many as memory has: the passes of 2007 ask for all of it.
         for _ in 0..self.result.all {
             self.result.rest.tries += 1;
             self.result.rest.got += usize::from(self.ask());
         }
+        // What is held counts as clear; slabs that were given back meanwhile no longer stand in the way.
+        self.result.rest_possible = possible(self.plain, self.kernel, self.machine.huge_order);
         self.sample(watcher);
     }
 
@@ -346,7 +348,7 @@ impl<D: Design> Stage<'_, '_, '_, D> {
         let goes = |block: &Block| match block.role {
             Role::Anonymous | Role::PageTable | Role::Kernel | Role::File => true,
             // Most inodes of deleted files are gone, and few slabs have anything else.
-            Role::SlabReclaimable => !block.frame.number().is_multiple_of(8),
+            Role::SlabReclaimable => !block.page.0.is_multiple_of(8),
             _ => false,
         };
         self.kernel.end(goes);

@@ -22,7 +22,7 @@
 //! one frame is refused only then (`order-0-succeeds`); while frames are on their way it says more.
 //!
 //! A request goes to the fullest block of its mobility that can serve it, then opens a block that is free as a whole (unmovable and reclaimable ones the lowest,
-//! movable ones the highest), then falls back on a block of another mobility. That becomes the requester's, unless the request is movable and less than half of the block is free.
+//! movable ones the highest), then falls back on a block of another mobility. That becomes the requester's if at least half of it is free, or if it was movable and is spoilt by a request that is not.
 //!
 //! Administration (ranges that come and go, isolation) is one at a time, by the zone's lock; it meets requests as they meet each other.
 //!

@@ -282,15 +282,15 @@ impl Bitmap<'_> {
         Ok(state)
     }
 
-    /// Whose the block is after `wanted` was served from it, and what that was. A request that cannot be moved always makes the block its own: it is spoilt for huge pages
+    /// Whose the block is after `wanted` was served from it, and what that was. A request that cannot be moved makes a movable block its own: it is spoilt for huge pages
     /// until then, and the next such request shall spoil no other.
     fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Fallback>) {
         let whole = old.count() == self.block_frames();
         if whole || old.kind() == wanted.kind {
             return (old.with_kind(wanted.kind), None);
         }
-        let stays = wanted.kind != MigrateType::Movable;
-        let claims = stays || old.count() >= self.block_frames() / 2;
+        let spoils = wanted.kind != MigrateType::Movable && old.kind() == MigrateType::Movable;
+        let claims = spoils || old.count() >= self.block_frames() / 2;
         let fallback = Fallback {
             order: Order::new(old.run()),
             from: old.kind(),

@@ -15,6 +15,7 @@ use brickyard_sync::{AtomicU32, AtomicUsize, Ordering};
 use super::{Grouping, Regrouped};
 use crate::check::Violation;
 use crate::store::buddy::Buddy;
+use crate::store::frames::Use;
 use crate::store::{Claimed, Fallback, Linked, Store, Taken};
 use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
@@ -282,7 +283,7 @@ impl Grouping for PageBlocks<'_> {
         let whole = buddy
             .table()
             .block_of(frame, buddy.max_order())
-            .is_some_and(|(_, state)| state.order >= self.order);
+            .is_some_and(|(_, state)| state.usage == Use::Free && state.order >= self.order);
         if self.is_enabled() && self.kind(frame) != High && !whole {
             let block = self.block_around(buddy, frame);
             self.set_kind(block, kind.into());

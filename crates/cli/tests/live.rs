@@ -1,0 +1,77 @@
+//! From a running kernel to the picture: a trace recorded here and now goes through `info`, `replay` and the page.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rustix::process::geteuid;
+
+fn brickyard(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_brickyard"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// The standard output of a run that must succeed.
+fn done(arguments: &[&str]) -> String {
+    let output = brickyard(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_trace_of_this_host_goes_all_the_way() {
+    let missing = if !geteuid().is_root() {
+        Some("recording needs root")
+    } else if !Path::new("/sys/kernel/tracing/events/kmem/mm_page_alloc").exists() {
+        Some("this kernel has no tracefs with kmem events")
+    } else if !Path::new("/proc/kpageflags").exists() {
+        Some("this kernel has no /proc/kpageflags")
+    } else {
+        None
+    };
+    if let Some(missing) = missing {
+        println!("skipped: {missing}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (trace, page) = (path("live.parquet"), path("live.html"));
+    done(&[
+        "record",
+        "-o",
+        &trace,
+        "--",
+        "sh",
+        "-c",
+        "ls -R /usr/lib > /dev/null",
+    ]);
+
+    let info = done(&["info", &trace, "--format", "json"]);
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    assert!(info.is_object());
+
+    // On this very host, in the state that it was in, and on a small machine.
+    let table = done(&["replay", &trace, "--config", "list-2007,brickyard"]);
+    assert!(table.contains("replayed on that host"), "{table}");
+    let small = [
+        "replay",
+        &trace,
+        "--config",
+        "list-2007,brickyard",
+        "--memory",
+        "64M",
+        "--every",
+        "0.1",
+        "--html",
+        &page,
+    ];
+    let table = done(&small);
+    assert!(table.contains("after compaction"), "{table}");
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(page.contains("list-2007") && page.contains("brickyard"));
+}
