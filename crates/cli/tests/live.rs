@@ -71,7 +71,7 @@ fn a_trace_of_this_host_goes_all_the_way() {
         &page,
     ];
     let table = done(&small);
-    assert!(table.contains("after compaction"), "{table}");
+    assert!(table.contains("an allocation, median"), "{table}");
     let page = fs::read_to_string(&page).unwrap();
     assert!(page.contains("list-2007") && page.contains("brickyard"));
 }
