@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use core::time::Duration;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use brickyard_trace::{Trace, What, file};
 use rustix::process::{Pid, Signal, geteuid, kill_process};

@@ -205,7 +205,8 @@ impl Running<'_> {
         let page = self.page(&step);
         match script.action(&step) {
             Action::Take(request) => {
-                if kernel.look(|pages| pages.place(page)) != Place::Unknown {
+                let known = kernel.look(|pages| pages.place(page)) != Place::Unknown;
+                if known || step.lies_on_others() {
                     // What the turn before left behind is written anew.
                     kernel.give(page, step.order);
                     kernel.change(|pages| pages.set_absent(page, Place::Unknown));
