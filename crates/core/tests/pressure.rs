@@ -1386,3 +1386,31 @@ fn a_place_that_takes_all_the_looks_of_one_hold_is_gathered_from_in_the_next() {
     assert_eq!(state(&zone, frame(512)).usage, Use::Free);
     owner.owns_what_is_in_use();
 }
+
+#[test]
+fn compaction_goes_on_where_it_stood_and_begins_anew_where_that_gives_nothing() {
+    let zone = scattered(512);
+    let owner = Owner::of(&zone);
+    let wanted = request(5, Mobility::Movable);
+    let first = compact_for(&zone, &wanted, &owner);
+    assert_eq!((first.why, first.caught), (Why::Succeeded, Some(frame(0))));
+    let asked = owner.moves.borrow().len();
+    let second = compact_for(&zone, &wanted, &owner);
+    assert_eq!(
+        (second.why, second.caught),
+        (Why::Succeeded, Some(frame(32)))
+    );
+    // Nothing below the first place was asked for again.
+    let moves = owner.moves.borrow()[asked..].to_vec();
+    assert!(moves.iter().all(|(from, _)| from.number() >= 32));
+    // Until nothing is left between the scanners; then what has come free behind them is found.
+    let mut caught = vec![frame(0), frame(32)];
+    while let Some(place) = compact_for(&zone, &wanted, &owner).caught {
+        caught.push(place);
+    }
+    assert!(caught.len() < 9, "half of the memory is free: 8 places");
+    for place in caught {
+        free(&zone, place, 5);
+    }
+    owner.owns_what_is_in_use();
+}

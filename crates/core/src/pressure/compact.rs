@@ -73,7 +73,8 @@ impl Compacted {
 
 /// Compacts `zone` for `request`, unless that cannot help or it failed lately.
 ///
-/// Costs at most one pass over the zone, and one call of `hooks` for each movable block in it.
+/// Goes on where the last one that succeeded stood; where that gives nothing, from the ends of the zone. Costs at most two passes over the zone, and one call of `hooks` for each
+/// movable block in it.
 pub fn compact_for<D: Design>(
     zone: &Zone<D>,
     request: &Request,
@@ -86,7 +87,22 @@ pub fn compact_for<D: Design>(
     if let Some(why) = cannot_help(zone, request) {
         return Compacted::not_tried(why);
     }
-    let result = Compaction::new(zone, Some(request)).run(hooks);
+    let span = zone.span();
+    let left = zone.scanners.left(span);
+    let mut compaction = Compaction::new(zone, Some(request), left);
+    let mut result = compaction.run(hooks);
+    if result.why == Why::Complete && left != span {
+        // Something may have changed behind the scanners.
+        let before = result;
+        compaction = Compaction::new(zone, Some(request), span);
+        result = compaction.run(hooks);
+        result.moved += before.moved;
+        result.stuck += before.stuck;
+    }
+    match result.why {
+        Why::Succeeded => zone.scanners.remember(compaction.left()),
+        _ => zone.scanners.forget(),
+    }
     match result.why {
         Why::Succeeded => zone.deferral.succeeded(order),
         _ => zone.deferral.failed(order),
@@ -97,7 +113,7 @@ pub fn compact_for<D: Design>(
 /// Compacts all of `zone`, whatever may be asked for later (`/proc/sys/vm/compact_memory`).
 pub fn compact_all<D: Design>(zone: &Zone<D>, hooks: &impl Migrate) -> Compacted {
     zone.drain();
-    Compaction::new(zone, None).run(hooks)
+    Compaction::new(zone, None, zone.span()).run(hooks)
 }
 
 /// Is there too little free memory to copy to, or is fragmentation not the trouble?
@@ -118,7 +134,8 @@ fn cannot_help<D: Design>(zone: &Zone<D>, request: &Request) -> Option<Why> {
     ) {
         return Some(Why::TooLittleFree);
     }
-    if order <= COSTLY {
+    if order <= COSTLY || D::Store::LOCK_FREE {
+        // Such a store would have to look at all blocks for the index; enough is free, so pieces it must be.
         return None;
     }
     let index = zone.free_counts().fragmentation_index(order);
@@ -145,8 +162,10 @@ struct Compaction<'z, D: Design> {
 }
 
 impl<'z, D: Design> Compaction<'z, D> {
-    fn new(zone: &'z Zone<D>, request: Option<&'z Request>) -> Self {
-        let span = zone.span();
+    /// Between the ends of `left`.
+    fn new(zone: &'z Zone<D>, request: Option<&'z Request>, left: FrameRange) -> Self {
+        let mut free_below = [zone.span().end; Order::COUNT];
+        free_below[0] = left.end;
         Self {
             zone,
             request,
@@ -154,16 +173,24 @@ impl<'z, D: Design> Compaction<'z, D> {
                 Some(request) => request.order,
                 None => zone.backing().unlocked().page_block_order(),
             },
-            judged_to: span.start,
-            migrate_from: span.start,
-            free_below: [span.end; Order::COUNT],
+            judged_to: left.start,
+            migrate_from: left.start,
+            free_below,
             armed: false,
             moved: 0,
             stuck: 0,
         }
     }
 
-    fn run(mut self, hooks: &impl Migrate) -> Compacted {
+    /// What is left between the scanners; the place that was being made free counts as not yet looked at.
+    fn left(&self) -> FrameRange {
+        FrameRange {
+            start: self.migrate_from.align_down(self.wanted),
+            end: self.free_below[0],
+        }
+    }
+
+    fn run(&mut self, hooks: &impl Migrate) -> Compacted {
         if let Some(request) = self.request {
             let guard = self.zone.lock();
             self.armed = guard.capture().is_some_and(|slot| slot.arm(request));

@@ -3,7 +3,7 @@
 //! The allocator cannot free or move a page by itself; the embedder can, through two hooks. Both are called with no lock held and interrupts as the
 //! caller had them, and, but for [`Reclaim::wake`], only for requests that may sleep. A hook may free; what it allocates it asks for as
 //! [atomic](crate::Context::Atomic), so that it does not end up in itself. Progress rule: a request calls [`Reclaim`] again only while
-//! the call before has freed something, and at most [`RETRIES`] times; each compaction passes over a zone once.
+//! the call before has freed something, and at most [`RETRIES`] times; each compaction passes over a zone twice at most.
 
 pub mod compact;
 pub mod contiguous;

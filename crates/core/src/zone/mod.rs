@@ -39,6 +39,7 @@
 
 mod deferral;
 mod layout;
+mod scanners;
 pub mod watermark;
 
 pub use layout::{Placed, TooLittleMemory, Units, ZonePlan};
@@ -59,6 +60,7 @@ use crate::{
     RangeError, Request, ZoneKind,
 };
 use deferral::Deferral;
+use scanners::Scanners;
 use watermark::Marks;
 
 /// How fragmented memory must be, in thousandths of the index, for a failure to be called fragmentation: half of what the index can be at
@@ -82,6 +84,7 @@ pub struct Zone<D: Design> {
     marks: [AtomicUsize; 3],
     reserve: [AtomicUsize; ZoneKind::COUNT],
     pub(crate) deferral: Deferral,
+    pub(crate) scanners: Scanners,
     backing: Backing<D::Store, D::Lock, D::Platform>,
 }
 
@@ -101,6 +104,7 @@ impl<D: Design> Zone<D> {
             marks: [const { AtomicUsize::new(0) }; 3],
             reserve: [const { AtomicUsize::new(0) }; ZoneKind::COUNT],
             deferral: Deferral::new(),
+            scanners: Scanners::new(),
             backing: Backing::new(platform, store, tuning),
         }
     }
