@@ -81,6 +81,12 @@ impl<D: Design> Embedder<'_, '_, D> {
 }
 
 impl<D: Design> Migrate for Embedder<'_, '_, D> {
+    fn can_move(&self, frame: Frame, order: Order) -> bool {
+        // What nobody here knows lies in a cache.
+        let block = self.model.borrow().block_starting_at(frame);
+        block.is_none_or(|block| block.order == order && block.mobility == Mobility::Movable)
+    }
+
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
         let mut model = self.model.borrow_mut();
         let Some(block) = model.block_starting_at(from) else {

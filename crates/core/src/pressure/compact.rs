@@ -286,7 +286,9 @@ impl<'z, D: Design> Compaction<'z, D> {
                 _ => State::INNER,
             };
             let small = state.order < self.wanted || state.order == Order::ZERO;
-            if state.usage == Use::Allocated && small {
+            // Where the store knows, what has come since the place was judged is not asked for either.
+            let movable = D::Store::LOCK_FREE || state.kind == MigrateType::Movable;
+            if state.usage == Use::Allocated && small && movable {
                 cluster[gathered] = (at, state.order);
                 gathered += 1;
             }

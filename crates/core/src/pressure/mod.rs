@@ -95,7 +95,7 @@ pub trait Migrate {
     const MOVES: bool = true;
 
     /// Could the block of `order` at `frame` be moved, as far as can be told without trying? Asked of blocks in use before any of their neighbourhood is moved, where the store
-    /// itself does not know; must be quick and may be wrong.
+    /// itself does not know; must be quick and may be wrong. [`Migrate::migrate`] is then asked for what was said to move, and for what has come since.
     fn can_move(&self, frame: Frame, order: Order) -> bool {
         let _ = (frame, order);
         true
