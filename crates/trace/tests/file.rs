@@ -234,7 +234,8 @@ fn foreign_files_are_told_apart() {
         read_bytes(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0]),
         Err(ReadError::Foreign)
     ));
-    assert!(matches!(read_bytes(&[]), Err(ReadError::Truncated)));
+    assert!(matches!(read_bytes(&[]), Err(ReadError::Empty)));
+    assert!(matches!(read(Path::new("/")), Err(ReadError::NoFile)));
     assert!(matches!(
         read(Path::new("/no/such/file")),
         Err(ReadError::Io(_))

@@ -46,9 +46,6 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, ReadError> {
 }
 
 fn read_all(bytes: Bytes) -> Result<Trace, ReadError> {
-    if bytes.is_empty() {
-        return Err(ReadError::Empty);
-    }
     look(&bytes)?;
     // The Parquet crate has assertions that a damaged file can break. They are no danger, but they are panics.
     let parsed = catch_unwind(AssertUnwindSafe(|| parse(bytes)));
@@ -68,7 +65,7 @@ fn look(bytes: &[u8]) -> Result<(), ReadError> {
         let is_text =
             |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~') || *byte >= 0x80;
         return Err(match head {
-            [] => ReadError::Truncated,
+            [] => ReadError::Empty,
             _ if head.starts_with(ZSTD) => ReadError::Text("a zstd file, of text perhaps"),
             _ if head.iter().all(is_text) => ReadError::Text("text"),
             _ => ReadError::Foreign,
