@@ -12,12 +12,13 @@ use brickyard_workload::Script;
 use brickyard_workload::antifrag::{
     self, Known, Profile, Protocol, Reclaim, TRIES_2005, published, published_2005,
 };
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::amount::{bytes, bytes_text};
 use crate::filming::{Camera, Pictures, film};
+use crate::how::How;
 use crate::interrupt;
-use crate::misuse::Misuse;
+use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
 use crate::side_by_side;
 
@@ -64,27 +65,6 @@ pub(crate) struct Antifrag {
     pictures: Pictures,
     #[command(flatten)]
     output: SheetOutput,
-}
-
-/// How reclaim works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum How {
-    /// The oldest pages, wherever they are.
-    Plain,
-    /// Lumpy reclaim: the block round the oldest page (2007).
-    Lumpy,
-    /// Compaction first (since 2010).
-    Compaction,
-}
-
-impl How {
-    const fn reclaim(self) -> Reclaim {
-        match self {
-            Self::Plain => Reclaim::Plain,
-            Self::Lumpy => Reclaim::Lumpy,
-            Self::Compaction => Reclaim::Compaction,
-        }
-    }
 }
 
 /// The largest tree.
@@ -163,9 +143,7 @@ impl Antifrag {
     }
 
     fn validate(&self, profiles: &[Profile]) -> Result<(), Misuse> {
-        let twice = |name| self.machine.iter().filter(|&other| other == name).count() > 1;
-        let twice_how = |how| self.reclaim.iter().filter(|&other| other == how).count() > 1;
-        if self.machine.iter().any(twice) || self.reclaim.iter().any(twice_how) {
+        if has_twice(&self.machine) || has_twice(&self.reclaim) {
             return Err(Misuse::new("--machine or --reclaim names a value twice"));
         }
         if self.tree > MOST_TREE {
@@ -193,8 +171,7 @@ impl Antifrag {
         if self.jobs == Some(0) {
             return Err(Misuse::new("--jobs must be at least 1"));
         }
-        let twice = |config| self.config.iter().filter(|&other| other == config).count() > 1;
-        if self.config.iter().any(twice) {
+        if has_twice(&self.config) {
             return Err(Misuse::new("--config names a value twice"));
         }
         let several = profiles.len() > 1 || self.reclaim.len() != 1;

@@ -20,3 +20,15 @@ impl fmt::Display for Misuse {
 }
 
 impl Error for Misuse {}
+
+/// Is there a value that comes twice?
+pub(crate) fn has_twice<T: PartialEq>(values: &[T]) -> bool {
+    let mut rest = values;
+    while let Some((first, behind)) = rest.split_first() {
+        if behind.contains(first) {
+            return true;
+        }
+        rest = behind;
+    }
+    false
+}

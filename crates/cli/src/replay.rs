@@ -13,12 +13,13 @@ use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
 use brickyard_workload::{
     Machine, Options, Outcome, Rules, Script, Start, Swap, replay as replayed,
 };
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::amount::{bytes, bytes_text};
 use crate::filming::{Camera, Pictures, film};
+use crate::how::How;
 use crate::interrupt;
-use crate::misuse::Misuse;
+use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
 use crate::side_by_side;
 
@@ -35,7 +36,7 @@ pub(crate) struct Replay {
     memory: Option<usize>,
     /// What a request that finds nothing tries.
     #[arg(long, default_value = "compaction", value_name = "HOW")]
-    slow_path: SlowPath,
+    slow_path: How,
     /// Pages of processes can be written out.
     #[arg(long)]
     swap: bool,
@@ -52,27 +53,6 @@ pub(crate) struct Replay {
     pictures: Pictures,
     #[command(flatten)]
     output: SheetOutput,
-}
-
-/// What a request that finds nothing tries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SlowPath {
-    /// Reclaim of the oldest pages.
-    Plain,
-    /// Lumpy reclaim round the oldest page (2007 to 2012).
-    Lumpy,
-    /// Compaction, then reclaim (since 2010).
-    Compaction,
-}
-
-impl SlowPath {
-    const fn rules(self) -> brickyard::node::SlowPath {
-        match self {
-            Self::Plain => brickyard::node::SlowPath::PLAIN,
-            Self::Lumpy => brickyard::node::SlowPath::LUMPY_2007,
-            Self::Compaction => brickyard::node::SlowPath::MODERN,
-        }
-    }
 }
 
 impl Replay {
@@ -108,8 +88,7 @@ impl Replay {
         if !self.every.is_finite() || self.every <= 0.0 {
             return Err(Misuse::new("--every must be a number of seconds above 0"));
         }
-        let twice = |config| self.config.iter().filter(|&other| other == config).count() > 1;
-        if self.config.iter().any(twice) {
+        if has_twice(&self.config) {
             return Err(Misuse::new("--config names a value twice"));
         }
         if self.jobs == Some(0) {
@@ -142,7 +121,7 @@ impl Replay {
         let options = Options {
             start,
             rules: Rules {
-                slow_path: self.slow_path.rules(),
+                slow_path: self.slow_path.reclaim().slow_path(),
                 swap: if self.swap { Swap::On } else { Swap::Off },
             },
             sample_every: (self.every * 1e9) as u64,

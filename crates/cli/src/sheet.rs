@@ -94,7 +94,7 @@ impl Sheet {
         self.lines.push(line);
     }
 
-    /// A line of whole numbers of which fewer are better, one a configuration.
+    /// A line of whole numbers, one a configuration. The table leaves it out where all are 0.
     pub(crate) fn counts(
         &mut self,
         section: &str,

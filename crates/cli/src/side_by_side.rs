@@ -1,13 +1,12 @@
 //! Long runs side by side, one a core, with one progress bar for all. Ctrl-C ends them at their next good place; what is done is kept.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::thread;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
-use crate::interrupt;
+use crate::{interrupt, progress};
 
 /// How far one run is.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ pub(crate) fn run<T: Send>(
 ) -> Vec<T> {
     let cores = thread::available_parallelism().map_or(1, core::num::NonZero::get);
     let threads = threads.unwrap_or(cores).min(runs).max(1);
-    let bar = progress_bar(units);
+    let bar = progress::bar(units, "{wide_bar} {percent} %, {per_sec}, {eta} left");
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -67,16 +66,4 @@ pub(crate) fn run<T: Send>(
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|&(place, _)| place);
     done.into_iter().map(|(_, out)| out).collect()
-}
-
-fn progress_bar(units: u64) -> ProgressBar {
-    let bar = ProgressBar::new(units);
-    if !std::io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    let template = "{wide_bar} {percent} %, {per_sec}, {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
 }

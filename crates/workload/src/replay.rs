@@ -1,7 +1,7 @@
 //! A trace, replayed through an allocator with the model kernel on top.
 //!
 //! On the host that was recorded, every page that was in use at the start is put where it was. On a machine of another size memory is empty at first, and what does not
-//! fit is reclaimed as a kernel would: the free that the trace has for it later is dropped, and counted.
+//! fit is reclaimed as a kernel would: the free that the trace has for it later is dropped, and counted. Every request is asked at the first node: a trace does not tell where its CPUs are.
 
 use std::time::Instant;
 

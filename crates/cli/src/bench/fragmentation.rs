@@ -17,13 +17,13 @@ use clap::Args;
 
 use super::design::ThroughNodes;
 use super::fill::take_all;
-use super::machine::{Build, FRAME_BYTES, has_twice};
+use super::machine::{Build, FRAME_BYTES};
 use super::random::Random;
 use super::subject::{Handle, Subject};
 use super::turns::{Round, Turns};
 use crate::amount::{bytes, bytes_text};
 use crate::interrupt;
-use crate::misuse::Misuse;
+use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
 
 /// The options of `brickyard bench fragmentation`.

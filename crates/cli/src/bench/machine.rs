@@ -174,15 +174,3 @@ pub(crate) fn named(value: impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
-
-/// Is there a value that comes twice?
-pub(crate) fn has_twice<T: PartialEq>(values: &[T]) -> bool {
-    let mut rest = values;
-    while let Some((first, behind)) = rest.split_first() {
-        if behind.contains(first) {
-            return true;
-        }
-        rest = behind;
-    }
-    false
-}

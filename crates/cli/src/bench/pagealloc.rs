@@ -22,7 +22,7 @@ use clap::Args;
 use super::batch::Sample;
 use super::contestant::Contestant;
 use super::design::{ThroughNodes, ThroughZone};
-use super::machine::{Build, Bulk, FRAME_BYTES, Kind, Level, Lock, Slots, has_twice, named};
+use super::machine::{Build, Bulk, FRAME_BYTES, Kind, Level, Lock, Slots, named};
 use super::peer::{Machine, Peer};
 use super::rounds::{Rounds, Taken};
 use super::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
@@ -30,7 +30,7 @@ use super::turns::{Round, Turns};
 use super::yardstick::{ArrayStack, FetchAdd, Yardstick};
 use crate::amount::bytes;
 use crate::interrupt;
-use crate::misuse::Misuse;
+use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
 
 /// Those compared where the user names none.

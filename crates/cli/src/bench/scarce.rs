@@ -26,13 +26,13 @@ use clap::Args;
 use super::clock::cost_of_the_clock;
 use super::design::{ThroughNodes, ThroughZone};
 use super::fill::take_all;
-use super::machine::{Build, FRAME_BYTES, Kind, Level, has_twice, named};
+use super::machine::{Build, FRAME_BYTES, Kind, Level, named};
 use super::random::Random;
 use super::subject::{Handle, Subject};
 use super::turns::{Round, Turns};
 use crate::amount::{bytes, bytes_text};
 use crate::interrupt;
-use crate::misuse::Misuse;
+use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
 
 /// Those compared where the user names none.

@@ -1,12 +1,9 @@
 //! Whose turn it is. In every round each contestant has one, so that a change of the machine's mood hits them alike; who begins changes from round to
 //! round. Ctrl-C keeps the rounds that are complete.
 
-use std::io::IsTerminal;
-
 use anyhow::bail;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::interrupt;
+use crate::{interrupt, progress};
 
 /// What a turn is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +34,8 @@ impl Turns<'_> {
     ) -> anyhow::Result<Vec<Vec<T>>> {
         let contestants = self.names.len();
         let mut taken: Vec<Vec<T>> = (0..contestants).map(|_| Vec::new()).collect();
-        let progress = progress_bar((self.samples * contestants * self.steps) as u64);
+        let units = (self.samples * contestants * self.steps) as u64;
+        let progress = progress::bar(units, "{wide_bar} {pos}/{len} {msg}, {eta} left");
         let rounds = (0..self.samples).map(Round::Measured);
         'rounds: for (count, round) in [Round::WarmUp].into_iter().chain(rounds).enumerate() {
             let mut of_round = Vec::new();
@@ -71,16 +69,4 @@ impl Turns<'_> {
         }
         Ok(taken)
     }
-}
-
-fn progress_bar(steps: u64) -> ProgressBar {
-    let progress = ProgressBar::new(steps);
-    if !std::io::stderr().is_terminal() {
-        progress.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    let template = "{wide_bar} {pos}/{len} {msg}, {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        progress.set_style(style);
-    }
-    progress
 }

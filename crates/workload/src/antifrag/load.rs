@@ -40,7 +40,6 @@ struct Running<'s> {
     // When the current turn began.
     began: u64,
     copied: u64,
-    turns: u64,
 }
 
 /// What its requests came to.
@@ -76,7 +75,6 @@ impl<'s> Load<'s> {
                 at: 0,
                 began: program.starts,
                 copied: 0,
-                turns: 0,
             });
             let pages = program.script.pages() as u64;
             pages_from += pages.next_multiple_of(Order::MAX.frames() as u64);
@@ -90,7 +88,7 @@ impl<'s> Load<'s> {
         })
     }
 
-    /// Page numbers are below this; those of trees have none.
+    /// The numbers of the traces' pages are below this; those of trees are not, and lead nowhere.
     #[must_use]
     pub(super) const fn pages(&self) -> usize {
         self.trees_from as usize
@@ -233,7 +231,6 @@ impl Running<'_> {
     fn begin_again<D: Design>(&mut self, kernel: &Kernel<'_, D>) {
         self.began += self.stretched(self.program.script.duration()).max(1);
         self.at = 0;
-        self.turns += 1;
         let own = self.pages_from..self.pages_from + self.program.script.pages() as u32;
         kernel.end(|block| {
             let of_process = matches!(block.role, Role::Anonymous | Role::PageTable | Role::Kernel);

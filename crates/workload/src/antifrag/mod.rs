@@ -12,7 +12,7 @@ pub use profile::{Known, Profile, Published, Reclaim, published, published_2005}
 
 use brickyard::design::Design;
 use brickyard::node::movable::Sizing;
-use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::node::{Node, Nodes};
 use brickyard::{Configuration, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 
 use crate::build::{BuildError, Job, build};
@@ -191,11 +191,7 @@ impl<W: Watcher> Job for Antifrag<'_, W> {
         let block_order = machine.page_block_order;
         let pages = Pages::new(span.start, span.len(), zones, load.pages(), block_order);
         let rules = Rules {
-            slow_path: match self.protocol.reclaim {
-                Reclaim::Plain => SlowPath::PLAIN,
-                Reclaim::Lumpy => SlowPath::LUMPY_2007,
-                Reclaim::Compaction => SlowPath::MODERN,
-            },
+            slow_path: self.protocol.reclaim.slow_path(),
             swap: Swap::On,
         };
         let kernel = Kernel::new(Nodes::new(nodes), pages, rules);

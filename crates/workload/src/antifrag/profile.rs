@@ -4,6 +4,7 @@
 //! not given; what stands here is assumed, small enough that seven kernel trees do not fit. Huge pages: 2 MiB on x86 (order 9), 16 MiB on ppc64 with its
 //! 4 KiB pages (order 12). The posting of 2005 says that 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
 
+use brickyard::node::SlowPath;
 use brickyard::{Configuration, Order, ZoneKind};
 
 /// A machine of one of the documents.
@@ -136,6 +137,16 @@ pub enum Reclaim {
 impl Reclaim {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Plain, Self::Lumpy, Self::Compaction];
+
+    /// What a request that finds nothing tries.
+    #[must_use]
+    pub const fn slow_path(self) -> SlowPath {
+        match self {
+            Self::Plain => SlowPath::PLAIN,
+            Self::Lumpy => SlowPath::LUMPY_2007,
+            Self::Compaction => SlowPath::MODERN,
+        }
+    }
 
     /// Its name.
     #[must_use]
