@@ -10,6 +10,7 @@
 //! | `backend/` | atomic words, guarded words, the spin hint |
 //! | `lock.rs` | [`RawLock`], [`TicketLock`], [`TestAndSetLock`], [`OwnLine`], and [`Locked`], data with its lock |
 //! | `slot.rs` | [`Slot`]: how a CPU reaches its own slot, and whether others can |
+//! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while others look |
 //! | `place.rs` | [`place`]: typed slices out of the caller's memory |
 //!
 //! A **guarded word** ([`GuardedU32`]) is one that a lock, or the ownership of a frame, makes private to whoever
@@ -20,13 +21,15 @@
 
 mod backend;
 mod lock;
+mod once;
 mod place;
 mod slot;
 
-pub use backend::{AtomicU32, AtomicU64, AtomicUsize, GuardedU32, GuardedU64, spin_hint};
+pub use backend::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, GuardedU32, GuardedU64, spin_hint};
 pub use core::sync::atomic::Ordering;
 #[cfg(feature = "lock_api")]
 pub use lock::LockApi;
 pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
-pub use place::place;
+pub use once::OnceSlot;
+pub use place::{Zeroable, place, place_zeroed};
 pub use slot::{Exclusive, Inside, Shared, Slot, SlotAccess};

@@ -38,6 +38,54 @@ pub fn place<T>(
     Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
 }
 
+/// Values that are good when all their bytes are 0.
+///
+/// # Safety
+/// They are, and are then what [`Zeroable::ZERO`] is. (Under loom words are more than their bytes; there nothing relies on it.)
+pub unsafe trait Zeroable: Sized {
+    /// The value whose bytes are 0.
+    #[allow(
+        clippy::declare_interior_mutable_const,
+        reason = "a pattern to make values from, never used in place"
+    )]
+    const ZERO: Self;
+}
+
+macro_rules! zeroable {
+    ($($word:ident)*) => {$(
+        // SAFETY: an integer.
+        unsafe impl Zeroable for crate::$word {
+            const ZERO: Self = Self::new(0);
+        }
+    )*};
+}
+
+zeroable!(AtomicU8 AtomicU32 AtomicU64 AtomicUsize GuardedU32 GuardedU64);
+
+/// Takes `count` values at the start of `memory`, which is zero, without touching it. For tables as long as the address space that they describe.
+///
+/// Returns the values and the memory behind them, or `None` where `memory` is too small.
+///
+/// # Safety
+/// Every byte of `memory` is 0.
+pub unsafe fn place_zeroed<T: Zeroable>(
+    memory: &mut [MaybeUninit<u8>],
+    count: usize,
+) -> Option<(&mut [T], &mut [MaybeUninit<u8>])> {
+    if cfg!(loom) {
+        return place(memory, count, || T::ZERO);
+    }
+    let skip = memory.as_ptr().align_offset(align_of::<T>());
+    let bytes = size_of::<T>().checked_mul(count)?;
+    if skip.checked_add(bytes)? > memory.len() {
+        return None;
+    }
+    let (ours, rest) = memory.split_at_mut(skip + bytes);
+    let first = ours.get_mut(skip..)?.as_mut_ptr().cast::<T>();
+    // SAFETY: `place-in-bounds`: aligned, and all values lie in `ours`; they are good, being zero; the memory is borrowed mutably as long as the slice lives.
+    Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! The words of the real machine: `core`'s atomics, and guarded words that cost what a plain access costs.
 
-pub use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+pub use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
 macro_rules! guarded {
     ($(#[$doc:meta])* $name:ident, $atomic:ty, $value:ty) => {

@@ -143,6 +143,7 @@ macro_rules! atomic {
     };
 }
 
+atomic!(AtomicU8, u8);
 atomic!(AtomicU32, u32);
 atomic!(AtomicU64, u64);
 atomic!(AtomicUsize, usize);

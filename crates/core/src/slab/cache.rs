@@ -1,0 +1,303 @@
+//! A cache of objects that are bytes to it.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::panic::Location;
+use core::ptr::NonNull;
+
+use super::debug;
+use super::design::SlabDesign;
+use super::error::{FreeFault, SlabError};
+use super::kind::Kind;
+use super::local::Caller;
+use super::pages::CacheId;
+use super::queues::Queues;
+use super::stats::CacheNumbers;
+use super::{Slabs, Track};
+use crate::Platform;
+
+/// A cache of equal objects, for callers of kind `C`.
+///
+/// A hit costs a few instructions and no lock ([`Sheafed`](super::Sheafed) touches no object); a miss takes a lock, for many objects at once; what the CPUs do not have comes from slabs, and
+/// those from the source of pages.
+///
+/// **Who may call**: a cache for [`TaskOnly`](super::TaskOnly) masks no interrupts, and refuses whoever runs in one; a cache for [`Everywhere`](super::Everywhere) masks them. They are
+/// different types, so one cannot be handed on as the other.
+pub struct RawCache<'s, 'm, D: SlabDesign<'m>, C> {
+    slabs: &'s Slabs<'m, D>,
+    id: CacheId,
+    caller: PhantomData<fn() -> C>,
+}
+
+impl<'m, D: SlabDesign<'m>, C> fmt::Debug for RawCache<'_, 'm, D, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RawCache").field(&self.id).finish()
+    }
+}
+
+/// Objects of a destroyed cache that were still in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leak {
+    /// So many. The cache stays as it is, and none of its memory is lost to them.
+    pub objects: u64,
+}
+
+impl fmt::Display for Leak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} objects are still in use: free them before the cache is destroyed",
+            self.objects
+        )
+    }
+}
+
+impl core::error::Error for Leak {}
+
+impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
+    pub(super) const fn of(slabs: &'s Slabs<'m, D>, kind: &Kind) -> Self {
+        Self {
+            slabs,
+            id: kind.id,
+            caller: PhantomData,
+        }
+    }
+
+    pub(super) fn kind(&self) -> &'m Kind {
+        let kind = self.slabs.ground.kind(self.id);
+        kind.expect("a cache's kind is there as long as the cache")
+    }
+
+    /// Is the caller one that must not come here?
+    #[inline(always)]
+    fn is_misplaced(&self) -> bool {
+        !C::MASKS && self.slabs.ground.local.in_interrupt()
+    }
+
+    /// An object, with whatever is in it (what the constructor made of it, if there is one).
+    ///
+    /// # Errors
+    /// [`SlabError`].
+    #[inline(always)]
+    #[track_caller]
+    pub fn alloc(&self) -> Result<NonNull<u8>, SlabError> {
+        if self.is_misplaced() {
+            return Err(SlabError::TaskOnly);
+        }
+        match self.slabs.queues.hit::<C>(&self.slabs.ground, self.id) {
+            Some(object) => Ok(object),
+            None => self.slabs.alloc_slow::<C>(self.id, Location::caller()),
+        }
+    }
+
+    /// An object of zeros. Not for caches with a constructor, whose work it would undo.
+    ///
+    /// # Errors
+    /// [`SlabError`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc_zeroed(&self) -> Result<NonNull<u8>, SlabError> {
+        let object = self.alloc()?;
+        debug_assert!(
+            self.kind().spec.constructor.is_none(),
+            "zeroed, yet constructed"
+        );
+        // SAFETY: invariant `object-bytes`: an object in hand is its cache's size in bytes, all writable.
+        unsafe { object.write_bytes(0, self.kind().spec.size) };
+        Ok(object)
+    }
+
+    /// Fills `out` with objects; how many. Fewer only if there is no memory for more.
+    ///
+    /// # Errors
+    /// [`SlabError`], if there is not one.
+    #[track_caller]
+    pub fn alloc_bulk(&self, out: &mut [MaybeUninit<NonNull<u8>>]) -> Result<usize, SlabError> {
+        for (done, place) in out.iter_mut().enumerate() {
+            match self.alloc() {
+                Ok(object) => {
+                    place.write(object);
+                }
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => return Ok(done),
+            }
+        }
+        Ok(out.len())
+    }
+
+    /// Takes an object back.
+    ///
+    /// What is always checked: that the object was not the last one freed on this CPU, and on the slow path (once in as many frees as a sheaf or a batch holds) that it is one of this cache's.
+    /// Bad frees that are noticed only when the object reaches its slab are refused there and counted ([`CacheNumbers::refused`]).
+    ///
+    /// # Safety
+    /// If it is an object of this cache, nobody uses it any more.
+    ///
+    /// # Errors
+    /// [`FreeFault`]; nothing has changed.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn free(&self, object: NonNull<u8>) -> Result<(), FreeFault> {
+        if self.is_misplaced() {
+            return Err(FreeFault::TaskOnly);
+        }
+        // SAFETY: passed on.
+        if unsafe {
+            self.slabs
+                .queues
+                .put::<C>(&self.slabs.ground, self.id, object)
+        } {
+            return Ok(());
+        }
+        // SAFETY: passed on.
+        unsafe {
+            self.slabs
+                .free_slow::<C>(self.id, object, Location::caller())
+        }
+    }
+
+    /// Takes objects back.
+    ///
+    /// # Safety
+    /// As [`RawCache::free`].
+    ///
+    /// # Errors
+    /// How many were freed before a bad one, and what is wrong with that.
+    #[track_caller]
+    pub unsafe fn free_bulk(&self, objects: &[NonNull<u8>]) -> Result<(), (usize, FreeFault)> {
+        for (done, &object) in objects.iter().enumerate() {
+            // SAFETY: passed on.
+            unsafe { self.free(object) }.map_err(|fault| (done, fault))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of an object.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.kind().spec.size
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.kind().spec.name
+    }
+
+    /// What is counted of it.
+    #[must_use]
+    pub fn numbers(&self) -> CacheNumbers {
+        self.slabs.numbers_of(self.kind())
+    }
+
+    /// Gives back all that is free: this CPU's queues, those of the CPUs that the platform can run on, and those that CPUs share.
+    pub fn shrink(&self) {
+        let Slabs { ground, queues, .. } = self.slabs;
+        let kind = self.kind();
+        for cpu in 0..self.slabs.plan.cpus {
+            ground
+                .local
+                .run_on(cpu, &mut || queues.drain::<C>(ground, kind));
+        }
+        queues.drain::<C>(ground, kind);
+        queues.shrink::<C>(ground, kind);
+    }
+
+    /// Ends the cache, if no object is in use any more: what is free goes back, and its number to the next cache.
+    ///
+    /// # Errors
+    /// The cache, as it was but for what its queues held, and how many objects are in use (or in queues of CPUs that the platform cannot run on). [`RawCache::each_in_use`] names them.
+    pub fn destroy(self) -> Result<(), (Self, Leak)> {
+        self.shrink();
+        let objects = self.numbers().out;
+        if objects > 0 {
+            return Err((self, Leak { objects }));
+        }
+        // SAFETY: invariant `one-handle`: the kind is reached by this value, which is gone, and by pages of the cache, of which there are none.
+        unsafe { self.slabs.ground.kinds[usize::from(self.id)].clear() };
+        Ok(())
+    }
+
+    /// Calls `each` for every object that is in no slab: in use, or in a queue of a CPU (none, after [`RawCache::shrink`]). With who took it, where that is tracked. Looks at every page of the span; for reports,
+    /// while nobody else uses the cache.
+    pub fn each_in_use(&self, mut each: impl FnMut(NonNull<u8>, Option<Track>)) {
+        let Slabs { ground, queues, .. } = self.slabs;
+        let kind = self.kind();
+        for page in 0..ground.pages.ids().len() {
+            let first = ground.pointer(ground.pages.address_of(page));
+            if ground.pages.cache_of(first) != self.id || ground.pages.head_of(page) != page {
+                continue;
+            }
+            let colour = ground.pages.record(page).colour.get() as usize;
+            for index in 0..kind.geometry.objects as usize {
+                if queues.in_slab(ground, kind, page, index) {
+                    continue;
+                }
+                let at = first.addr().get() + colour + index * kind.geometry.stride as usize;
+                let place = ground.pointer(at);
+                let track = debug::last_alloc(kind, place);
+                each(ground.pointer(at + kind.before), track);
+            }
+        }
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
+    /// The slow way to an object of the cache with this number, for callers with a fast path of their own.
+    ///
+    /// # Errors
+    /// [`SlabError`]; [`SlabError::Exhausted`] too if there is no such cache.
+    #[cold]
+    #[inline(never)]
+    pub fn alloc_slow<C: Caller>(
+        &self,
+        cache: CacheId,
+        caller: &'static Location<'static>,
+    ) -> Result<NonNull<u8>, SlabError> {
+        let kind = self.ground.kind(cache).ok_or(SlabError::Exhausted)?;
+        loop {
+            let place = self.queues.miss::<C>(&self.ground, kind);
+            let place = place.ok_or(SlabError::Exhausted)?;
+            if !kind.is_checked() {
+                return Ok(place);
+            }
+            // An object that somebody has written to while it was free is left out for good.
+            if debug::on_alloc(&self.ground, kind, place, caller, self.plan.report).is_ok() {
+                // SAFETY: an object's place is larger than what lies before the object.
+                return Ok(unsafe { place.add(kind.before) });
+            }
+        }
+    }
+
+    /// The slow way back to the cache with this number.
+    ///
+    /// # Safety
+    /// If it is an object of this cache, nobody uses it any more.
+    ///
+    /// # Errors
+    /// [`FreeFault`]; nothing has changed.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn free_slow<C: Caller>(
+        &self,
+        cache: CacheId,
+        object: NonNull<u8>,
+        caller: &'static Location<'static>,
+    ) -> Result<(), FreeFault> {
+        let kind = self.ground.kind(cache).ok_or(FreeFault::NotASlab)?;
+        let mut place = object;
+        if kind.is_checked() {
+            place = debug::on_free(
+                &self.ground,
+                &self.queues,
+                kind,
+                object,
+                caller,
+                self.plan.report,
+            )?;
+        }
+        // SAFETY: passed on.
+        unsafe { self.queues.overflow::<C>(&self.ground, kind, place) }
+    }
+}

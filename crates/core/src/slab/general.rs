@@ -1,0 +1,158 @@
+//! Memory by size: a cache for each general size.
+
+use core::alloc::Layout;
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::Location;
+use core::ptr::NonNull;
+
+use super::design::SlabDesign;
+use super::error::{CacheError, FreeFault, SlabError};
+use super::kind::CacheSpec;
+use super::local::Caller;
+use super::pages::CacheId;
+use super::queues::Queues;
+use super::sizes::{MAX_GENERAL, Sizes};
+use super::source::PageSource;
+use super::{Slabs, stats};
+use crate::Platform;
+
+/// The caches of the general sizes, up to 32 KiB. Above, take pages.
+pub struct General<'s, 'm, D: SlabDesign<'m>, C> {
+    slabs: &'s Slabs<'m, D>,
+    first: CacheId,
+    caller: PhantomData<fn() -> C>,
+}
+
+impl<'m, D: SlabDesign<'m>, C> fmt::Debug for General<'_, 'm, D, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("General")
+            .field("first", &self.first)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
+    const SIZES: Sizes = <D::Queues as Queues<'m, D>>::SIZES;
+
+    pub(super) fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, CacheError> {
+        let mut first = None;
+        for &size in Self::SIZES.all() {
+            let name = stats::general_name(size);
+            let align = 1_usize << size.trailing_zeros();
+            let page_bytes = 1 << slabs.ground.source.page_shift();
+            let spec = CacheSpec::new(name, size as usize).align(align.min(page_bytes));
+            // One after the other, so that a size's number is the first one's plus its own.
+            let ids = match first {
+                None => slabs.user_ids(),
+                Some((id, done)) => id + done..=id + done,
+            };
+            let id = slabs.make(spec, ids)?.id;
+            first = Some(first.map_or((id, 1), |(id, done)| (id, done + 1)));
+        }
+        let (first, _) = first.expect("there are general sizes");
+        Ok(Self {
+            slabs,
+            first,
+            caller: PhantomData,
+        })
+    }
+
+    /// The number of the first size's cache; the others follow.
+    #[must_use]
+    pub const fn first(&self) -> CacheId {
+        self.first
+    }
+
+    /// The cache that serves `layout`, if it is not too large: see [`Sizes::class_of`].
+    #[inline]
+    #[must_use]
+    pub fn cache_of(&self, layout: Layout) -> Option<CacheId> {
+        Some(self.first + Self::SIZES.class_of(layout)? as CacheId)
+    }
+
+    /// Memory for `layout`. An alignment above a page is not kept.
+    ///
+    /// # Errors
+    /// [`SlabError::Exhausted`], also above 32 KiB; [`SlabError::TaskOnly`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, SlabError> {
+        if !C::MASKS && self.slabs.ground.local.in_interrupt() {
+            return Err(SlabError::TaskOnly);
+        }
+        let cache = self.cache_of(layout).ok_or(SlabError::Exhausted)?;
+        match self.slabs.queues.hit::<C>(&self.slabs.ground, cache) {
+            Some(object) => Ok(object),
+            None => self.slabs.alloc_slow::<C>(cache, Location::caller()),
+        }
+    }
+
+    /// Takes memory back, by the layout that it was asked with.
+    ///
+    /// # Safety
+    /// If it came from here with this layout, nobody uses it any more.
+    ///
+    /// # Errors
+    /// [`FreeFault`]; nothing has changed.
+    #[inline]
+    #[track_caller]
+    pub unsafe fn free(&self, memory: NonNull<u8>, layout: Layout) -> Result<(), FreeFault> {
+        let cache = self.cache_of(layout).ok_or(FreeFault::NotASlab)?;
+        // SAFETY: passed on.
+        unsafe { self.free_to(cache, memory) }
+    }
+
+    /// Takes memory back whose layout is not known any more: the tables of pages know its cache.
+    ///
+    /// # Safety
+    /// As [`General::free`].
+    ///
+    /// # Errors
+    /// [`FreeFault`]; nothing has changed.
+    #[inline]
+    #[track_caller]
+    pub unsafe fn free_unsized(&self, memory: NonNull<u8>) -> Result<(), FreeFault> {
+        let cache = self.slabs.ground.pages.cache_of(memory);
+        if cache == 0 {
+            return Err(FreeFault::NotASlab);
+        }
+        // SAFETY: passed on.
+        unsafe { self.free_to(cache, memory) }
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn free_to(&self, cache: CacheId, memory: NonNull<u8>) -> Result<(), FreeFault> {
+        if !C::MASKS && self.slabs.ground.local.in_interrupt() {
+            return Err(FreeFault::TaskOnly);
+        }
+        // SAFETY: passed on, twice.
+        unsafe {
+            if self
+                .slabs
+                .queues
+                .put::<C>(&self.slabs.ground, cache, memory)
+            {
+                return Ok(());
+            }
+            self.slabs.free_slow::<C>(cache, memory, Location::caller())
+        }
+    }
+
+    /// Bytes that can be used of memory that was given for some layout; 0 if it was not.
+    #[must_use]
+    pub fn usable(&self, memory: NonNull<u8>) -> usize {
+        let cache = self.slabs.ground.pages.cache_of(memory);
+        self.slabs
+            .ground
+            .kind(cache)
+            .map_or(0, |kind| kind.spec.size)
+    }
+
+    /// The largest size.
+    #[must_use]
+    pub const fn max_size(&self) -> usize {
+        MAX_GENERAL
+    }
+}

@@ -1,0 +1,282 @@
+//! How a CPU reaches what is its own: a row of words, each changed by one store.
+//!
+//! Two of a cache's words are a CPU's own: `main` and `spare` (see [`sheaf`](super::sheaf)). Everything that the CPU does with them ends in **one store of one
+//! word**, so whoever is stopped midway has done nothing yet. That is all that a kernel needs to be safe with a pin (and, where interrupts use the cache, a mask),
+//! and all that user space needs to be safe by restartable sequences, where a thread cannot be pinned but is made to begin again.
+
+use core::ops::Deref;
+use core::ptr::{NonNull, with_exposed_provenance};
+
+use brickyard_sync::{AtomicUsize, Ordering};
+
+use super::sheaf::{SHEAF_BYTES, WORD_BYTES};
+use crate::platform::{InterruptState, Platform};
+
+/// Who uses a cache, as a type: a cache used by tasks only is another type than one that interrupts use too.
+pub trait Caller: Send + Sync + 'static {
+    /// Are interrupts masked around a CPU's own words?
+    const MASKS: bool;
+}
+
+/// Tasks only. Nothing is masked; an interrupt that comes here is refused. Most caches (Dumazet 2008).
+#[derive(Debug, Clone, Copy)]
+pub enum TaskOnly {}
+
+impl Caller for TaskOnly {
+    const MASKS: bool = false;
+}
+
+/// Tasks and interrupts. Interrupts are masked wherever a CPU's own words or a lock are touched.
+#[derive(Debug, Clone, Copy)]
+pub enum Everywhere {}
+
+impl Caller for Everywhere {
+    const MASKS: bool = true;
+}
+
+/// Interrupts are masked, if the caller's kind asks for it, as long as this lives.
+#[derive(Debug)]
+pub(crate) struct MaskedFor<'p, P: Platform> {
+    platform: &'p P,
+    found: Option<InterruptState>,
+}
+
+impl<'p, P: Platform> MaskedFor<'p, P> {
+    #[inline(always)]
+    pub(crate) fn new<C: Caller>(platform: &'p P) -> Self {
+        Self {
+            platform,
+            found: C::MASKS.then(|| platform.mask_interrupts()),
+        }
+    }
+}
+
+impl<P: Platform> Drop for MaskedFor<'_, P> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(found) = self.found {
+            self.platform.restore_interrupts(found);
+        }
+    }
+}
+
+/// All CPUs' rows, in the caller's memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'m> {
+    words: &'m [AtomicUsize],
+    /// log2 of the bytes of a row.
+    row_shift: u32,
+}
+
+impl<'m> Rows<'m> {
+    /// `words` as rows of `1 << row_shift` bytes.
+    #[must_use]
+    pub const fn new(words: &'m [AtomicUsize], row_shift: u32) -> Self {
+        Self { words, row_shift }
+    }
+
+    /// The first word of CPU 0.
+    #[must_use]
+    pub const fn start(&self) -> *const AtomicUsize {
+        self.words.as_ptr()
+    }
+
+    /// log2 of the bytes of a row.
+    #[must_use]
+    pub const fn row_shift(&self) -> u32 {
+        self.row_shift
+    }
+
+    /// How many CPUs have one.
+    #[must_use]
+    pub const fn rows(&self) -> usize {
+        (self.words.len() * size_of::<usize>()) >> self.row_shift
+    }
+
+    /// A word of a CPU's row, if it has one.
+    #[inline(always)]
+    #[must_use]
+    pub fn word(&self, cpu: usize, column: usize) -> Option<&'m AtomicUsize> {
+        let per_row = (1 << self.row_shift) / size_of::<usize>();
+        debug_assert!(column < per_row);
+        self.words
+            .get(cpu.checked_mul(per_row)?.checked_add(column)?)
+    }
+}
+
+/// How a CPU reaches its own row. See the [module](self).
+///
+/// # Safety
+/// Each operation happens at one moment, as far as all others of this row can tell, and only while the caller runs on the row's CPU. `pop` and `push` work on the
+/// sheaf whose top the word holds, as [`sheaf`](super::sheaf) lays it out.
+pub unsafe trait Local: Platform {
+    /// Can the caller be kept on its CPU ([`Platform::pin`])? Then whole sections are its own, and [`Slqb2008`](super::Slqb2008) can be had.
+    const PINS: bool;
+
+    /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the CPU has no row.
+    fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>>;
+
+    /// Puts an object behind the last one of the sheaf in `column` of this CPU's row; false if it is full, or the CPU has no row.
+    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> bool;
+
+    /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU has no row. Out of date at once.
+    fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize);
+
+    /// Puts `new` in `column` of the row of `cpu`, if the caller is on that CPU now and the word is `expected`.
+    fn replace<C: Caller>(
+        &self,
+        rows: Rows<'_>,
+        cpu: usize,
+        column: usize,
+        expected: usize,
+        new: usize,
+    ) -> bool;
+}
+
+/// The way of kernels, and of anything where a caller can be kept on its CPU: pin, mask where the cache says so, and touch the words.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pinned<P>(pub P);
+
+impl<P> Deref for Pinned<P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        &self.0
+    }
+}
+
+impl<P: Platform> Platform for Pinned<P> {
+    #[inline]
+    fn cpu(&self) -> usize {
+        self.0.cpu()
+    }
+
+    #[inline]
+    fn pin(&self) -> usize {
+        self.0.pin()
+    }
+
+    #[inline]
+    fn unpin(&self) {
+        self.0.unpin();
+    }
+
+    #[inline]
+    fn in_interrupt(&self) -> bool {
+        self.0.in_interrupt()
+    }
+
+    #[inline]
+    fn mask_interrupts(&self) -> InterruptState {
+        self.0.mask_interrupts()
+    }
+
+    #[inline]
+    fn restore_interrupts(&self, found: InterruptState) {
+        self.0.restore_interrupts(found);
+    }
+
+    #[inline]
+    fn relax(&self) {
+        self.0.relax();
+    }
+
+    #[inline]
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        self.0.run_on(cpu, work)
+    }
+
+    #[inline]
+    fn ticks(&self) -> u64 {
+        self.0.ticks()
+    }
+
+    #[inline]
+    fn address(&self, frame: crate::Frame) -> Option<NonNull<u8>> {
+        self.0.address(frame)
+    }
+}
+
+/// Pins the caller, masks what is to be masked, and undoes both.
+#[inline(always)]
+fn inside<C: Caller, P: Platform, R>(platform: &P, work: impl FnOnce(usize) -> R) -> R {
+    let cpu = platform.pin();
+    let done = {
+        let _masked = MaskedFor::new::<C>(platform);
+        work(cpu)
+    };
+    platform.unpin();
+    done
+}
+
+/// The word of a sheaf at an address.
+///
+/// # Safety
+/// It is a word of a sheaf that the caller has.
+#[inline(always)]
+pub(super) unsafe fn word_at<'s>(address: usize) -> &'s AtomicUsize {
+    // SAFETY: invariant `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it is given back, exposed when it was made.
+    unsafe { &*with_exposed_provenance::<AtomicUsize>(address) }
+}
+
+// SAFETY: between pin and unpin nobody else runs on this CPU but interrupts, and those are masked where the cache's kind says that they come here, or refused.
+unsafe impl<P: Platform> Local for Pinned<P> {
+    const PINS: bool = true;
+
+    #[inline(always)]
+    fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+        inside::<C, P, _>(&self.0, |cpu| {
+            let main = rows.word(cpu, column)?;
+            // Relaxed, here and below: the row is this CPU's own.
+            let top = main.load(Ordering::Relaxed);
+            // SAFETY: `top-in-sheaf`: the word is the address of an entry, or of the sentinel before the entries, of a sheaf that is this CPU's.
+            let object = unsafe { word_at(top) }.load(Ordering::Relaxed);
+            let object = NonNull::new(core::ptr::with_exposed_provenance_mut(object))?;
+            main.store(top - WORD_BYTES, Ordering::Relaxed);
+            Some(object)
+        })
+    }
+
+    #[inline(always)]
+    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> bool {
+        inside::<C, P, _>(&self.0, |cpu| {
+            let Some(main) = rows.word(cpu, column) else {
+                return false;
+            };
+            let next = main.load(Ordering::Relaxed) + WORD_BYTES;
+            if next.is_multiple_of(SHEAF_BYTES) {
+                return false;
+            }
+            // SAFETY: `top-in-sheaf`, and the entry behind the top is still in the sheaf, since a sheaf ends at a multiple of its size.
+            unsafe { word_at(next) }.store(object.as_ptr().expose_provenance(), Ordering::Relaxed);
+            main.store(next, Ordering::Relaxed);
+            true
+        })
+    }
+
+    #[inline]
+    fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize) {
+        inside::<C, P, _>(&self.0, |cpu| {
+            let word = rows.word(cpu, column);
+            (cpu, word.map_or(0, |word| word.load(Ordering::Relaxed)))
+        })
+    }
+
+    #[inline]
+    fn replace<C: Caller>(
+        &self,
+        rows: Rows<'_>,
+        cpu: usize,
+        column: usize,
+        expected: usize,
+        new: usize,
+    ) -> bool {
+        inside::<C, P, _>(&self.0, |here| match rows.word(here, column) {
+            Some(word) if here == cpu && word.load(Ordering::Relaxed) == expected => {
+                word.store(new, Ordering::Relaxed);
+                true
+            }
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,361 @@
+//! Slabs: objects smaller than pages, out of pages.
+//!
+//! Two designs of the same caches. [`Sheafed`], the default, keeps free objects in arrays per CPU; `Slqb2008` is Piggin's queued slab allocator of
+//! 2008 as it was designed, with lists that run through the objects. Both take pages from a [`PageSource`], of which the page allocator is one ([`ZonePages`]), and reach what is a
+//! CPU's own through [`Local`].
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `source.rs`, `pages.rs` | where pages come from; what is known of each |
+//! | `local.rs` | a CPU's own words; who uses a cache |
+//! | `geometry.rs`, `sizes.rs` | the shape of slabs; general sizes |
+//! | `kind.rs`, `ground.rs`, `queues.rs`, `design.rs` | a cache's rules; what all designs stand on, what they answer, their parts |
+//! | `sheaf/` | the default |
+//! | `cache.rs`, `typed.rs`, `general.rs`, `reserve.rs` | caches as their users see them |
+//! | `debug/` | what is checked on request |
+//! | `stats.rs` | counts, and the text of slabinfo |
+//!
+//! **Bootstrap**: all that slabs need lies in memory that the embedder gives to [`Slabs::new`]: rows of words for the CPUs, the tables of pages, room for as many caches as planned.
+//! The one cache that slabs themselves need (of sheaves) is made there first, and served past all queues. There are no phases: when `new` returns, everything works.
+//! Memory grows linearly with CPUs, with nodes and with caches.
+//!
+//! ```
+//! use brickyard::slab::{CacheSpec, Sheafed, SlabPlan, Slabs, TaskOnly};
+//! # use brickyard::slab::{Pinned, Tables};
+//! # use brickyard::OneCpu;
+//! # mod support { include!("../../tests/support/pages.rs"); }
+//! # fn main() -> Result<(), Box<dyn core::error::Error>> {
+//! # let source = support::TestPages::new(64, 1);
+//! # let plan = SlabPlan::new(8, 1);
+//! # let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Sheafed<&support::TestPages, Pinned<OneCpu>>>::bytes(&plan, 1)];
+//! # let mut tables = vec![core::mem::MaybeUninit::uninit(); Tables::bytes(64)];
+//! // `source` gives pages; `memory` and `tables` are the embedder's.
+//! let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, Pinned(OneCpu), &mut memory, Tables::Any(&mut tables))?;
+//! let inodes = slabs.cache::<TaskOnly>(CacheSpec::new("inode", 600).reclaimable())?;
+//! let object = inodes.alloc()?;
+//! // SAFETY: the object came from this cache, and is not used any more.
+//! unsafe { inodes.free(object)? };
+//! # Ok(()) }
+//! ```
+
+mod cache;
+pub mod debug;
+mod design;
+mod error;
+mod general;
+pub mod geometry;
+mod ground;
+mod kind;
+mod local;
+mod pages;
+mod queues;
+mod reserve;
+pub mod sheaf;
+pub mod sizes;
+mod source;
+mod stats;
+mod typed;
+
+use core::error::Error;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+
+use brickyard_sync::{OnceSlot, place};
+
+pub use cache::{Leak, RawCache};
+pub use debug::{Checks, DebugRule, Finding, Track};
+pub use design::{Sheafed, SlabDesign};
+pub use error::{CacheError, FreeFault, SlabError};
+pub use general::General;
+pub use ground::Ground;
+pub use kind::{CacheSpec, Constructor, Kind};
+pub use local::{Caller, Everywhere, Local, Pinned, Rows, TaskOnly};
+pub use pages::{CacheId, Pages, SlabRecord, Tables, Zeroed};
+pub use queues::Queues;
+pub use reserve::Reserve;
+pub use source::{PageAsk, PageSource, ZonePages};
+pub use stats::{CacheNumbers, SlabInfo};
+pub use typed::{Cache, Object};
+
+use geometry::Geometry;
+
+/// The most caches of one system: their numbers are bytes, 0 is none, and the first is the cache of sheaves.
+pub const MAX_CACHES: usize = 254;
+
+/// The cache that slabs need themselves.
+pub(crate) const BOOT_CACHE: CacheId = 1;
+
+/// The values that a system of slabs is built with.
+#[derive(Debug, Clone, Copy)]
+pub struct SlabPlan {
+    /// How many caches there can be at a time, at most [`MAX_CACHES`]. [`Slabs::general`] needs 40 (15 in `slqb-2008`).
+    pub caches: usize,
+    /// How many CPUs have queues of their own.
+    pub cpus: usize,
+    /// What is checked in which caches; the first rule whose pattern fits a cache's name decides.
+    pub rules: &'static [DebugRule],
+    /// Who is told of what checks find. It must not use the cache that the finding is about.
+    pub report: fn(&Finding),
+}
+
+impl SlabPlan {
+    /// A plan without rules, whose findings nobody is told of.
+    #[must_use]
+    pub const fn new(caches: usize, cpus: usize) -> Self {
+        Self {
+            caches,
+            cpus,
+            rules: &[],
+            report: |_| {},
+        }
+    }
+
+    /// The same, with these checks, and findings told to `report`.
+    #[must_use]
+    pub const fn debug(self, rules: &'static [DebugRule], report: fn(&Finding)) -> Self {
+        Self {
+            rules,
+            report,
+            ..self
+        }
+    }
+
+    /// All caches, the one of the slabs themselves included.
+    const fn numbers(&self) -> usize {
+        self.caches + 2
+    }
+}
+
+/// Why a system of slabs could not be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuildError {
+    /// More caches than there are numbers.
+    TooManyCaches {
+        /// So many were planned.
+        planned: usize,
+    },
+    /// The memory is too small.
+    Memory {
+        /// What is needed, in bytes, alignment included.
+        needed: usize,
+    },
+    /// The memory for the tables of pages is too small.
+    Tables {
+        /// What is needed, in bytes, alignment included.
+        needed: usize,
+    },
+    /// [`Slqb2008`] needs a platform that keeps callers on their CPU.
+    Unpinned,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyCaches { planned } => {
+                write!(f, "{planned} caches planned: at most {MAX_CACHES} can be")
+            }
+            Self::Memory { needed } => write!(f, "slabs need {needed} bytes of memory"),
+            Self::Tables { needed } => write!(f, "the tables of pages need {needed} bytes"),
+            Self::Unpinned => {
+                f.write_str("slqb-2008 needs a platform that keeps callers on their CPU")
+            }
+        }
+    }
+}
+
+impl Error for BuildError {}
+
+/// All caches over one source of pages. See the [module](self).
+pub struct Slabs<'m, D: SlabDesign<'m>> {
+    pub(crate) ground: Ground<'m, D>,
+    pub(crate) queues: D::Queues,
+    pub(crate) plan: SlabPlan,
+}
+
+impl<'m, D: SlabDesign<'m>> fmt::Debug for Slabs<'m, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slabs")
+            .field("design", &<D::Queues as Queues<'m, D>>::NAME)
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
+    /// Bytes of memory that [`Slabs::new`] needs, beside the tables of pages ([`Tables::bytes`]).
+    #[must_use]
+    pub fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
+        let kinds = plan.numbers() * size_of::<OnceSlot<Kind>>() + align_of::<OnceSlot<Kind>>();
+        kinds + D::Queues::bytes(plan, nodes)
+    }
+
+    /// Slabs over `source`.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn new(
+        plan: SlabPlan,
+        source: D::Source,
+        local: D::Local,
+        memory: &'m mut [MaybeUninit<u8>],
+        tables: Tables<'m>,
+    ) -> Result<Self, BuildError> {
+        if plan.caches > MAX_CACHES {
+            return Err(BuildError::TooManyCaches {
+                planned: plan.caches,
+            });
+        }
+        let nodes = source.nodes();
+        let needed = Self::bytes(&plan, nodes);
+        let short = BuildError::Memory { needed };
+        let (kinds, rest) = place(memory, plan.numbers(), OnceSlot::new).ok_or(short)?;
+        let queues = D::Queues::new(&plan, nodes, rest).ok_or(short)?;
+        let pages = Pages::new(&source, tables).ok_or(BuildError::Tables {
+            needed: Tables::bytes(source.pages()),
+        })?;
+        let slabs = Self {
+            ground: Ground {
+                source,
+                local,
+                pages,
+                kinds,
+                of: PhantomData,
+            },
+            queues,
+            plan,
+        };
+        let sheaves = CacheSpec::new("sheaf", sheaf::SHEAF_BYTES).align(sheaf::SHEAF_BYTES);
+        let boot = slabs.make(sheaves, BOOT_CACHE..=BOOT_CACHE);
+        debug_assert!(boot.is_ok(), "the first cache: {boot:?}");
+        Ok(slabs)
+    }
+
+    /// Makes a cache under the first free of these numbers.
+    fn make(
+        &self,
+        mut spec: CacheSpec,
+        ids: core::ops::RangeInclusive<CacheId>,
+    ) -> Result<&'m Kind, CacheError> {
+        if ids.start() > &BOOT_CACHE {
+            spec.checks = spec
+                .checks
+                .with(debug::checks_of(self.plan.rules, spec.name));
+        }
+        let shape = <D::Queues as Queues<'m, D>>::SHAPE;
+        let place = debug::Place::of(shape, &spec);
+        let page_bytes = 1 << self.ground.source.page_shift();
+        let geometry = Geometry::new(shape, place.bytes, place.align, page_bytes)?;
+        for id in ids {
+            let kind = Kind {
+                id,
+                spec,
+                geometry,
+                before: place.before,
+                link: place.link,
+            };
+            if let Ok(kind) = self.ground.kinds[usize::from(id)].set(kind) {
+                self.queues.open(&self.ground, kind);
+                return Ok(kind);
+            }
+        }
+        Err(CacheError::TooMany {
+            planned: self.plan.caches,
+        })
+    }
+
+    /// The numbers that users' caches have.
+    fn user_ids(&self) -> core::ops::RangeInclusive<CacheId> {
+        let first = BOOT_CACHE + 1;
+        first..=(usize::from(BOOT_CACHE) + self.plan.caches) as CacheId
+    }
+
+    /// Makes a cache, for callers of kind `C`. It lives until [`RawCache::destroy`], or as long as these slabs do.
+    ///
+    /// # Errors
+    /// [`CacheError`].
+    pub fn cache<C: Caller>(&self, spec: CacheSpec) -> Result<RawCache<'_, 'm, D, C>, CacheError> {
+        let kind = self.make(spec, self.user_ids())?;
+        Ok(RawCache::of(self, kind))
+    }
+
+    /// Makes a cache of values of type `T`.
+    ///
+    /// # Errors
+    /// [`CacheError`].
+    pub fn typed<T, C: Caller>(
+        &self,
+        name: &'static str,
+    ) -> Result<Cache<'_, 'm, T, D, C>, CacheError> {
+        let spec = CacheSpec::new(name, size_of::<T>().max(1)).align(align_of::<T>());
+        Ok(Cache::of(self.cache(spec)?))
+    }
+
+    /// Makes a cache for each general size.
+    ///
+    /// # Errors
+    /// [`CacheError`].
+    pub fn general<C: Caller>(&self) -> Result<General<'_, 'm, D, C>, CacheError> {
+        General::new(self)
+    }
+
+    /// What the tables know of pages.
+    #[must_use]
+    pub const fn pages(&self) -> &Pages<'m> {
+        &self.ground.pages
+    }
+
+    /// The design's own state, for a fast path of one's own.
+    #[must_use]
+    pub const fn queues(&self) -> &D::Queues {
+        &self.queues
+    }
+
+    /// Where pages come from.
+    #[must_use]
+    pub const fn source(&self) -> &D::Source {
+        &self.ground.source
+    }
+
+    /// How a CPU reaches what is its own.
+    #[must_use]
+    pub const fn local(&self) -> &D::Local {
+        &self.ground.local
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &'m Kind> {
+        self.ground.kinds.iter().filter_map(OnceSlot::get)
+    }
+
+    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To be called on every CPU every few seconds; SLQB did every 3 s.
+    pub fn trim<C: Caller>(&self) {
+        for kind in self.kinds() {
+            self.queues.trim::<C>(&self.ground, kind);
+        }
+    }
+
+    /// Gives back all that lies in this CPU's queues.
+    pub fn drain<C: Caller>(&self) {
+        for kind in self.kinds() {
+            self.queues.drain::<C>(&self.ground, kind);
+        }
+    }
+
+    /// Gives back all that lies in queues which CPUs share.
+    pub fn shrink<C: Caller>(&self) {
+        for kind in self.kinds() {
+            self.queues.shrink::<C>(&self.ground, kind);
+        }
+    }
+
+    /// Statistics of every cache, in the order of their numbers; the slabs' own is the first.
+    pub fn numbers(&self) -> impl Iterator<Item = CacheNumbers> {
+        self.kinds().map(|kind| self.numbers_of(kind))
+    }
+
+    pub(crate) fn numbers_of(&self, kind: &Kind) -> CacheNumbers {
+        let mut numbers = CacheNumbers::of(kind);
+        self.queues.numbers(&self.ground, kind, &mut numbers);
+        numbers
+    }
+}

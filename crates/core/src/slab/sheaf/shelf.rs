@@ -1,0 +1,197 @@
+//! The shelf: slabs with free objects, and which objects those are, a bit each. All of it behind the depot's lock.
+//!
+//! Invariant `on-the-shelf`: a slab is on its depot's list exactly if one of its bits is set and one is not; a slab all of whose bits are set leaves and gives its pages back,
+//! one without any is on no list.
+
+use super::super::error::FreeFault;
+use super::super::kind::Kind;
+use super::super::pages::{Pages, SlabRecord};
+use super::depot::{Depot, add};
+use super::words::Sheaf;
+
+/// Slabs that have become empty: to be given back when the lock is not held any more.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// As page number + 1, linked by `next`.
+    first: u32,
+}
+
+impl Gone {
+    fn push(&mut self, head: usize, record: &SlabRecord) {
+        record.next.set(self.first);
+        self.first = head as u32 + 1;
+    }
+
+    /// Calls `give` for each, once.
+    pub(super) fn each(self, pages: &Pages<'_>, mut give: impl FnMut(usize)) {
+        let mut link = self.first;
+        while link != 0 {
+            let head = link as usize - 1;
+            // Read before the pages are somebody else's.
+            link = pages.record(head).next.get();
+            give(head);
+        }
+    }
+}
+
+/// Puts a new slab on the shelf: all of its objects are free.
+pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize, colour: u32) {
+    pages.begin(head, kind.geometry.order.frames(), kind.id);
+    let record = pages.record(head);
+    let mut left = kind.geometry.objects;
+    for word in &record.free {
+        let here = left.min(64);
+        word.set(if here == 64 {
+            u64::MAX
+        } else {
+            (1 << here) - 1
+        });
+        left -= here;
+    }
+    record.out.set(0);
+    record.colour.set(colour);
+    depot.slabs.set(depot.slabs.get() + 1);
+    add(&depot.counts.slabs_new, 1);
+    link(depot, pages, head);
+}
+
+fn link(depot: &Depot, pages: &Pages<'_>, head: usize) {
+    let record = pages.record(head);
+    let next = depot.partial.get();
+    record.prev.set(0);
+    record.next.set(next);
+    if next != 0 {
+        pages.record(next as usize - 1).prev.set(head as u32 + 1);
+    }
+    depot.partial.set(head as u32 + 1);
+    depot.partials.set(depot.partials.get() + 1);
+}
+
+fn unlink(depot: &Depot, pages: &Pages<'_>, head: usize) {
+    let record = pages.record(head);
+    let (prev, next) = (record.prev.get(), record.next.get());
+    match prev {
+        0 => depot.partial.set(next),
+        _ => pages.record(prev as usize - 1).next.set(next),
+    }
+    if next != 0 {
+        pages.record(next as usize - 1).prev.set(prev);
+    }
+    depot.partials.set(depot.partials.get() - 1);
+}
+
+/// Takes up to `want` objects off the shelf and hands each to `each`, address by address within a slab.
+fn take(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    kind: &Kind,
+    mut want: usize,
+    mut each: impl FnMut(usize),
+) {
+    while want > 0 {
+        let Some(head) = (depot.partial.get() as usize).checked_sub(1) else {
+            return;
+        };
+        let record = pages.record(head);
+        let first = pages.address_of(head) + record.colour.get() as usize;
+        let mut taken = 0;
+        for (i, word) in record.free.iter().enumerate() {
+            let mut bits = word.get();
+            while bits != 0 && taken < want {
+                let index = i * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                each(first + index * kind.geometry.stride as usize);
+                taken += 1;
+            }
+            word.set(bits);
+        }
+        want -= taken;
+        add(&depot.counts.filled, taken as u64);
+        add(&depot.out, taken as u64);
+        let out = record.out.get() + taken as u32;
+        record.out.set(out);
+        if out == kind.geometry.objects {
+            unlink(depot, pages, head);
+        }
+    }
+}
+
+/// One object.
+pub(super) fn take_one(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> Option<usize> {
+    let mut found = None;
+    take(depot, pages, kind, 1, |object| found = Some(object));
+    found
+}
+
+/// Fills a sheaf with what there is.
+pub(super) fn fill(depot: &Depot, pages: &Pages<'_>, kind: &Kind, sheaf: &Sheaf) {
+    take(depot, pages, kind, sheaf.room(), |object| {
+        sheaf.push(object)
+    });
+}
+
+/// Puts an object back: number `index` of the slab that begins at page `head`.
+fn put(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    kind: &Kind,
+    head: usize,
+    index: usize,
+) -> Result<Option<usize>, FreeFault> {
+    let record = pages.record(head);
+    let (word, bit) = (&record.free[index / 64], 1 << (index % 64));
+    let bits = word.get();
+    if bits & bit != 0 {
+        return Err(FreeFault::DoubleFree);
+    }
+    word.set(bits | bit);
+    let out = record.out.get();
+    record.out.set(out - 1);
+    add(&depot.out, u64::MAX);
+    add(&depot.counts.flushed, 1);
+    if out == kind.geometry.objects {
+        link(depot, pages, head);
+    }
+    if out > 1 {
+        return Ok(None);
+    }
+    unlink(depot, pages, head);
+    pages.end(head, kind.geometry.order.frames());
+    depot.slabs.set(depot.slabs.get() - 1);
+    add(&depot.counts.slabs_gone, 1);
+    Ok(Some(head))
+}
+
+/// Puts one object back; the slab, if it is empty now and its pages are to be given back.
+pub(super) fn give_one(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    kind: &Kind,
+    head: usize,
+    index: usize,
+) -> Result<Option<usize>, FreeFault> {
+    let put = put(depot, pages, kind, head, index);
+    if put.is_err() {
+        depot.count_refused();
+    }
+    put
+}
+
+/// Puts one of many objects back; a bad one is counted.
+pub(super) fn give(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    kind: &Kind,
+    head: usize,
+    index: usize,
+    gone: &mut Gone,
+) {
+    if let Ok(Some(head)) = give_one(depot, pages, kind, head, index) {
+        gone.push(head, pages.record(head));
+    }
+}
+
+/// Is the object free in its slab?
+pub(super) fn is_free(pages: &Pages<'_>, head: usize, index: usize) -> bool {
+    pages.record(head).free[index / 64].get() & (1 << (index % 64)) != 0
+}

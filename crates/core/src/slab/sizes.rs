@@ -1,0 +1,132 @@
+//! General sizes: which cache serves a request that names no cache.
+//!
+//! The default has sixteen-byte steps up to 128 and four steps a doubling above, up to 32 KiB, so that at most a fifth of an object is wasted. `slqb-2008` has
+//! powers of two from 8, with 96 and 192 between them.
+
+use core::alloc::Layout;
+
+/// The sizes of the default.
+pub const SIZES: [u32; 40] = sizes();
+
+/// The sizes of `slqb-2008`, up to the same limit.
+pub const POWERS: [u32; 15] = [
+    8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768,
+];
+
+/// The largest general size.
+pub const MAX_GENERAL: usize = 32 << 10;
+
+/// The bytes between two entries of [`CLASSES`].
+pub const STEP: usize = 16;
+
+/// The number of the size that serves a request, by the request's size in steps of [`STEP`], rounded up.
+pub static CLASSES: [u8; MAX_GENERAL / STEP + 1] = classes();
+
+const fn sizes() -> [u32; 40] {
+    let mut sizes = [0; 40];
+    let mut i = 0;
+    while i < 8 {
+        sizes[i] = 16 * (i as u32 + 1);
+        i += 1;
+    }
+    while i < 40 {
+        let doubling = 128 << ((i - 8) / 4);
+        sizes[i] = doubling + doubling / 4 * ((i as u32 - 8) % 4 + 1);
+        i += 1;
+    }
+    sizes
+}
+
+const fn classes() -> [u8; MAX_GENERAL / STEP + 1] {
+    let mut classes = [0; MAX_GENERAL / STEP + 1];
+    let mut class = 0;
+    let mut steps = 0;
+    while steps < classes.len() {
+        if steps * STEP > SIZES[class] as usize {
+            class += 1;
+        }
+        classes[steps] = class as u8;
+        steps += 1;
+    }
+    classes
+}
+
+/// Which sizes a design has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// [`SIZES`].
+    Fine,
+    /// [`POWERS`].
+    Powers,
+}
+
+impl Sizes {
+    /// All of them, ascending.
+    #[must_use]
+    pub const fn all(self) -> &'static [u32] {
+        match self {
+            Self::Fine => &SIZES,
+            Self::Powers => &POWERS,
+        }
+    }
+
+    /// The number of the smallest size that serves `layout`: large enough, and a multiple of its alignment, as far as slabs are. `None`: take pages instead.
+    #[inline]
+    #[must_use]
+    pub const fn class_of(self, layout: Layout) -> Option<usize> {
+        if layout.size() > MAX_GENERAL || layout.align() > MAX_GENERAL {
+            return None;
+        }
+        let mut class = match self {
+            Self::Fine => CLASSES[layout.size().div_ceil(STEP)] as usize,
+            Self::Powers => {
+                let mut class = 0;
+                while (POWERS[class] as usize) < layout.size() {
+                    class += 1;
+                }
+                class
+            }
+        };
+        let sizes = self.all();
+        // A size is aligned to the largest power of two that divides it; every power of two is a size, so the search ends there.
+        while class < sizes.len() {
+            if sizes[class] as usize & (layout.align() - 1) == 0 {
+                return Some(class);
+            }
+            class += 1;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_gets_the_smallest_size_that_serves() {
+        for sizes in [Sizes::Fine, Sizes::Powers] {
+            for size in 0..=MAX_GENERAL {
+                for align in [1, 8, 16, 64, 4096] {
+                    let layout = Layout::from_size_align(size, align).unwrap();
+                    let naive = sizes
+                        .all()
+                        .iter()
+                        .position(|&s| s as usize >= size && s as usize % align == 0);
+                    assert_eq!(sizes.class_of(layout), naive, "{layout:?}");
+                }
+            }
+            let beyond = Layout::from_size_align(MAX_GENERAL + 1, 1).unwrap();
+            assert_eq!(sizes.class_of(beyond), None);
+        }
+    }
+
+    #[test]
+    fn a_fifth_is_wasted_at_most_above_128() {
+        for pair in SIZES.windows(2).filter(|pair| pair[0] >= 128) {
+            let waste = pair[1] - (pair[0] + 1);
+            assert!(waste * 5 <= pair[1], "{pair:?}");
+        }
+        assert_eq!(SIZES[39] as usize, MAX_GENERAL);
+    }
+}

@@ -1,0 +1,140 @@
+//! Where slabs get their pages: one trait, and the page allocator as one implementation of it.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use crate::design::Design;
+use crate::zone::Zone;
+use crate::{Context, Frame, Mobility, Order, Platform, Request};
+
+/// What slabs ask a [`PageSource`] for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageAsk {
+    /// 2^order pages.
+    pub order: Order,
+    /// What the objects on them allow: [`Mobility::Reclaimable`] for caches whose objects can be given back on request, so that the page allocator keeps
+    /// them together.
+    pub mobility: Mobility,
+    /// The node whose memory it must be, if any.
+    pub node: Option<usize>,
+    /// What the caller may do while it waits.
+    pub context: Context,
+}
+
+/// Pages for slabs, out of one span of addresses.
+///
+/// # Safety
+/// What [`PageSource::take`] gives lies in the span, is aligned to its own size, can be read and written, and is nobody else's until it is given back.
+/// Start, length, page size and nodes never change.
+pub unsafe trait PageSource: Sync {
+    /// Where the span begins: page `i` is at `start + (i << page_shift)`. Aligned to the largest block that is ever given.
+    fn start(&self) -> NonNull<u8>;
+
+    /// Pages of the span, whether there is memory for them now or not.
+    fn pages(&self) -> usize;
+
+    /// log2 of the bytes of a page.
+    fn page_shift(&self) -> u32 {
+        12
+    }
+
+    /// 2^order pages, with whatever is in them.
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>>;
+
+    /// Takes pages back.
+    ///
+    /// # Safety
+    /// They were taken with this order, not given back since, and nobody uses them any more.
+    unsafe fn give(&self, first: NonNull<u8>, order: Order);
+
+    /// How many nodes there are.
+    fn nodes(&self) -> usize {
+        1
+    }
+
+    /// The node that a page of the span belongs to.
+    fn node_of(&self, _page: NonNull<u8>) -> usize {
+        0
+    }
+
+    /// The node that is nearest to a CPU.
+    fn local_node(&self, _cpu: usize) -> usize {
+        0
+    }
+}
+
+/// A [`Zone`] as a source of pages.
+pub struct ZonePages<'z, D: Design> {
+    zone: &'z Zone<D>,
+    start: NonNull<u8>,
+    page_shift: u32,
+}
+
+// SAFETY: the pointer is an address only; the pages behind it are guarded by the zone, which is `Sync`.
+unsafe impl<D: Design> Sync for ZonePages<'_, D> where Zone<D>: Sync {}
+// SAFETY: as above.
+unsafe impl<D: Design> Send for ZonePages<'_, D> where Zone<D>: Sync {}
+
+impl<'z, D: Design> ZonePages<'z, D> {
+    /// The pages of `zone`, whose span is mapped as one piece. `None` where the platform has no address for its first frame.
+    ///
+    /// # Safety
+    /// Frame `i` of the zone's span is at [`Platform::address`] of its first frame plus `i << page_shift`; whatever the zone hands out can be read and written there,
+    /// and the first address is a multiple of the zone's largest block.
+    pub unsafe fn new(zone: &'z Zone<D>, page_shift: u32) -> Option<Self> {
+        let start = zone.platform().address(zone.span().start)?;
+        Some(Self {
+            zone,
+            start,
+            page_shift,
+        })
+    }
+
+    fn frame(&self, page: NonNull<u8>) -> Frame {
+        let offset = page.addr().get() - self.start.addr().get();
+        self.zone.span().start.plus(offset >> self.page_shift)
+    }
+}
+
+impl<D: Design> fmt::Debug for ZonePages<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ZonePages")
+            .field("start", &self.start)
+            .finish_non_exhaustive()
+    }
+}
+
+// SAFETY: a zone hands out frames of its span, each to one owner, in blocks aligned to their size by number; the constructor's condition makes them memory that
+// is aligned alike.
+unsafe impl<D: Design> PageSource for ZonePages<'_, D>
+where
+    Zone<D>: Sync,
+{
+    fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    fn pages(&self) -> usize {
+        self.zone.span().len()
+    }
+
+    fn page_shift(&self) -> u32 {
+        self.page_shift
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        if ask.order > self.zone.max_order() || ask.node.is_some_and(|node| node != 0) {
+            return None;
+        }
+        let request = Request::new(ask.order, ask.mobility).in_context(ask.context);
+        let frame = self.zone.alloc(&request).ok()?;
+        let offset = (frame.number() - self.zone.span().start.number()) << self.page_shift;
+        // SAFETY: invariant `direct-map`, by the constructor's condition: the frame is memory at this offset.
+        Some(unsafe { self.start.add(offset) })
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        let given = self.zone.free(self.frame(first), order);
+        debug_assert!(given.is_ok(), "slab pages: {given:?}");
+    }
+}
