@@ -27,6 +27,8 @@ use crate::Platform;
 pub struct RawCache<'s, 'm, D: SlabDesign<'m>, C> {
     slabs: &'s Slabs<'m, D>,
     id: CacheId,
+    /// See [`Queues::handle`].
+    handle: usize,
     caller: PhantomData<fn() -> C>,
 }
 
@@ -56,10 +58,11 @@ impl fmt::Display for Leak {
 impl core::error::Error for Leak {}
 
 impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
-    pub(super) const fn of(slabs: &'s Slabs<'m, D>, kind: &Kind) -> Self {
+    pub(super) fn of(slabs: &'s Slabs<'m, D>, kind: &Kind) -> Self {
         Self {
             slabs,
             id: kind.id,
+            handle: slabs.queues.handle(kind.id),
             caller: PhantomData,
         }
     }
@@ -85,7 +88,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         if self.is_misplaced() {
             return Err(SlabError::TaskOnly);
         }
-        match self.slabs.queues.hit::<C>(&self.slabs.ground, self.id) {
+        match self.slabs.queues.hit::<C>(&self.slabs.ground, self.handle) {
             Some(object) => Ok(object),
             None => self.slabs.alloc_slow::<C>(self.id, Location::caller()),
         }
@@ -146,7 +149,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         if unsafe {
             self.slabs
                 .queues
-                .put::<C>(&self.slabs.ground, self.id, object)
+                .put::<C>(&self.slabs.ground, self.handle, object)
         } {
             return Ok(());
         }

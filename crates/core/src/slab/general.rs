@@ -82,7 +82,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
             return Err(SlabError::TaskOnly);
         }
         let cache = self.cache_of(layout).ok_or(SlabError::Exhausted)?;
-        match self.slabs.queues.hit::<C>(&self.slabs.ground, cache) {
+        let Slabs { ground, queues, .. } = self.slabs;
+        match queues.hit::<C>(ground, queues.handle(cache)) {
             Some(object) => Ok(object),
             None => self.slabs.alloc_slow::<C>(cache, Location::caller()),
         }
@@ -129,11 +130,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         }
         // SAFETY: passed on, twice.
         unsafe {
-            if self
-                .slabs
-                .queues
-                .put::<C>(&self.slabs.ground, cache, memory)
-            {
+            let Slabs { ground, queues, .. } = self.slabs;
+            if queues.put::<C>(ground, queues.handle(cache), memory) {
                 return Ok(());
             }
             self.slabs.free_slow::<C>(cache, memory, Location::caller())

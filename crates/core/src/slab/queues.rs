@@ -34,8 +34,11 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// A cache has been made; nobody uses it yet.
     fn open(&self, ground: &Ground<'m, D>, kind: &Kind);
 
-    /// The fast way to an object: `None` is a miss, or a cache that is checked.
-    fn hit<C: Caller>(&self, ground: &Ground<'m, D>, cache: CacheId) -> Option<NonNull<u8>>;
+    /// Where the design finds what CPUs have of a cache: worked out once, and kept by whoever uses the cache.
+    fn handle(&self, cache: CacheId) -> usize;
+
+    /// The fast way to an object of the cache with this [handle](Queues::handle): `None` is a miss, or a cache that is checked.
+    fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>>;
 
     /// The fast way back: false if the object has to go by [`Queues::overflow`].
     ///
@@ -44,7 +47,7 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     unsafe fn put<C: Caller>(
         &self,
         ground: &Ground<'m, D>,
-        cache: CacheId,
+        handle: usize,
         object: NonNull<u8>,
     ) -> bool;
 

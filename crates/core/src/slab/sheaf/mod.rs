@@ -535,23 +535,26 @@ where
     }
 
     #[inline(always)]
-    fn hit<C: Caller>(&self, ground: &Ground<'m, D>, cache: CacheId) -> Option<NonNull<u8>> {
-        ground.local.pop::<C>(self.rows, self.column(cache, MAIN))
+    fn handle(&self, cache: CacheId) -> usize {
+        self.column(cache, MAIN)
+    }
+
+    #[inline(always)]
+    fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>> {
+        ground.local.pop::<C>(self.rows, handle)
     }
 
     #[inline(always)]
     unsafe fn put<C: Caller>(
         &self,
         ground: &Ground<'m, D>,
-        cache: CacheId,
+        handle: usize,
         object: NonNull<u8>,
     ) -> bool {
         if self.nodes > 1 && ground.node_of(object) != ground.node_here() {
             return false;
         }
-        ground
-            .local
-            .push::<C>(self.rows, self.column(cache, MAIN), object)
+        ground.local.push::<C>(self.rows, handle, object)
     }
 
     fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>> {
