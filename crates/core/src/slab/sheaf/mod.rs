@@ -20,6 +20,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | the two ways, and what they do on a miss |
+//! | `rows.rs` | sheaves in and out of a CPU's row |
+//! | `refill.rs`, `flush.rs` | what a miss needs: from slabs into sheaves, from sheaves into slabs |
 //! | `words.rs` | a sheaf in hand: entries, links |
 //! | `depot.rs` | the barn |
 //! | `shelf.rs` | slabs with free objects, bitmaps |
@@ -28,6 +30,9 @@
 //! depot, or in the hands of one caller. `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's bitmap.
 
 mod depot;
+mod flush;
+mod refill;
+mod rows;
 mod shelf;
 mod words;
 
@@ -89,6 +94,8 @@ struct Guarded<K>(Locked<K, Depot>);
 #[derive(Debug)]
 pub struct Sheaves<'m, K> {
     rows: Rows<'m>,
+    /// What each CPU's `main` of each cache was at the last trim: cache by cache, CPU by CPU.
+    seen: &'m [AtomicUsize],
     /// Words a cache: 2, or 4 with more than one node. As a shift.
     columns_shift: u32,
     /// A cache's depots, node by node.
@@ -103,7 +110,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
 
     /// log2 of the bytes of a row: a line at least.
     const fn row_shift(plan: &SlabPlan, nodes: usize) -> u32 {
-        let words = (plan.caches + 1) << Self::columns_shift(nodes);
+        let words = plan.numbers() << Self::columns_shift(nodes);
         let bytes = (words * WORD_BYTES).next_power_of_two();
         if bytes < 128 {
             7
@@ -133,360 +140,6 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let index = usize::from(cache) * self.nodes + node;
         self.depots[index].0.lock(|| ground.relax())
     }
-
-    /// Memory for a sheaf of `kind`: from the cache of sheaves, which has no queues itself, so that the two never need each other.
-    fn new_sheaf<D: SlabDesign<'m>>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<Sheaf> {
-        let boot = ground.kind(BOOT_CACHE)?;
-        let memory = self.single::<Everywhere, D>(ground, boot)?;
-        // SAFETY: an object of the cache of sheaves has a sheaf's size and alignment, and is this caller's.
-        Some(unsafe { Sheaf::make(memory, kind.geometry.capacity as usize) })
-    }
-
-    /// The memory of an empty sheaf goes back.
-    fn drop_sheaf<D: SlabDesign<'m>>(&self, ground: &Ground<'m, D>, sheaf: Sheaf) {
-        if let Some(boot) = ground.kind(BOOT_CACHE) {
-            let memory = ground.pointer(sheaf.address());
-            let given = self.give_single::<Everywhere, D>(ground, boot, memory);
-            debug_assert!(given.is_ok(), "a sheaf: {given:?}");
-        }
-    }
-
-    /// One object out of a slab, past all sheaves.
-    fn single<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-    ) -> Option<NonNull<u8>> {
-        let node = ground.node_here();
-        loop {
-            {
-                let _masked = ground.masked::<C>();
-                let depot = self.depot(ground, kind.id, node);
-                if let Some(object) = shelf::take_one(&depot, &ground.pages, kind) {
-                    return Some(ground.pointer(object));
-                }
-            }
-            if !self.grow::<C, D>(ground, kind, node) {
-                return self.from_elsewhere::<C, D>(ground, kind, node);
-            }
-        }
-    }
-
-    /// One object out of a slab of another node.
-    fn from_elsewhere<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        not: usize,
-    ) -> Option<NonNull<u8>> {
-        let _masked = ground.masked::<C>();
-        (0..self.nodes)
-            .filter(|&node| node != not)
-            .find_map(|node| {
-                let depot = self.depot(ground, kind.id, node);
-                // What lies in the barn is free too.
-                if let Some(sheaf) = depot.take_full() {
-                    let object = sheaf.pop();
-                    if sheaf.is_empty() {
-                        depot.put_empty(sheaf);
-                    } else {
-                        depot.put_full(sheaf);
-                    }
-                    return object.map(|object| ground.pointer(object));
-                }
-                let object = shelf::take_one(&depot, &ground.pages, kind)?;
-                Some(ground.pointer(object))
-            })
-    }
-
-    /// One object into its slab, past all sheaves.
-    fn give_single<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        object: NonNull<u8>,
-    ) -> Result<(), FreeFault> {
-        let (head, index) = ground.find(kind, object)?;
-        let empty = {
-            let _masked = ground.masked::<C>();
-            let depot = self.depot(ground, kind.id, ground.node_of(object));
-            shelf::give_one(&depot, &ground.pages, kind, head, index)?
-        };
-        if let Some(head) = empty {
-            ground.give_pages(kind, head);
-        }
-        Ok(())
-    }
-
-    /// Another slab for the depot of `node`, or that of the node whose memory it is.
-    fn grow<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        node: usize,
-    ) -> bool {
-        let Some(head) = ground.take_pages::<C>(kind, node) else {
-            return false;
-        };
-        let first = ground.pages.address_of(head);
-        let owner = ground.node_of(ground.pointer(first));
-        let colour = {
-            let _masked = ground.masked::<C>();
-            self.depot(ground, kind.id, owner)
-                .next_colour(kind.geometry.colours)
-        };
-        let colour = colour * kind.geometry.colour_step;
-        if let Some(constructor) = kind.spec.constructor {
-            for index in 0..kind.geometry.objects {
-                let at = first + (colour + index * kind.geometry.stride) as usize + kind.before;
-                constructor(ground.pointer(at));
-            }
-        }
-        super::debug::new_slab(ground, kind, first + colour as usize);
-        let _masked = ground.masked::<C>();
-        let depot = self.depot(ground, kind.id, owner);
-        shelf::begin(&depot, &ground.pages, kind, head, colour);
-        owner == node
-    }
-
-    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little. True if it has something.
-    fn fill<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        node: usize,
-        sheaf: &Sheaf,
-    ) -> bool {
-        // A large cache grows by an eighth at a time, a small one by a slab.
-        let mut budget = None;
-        loop {
-            let slabs = {
-                let _masked = ground.masked::<C>();
-                let depot = self.depot(ground, kind.id, node);
-                shelf::fill(&depot, &ground.pages, kind, sheaf);
-                depot.slabs()
-            };
-            let left = budget.unwrap_or(slabs / 8);
-            if sheaf.is_full() || (left == 0 && !sheaf.is_empty()) {
-                return true;
-            }
-            if !self.grow::<C, D>(ground, kind, node) {
-                return !sheaf.is_empty();
-            }
-            budget = Some(left.saturating_sub(1));
-        }
-    }
-
-    /// Takes what `column` of this CPU's row holds, if that is `expected`, for itself.
-    fn detach<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        cpu: usize,
-        column: usize,
-        expected: usize,
-        new: usize,
-    ) -> bool {
-        ground
-            .local
-            .replace::<C>(self.rows, cpu, column, expected, new)
-    }
-
-    /// The spare sheaf of this CPU, taken out of the row.
-    fn take_spare<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-    ) -> Option<Sheaf> {
-        let column = self.column(kind.id, SPARE);
-        let (cpu, spare) = ground.local.read::<C>(self.rows, column);
-        if spare == 0 || !self.detach::<C, D>(ground, cpu, column, spare, 0) {
-            return None;
-        }
-        // SAFETY: `sheaf-in-one-place`: it was in the row, and this caller took it out.
-        Some(unsafe { Sheaf::at(spare) })
-    }
-
-    /// Puts a sheaf where this CPU's spare was, or else into the barn.
-    fn keep_as_spare<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        sheaf: Sheaf,
-    ) {
-        let column = self.column(kind.id, SPARE);
-        let (cpu, spare) = ground.local.read::<C>(self.rows, column);
-        if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.address()) {
-            return;
-        }
-        self.to_barn::<C, D>(ground, kind, sheaf);
-    }
-
-    /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the slabs.
-    fn to_barn<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        sheaf: Sheaf,
-    ) {
-        let surplus = {
-            let _masked = ground.masked::<C>();
-            let depot = self.depot(ground, kind.id, ground.node_here());
-            if sheaf.is_empty() {
-                depot.put_empty(sheaf);
-                depot.surplus_empty()
-            } else if depot.has_room(kind) {
-                depot.put_full(sheaf);
-                None
-            } else {
-                Some(sheaf)
-            }
-        };
-        if let Some(sheaf) = surplus {
-            self.empty_out::<C, D>(ground, kind, &sheaf);
-            self.drop_sheaf(ground, sheaf);
-        }
-    }
-
-    /// Puts all that a sheaf holds back into slabs.
-    fn empty_out<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        sheaf: &Sheaf,
-    ) {
-        while let Some(first) = sheaf.pop() {
-            let node = ground.node_of(ground.pointer(first));
-            let mut gone = shelf::Gone::default();
-            {
-                let _masked = ground.masked::<C>();
-                let depot = self.depot(ground, kind.id, node);
-                depot.count_flush();
-                let mut object = Some(first);
-                while let Some(address) = object.take() {
-                    let pointer = ground.pointer(address);
-                    if ground.node_of(pointer) != node {
-                        // The next round's.
-                        sheaf.push(address);
-                        break;
-                    }
-                    match ground.find(kind, pointer) {
-                        Ok((head, index)) => {
-                            shelf::give(&depot, &ground.pages, kind, head, index, &mut gone);
-                        }
-                        Err(_) => depot.count_refused(),
-                    }
-                    object = sheaf.pop();
-                }
-            }
-            gone.each(&ground.pages, |head| ground.give_pages(kind, head));
-        }
-    }
-
-    /// A full sheaf in exchange for an empty one, or an empty one filled.
-    fn full_sheaf<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        empty: Option<Sheaf>,
-    ) -> Option<Sheaf> {
-        let node = ground.node_here();
-        let empty = {
-            let _masked = ground.masked::<C>();
-            let depot = self.depot(ground, kind.id, node);
-            if let Some(full) = depot.take_full() {
-                if let Some(empty) = empty {
-                    depot.put_empty(empty);
-                }
-                return Some(full);
-            }
-            empty.or_else(|| depot.take_empty())
-        };
-        let sheaf = match empty {
-            Some(sheaf) => sheaf,
-            None => self.new_sheaf(ground, kind)?,
-        };
-        if self.fill::<C, D>(ground, kind, node, &sheaf) {
-            return Some(sheaf);
-        }
-        self.to_barn::<C, D>(ground, kind, sheaf);
-        None
-    }
-
-    /// An empty sheaf in exchange for a cold full one.
-    fn empty_sheaf<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        cold: Option<Sheaf>,
-    ) -> Option<Sheaf> {
-        let (empty, surplus) = {
-            let _masked = ground.masked::<C>();
-            let depot = self.depot(ground, kind.id, ground.node_here());
-            let surplus = match cold {
-                Some(cold) if depot.has_room(kind) => {
-                    depot.put_full(cold);
-                    None
-                }
-                cold => cold,
-            };
-            match surplus {
-                // Emptied below, it serves as the empty one.
-                Some(cold) => (None, Some(cold)),
-                None => (depot.take_empty(), None),
-            }
-        };
-        if let Some(cold) = surplus {
-            self.empty_out::<C, D>(ground, kind, &cold);
-            return Some(cold);
-        }
-        empty.or_else(|| self.new_sheaf(ground, kind))
-    }
-
-    /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it is full.
-    fn put_away<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        object: NonNull<u8>,
-    ) -> Result<(), FreeFault> {
-        let column = self.column(kind.id, AWAY);
-        if ground.local.push::<C>(self.rows, column, object) {
-            return Ok(());
-        }
-        let (cpu, top) = ground.local.read::<C>(self.rows, column);
-        let fresh = self.empty_sheaf::<C, D>(ground, kind, None);
-        let Some(fresh) = fresh else {
-            return self.give_single::<C, D>(ground, kind, object);
-        };
-        fresh.push(object.as_ptr().expose_provenance());
-        if self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
-            if let Some(full) = Sheaf::of_row(top) {
-                self.empty_out::<C, D>(ground, kind, &full);
-                self.to_barn::<C, D>(ground, kind, full);
-            }
-        } else {
-            self.empty_out::<C, D>(ground, kind, &fresh);
-            self.to_barn::<C, D>(ground, kind, fresh);
-        }
-        Ok(())
-    }
-
-    /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.
-    fn close<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        column: usize,
-    ) -> Option<Sheaf> {
-        loop {
-            let (cpu, top) = ground.local.read::<C>(self.rows, column);
-            if top == 0 || top == closed() {
-                return None;
-            }
-            if self.detach::<C, D>(ground, cpu, column, top, closed()) {
-                return Sheaf::of_row(top);
-            }
-        }
-    }
 }
 
 impl<'m, K, D> Queues<'m, D> for Sheaves<'m, K>
@@ -500,19 +153,21 @@ where
 
     fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
         let rows = plan.cpus << Self::row_shift(plan, nodes);
-        let depots = (plan.caches + 1) * nodes * size_of::<Guarded<K>>();
+        let depots = plan.numbers() * nodes * size_of::<Guarded<K>>();
         // A row begins with a line.
-        rows + depots + 2 * align_of::<Guarded<K>>()
+        let seen = plan.numbers() * plan.cpus * WORD_BYTES;
+        rows + depots + seen + 2 * align_of::<Guarded<K>>()
     }
 
     fn new(plan: &SlabPlan, nodes: usize, memory: &'m mut [MaybeUninit<u8>]) -> Option<Self> {
         let row_shift = Self::row_shift(plan, nodes);
-        let depots = (plan.caches + 1) * nodes;
+        let depots = plan.numbers() * nodes;
         let guarded = || Guarded(Locked::new(Depot::new()));
         let (depots, rest) = place(memory, depots, guarded)?;
         let words = (plan.cpus << row_shift) / WORD_BYTES;
         // Behind the depots a line begins.
-        let (words, _) = place(rest, words, || AtomicUsize::new(0))?;
+        let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
+        let (seen, _) = place(rest, plan.numbers() * plan.cpus, || AtomicUsize::new(0))?;
         let columns_shift = Self::columns_shift(nodes);
         for (i, word) in words.iter().enumerate() {
             if i & ((1 << columns_shift) - 1) != SPARE {
@@ -522,6 +177,7 @@ where
         }
         Some(Self {
             rows: Rows::new(words, row_shift),
+            seen,
             columns_shift,
             depots,
             nodes,
@@ -635,10 +291,20 @@ where
     }
 
     fn trim<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        // The spare is what has been left over since the last time.
+        let column = self.column(kind.id, MAIN);
+        let (cpu, top) = ground.local.read::<C>(self.rows, column);
+        let seen = self.seen.get(usize::from(kind.id) * self.rows.rows() + cpu);
+        // Relaxed: a hint, this CPU's own but for callers that have moved on.
+        let idle = seen.is_some_and(|seen| seen.swap(top, Ordering::Relaxed) == top);
+        if idle && top != closed() && self.detach::<C, D>(ground, cpu, column, top, closed()) {
+            // Nothing has changed since the last time: nobody uses the cache here.
+            if let Some(main) = Sheaf::of_row(top) {
+                self.give_up::<C, D>(ground, kind, main);
+            }
+        }
+        // The spare is what has been left over.
         if let Some(spare) = self.take_spare::<C, D>(ground, kind) {
-            self.empty_out::<C, D>(ground, kind, &spare);
-            self.drop_sheaf(ground, spare);
+            self.give_up::<C, D>(ground, kind, spare);
         }
         self.shrink::<C>(ground, kind);
     }
@@ -651,8 +317,7 @@ where
             away.and_then(|away| self.close::<C, D>(ground, away)),
         ];
         for sheaf in sheaves.into_iter().flatten() {
-            self.empty_out::<C, D>(ground, kind, &sheaf);
-            self.drop_sheaf(ground, sheaf);
+            self.give_up::<C, D>(ground, kind, sheaf);
         }
     }
 
@@ -665,8 +330,7 @@ where
                     depot.take_full().or_else(|| depot.take_empty())
                 };
                 let Some(sheaf) = sheaf else { break };
-                self.empty_out::<C, D>(ground, kind, &sheaf);
-                self.drop_sheaf(ground, sheaf);
+                self.give_up::<C, D>(ground, kind, sheaf);
             }
         }
     }

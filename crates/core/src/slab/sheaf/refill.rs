@@ -1,0 +1,165 @@
+//! Towards the caller: objects out of slabs into sheaves, and slabs out of pages.
+
+use core::ptr::NonNull;
+
+use brickyard_sync::RawLock;
+
+use super::super::BOOT_CACHE;
+use super::super::debug;
+use super::super::design::SlabDesign;
+use super::super::ground::Ground;
+use super::super::kind::Kind;
+use super::super::local::{Caller, Everywhere};
+use super::words::Sheaf;
+use super::{Sheaves, shelf};
+
+impl<'m, K: RawLock> Sheaves<'m, K> {
+    /// One object out of a slab, past all sheaves.
+    pub(super) fn single<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+    ) -> Option<NonNull<u8>> {
+        let node = ground.node_here();
+        loop {
+            {
+                let _masked = ground.masked::<C>();
+                let depot = self.depot(ground, kind.id, node);
+                if let Some(object) = shelf::take_one(&depot, &ground.pages, kind) {
+                    return Some(ground.pointer(object));
+                }
+            }
+            if !self.grow::<C, D>(ground, kind, node) {
+                return self.single_elsewhere::<C, D>(ground, kind, node);
+            }
+        }
+    }
+
+    /// One object out of a slab of another node.
+    pub(super) fn single_elsewhere<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        not: usize,
+    ) -> Option<NonNull<u8>> {
+        let _masked = ground.masked::<C>();
+        (0..self.nodes)
+            .filter(|&node| node != not)
+            .find_map(|node| {
+                let depot = self.depot(ground, kind.id, node);
+                // What lies in the barn is free too.
+                if let Some(sheaf) = depot.take_full() {
+                    let object = sheaf.pop();
+                    if sheaf.is_empty() {
+                        depot.put_empty(sheaf);
+                    } else {
+                        depot.put_full(sheaf);
+                    }
+                    return object.map(|object| ground.pointer(object));
+                }
+                let object = shelf::take_one(&depot, &ground.pages, kind)?;
+                Some(ground.pointer(object))
+            })
+    }
+
+    /// Another slab for the depot of `node`, or that of the node whose memory it is.
+    pub(super) fn grow<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        node: usize,
+    ) -> bool {
+        let Some(head) = ground.take_pages::<C>(kind, node) else {
+            return false;
+        };
+        let first = ground.pages.address_of(head);
+        let owner = ground.node_of(ground.pointer(first));
+        let colour = {
+            let _masked = ground.masked::<C>();
+            self.depot(ground, kind.id, owner)
+                .next_colour(kind.geometry.colours)
+        };
+        let colour = colour * kind.geometry.colour_step;
+        if let Some(constructor) = kind.spec.constructor {
+            for index in 0..kind.geometry.objects {
+                let at = first + (colour + index * kind.geometry.stride) as usize + kind.before;
+                constructor(ground.pointer(at));
+            }
+        }
+        debug::new_slab(ground, kind, first + colour as usize);
+        let _masked = ground.masked::<C>();
+        let depot = self.depot(ground, kind.id, owner);
+        shelf::begin(&depot, &ground.pages, kind, head, colour);
+        owner == node
+    }
+
+    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little. True if it has something.
+    pub(super) fn fill<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        node: usize,
+        sheaf: &Sheaf,
+    ) -> bool {
+        // A large cache grows by an eighth at a time, a small one by a slab.
+        let mut budget = None;
+        loop {
+            let slabs = {
+                let _masked = ground.masked::<C>();
+                let depot = self.depot(ground, kind.id, node);
+                shelf::fill(&depot, &ground.pages, kind, sheaf);
+                depot.slabs()
+            };
+            let left = budget.unwrap_or(slabs / 8);
+            if sheaf.is_full() || (left == 0 && !sheaf.is_empty()) {
+                return true;
+            }
+            if !self.grow::<C, D>(ground, kind, node) {
+                return !sheaf.is_empty();
+            }
+            budget = Some(left.saturating_sub(1));
+        }
+    }
+
+    /// A full sheaf in exchange for an empty one, or an empty one filled.
+    pub(super) fn full_sheaf<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        empty: Option<Sheaf>,
+    ) -> Option<Sheaf> {
+        let node = ground.node_here();
+        let empty = {
+            let _masked = ground.masked::<C>();
+            let depot = self.depot(ground, kind.id, node);
+            if let Some(full) = depot.take_full() {
+                if let Some(empty) = empty {
+                    depot.put_empty(empty);
+                }
+                return Some(full);
+            }
+            empty.or_else(|| depot.take_empty())
+        };
+        let sheaf = match empty {
+            Some(sheaf) => sheaf,
+            None => self.new_sheaf(ground, kind)?,
+        };
+        if self.fill::<C, D>(ground, kind, node, &sheaf) {
+            return Some(sheaf);
+        }
+        self.to_barn::<C, D>(ground, kind, sheaf);
+        None
+    }
+
+    /// Memory for a sheaf of `kind`: from the cache of sheaves, which has no queues itself, so that the two never need each other.
+    pub(super) fn new_sheaf<D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+    ) -> Option<Sheaf> {
+        let boot = ground.kind(BOOT_CACHE)?;
+        let memory = self.single::<Everywhere, D>(ground, boot)?;
+        // SAFETY: an object of the cache of sheaves has a sheaf's size and alignment, and is this caller's.
+        Some(unsafe { Sheaf::make(memory, kind.geometry.capacity as usize) })
+    }
+}
