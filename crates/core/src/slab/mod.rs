@@ -93,6 +93,9 @@ pub struct SlabPlan {
     pub caches: usize,
     /// How many CPUs have queues of their own.
     pub cpus: usize,
+    /// Rows of one's own making, zero throughout, one for each CPU, for who needs them a certain distance apart; `None`: in the memory, as close as lines allow.
+    /// (The default design's; `slqb-2008` has none.)
+    pub rows: Option<Rows<'static>>,
     /// What is checked in which caches; the first rule whose pattern fits a cache's name decides.
     pub rules: &'static [DebugRule],
     /// Who is told of what checks find. It must not use the cache that the finding is about.
@@ -106,6 +109,7 @@ impl SlabPlan {
         Self {
             caches,
             cpus,
+            rows: None,
             rules: &[],
             report: |_| {},
         }

@@ -79,7 +79,7 @@ pub fn closed() -> usize {
     CLOSED_SHEAF.0.as_ptr().expose_provenance() + SHEAF_BYTES - WORD_BYTES
 }
 
-/// What a row has of a cache. (A cache's words lie side by side, in one line.)
+/// The parts of a row, each with a word a cache: the number of a cache is where its `main` is.
 const MAIN: usize = 0;
 const SPARE: usize = 1;
 /// Objects of other nodes; with more than one node only.
@@ -96,22 +96,22 @@ pub struct Sheaves<'m, K> {
     rows: Rows<'m>,
     /// What each CPU's `main` of each cache was at the last trim: cache by cache, CPU by CPU.
     seen: &'m [AtomicUsize],
-    /// Words a cache: 2, or 4 with more than one node. As a shift.
-    columns_shift: u32,
+    /// Words of a part of a row.
+    numbers: usize,
     /// A cache's depots, node by node.
     depots: &'m [Guarded<K>],
     nodes: usize,
 }
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
-    const fn columns_shift(nodes: usize) -> u32 {
-        if nodes > 1 { 2 } else { 1 }
+    /// Words of a row: [`MAIN`], [`SPARE`], and [`AWAY`] where there is another node.
+    const fn words_of_row(plan: &SlabPlan, nodes: usize) -> usize {
+        plan.numbers() * if nodes > 1 { AWAY + 1 } else { SPARE + 1 }
     }
 
-    /// log2 of the bytes of a row: a line at least.
+    /// log2 of the bytes of a row: two lines at least.
     const fn row_shift(plan: &SlabPlan, nodes: usize) -> u32 {
-        let words = plan.numbers() << Self::columns_shift(nodes);
-        let bytes = (words * WORD_BYTES).next_power_of_two();
+        let bytes = (Self::words_of_row(plan, nodes) * WORD_BYTES).next_power_of_two();
         if bytes < 128 {
             7
         } else {
@@ -119,7 +119,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         }
     }
 
-    /// All CPUs' rows, for a fast path of one's own: a cache's first word is its number times 2 (on one node).
+    /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its `main`.
     #[must_use]
     pub const fn rows(&self) -> Rows<'m> {
         self.rows
@@ -127,7 +127,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
 
     #[inline(always)]
     fn column(&self, cache: CacheId, which: usize) -> usize {
-        (usize::from(cache) << self.columns_shift) + which
+        which * self.numbers + usize::from(cache)
     }
 
     #[inline]
@@ -152,33 +152,45 @@ where
     const NAME: &'static str = "brickyard";
 
     fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        let rows = plan.cpus << Self::row_shift(plan, nodes);
+        let rows = match plan.rows {
+            Some(_) => 0,
+            None => plan.cpus << Self::row_shift(plan, nodes),
+        };
         let depots = plan.numbers() * nodes * size_of::<Guarded<K>>();
-        // A row begins with a line.
         let seen = plan.numbers() * plan.cpus * WORD_BYTES;
         rows + depots + seen + 2 * align_of::<Guarded<K>>()
     }
 
     fn new(plan: &SlabPlan, nodes: usize, memory: &'m mut [MaybeUninit<u8>]) -> Option<Self> {
-        let row_shift = Self::row_shift(plan, nodes);
-        let depots = plan.numbers() * nodes;
         let guarded = || Guarded(Locked::new(Depot::new()));
-        let (depots, rest) = place(memory, depots, guarded)?;
-        let words = (plan.cpus << row_shift) / WORD_BYTES;
-        // Behind the depots a line begins.
-        let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
-        let (seen, _) = place(rest, plan.numbers() * plan.cpus, || AtomicUsize::new(0))?;
-        let columns_shift = Self::columns_shift(nodes);
-        for (i, word) in words.iter().enumerate() {
-            if i & ((1 << columns_shift) - 1) != SPARE {
+        let (depots, rest) = place(memory, plan.numbers() * nodes, guarded)?;
+        let seen = plan.numbers() * plan.cpus;
+        let (rows, rest) = match plan.rows {
+            Some(rows) => (rows, rest),
+            None => {
+                let row_shift = Self::row_shift(plan, nodes);
+                let words = (plan.cpus << row_shift) / WORD_BYTES;
+                // Behind the depots a line begins.
+                let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
+                (Rows::new(words, row_shift), rest)
+            }
+        };
+        if (1 << rows.row_shift()) / WORD_BYTES < Self::words_of_row(plan, nodes) {
+            return None;
+        }
+        let (seen, _) = place(rest, seen, || AtomicUsize::new(0))?;
+        for cpu in 0..rows.rows() {
+            for column in 0..Self::words_of_row(plan, nodes) {
+                let is_spare = column / plan.numbers() == SPARE;
                 // Relaxed: nobody knows of it yet.
-                word.store(closed(), Ordering::Relaxed);
+                rows.word(cpu, column)?
+                    .store(if is_spare { 0 } else { closed() }, Ordering::Relaxed);
             }
         }
         Some(Self {
-            rows: Rows::new(words, row_shift),
+            rows,
             seen,
-            columns_shift,
+            numbers: plan.numbers(),
             depots,
             nodes,
         })
