@@ -47,6 +47,27 @@ impl Region {
             Huge::No | Huge::Transparent => MapFlags::PRIVATE,
             Huge::Explicit => MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB,
         };
+        Self::map_with(bytes, align, (page_bytes, huge), (access, flags))
+    }
+
+    /// Maps `bytes` bytes, a multiple of the system's page, at a multiple of `align`, to be read and written; nothing of it counts as memory before it is touched.
+    pub(crate) fn map_sparse(bytes: usize, align: usize) -> Result<Self, Errno> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        Self::map_with(
+            bytes,
+            align,
+            (crate::page_bytes(), Huge::No),
+            (access, flags),
+        )
+    }
+
+    fn map_with(
+        bytes: usize,
+        align: usize,
+        (page_bytes, huge): (usize, Huge),
+        (access, flags): (ProtFlags, MapFlags),
+    ) -> Result<Self, Errno> {
         let spare = align.saturating_sub(page_bytes);
         let mapped = bytes.checked_add(spare).ok_or(Errno::NOMEM)?;
         // SAFETY: without MAP_FIXED, the system chooses a place where nothing is mapped, so no memory in use is changed.

@@ -60,6 +60,11 @@ pub trait Platform: Sync {
         0
     }
 
+    /// The task or thread that runs the caller, for reports; 0 where nobody can tell.
+    fn task(&self) -> u64 {
+        0
+    }
+
     /// Where the caller can reach a frame, if it is mapped. The page allocator itself never asks; slabs and zeroing do.
     fn address(&self, _frame: Frame) -> Option<NonNull<u8>> {
         None
@@ -110,6 +115,11 @@ impl<P: Platform> Platform for &P {
     #[inline]
     fn ticks(&self) -> u64 {
         (**self).ticks()
+    }
+
+    #[inline]
+    fn task(&self) -> u64 {
+        (**self).task()
     }
 
     #[inline]

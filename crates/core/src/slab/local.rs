@@ -9,6 +9,7 @@ use core::ptr::{NonNull, with_exposed_provenance};
 
 use brickyard_sync::{AtomicUsize, Ordering};
 
+use super::counted::Hits;
 use super::sheaf::{SHEAF_BYTES, WORD_BYTES};
 use crate::platform::{InterruptState, Platform};
 
@@ -104,6 +105,18 @@ impl<'m> Rows<'m> {
     }
 }
 
+/// What became of a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "an object that was not taken is lost"]
+pub enum Pushed {
+    /// The object is in the sheaf.
+    Done,
+    /// The sheaf is full, or the CPU has no row.
+    Full,
+    /// The object is the last one of the sheaf already: it has been freed twice. Nothing has changed.
+    Twice,
+}
+
 /// How a CPU reaches its own row. See the [module](self).
 ///
 /// # Safety
@@ -116,8 +129,8 @@ pub unsafe trait Local: Platform {
     /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the CPU has no row.
     fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>>;
 
-    /// Puts an object behind the last one of the sheaf in `column` of this CPU's row; false if it is full, or the CPU has no row.
-    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> bool;
+    /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is that one.
+    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed;
 
     /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU has no row. Out of date at once.
     fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize);
@@ -131,6 +144,14 @@ pub unsafe trait Local: Platform {
         expected: usize,
         new: usize,
     ) -> bool;
+
+    /// What `pop` and `push` did with the sheaves in `column`, on all CPUs together; `None` if that is not counted ([`Counted`](super::Counted) does).
+    fn hits(&self, _column: usize) -> Option<Hits> {
+        None
+    }
+
+    /// Counts begin anew for `column`, which is another cache's from now on.
+    fn forget_hits(&self, _column: usize) {}
 }
 
 /// The way of kernels, and of anything where a caller can be kept on its CPU: pin, mask where the cache says so, and touch the words.
@@ -192,6 +213,11 @@ impl<P: Platform> Platform for Pinned<P> {
     }
 
     #[inline]
+    fn task(&self) -> u64 {
+        self.0.task()
+    }
+
+    #[inline]
     fn address(&self, frame: crate::Frame) -> Option<NonNull<u8>> {
         self.0.address(frame)
     }
@@ -238,19 +264,26 @@ unsafe impl<P: Platform> Local for Pinned<P> {
     }
 
     #[inline(always)]
-    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> bool {
+    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
         inside::<C, P, _>(&self.0, |cpu| {
             let Some(main) = rows.word(cpu, column) else {
-                return false;
+                return Pushed::Full;
             };
-            let next = main.load(Ordering::Relaxed) + WORD_BYTES;
+            let object = object.as_ptr().expose_provenance();
+            let top = main.load(Ordering::Relaxed);
+            // The object is in use, or this is a mistake: what is in a sheaf is free (`object-in-one-place`). The sentinel is no object.
+            // SAFETY: `top-in-sheaf`.
+            if unsafe { word_at(top) }.load(Ordering::Relaxed) == object {
+                return Pushed::Twice;
+            }
+            let next = top + WORD_BYTES;
             if next.is_multiple_of(SHEAF_BYTES) {
-                return false;
+                return Pushed::Full;
             }
             // SAFETY: `top-in-sheaf`, and the entry behind the top is still in the sheaf, since a sheaf ends at a multiple of its size.
-            unsafe { word_at(next) }.store(object.as_ptr().expose_provenance(), Ordering::Relaxed);
+            unsafe { word_at(next) }.store(object, Ordering::Relaxed);
             main.store(next, Ordering::Relaxed);
-            true
+            Pushed::Done
         })
     }
 

@@ -7,7 +7,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `source.rs`, `pages.rs` | where pages come from; what is known of each |
-//! | `local.rs` | a CPU's own words; who uses a cache |
+//! | `local.rs`, `counted.rs` | a CPU's own words; who uses a cache; the same with hits counted |
 //! | `geometry.rs`, `sizes.rs` | the shape of slabs; general sizes |
 //! | `kind.rs`, `ground.rs`, `queues.rs`, `design.rs` | a cache's rules; what all designs stand on, what they answer, their parts |
 //! | `sheaf/` | the default |
@@ -39,6 +39,7 @@
 //! ```
 
 mod cache;
+mod counted;
 pub mod debug;
 mod design;
 mod error;
@@ -64,18 +65,19 @@ use core::mem::MaybeUninit;
 use brickyard_sync::{OnceSlot, place};
 
 pub use cache::{Leak, RawCache};
-pub use debug::{Checks, DebugRule, Finding, Track};
+pub use counted::{Counted, Hits};
+pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
 pub use design::{Sheafed, SlabDesign};
 pub use error::{CacheError, FreeFault, SlabError};
 pub use general::General;
 pub use ground::Ground;
 pub use kind::{CacheSpec, Constructor, Kind};
-pub use local::{Caller, Everywhere, Local, Pinned, Rows, TaskOnly};
+pub use local::{Caller, Everywhere, Local, Pinned, Pushed, Rows, TaskOnly};
 pub use pages::{CacheId, Pages, SlabRecord, Tables, Zeroed};
 pub use queues::Queues;
 pub use reserve::Reserve;
 pub use source::{PageAsk, PageSource, ZonePages};
-pub use stats::{CacheNumbers, SlabInfo};
+pub use stats::{CacheNumbers, SlabInfo, Waste};
 pub use typed::{Cache, Object};
 
 use geometry::Geometry;
@@ -96,8 +98,8 @@ pub struct SlabPlan {
     /// Rows of one's own making, zero throughout, one for each CPU, for who needs them a certain distance apart; `None`: in the memory, as close as lines allow.
     /// (The default design's; `slqb-2008` has none.)
     pub rows: Option<Rows<'static>>,
-    /// What is checked in which caches; the first rule whose pattern fits a cache's name decides.
-    pub rules: &'static [DebugRule],
+    /// What is checked in which caches, beside what their specifications ask for.
+    pub rules: Rules,
     /// Who is told of what checks find. It must not use the cache that the finding is about.
     pub report: fn(&Finding),
 }
@@ -110,7 +112,7 @@ impl SlabPlan {
             caches,
             cpus,
             rows: None,
-            rules: &[],
+            rules: Rules::NONE,
             report: |_| {},
         }
     }
@@ -119,7 +121,17 @@ impl SlabPlan {
     #[must_use]
     pub const fn debug(self, rules: &'static [DebugRule], report: fn(&Finding)) -> Self {
         Self {
-            rules,
+            rules: Rules::List(rules),
+            report,
+            ..self
+        }
+    }
+
+    /// The same, with the checks of a text from outside, and findings told to `report`.
+    #[must_use]
+    pub const fn debug_text(self, rules: RuleText, report: fn(&Finding)) -> Self {
+        Self {
+            rules: Rules::Text(rules),
             report,
             ..self
         }
@@ -242,9 +254,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         ids: core::ops::RangeInclusive<CacheId>,
     ) -> Result<&'m Kind, CacheError> {
         if ids.start() > &BOOT_CACHE {
-            spec.checks = spec
-                .checks
-                .with(debug::checks_of(self.plan.rules, spec.name));
+            spec.checks = spec.checks.with(self.plan.rules.checks_of(spec.name));
         }
         let shape = <D::Queues as Queues<'m, D>>::SHAPE;
         let place = debug::Place::of(shape, &spec);
@@ -358,7 +368,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 
     pub(crate) fn numbers_of(&self, kind: &Kind) -> CacheNumbers {
-        let mut numbers = CacheNumbers::of(kind);
+        let page_bytes = 1 << self.ground.source.page_shift();
+        let mut numbers = CacheNumbers::of(kind, page_bytes);
         self.queues.numbers(&self.ground, kind, &mut numbers);
         numbers
     }

@@ -117,6 +117,12 @@ impl<'m> Pages<'m> {
         self.ids
     }
 
+    /// The address of the first page.
+    #[must_use]
+    pub const fn start(&self) -> usize {
+        self.start
+    }
+
     /// The page that an address lies in, by number; `None` outside the span.
     #[inline]
     #[must_use]

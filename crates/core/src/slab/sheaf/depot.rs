@@ -17,6 +17,8 @@ const EMPTIES: u32 = 8;
 #[derive(Debug)]
 pub(super) struct Depot {
     full: List,
+    /// Objects that the full sheaves have less than they could hold.
+    lacking: GuardedU64,
     empty: List,
     /// The first slab with free objects, as page number + 1.
     pub(super) partial: GuardedU32,
@@ -31,6 +33,12 @@ pub(super) struct Depot {
 /// What happened so far.
 #[derive(Debug)]
 pub(super) struct Counts {
+    /// Allocations that a CPU could not serve.
+    misses: GuardedU64,
+    /// Frees that a CPU had no room for.
+    free_misses: GuardedU64,
+    /// Objects freed on a CPU of another node.
+    remote_frees: GuardedU64,
     /// Full sheaves taken from the barn.
     claims: GuardedU64,
     /// Full sheaves put into it.
@@ -89,6 +97,7 @@ impl Depot {
     pub(super) const fn new() -> Self {
         Self {
             full: List::new(),
+            lacking: GuardedU64::new(0),
             empty: List::new(),
             partial: GuardedU32::new(0),
             partials: GuardedU32::new(0),
@@ -96,6 +105,9 @@ impl Depot {
             colour: GuardedU32::new(0),
             out: GuardedU64::new(0),
             counts: Counts {
+                misses: GuardedU64::new(0),
+                free_misses: GuardedU64::new(0),
+                remote_frees: GuardedU64::new(0),
                 claims: GuardedU64::new(0),
                 stored: GuardedU64::new(0),
                 flushes: GuardedU64::new(0),
@@ -113,6 +125,9 @@ impl Depot {
         debug_assert_eq!((self.slabs.get(), self.out.get()), (0, 0));
         self.colour.set(0);
         let Counts {
+            misses,
+            free_misses,
+            remote_frees,
             claims,
             stored,
             flushes,
@@ -123,7 +138,17 @@ impl Depot {
             refused,
         } = &self.counts;
         for count in [
-            claims, stored, flushes, flushed, filled, slabs_new, slabs_gone, refused,
+            misses,
+            free_misses,
+            remote_frees,
+            claims,
+            stored,
+            flushes,
+            flushed,
+            filled,
+            slabs_new,
+            slabs_gone,
+            refused,
         ] {
             count.set(0);
         }
@@ -132,11 +157,13 @@ impl Depot {
     pub(super) fn take_full(&self) -> Option<Sheaf> {
         let sheaf = self.full.pop()?;
         add(&self.counts.claims, 1);
+        add(&self.lacking, (sheaf.room() as u64).wrapping_neg());
         Some(sheaf)
     }
 
     pub(super) fn put_full(&self, sheaf: Sheaf) {
         add(&self.counts.stored, 1);
+        add(&self.lacking, sheaf.room() as u64);
         self.full.push(sheaf);
     }
 
@@ -177,12 +204,27 @@ impl Depot {
         add(&self.counts.flushes, 1);
     }
 
+    pub(super) fn count_miss(&self) {
+        add(&self.counts.misses, 1);
+    }
+
+    pub(super) fn count_free_miss(&self) {
+        add(&self.counts.free_misses, 1);
+    }
+
+    pub(super) fn count_remote(&self, objects: usize) {
+        add(&self.counts.remote_frees, objects as u64);
+    }
+
     pub(super) fn count_refused(&self) {
         add(&self.counts.refused, 1);
     }
 
-    pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+    pub(super) fn add_to(&self, kind: &Kind, numbers: &mut CacheNumbers) {
         let Counts {
+            misses,
+            free_misses,
+            remote_frees,
             claims,
             stored,
             flushes,
@@ -195,6 +237,11 @@ impl Depot {
         numbers.slabs += u64::from(self.slabs.get());
         numbers.partial_slabs += u64::from(self.partials.get());
         numbers.out += self.out.get();
+        let held = u64::from(self.full.count.get() * kind.geometry.capacity);
+        numbers.queued += held - self.lacking.get();
+        numbers.misses += misses.get();
+        numbers.free_misses += free_misses.get();
+        numbers.remote_frees += remote_frees.get();
         numbers.claims += claims.get();
         numbers.stored += stored.get();
         numbers.flushes += flushes.get();

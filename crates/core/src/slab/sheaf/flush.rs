@@ -9,7 +9,7 @@ use super::super::design::SlabDesign;
 use super::super::error::FreeFault;
 use super::super::ground::Ground;
 use super::super::kind::Kind;
-use super::super::local::{Caller, Everywhere, Local};
+use super::super::local::{Caller, Everywhere, Local, Pushed};
 use super::words::Sheaf;
 use super::{AWAY, Sheaves, shelf};
 
@@ -25,6 +25,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let empty = {
             let _masked = ground.masked::<C>();
             let depot = self.depot(ground, kind.id, ground.node_of(object));
+            depot.count_free_miss();
             shelf::give_one(&depot, &ground.pages, kind, head, index)?
         };
         if let Some(head) = empty {
@@ -114,6 +115,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let (empty, surplus) = {
             let _masked = ground.masked::<C>();
             let depot = self.depot(ground, kind.id, ground.node_here());
+            depot.count_free_miss();
             let surplus = match cold {
                 Some(cold) if depot.has_room(kind) => {
                     depot.put_full(cold);
@@ -142,8 +144,10 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
         let column = self.column(kind.id, AWAY);
-        if ground.local.push::<C>(self.rows, column, object) {
-            return Ok(());
+        match ground.local.push::<C>(self.rows, column, object) {
+            Pushed::Done => return Ok(()),
+            Pushed::Twice => return Err(FreeFault::DoubleFree),
+            Pushed::Full => {}
         }
         let (cpu, top) = ground.local.read::<C>(self.rows, column);
         let fresh = self.empty_sheaf::<C, D>(ground, kind, None);
@@ -153,6 +157,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         fresh.push(object.as_ptr().expose_provenance());
         if self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
             if let Some(full) = Sheaf::of_row(top) {
+                self.count_remote::<C, D>(ground, kind, &full);
                 self.empty_out::<C, D>(ground, kind, &full);
                 self.to_barn::<C, D>(ground, kind, full);
             }
@@ -161,6 +166,19 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             self.to_barn::<C, D>(ground, kind, fresh);
         }
         Ok(())
+    }
+
+    /// A sheaf of objects of other nodes is about to be emptied.
+    pub(super) fn count_remote<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        sheaf: &Sheaf,
+    ) {
+        let objects = kind.geometry.capacity as usize - sheaf.room();
+        let _masked = ground.masked::<C>();
+        self.depot(ground, kind.id, ground.node_here())
+            .count_remote(objects);
     }
 
     /// The memory of an empty sheaf goes back.

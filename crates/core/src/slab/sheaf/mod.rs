@@ -47,7 +47,7 @@ use super::error::FreeFault;
 use super::geometry::Shape;
 use super::ground::Ground;
 use super::kind::Kind;
-use super::local::{Caller, Everywhere, Local, Rows};
+use super::local::{Caller, Everywhere, Local, Pushed, Rows};
 use super::pages::CacheId;
 use super::queues::Queues;
 use super::sizes::Sizes;
@@ -200,6 +200,7 @@ where
         for node in 0..self.nodes {
             self.depot(ground, kind.id, node).begin();
         }
+        ground.local.forget_hits(self.column(kind.id, MAIN));
     }
 
     #[inline(always)]
@@ -222,7 +223,7 @@ where
         if self.nodes > 1 && ground.node_of(object) != ground.node_here() {
             return false;
         }
-        ground.local.push::<C>(self.rows, handle, object)
+        ground.local.push::<C>(self.rows, handle, object) == Pushed::Done
     }
 
     fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>> {
@@ -281,8 +282,11 @@ where
             return self.put_away::<C, D>(ground, kind, object);
         }
         let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
-        if !is_full && ground.local.push::<C>(self.rows, column, object) {
-            return Ok(());
+        // Asked again even where it was full: `put` has not told why it would not.
+        match ground.local.push::<C>(self.rows, column, object) {
+            Pushed::Done => return Ok(()),
+            Pushed::Twice => return Err(FreeFault::DoubleFree),
+            Pushed::Full => {}
         }
         let fresh = match self.take_spare::<C, D>(ground, kind) {
             Some(spare) if spare.is_empty() => Some(spare),
@@ -350,8 +354,12 @@ where
     fn numbers(&self, ground: &Ground<'m, D>, kind: &Kind, numbers: &mut CacheNumbers) {
         for node in 0..self.nodes {
             let _masked = ground.masked::<Everywhere>();
-            self.depot(ground, kind.id, node).add_to(numbers);
+            self.depot(ground, kind.id, node).add_to(kind, numbers);
         }
+        numbers.queued += self.queued(kind);
+        let hits = ground.local.hits(self.column(kind.id, MAIN));
+        numbers.hits = hits.map(|hits| hits.allocs);
+        numbers.free_hits = hits.map(|hits| hits.frees);
     }
 
     fn in_slab(&self, ground: &Ground<'m, D>, kind: &Kind, head: usize, index: usize) -> bool {

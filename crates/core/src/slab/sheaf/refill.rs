@@ -26,6 +26,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
                 let _masked = ground.masked::<C>();
                 let depot = self.depot(ground, kind.id, node);
                 if let Some(object) = shelf::take_one(&depot, &ground.pages, kind) {
+                    depot.count_miss();
                     return Some(ground.pointer(object));
                 }
             }
@@ -132,6 +133,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let empty = {
             let _masked = ground.masked::<C>();
             let depot = self.depot(ground, kind.id, node);
+            depot.count_miss();
             if let Some(full) = depot.take_full() {
                 if let Some(empty) = empty {
                     depot.put_empty(empty);

@@ -1,13 +1,13 @@
 //! Sheaves in and out of a CPU's row, each by one store.
 
-use brickyard_sync::RawLock;
+use brickyard_sync::{Ordering, RawLock};
 
 use super::super::design::SlabDesign;
 use super::super::ground::Ground;
 use super::super::kind::Kind;
 use super::super::local::{Caller, Local};
-use super::words::Sheaf;
-use super::{SPARE, Sheaves, closed};
+use super::words::{self, Sheaf};
+use super::{AWAY, SHEAF_BYTES, SPARE, Sheaves, WORD_BYTES, closed};
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
     /// Takes what `column` of this CPU's row holds, if that is `expected`, for itself.
@@ -35,8 +35,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         if spare == 0 || !self.detach::<C, D>(ground, cpu, column, spare, 0) {
             return None;
         }
-        // SAFETY: `sheaf-in-one-place`: it was in the row, and this caller took it out.
-        Some(unsafe { Sheaf::at(spare) })
+        Sheaf::of_row(spare)
     }
 
     /// Puts a sheaf where this CPU's spare was, or else into the barn.
@@ -48,10 +47,25 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     ) {
         let column = self.column(kind.id, SPARE);
         let (cpu, spare) = ground.local.read::<C>(self.rows, column);
-        if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.address()) {
+        if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.top()) {
             return;
         }
         self.to_barn::<C, D>(ground, kind, sheaf);
+    }
+
+    /// Objects that lie in all CPUs' rows, as far as that can be told while the CPUs go on.
+    pub(super) fn queued(&self, kind: &Kind) -> u64 {
+        let empty = words::sentinel(kind.geometry.capacity as usize);
+        let parts = if self.nodes > 1 { AWAY + 1 } else { SPARE + 1 };
+        let words = (0..self.rows.rows()).flat_map(|cpu| {
+            let columns = (0..parts).map(|part| self.column(kind.id, part));
+            columns.filter_map(move |column| self.rows.word(cpu, column))
+        });
+        // Relaxed: an estimate. The word alone tells; the sheaf is not looked at, since it may be somebody else's by now.
+        let tops = words.map(|word| word.load(Ordering::Relaxed));
+        let held = tops.filter(|&top| top != 0 && top != closed());
+        held.map(|top| ((top % SHEAF_BYTES).saturating_sub(empty) / WORD_BYTES) as u64)
+            .sum()
     }
 
     /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.

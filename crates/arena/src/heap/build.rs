@@ -1,0 +1,218 @@
+//! The heap built at its first use: by whichever thread comes first, at any moment of a program's life, before `main` and inside the loader too.
+//!
+//! Nothing here allocates. What the environment says is read once:
+//!
+//! | variable | what it does |
+//! |---|---|
+//! | `BRICKYARD_SPAN` | the addresses reserved, in GiB; 256 else |
+//! | `BRICKYARD_ROWS=thread` | a row a thread even where there are restartable sequences |
+//! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::slice;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use brickyard::slab::sizes::{MAX_GENERAL, SIZES};
+use brickyard::slab::{Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
+
+use super::cpus::{Cpus, RowsFor};
+use super::{FAST, FIRST_GENERAL, PAGE_SHIFT};
+use crate::gate::Gate;
+use crate::large::LargeBlocks;
+use crate::region::Region;
+use crate::rows::{ROW_SHIFT, ThreadArea};
+use crate::span::{SPAN_BYTES, Span};
+
+pub(super) type HeapSlabs = Slabs<'static, Sheafed<'static, &'static Span, Cpus>>;
+
+/// All that there is of a heap, once it is built.
+pub(super) struct Heap {
+    pub(super) span: &'static Span,
+    pub(super) slabs: HeapSlabs,
+    pub(super) cpus: Cpus,
+    pub(super) background: Background,
+}
+
+/// Is a background thread wanted?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Background {
+    Wanted,
+    Off,
+}
+
+/// What can be used before the heap is built.
+pub(super) struct Place {
+    state: AtomicU32,
+    span: UnsafeCell<MaybeUninit<Span>>,
+    heap: UnsafeCell<MaybeUninit<Heap>>,
+    pub(super) gate: Gate,
+    pub(super) large: LargeBlocks,
+}
+
+const NEW: u32 = 0;
+const BUSY: u32 = 1;
+const BUILT: u32 = 2;
+const FAILED: u32 = 3;
+
+// SAFETY: `built-once`: the cells are written by the one thread that turned the state from `NEW` to `BUSY`, and read only after it is `BUILT`.
+unsafe impl Sync for Place {}
+
+pub(super) static PLACE: Place = Place {
+    state: AtomicU32::new(NEW),
+    span: UnsafeCell::new(MaybeUninit::uninit()),
+    heap: UnsafeCell::new(MaybeUninit::uninit()),
+    gate: Gate::new(),
+    large: LargeBlocks::new(),
+};
+
+/// Why there is no heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeapError {
+    /// The system gives no addresses: `ulimit -v` is too low, or `2` in `/proc/sys/vm/overcommit_memory` leaves too little.
+    NoAddresses,
+}
+
+impl fmt::Display for HeapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the system gives no addresses for a heap: raise `ulimit -v`, or allow overcommitting",
+        )
+    }
+}
+
+impl core::error::Error for HeapError {}
+
+/// The heap, if it is built.
+#[inline]
+pub(super) fn built() -> Option<&'static Heap> {
+    // Acquire: pairs with the release in `heap`.
+    if PLACE.state.load(Ordering::Acquire) != BUILT {
+        return None;
+    }
+    // SAFETY: `built-once`.
+    Some(unsafe { (*PLACE.heap.get()).assume_init_ref() })
+}
+
+/// The heap, built now if it is not yet.
+///
+/// # Errors
+/// [`HeapError`]; it is tried again at the next call.
+pub(super) fn heap() -> Result<&'static Heap, HeapError> {
+    loop {
+        if let Some(heap) = built() {
+            return Ok(heap);
+        }
+        // Acquire: pairs with the release of who failed before.
+        let begun = PLACE
+            .state
+            .compare_exchange(NEW, BUSY, Ordering::Acquire, Ordering::Relaxed);
+        match begun {
+            Ok(_) => {
+                let done = build();
+                let state = if done.is_ok() { BUILT } else { FAILED };
+                // Release: pairs with the acquire in `built`, or above.
+                PLACE.state.store(state, Ordering::Release);
+                if done.is_ok() {
+                    super::life::begin();
+                }
+                done?;
+            }
+            Err(FAILED) => {
+                let _ =
+                    PLACE
+                        .state
+                        .compare_exchange(FAILED, NEW, Ordering::Relaxed, Ordering::Relaxed);
+            }
+            Err(_) => ThreadArea::relax(),
+        }
+    }
+}
+
+/// A piece of memory for ever, zero throughout.
+fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
+    let region = Region::map_sparse(bytes.next_multiple_of(crate::page_bytes()), 1);
+    let region = region.map_err(|_| HeapError::NoAddresses)?;
+    let start = region.start();
+    core::mem::forget(region);
+    // SAFETY: `mapped-while-alive`, and the region is never dropped; nobody else knows of it.
+    Ok(unsafe { slice::from_raw_parts_mut(start.as_ptr().cast(), bytes) })
+}
+
+fn build() -> Result<(), HeapError> {
+    let (_, usual) = SPAN_BYTES;
+    let bytes = variable(c"BRICKYARD_SPAN")
+        .and_then(number)
+        .map_or(usual, |gib| gib.saturating_mul(1 << 30));
+    let span = Span::reserve(bytes).map_err(|_| HeapError::NoAddresses)?;
+    // SAFETY: `built-once`: this thread has turned the state to `BUSY`.
+    let span: &'static Span = unsafe { (*PLACE.span.get()).write(span) };
+    let wanted = match variable(c"BRICKYARD_ROWS") {
+        Some(b"thread") => RowsFor::Threads,
+        _ => RowsFor::Cpus,
+    };
+    let cpus = Cpus::choose(wanted);
+    let slabs = build_slabs(span, cpus)?;
+    let background = match variable(c"BRICKYARD_BACKGROUND") {
+        Some(b"0") => Background::Off,
+        _ => Background::Wanted,
+    };
+    let rows = slabs.queues().rows().start();
+    let (ids, start) = (slabs.pages().ids(), slabs.pages().start());
+    let heap = Heap {
+        span,
+        slabs,
+        cpus,
+        background,
+    };
+    // SAFETY: `built-once`.
+    unsafe { (*PLACE.heap.get()).write(heap) };
+    // Relaxed: published by the two stores at the end (`built-before-seen`).
+    FAST.area.store(cpus.area(), Ordering::Relaxed);
+    FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);
+    FAST.start.store(start, Ordering::Relaxed);
+    FAST.ids.store(ids.as_ptr().cast_mut(), Ordering::Relaxed);
+    // Release: pairs with the acquiring loads of the fast paths.
+    FAST.limit.store(MAX_GENERAL, Ordering::Release);
+    if crate::page_bytes() == 1 << PAGE_SHIFT {
+        FAST.pages.store(ids.len(), Ordering::Release);
+    }
+    Ok(())
+}
+
+fn build_slabs(span: &'static Span, cpus: Cpus) -> Result<HeapSlabs, HeapError> {
+    use brickyard::slab::PageSource;
+    let rows = for_ever(cpus.rows() << ROW_SHIFT)?;
+    let words = rows.len() / size_of::<AtomicUsize>();
+    // SAFETY: the mapping is zero.
+    let (rows, _) = unsafe { brickyard::sync::place_zeroed(rows, words) }
+        .expect("a mapping begins with a page, and has room for its own words");
+    let plan = SlabPlan {
+        rows: Some(Rows::new(rows, ROW_SHIFT)),
+        ..SlabPlan::new(SIZES.len(), cpus.rows())
+    };
+    let memory = for_ever(HeapSlabs::bytes(&plan, 1))?;
+    // SAFETY: the mapping is zero.
+    let tables = unsafe { Tables::zeroed(for_ever(Tables::bytes(span.pages()))?) };
+    let slabs = HeapSlabs::new(plan, span, cpus, memory, tables)
+        .expect("the plan was asked for the bytes of both");
+    let general = slabs.general::<TaskOnly>();
+    let general = general.expect("as many caches are planned as there are sizes");
+    assert_eq!(general.first(), FIRST_GENERAL);
+    drop(general);
+    Ok(slabs)
+}
+
+/// What the environment says; before it is set up, nothing.
+fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
+    // SAFETY: the name is a C string; nobody changes the environment while the program is being started, and later the bytes are read at once.
+    let value = NonNull::new(unsafe { libc::getenv(name.as_ptr()) })?;
+    // SAFETY: what `getenv` returns is a C string.
+    Some(unsafe { core::ffi::CStr::from_ptr(value.as_ptr()) }.to_bytes())
+}
+
+fn number(text: &[u8]) -> Option<usize> {
+    str::from_utf8(text).ok()?.parse().ok()
+}

@@ -1,0 +1,104 @@
+//! The heap as Rust's global allocator.
+
+use core::alloc::{GlobalAlloc, Layout};
+
+use brickyard::slab::sizes::{MAX_GENERAL, Sizes};
+use core::sync::atomic::Ordering;
+
+use super::{FAST, FIRST_GENERAL, allocate_aligned, free_slow, hit, put, reallocate};
+
+/// The heap of the process, for `#[global_allocator]`.
+///
+/// A free knows its layout, and so its size's cache: it reads no table. Where sizes are constants, so is the place in the row.
+///
+/// ```
+/// #[global_allocator]
+/// static HEAP: brickyard_arena::Global = brickyard_arena::Global;
+///
+/// let numbers: Vec<u64> = (0..1000).collect();
+/// assert_eq!(numbers.iter().sum::<u64>(), 499_500);
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Global;
+
+/// The column of the cache that serves `layout`, if a slab does.
+#[inline(always)]
+const fn column_of(layout: Layout) -> Option<usize> {
+    match Sizes::Fine.class_of(layout) {
+        Some(class) => Some(class + FIRST_GENERAL as usize),
+        None => None,
+    }
+}
+
+/// Is the heap built?
+#[inline(always)]
+fn is_built() -> bool {
+    // Acquire: `built-before-seen`.
+    FAST.limit.load(Ordering::Acquire) != 0
+}
+
+// SAFETY: the heap's memory is its caller's alone until it is freed, has at least the layout's size, and is a multiple of its alignment; nothing here unwinds.
+unsafe impl GlobalAlloc for Global {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if let Some(column) = column_of(layout)
+            && is_built()
+        {
+            // SAFETY: the heap is built, and the column is a general size's.
+            let object = unsafe { hit(column) };
+            if !object.is_null() {
+                return object;
+            }
+        }
+        allocate_aligned(layout)
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        if let Some(column) = column_of(layout) {
+            // SAFETY: memory was allocated, so the heap is built; with this layout, so it is of this cache; the caller's promise.
+            if unsafe { put(column, memory) } {
+                return;
+            }
+        }
+        // SAFETY: passed on.
+        unsafe { free_slow(memory) };
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: the caller's promise: `bytes`, rounded up to the alignment, is no overflow.
+        let wanted = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
+        let (had, wants) = (column_of(layout), column_of(wanted));
+        if had == wants && had.is_some() {
+            return memory;
+        }
+        if layout.size() > MAX_GENERAL && bytes > MAX_GENERAL && layout.align() <= 4096 {
+            // SAFETY: passed on; neither is a slab's object, and pages stay aligned to pages.
+            return unsafe { reallocate(memory, bytes) };
+        }
+        // SAFETY: passed on.
+        unsafe {
+            let new = self.alloc(wanted);
+            if !new.is_null() {
+                new.copy_from_nonoverlapping(memory, layout.size().min(bytes));
+                self.dealloc(memory, layout);
+            }
+            new
+        }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.size() > MAX_GENERAL && layout.align() <= 16 {
+            return super::allocate_zeroed(layout.size());
+        }
+        // SAFETY: passed on.
+        let memory = unsafe { self.alloc(layout) };
+        if !memory.is_null() {
+            // SAFETY: the memory has so many bytes, and is this caller's.
+            unsafe { memory.write_bytes(0, layout.size()) };
+        }
+        memory
+    }
+}

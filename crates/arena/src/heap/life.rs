@@ -1,0 +1,119 @@
+//! What happens beside requests: fork, complaints, and the background thread's work.
+
+use core::fmt::Write;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use brickyard::Platform;
+use brickyard::slab::TaskOnly;
+
+use super::build::{Background, Heap, PLACE, built};
+use super::cpus::Cpus;
+use crate::background::{self, Tick};
+
+/// The heap has just been built.
+pub(super) fn begin() {
+    // SAFETY: the three functions live as long as the program (a library that holds this code must not be unloaded). Where it fails, for want of memory, a child process of several
+    // threads may find a lock held, as with allocators that do not ask.
+    let _ = unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+}
+
+unsafe extern "C" fn before_fork() {
+    PLACE.gate.close();
+}
+
+unsafe extern "C" fn after_fork() {
+    PLACE.gate.open();
+}
+
+unsafe extern "C" fn in_child() {
+    if let Some(heap) = built()
+        && let Cpus::PerThread(rows) = heap.cpus
+    {
+        rows.forget_other_threads();
+    }
+    BACKGROUND.forget();
+    PLACE.gate.open_in_child();
+}
+
+/// From so many bytes on the heap has a background thread.
+const LARGE: usize = 8 << 20;
+
+/// Every so many looks of the background thread, the CPUs are visited (SLQB: every 3 s).
+const LOOKS_A_VISIT: u32 = 3;
+
+static BACKGROUND: background::Background = background::Background::new(look);
+
+/// Called after the heap has got more pages; no lock is held.
+#[inline]
+pub(super) fn has_grown(heap: &'static Heap) {
+    if heap.background == Background::Wanted && heap.span.bytes_in_use() >= LARGE {
+        BACKGROUND.call();
+    }
+}
+
+/// Called after memory has come back by a slow path.
+#[inline]
+pub(super) fn has_shrunk() {
+    BACKGROUND.wake();
+}
+
+/// What the background thread does, about once a second.
+fn look() -> Tick {
+    static LOOKS: AtomicU32 = AtomicU32::new(0);
+    let Some(heap) = built() else {
+        return Tick::Nothing;
+    };
+    let before = heap.span.bytes_in_use();
+    // Relaxed: one thread looks.
+    if LOOKS.fetch_add(1, Ordering::Relaxed) % LOOKS_A_VISIT == 0 {
+        visit_cpus(heap);
+    }
+    let _inside = PLACE.gate.enter(0);
+    let released = heap.span.release_idle();
+    if released > 0 || heap.span.bytes_in_use() < before {
+        Tick::Again
+    } else {
+        Tick::Nothing
+    }
+}
+
+/// What lies unused on every CPU goes back into slabs.
+fn visit_cpus(heap: &'static Heap) {
+    for cpu in 0..heap.cpus.rows() {
+        heap.cpus.run_on(cpu, &mut || {
+            let _inside = PLACE.gate.enter(cpu);
+            heap.slabs.trim::<TaskOnly>();
+        });
+    }
+}
+
+/// A line of at most so many bytes, without allocating.
+struct Line {
+    bytes: [u8; 160],
+    length: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let room = &mut self.bytes[self.length..];
+        let fits = text.len().min(room.len());
+        room[..fits].copy_from_slice(&text.as_bytes()[..fits]);
+        self.length += fits;
+        Ok(())
+    }
+}
+
+/// Says what is wrong with `memory`, and ends the process: as a bad free is handled by every C library.
+pub(super) fn complain(what: &str, memory: NonNull<u8>) -> ! {
+    let mut line = Line {
+        bytes: [0; 160],
+        length: 0,
+    };
+    let _ = writeln!(line, "brickyard: {what}: {memory:p}");
+    // SAFETY: the bytes are there.
+    unsafe {
+        libc::write(2, line.bytes.as_ptr().cast(), line.length);
+        libc::abort()
+    }
+}

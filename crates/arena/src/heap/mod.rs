@@ -1,0 +1,167 @@
+//! The heap of a process: general sizes on slabs, runs of pages, large blocks; one for the whole process.
+//!
+//! | bytes | where from | found again by |
+//! |---|---|---|
+//! | up to 32 KiB | a slab of the general size ([`SIZES`](brickyard::slab::sizes::SIZES)) | the byte of its page |
+//! | up to 2 MiB | a run of pages of the same span | a word of its first page |
+//! | above | a mapping of its own | a table |
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | what the fast paths read, and the fast paths |
+//! | `cpus.rs` | a row a CPU or a row a thread, as one type |
+//! | `build.rs` | the heap built at its first use, by whoever comes first |
+//! | `slow.rs` | all that is not a hit |
+//! | `life.rs` | fork, and what the background thread does |
+//! | `global.rs` | [`Global`], for `#[global_allocator]` |
+//!
+//! **The fast path** is a comparison with the largest general size, a byte of a table, and a restartable sequence on the CPU's row: no call, no lock, no atomic instruction, no thread-local memory
+//! of its own. Before the heap is built the largest size is "none" and the span has no pages, so every first call takes the slow path, which builds it. The fast path never asks.
+//!
+//! Invariant `built-before-seen`: `limit` and `pages` are written last, by releasing stores, and read first, by acquiring loads; so who sees them above 0 sees the rest of [`Fast`] as it stays.
+
+mod build;
+mod cpus;
+mod global;
+mod life;
+mod slow;
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+
+use brickyard::slab::Pushed;
+use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, STEP};
+
+use crate::rows::{pop, push};
+pub use build::HeapError;
+pub use global::Global;
+pub use slow::{
+    Statistics, allocate, allocate_aligned, allocate_zeroed, free_slow, reallocate, statistics,
+    trim, usable_size,
+};
+
+/// The number of the cache of the smallest general size: behind "none" and the cache of sheaves.
+const FIRST_GENERAL: u8 = 2;
+
+/// Pages of this size have a byte each.
+const PAGE_SHIFT: u32 = 12;
+
+/// The column of a request's cache, by its size in steps of 16 bytes, rounded up.
+type Columns = [u8; MAX_GENERAL / STEP + 1];
+
+const fn columns() -> Columns {
+    let mut columns = [0; MAX_GENERAL / STEP + 1];
+    let mut steps = 0;
+    while steps < columns.len() {
+        columns[steps] = CLASSES[steps] + FIRST_GENERAL;
+        steps += 1;
+    }
+    columns
+}
+
+/// What the fast paths read; constant once the heap is built.
+#[repr(C, align(64))]
+struct Fast {
+    /// Where a thread's area is, from the thread pointer on.
+    area: AtomicIsize,
+    /// The rows, 64 KiB apart.
+    rows: AtomicPtr<AtomicUsize>,
+    /// The largest size that the fast path serves; 0 before the heap is built.
+    limit: AtomicUsize,
+    /// Where the span begins.
+    start: AtomicUsize,
+    /// Its pages; 0 before the heap is built.
+    pages: AtomicUsize,
+    /// The caches of its pages, a byte each.
+    ids: AtomicPtr<AtomicU8>,
+    /// Here, so that one address serves for all.
+    columns: Columns,
+}
+
+static FAST: Fast = Fast {
+    area: AtomicIsize::new(0),
+    rows: AtomicPtr::new(null_mut()),
+    limit: AtomicUsize::new(0),
+    start: AtomicUsize::new(0),
+    pages: AtomicUsize::new(0),
+    ids: AtomicPtr::new(null_mut()),
+    columns: columns(),
+};
+
+/// The last object of this CPU's sheaf in `column`; null if it has none.
+///
+/// # Safety
+/// The heap is built, and `column` is the number of a general size's cache, or 0.
+#[inline(always)]
+unsafe fn hit(column: usize) -> *mut u8 {
+    // Relaxed: `built-before-seen`.
+    let area = FAST.area.load(Ordering::Relaxed);
+    let rows = FAST.rows.load(Ordering::Relaxed);
+    // SAFETY: the heap's rows are made for the area's numbers, as far apart as `pop` wants them; their words are tops (`top-in-sheaf`).
+    unsafe { pop(area, (rows, ()), column) }
+}
+
+/// Puts an object on this CPU's sheaf in `column`; false if it has to go another way.
+///
+/// # Safety
+/// As [`hit`]; the object belongs to that cache, and nobody uses it any more.
+#[inline(always)]
+unsafe fn put(column: usize, object: *mut u8) -> bool {
+    // Relaxed: `built-before-seen`.
+    let area = FAST.area.load(Ordering::Relaxed);
+    let rows = FAST.rows.load(Ordering::Relaxed);
+    // SAFETY: as in `hit`.
+    unsafe { push(area, (rows, ()), column, object) == Pushed::Done }
+}
+
+/// Memory for `bytes` bytes, aligned to 16, if this CPU has some at hand; else null, and [`allocate`] is to be asked.
+#[inline(always)]
+#[must_use]
+pub fn quick(bytes: usize) -> *mut u8 {
+    // Acquire: `built-before-seen`.
+    if bytes > FAST.limit.load(Ordering::Acquire) {
+        return null_mut();
+    }
+    // SAFETY: `limit` is at most the largest general size, so the index is in the table.
+    let column = unsafe { *FAST.columns.get_unchecked((bytes + (STEP - 1)) / STEP) };
+    // SAFETY: the heap is built (`built-before-seen`).
+    unsafe { hit(usize::from(column)) }
+}
+
+/// Memory for `bytes` bytes, aligned to 16; null if there is none.
+#[inline(always)]
+#[must_use]
+pub fn alloc(bytes: usize) -> *mut u8 {
+    let memory = quick(bytes);
+    if memory.is_null() {
+        return allocate(bytes);
+    }
+    memory
+}
+
+/// Takes memory back; null is nothing. `free`.
+///
+/// # Safety
+/// It came from this heap, and nobody uses it any more.
+#[inline(always)]
+pub unsafe fn free(memory: *mut u8) {
+    let offset = memory
+        .addr()
+        .wrapping_sub(FAST.start.load(Ordering::Relaxed));
+    let page = offset >> PAGE_SHIFT;
+    // Acquire: `built-before-seen`. (The start read before may be another only while there are no pages.)
+    if page < FAST.pages.load(Ordering::Acquire) {
+        // SAFETY: the page is one of the span's, each of which has a byte, which is the number of a cache, or 0, whose column is closed.
+        let column =
+            unsafe { (*FAST.ids.load(Ordering::Relaxed).add(page)).load(Ordering::Relaxed) };
+        // SAFETY: the heap is built; the caller's promise.
+        if unsafe { put(usize::from(column), memory) } {
+            return;
+        }
+    }
+    // SAFETY: passed on.
+    unsafe { free_slow(memory) };
+}
+
+#[cfg(test)]
+mod tests;

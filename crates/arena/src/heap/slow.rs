@@ -1,0 +1,242 @@
+//! All that is not a hit: misses, runs of pages, large blocks, alignments, other sizes.
+
+use core::alloc::Layout;
+use core::panic::Location;
+use core::ptr::{NonNull, null_mut};
+
+use brickyard::Platform;
+use brickyard::slab::TaskOnly;
+use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP, Sizes};
+
+use super::build::{Heap, PLACE, built, heap};
+use super::{FIRST_GENERAL, alloc, free, life};
+use crate::gate::Inside;
+use crate::span::{Contents, RUN_BYTES_MAX};
+
+/// Where the heap stands for those who track callers: it cannot tell who called.
+fn caller() -> &'static Location<'static> {
+    Location::caller()
+}
+
+fn enter(heap: &Heap) -> Inside<'static> {
+    PLACE.gate.enter(heap.cpus.cpu())
+}
+
+fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
+    memory.map_or(null_mut(), NonNull::as_ptr)
+}
+
+/// Memory for `bytes` bytes by the slow path, aligned to 16; null if there is none.
+#[cold]
+#[inline(never)]
+#[must_use]
+pub fn allocate(bytes: usize) -> *mut u8 {
+    match Layout::from_size_align(bytes, 16) {
+        Ok(layout) => allocate_aligned(layout),
+        Err(_) => null_mut(),
+    }
+}
+
+/// Memory for `layout` by the slow path; null if there is none. Any alignment is kept.
+#[cold]
+#[inline(never)]
+#[must_use]
+pub fn allocate_aligned(layout: Layout) -> *mut u8 {
+    let Ok(heap) = heap() else {
+        return null_mut();
+    };
+    let _inside = enter(heap);
+    or_null(slow(heap, layout).map(|(memory, _)| memory))
+}
+
+fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
+    if let Some(class) = Sizes::Fine.class_of(layout) {
+        let cache = FIRST_GENERAL + class as u8;
+        let object = heap.slabs.alloc_slow::<TaskOnly>(cache, caller());
+        life::has_grown(heap);
+        return Some((object.ok()?, Contents::Anything));
+    }
+    let (bytes, align) = (layout.size().max(1), layout.align());
+    let page_bytes = heap.span.page_bytes();
+    if bytes <= RUN_BYTES_MAX && align <= RUN_BYTES_MAX {
+        let pages = bytes.div_ceil(page_bytes);
+        // A run is aligned to the power of two that holds it.
+        let run = heap.span.take_run(pages.max(align.div_ceil(page_bytes)));
+        if let Some((run, contents)) = run {
+            // SAFETY: just taken; nobody uses the tail. (A run that is no longer stays as it is.)
+            unsafe { heap.span.cut_run(run, pages) };
+            life::has_grown(heap);
+            return Some((run, Contents::Anything));
+        }
+    }
+    Some((PLACE.large.alloc(bytes, align)?, Contents::Zeros))
+}
+
+/// Memory of `bytes` zeros, aligned to 16; null if there is none. `calloc`.
+#[inline]
+#[must_use]
+pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
+    if bytes <= MAX_GENERAL {
+        let object = alloc(bytes);
+        if !object.is_null() {
+            // SAFETY: the object has so many bytes, and is this caller's.
+            unsafe { object.write_bytes(0, bytes) };
+        }
+        return object;
+    }
+    allocate_many_zeros(bytes)
+}
+
+#[cold]
+fn allocate_many_zeros(bytes: usize) -> *mut u8 {
+    let (Ok(heap), Ok(layout)) = (heap(), Layout::from_size_align(bytes, 16)) else {
+        return null_mut();
+    };
+    let inside = enter(heap);
+    let given = slow(heap, layout);
+    drop(inside);
+    match given {
+        Some((memory, Contents::Anything)) => {
+            // SAFETY: as in `allocate_zeroed`.
+            unsafe { memory.write_bytes(0, bytes) };
+            memory.as_ptr()
+        }
+        Some((memory, Contents::Zeros)) => memory.as_ptr(),
+        None => null_mut(),
+    }
+}
+
+/// Takes memory back by the slow path; null is nothing. What is not the heap's is reported, and the process ended, since nobody could go on from there.
+///
+/// # Safety
+/// If it came from this heap, nobody uses it any more.
+#[cold]
+#[inline(never)]
+pub unsafe fn free_slow(memory: *mut u8) {
+    let Some(memory) = NonNull::new(memory) else {
+        return;
+    };
+    let Some(heap) = built() else {
+        life::complain("free of memory that was never allocated", memory);
+    };
+    let _inside = enter(heap);
+    let cache = heap.slabs.pages().cache_of(memory);
+    if cache >= FIRST_GENERAL {
+        // SAFETY: passed on.
+        let freed = unsafe { heap.slabs.free_slow::<TaskOnly>(cache, memory, caller()) };
+        if freed.is_err() {
+            life::complain("bad free: freed twice, or no object begins there", memory);
+        }
+        life::has_shrunk();
+        return;
+    }
+    // SAFETY: passed on, both.
+    let freed = unsafe { heap.span.give_run(memory) || PLACE.large.free(memory) };
+    if !freed {
+        life::complain("free of what was not allocated, or is free already", memory);
+    }
+    life::has_shrunk();
+}
+
+/// Bytes that can be used of `memory`; 0 for null. `malloc_usable_size`.
+#[must_use]
+pub fn usable_size(memory: *mut u8) -> usize {
+    let (Some(memory), Some(heap)) = (NonNull::new(memory), built()) else {
+        return 0;
+    };
+    match heap.slabs.pages().cache_of(memory) {
+        cache if cache >= FIRST_GENERAL => SIZES[usize::from(cache - FIRST_GENERAL)] as usize,
+        _ => match heap.span.run_at(memory) {
+            Some(pages) => pages * heap.span.page_bytes(),
+            None => {
+                let _inside = enter(heap);
+                PLACE.large.bytes_at(memory).unwrap_or(0)
+            }
+        },
+    }
+}
+
+/// Memory for `bytes` bytes with what `memory` held, as far as it fits; null if there is none, and then `memory` is as it was. `realloc`, without its special cases.
+///
+/// # Safety
+/// `memory` came from this heap, is not null, and nobody uses it afterwards unless this returns null.
+#[must_use]
+pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
+    let had = usable_size(memory);
+    let fits = bytes <= had;
+    // In place, if no more than half would be wasted, or nothing smaller would be found.
+    if fits && (bytes >= had / 2 || size_of_class(bytes) == had) {
+        return memory;
+    }
+    if had > MAX_GENERAL
+        // SAFETY: passed on.
+        && let Some(resized) = unsafe { resize_pages(memory, bytes) }
+    {
+        return resized;
+    }
+    let new = alloc(bytes);
+    if new.is_null() {
+        return if fits { memory } else { new };
+    }
+    // SAFETY: both have at least so many bytes, and are apart; the old one is not used any more.
+    unsafe {
+        new.copy_from_nonoverlapping(memory, had.min(bytes));
+        free(memory);
+    }
+    new
+}
+
+/// The bytes that a request of a general size gets.
+fn size_of_class(bytes: usize) -> usize {
+    SIZES[usize::from(CLASSES[bytes.min(MAX_GENERAL).div_ceil(STEP)])] as usize
+}
+
+/// Resizes a run or a large block without copying, if that can be done.
+#[cold]
+unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
+    let (memory, heap) = (NonNull::new(memory)?, built()?);
+    let _inside = enter(heap);
+    if let Some(pages) = heap.span.run_at(memory) {
+        let fewer = bytes.div_ceil(heap.span.page_bytes());
+        // SAFETY: passed on: nobody uses the tail.
+        let cut =
+            bytes > MAX_GENERAL && fewer < pages && unsafe { heap.span.cut_run(memory, fewer) };
+        return cut.then_some(memory.as_ptr());
+    }
+    if bytes <= RUN_BYTES_MAX {
+        return None;
+    }
+    // SAFETY: passed on.
+    unsafe { PLACE.large.resize(memory, bytes) }.map(NonNull::as_ptr)
+}
+
+/// Gives back what is free: queues of this CPU and those that CPUs share, idle pages. True if anything went back. `malloc_trim`.
+pub fn trim() -> bool {
+    built().is_some_and(|heap| {
+        let _inside = enter(heap);
+        heap.slabs.drain::<TaskOnly>();
+        heap.slabs.shrink::<TaskOnly>();
+        heap.span.release_idle() > 0
+    })
+}
+
+/// What the heap holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Statistics {
+    /// Bytes of pages in use, by slabs and runs.
+    pub pages: usize,
+    /// Bytes of large blocks.
+    pub large: usize,
+    /// Bytes of pages that are free and may still have memory.
+    pub idle: usize,
+}
+
+/// What the heap holds now. A hint while others are at work.
+#[must_use]
+pub fn statistics() -> Statistics {
+    built().map_or_else(Statistics::default, |heap| Statistics {
+        pages: heap.span.bytes_in_use(),
+        large: PLACE.large.bytes(),
+        idle: heap.span.idle_bytes(),
+    })
+}

@@ -1,0 +1,109 @@
+//! The heap as programs use it.
+
+use core::alloc::Layout;
+
+use super::*;
+
+#[test]
+fn memory_is_apart_aligned_and_kept() {
+    let mut held = Vec::new();
+    for bytes in [
+        0,
+        1,
+        8,
+        16,
+        17,
+        64,
+        100,
+        1000,
+        1216,
+        4096,
+        5000,
+        32768,
+        32769,
+        100_000,
+        2 << 20,
+        (2 << 20) + 1,
+        5 << 20,
+    ] {
+        for _ in 0..20 {
+            let memory = alloc(bytes);
+            assert!(!memory.is_null() && memory.addr().is_multiple_of(16));
+            assert!(usable_size(memory) >= bytes);
+            // SAFETY: the memory has so many bytes.
+            unsafe { memory.write_bytes(held.len() as u8, bytes) };
+            held.push((memory, bytes));
+        }
+    }
+    for (index, (memory, bytes)) in held.into_iter().enumerate() {
+        // SAFETY: the memory is this test's.
+        unsafe {
+            for byte in 0..bytes {
+                assert_eq!(memory.add(byte).read(), index as u8);
+            }
+            free(memory);
+        }
+    }
+}
+
+#[test]
+fn alignments_are_kept() {
+    for shift in 0..24 {
+        for bytes in [1, 100, 5000, 40_000, 3 << 20] {
+            let layout = Layout::from_size_align(bytes, 1 << shift).unwrap();
+            let memory = allocate_aligned(layout);
+            assert!(
+                !memory.is_null() && memory.addr().is_multiple_of(layout.align()),
+                "{layout:?}"
+            );
+            // SAFETY: the memory is this test's.
+            unsafe {
+                memory.write_bytes(1, bytes);
+                free(memory);
+            }
+        }
+    }
+}
+
+#[test]
+fn contents_survive_resizing() {
+    let sizes = [
+        1,
+        20,
+        200,
+        2000,
+        40_000,
+        20_000,
+        60_000,
+        3 << 20,
+        9 << 20,
+        4 << 20,
+        50_000,
+        10,
+    ];
+    let mut memory = alloc(1);
+    let mut had = 1;
+    // SAFETY: the memory is this test's, and has as many bytes as it was resized to.
+    unsafe {
+        memory.write(7);
+        for bytes in sizes {
+            memory = reallocate(memory, bytes);
+            assert!(!memory.is_null());
+            for byte in 0..had.min(bytes) {
+                assert_eq!(memory.add(byte).read(), 7);
+            }
+            memory.write_bytes(7, bytes);
+            had = bytes;
+        }
+        free(memory);
+    }
+}
+
+#[test]
+fn what_there_is_not_is_null() {
+    assert!(alloc(usize::MAX).is_null());
+    assert!(alloc(1 << 62).is_null());
+    assert_eq!(usable_size(null_mut()), 0);
+    // SAFETY: null is nothing.
+    unsafe { free(null_mut()) };
+}

@@ -1,0 +1,406 @@
+//! Large blocks: a mapping of its own for each, and a table of them.
+//!
+//! Their memory comes from the system and goes back to it at once; a larger one is made of a smaller one by moving its pages (`mremap`), not its bytes. The table, from address to length,
+//! uses open addressing with linear probing in mapped memory of its own, at most half full, so that a lookup takes a step or two.
+//!
+//! Invariant `listed`: a mapping is in the table from after it was made until before it ends or moves; so what is found there is there, and no address is listed twice.
+
+use core::cell::UnsafeCell;
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use brickyard::sync::{RawLock, TicketLock};
+use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
+
+use crate::rows::ThreadArea;
+
+/// A mapping. An address of 0 is a free place.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    address: usize,
+    bytes: usize,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+struct Table {
+    /// A power of two of entries, or none.
+    entries: NonNull<Entry>,
+    capacity: usize,
+    /// Entries, and those that a block on its way will need again.
+    used: usize,
+}
+
+/// Blocks with a mapping each.
+#[derive(Debug)]
+pub(crate) struct LargeBlocks {
+    lock: TicketLock,
+    table: UnsafeCell<Table>,
+    bytes: AtomicUsize,
+}
+
+// SAFETY: the table is used by who holds the lock; its entries are memory of its own, that no thread owns.
+unsafe impl Sync for LargeBlocks {}
+// SAFETY: as above.
+unsafe impl Send for LargeBlocks {}
+
+/// Anonymous pages, zero at first; what the system has no room for is `None`.
+fn map(bytes: usize) -> Option<NonNull<u8>> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: without MAP_FIXED, the system chooses a place where nothing is mapped.
+    let start = unsafe { mmap_anonymous(null_mut(), bytes, access, MapFlags::PRIVATE) };
+    NonNull::new(start.ok()?.cast())
+}
+
+/// # Safety
+/// The bytes are a mapping, or whole pages of one, that nobody uses any more.
+unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    if bytes > 0 {
+        // It fails only where a mapping would be split and the process may have no more of them: then the addresses are lost, nothing else.
+        //
+        // SAFETY: passed on.
+        let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
+    }
+}
+
+/// The same at a multiple of `align`, a power of two: maps more and cuts both ends off.
+fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    let spare = align.saturating_sub(crate::page_bytes());
+    let start = map(bytes.checked_add(spare)?)?;
+    let head = start.addr().get().next_multiple_of(align) - start.addr().get();
+    // SAFETY: both ends are whole pages of the mapping above, of which nobody knows. (Less than `spare` is cut off in front.)
+    unsafe {
+        let kept = start.add(head);
+        unmap(start, head);
+        unmap(kept.add(bytes), spare - head);
+        Some(kept)
+    }
+}
+
+impl Table {
+    const FIRST_CAPACITY: usize = 256;
+
+    const fn new() -> Self {
+        Self {
+            entries: NonNull::dangling(),
+            capacity: 0,
+            used: 0,
+        }
+    }
+
+    fn entry(&mut self, index: usize) -> &mut Entry {
+        debug_assert!(index < self.capacity);
+        // SAFETY: there are so many entries, which are this table's own; zero, as they are at first, is a free one.
+        unsafe { self.entries.add(index).as_mut() }
+    }
+
+    /// Where an address belongs.
+    const fn home(&self, address: usize) -> usize {
+        // Fibonacci hashing of the page number.
+        let mixed = (address >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) & (self.capacity - 1)
+    }
+
+    fn next(&self, index: usize) -> usize {
+        (index + 1) & (self.capacity - 1)
+    }
+
+    fn find(&mut self, address: usize) -> Option<usize> {
+        if self.capacity == 0 {
+            return None;
+        }
+        let mut index = self.home(address);
+        loop {
+            match self.entry(index).address {
+                0 => return None,
+                found if found == address => return Some(index),
+                _ => index = self.next(index),
+            }
+        }
+    }
+
+    /// Makes room for one more. False if there is no memory for a larger table.
+    fn reserve(&mut self) -> bool {
+        if (self.used + 1) * 2 > self.capacity && !self.enlarge() {
+            return false;
+        }
+        self.used += 1;
+        true
+    }
+
+    fn enlarge(&mut self) -> bool {
+        let capacity = (self.capacity * 2).max(Self::FIRST_CAPACITY);
+        let Some(entries) = map(capacity * size_of::<Entry>()) else {
+            return false;
+        };
+        let mut old = core::mem::replace(
+            self,
+            Self {
+                entries: entries.cast(),
+                capacity,
+                used: self.used,
+            },
+        );
+        for index in 0..old.capacity {
+            let entry = *old.entry(index);
+            if entry.address != 0 {
+                self.put(entry);
+            }
+        }
+        if old.capacity > 0 {
+            // SAFETY: mapped by an earlier call, and its contents have been moved.
+            unsafe { unmap(old.entries.cast(), old.capacity * size_of::<Entry>()) };
+        }
+        true
+    }
+
+    /// Puts an entry in, for which there is room.
+    fn put(&mut self, entry: Entry) {
+        let mut index = self.home(entry.address);
+        while self.entry(index).address != 0 {
+            index = self.next(index);
+        }
+        *self.entry(index) = entry;
+    }
+
+    /// Takes an entry out, and moves those behind it that would not be found any more. Its room stays reserved.
+    fn take(&mut self, address: usize) -> Option<Entry> {
+        let mut hole = self.find(address)?;
+        let taken = *self.entry(hole);
+        let mut index = self.next(hole);
+        loop {
+            let entry = *self.entry(index);
+            if entry.address == 0 {
+                break;
+            }
+            // It may fill the hole if its home does not lie behind the hole, cyclically.
+            let from_home = index.wrapping_sub(self.home(entry.address)) & (self.capacity - 1);
+            let from_hole = index.wrapping_sub(hole) & (self.capacity - 1);
+            if from_home >= from_hole {
+                *self.entry(hole) = entry;
+                hole = index;
+            }
+            index = self.next(index);
+        }
+        self.entry(hole).address = 0;
+        Some(taken)
+    }
+}
+
+impl LargeBlocks {
+    pub(crate) const fn new() -> Self {
+        Self {
+            lock: TicketLock::UNLOCKED,
+            table: UnsafeCell::new(Table::new()),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    fn with_table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
+        self.lock.lock(ThreadArea::relax);
+        // SAFETY: the lock is held, so this is the only reference.
+        let result = work(unsafe { &mut *self.table.get() });
+        // SAFETY: locked above.
+        unsafe { self.lock.unlock() };
+        result
+    }
+
+    /// Bytes of all large blocks.
+    pub(crate) fn bytes(&self) -> usize {
+        // Relaxed: a hint.
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A block of at least `bytes` bytes at a multiple of `align`, a power of two; zero throughout. A call of the system, or three.
+    pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
+        let bytes = rounded(bytes)?;
+        let start = map_aligned(bytes, align)?;
+        let entry = Entry {
+            address: start.addr().get(),
+            bytes,
+        };
+        let listed = self.with_table(|table| {
+            let room = table.reserve();
+            if room {
+                table.put(entry);
+            }
+            room
+        });
+        if !listed {
+            // SAFETY: mapped above, and nobody knows of it.
+            unsafe { unmap(start, bytes) };
+            return None;
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Some(start)
+    }
+
+    /// The bytes of the block that begins at an address; `None` if none does.
+    pub(crate) fn bytes_at(&self, start: NonNull<u8>) -> Option<usize> {
+        self.with_table(|table| {
+            let index = table.find(start.addr().get())?;
+            Some(table.entry(index).bytes)
+        })
+    }
+
+    /// Ends a block. False if none begins there.
+    ///
+    /// # Safety
+    /// If one does, nobody uses it any more.
+    pub(crate) unsafe fn free(&self, start: NonNull<u8>) -> bool {
+        let taken = self.with_table(|table| {
+            let taken = table.take(start.addr().get());
+            table.used -= usize::from(taken.is_some());
+            taken
+        });
+        let Some(Entry { bytes, .. }) = taken else {
+            return false;
+        };
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        // SAFETY: `listed`: it is a mapping of so many bytes, and this caller took it out of the table.
+        unsafe { unmap(start, bytes) };
+        true
+    }
+
+    /// Makes a block longer or shorter; it may move then, and is aligned to a page only. `None`, and the block is as it was, if the system has no room, or no block begins there.
+    ///
+    /// # Safety
+    /// Nobody uses the block meanwhile, nor by its old address afterwards.
+    pub(crate) unsafe fn resize(&self, start: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
+        let bytes = rounded(bytes)?;
+        // Its place in the table stays reserved until it is put back.
+        let old = self.with_table(|table| table.take(start.addr().get()))?;
+        // SAFETY: `listed`: a mapping of so many bytes, which nobody uses meanwhile.
+        let moved = unsafe {
+            mremap(
+                start.as_ptr().cast(),
+                old.bytes,
+                bytes,
+                MremapFlags::MAYMOVE,
+            )
+        };
+        let entry = match moved {
+            Ok(moved) => Entry {
+                address: moved.addr(),
+                bytes,
+            },
+            Err(_) => old,
+        };
+        self.with_table(|table| table.put(entry));
+        let moved = NonNull::new(moved.ok()?.cast())?;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes.fetch_sub(old.bytes, Ordering::Relaxed);
+        Some(moved)
+    }
+}
+
+/// Rounded up to pages; `None` for more than a pointer can cross.
+fn rounded(bytes: usize) -> Option<usize> {
+    let rounded = bytes.max(1).checked_next_multiple_of(crate::page_bytes())?;
+    (rounded <= isize::MAX as usize).then_some(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::thread;
+
+    use super::*;
+
+    fn next(state: &mut u64) -> usize {
+        *state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (*state >> 33) as usize
+    }
+
+    #[test]
+    fn the_table_agrees_with_a_map() {
+        let mut table = Table::new();
+        let mut model = HashMap::new();
+        let mut state = 1;
+        for _ in 0..40_000 {
+            // Few addresses, close together: long chains.
+            let address = (next(&mut state) % 700 + 1) << 12;
+            match model.remove(&address) {
+                None => {
+                    let bytes = next(&mut state);
+                    assert!(table.reserve());
+                    table.put(Entry { address, bytes });
+                    model.insert(address, bytes);
+                }
+                Some(bytes) => {
+                    assert_eq!(table.take(address).unwrap().bytes, bytes);
+                    table.used -= 1;
+                }
+            }
+            assert_eq!(table.used, model.len());
+            let probe = (next(&mut state) % 700 + 1) << 12;
+            let found = table.find(probe);
+            let found = found.map(|index| table.entry(index).bytes);
+            assert_eq!(found, model.get(&probe).copied());
+        }
+    }
+
+    #[test]
+    fn blocks_are_aligned_zero_and_keep_their_contents_when_they_grow() {
+        let large = LargeBlocks::new();
+        for align in [1, 4096, 64 << 10, 4 << 20, 1 << 30] {
+            let block = large.alloc(3 << 20, align).unwrap();
+            assert!(block.addr().get().is_multiple_of(align));
+            assert_eq!(large.bytes_at(block), Some(3 << 20));
+            // SAFETY: the block is this test's.
+            unsafe {
+                assert_eq!(block.add((3 << 20) - 1).read(), 0);
+                block.add((3 << 20) - 1).write(7);
+                let grown = large.resize(block, 50 << 20).unwrap();
+                assert_eq!(grown.add((3 << 20) - 1).read(), 7);
+                assert_eq!(large.bytes(), 50 << 20);
+                assert!(large.free(grown) && !large.free(grown));
+            }
+            assert_eq!(large.bytes_at(block), None);
+        }
+        assert!(large.alloc(usize::MAX, 1).is_none() && large.alloc(1 << 62, 1).is_none());
+        assert_eq!(large.bytes(), 0);
+    }
+
+    #[test]
+    fn threads_do_not_meet() {
+        let large = LargeBlocks::new();
+        let work = |owner: usize| {
+            let mut state = owner as u64;
+            let mut held: Vec<NonNull<u8>> = Vec::new();
+            for _ in 0..400 {
+                if held.len() < 300 && next(&mut state) % 3 != 0 {
+                    let block = large.alloc(4096 * (1 + next(&mut state) % 8), 1).unwrap();
+                    // SAFETY: this thread's own block.
+                    unsafe { block.cast().write(owner) };
+                    held.push(block);
+                } else if let Some(block) = held.pop() {
+                    // SAFETY: this thread's own block.
+                    unsafe {
+                        let block = large
+                            .resize(block, 4096 * (1 + next(&mut state) % 8))
+                            .unwrap();
+                        assert_eq!(block.cast::<usize>().read(), owner);
+                        assert!(large.free(block));
+                    }
+                }
+            }
+            for block in held {
+                // SAFETY: this thread's own block.
+                unsafe {
+                    assert_eq!(block.cast::<usize>().read(), owner);
+                    assert!(large.free(block));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let work = &work;
+            for owner in 1..=4 {
+                scope.spawn(move || work(owner));
+            }
+        });
+        assert_eq!(large.bytes(), 0);
+    }
+}

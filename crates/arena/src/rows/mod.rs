@@ -1,0 +1,52 @@
+//! A row of words for each CPU, or for each thread, and the few instructions that change one.
+//!
+//! | file | what it tells |
+//! |---|---|
+//! | `area` | what belongs to a thread: where its number stands, and what the heap keeps beside it |
+//! | `x86_64`, `aarch64` | the restartable sequences, in assembly |
+//! | `local` | both as the library's [`Local`](brickyard::slab::Local) |
+//! | `rseq` | a row a CPU: [`Rseq`] |
+//! | `thread_rows` | a row a thread, where the system has no restartable sequences: [`ThreadRows`] |
+//!
+//! # One form for both
+//!
+//! The system tells a thread its CPU by a word of the thread's *area*, registered by the C library (`__rseq_offset`). A thread without restartable
+//! sequences has an area of the same shape, in which the word is the thread's own number, and which nobody else reads. So the sequences are the same instructions
+//! for both, and where the area is, relative to the thread pointer, is a value: one load of a static.
+//!
+//! # Invariants
+//!
+//! - `registered-everywhere`: where `__rseq_size` is not 0, the C library has registered the area of every thread before the thread runs anything else; so the CPU's number
+//!   there is always valid. (A thread made by a bare `clone` with shared memory has no area, nor other thread-local memory, and must not allocate.)
+//! - `one-store`: a sequence changes what others see by its last instruction alone. Whoever is moved, preempted or interrupted by a signal before that has done nothing, and
+//!   begins again.
+//! - `row-of-its-own`: a row's words are written by sequences of the CPU (or by the thread) that the row belongs to, and by nobody else.
+
+mod area;
+mod local;
+mod rseq;
+mod thread_rows;
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod sequence;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod sequence;
+
+pub(crate) use area::{ThreadArea, own_offset};
+pub use rseq::Rseq;
+pub(crate) use sequence::{pop, push, replace};
+use sequence::{pop_shifted, push_shifted};
+pub use thread_rows::ThreadRows;
+
+/// log2 of the bytes from one row to the next, for [`Rseq`] and [`ThreadRows`]: 64 KiB. Only what is used of a row has memory.
+///
+/// x86-64 then needs no shift: two bytes of the CPU's number, read with the two zero bytes before them, are the row's offset.
+pub const ROW_SHIFT: u32 = 16;
+
+/// A top whose next entry has these bits all zero is the last of its sheaf.
+const SHEAF_MASK: u32 = 1023;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! A row a CPU, by restartable sequences.
+//!
+//! The area is the one that the C library registers for every thread (glibc from 2.35 on); none is registered here, since a thread can have but one. Only its `rseq_cs` is ever
+//! written, so every rule of the system's is kept.
+
+use core::arch::{asm, global_asm};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use brickyard::Platform;
+
+use super::ThreadArea;
+use super::area::thread_pointer;
+
+/// CPUs as rows. A thread may be moved at any moment; what it was about to do with a row then begins again on the new CPU.
+///
+/// As a [`Platform`] it tells the CPU from the thread's own memory (a load), waits by spinning and then letting others run, and runs work on another CPU by going there:
+/// the calling thread restricts its own affinity to that CPU, and takes back what it had.
+#[derive(Debug, Clone, Copy)]
+pub struct Rseq {
+    area: isize,
+    cpus: usize,
+}
+
+// Weak: null where the C library has none.
+global_asm!(".weak __rseq_offset", ".weak __rseq_size");
+
+/// The address of a symbol of the C library's, which may be absent.
+macro_rules! weak_address {
+    ($name:literal) => {{
+        let address: *const u8;
+        // SAFETY: reads a word of the global offset table, which the loader has written.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            asm!(
+                concat!("mov {}, qword ptr [rip + ", $name, "@GOTPCREL]"),
+                out(reg) address,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            #[cfg(target_arch = "aarch64")]
+            asm!(
+                concat!("adrp {0}, :got:", $name),
+                concat!("ldr {0}, [{0}, #:got_lo12:", $name, "]"),
+                out(reg) address,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        address
+    }};
+}
+
+impl Rseq {
+    /// What the C library has registered; `None` where it has not: an old C library or system, one that was told not to (`glibc.pthread.rseq=0`), or a simulator
+    /// such as valgrind. A few calls of the system.
+    #[must_use]
+    pub fn registered() -> Option<Self> {
+        let offset = weak_address!("__rseq_offset").cast::<isize>();
+        let size = weak_address!("__rseq_size").cast::<u32>();
+        if offset.is_null() || size.is_null() {
+            return None;
+        }
+        // SAFETY: constants of the C library (`ptrdiff_t` and `unsigned int`), by its manual, written before any code of other libraries runs.
+        let (area, size) = unsafe { (*offset, *size) };
+        let rseq = Self {
+            area,
+            cpus: possible_cpus(),
+        };
+        // The number is negative in a thread for which it failed.
+        (size != 0 && rseq.cpu() < rseq.cpus).then_some(rseq)
+    }
+
+    /// CPUs that the machine can have: one more than the highest number.
+    #[must_use]
+    pub const fn cpus(&self) -> usize {
+        self.cpus
+    }
+
+    /// Where the area is, from the thread pointer on.
+    pub(crate) const fn area(&self) -> isize {
+        self.area
+    }
+}
+
+impl Platform for Rseq {
+    #[inline]
+    fn cpu(&self) -> usize {
+        let word = thread_pointer().wrapping_offset(self.area + 4);
+        // SAFETY: `registered-everywhere`: the word is the `cpu_id` of this thread's area. Only the system writes it, and only while the thread stands still.
+        let cpu = unsafe { AtomicU32::from_ptr(word.cast()) };
+        // Relaxed: a thread's own word.
+        cpu.load(Ordering::Relaxed) as usize
+    }
+
+    fn relax(&self) {
+        ThreadArea::relax();
+    }
+
+    /// Runs `work` with the calling thread kept on `cpu` by its affinity, which is restored afterwards. False where the thread may not go there: the CPU is offline, or not
+    /// of its cpuset. Some microseconds, or as long as the CPU is busy with others.
+    ///
+    /// An affinity that somebody else gives the thread meanwhile is lost; one that takes it away from `cpu` makes what `work` tries with the row fail.
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        if cpu >= self.cpus {
+            return false;
+        }
+        let Some(found) = Affinity::of_this_thread() else {
+            return false;
+        };
+        if !Affinity::only(cpu).set() {
+            return false;
+        }
+        work();
+        // It was this thread's a moment ago. Should all those CPUs have gone offline since, the system has chosen others already.
+        let _ = found.set();
+        true
+    }
+
+    fn ticks(&self) -> u64 {
+        nanoseconds()
+    }
+}
+
+/// The system's monotonic clock.
+pub(super) fn nanoseconds() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// CPUs that the system counts at most (`CONFIG_NR_CPUS`).
+const MOST_CPUS: usize = 8192;
+
+/// CPUs that a thread may run on.
+struct Affinity([u64; MOST_CPUS / 64]);
+
+impl Affinity {
+    fn of_this_thread() -> Option<Self> {
+        let mut set = Self([0; MOST_CPUS / 64]);
+        // SAFETY: the system writes at most as many bytes as it is told that there are.
+        let done = keeping_errno(|| unsafe {
+            libc::sched_getaffinity(0, size_of_val(&set.0), set.0.as_mut_ptr().cast())
+        });
+        (done == 0).then_some(set)
+    }
+
+    fn only(cpu: usize) -> Self {
+        let mut set = Self([0; MOST_CPUS / 64]);
+        if let Some(word) = set.0.get_mut(cpu / 64) {
+            *word = 1 << (cpu % 64);
+        }
+        set
+    }
+
+    fn set(&self) -> bool {
+        // SAFETY: the system reads as many bytes as there are.
+        let done = keeping_errno(|| unsafe {
+            libc::sched_setaffinity(0, size_of_val(&self.0), self.0.as_ptr().cast())
+        });
+        done == 0
+    }
+}
+
+/// Calls the C library and leaves `errno` as it was: an allocator may not change it when it succeeds.
+pub(super) fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
+    // SAFETY: the C library's own word of this thread, there as long as the thread is.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let found = *errno;
+    let result = call();
+    *errno = found;
+    result
+}
+
+/// One more than the highest CPU number that the machine can have.
+fn possible_cpus() -> usize {
+    from_sysfs().or_else(from_mask).unwrap_or(MOST_CPUS)
+}
+
+/// From a list such as `0-3,8-11`: its last number.
+fn from_sysfs() -> Option<usize> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = open(c"/sys/devices/system/cpu/possible", flags, Mode::empty()).ok()?;
+    let mut text = [0; 256];
+    let read = rustix::io::read(&file, &mut text).ok()?;
+    highest_of(text.get(..read)?)
+}
+
+fn highest_of(list: &[u8]) -> Option<usize> {
+    let list = list.trim_ascii_end();
+    let digits = list.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    let start = list.len() - digits.count();
+    let number: usize = str::from_utf8(&list[start..]).ok()?.parse().ok()?;
+    (number < MOST_CPUS).then_some(number + 1)
+}
+
+/// From the length of the system's own sets of CPUs: too many, but never too few.
+fn from_mask() -> Option<usize> {
+    let mut set = [0_u64; MOST_CPUS / 64];
+    // SAFETY: the system writes at most as many bytes as it is told that there are. (The C library's wrapper hides how many it wrote.)
+    let written = keeping_errno(|| unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of_val(&set),
+            set.as_mut_ptr(),
+        )
+    });
+    usize::try_from(written)
+        .ok()
+        .filter(|&bytes| bytes > 0)
+        .map(|bytes| bytes * 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_of_a_list_counts() {
+        assert_eq!(highest_of(b"0-3,8-11\n"), Some(12));
+        assert_eq!(highest_of(b"0\n"), Some(1));
+        assert_eq!(highest_of(b"\n"), None);
+        assert_eq!(highest_of(b"0-99999999999999999999999"), None);
+        assert!(from_mask().unwrap() >= from_sysfs().unwrap_or(1));
+    }
+
+    #[test]
+    fn work_runs_on_every_cpu_that_the_thread_may_use() {
+        let Some(rseq) = Rseq::registered() else {
+            println!("skipped: no restartable sequences are registered here");
+            return;
+        };
+        let found = Affinity::of_this_thread().unwrap();
+        let mut visited = 0;
+        for cpu in 0..rseq.cpus() {
+            let mut seen = None;
+            let ran = rseq.run_on(cpu, &mut || seen = Some(rseq.cpu()));
+            assert_eq!(seen, ran.then_some(cpu));
+            visited += usize::from(ran);
+        }
+        assert!(visited >= 1);
+        assert_eq!(Affinity::of_this_thread().unwrap().0, found.0);
+        assert!(!rseq.run_on(rseq.cpus(), &mut || panic!("no such CPU")));
+    }
+}

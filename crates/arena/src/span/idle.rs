@@ -1,0 +1,280 @@
+//! Which free pages may have memory, and how it goes back to the system.
+//!
+//! Invariant `idle-bit`: the bit of a page is set if the page is free and has been in use since its memory was last given back; it is clear while the page is in use. It is set before
+//! the page becomes free, and cleared after it has been taken, so who takes free pages to release them is right about those that it gets, and does not get the others.
+//! A free page whose bit is clear is zero: it has never been touched, or its memory has been given back since.
+//!
+//! Whoever releases takes free blocks for a moment, a few at a time, exactly where the bits say that they lie (`Zone::alloc_at`): lost races cost nothing. A request that finds
+//! nothing meanwhile waits for it (`Span::find_behind_release`).
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use brickyard::sync::RawLock;
+use brickyard::{Context, Frame, Mobility, Order};
+
+use super::{Contents, RUN_BYTES_MAX, Span};
+use crate::Release;
+
+/// So much may be idle, whatever is in use.
+const IDLE_BYTES: usize = 8 << 20;
+
+/// One part of what is in use may be idle.
+const IDLE_PART: usize = 8;
+
+/// What is given back by age at a time.
+const PIECE_BYTES: usize = 16 << 20;
+
+/// Pages of a word of bits.
+const WORD: usize = 64;
+
+/// Bits `from..to` of a word.
+const fn bits_of(from: usize, to: usize) -> u64 {
+    let below = if to == WORD { !0 } else { (1 << to) - 1 };
+    below & !((1 << from) - 1)
+}
+
+/// Calls `each` for every word that pages have bits in, with the mask of these.
+fn by_words(page: usize, pages: usize, mut each: impl FnMut(usize, u64)) {
+    let end = page + pages;
+    let mut at = page;
+    while at < end {
+        let word = at / WORD;
+        let upto = end.min((word + 1) * WORD);
+        each(word, bits_of(at % WORD, upto - word * WORD));
+        at = upto;
+    }
+}
+
+/// Free blocks, one behind the other, that are held for a moment.
+struct Held<'s> {
+    span: &'s Span,
+    first: usize,
+    pages: usize,
+    blocks: [(u32, u8); Held::BLOCKS],
+    count: usize,
+    released: usize,
+}
+
+impl<'s> Held<'s> {
+    const BLOCKS: usize = 32;
+    /// More than so many pages are not held at once.
+    const PAGES: usize = 1024;
+
+    const fn new(span: &'s Span) -> Self {
+        Self {
+            span,
+            first: 0,
+            pages: 0,
+            blocks: [(0, 0); Self::BLOCKS],
+            count: 0,
+            released: 0,
+        }
+    }
+
+    /// Takes the free block at `page`, if it is one still.
+    fn take(&mut self, page: usize, order: u8) -> bool {
+        let order = Order::new(order);
+        let is_full = self.count == Self::BLOCKS || self.pages + order.frames() > Self::PAGES;
+        if is_full || self.first + self.pages != page {
+            self.let_go();
+        }
+        let request = Span::request(order, Mobility::Movable, Context::MaySleep);
+        if self
+            .span
+            .zone_of(page)
+            .alloc_at(Frame::new(page), &request)
+            .is_err()
+        {
+            return false;
+        }
+        if self.count == 0 {
+            self.first = page;
+            self.pages = 0;
+        }
+        self.blocks[self.count] = (page as u32, order.get());
+        self.count += 1;
+        self.pages += order.frames();
+        true
+    }
+
+    /// Gives the memory of what is held back to the system, and the pages to their zones.
+    fn let_go(&mut self) {
+        if self.count == 0 {
+            return;
+        }
+        let shift = self.span.layout.page_shift;
+        let part = self.first << shift..(self.first + self.pages) << shift;
+        // SAFETY: these pages are this caller's own for the moment, and nobody has anything in them.
+        let done = unsafe { self.span.region.release(part, Release::Now) };
+        // Locked memory stays, and so do its bits.
+        if done.is_ok() {
+            self.released += self.span.no_longer_idle(self.first, self.pages);
+        }
+        for &(page, order) in &self.blocks[..self.count] {
+            let page = page as usize;
+            let freed = self
+                .span
+                .zone_of(page)
+                .free(Frame::new(page), Order::new(order));
+            debug_assert!(freed.is_ok(), "taken a moment ago: {freed:?}");
+        }
+        self.count = 0;
+        self.pages = 0;
+    }
+}
+
+impl Span {
+    fn idle_word(&self, word: usize) -> &AtomicU64 {
+        let first = self.tables.at(self.layout.idle_at).cast::<AtomicU64>();
+        // SAFETY: the tables have a bit for each page, zero at first.
+        unsafe { first.add(word).as_ref() }
+    }
+
+    /// Pages that are about to become free.
+    pub(super) fn now_idle(&self, page: usize, pages: usize) {
+        by_words(page, pages, |word, mask| {
+            // Relaxed, here and below: whether a page is free is the zone's to say; who gets it from the zone sees this too.
+            let _ = self.idle_word(word).fetch_or(mask, Ordering::Relaxed);
+        });
+        let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
+        let _ = self.counts.in_use.fetch_sub(pages, Ordering::Relaxed);
+    }
+
+    /// Pages that have just been taken, and what is in them.
+    pub(super) fn now_in_use(&self, page: usize, pages: usize) -> Contents {
+        let idle = self.no_longer_idle(page, pages);
+        let _ = self.counts.in_use.fetch_add(pages, Ordering::Relaxed);
+        if idle == 0 {
+            Contents::Zeros
+        } else {
+            Contents::Anything
+        }
+    }
+
+    /// Clears the bits of pages that the caller owns; how many were set.
+    fn no_longer_idle(&self, page: usize, pages: usize) -> usize {
+        let mut idle = 0;
+        by_words(page, pages, |word, mask| {
+            let bits = self.idle_word(word);
+            if bits.load(Ordering::Relaxed) & mask != 0 {
+                let was = bits.fetch_and(!mask, Ordering::Relaxed);
+                idle += (was & mask).count_ones() as usize;
+            }
+        });
+        if idle > 0 {
+            let _ = self.counts.idle.fetch_sub(idle, Ordering::Relaxed);
+        }
+        idle
+    }
+
+    /// Bytes that are free and may have memory. A hint while others are at work.
+    #[must_use]
+    pub fn idle_bytes(&self) -> usize {
+        // Relaxed: a hint. It may be read between the two changes that a page makes on its way.
+        let pages = self.counts.idle.load(Ordering::Relaxed);
+        pages.min(self.layout.pages) << self.layout.page_shift
+    }
+
+    /// Gives the memory of all idle pages back to the system; how many bytes. Some tenths of a microsecond a page, and a call of the system for each piece of free memory. Others
+    /// can allocate and free meanwhile.
+    pub fn release_idle(&self) -> usize {
+        self.counts.releasing.lock(crate::rows::ThreadArea::relax);
+        let released = self.release(Order::ZERO, 0);
+        // SAFETY: locked above.
+        unsafe { self.counts.releasing.unlock() };
+        released
+    }
+
+    /// One round of giving memory back, to be called about once a second: all that is idle if pages have neither come nor gone since the last round, else the half of it, so that what is idle for ten
+    /// seconds is a thousandth of what it was. In pieces, each inside what `enter` returns, so that nobody waits long for who is inside. True if something is left for the next round, or
+    /// was done.
+    pub(crate) fn release_by_age<G>(&self, enter: impl Fn() -> G) -> bool {
+        let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
+        // Relaxed: this thread's own, and a hint.
+        let last = self.counts.last_round.swap(in_use ^ idle, Ordering::Relaxed);
+        let enough = if last == in_use ^ idle { 0 } else { idle / 2 };
+        let mut released = 0;
+        loop {
+            let piece = self.idle_bytes().saturating_sub(PIECE_BYTES).max(enough);
+            let _inside = enter();
+            self.counts.releasing.lock(crate::rows::ThreadArea::relax);
+            let step = self.release(Order::ZERO, piece);
+            // SAFETY: locked above.
+            unsafe { self.counts.releasing.unlock() };
+            released += step;
+            if step == 0 || self.idle_bytes() <= enough {
+                return released > 0;
+            }
+        }
+    }
+
+    /// Gives memory back if too much is idle: the largest pieces first.
+    pub(super) fn release_surplus(&self) {
+        let allowed = |span: &Self| IDLE_BYTES.max(span.bytes_in_use() / IDLE_PART);
+        if self.idle_bytes() <= allowed(self) || !self.counts.releasing.try_lock() {
+            return;
+        }
+        // A quarter less than is allowed, so that the next page is not too much again.
+        let enough = allowed(self) / 4 * 3;
+        let _ = self.release(self.largest(), enough);
+        if self.idle_bytes() > enough {
+            let _ = self.release(Order::ZERO, enough);
+        }
+        // SAFETY: locked above.
+        unsafe { self.counts.releasing.unlock() };
+    }
+
+    fn largest(&self) -> Order {
+        let pages = RUN_BYTES_MAX >> self.layout.page_shift;
+        Order::new(pages.trailing_zeros() as u8)
+    }
+
+    /// Goes once around the span, from where the last call ended, and releases idle blocks of at least this order, until no more than `enough` bytes are idle. The lock is held.
+    fn release(&self, least: Order, enough: usize) -> usize {
+        let block = self.largest().frames();
+        // Relaxed: changed under the lock only; what is added to the span meanwhile was never in use.
+        let blocks = self.grown.load(Ordering::Relaxed).div_ceil(block);
+        let cursor = self.counts.cursor.load(Ordering::Relaxed);
+        let mut held = Held::new(self);
+        for step in 0..blocks {
+            if self.idle_bytes() <= enough {
+                break;
+            }
+            let at = (cursor + step) % blocks;
+            self.counts.cursor.store(at, Ordering::Relaxed);
+            self.release_block(at * block, least, &mut held);
+        }
+        held.let_go();
+        held.released << self.layout.page_shift
+    }
+
+    /// Releases what is idle in a block of the largest order.
+    fn release_block(&self, page: usize, least: Order, held: &mut Held<'_>) {
+        let pages = self.largest().frames();
+        let mut idle = 0;
+        by_words(page, pages, |word, mask| {
+            idle += (self.idle_word(word).load(Ordering::Relaxed) & mask).count_ones() as usize;
+        });
+        // All of it, if at least half of it is idle and none of it in use.
+        if idle == 0 || idle * 2 >= pages && held.take(page, self.largest().get()) {
+            return;
+        }
+        if least > Order::ZERO {
+            return;
+        }
+        by_words(page, pages, |word, mask| {
+            let mut bits = self.idle_word(word).load(Ordering::Relaxed) & mask;
+            while bits != 0 {
+                let from = bits.trailing_zeros();
+                let run = (bits >> from).trailing_ones();
+                // The largest block that begins here and is aligned to its size.
+                let aligned = if from == 0 { 6 } else { from.trailing_zeros() };
+                let order = aligned.min(run.ilog2());
+                let at = word * WORD + from as usize;
+                // If one of its pages was taken in between: the next time.
+                let _ = held.take(at, order as u8);
+                bits &= !bits_of(from as usize, from as usize + (1 << order));
+            }
+        });
+    }
+}

@@ -1,0 +1,510 @@
+//! The pages of a heap: one reservation of addresses, handed out by this library's own page allocator.
+//!
+//! Addresses cost nothing before they are touched, so many are reserved at once, and an address says by a subtraction whether it is of the span. The span is divided into
+//! **zones** of 1 GiB, each a lock-free bitmap store; a zone's metadata is built when the zones before it cannot serve, and it gets its memory in steps of 32 MiB, so that a small
+//! program touches little of it.
+//!
+//! A block is a power of two of pages; a **run** is any number of pages up to 2 MiB: of the smallest block that holds it, the tail is freed again at once.
+//!
+//! **Idle pages** are those that are free and may have memory, since they have been in use; a bit each (`idle.rs`). They go back to the system by [`Span::release_idle`], and whenever they are
+//! more than an eighth of what is in use (and 8 MiB), by who frees.
+//!
+//! Invariant `in-span`: what a zone hands out is a page of the span, by number; the pages of zone `z` begin at `z` times its length. The region and the tables live as long
+//! as the span, and whatever refers to them is inside it.
+
+mod idle;
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::slice;
+use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::io;
+
+use brickyard::design::LockFree;
+use brickyard::front::Direct;
+use brickyard::slab::{PageAsk, PageSource};
+use brickyard::sync::{RawLock, TicketLock};
+use brickyard::zone::{Zone, ZonePlan};
+use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
+
+use crate::MapError;
+use crate::region::Region;
+use crate::rows::ThreadArea;
+
+/// The longest run of pages, in bytes, and the largest block: 2 MiB.
+pub const RUN_BYTES_MAX: usize = 2 << 20;
+
+/// The least and the usual length of a span, in bytes.
+pub const SPAN_BYTES: (usize, usize) = (64 << 20, 256 << 30);
+
+/// The largest length of a span, in bytes: 16 TiB.
+const SPAN_BYTES_MAX: usize = ZONES * ZONE_BYTES;
+
+/// What its start is a multiple of.
+const SPAN_ALIGN: usize = 4 << 20;
+
+const ZONE_BYTES: usize = 1 << 30;
+
+/// The most zones of a span.
+const ZONES: usize = 16 << 10;
+
+/// What a zone grows by.
+const STEP_BYTES: usize = 32 << 20;
+
+/// What is in memory that has just been given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// Whatever its last user left.
+    Anything,
+    /// Zeros, and it has not been touched.
+    Zeros,
+}
+
+/// How zones wait: they know nothing of CPUs.
+#[derive(Debug, Clone, Copy)]
+struct Waits;
+
+impl Platform for Waits {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn relax(&self) {
+        ThreadArea::relax();
+    }
+}
+
+type Design = LockFree<'static, Direct, TicketLock, Waits>;
+type SpanZone = Zone<Design>;
+
+/// Pages of a heap. See the [module](self).
+pub struct Span {
+    region: Region,
+    /// Zones with their metadata, then a bit a page, then a length a page.
+    tables: Region,
+    layout: Layout,
+    /// Zones that there are.
+    zones: AtomicUsize,
+    /// Pages that zones have got.
+    grown: AtomicUsize,
+    growing: TicketLock,
+    counts: Counts,
+}
+
+/// What every request changes.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Counts {
+    /// Pages in use.
+    in_use: AtomicUsize,
+    /// Pages that are free and may have memory.
+    idle: AtomicUsize,
+    /// Held by who gives memory back.
+    releasing: TicketLock,
+    /// Where that went on last time.
+    cursor: AtomicUsize,
+    /// What was in use and idle at the last round of [`Span::release_by_age`], folded.
+    last_round: AtomicUsize,
+}
+
+/// Where everything is.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    page_shift: u32,
+    pages: usize,
+    zone_pages: usize,
+    /// From zone to zone in the tables, in bytes.
+    zone_stride: usize,
+    idle_at: usize,
+    runs_at: usize,
+    table_bytes: usize,
+}
+
+impl Layout {
+    fn new(bytes: usize, page_bytes: usize) -> Self {
+        let page_shift = page_bytes.trailing_zeros();
+        let pages = bytes >> page_shift;
+        let zone_pages = pages.min(ZONE_BYTES >> page_shift);
+        let zones = pages.div_ceil(zone_pages);
+        let plan = Self::plan_of(0, zone_pages, page_shift);
+        let zone_bytes = size_of::<MaybeUninit<SpanZone>>() + Design::bytes(&plan);
+        let zone_stride = zone_bytes.next_multiple_of(page_bytes);
+        let idle_at = zones * zone_stride;
+        let runs_at = idle_at + (pages / 8).next_multiple_of(page_bytes);
+        let table_bytes = (runs_at + pages * size_of::<u16>()).next_multiple_of(page_bytes);
+        Self {
+            page_shift,
+            pages,
+            zone_pages,
+            zone_stride,
+            idle_at,
+            runs_at,
+            table_bytes,
+        }
+    }
+
+    fn plan_of(zone: usize, zone_pages: usize, page_shift: u32) -> ZonePlan {
+        let first = Frame::new(zone * zone_pages);
+        let order_of = |bytes: usize| Order::new((bytes >> page_shift).trailing_zeros() as u8);
+        ZonePlan {
+            max_order: order_of(SPAN_ALIGN),
+            page_block_order: order_of(RUN_BYTES_MAX),
+            ..ZonePlan::new(ZoneKind::Normal, FrameRange::at(first, zone_pages), 0)
+        }
+    }
+}
+
+impl Span {
+    /// A span of `bytes` bytes; or half of that, or a quarter, and so on, down to 64 MiB, where the system does not give as much (`ulimit -v`, or `2` in
+    /// `/proc/sys/vm/overcommit_memory`). Rounded up to a multiple of 64 MiB. Some calls of the system.
+    ///
+    /// # Errors
+    /// [`MapError::Refused`], if not even 64 MiB can be had.
+    pub fn reserve(bytes: usize) -> Result<Self, MapError> {
+        let (least, _) = SPAN_BYTES;
+        let mut bytes = bytes.clamp(least, SPAN_BYTES_MAX).next_multiple_of(least);
+        if bytes > ZONE_BYTES {
+            bytes = bytes.next_multiple_of(ZONE_BYTES);
+        }
+        loop {
+            match Self::of(bytes) {
+                Ok(span) => return Ok(span),
+                Err(_) if bytes > least => bytes = (bytes / 2).next_multiple_of(least),
+                Err(errno) => {
+                    let source = io::Error::from(errno);
+                    return Err(MapError::Refused { bytes, source });
+                }
+            }
+        }
+    }
+
+    fn of(bytes: usize) -> Result<Self, rustix::io::Errno> {
+        let page_bytes = crate::page_bytes();
+        let layout = Layout::new(bytes, page_bytes);
+        Ok(Self {
+            region: Region::map_sparse(bytes, SPAN_ALIGN)?,
+            tables: Region::map_sparse(layout.table_bytes, page_bytes)?,
+            layout,
+            zones: AtomicUsize::new(0),
+            grown: AtomicUsize::new(0),
+            growing: TicketLock::UNLOCKED,
+            counts: Counts {
+                in_use: AtomicUsize::new(0),
+                idle: AtomicUsize::new(0),
+                releasing: TicketLock::UNLOCKED,
+                cursor: AtomicUsize::new(0),
+                last_round: AtomicUsize::new(0),
+            },
+        })
+    }
+
+    /// The size of a page, in bytes.
+    #[must_use]
+    pub const fn page_bytes(&self) -> usize {
+        1 << self.layout.page_shift
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.region.bytes()
+    }
+
+    /// Bytes in use. A hint while others are at work.
+    #[must_use]
+    pub fn bytes_in_use(&self) -> usize {
+        // Relaxed: a hint.
+        self.counts.in_use.load(Ordering::Relaxed) << self.layout.page_shift
+    }
+
+    /// Does an address lie in the span?
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, byte: *const u8) -> bool {
+        byte.addr().wrapping_sub(self.region.start().addr().get()) < self.region.bytes()
+    }
+
+    fn page_of(&self, byte: NonNull<u8>) -> usize {
+        let offset = byte.addr().get() - self.region.start().addr().get();
+        offset >> self.layout.page_shift
+    }
+
+    fn address_of(&self, page: usize) -> NonNull<u8> {
+        self.region.at(page << self.layout.page_shift)
+    }
+
+    // ---- zones ----
+
+    /// A zone that there is.
+    fn zone(&self, index: usize) -> &SpanZone {
+        let place = self.tables.at(index * self.layout.zone_stride);
+        // SAFETY: `in-span`: zones below the count, which the caller has loaded with acquire, have been written there, and stay.
+        unsafe { place.cast().as_ref() }
+    }
+
+    /// How many zones there are; acquires what builds them.
+    fn zones(&self) -> usize {
+        // Acquire: pairs with the release in `build`.
+        self.zones.load(Ordering::Acquire)
+    }
+
+    fn zone_of(&self, page: usize) -> &SpanZone {
+        let _ = self.zones();
+        self.zone(page / self.layout.zone_pages)
+    }
+
+    /// Adds memory to the zones, of at least `pages` pages in one piece. False if the span has no more. The lock is held.
+    fn grow(&self, pages: usize) -> bool {
+        // Relaxed: changed under the lock only.
+        let grown = self.grown.load(Ordering::Relaxed);
+        let step = (STEP_BYTES >> self.layout.page_shift).max(pages);
+        let index = grown / self.layout.zone_pages;
+        if grown >= self.layout.pages {
+            return false;
+        }
+        if index == self.zones.load(Ordering::Relaxed) {
+            self.build(index);
+        }
+        let end = (grown + step).min((index + 1) * self.layout.zone_pages);
+        let range = FrameRange::new(grown, end);
+        let added = self.zone(index).add(range);
+        debug_assert!(added.is_ok(), "the range is the zone's: {added:?}");
+        self.grown.store(end, Ordering::Relaxed);
+        true
+    }
+
+    fn build(&self, index: usize) {
+        let Layout {
+            zone_pages,
+            zone_stride,
+            page_shift,
+            ..
+        } = self.layout;
+        let plan = Layout::plan_of(index, zone_pages, page_shift);
+        let place = self
+            .tables
+            .at(index * zone_stride)
+            .cast::<MaybeUninit<SpanZone>>();
+        // SAFETY: `in-span`: the stride has room for a zone and its metadata, which nobody else refers to before the count says so; the tables live as long as what is built here,
+        // which is never dropped.
+        let (place, metadata): (&mut MaybeUninit<SpanZone>, &'static mut [MaybeUninit<u8>]) = unsafe {
+            let behind = place.add(1).cast::<MaybeUninit<u8>>();
+            let bytes = zone_stride - size_of::<MaybeUninit<SpanZone>>();
+            (
+                &mut *place.as_ptr(),
+                slice::from_raw_parts_mut(behind.as_ptr(), bytes),
+            )
+        };
+        let zone = Design::zone(&plan, Waits, metadata);
+        place.write(zone.expect("`Layout::new` asked the same plan for its bytes"));
+        // Release: pairs with the acquire in `zones`.
+        self.zones.store(index + 1, Ordering::Release);
+    }
+
+    // ---- requests ----
+
+    /// The first page of a block, not yet accounted.
+    fn find(&self, request: &Request) -> Option<usize> {
+        loop {
+            // Relaxed: a hint of whether somebody has grown the span since.
+            let grown = self.grown.load(Ordering::Relaxed);
+            for index in 0..self.zones() {
+                let zone = self.zone(index);
+                if zone.free_frames() >= request.order.frames()
+                    && let Ok(frame) = zone.alloc(request)
+                {
+                    return Some(frame.number());
+                }
+            }
+            self.growing.lock(ThreadArea::relax);
+            let more =
+                self.grown.load(Ordering::Relaxed) != grown || self.grow(request.order.frames());
+            // SAFETY: locked above.
+            unsafe { self.growing.unlock() };
+            if !more {
+                return self.find_behind_release(request);
+            }
+        }
+    }
+
+    /// Who gives memory back holds some free pages meanwhile: without those, nothing is refused.
+    #[cold]
+    fn find_behind_release(&self, request: &Request) -> Option<usize> {
+        self.counts.releasing.lock(ThreadArea::relax);
+        let found = (0..self.zones()).find_map(|index| self.zone(index).alloc(request).ok());
+        // SAFETY: locked above.
+        unsafe { self.counts.releasing.unlock() };
+        Some(found?.number())
+    }
+
+    fn request(order: Order, mobility: Mobility, context: Context) -> Request {
+        Request::new(order, mobility)
+            .from_zones_up_to(ZoneKind::Normal)
+            .in_context(context)
+    }
+
+    fn take_block(
+        &self,
+        order: Order,
+        mobility: Mobility,
+        context: Context,
+    ) -> Option<NonNull<u8>> {
+        if order.frames() > RUN_BYTES_MAX >> self.layout.page_shift {
+            return None;
+        }
+        let page = self.find(&Self::request(order, mobility, context))?;
+        let _ = self.now_in_use(page, order.frames());
+        Some(self.address_of(page))
+    }
+
+    /// A run of `pages` pages, aligned to the next power of two of pages, and what is in them. `None` if there is none, or it is longer than
+    /// [`RUN_BYTES_MAX`], or 0.
+    #[must_use]
+    pub fn take_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
+        if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
+            return None;
+        }
+        let block = pages.next_power_of_two();
+        let order = Order::new(block.trailing_zeros() as u8);
+        // Movable: away from slabs, which stay longer.
+        let page = self.find(&Self::request(order, Mobility::Movable, Context::MaySleep))?;
+        if block > pages {
+            let tail = FrameRange::at(Frame::new(page + pages), block - pages);
+            let freed = self.zone_of(page).free_range(tail);
+            debug_assert!(freed.is_ok(), "part of a block just taken: {freed:?}");
+        }
+        let contents = self.now_in_use(page, pages);
+        // Relaxed, here and below: the run's owner hands its address on by ways that carry this along.
+        self.run_length(page).store(pages as u16, Ordering::Relaxed);
+        Some((self.address_of(page), contents))
+    }
+
+    /// How many pages the run has that begins at `first`; `None` if none does.
+    #[inline]
+    #[must_use]
+    pub fn run_at(&self, first: NonNull<u8>) -> Option<usize> {
+        if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
+            return None;
+        }
+        let length = self.run_length(self.page_of(first)).load(Ordering::Relaxed);
+        (length != 0).then_some(usize::from(length))
+    }
+
+    fn run_length(&self, page: usize) -> &AtomicU16 {
+        let word = self.tables.at(self.layout.runs_at).cast::<AtomicU16>();
+        // SAFETY: the tables have such a word for each page, zero at first.
+        unsafe { word.add(page).as_ref() }
+    }
+
+    /// Takes a run back. False, and nothing has changed, if none begins there.
+    ///
+    /// # Safety
+    /// If one does, nobody uses it any more.
+    pub unsafe fn give_run(&self, first: NonNull<u8>) -> bool {
+        if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
+            return false;
+        }
+        let page = self.page_of(first);
+        // Of two who free the same run, one finds it.
+        let pages = usize::from(self.run_length(page).swap(0, Ordering::Relaxed));
+        if pages == 0 {
+            return false;
+        }
+        self.now_idle(page, pages);
+        let freed = self
+            .zone_of(page)
+            .free_range(FrameRange::at(Frame::new(page), pages));
+        debug_assert!(freed.is_ok(), "a run: {freed:?}");
+        self.release_surplus();
+        true
+    }
+
+    /// Gives the tail of a run back, so that it has `pages` pages from now on. False, and nothing has changed, if no run begins there, or it is not longer.
+    ///
+    /// # Safety
+    /// If one does, nobody uses the tail any more.
+    pub unsafe fn cut_run(&self, first: NonNull<u8>, pages: usize) -> bool {
+        match self.run_at(first) {
+            Some(length) if pages > 0 && pages < length => {
+                let page = self.page_of(first);
+                self.run_length(page).store(pages as u16, Ordering::Relaxed);
+                self.now_idle(page + pages, length - pages);
+                let tail = FrameRange::at(Frame::new(page + pages), length - pages);
+                let freed = self.zone_of(page).free_range(tail);
+                debug_assert!(freed.is_ok(), "the tail of a run: {freed:?}");
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Span")
+            .field("start", &self.region.start())
+            .field("bytes", &self.bytes())
+            .field("in_use", &self.bytes_in_use())
+            .field("idle", &self.idle_bytes())
+            .finish_non_exhaustive()
+    }
+}
+
+// SAFETY: `in-span`: zones hand out each page to one owner, in blocks aligned to their size by number; the span's start is aligned to the largest, and all of it can be
+// read and written.
+unsafe impl PageSource for Span {
+    fn start(&self) -> NonNull<u8> {
+        self.region.start()
+    }
+
+    fn pages(&self) -> usize {
+        self.layout.pages
+    }
+
+    fn page_shift(&self) -> u32 {
+        self.layout.page_shift
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        if ask.node.is_some_and(|node| node != 0) {
+            return None;
+        }
+        self.take_block(ask.order, ask.mobility, ask.context)
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        let page = self.page_of(first);
+        self.now_idle(page, order.frames());
+        let given = self.zone_of(page).free(Frame::new(page), order);
+        debug_assert!(given.is_ok(), "pages of a slab: {given:?}");
+        self.release_surplus();
+    }
+}
+
+// SAFETY: as above: it is the same span.
+unsafe impl PageSource for &Span {
+    fn start(&self) -> NonNull<u8> {
+        (**self).start()
+    }
+
+    fn pages(&self) -> usize {
+        (**self).pages()
+    }
+
+    fn page_shift(&self) -> u32 {
+        (**self).page_shift()
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        (**self).take(ask)
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        // SAFETY: passed on.
+        unsafe { (**self).give(first, order) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

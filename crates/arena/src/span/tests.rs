@@ -1,0 +1,256 @@
+//! Every page has one owner, nothing fails while memory is given back, and what was given back is gone.
+
+use core::sync::atomic::AtomicBool;
+use std::thread;
+
+use super::*;
+
+fn ask(order: u8, mobility: Mobility) -> PageAsk {
+    PageAsk {
+        order: Order::new(order),
+        mobility,
+        node: None,
+        context: Context::MaySleep,
+    }
+}
+
+fn next(state: &mut u64) -> usize {
+    *state = state
+        .wrapping_mul(6364136223846793005)
+        .wrapping_add(1442695040888963407);
+    (*state >> 33) as usize
+}
+
+/// Writes into the first and last word of every page of a run whose it is, or looks whether it is still there.
+fn each_word(span: &Span, first: NonNull<u8>, pages: usize, mut each: impl FnMut(*mut usize)) {
+    for page in 0..pages {
+        for at in [0, span.page_bytes() - 8] {
+            // SAFETY: the pages are the caller's.
+            each(unsafe { first.as_ptr().add(page * span.page_bytes() + at) }.cast());
+        }
+    }
+}
+
+fn mark(span: &Span, first: NonNull<u8>, pages: usize, owner: usize) {
+    // SAFETY: the caller's own pages.
+    each_word(span, first, pages, |word| unsafe {
+        *word = owner ^ word.addr()
+    });
+}
+
+fn check(span: &Span, first: NonNull<u8>, pages: usize, owner: usize) {
+    // SAFETY: the caller's own pages.
+    each_word(span, first, pages, |word| unsafe {
+        assert_eq!(*word, owner ^ word.addr());
+    });
+}
+
+fn zeros(span: &Span, first: NonNull<u8>, pages: usize) {
+    // SAFETY: the caller's own pages.
+    each_word(span, first, pages, |word| unsafe { assert_eq!(*word, 0) });
+}
+
+/// How many pages of a part have memory.
+fn resident(span: &Span, first: NonNull<u8>, pages: usize) -> usize {
+    let mut map = vec![0_u8; pages];
+    // SAFETY: the pages are mapped, and there is a byte for each.
+    let done = unsafe {
+        libc::mincore(
+            first.as_ptr().cast(),
+            pages * span.page_bytes(),
+            map.as_mut_ptr(),
+        )
+    };
+    assert_eq!(done, 0);
+    map.iter().filter(|&&byte| byte & 1 != 0).count()
+}
+
+#[test]
+fn blocks_and_runs_are_aligned_disjoint_and_given_back() {
+    let span = Span::reserve(64 << 20).unwrap();
+    assert_eq!(span.bytes(), 64 << 20);
+    assert!(span.start().addr().get().is_multiple_of(SPAN_ALIGN));
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let mut held = Vec::new();
+    for pages in [1, 2, 3, 5, 33, 100, 257, most - 1, most] {
+        let (run, contents) = span.take_run(pages).unwrap();
+        assert_eq!(contents, Contents::Zeros);
+        let align = pages.next_power_of_two() * span.page_bytes();
+        assert!(run.addr().get().is_multiple_of(align));
+        assert_eq!(span.run_at(run), Some(pages));
+        mark(&span, run, pages, pages);
+        held.push((run, pages));
+    }
+    let total: usize = held.iter().map(|&(_, pages)| pages).sum();
+    assert_eq!(span.bytes_in_use(), total * span.page_bytes());
+    for &(run, pages) in &held {
+        check(&span, run, pages, pages);
+    }
+    assert!(span.take_run(most + 1).is_none() && span.take_run(0).is_none());
+    let (run, pages) = held[4];
+    // SAFETY: the tail is used no more.
+    assert!(unsafe { span.cut_run(run, 7) } && !unsafe { span.cut_run(run, pages) });
+    assert_eq!(span.run_at(run), Some(7));
+    for (run, _) in held {
+        // SAFETY: used no more.
+        assert!(unsafe { span.give_run(run) });
+        // SAFETY: it is no run any more.
+        assert!(!unsafe { span.give_run(run) });
+        assert_eq!(span.run_at(run), None);
+    }
+    assert_eq!(span.bytes_in_use(), 0);
+}
+
+#[test]
+fn the_whole_span_can_be_had_and_no_more() {
+    let span = Span::reserve(1).unwrap();
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let runs: Vec<_> = core::iter::from_fn(|| span.take_run(most))
+        .map(|(run, _)| run)
+        .collect();
+    assert_eq!(runs.len() * RUN_BYTES_MAX, span.bytes());
+    assert!(span.take(ask(0, Mobility::Unmovable)).is_none());
+    for run in runs {
+        // SAFETY: used no more.
+        assert!(unsafe { span.give_run(run) });
+    }
+    assert!(span.take(ask(0, Mobility::Unmovable)).is_some());
+}
+
+#[test]
+fn what_is_idle_goes_back_and_what_is_in_use_stays() {
+    let span = Span::reserve(256 << 20).unwrap();
+    // Below what is given back at once.
+    let pages: Vec<_> = (0..1500)
+        .map(|_| span.take(ask(0, Mobility::Unmovable)).unwrap())
+        .collect();
+    for &page in &pages {
+        mark(&span, page, 1, 9);
+    }
+    for page in pages.iter().skip(1).step_by(2) {
+        // SAFETY: used no more.
+        unsafe { span.give(*page, Order::ZERO) };
+    }
+    let bytes = 750 * span.page_bytes();
+    assert_eq!(span.idle_bytes(), bytes);
+    let before: usize = pages.iter().map(|&page| resident(&span, page, 1)).sum();
+    assert_eq!(before, 1500);
+    assert_eq!(span.release_idle(), bytes);
+    assert_eq!((span.idle_bytes(), span.release_idle()), (0, 0));
+    for (index, &page) in pages.iter().enumerate() {
+        if index % 2 == 0 {
+            check(&span, page, 1, 9);
+        } else {
+            assert_eq!(resident(&span, page, 1), 0);
+        }
+    }
+    // What was never in use again is not idle again.
+    let again = span.take(ask(0, Mobility::Unmovable)).unwrap();
+    // SAFETY: taken a moment ago.
+    unsafe { span.give(again, Order::ZERO) };
+    assert_eq!(span.idle_bytes(), span.page_bytes());
+}
+
+#[test]
+fn who_frees_much_gives_the_surplus_back() {
+    let span = Span::reserve(256 << 20).unwrap();
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let runs: Vec<_> = (0..40).map(|_| span.take_run(most).unwrap().0).collect();
+    for &run in &runs {
+        mark(&span, run, most, 1);
+    }
+    for &run in &runs {
+        // SAFETY: used no more.
+        unsafe { span.give_run(run) };
+        assert!(span.idle_bytes() <= (8 << 20).max(span.bytes_in_use() / 8));
+    }
+    let left: usize = runs.iter().map(|&run| resident(&span, run, most)).sum();
+    assert!(left * span.page_bytes() <= 8 << 20);
+}
+
+#[test]
+fn rounds_halve_what_is_idle_and_then_take_all() {
+    let span = Span::reserve(64 << 20).unwrap();
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let runs: Vec<_> = (0..4).map(|_| span.take_run(most).unwrap().0).collect();
+    for &run in &runs[1..] {
+        mark(&span, run, most, 1);
+        // SAFETY: used no more.
+        unsafe { span.give_run(run) };
+    }
+    assert_eq!(span.idle_bytes(), 3 * RUN_BYTES_MAX);
+    assert!(span.release_by_age(|| ()));
+    assert_eq!(span.idle_bytes(), RUN_BYTES_MAX);
+    // Something has changed: half again. (A block is given back whole.)
+    assert!(span.release_by_age(|| ()));
+    assert_eq!(span.idle_bytes(), 0);
+    assert!(!span.release_by_age(|| ()));
+    let (again, contents) = span.take_run(most).unwrap();
+    assert_eq!(contents, Contents::Zeros);
+    zeros(&span, again, most);
+}
+
+#[test]
+fn threads_take_and_give_while_memory_goes_back() {
+    let span = Span::reserve(64 << 20).unwrap();
+    let stop = AtomicBool::new(false);
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    thread::scope(|scope| {
+        let (span, stop) = (&span, &stop);
+        let workers: Vec<_> = (1..=4)
+            .map(|owner| {
+                scope.spawn(move || {
+                    let mut state = owner as u64;
+                    let mut held: Vec<(NonNull<u8>, usize)> = Vec::new();
+                    // Four times 12 MiB at most: there is always enough, in pieces of a page.
+                    for _ in 0..20_000 {
+                        let used: usize = held.iter().map(|&(_, pages)| pages).sum();
+                        if next(&mut state) % 2 == 0 && used < 6 * most {
+                            let wide = next(&mut state) % 8 == 0;
+                            let pages = if wide { next(&mut state) % most + 1 } else { 1 };
+                            match span.take_run(pages) {
+                                Some((run, contents)) => {
+                                    if contents == Contents::Zeros {
+                                        zeros(span, run, pages);
+                                    }
+                                    mark(span, run, pages, owner);
+                                    held.push((run, pages));
+                                }
+                                None => assert!(pages > 1, "a page is always there"),
+                            }
+                        } else if !held.is_empty() {
+                            let (run, pages) = held.swap_remove(next(&mut state) % held.len());
+                            check(span, run, pages, owner);
+                            // SAFETY: used no more.
+                            assert!(unsafe { span.give_run(run) });
+                        }
+                    }
+                    for (run, pages) in held {
+                        check(span, run, pages, owner);
+                        // SAFETY: used no more.
+                        assert!(unsafe { span.give_run(run) });
+                    }
+                })
+            })
+            .collect();
+        let releaser = scope.spawn(move || {
+            let mut released = 0;
+            while !stop.load(Ordering::Relaxed) {
+                released += span.release_idle();
+                thread::yield_now();
+            }
+            released
+        });
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(releaser.join().unwrap() > 0);
+    });
+    assert_eq!(span.bytes_in_use(), 0);
+    let _ = span.release_idle();
+    assert_eq!(span.idle_bytes(), 0);
+    for index in 0..span.zones() {
+        span.zone(index).check().unwrap();
+    }
+}

@@ -1,0 +1,228 @@
+//! `malloc` and its family over Brickyard's heap, as a library to be loaded before others: `LD_PRELOAD=libbrickyard_malloc.so PROGRAM`.
+//!
+//! | function | standard |
+//! |---|---|
+//! | `malloc`, `calloc`, `realloc`, `free`, `aligned_alloc` | C |
+//! | `free_sized`, `free_aligned_sized` | C23 |
+//! | `posix_memalign`, `reallocarray` | POSIX |
+//! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
+//!
+//! On exhaustion they return null and set `errno` to `ENOMEM`; for alignments that are none, to `EINVAL`. A success leaves `errno` alone. A bad free (of what was never allocated, or is free already), where it is
+//! noticed, ends the process with a line on standard error.
+//!
+//! **Not for unloading**: the loader must not unload the library, since every thread's restartable sequences and the destructors of threads refer to it. `LD_PRELOAD` never does.
+
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
+use core::alloc::Layout;
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use brickyard_arena::{heap, page_bytes};
+
+/// What is aligned at least so much needs no word of it.
+const ALIGN: usize = 16;
+
+fn set_errno(error: c_int) {
+    // SAFETY: the C library's own word of this thread.
+    unsafe { *libc::__errno_location() = error };
+}
+
+/// What a function returns that found no memory.
+#[cold]
+fn exhausted() -> *mut c_void {
+    set_errno(libc::ENOMEM);
+    null_mut()
+}
+
+#[inline(always)]
+fn or_exhausted(memory: *mut u8) -> *mut c_void {
+    if memory.is_null() {
+        return exhausted();
+    }
+    memory.cast()
+}
+
+/// Memory for `bytes` bytes, aligned to 16.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
+    let memory = heap::quick(bytes);
+    if memory.is_null() {
+        return slow(bytes);
+    }
+    memory.cast()
+}
+
+#[cold]
+extern "C" fn slow(bytes: usize) -> *mut c_void {
+    or_exhausted(heap::allocate(bytes))
+}
+
+/// Takes memory back; null is nothing.
+///
+/// # Safety
+/// It came from this library, and nobody uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(memory: *mut c_void) {
+    // SAFETY: passed on.
+    unsafe { heap::free(memory.cast()) };
+}
+
+/// As [`free`]; the size is not needed.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_sized(memory: *mut c_void, _bytes: usize) {
+    // SAFETY: passed on.
+    unsafe { free(memory) };
+}
+
+/// As [`free`]; neither is needed.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_aligned_sized(memory: *mut c_void, _align: usize, _bytes: usize) {
+    // SAFETY: passed on.
+    unsafe { free(memory) };
+}
+
+/// As [`free`], by its old name.
+///
+/// # Safety
+/// As [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cfree(memory: *mut c_void) {
+    // SAFETY: passed on.
+    unsafe { free(memory) };
+}
+
+/// Memory for `count` times `bytes` bytes, all zero.
+#[unsafe(no_mangle)]
+pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
+    match count.checked_mul(bytes) {
+        Some(bytes) => or_exhausted(heap::allocate_zeroed(bytes)),
+        None => exhausted(),
+    }
+}
+
+/// Memory for `bytes` bytes with what `memory` held. As the C library does it: null is nothing, and 0 bytes are a free.
+///
+/// # Safety
+/// As [`free`], unless it returns null for more than 0 bytes: then `memory` is as it was.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
+    if memory.is_null() {
+        return malloc(bytes);
+    }
+    if bytes == 0 {
+        // SAFETY: passed on.
+        unsafe { free(memory) };
+        return null_mut();
+    }
+    // SAFETY: passed on.
+    or_exhausted(unsafe { heap::reallocate(memory.cast(), bytes) })
+}
+
+/// [`realloc`] to `count` times `bytes` bytes.
+///
+/// # Safety
+/// As [`realloc`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn reallocarray(
+    memory: *mut c_void,
+    count: usize,
+    bytes: usize,
+) -> *mut c_void {
+    match count.checked_mul(bytes) {
+        // SAFETY: passed on.
+        Some(bytes) => unsafe { realloc(memory, bytes) },
+        None => exhausted(),
+    }
+}
+
+/// Memory at a multiple of `align`, a power of two.
+fn aligned(align: usize, bytes: usize) -> *mut u8 {
+    if align <= ALIGN {
+        return heap::alloc(bytes);
+    }
+    match Layout::from_size_align(bytes, align) {
+        Ok(layout) => heap::allocate_aligned(layout),
+        Err(_) => null_mut(),
+    }
+}
+
+/// Memory for `bytes` bytes at a multiple of `align`, a power of two.
+#[unsafe(no_mangle)]
+pub extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
+    if !align.is_power_of_two() {
+        set_errno(libc::EINVAL);
+        return null_mut();
+    }
+    or_exhausted(aligned(align, bytes))
+}
+
+/// As [`aligned_alloc`], for any alignment: the next power of two is taken.
+#[unsafe(no_mangle)]
+pub extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
+    match align.max(1).checked_next_power_of_two() {
+        Some(align) => aligned_alloc(align, bytes),
+        None => {
+            set_errno(libc::EINVAL);
+            null_mut()
+        }
+    }
+}
+
+/// Puts memory for `bytes` bytes, at a multiple of `align`, into `memory`; 0, or what is wrong. `errno` stays as it is.
+///
+/// # Safety
+/// `memory` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(
+    memory: *mut *mut c_void,
+    align: usize,
+    bytes: usize,
+) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
+        return libc::EINVAL;
+    }
+    let given = aligned(align, bytes);
+    if given.is_null() {
+        return libc::ENOMEM;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { memory.write(given.cast()) };
+    0
+}
+
+/// Memory for `bytes` bytes at a multiple of the page size.
+#[unsafe(no_mangle)]
+pub extern "C" fn valloc(bytes: usize) -> *mut c_void {
+    aligned_alloc(page_bytes(), bytes)
+}
+
+/// As [`valloc`], with the size rounded up to pages.
+#[unsafe(no_mangle)]
+pub extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
+    match bytes.max(1).checked_next_multiple_of(page_bytes()) {
+        Some(bytes) => valloc(bytes),
+        None => exhausted(),
+    }
+}
+
+/// Bytes that can be used of `memory`: at least as many as were asked for; 0 for null.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
+    heap::usable_size(memory.cast())
+}
+
+/// Gives free memory back to the system; 1 if there was any. `pad` is not needed.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc_trim(_pad: usize) -> c_int {
+    c_int::from(heap::trim())
+}
