@@ -57,6 +57,7 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
 }
 
 #[cold]
+#[inline(never)]
 extern "C" fn slow(bytes: usize) -> *mut c_void {
     or_exhausted(heap::allocate(bytes))
 }
@@ -67,8 +68,19 @@ extern "C" fn slow(bytes: usize) -> *mut c_void {
 /// It came from this library, and nobody uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
+    // SAFETY: passed on, both.
+    unsafe {
+        if !heap::quick_free(memory.cast()) {
+            slow_free(memory);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn slow_free(memory: *mut c_void) {
     // SAFETY: passed on.
-    unsafe { heap::free(memory.cast()) };
+    unsafe { heap::free_slow(memory.cast()) };
 }
 
 /// As [`free`]; the size is not needed.

@@ -175,7 +175,7 @@ fn build() -> Result<(), HeapError> {
     FAST.start.store(start, Ordering::Relaxed);
     FAST.ids.store(ids.as_ptr().cast_mut(), Ordering::Relaxed);
     // Release: pairs with the acquiring loads of the fast paths.
-    FAST.limit.store(MAX_GENERAL, Ordering::Release);
+    FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
     if crate::page_bytes() == 1 << PAGE_SHIFT {
         FAST.pages.store(ids.len(), Ordering::Release);
     }

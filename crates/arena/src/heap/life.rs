@@ -69,9 +69,8 @@ fn look() -> Tick {
     if LOOKS.fetch_add(1, Ordering::Relaxed) % LOOKS_A_VISIT == 0 {
         visit_cpus(heap);
     }
-    let _inside = PLACE.gate.enter(0);
-    let released = heap.span.release_idle();
-    if released > 0 || heap.span.bytes_in_use() < before {
+    let released = heap.span.release_by_age(|| PLACE.gate.enter(0));
+    if released || heap.span.bytes_in_use() < before {
         Tick::Again
     } else {
         Tick::Nothing

@@ -66,7 +66,7 @@ struct Fast {
     area: AtomicIsize,
     /// The rows, 64 KiB apart.
     rows: AtomicPtr<AtomicUsize>,
-    /// The largest size that the fast path serves; 0 before the heap is built.
+    /// The fast path serves smaller sizes; 0 before the heap is built.
     limit: AtomicUsize,
     /// Where the span begins.
     start: AtomicUsize,
@@ -119,10 +119,10 @@ unsafe fn put(column: usize, object: *mut u8) -> bool {
 #[must_use]
 pub fn quick(bytes: usize) -> *mut u8 {
     // Acquire: `built-before-seen`.
-    if bytes > FAST.limit.load(Ordering::Acquire) {
+    if bytes >= FAST.limit.load(Ordering::Acquire) {
         return null_mut();
     }
-    // SAFETY: `limit` is at most the largest general size, so the index is in the table.
+    // SAFETY: below `limit` is at most the largest general size, so the index is in the table.
     let column = unsafe { *FAST.columns.get_unchecked((bytes + (STEP - 1)) / STEP) };
     // SAFETY: the heap is built (`built-before-seen`).
     unsafe { hit(usize::from(column)) }
@@ -139,28 +139,38 @@ pub fn alloc(bytes: usize) -> *mut u8 {
     memory
 }
 
-/// Takes memory back; null is nothing. `free`.
+/// Takes memory back, if this CPU has room for it at hand; else false, and [`free_slow`] is to be asked.
+///
+/// # Safety
+/// It came from this heap, or is null; if this returns true, nobody uses it any more.
+#[inline(always)]
+pub unsafe fn quick_free(memory: *mut u8) -> bool {
+    // Relaxed: the start may be another only while there are no pages.
+    let offset = memory.addr().wrapping_sub(FAST.start.load(Ordering::Relaxed));
+    let page = offset >> PAGE_SHIFT;
+    // Acquire: `built-before-seen`.
+    if page >= FAST.pages.load(Ordering::Acquire) {
+        return false;
+    }
+    let ids = FAST.ids.load(Ordering::Relaxed).cast::<u8>();
+    // SAFETY: the page is one of the span's, each of which has a byte. It is not written while an object of its slab is in use, as this one is, so a plain load reads it.
+    let column = unsafe { ids.add(page).read() };
+    // SAFETY: the heap is built; the byte is the number of a cache, or 0, whose column is closed; the caller's promise.
+    unsafe { put(usize::from(column), memory) }
+}
+
+/// Takes memory back; null is nothing.
 ///
 /// # Safety
 /// It came from this heap, and nobody uses it any more.
 #[inline(always)]
 pub unsafe fn free(memory: *mut u8) {
-    let offset = memory
-        .addr()
-        .wrapping_sub(FAST.start.load(Ordering::Relaxed));
-    let page = offset >> PAGE_SHIFT;
-    // Acquire: `built-before-seen`. (The start read before may be another only while there are no pages.)
-    if page < FAST.pages.load(Ordering::Acquire) {
-        // SAFETY: the page is one of the span's, each of which has a byte, which is the number of a cache, or 0, whose column is closed.
-        let column =
-            unsafe { (*FAST.ids.load(Ordering::Relaxed).add(page)).load(Ordering::Relaxed) };
-        // SAFETY: the heap is built; the caller's promise.
-        if unsafe { put(usize::from(column), memory) } {
-            return;
+    // SAFETY: passed on, both.
+    unsafe {
+        if !quick_free(memory) {
+            free_slow(memory);
         }
     }
-    // SAFETY: passed on.
-    unsafe { free_slow(memory) };
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
             // SAFETY: just taken; nobody uses the tail. (A run that is no longer stays as it is.)
             unsafe { heap.span.cut_run(run, pages) };
             life::has_grown(heap);
-            return Some((run, Contents::Anything));
+            return Some((run, contents));
         }
     }
     Some((PLACE.large.alloc(bytes, align)?, Contents::Zeros))

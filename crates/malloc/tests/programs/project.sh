@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A C compiler building a project under the allocator: 30 C files made here, a library of them, a program, all by make
-# and two jobs; then a C++ program of templates, and the C program again by link-time optimisation. What was built is run,
-# and every file that a compiler, the assembler, ar or the linker wrote is compared by its digest. Runs in an empty directory.
+# A C compiler building a project under the allocator: 30 C files made here, a library of them and a program, the program
+# again by link-time optimisation, and a C++ program of templates, by make with two jobs. What was built is run. Prints
+# what it said, and the digest of every file that compiler, assembler, ar and linker wrote. Runs in an empty directory.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 export LC_ALL=C
@@ -10,7 +10,9 @@ source_file() { # source_file NUMBER: a table, functions that call those of the 
     local function case before=$((($1 + 29) % 30))
     echo '#include "brick.h"'
     echo "static const struct brick row[] = {"
-    for function in {0..39}; do echo "    { $((function * $1 % 97)), \"brick $1 $function\", { $function, $1, $((function ^ $1)) } },"; done
+    for function in {0..39}; do
+        echo "    { $((function * $1 % 97)), \"brick $1 $function\", { $function, $1, $((function ^ $1)) } },"
+    done
     echo "};"
     for function in {0..14}; do
         cat <<BODY

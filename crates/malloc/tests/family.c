@@ -1,0 +1,316 @@
+// What a C program may expect of malloc and its family. Each check prints a line and ends the program if it fails.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(what) \
+    do { \
+        if (!(what)) { \
+            fprintf(stderr, "FAILED at line %d: %s\n", __LINE__, #what); \
+            _exit(1); \
+        } \
+    } while (0)
+
+static int is(const void *memory, size_t bytes, unsigned char value) {
+    const unsigned char *byte = memory;
+    for (size_t i = 0; i < bytes; i++)
+        if (byte[i] != value) return 0;
+    return 1;
+}
+
+static unsigned long next(unsigned long *state) {
+    *state = *state * 6364136223846793005ul + 1442695040888963407ul;
+    return *state >> 33;
+}
+
+static void family(void) {
+    errno = 77;
+    for (size_t bytes = 0; bytes < 70000; bytes += bytes < 300 ? 1 : 997) {
+        unsigned char *a = malloc(bytes), *b = calloc(1, bytes), *c = realloc(NULL, bytes);
+        CHECK(a && b && c && a != b && b != c && a != c);
+        CHECK(((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) % 16 == 0);
+        CHECK(malloc_usable_size(a) >= bytes && is(b, bytes, 0));
+        memset(a, 1, malloc_usable_size(a)), memset(b, 2, bytes), memset(c, 3, bytes);
+        CHECK(is(a, bytes, 1) && is(b, bytes, 2) && is(c, bytes, 3));
+        free(a), free(b), free(c);
+    }
+    free(NULL);
+    CHECK(errno == 77);
+    CHECK(malloc_usable_size(NULL) == 0);
+    // Zeros also where something else was before.
+    for (size_t bytes = 100; bytes < 8 << 20; bytes *= 3) {
+        void *used = malloc(bytes);
+        memset(used, 0xff, bytes);
+        free(used);
+        void *zeros = calloc(bytes / 4, 4);
+        CHECK(is(zeros, bytes / 4 * 4, 0));
+        free(zeros);
+    }
+}
+
+static void alignments(void) {
+    for (size_t align = 1; align <= 8 << 20; align *= 2)
+        for (size_t bytes = 1; bytes < 5 << 20; bytes = bytes * 7 + 1) {
+            void *a = aligned_alloc(align, bytes), *b = memalign(align, bytes), *c = NULL;
+            CHECK(a && b && (uintptr_t)a % align == 0 && (uintptr_t)b % align == 0);
+            int done = posix_memalign(&c, align, bytes);
+            if (align < sizeof(void *))
+                CHECK(done == EINVAL && c == NULL);
+            else
+                CHECK(done == 0 && (uintptr_t)c % align == 0);
+            CHECK(malloc_usable_size(a) >= bytes);
+            memset(a, 5, bytes), memset(b, 6, bytes);
+            CHECK(is(a, bytes, 5));
+            free(a), free(b), free(c);
+        }
+    long page = sysconf(_SC_PAGESIZE);
+    void *v = valloc(10), *p = pvalloc(page + 1);
+    CHECK((uintptr_t)v % page == 0 && (uintptr_t)p % page == 0 && malloc_usable_size(p) >= 2u * page);
+    free(v), free(p);
+    errno = 0;
+    CHECK(aligned_alloc(48, 100) == NULL && errno == EINVAL);
+    void *untouched = &untouched;
+    CHECK(posix_memalign(&untouched, 24, 8) == EINVAL && untouched == (void *)&untouched);
+}
+
+static void exhaustion(void) {
+    volatile size_t most = SIZE_MAX;
+    size_t sizes[] = {most, most - 15, most / 2, PTRDIFF_MAX, (size_t)1 << 60};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        errno = 0;
+        CHECK(malloc(sizes[i]) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(calloc(sizes[i] / 16, 32) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(aligned_alloc(4096, sizes[i]) == NULL && errno == ENOMEM);
+        void *kept = malloc(100);
+        memset(kept, 9, 100);
+        errno = 0;
+        CHECK(realloc(kept, sizes[i]) == NULL && errno == ENOMEM && is(kept, 100, 9));
+        errno = 0;
+        CHECK(reallocarray(kept, sizes[i], 3) == NULL && errno == ENOMEM && is(kept, 100, 9));
+        free(kept);
+    }
+    CHECK(calloc(most / 2, 3) == NULL);
+}
+
+static void resizing(void) {
+    unsigned long state = 1;
+    for (int chain = 0; chain < 200; chain++) {
+        size_t had = 1 + next(&state) % 100;
+        unsigned char *memory = malloc(had), value = chain;
+        memset(memory, value, had);
+        for (int step = 0; step < 30; step++) {
+            size_t bytes = 1 + next(&state) % ((size_t)1 << (4 + next(&state) % 19));
+            memory = realloc(memory, bytes);
+            CHECK(memory && is(memory, had < bytes ? had : bytes, value));
+            memset(memory, value, bytes);
+            had = bytes;
+        }
+        CHECK(realloc(memory, 0) == NULL);
+    }
+}
+
+// Threads that come and go, and free what others allocated.
+enum { SLOTS = 512 };
+static _Atomic(unsigned char *) slots[SLOTS];
+
+static void *swaps(void *seed) {
+    unsigned long state = (uintptr_t)seed;
+    for (int i = 0; i < 20000; i++) {
+        size_t bytes = 8 + next(&state) % (i % 100 ? 2000 : 200000);
+        unsigned char *mine = malloc(bytes);
+        memcpy(mine, &bytes, sizeof bytes);
+        memset(mine + sizeof bytes, (unsigned char)bytes, bytes - sizeof bytes);
+        unsigned char *other = atomic_exchange(&slots[next(&state) % SLOTS], mine);
+        if (other) {
+            memcpy(&bytes, other, sizeof bytes);
+            CHECK(is(other + sizeof bytes, bytes - sizeof bytes, (unsigned char)bytes));
+            free(other);
+        }
+    }
+    return NULL;
+}
+
+static void threads(void) {
+    for (int round = 0; round < 4; round++) {
+        pthread_t thread[8];
+        for (uintptr_t i = 0; i < 8; i++) CHECK(pthread_create(&thread[i], NULL, swaps, (void *)(i + 8 * round)) == 0);
+        for (int i = 0; i < 8; i++) pthread_join(thread[i], NULL);
+    }
+    for (int i = 0; i < SLOTS; i++) free(atomic_exchange(&slots[i], NULL));
+}
+
+static void *short_life(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 50; i++) free(malloc(i * 40));
+    return malloc(100);
+}
+
+static void many_threads(void) {
+    for (int i = 0; i < 1000; i++) {
+        pthread_t thread;
+        void *made;
+        CHECK(pthread_create(&thread, NULL, short_life, NULL) == 0);
+        pthread_join(thread, &made);
+        free(made);
+    }
+}
+
+static atomic_int stop;
+
+static void *busy(void *seed) {
+    unsigned long state = (uintptr_t)seed;
+    void *held[64] = {0};
+    while (!atomic_load(&stop)) {
+        int i = next(&state) % 64;
+        free(held[i]);
+        held[i] = malloc(next(&state) % 40000);
+    }
+    for (int i = 0; i < 64; i++) free(held[i]);
+    return NULL;
+}
+
+// Children that allocate, while other threads of the parent are in the middle of it.
+static void forks(void) {
+    pthread_t thread[4];
+    for (uintptr_t i = 0; i < 4; i++) pthread_create(&thread[i], NULL, busy, (void *)i);
+    for (int i = 0; i < 100; i++) {
+        unsigned char *mine = malloc(5000);
+        memset(mine, i, 5000);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            unsigned long state = i;
+            CHECK(is(mine, 5000, i));
+            free(mine);
+            for (int j = 0; j < 2000; j++) {
+                size_t bytes = next(&state) % 50000;
+                void *memory = malloc(bytes);
+                CHECK(memory);
+                memset(memory, 1, bytes);
+                free(memory);
+            }
+            pthread_t own;
+            CHECK(pthread_create(&own, NULL, short_life, NULL) == 0 && pthread_join(own, NULL) == 0);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        free(mine);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+}
+
+static size_t resident(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t all, pages;
+    CHECK(file && fscanf(file, "%zu %zu", &all, &pages) == 2);
+    fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+// Everything freed: the memory is the system's again after a while, though no thread of the program does anything.
+static void gives_back(void) {
+    enum { COUNT = 400000 };
+    size_t before = resident();
+    void **held = malloc(COUNT * sizeof *held);
+    unsigned long state = 5;
+    for (int i = 0; i < COUNT; i++) {
+        size_t bytes = 16 + next(&state) % 500;
+        held[i] = malloc(bytes);
+        memset(held[i], 1, bytes);
+    }
+    size_t full = resident();
+    for (int i = COUNT - 1; i > 0; i--) {
+        int j = next(&state) % (i + 1);
+        void *other = held[i];
+        held[i] = held[j], held[j] = other;
+    }
+    for (int i = 0; i < COUNT; i++) free(held[i]);
+    free(held);
+    // Where threads have rows, this one keeps what lies in its own.
+    const char *rows = getenv("BRICKYARD_ROWS");
+    size_t left = 0, kept = before + (full - before) / (rows && !strcmp(rows, "thread") ? 10 : 20);
+    for (int tenths = 0; tenths < 300; tenths++) {
+        left = resident();
+        if (left < kept) break;
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+    fprintf(stderr, "resident: %zu MiB, then %zu, at last %zu\n", before >> 20, full >> 20, left >> 20);
+    CHECK(left < kept);
+}
+
+// As much as the process may have, and then no more, without a crash.
+static void limited(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        size_t all;
+        FILE *file = fopen("/proc/self/statm", "r");
+        CHECK(file && fscanf(file, "%zu", &all) == 1);
+        fclose(file);
+        struct rlimit limit = {.rlim_cur = all * sysconf(_SC_PAGESIZE) + (64 << 20), .rlim_max = RLIM_INFINITY};
+        CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+        errno = 0;
+        CHECK(malloc((size_t)1 << 30) == NULL && errno == ENOMEM);
+        CHECK(malloc(100) != NULL);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// The library loaded late, beside the C library's own malloc: its functions by name.
+static void loaded_late(const char *library) {
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) fprintf(stderr, "%s\n", dlerror());
+    CHECK(handle);
+    void *(*its_malloc)(size_t) = (void *(*)(size_t))dlsym(handle, "malloc");
+    void (*its_free)(void *) = (void (*)(void *))dlsym(handle, "free");
+    CHECK(its_malloc && its_free);
+    for (size_t bytes = 1; bytes < 10 << 20; bytes *= 3) {
+        void *memory = its_malloc(bytes);
+        CHECK(memory);
+        memset(memory, 1, bytes);
+        its_free(memory);
+    }
+}
+
+static void bad_free(const char *how) {
+    char *memory = malloc(64), *other = malloc(64);
+    if (!strcmp(how, "twice")) free(memory), free(memory);
+    if (!strcmp(how, "foreign")) free((char *)&how);
+    if (!strcmp(how, "run")) memory = malloc(100000), free(memory), free(memory);
+    if (!strcmp(how, "inside")) free(malloc(5 << 20)), free((char *)malloc(100000) + 4096);
+    free(other);
+    printf("%p\n", (void *)memory);
+}
+
+int main(int count, char **words) {
+    if (count == 3 && !strcmp(words[1], "late")) return loaded_late(words[2]), 0;
+    if (count == 3 && !strcmp(words[1], "bad")) return bad_free(words[2]), 0;
+    struct {
+        const char *name;
+        void (*check)(void);
+    } checks[] = {{"family", family},         {"alignments", alignments}, {"exhaustion", exhaustion},
+                  {"resizing", resizing},     {"threads", threads},       {"many threads", many_threads},
+                  {"forks", forks},           {"limited", limited},       {"gives back", gives_back}};
+    for (unsigned i = 0; i < sizeof checks / sizeof *checks; i++) {
+        checks[i].check();
+        printf("%s\n", checks[i].name);
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,113 @@
+//! The library as C programs meet it: preloaded, loaded late, with a row a CPU and a row a thread; what a bad free is told.
+//!
+//! The program is `family.c`, compiled here by the machine's C compiler; where there is none, the tests say so and are skipped.
+
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The library, which cargo builds beside the tests.
+fn library() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let beside = tests.parent().unwrap().join("libbrickyard_malloc.so");
+    let above = tests.parent().unwrap().join("../libbrickyard_malloc.so");
+    let library = if beside.exists() { beside } else { above };
+    library.canonicalize().unwrap()
+}
+
+/// The program, compiled once.
+fn program() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/family.c");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("family");
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+        let compiled = Command::new(compiler)
+            .args(["-O1", "-fno-builtin", "-Wall", "-Werror", "-pthread", "-o"])
+            .arg(&program)
+            .arg(source)
+            .arg("-ldl")
+            .status();
+        match compiled {
+            Ok(status) => {
+                assert!(status.success(), "family.c does not compile");
+                Some(program)
+            }
+            Err(error) => {
+                println!("skipped: no C compiler: {error}");
+                None
+            }
+        }
+    });
+    program.as_deref()
+}
+
+fn preloaded(words: &[&str], settings: &[(&str, &str)]) -> Option<Output> {
+    let output = Command::new(program()?)
+        .args(words)
+        .env("LD_PRELOAD", library())
+        .envs(settings.iter().copied())
+        .output();
+    Some(output.unwrap())
+}
+
+fn passes(settings: &[(&str, &str)]) {
+    let Some(output) = preloaded(&[], settings) else {
+        return;
+    };
+    let (said, wrong) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{said}{wrong}{}", output.status);
+    assert_eq!(said.lines().count(), 9, "{said}");
+}
+
+#[test]
+fn preloaded_with_a_row_a_cpu() {
+    passes(&[]);
+}
+
+#[test]
+fn preloaded_with_a_row_a_thread() {
+    passes(&[("BRICKYARD_ROWS", "thread")]);
+}
+
+#[test]
+fn preloaded_with_few_addresses() {
+    passes(&[("BRICKYARD_SPAN", "1")]);
+}
+
+#[test]
+fn loaded_late() {
+    let Some(program) = program() else { return };
+    let status = Command::new(program)
+        .arg("late")
+        .arg(library())
+        .status()
+        .unwrap();
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn bad_frees_are_told_and_end_the_program() {
+    for (how, told) in [
+        ("twice", "bad free: freed twice"),
+        ("foreign", "free of what was not allocated"),
+        ("run", "free of what was not allocated, or is free already"),
+        ("inside", "free of what was not allocated"),
+    ] {
+        let Some(output) = preloaded(&["bad", how], &[]) else {
+            return;
+        };
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{how}");
+        assert!(wrong.contains(told), "{how}: {wrong}");
+    }
+}
