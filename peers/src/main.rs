@@ -1,4 +1,4 @@
-//! `brickyard-peers`: the command `brickyard`, with other people's page allocators to compare. One file a peer.
+//! `brickyard-peers`: the command `brickyard`, with other people's allocators to compare: page allocators, one file a peer, and in `slab.rs` heaps.
 //!
 //! | `--config` | what it is | the lock |
 //! |---|---|---|
@@ -15,6 +15,7 @@ mod buddy;
 mod depot;
 mod heap;
 mod region;
+mod slab;
 
 use std::process::ExitCode;
 
@@ -23,5 +24,5 @@ use brickyard_cli::Peer;
 static PEERS: [&dyn Peer; 4] = [&buddy::Buddy, &depot::Depot, &bitmap::Bitmap, &heap::Heap];
 
 fn main() -> ExitCode {
-    brickyard_cli::main(&PEERS)
+    brickyard_cli::main(&PEERS, slab::HEAPS)
 }

@@ -9,7 +9,7 @@
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
-use core::ptr::{from_ref, null, null_mut};
+use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 
@@ -141,12 +141,12 @@ impl Background {
 }
 
 fn sleep(time: Duration) {
-    let time = rustix::time::Timespec {
-        tv_sec: time.as_secs() as i64,
-        tv_nsec: i64::from(time.subsec_nanos()),
+    let time = libc::timespec {
+        tv_sec: time.as_secs() as libc::time_t,
+        tv_nsec: time.subsec_nanos() as _,
     };
-    // A shorter sleep does no harm.
-    let _ = rustix::thread::nanosleep(&time);
+    // SAFETY: a value that lives through the call. (A shorter sleep does no harm.)
+    let _ = unsafe { libc::nanosleep(&raw const time, null_mut()) };
 }
 
 extern "C" fn start(background: *mut c_void) -> *mut c_void {
@@ -184,6 +184,7 @@ fn spawn(background: &'static Background) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use core::ptr::null;
     use std::thread;
     use std::time::Instant;
 

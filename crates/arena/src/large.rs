@@ -371,7 +371,7 @@ mod tests {
             let mut state = owner as u64;
             let mut held: Vec<NonNull<u8>> = Vec::new();
             for _ in 0..400 {
-                if held.len() < 300 && next(&mut state) % 3 != 0 {
+                if held.len() < 300 && !next(&mut state).is_multiple_of(3) {
                     let block = large.alloc(4096 * (1 + next(&mut state) % 8), 1).unwrap();
                     // SAFETY: this thread's own block.
                     unsafe { block.cast().write(owner) };

@@ -21,7 +21,11 @@ pub const HUGE_BYTES: usize = 2 << 20;
 /// The size of the system's page, in bytes: 4 KiB on x86, up to 64 KiB elsewhere.
 #[must_use]
 pub fn page_bytes() -> usize {
-    rustix::param::page_size()
+    // The C library's word for it: asking the system needs memory, or a look into the program's own headers.
+    //
+    // SAFETY: a plain call.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).expect("every system has a page size")
 }
 
 /// Which pages a mapping is made of.

@@ -1,12 +1,13 @@
 //! The lab of the page allocator, as the command `brickyard` and as whoever brings more to compare runs it. One file a subcommand; each prints a
 //! table for people, or CSV or JSON for programs.
 //!
-//! [`main`] is the whole command. `peers/` calls it too, with other people's allocators as [`Peer`]s, so that they stand in the same table, measured in
+//! [`main`] is the whole command. `peers/` calls it too, with other people's allocators as [`Peer`]s and [`HeapPeer`]s, so that they stand in the same table, measured in
 //! the same rounds by the same loop.
 //!
 //! Exit codes: 0 done, 1 failed, 2 asked for wrongly. A reader that goes away (a closed pipe) is no failure.
 
-#![forbid(unsafe_code)]
+// Only `bench slab`, which has objects to write into and to free, is allowed it, file by file.
+#![deny(unsafe_code)]
 
 mod amount;
 mod antifrag;
@@ -31,6 +32,8 @@ mod watch;
 
 pub use bench::peer::{Machine, Peer};
 pub use bench::rounds::{Rounds, Taken};
+pub use bench::slab::heap::{Content, Global, GlobalHandle, Heap, HeapHandle};
+pub use bench::slab::turn::{HeapPeer, HeapTaken, HeapTurn};
 pub use bench::subject::{Handle, Subject};
 
 use std::io;
@@ -71,10 +74,10 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// Runs the command that the process was started with; `bench pagealloc` knows `peers` by their names.
-pub fn main(peers: &[&'static dyn Peer]) -> ExitCode {
+/// Runs the command that the process was started with; `bench pagealloc` knows `peers` by their names, `bench slab` knows `heaps`.
+pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Bench(bench) => bench.run(peers),
+        Command::Bench(bench) => bench.run(peers, heaps),
         Command::Replay(replay) => replay.run(),
         Command::Antifrag(antifrag) => antifrag.run(),
         Command::Configs(configs) => configs.run(),

@@ -1,12 +1,13 @@
 //! Brickyard: the physical page allocator as a library.
 //!
 //! It hands out page frames, by number, to many CPUs at once, and keeps memory in pieces large enough for huge pages. It is for whoever writes
-//! a kernel, a hypervisor, a unikernel or a large arena: no `std`, no heap, no global state, no `unsafe`; the embedder brings
-//! the metadata's memory, the lock, and a [`Platform`].
+//! a kernel, a hypervisor, a unikernel or a large arena: no `std`, no heap, no global state; the embedder brings
+//! the metadata's memory, the lock, and a [`Platform`]. The page allocator itself has no line of `unsafe`; slabs, which hand out memory, have.
 //!
 //! - **One zone**: [`zone::Zone`], built by [`zone::ZonePlan`] in a piece of memory; [`alloc`](zone::Zone::alloc),
 //!   [`free`](zone::Zone::free), and the rest.
 //! - **Several zones and nodes**, with watermarks, reclaim and compaction: [`node::Nodes`].
+//! - **Objects smaller than pages**: [`slab::Slabs`], caches over any [`slab::PageSource`], of which a zone is one.
 //! - **Which design**: [`design::Brickyard`], the default, which takes no lock; the other aliases in [`design`], or other combinations of stores, groupings, fronts and locks; by name, [`Configuration`]. Locks and
 //!   platforms are yours to write; stores and fronts are this crate's own for now.
 //!
@@ -26,6 +27,7 @@
 //! | [`zone`] | a store, a lock, a front, watermarks |
 //! | [`pressure`] | the embedder's hooks; reclaim, compaction, contiguous ranges |
 //! | [`node`] | zones in order, fallback, the slow path, ZONE_MOVABLE |
+//! | [`slab`] | caches of objects: the default, and SLQB as it was designed |
 //! | [`Configuration`] | the default and the designs of the source documents, by name |
 
 #![no_std]

@@ -2,50 +2,26 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use brickyard::OneCpu;
-use brickyard::slab::{
-    CacheSpec, FreeFault, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Tables, TaskOnly,
-};
+use brickyard::slab::{CacheSpec, FreeFault, Pinned, Sheafed, SlabPlan, TaskOnly};
 
 #[path = "support/pages.rs"]
 mod pages;
 use pages::TestPages;
+#[path = "support/slabs.rs"]
+mod slabs;
+use slabs::Bench;
 
 type Default<'p> = Sheafed<'p, &'p TestPages, Pinned<OneCpu>>;
-
-/// Memory for slabs over some pages.
-struct Bench {
-    memory: Vec<MaybeUninit<u8>>,
-    tables: Vec<MaybeUninit<u8>>,
-}
-
-impl Bench {
-    fn new<'p, D: SlabDesign<'p>>(plan: &SlabPlan, source: &TestPages) -> Self {
-        use brickyard::slab::PageSource;
-        let bytes = Slabs::<D>::bytes(plan, (&source).nodes());
-        Self {
-            memory: vec![MaybeUninit::uninit(); bytes],
-            tables: vec![MaybeUninit::uninit(); Tables::bytes((&source).pages())],
-        }
-    }
-}
 
 #[test]
 fn objects_are_apart_aligned_and_come_back() {
     let source = TestPages::new(1024, 1);
     let plan = SlabPlan::new(60, 1);
-    let mut bench = Bench::new::<Default<'_>>(&plan, &source);
-    let slabs = Slabs::<Default<'_>>::new(
-        plan,
-        &source,
-        Pinned(OneCpu),
-        &mut bench.memory,
-        Tables::Any(&mut bench.tables),
-    )
-    .unwrap();
+    let mut bench = Bench::new::<Default<'_>>(plan, &source);
+    let slabs = bench.slabs::<Default<'_>>(&source, Pinned(OneCpu));
     for (size, align) in [
         (1, 1),
         (16, 16),
@@ -63,12 +39,15 @@ fn objects_are_apart_aligned_and_come_back() {
         let mut objects: Vec<NonNull<u8>> = (0..many).map(|_| cache.alloc().unwrap()).collect();
         for (i, object) in objects.iter().enumerate() {
             assert!(object.addr().get().is_multiple_of(align), "{size} {align}");
+            // SAFETY: the object is as large.
             unsafe { object.write_bytes(i as u8, size) };
         }
         for (i, object) in objects.iter().enumerate() {
             for byte in 0..size {
+                // SAFETY: inside the object, and written above.
+                let found = unsafe { object.add(byte).read() };
                 assert_eq!(
-                    unsafe { object.add(byte).read() },
+                    found,
                     i as u8,
                     "{size} {i} {byte} {object:?} {:?}",
                     objects.iter().take(8).collect::<Vec<_>>()
@@ -82,6 +61,7 @@ fn objects_are_apart_aligned_and_come_back() {
                 .all(|pair| pair[1].addr().get() - pair[0].addr().get() >= size)
         );
         for object in objects {
+            // SAFETY: not used any more.
             unsafe { cache.free(object) }.unwrap();
         }
         cache.destroy().unwrap();
@@ -94,20 +74,14 @@ fn objects_are_apart_aligned_and_come_back() {
 fn bad_frees_on_the_slow_path_are_refused() {
     let source = TestPages::new(64, 1);
     let plan = SlabPlan::new(4, 0);
-    let mut bench = Bench::new::<Default<'_>>(&plan, &source);
-    let slabs = Slabs::<Default<'_>>::new(
-        plan,
-        &source,
-        Pinned(OneCpu),
-        &mut bench.memory,
-        Tables::Any(&mut bench.tables),
-    )
-    .unwrap();
+    let mut bench = Bench::new::<Default<'_>>(plan, &source);
+    let slabs = bench.slabs::<Default<'_>>(&source, Pinned(OneCpu));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
     let other = slabs.cache::<TaskOnly>(CacheSpec::new("b", 64)).unwrap();
     let object = cache.alloc().unwrap();
     let keeper = cache.alloc().unwrap();
     let mut outside = 0_u64;
+    // SAFETY: none of them is used any more; what is no object is refused.
     unsafe {
         assert!(matches!(
             other.free(object),

@@ -5,8 +5,9 @@
 //! - [`drive`]: runs operations on an allocator and on the model, and compares every answer and every counter.
 //! - [`Case`]: a configuration, a machine and its sizes, chosen by name or by bytes.
 //! - [`ownership`]: threads that claim each frame they get by one compare-and-swap, so that a frame handed out twice is caught at once.
+//! - [`slab`]: all of that for slabs, where every byte of every object is looked at.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod case;
 mod drive;
@@ -14,6 +15,8 @@ mod model;
 mod operation;
 pub mod ownership;
 mod platform;
+#[allow(unsafe_code, reason = "owners of objects read and write their memory")]
+pub mod slab;
 
 pub use case::{Case, Slots};
 pub use drive::{Driven, drive};

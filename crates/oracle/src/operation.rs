@@ -19,7 +19,7 @@ impl<'b> Bytes<'b> {
         self.0.is_empty()
     }
 
-    fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((&byte, rest)) => {
                 self.0 = rest;
@@ -29,11 +29,11 @@ impl<'b> Bytes<'b> {
         }
     }
 
-    fn word(&mut self) -> usize {
+    pub(crate) fn word(&mut self) -> usize {
         usize::from(self.byte()) | usize::from(self.byte()) << 8
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.word() % n.max(1)
     }
 }

@@ -53,7 +53,7 @@ macro_rules! local {
                     return Pushed::Full;
                 }
                 let place = (rows.start(), rows.row_shift());
-                let _ = object.expose_provenance();
+                let _ = object.as_ptr().expose_provenance();
                 // SAFETY: as in `pop`.
                 unsafe { push_shifted(self.area(), place, column, object.as_ptr()) }
             }

@@ -191,7 +191,10 @@ impl Span {
     pub(crate) fn release_by_age<G>(&self, enter: impl Fn() -> G) -> bool {
         let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
         // Relaxed: this thread's own, and a hint.
-        let last = self.counts.last_round.swap(in_use ^ idle, Ordering::Relaxed);
+        let last = self
+            .counts
+            .last_round
+            .swap(in_use ^ idle, Ordering::Relaxed);
         let enough = if last == in_use ^ idle { 0 } else { idle / 2 };
         let mut released = 0;
         loop {
@@ -237,7 +240,9 @@ impl Span {
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
         let mut held = Held::new(self);
         for step in 0..blocks {
-            if self.idle_bytes() <= enough {
+            // What is held is as good as released.
+            let held_bytes = held.pages << self.layout.page_shift;
+            if self.idle_bytes().saturating_sub(held_bytes) <= enough {
                 break;
             }
             let at = (cursor + step) % blocks;

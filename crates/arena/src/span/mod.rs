@@ -78,7 +78,9 @@ impl Platform for Waits {
 type Design = LockFree<'static, Direct, TicketLock, Waits>;
 type SpanZone = Zone<Design>;
 
-/// Pages of a heap. See the [module](self).
+/// Pages of a heap, as a source of slabs and as runs: one reservation of addresses, handed out by this library's page allocator in zones of 1 GiB.
+///
+/// What is free and has memory goes back to the system by [`Span::release_idle`], and by who frees whenever it is more than an eighth of what is in use, and than 8 MiB.
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit a page, then a length a page.

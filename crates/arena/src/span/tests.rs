@@ -205,8 +205,8 @@ fn threads_take_and_give_while_memory_goes_back() {
                     // Four times 12 MiB at most: there is always enough, in pieces of a page.
                     for _ in 0..20_000 {
                         let used: usize = held.iter().map(|&(_, pages)| pages).sum();
-                        if next(&mut state) % 2 == 0 && used < 6 * most {
-                            let wide = next(&mut state) % 8 == 0;
+                        if next(&mut state).is_multiple_of(2) && used < 6 * most {
+                            let wide = next(&mut state).is_multiple_of(8);
                             let pages = if wide { next(&mut state) % most + 1 } else { 1 };
                             match span.take_run(pages) {
                                 Some((run, contents)) => {

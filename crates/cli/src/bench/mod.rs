@@ -9,6 +9,7 @@
 //! | `machine.rs` | the machine that a configuration is built on, and the options that choose it |
 //! | `schedule.rs` | which workloads there are |
 //! | `turns.rs`, `rounds.rs` | whose turn it is; what is done in a turn |
+//! | `slab/` | the benchmark of heaps, with all that is its own |
 //! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, `random.rs` | the measured loops and what they need |
 
 mod batch;
@@ -25,12 +26,14 @@ mod remote;
 pub(crate) mod rounds;
 mod scarce;
 mod schedule;
+pub(crate) mod slab;
 pub(crate) mod subject;
 mod turns;
 mod yardstick;
 
 use clap::Subcommand;
 use peer::Peer;
+use slab::turn::HeapPeer;
 
 /// The benchmarks.
 #[derive(Debug, Subcommand)]
@@ -41,14 +44,25 @@ pub(crate) enum Bench {
     Scarce(scarce::Scarce),
     /// How much of the free memory is whole huge blocks after random takes and frees, in percent.
     Fragmentation(fragmentation::Fragmentation),
+    /// Heaps for small objects: ours, the system's, preloaded ones and peers; time, memory, instructions.
+    Slab(Box<slab::Slab>),
+    /// One turn of `slab`, as it starts it.
+    #[command(hide = true)]
+    SlabTurn(slab::SlabTurn),
 }
 
 impl Bench {
-    pub(crate) fn run(&self, peers: &[&'static dyn Peer]) -> anyhow::Result<()> {
+    pub(crate) fn run(
+        &self,
+        peers: &[&'static dyn Peer],
+        heaps: &[&'static dyn HeapPeer],
+    ) -> anyhow::Result<()> {
         match self {
             Self::Pagealloc(bench) => bench.run(peers),
             Self::Scarce(bench) => bench.run(),
             Self::Fragmentation(bench) => bench.run(),
+            Self::Slab(bench) => bench.run(heaps),
+            Self::SlabTurn(turn) => turn.run(heaps),
         }
     }
 }

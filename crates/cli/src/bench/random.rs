@@ -15,6 +15,7 @@ impl Random {
     }
 
     /// A number below `end`, which is not 0.
+    #[inline]
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -18,7 +18,7 @@ pub(crate) enum Round {
 #[derive(Debug)]
 pub(crate) struct Turns<'n> {
     /// The contestants' names.
-    pub(crate) names: &'n [&'static str],
+    pub(crate) names: &'n [&'n str],
     /// How many rounds are measured.
     pub(crate) samples: usize,
     /// How many steps of progress a measured turn has.
@@ -41,7 +41,7 @@ impl Turns<'_> {
             let mut of_round = Vec::new();
             for place in 0..contestants {
                 let whose = (place + count) % contestants;
-                progress.set_message(self.names[whose]);
+                progress.set_message(self.names[whose].to_owned());
                 let out = turn(whose, round, &|| {
                     if round != Round::WarmUp {
                         progress.inc(1);

@@ -94,6 +94,21 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         }
     }
 
+    /// An object of the memory of a node, if there is some; else of any. For who knows where it will be used; slower than [`RawCache::alloc`].
+    ///
+    /// # Errors
+    /// [`SlabError`].
+    #[track_caller]
+    pub fn alloc_on(&self, node: usize) -> Result<NonNull<u8>, SlabError> {
+        if self.is_misplaced() {
+            return Err(SlabError::TaskOnly);
+        }
+        let Slabs { ground, queues, .. } = self.slabs;
+        self.slabs.alloc_by(self.id, Location::caller(), |kind| {
+            queues.miss_on::<C>(ground, kind, node)
+        })
+    }
+
     /// An object of zeros. Not for caches with a constructor, whose work it would undo.
     ///
     /// # Errors
@@ -132,7 +147,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// Takes an object back.
     ///
     /// What is always checked: that the object was not the last one freed on this CPU, and on the slow path (once in as many frees as a sheaf or a batch holds) that it is one of this cache's.
-    /// Bad frees that are noticed only when the object reaches its slab are refused there and counted ([`CacheNumbers::refused`]).
+    /// Bad frees that are noticed only when the object reaches its slab are refused there and counted ([`CacheNumbers::refused`]). All are told to the plan's `report` as well. What can be checked beyond
+    /// that: see [`debug`].
     ///
     /// # Safety
     /// If it is an object of this cache, nobody uses it any more.
@@ -258,15 +274,26 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         cache: CacheId,
         caller: &'static Location<'static>,
     ) -> Result<NonNull<u8>, SlabError> {
+        self.alloc_by(cache, caller, |kind| {
+            self.queues.miss::<C>(&self.ground, kind)
+        })
+    }
+
+    /// An object that `miss` has, as its user is to have it.
+    fn alloc_by(
+        &self,
+        cache: CacheId,
+        caller: &'static Location<'static>,
+        miss: impl Fn(&Kind) -> Option<NonNull<u8>>,
+    ) -> Result<NonNull<u8>, SlabError> {
         let kind = self.ground.kind(cache).ok_or(SlabError::Exhausted)?;
         loop {
-            let place = self.queues.miss::<C>(&self.ground, kind);
-            let place = place.ok_or(SlabError::Exhausted)?;
+            let place = miss(kind).ok_or(SlabError::Exhausted)?;
             if !kind.is_checked() {
                 return Ok(place);
             }
             // An object that somebody has written to while it was free is left out for good.
-            if debug::on_alloc(&self.ground, kind, place, caller, self.plan.report).is_ok() {
+            if debug::on_alloc(&self.ground, kind, place, caller).is_ok() {
                 // SAFETY: an object's place is larger than what lies before the object.
                 return Ok(unsafe { place.add(kind.before) });
             }
@@ -291,16 +318,13 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         let kind = self.ground.kind(cache).ok_or(FreeFault::NotASlab)?;
         let mut place = object;
         if kind.is_checked() {
-            place = debug::on_free(
-                &self.ground,
-                &self.queues,
-                kind,
-                object,
-                caller,
-                self.plan.report,
-            )?;
+            place = debug::on_free(&self.ground, &self.queues, kind, object, caller)?;
         }
         // SAFETY: passed on.
-        unsafe { self.queues.overflow::<C>(&self.ground, kind, place) }
+        let taken = unsafe { self.queues.overflow::<C>(&self.ground, kind, place) };
+        taken.inspect_err(|&fault| {
+            // What is always checked; of a checked object, that another CPU was just freeing it too.
+            debug::refuse(&self.ground, kind, object, fault, caller);
+        })
     }
 }

@@ -7,6 +7,7 @@ use brickyard_sync::{RawLock, TicketLock};
 use super::local::Local;
 use super::queues::Queues;
 use super::sheaf::Sheaves;
+use super::slqb::Slqb;
 use super::source::PageSource;
 
 /// The parts of [`Slabs`](super::Slabs).
@@ -38,4 +39,20 @@ where
     type Local = L;
     type Lock = K;
     type Queues = Sheaves<'m, K>;
+}
+
+/// Piggin's queued slab allocator, as it was designed: see [`slqb`](super::slqb). Only where callers can be kept on their CPU ([`Local::PINS`]).
+#[derive(Debug)]
+pub struct Slqb2008<'m, S, L, K = TicketLock>(PhantomData<&'m ()>, PhantomData<Parts<S, L, K>>);
+
+impl<'m, S, L, K> SlabDesign<'m> for Slqb2008<'m, S, L, K>
+where
+    S: PageSource + 'm,
+    L: Local + 'm,
+    K: RawLock,
+{
+    type Source = S;
+    type Local = L;
+    type Lock = K;
+    type Queues = Slqb<'m, K>;
 }

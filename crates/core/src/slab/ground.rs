@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use brickyard_sync::OnceSlot;
 
+use super::debug::{self, Finding};
 use super::design::SlabDesign;
 use super::error::FreeFault;
 use super::kind::Kind;
@@ -21,6 +22,8 @@ pub struct Ground<'m, D: SlabDesign<'m>> {
     pub(crate) local: D::Local,
     pub(crate) pages: Pages<'m>,
     pub(crate) kinds: &'m [OnceSlot<Kind>],
+    /// Who is told of what checks find.
+    pub(crate) report: fn(&Finding),
     pub(crate) of: PhantomData<fn() -> D>,
 }
 
@@ -64,8 +67,21 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         self.local.relax();
     }
 
-    /// Pages for a slab of `kind`, if they can be had; the number of the first. No lock is held.
+    /// Pages for a slab of `kind`, of this node's memory if they can be had, else of any; the number of the first. No lock is held.
     pub(crate) fn take_pages<C: Caller>(&self, kind: &Kind, node: usize) -> Option<usize> {
+        let near = self.take_pages_of::<C>(kind, Some(node));
+        near.or_else(|| match self.nodes() {
+            1 => None,
+            _ => self.take_pages_of::<C>(kind, None),
+        })
+    }
+
+    /// Pages for a slab of `kind`, of one node's memory or of any; the number of the first. No lock is held.
+    pub(crate) fn take_pages_of<C: Caller>(
+        &self,
+        kind: &Kind,
+        node: Option<usize>,
+    ) -> Option<usize> {
         let context = if self.local.in_interrupt() {
             Context::Interrupt
         } else if C::MASKS {
@@ -73,25 +89,19 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         } else {
             Context::MaySleep
         };
-        let ask = |node| PageAsk {
+        let first = self.source.take(PageAsk {
             order: kind.geometry.order,
             mobility: kind.spec.mobility,
-            node,
+            node: node.filter(|_| self.nodes() > 1),
             context,
-        };
-        let first = match self.nodes() {
-            1 => self.source.take(ask(None))?,
-            _ => {
-                let near = self.source.take(ask(Some(node)));
-                near.or_else(|| self.source.take(ask(None)))?
-            }
-        };
+        })?;
         let _ = first.as_ptr().expose_provenance();
         self.pages.page_of(first)
     }
 
     /// Gives a slab's pages back. No lock is held, and the tables do not know the slab any more.
     pub(crate) fn give_pages(&self, kind: &Kind, head: usize) {
+        debug::old_slab(self, kind, head);
         // SAFETY: invariant `slab-pages`: a slab's pages were taken with its cache's order, by `take_pages`, and are given back once, when the slab's last object is in it
         // and it has left its list.
         unsafe {
@@ -109,11 +119,12 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         NonNull::new(pointer).expect("the span of pages does not reach address 0")
     }
 
-    /// The node that a slab's page belongs to.
+    /// The node that a slab's page belongs to; 0 outside the span, where only bad frees point: sources are not asked of those.
     #[inline]
     pub(crate) fn node_of(&self, address: NonNull<u8>) -> usize {
         match self.nodes() {
             1 => 0,
+            _ if self.pages.page_of(address).is_none() => 0,
             _ => self.source.node_of(address),
         }
     }

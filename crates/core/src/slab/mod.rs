@@ -11,6 +11,7 @@
 //! | `geometry.rs`, `sizes.rs` | the shape of slabs; general sizes |
 //! | `kind.rs`, `ground.rs`, `queues.rs`, `design.rs` | a cache's rules; what all designs stand on, what they answer, their parts |
 //! | `sheaf/` | the default |
+//! | `slqb/` | `slqb-2008` |
 //! | `cache.rs`, `typed.rs`, `general.rs`, `reserve.rs` | caches as their users see them |
 //! | `debug/` | what is checked on request |
 //! | `stats.rs` | counts, and the text of slabinfo |
@@ -53,6 +54,7 @@ mod queues;
 mod reserve;
 pub mod sheaf;
 pub mod sizes;
+pub mod slqb;
 mod source;
 mod stats;
 mod typed;
@@ -67,7 +69,7 @@ use brickyard_sync::{OnceSlot, place};
 pub use cache::{Leak, RawCache};
 pub use counted::{Counted, Hits};
 pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
-pub use design::{Sheafed, SlabDesign};
+pub use design::{Sheafed, SlabDesign, Slqb2008};
 pub use error::{CacheError, FreeFault, SlabError};
 pub use general::General;
 pub use ground::Ground;
@@ -76,6 +78,7 @@ pub use local::{Caller, Everywhere, Local, Pinned, Pushed, Rows, TaskOnly};
 pub use pages::{CacheId, Pages, SlabRecord, Tables, Zeroed};
 pub use queues::Queues;
 pub use reserve::Reserve;
+pub use slqb::FreePointers;
 pub use source::{PageAsk, PageSource, ZonePages};
 pub use stats::{CacheNumbers, SlabInfo, Waste};
 pub use typed::{Cache, Object};
@@ -102,6 +105,10 @@ pub struct SlabPlan {
     pub rules: Rules,
     /// Who is told of what checks find. It must not use the cache that the finding is about.
     pub report: fn(&Finding),
+    /// How `slqb-2008` writes the links of free objects.
+    pub free_pointers: FreePointers,
+    /// Random bits, if there are some, for a secret that links are encoded with.
+    pub secret: usize,
 }
 
 impl SlabPlan {
@@ -114,6 +121,8 @@ impl SlabPlan {
             rows: None,
             rules: Rules::NONE,
             report: |_| {},
+            free_pointers: FreePointers::Encoded,
+            secret: 0,
         }
     }
 
@@ -222,6 +231,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 planned: plan.caches,
             });
         }
+        if <D::Queues as Queues<'m, D>>::NEEDS_PIN && !<D::Local as Local>::PINS {
+            return Err(BuildError::Unpinned);
+        }
         let nodes = source.nodes();
         let needed = Self::bytes(&plan, nodes);
         let short = BuildError::Memory { needed };
@@ -236,6 +248,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 local,
                 pages,
                 kinds,
+                report: plan.report,
                 of: PhantomData,
             },
             queues,

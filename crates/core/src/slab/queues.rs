@@ -24,6 +24,8 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     const SIZES: Sizes;
     /// What it is called.
     const NAME: &'static str;
+    /// Does it need callers that stay on their CPU ([`Local::PINS`](super::Local::PINS))?
+    const NEEDS_PIN: bool = false;
 
     /// Bytes of the caller's memory that it needs for `plan` on `nodes` nodes.
     fn bytes(plan: &SlabPlan, nodes: usize) -> usize;
@@ -53,6 +55,16 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
 
     /// An object, after [`Queues::hit`] had none; refills the queues. `None`: no memory.
     fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>>;
+
+    /// An object for a request that names a node: of its memory if there is some, else of any. A design that does not tell nodes apart takes the nearest.
+    fn miss_on<C: Caller>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        _node: usize,
+    ) -> Option<NonNull<u8>> {
+        self.miss::<C>(ground, kind)
+    }
 
     /// Takes an object back, after [`Queues::put`] would not; flushes the queues.
     ///

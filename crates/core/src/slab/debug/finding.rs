@@ -28,6 +28,11 @@ pub enum Fault {
     WrittenBehind(Damage),
     /// A free object was written to.
     UseAfterFree(Damage),
+    /// The link inside a free object was written over (`slqb-2008`): a use after free, most likely.
+    BrokenLink {
+        /// So many free objects hung on it. They are left out for good.
+        lost: u32,
+    },
 }
 
 /// When it was noticed.
@@ -37,6 +42,12 @@ pub enum Moment {
     Alloc,
     /// When the object was freed. The free is refused.
     Free,
+    /// When the object was put back from a queue into its slab, where it is not taken. Whoever freed it has gone on long since.
+    Flush,
+    /// When the pages of the object's slab were given back, all of whose objects were free.
+    Return,
+    /// When the object was met in a list of free objects. What hung on it is left out.
+    Queue,
 }
 
 /// The most bytes that a [`Damage`] shows.
@@ -153,7 +164,7 @@ pub struct Finding {
 }
 
 impl Fault {
-    /// What a free that meets it answers; `cache` is the number of the object's cache.
+    /// What a free that was refused meets: an object of cache `owner`, in whose place, if in any, it lies.
     pub(super) const fn of(
         fault: FreeFault,
         owner: &'static str,
@@ -174,11 +185,20 @@ impl Fault {
             (Self::OtherCache { .. }, _) => "freed to the wrong cache",
             (Self::OffGrid { .. }, _) => "freed where no object begins",
             (Self::DoubleFree, _) => "double free",
-            (Self::WrittenBefore(_), Moment::Free) => "written before an object's begin",
-            (Self::WrittenBefore(_), Moment::Alloc) => "written before a free object's begin",
-            (Self::WrittenBehind(_), Moment::Free) => "written behind an object's end",
-            (Self::WrittenBehind(_), Moment::Alloc) => "written behind a free object's end",
+            (Self::WrittenBefore(_), Moment::Free | Moment::Flush | Moment::Queue) => {
+                "written before an object's begin"
+            }
+            (Self::WrittenBefore(_), Moment::Alloc | Moment::Return) => {
+                "written before a free object's begin"
+            }
+            (Self::WrittenBehind(_), Moment::Free | Moment::Flush | Moment::Queue) => {
+                "written behind an object's end"
+            }
+            (Self::WrittenBehind(_), Moment::Alloc | Moment::Return) => {
+                "written behind a free object's end"
+            }
             (Self::UseAfterFree(_), _) => "use after free",
+            (Self::BrokenLink { .. }, _) => "link of a free object written over",
         }
     }
 }
@@ -211,6 +231,7 @@ impl fmt::Display for Finding {
             | Fault::UseAfterFree(damage) => {
                 write!(f, "\n  {damage}")?;
             }
+            Fault::BrokenLink { lost } => write!(f, "\n  {lost} free objects hung on it")?,
             Fault::NotASlab | Fault::OffGrid { inside: None } | Fault::DoubleFree => {}
         }
         let noticed = self.noticed;
@@ -220,6 +241,15 @@ impl fmt::Display for Finding {
                 "\n  found when allocated: {noticed}; the object is left out"
             )?,
             Moment::Free => write!(f, "\n  found when freed: {noticed}; the free is refused")?,
+            Moment::Flush => write!(
+                f,
+                "\n  found when put back into its slab, some time after it was freed: {noticed}"
+            )?,
+            Moment::Return => write!(f, "\n  found when its slab was given back: {noticed}")?,
+            Moment::Queue => write!(
+                f,
+                "\n  found in a list of free objects: {noticed}; what hung on it is left out"
+            )?,
         }
         write!(
             f,

@@ -23,6 +23,8 @@ pub(super) struct Depot {
     /// The first slab with free objects, as page number + 1.
     pub(super) partial: GuardedU32,
     pub(super) partials: GuardedU32,
+    /// Slabs of which no object was ever taken: somebody else's frees served who made them.
+    pub(super) untouched: GuardedU32,
     pub(super) slabs: GuardedU32,
     colour: GuardedU32,
     /// Objects that are not in their slabs.
@@ -101,6 +103,7 @@ impl Depot {
             empty: List::new(),
             partial: GuardedU32::new(0),
             partials: GuardedU32::new(0),
+            untouched: GuardedU32::new(0),
             slabs: GuardedU32::new(0),
             colour: GuardedU32::new(0),
             out: GuardedU64::new(0),

@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 use brickyard_sync::RawLock;
 
 use super::super::BOOT_CACHE;
+use super::super::debug;
 use super::super::design::SlabDesign;
 use super::super::error::FreeFault;
 use super::super::ground::Ground;
@@ -80,6 +81,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         while let Some(first) = sheaf.pop() {
             let node = ground.node_of(ground.pointer(first));
             let mut gone = shelf::Gone::default();
+            let mut refused = None;
             {
                 let _masked = ground.masked::<C>();
                 let depot = self.depot(ground, kind.id, node);
@@ -92,16 +94,26 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
                         sheaf.push(address);
                         break;
                     }
-                    match ground.find(kind, pointer) {
+                    let given = match ground.find(kind, pointer) {
                         Ok((head, index)) => {
-                            shelf::give(&depot, &ground.pages, kind, head, index, &mut gone);
+                            shelf::give(&depot, &ground.pages, kind, head, index, &mut gone)
                         }
-                        Err(_) => depot.count_refused(),
+                        Err(fault) => {
+                            depot.count_refused();
+                            Err(fault)
+                        }
+                    };
+                    if let Err(fault) = given {
+                        refused = Some((pointer, fault));
                     }
                     object = sheaf.pop();
                 }
             }
             gone.each(&ground.pages, |head| ground.give_pages(kind, head));
+            // One a round, as an example of all that are counted.
+            if let Some((object, fault)) = refused {
+                debug::refuse_late(ground, kind, object, fault);
+            }
         }
     }
 

@@ -9,7 +9,7 @@
 //!                                                             ^ top
 //! ```
 //!
-//! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the address of another one, or 0. To take an object is to read what the top points at (0: none
+//! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the top of another one, or 0. To take an object is to read what the top points at (0: none
 //! left) and to store the top less a word; to put one is to write behind the top (a multiple of the size: full) and to store the top plus a word. One word decides, so one store
 //! is all that must not be torn. A CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is empty and full at once
 //! ([`CLOSED`]); so both ways miss, and the fast path knows of neither.
@@ -332,6 +332,9 @@ where
             self.take_spare::<C, D>(ground, kind),
             away.and_then(|away| self.close::<C, D>(ground, away)),
         ];
+        if let [_, _, Some(away)] = &sheaves {
+            self.count_remote::<C, D>(ground, kind, away);
+        }
         for sheaf in sheaves.into_iter().flatten() {
             self.give_up::<C, D>(ground, kind, sheaf);
         }
@@ -348,6 +351,11 @@ where
                 let Some(sheaf) = sheaf else { break };
                 self.give_up::<C, D>(ground, kind, sheaf);
             }
+            let untouched = {
+                let _masked = ground.masked::<C>();
+                shelf::take_untouched(&self.depot(ground, kind.id, node), &ground.pages, kind)
+            };
+            untouched.each(&ground.pages, |head| ground.give_pages(kind, head));
         }
     }
 

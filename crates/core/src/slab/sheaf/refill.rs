@@ -30,8 +30,14 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
                     return Some(ground.pointer(object));
                 }
             }
-            if !self.grow::<C, D>(ground, kind, node) {
-                return self.single_elsewhere::<C, D>(ground, kind, node);
+            if self.grow::<C, D>(ground, kind, Some(node)) {
+                continue;
+            }
+            // What is free elsewhere first: else every request that comes here would take another slab there.
+            let elsewhere = self.single_elsewhere::<C, D>(ground, kind, node);
+            let found = elsewhere.is_some() || self.nodes == 1;
+            if found || !self.grow::<C, D>(ground, kind, None) {
+                return elsewhere;
             }
         }
     }
@@ -63,14 +69,14 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             })
     }
 
-    /// Another slab for the depot of `node`, or that of the node whose memory it is.
+    /// Another slab, of this node's memory or of any, for the depot of the node whose memory it is. False: there are no pages.
     pub(super) fn grow<C: Caller, D: SlabDesign<'m>>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
-        node: usize,
+        node: Option<usize>,
     ) -> bool {
-        let Some(head) = ground.take_pages::<C>(kind, node) else {
+        let Some(head) = ground.take_pages_of::<C>(kind, node) else {
             return false;
         };
         let first = ground.pages.address_of(head);
@@ -91,7 +97,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let _masked = ground.masked::<C>();
         let depot = self.depot(ground, kind.id, owner);
         shelf::begin(&depot, &ground.pages, kind, head, colour);
-        owner == node
+        true
     }
 
     /// Fills `sheaf` from the shelf of `node`, growing it where it has too little. True if it has something.
@@ -115,7 +121,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             if sheaf.is_full() || (left == 0 && !sheaf.is_empty()) {
                 return true;
             }
-            if !self.grow::<C, D>(ground, kind, node) {
+            if !self.grow::<C, D>(ground, kind, Some(node)) {
                 return !sheaf.is_empty();
             }
             budget = Some(left.saturating_sub(1));

@@ -1,7 +1,7 @@
 //! The shelf: slabs with free objects, and which objects those are, a bit each. All of it behind the depot's lock.
 //!
-//! Invariant `on-the-shelf`: a slab is on its depot's list exactly if one of its bits is set and one is not; a slab all of whose bits are set leaves and gives its pages back,
-//! one without any is on no list.
+//! Invariant `on-the-shelf`: a slab is on its depot's list exactly if one of its bits is set; when its last object comes back it leaves and gives its pages back, one without
+//! any is on no list. So a slab all of whose bits are set has never been touched; `untouched` counts those.
 
 use super::super::error::FreeFault;
 use super::super::kind::Kind;
@@ -52,7 +52,33 @@ pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize, 
     record.colour.set(colour);
     depot.slabs.set(depot.slabs.get() + 1);
     add(&depot.counts.slabs_new, 1);
+    depot.untouched.set(depot.untouched.get() + 1);
     link(depot, pages, head);
+}
+
+/// Takes slabs off the shelf of which no object was ever taken.
+pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> Gone {
+    let mut gone = Gone::default();
+    let mut link = depot.partial.get();
+    while depot.untouched.get() > 0 && link != 0 {
+        let head = link as usize - 1;
+        let record = pages.record(head);
+        link = record.next.get();
+        if record.out.get() == 0 {
+            depot.untouched.set(depot.untouched.get() - 1);
+            end(depot, pages, kind, head);
+            gone.push(head, record);
+        }
+    }
+    gone
+}
+
+/// A slab whose objects are all in it is one no longer.
+fn end(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize) {
+    unlink(depot, pages, head);
+    pages.end(head, kind.geometry.order.frames());
+    depot.slabs.set(depot.slabs.get() - 1);
+    add(&depot.counts.slabs_gone, 1);
 }
 
 fn link(depot: &Depot, pages: &Pages<'_>, head: usize) {
@@ -108,7 +134,11 @@ fn take(
         want -= taken;
         add(&depot.counts.filled, taken as u64);
         add(&depot.out, taken as u64);
-        let out = record.out.get() + taken as u32;
+        let before = record.out.get();
+        if before == 0 {
+            depot.untouched.set(depot.untouched.get() - 1);
+        }
+        let out = before + taken as u32;
         record.out.set(out);
         if out == kind.geometry.objects {
             unlink(depot, pages, head);
@@ -155,10 +185,7 @@ fn put(
     if out > 1 {
         return Ok(None);
     }
-    unlink(depot, pages, head);
-    pages.end(head, kind.geometry.order.frames());
-    depot.slabs.set(depot.slabs.get() - 1);
-    add(&depot.counts.slabs_gone, 1);
+    end(depot, pages, kind, head);
     Ok(Some(head))
 }
 
@@ -177,7 +204,7 @@ pub(super) fn give_one(
     put
 }
 
-/// Puts one of many objects back; a bad one is counted.
+/// Puts one of many objects back; a bad one is counted and told.
 pub(super) fn give(
     depot: &Depot,
     pages: &Pages<'_>,
@@ -185,10 +212,11 @@ pub(super) fn give(
     head: usize,
     index: usize,
     gone: &mut Gone,
-) {
-    if let Ok(Some(head)) = give_one(depot, pages, kind, head, index) {
+) -> Result<(), FreeFault> {
+    if let Some(head) = give_one(depot, pages, kind, head, index)? {
         gone.push(head, pages.record(head));
     }
+    Ok(())
 }
 
 /// Is the object free in its slab?

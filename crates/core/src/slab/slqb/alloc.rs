@@ -40,7 +40,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
             if node_of_cpu(ground, inside.cpu) == node {
                 None
             } else {
-                self.with_node(node, |errand, at| errand.from(at).ok_or(errand.wish(at, node)))
+                self.served_by_node(node)
             }
         };
         match found {
@@ -54,7 +54,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
     fn new_slab_or_elsewhere<C: Caller>(&mut self, wish: Wish) -> Option<NonNull<u8>> {
         let object = self
             .grow::<C>(wish)
-            .or_else(|| self.from_any_node::<C>(wish.node))?;
+            .or_else(|| self.served_by_any_node::<C>(wish.node))?;
         Some(self.ground().pointer(object))
     }
 
@@ -64,17 +64,15 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         let inside = Inside::new::<C>(&ground.local);
         let node = node_of_cpu(ground, inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
-            let found = self.with_node(node, |errand, at| {
-                errand.from(at).ok_or(errand.wish(at, node))
-            });
+            let found = self.served_by_node(node);
             return found.unwrap_or(Err(Wish { node, colour: 0 }));
         };
         add(&at.own.counts.misses, 1);
-        if let Some(object) = self.from(at) {
+        if let Some(object) = self.served_by(at) {
             return Ok(object);
         }
         if let Some(away) = (state.outgoing.away.get() as usize).checked_sub(1) {
-            let found = self.with_node(away, |errand, at| errand.from(at));
+            let found = self.with_node(away, |errand, at| errand.served_by(at));
             if let Some(object) = found.flatten() {
                 return Ok(object);
             }
@@ -82,12 +80,20 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         Err(self.wish(at, node))
     }
 
-    /// An object that a list has: from its LIFO, from what it has been sent if that is a batch, or from a partial slab.
-    fn from(&mut self, at: At<'_, K>) -> Option<usize> {
-        let (ground, links) = (self.ground(), self.links);
-        if at.outgoing.is_none() {
+    /// What the list of a node has; or what a new slab should be. `None` if there is no such node.
+    fn served_by_node(&mut self, node: usize) -> Option<Result<usize, Wish>> {
+        self.with_node(node, |errand, at| {
             add(&at.own.counts.misses, 1);
-        }
+            match errand.served_by(at) {
+                Some(object) => Ok(object),
+                None => Err(errand.wish(at, node)),
+            }
+        })
+    }
+
+    /// An object that a list has: from its LIFO, from what it has been sent if that is a batch, or from a partial slab.
+    fn served_by(&mut self, at: At<'_, K>) -> Option<usize> {
+        let (ground, links) = (self.ground(), self.links);
         if at.own.lifo.count() == 0 && Self::is_checked(at) {
             self.claim(at);
             if at.own.lifo.count() > self.marks.high {
@@ -161,12 +167,12 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
     }
 
     /// What the lists of nodes have, `first` asked first.
-    fn from_any_node<C: Caller>(&mut self, first: usize) -> Option<usize> {
+    fn served_by_any_node<C: Caller>(&mut self, first: usize) -> Option<usize> {
         let ground = self.ground();
         let _inside = Inside::new::<C>(&ground.local);
         let nodes = ground.nodes();
         (first..nodes).chain(0..first.min(nodes)).find_map(|node| {
-            let found = self.with_node(node, |errand, at| errand.from(at));
+            let found = self.with_node(node, |errand, at| errand.served_by(at));
             found.flatten()
         })
     }

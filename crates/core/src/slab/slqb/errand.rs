@@ -14,7 +14,7 @@ use super::super::source::PageSource;
 use super::Slqb;
 use super::links::ObjectLinks;
 use super::lists::{At, CpuState, Marks, NodeState, Outgoing, Own, add};
-use super::queue::{Broken, Links, Run};
+use super::queue::{Broken, Run};
 use super::slabs::Gone;
 use crate::platform::{Pinned, Platform};
 

@@ -20,21 +20,28 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         // `owner-while-out`: the object is out.
         let owner = ground.pages.record(head).owner.get();
         let inside = Inside::new::<C>(&ground.local);
+        let node = node_of_cpu(ground, inside.cpu);
+        let Some((state, at)) = self.cpu(inside.cpu) else {
+            self.with_node(node, |_, at| add(&at.own.counts.free_misses, 1));
+            return self.free_without_row(owner, address);
+        };
         if self.kind().is_checked() {
-            return self.put(owner, address);
+            self.put(owner, address)?;
+        } else if ground.node_of(object) == node {
+            self.push(at, address)?;
+        } else {
+            self.free_remote(state, owner, address)?;
         }
-        match self.cpu(inside.cpu) {
-            // Such a CPU has no queue to gather objects in.
-            None => self.send(owner, Run::one(&self.links, address)),
-            Some((state, at)) => {
-                let node = node_of_cpu(ground, inside.cpu);
-                if ground.node_of(object) == node {
-                    self.push(at, address)?;
-                } else {
-                    self.free_remote(state, owner, address)?;
-                }
-            }
+        add(&at.own.counts.free_misses, 1);
+        Ok(())
+    }
+
+    /// A CPU without a row has no queue to gather objects in.
+    fn free_without_row(&mut self, owner: u32, object: usize) -> Result<(), FreeFault> {
+        if self.kind().is_checked() {
+            return self.put(owner, object);
         }
+        self.send(owner, Run::one(&self.links, object));
         Ok(())
     }
 
@@ -45,7 +52,6 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
             return Err(FreeFault::DoubleFree);
         }
         at.own.lifo.change(|lifo| lifo.push(&links, object));
-        add(&at.own.frees, 1);
         if at.own.lifo.count() > self.marks.high {
             self.flush(at, self.marks.batch);
         }
@@ -107,7 +113,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         }
     }
 
-    /// All that waits in incoming queues goes into the slabs, any CPU's; and all that the nodes' lists hold. A batch or less under each lock.
+    /// All that waits in incoming queues goes into the slabs, any CPU's; and all that the nodes' lists hold.
     pub(super) fn shrink<C: Caller>(&mut self) {
         let ground = self.ground();
         for cpu in 0..self.slqb.cpus() {

@@ -56,7 +56,9 @@ impl Encoding {
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
         // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were exposed when they were taken.
-        self.turn(at, unsafe { with_exposed_provenance_mut::<usize>(at).read() })
+        self.turn(at, unsafe {
+            with_exposed_provenance_mut::<usize>(at).read()
+        })
     }
 
     /// Writes a link.

@@ -28,8 +28,8 @@ pub(super) struct Own {
     pub(super) check: AtomicU32,
     /// Allocations served by the LIFO at once.
     pub(super) hits: GuardedU64,
-    /// Objects freed to the LIFO.
-    pub(super) frees: GuardedU64,
+    /// Objects freed to the LIFO at once.
+    pub(super) free_hits: GuardedU64,
     pub(super) counts: Counts,
 }
 
@@ -38,6 +38,8 @@ pub(super) struct Own {
 pub(super) struct Counts {
     /// Allocations on the slow path.
     pub(super) misses: GuardedU64,
+    /// Frees on the slow path.
+    pub(super) free_misses: GuardedU64,
     pub(super) claims: GuardedU64,
     pub(super) claimed: GuardedU64,
     pub(super) flushes: GuardedU64,
@@ -59,9 +61,10 @@ impl Own {
             link: GuardedU32::new(0),
             check: AtomicU32::new(0),
             hits: GuardedU64::new(0),
-            frees: GuardedU64::new(0),
+            free_hits: GuardedU64::new(0),
             counts: Counts {
                 misses: GuardedU64::new(0),
+                free_misses: GuardedU64::new(0),
                 claims: GuardedU64::new(0),
                 claimed: GuardedU64::new(0),
                 flushes: GuardedU64::new(0),
@@ -80,6 +83,7 @@ impl Own {
         self.check.store(0, Ordering::Relaxed);
         let Counts {
             misses,
+            free_misses,
             claims,
             claimed,
             flushes,
@@ -88,8 +92,9 @@ impl Own {
         } = &self.counts;
         for count in [
             &self.hits,
-            &self.frees,
+            &self.free_hits,
             misses,
+            free_misses,
             claims,
             claimed,
             flushes,
@@ -103,15 +108,23 @@ impl Own {
     pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
         let Counts {
             misses,
+            free_misses,
             claims,
             claimed,
             flushes,
             flushed,
             flushed_remote,
         } = &self.counts;
-        numbers.hits += self.hits.get();
+        let both = [
+            (&mut numbers.hits, &self.hits),
+            (&mut numbers.free_hits, &self.free_hits),
+        ];
+        for (sum, count) in both {
+            *sum = Some(sum.unwrap_or(0) + count.get());
+        }
+        numbers.queued += u64::from(self.lifo.count());
         numbers.misses += misses.get();
-        numbers.frees += self.frees.get();
+        numbers.free_misses += free_misses.get();
         numbers.claims += claims.get();
         numbers.claimed += claimed.get();
         numbers.flushes += flushes.get();
@@ -156,6 +169,7 @@ impl Outgoing {
     }
 
     pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+        numbers.queued += u64::from(self.queue.count());
         numbers.remote_frees += self.remote_frees.get();
         numbers.outgoing_flushes += self.flushes.get();
         numbers.outgoing_flushed += self.flushed.get();
@@ -187,6 +201,11 @@ impl<K: RawLock> List<K> {
     /// The page lock, taken.
     pub(super) fn slabs(&self, relax: impl FnMut()) -> Held<'_, K, SlabList> {
         self.slabs.0.lock(relax)
+    }
+
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, relax: impl FnMut()) {
+        numbers.queued += u64::from(self.incoming.waiting());
+        self.slabs(relax).add_to(numbers);
     }
 }
 

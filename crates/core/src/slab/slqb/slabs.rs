@@ -232,16 +232,18 @@ impl SlabList {
         record.free[0].set(object as u64);
         record.out.set(out - 1);
         add(&self.out, u64::MAX);
-        if out == links.kind.geometry.objects {
-            add(&self.slabs_partial, 1);
-            self.link(pages, head);
-        }
+        let was_full = out == links.kind.geometry.objects;
         if out == 1 {
-            self.unlink(pages, head);
+            if !was_full {
+                self.unlink(pages, head);
+            }
             pages.end(head, links.kind.geometry.order.frames());
             self.slabs.set(self.slabs.get() - 1);
             add(&self.slabs_gone, 1);
             gone.push(pages, head);
+        } else if was_full {
+            add(&self.slabs_partial, 1);
+            self.link(pages, head);
         }
         Ok(())
     }

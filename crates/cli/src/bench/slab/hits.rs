@@ -1,0 +1,83 @@
+//! Hits and nothing else, to be counted by valgrind: an object is allocated and freed again, each in a function of its own that is never inlined, so that the
+//! instructions of either can be told apart by name. What such a function costs by itself is counted with a heap that has nothing to do.
+
+use core::alloc::Layout;
+
+use super::heap::{Content, Heap, HeapHandle};
+use super::objects::{Hand, Object, Shape};
+use super::turn::HeapTaken;
+use super::work::Work;
+
+/// The names that valgrind is told: parts of the symbols of the two functions.
+pub(crate) const SIDES: [(&str, &str); 2] = [("alloc", "counted_alloc"), ("free", "counted_free")];
+
+/// Objects that live all the while: a heap has more to do when the last one of a page comes back.
+const HELD: usize = 100;
+
+/// Does as many hits as the batch says. Its results are what valgrind says.
+pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
+    let mut hand = Hand::new(heap.handle());
+    let shape = work.shape();
+    let held: Vec<Object> = (0..HELD)
+        .map(|_| hand.take_untouched(shape, Content::Any))
+        .collect();
+    let hits = work.batch;
+    if work.size == SIZES[0] {
+        of_size::<{ SIZES[0] }, _>(&mut hand, hits);
+    } else {
+        of_size::<{ SIZES[1] }, _>(&mut hand, hits);
+    }
+    for object in held {
+        // SAFETY: it was taken from this hand with this shape.
+        unsafe { hand.give(object, shape) };
+    }
+    HeapTaken::default()
+}
+
+/// The sizes that can be counted, as constants: a program knows its types.
+pub(crate) const SIZES: [u32; 2] = [64, 1216];
+
+fn of_size<const BYTES: u32, H: HeapHandle>(hand: &mut Hand<H>, hits: usize) {
+    for _ in 0..hits {
+        let object = counted_alloc::<BYTES, H>(hand);
+        counted_free::<BYTES, H>(hand, object);
+    }
+}
+
+#[inline(never)]
+fn counted_alloc<const BYTES: u32, H: HeapHandle>(hand: &mut Hand<H>) -> Object {
+    hand.take_untouched(const { Shape::of(BYTES) }, Content::Any)
+}
+
+#[inline(never)]
+fn counted_free<const BYTES: u32, H: HeapHandle>(hand: &mut Hand<H>, object: Object) {
+    // SAFETY: it was taken by the line before with this shape.
+    unsafe { hand.give(object, const { Shape::of(BYTES) }) };
+}
+
+/// A heap that has one object and nothing to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nothing;
+
+/// The object.
+#[derive(Debug)]
+pub(crate) struct OneObject(Box<[u64; 4096 / 8]>);
+
+impl Heap for Nothing {
+    type Handle<'h> = OneObject;
+
+    fn handle(&self) -> OneObject {
+        OneObject(Box::new([0; 4096 / 8]))
+    }
+}
+
+// SAFETY: the sizes that are counted fit into the object, and nothing is asked to be zeroed.
+unsafe impl HeapHandle for OneObject {
+    #[inline(always)]
+    unsafe fn alloc(&mut self, _layout: Layout, _content: Content) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    #[inline(always)]
+    unsafe fn free(&mut self, _object: *mut u8, _layout: Layout) {}
+}

@@ -1,0 +1,27 @@
+//! A batch of objects that one thread allocates and then frees in the same order, again and again. `pair` is the time of one allocation and one free.
+
+use super::crowd::{Need, ns_a_step};
+use super::heap::{Content, Heap};
+use super::objects::{Hand, Object};
+use super::turn::HeapTaken;
+use super::work::Work;
+
+pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
+    let shape = work.shape();
+    let ns = ns_a_step(1, Need::Nobody, work.least(), |_, pace| {
+        let mut hand = Hand::new(heap.handle());
+        let mut batch: Vec<Object> = Vec::with_capacity(work.batch);
+        pace.run(|steps| {
+            for _ in 0..steps {
+                batch.extend((0..work.batch).map(|_| hand.take(shape, Content::Any)));
+                for object in batch.drain(..) {
+                    // SAFETY: it was taken from this hand with this shape.
+                    unsafe { hand.give(object, shape) };
+                }
+            }
+        });
+    });
+    let mut taken = HeapTaken::default();
+    taken.push("pair", ns / work.batch as f64);
+    taken
+}

@@ -1,0 +1,82 @@
+//! A heap whose every call saves and restores the processor's flags around itself, as a kernel does that keeps interrupts out of its allocator.
+//!
+//! A process may not mask interrupts (`cli` faults), so of `pushf; cli; ...; popf` the first and the last are executed. They are what costs: Dumazet found `popf`
+//! alone with a fifth of the time of SLQB's allocation.
+
+use core::alloc::Layout;
+
+use super::heap::{Content, Heap, HeapHandle};
+
+/// The heap, masked. On processors other than x86-64 there is none.
+#[derive(Debug)]
+pub(crate) struct Masked<'h, H>(&'h H);
+
+impl<'h, H: Heap> Masked<'h, H> {
+    pub(crate) const fn new(heap: &'h H) -> Option<Self> {
+        if cfg!(target_arch = "x86_64") {
+            Some(Self(heap))
+        } else {
+            None
+        }
+    }
+}
+
+/// A thread's way to it.
+#[derive(Debug)]
+pub(crate) struct MaskedHandle<H>(H);
+
+impl<H: Heap> Heap for Masked<'_, H> {
+    type Handle<'m>
+        = MaskedHandle<H::Handle<'m>>
+    where
+        Self: 'm;
+
+    fn handle(&self) -> Self::Handle<'_> {
+        MaskedHandle(self.0.handle())
+    }
+}
+
+// SAFETY: all comes from the heap behind it, which promises the same.
+unsafe impl<H: HeapHandle> HeapHandle for MaskedHandle<H> {
+    #[inline(always)]
+    unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
+        // As a kernel does it, the zeroing is outside where the heap allows it; this heap does not say.
+        let flags = save();
+        // SAFETY: the caller's promise is the same.
+        let object = unsafe { self.0.alloc(layout, content) };
+        restore(flags);
+        object
+    }
+
+    #[inline(always)]
+    unsafe fn free(&mut self, object: *mut u8, layout: Layout) {
+        let flags = save();
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.0.free(object, layout) };
+        restore(flags);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn save() -> u64 {
+    let flags: u64;
+    // SAFETY: a word is pushed and popped again; nothing else changes.
+    unsafe { core::arch::asm!("pushfq", "pop {}", out(reg) flags) };
+    flags
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn restore(flags: u64) {
+    // SAFETY: a word is pushed and popped again; the flags become what they were at `save`.
+    unsafe { core::arch::asm!("push {}", "popfq", in(reg) flags) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn save() -> u64 {
+    0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn restore(_flags: u64) {}

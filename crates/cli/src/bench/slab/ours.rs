@@ -1,0 +1,119 @@
+//! Our own heaps as contestants: each sets itself up and lets the turn run on it. They stand first in the table.
+//!
+//! | name | what it is |
+//! |---|---|
+//! | `brickyard` | the process's heap, as `#[global_allocator]`: a row a CPU by restartable sequences |
+//! | `brickyard-pinned` | the library's general sizes as a kernel has them: a thread is a CPU, and stays there |
+//! | `slqb-2008` | the same, by the design of 2008 |
+
+use core::alloc::Layout;
+use core::ptr::{NonNull, null_mut};
+
+use brickyard::slab::sizes::SIZES;
+use brickyard::slab::{
+    General, PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly,
+};
+use brickyard_arena::{Mapped, SPAN_BYTES, Span, Threads};
+
+use super::heap::{Content, Global, Heap, HeapHandle};
+use super::turn::{HeapPeer, HeapTaken, HeapTurn};
+
+/// In the order of their columns.
+pub(crate) const HEAPS: &[&dyn HeapPeer] = &[&Process, &DefaultPinned, &Design2008];
+
+struct Process;
+
+impl HeapPeer for Process {
+    fn name(&self) -> &'static str {
+        "brickyard"
+    }
+
+    fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
+        turn.on(&Global(brickyard_arena::Global))
+    }
+}
+
+struct DefaultPinned;
+
+impl HeapPeer for DefaultPinned {
+    fn name(&self) -> &'static str {
+        "brickyard-pinned"
+    }
+
+    fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
+        on_slabs::<Sheafed<'static, &'static Span, Pinned<Threads>>>(turn)
+    }
+}
+
+struct Design2008;
+
+impl HeapPeer for Design2008 {
+    fn name(&self) -> &'static str {
+        "slqb-2008"
+    }
+
+    fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
+        on_slabs::<Slqb2008<'static, &'static Span, Pinned<Threads>>>(turn)
+    }
+}
+
+/// Threads that have queues of their own: more than any workload starts.
+const THREADS: usize = 64;
+
+/// Builds slabs of this design over pages of a span, and lets the turn run on their general sizes. The turn's process ends after it, so what is built is left to it.
+fn on_slabs<D>(turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken>
+where
+    D: SlabDesign<'static, Source = &'static Span, Local = Pinned<Threads>>,
+{
+    let span: &'static Span = Box::leak(Box::new(Span::reserve(SPAN_BYTES.1)?));
+    let plan = SlabPlan::new(SIZES.len(), THREADS);
+    let memory = Box::leak(Box::new(Mapped::new(Slabs::<D>::bytes(&plan, 1))?));
+    let tables = Box::leak(Box::new(Mapped::new(Tables::bytes(span.pages()))?));
+    // SAFETY: a fresh mapping is zero throughout, and nobody has written to this one.
+    let tables = unsafe { Tables::zeroed(tables.as_uninit()) };
+    let slabs = Slabs::<D>::new(plan, span, Pinned(Threads), memory.as_uninit(), tables)?;
+    let slabs = Box::leak(Box::new(slabs));
+    turn.on(&OfSlabs(slabs.general()?))
+}
+
+/// The general sizes of slabs, as a heap.
+struct OfSlabs<D: SlabDesign<'static>>(General<'static, 'static, D, TaskOnly>);
+
+/// A thread's way to them.
+struct OfSlabsHandle<'h, D: SlabDesign<'static>>(&'h General<'static, 'static, D, TaskOnly>);
+
+impl<D: SlabDesign<'static>> Heap for OfSlabs<D>
+where
+    General<'static, 'static, D, TaskOnly>: Sync,
+{
+    type Handle<'h>
+        = OfSlabsHandle<'h, D>
+    where
+        Self: 'h;
+
+    fn handle(&self) -> OfSlabsHandle<'_, D> {
+        OfSlabsHandle(&self.0)
+    }
+}
+
+// SAFETY: an object of a general size is at least as large as asked, aligned as asked, and its holder's alone; it is zeroed here where that is asked for.
+unsafe impl<D: SlabDesign<'static>> HeapHandle for OfSlabsHandle<'_, D> {
+    #[inline(always)]
+    unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
+        let object = self.0.alloc(layout).map_or(null_mut(), NonNull::as_ptr);
+        if content == Content::Zeroed && !object.is_null() {
+            // SAFETY: the object has so many bytes, and nobody else knows of it.
+            unsafe { object.write_bytes(0, layout.size()) };
+        }
+        object
+    }
+
+    #[inline(always)]
+    unsafe fn free(&mut self, object: *mut u8, layout: Layout) {
+        if let Some(object) = NonNull::new(object) {
+            // SAFETY: the caller promises that it came from here with this layout, and is not used any more.
+            let freed = unsafe { self.0.free(object, layout) };
+            debug_assert!(freed.is_ok(), "an object of its own heap: {freed:?}");
+        }
+    }
+}

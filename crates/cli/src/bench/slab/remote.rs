@@ -1,0 +1,46 @@
+//! One thread allocates, another frees, through a ring. `object` is the time between one object that comes out of the ring and the next, both threads running.
+//! What the ring itself costs is what the yardsticks have in this row.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::crowd::{Need, ns_a_step};
+use super::heap::{Content, Heap};
+use super::link;
+use super::objects::Hand;
+use super::ring::Ring;
+use super::turn::HeapTaken;
+use super::work::Work;
+
+pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
+    let shape = work.shape();
+    let mut taken = HeapTaken::default();
+    taken.push("link-before", link::ns_one_way());
+    let ns = {
+        // Each repeat empties the ring that it fills.
+        let mut ring = Ring::new();
+        let (sender, receiver) = ring.ends();
+        let ends = (Mutex::new(sender), Mutex::new(receiver));
+        ns_a_step(2, Need::Others, work.least(), |thread, pace| {
+            let mut hand = Hand::new(heap.handle());
+            if thread == 0 {
+                let mut sender = ends.0.lock().unwrap_or_else(PoisonError::into_inner);
+                pace.run(|steps| {
+                    for _ in 0..steps {
+                        sender.send(hand.take(shape, Content::Any));
+                    }
+                });
+            } else {
+                let mut receiver = ends.1.lock().unwrap_or_else(PoisonError::into_inner);
+                pace.run(|steps| {
+                    for _ in 0..steps {
+                        // SAFETY: the other thread took it from a hand of this heap with this shape.
+                        unsafe { hand.give(receiver.receive(), shape) };
+                    }
+                });
+            }
+        })
+    };
+    taken.push("link-after", link::ns_one_way());
+    taken.push("object", ns);
+    taken
+}

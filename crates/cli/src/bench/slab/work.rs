@@ -1,0 +1,182 @@
+//! The workloads: which there are, what a row is called, what each measures. A [`Work`] is also what a process is told that runs one: it is written on its command line as it is
+//! read from there.
+
+use core::fmt;
+use core::time::Duration;
+
+use brickyard_report::{Better, Metric};
+use clap::{Args, ValueEnum};
+
+use super::objects::Shape;
+use crate::amount::{bytes, bytes_text};
+use crate::bench::machine::named;
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Workload {
+    /// socketallocbench: the four objects of a socket, allocated and freed.
+    Socket,
+    /// A batch allocated and freed by one thread.
+    Local,
+    /// One thread allocates, another frees.
+    Remote,
+    /// Threads swap objects through shared places.
+    Swap,
+    /// Eight threads allocate, one frees; the most memory that was resident.
+    Producers,
+    /// Small objects die at random and larger ones follow; what is resident then.
+    Refill,
+    /// What is given back after everything is freed.
+    Giveback,
+    /// Percentiles of the time of an allocation.
+    Tail,
+    /// Hits alone, for valgrind.
+    #[value(skip)]
+    Hits,
+}
+
+impl Workload {
+    /// Is it about memory? Then a heap of fixed buffers has no row.
+    pub(crate) const fn is_about_memory(self) -> bool {
+        matches!(self, Self::Producers | Self::Refill | Self::Giveback)
+    }
+
+    /// What its rows measure, in their order.
+    pub(crate) const fn metrics(self) -> &'static [Metric<'static>] {
+        match self {
+            Self::Socket => &SOCKET,
+            Self::Local => const { &[ns("pair")] },
+            Self::Remote => const { &[ns("object")] },
+            Self::Swap => const { &[ns("swap")] },
+            Self::Producers => &PRODUCERS,
+            Self::Refill => &REFILL,
+            Self::Giveback => &GIVEBACK,
+            Self::Tail => &TAIL,
+            Self::Hits => &HITS,
+        }
+    }
+
+    /// The memory that lives in it, in bytes, where the user does not say.
+    pub(crate) const fn live(self) -> usize {
+        match self {
+            Self::Producers => 181 << 20,
+            _ => 488 << 20,
+        }
+    }
+}
+
+const fn lower(name: &'static str, unit: &'static str) -> Metric<'static> {
+    Metric {
+        name,
+        unit,
+        better: Better::Lower,
+    }
+}
+
+const fn ns(name: &'static str) -> Metric<'static> {
+    lower(name, "ns")
+}
+
+const fn higher(name: &'static str, unit: &'static str) -> Metric<'static> {
+    Metric {
+        name,
+        unit,
+        better: Better::Higher,
+    }
+}
+
+const SOCKET: [Metric<'static>; 4] = [ns("pair"), ns("zeroing"), ns("rest"), ns("masking")];
+const PRODUCERS: [Metric<'static>; 2] = [lower("peak", "MiB"), higher("rate", "million/s")];
+const REFILL: [Metric<'static>; 2] = [lower("killed", "MiB"), lower("refilled", "MiB")];
+const GIVEBACK: [Metric<'static>; 2] = [higher("at-once", "%"), higher("at-rest", "%")];
+const TAIL: [Metric<'static>; 4] = [
+    lower("p50", CYCLES),
+    lower("p99", CYCLES),
+    lower("p99.9", CYCLES),
+    lower("p99.99", CYCLES),
+];
+const HITS: [Metric<'static>; 2] = [lower("alloc", INSTRUCTIONS), lower("free", INSTRUCTIONS)];
+const CYCLES: &str = "TSC cycles";
+const INSTRUCTIONS: &str = "instructions";
+
+/// One workload with all that it depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+pub(crate) struct Work {
+    #[arg(long, value_parser = workload)]
+    pub(crate) workload: Workload,
+    /// How many threads do the same.
+    #[arg(long)]
+    pub(crate) threads: usize,
+    /// How many objects are allocated before they are freed.
+    #[arg(long)]
+    pub(crate) batch: usize,
+    /// The size of the objects where it is not the workload's own, in bytes.
+    #[arg(long)]
+    pub(crate) size: u32,
+    /// The memory that lives in the workloads about memory.
+    #[arg(long, value_parser = bytes)]
+    pub(crate) live: usize,
+    /// The time that a sample takes about, in microseconds.
+    #[arg(long)]
+    pub(crate) sample_us: u64,
+}
+
+/// A workload by its name, those included that no user asks for.
+fn workload(name: &str) -> Result<Workload, String> {
+    if name == HITS_NAME {
+        return Ok(Workload::Hits);
+    }
+    Workload::from_str(name, false)
+}
+
+const HITS_NAME: &str = "hits";
+
+impl Work {
+    pub(crate) fn name_of_workload(&self) -> String {
+        match self.workload {
+            Workload::Hits => HITS_NAME.into(),
+            other => named(other),
+        }
+    }
+
+    pub(crate) const fn least(&self) -> Duration {
+        Duration::from_micros(self.sample_us)
+    }
+
+    pub(crate) const fn shape(&self) -> Shape {
+        Shape::of(self.size)
+    }
+
+    /// What a process is told that is to do it.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        [
+            ("--workload", self.name_of_workload()),
+            ("--threads", self.threads.to_string()),
+            ("--batch", self.batch.to_string()),
+            ("--size", self.size.to_string()),
+            ("--live", self.live.to_string()),
+            ("--sample-us", self.sample_us.to_string()),
+        ]
+        .into_iter()
+        .flat_map(|(option, value)| [option.to_owned(), value])
+        .collect()
+    }
+}
+
+/// The row's name: the workload, and what two rows of it differ by.
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name_of_workload())?;
+        match self.workload {
+            Workload::Socket => write!(f, " threads-{}", self.threads),
+            Workload::Swap => write!(f, " threads-{} size-{}", self.threads, self.size),
+            Workload::Local => write!(f, " batch-{} size-{}", self.batch, self.size),
+            Workload::Remote | Workload::Tail | Workload::Hits => {
+                write!(f, " size-{}", self.size)
+            }
+            Workload::Producers | Workload::Refill | Workload::Giveback => {
+                write!(f, " live-{}", bytes_text(self.live))
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! A case: which design, what is checked, on how many nodes and CPUs.
+
+use core::cell::Cell;
+use core::mem::MaybeUninit;
+use core::ops::Add;
+
+use brickyard::slab::sizes::{POWERS, SIZES};
+use brickyard::slab::{
+    Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
+};
+
+use super::caches::Users;
+use super::cpus::Cpus;
+use super::drive::Driver;
+use super::operation::{CPUS, SLOTS};
+use super::pages::Pages;
+use crate::Bytes;
+
+/// Pages of a machine.
+const PAGES: usize = 1024;
+
+/// The designs of slabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlabKind {
+    /// The default.
+    Sheafed,
+    /// Piggin's of 2008.
+    Slqb2008,
+}
+
+impl SlabKind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Sheafed, Self::Slqb2008];
+}
+
+/// Levels of checking: each check alone, and all of them.
+pub const LEVELS: [Checks; 6] = [
+    Checks::NONE,
+    Checks::FREES,
+    Checks::RED_ZONES,
+    Checks::POISON,
+    Checks::TRACK,
+    Checks::ALL,
+];
+
+/// The rules of each level: caches called `checked` and the general ones.
+static RULES: [[DebugRule; 2]; LEVELS.len()] = rules();
+
+const fn rules() -> [[DebugRule; 2]; LEVELS.len()] {
+    let none = DebugRule {
+        pattern: "",
+        checks: Checks::NONE,
+    };
+    let mut rules = [[none; 2]; LEVELS.len()];
+    let mut level = 0;
+    while level < LEVELS.len() {
+        let checks = LEVELS[level];
+        rules[level][0] = DebugRule {
+            pattern: "checked",
+            checks,
+        };
+        rules[level][1] = DebugRule {
+            pattern: "general*",
+            checks,
+        };
+        level += 1;
+    }
+    rules
+}
+
+/// A system of slabs on a machine.
+#[derive(Debug, Clone, Copy)]
+pub struct SlabCase {
+    /// Which design.
+    pub kind: SlabKind,
+    /// What is checked, one of [`LEVELS`].
+    pub checks: Checks,
+    /// Nodes of the machine, one or two.
+    pub nodes: usize,
+    /// CPUs with queues; there is one more without.
+    pub(super) cpus: usize,
+    /// Who uses the general sizes.
+    pub(super) general: Users,
+    /// Something happens at one in so many moments; 0: never.
+    pub event_every: usize,
+    /// Where the dice of events start.
+    pub seed: u64,
+}
+
+/// What a run of operations did, so that a test can see that it was not vacuous.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SlabDriven {
+    /// Operations run.
+    pub operations: usize,
+    /// Things that happened meanwhile.
+    pub events: usize,
+    /// Moves to another CPU in the middle of an operation.
+    pub moves: usize,
+    /// Caches made.
+    pub made: usize,
+    /// Caches destroyed.
+    pub destroyed: usize,
+    /// Caches not destroyed, since objects were in use.
+    pub leaks: usize,
+    /// Objects given by caches.
+    pub served: usize,
+    /// Those of them that were to be zero.
+    pub zeroed: usize,
+    /// Those of them that were constructed.
+    pub constructed: usize,
+    /// Memory given by size.
+    pub general: usize,
+    /// Requests for more than the largest size.
+    pub too_large: usize,
+    /// Batches allocated.
+    pub bulks: usize,
+    /// Reserves filled and used.
+    pub reserves: usize,
+    /// Requests refused for want of pages.
+    pub refused: usize,
+    /// Interrupts refused by caches for tasks.
+    pub misplaced: usize,
+    /// Good frees.
+    pub freed: usize,
+    /// Bad frees, all refused.
+    pub bad_frees: usize,
+    /// Caches shrunk to exactly what was in use.
+    pub shrunk: usize,
+    /// The most pages that were in slabs at a time.
+    pub peak_pages: usize,
+}
+
+impl Add for SlabDriven {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            operations: self.operations + other.operations,
+            events: self.events + other.events,
+            moves: self.moves + other.moves,
+            made: self.made + other.made,
+            destroyed: self.destroyed + other.destroyed,
+            leaks: self.leaks + other.leaks,
+            served: self.served + other.served,
+            zeroed: self.zeroed + other.zeroed,
+            constructed: self.constructed + other.constructed,
+            general: self.general + other.general,
+            too_large: self.too_large + other.too_large,
+            bulks: self.bulks + other.bulks,
+            reserves: self.reserves + other.reserves,
+            refused: self.refused + other.refused,
+            misplaced: self.misplaced + other.misplaced,
+            freed: self.freed + other.freed,
+            bad_frees: self.bad_frees + other.bad_frees,
+            shrunk: self.shrunk + other.shrunk,
+            peak_pages: self.peak_pages.max(other.peak_pages),
+        }
+    }
+}
+
+impl SlabCase {
+    /// A machine with three CPUs, and one more that has no queues, where nothing happens meanwhile.
+    #[must_use]
+    pub const fn new(kind: SlabKind, checks: Checks, nodes: usize) -> Self {
+        Self {
+            kind,
+            checks,
+            nodes,
+            cpus: CPUS - 1,
+            general: Users::Tasks,
+            event_every: 0,
+            seed: 0,
+        }
+    }
+
+    /// Is a free of what is no object of the cache always noticed, whatever is checked and wherever it happens?
+    pub(super) fn finds_objects(&self) -> bool {
+        self.kind == SlabKind::Slqb2008
+    }
+
+    /// The same, where something happens at one in `every` moments, as dice that begin at `seed` say; and interrupts use the general sizes too.
+    #[must_use]
+    pub const fn with_events(self, every: usize, seed: u64) -> Self {
+        Self {
+            event_every: every,
+            seed,
+            general: Users::All,
+            ..self
+        }
+    }
+
+    /// The case that the first four bytes spell, and the rest of the bytes.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> (Self, &[u8]) {
+        let (head, rest) = bytes.split_at(bytes.len().min(4));
+        let byte = |i: usize| usize::from(head.get(i).copied().unwrap_or(0));
+        let kind = SlabKind::ALL[byte(0) % SlabKind::ALL.len()];
+        let case = Self::new(kind, LEVELS[byte(1) % LEVELS.len()], 1 + byte(1) / 8 % 2);
+        let every = [0, 3, 10, 40][byte(2) % 4];
+        match every {
+            0 => (case, rest),
+            _ => (case.with_events(every, byte(3) as u64), rest),
+        }
+    }
+
+    /// Can every CPU get at all objects that are free in slabs?
+    pub(super) fn shares_slabs(&self) -> bool {
+        self.kind == SlabKind::Sheafed
+    }
+
+    /// Runs the operations that `bytes` spell on this case and on the model.
+    ///
+    /// # Panics
+    /// As soon as slabs give a wrong answer.
+    #[must_use]
+    pub fn drive(&self, bytes: &[u8]) -> SlabDriven {
+        let cpus = Cpus::default();
+        let pages = Pages::new(PAGES, self.nodes, &cpus);
+        let mut tables = uninit(Tables::bytes(PAGES));
+        match self.kind {
+            SlabKind::Sheafed => {
+                type Parts<'m> = Sheafed<'m, &'m Pages<'m>, Pinned<&'m Cpus>>;
+                let plan = self.plan(&SIZES);
+                let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan, self.nodes));
+                let memory = (&mut memory[..], &mut tables[..]);
+                run::<Parts<'_>>((self, plan), &pages, &cpus, memory, bytes)
+            }
+            SlabKind::Slqb2008 => {
+                type Parts<'m> = Slqb2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>>;
+                let plan = self.plan(&POWERS);
+                let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan, self.nodes));
+                let memory = (&mut memory[..], &mut tables[..]);
+                run::<Parts<'_>>((self, plan), &pages, &cpus, memory, bytes)
+            }
+        }
+    }
+
+    /// Room for the general sizes, and for one cache fewer than there are places for.
+    fn plan(&self, sizes: &[u32]) -> SlabPlan {
+        let level = LEVELS.iter().position(|&level| level == self.checks);
+        let rules = level.map_or(&[][..], |level| &RULES[level]);
+        SlabPlan::new(sizes.len() + SLOTS - 1, self.cpus).debug(rules, note)
+    }
+}
+
+thread_local! {
+    // What checks have found since the case began.
+    static FINDINGS: Cell<usize> = const { Cell::new(0) };
+}
+
+fn note(_finding: &Finding) {
+    FINDINGS.set(FINDINGS.get() + 1);
+}
+
+fn uninit(bytes: usize) -> Vec<MaybeUninit<u8>> {
+    vec![MaybeUninit::uninit(); bytes]
+}
+
+fn run<'m, D>(
+    (case, plan): (&SlabCase, SlabPlan),
+    pages: &'m Pages<'m>,
+    cpus: &'m Cpus,
+    (memory, tables): (&'m mut [MaybeUninit<u8>], &'m mut [MaybeUninit<u8>]),
+    bytes: &[u8],
+) -> SlabDriven
+where
+    D: SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>,
+{
+    FINDINGS.set(0);
+    let tables = Tables::Any(tables);
+    let slabs = match Slabs::<D>::new(plan, pages, Pinned(cpus), memory, tables) {
+        Ok(slabs) => slabs,
+        Err(error) => panic!("the stated size does not suffice: {error}"),
+    };
+    match Driver::new(&slabs, *case, pages, cpus) {
+        Ok(driver) => {
+            let driven = driver.run(Bytes::new(bytes));
+            assert_eq!(FINDINGS.get(), driven.bad_frees, "every bad free is reported, and nothing else");
+            driven
+        }
+        Err(error) => panic!("general sizes were planned for: {error}"),
+    }
+}

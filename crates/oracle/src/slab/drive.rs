@@ -1,0 +1,503 @@
+//! Runs operations on slabs and on the model side by side, and compares every answer, every byte and every count.
+//!
+//! While an operation runs, other things happen wherever the platform lets them ([`Cpus::with_events`]): interrupts that use caches, other tasks on this CPU or another, moves to
+//! another CPU. So no part of the model is borrowed while slabs are called, and an object on its way from or to a cache is in nobody's reach.
+
+use core::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use brickyard::slab::{
+    CacheError, CacheSpec, Checks, Constructor, Everywhere, FreeFault, Pinned, SlabDesign,
+    SlabError, Slabs,
+};
+
+use super::caches::{AnyCache, AnyGeneral, Users};
+use super::cpus::{Cpus, Moment};
+use super::model::{Origin, Model};
+use super::object::{CONSTRUCTED, InHand, construct};
+use super::operation::{CPUS, Make, Operation, SLOTS};
+use super::pages::Pages;
+use super::{SlabCase, SlabDriven};
+use crate::Bytes;
+
+/// Live objects and bytes from which on allocations free instead, so that a case is quick.
+const MANY: usize = 1200;
+const MANY_BYTES: usize = 300 << 10;
+
+/// What constructors make.
+const CONSTRUCTORS: [(usize, Constructor); 4] = [
+    (24, construct::<24>),
+    (200, construct::<200>),
+    (1000, construct::<1000>),
+    (5000, construct::<5000>),
+];
+
+/// A cache, and what the driver knows of it.
+pub(super) struct Slot<'s, 'm, D: SlabDesign<'m>> {
+    pub(super) cache: AnyCache<'s, 'm, D>,
+    pub(super) size: usize,
+    align: usize,
+    pub(super) constructed: bool,
+    reclaimable: bool,
+    pub(super) checks: Checks,
+}
+
+/// See the [module](self).
+pub(super) struct Driver<'s, 'm, D: SlabDesign<'m>> {
+    pub(super) slabs: &'s Slabs<'m, D>,
+    pub(super) case: SlabCase,
+    pub(super) pages: &'m Pages<'m>,
+    pub(super) cpus: &'m Cpus,
+    pub(super) general: AnyGeneral<'s, 'm, D>,
+    pub(super) slots: RefCell<Vec<Option<Rc<Slot<'s, 'm, D>>>>>,
+    pub(super) model: RefCell<Model>,
+    pub(super) dice: Cell<u64>,
+    /// How deep in events.
+    pub(super) depth: Cell<u32>,
+    /// Nothing happens meanwhile.
+    pub(super) quiet: Cell<bool>,
+    pub(super) driven: Cell<SlabDriven>,
+}
+
+impl<'s, 'm, D> Driver<'s, 'm, D>
+where
+    D: SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>,
+{
+    pub(super) fn new(
+        slabs: &'s Slabs<'m, D>,
+        case: SlabCase,
+        pages: &'m Pages<'m>,
+        cpus: &'m Cpus,
+    ) -> Result<Self, CacheError> {
+        Ok(Self {
+            slabs,
+            case,
+            pages,
+            cpus,
+            general: AnyGeneral::new(slabs, case.general)?,
+            slots: RefCell::new((0..SLOTS).map(|_| None).collect()),
+            model: RefCell::default(),
+            dice: Cell::new(case.seed | 1 << 40),
+            depth: Cell::new(0),
+            quiet: Cell::new(false),
+            driven: Cell::default(),
+        })
+    }
+
+    pub(super) fn run(&self, mut bytes: Bytes<'_>) -> SlabDriven {
+        let events = |moment: Moment| self.event(moment);
+        Cpus::with_events(&events, || {
+            while !bytes.is_empty() {
+                let operation = Operation::read(&mut bytes);
+                self.cpus.begin_operation();
+                self.step(&operation);
+                self.count(|driven| &mut driven.operations);
+                self.quietly(|| self.compare());
+            }
+        });
+        self.finish();
+        SlabDriven {
+            peak_pages: self.pages.peak(),
+            ..self.driven.get()
+        }
+    }
+
+    fn step(&self, operation: &Operation) {
+        let in_interrupt = self.cpus.is_in_interrupt();
+        match *operation {
+            Operation::SwitchTo(cpu) => {
+                // An interrupt ends on the CPU where it came.
+                self.cpus.set_interrupt(false);
+                self.cpus.switch_to(cpu);
+            }
+            Operation::Interrupt(on) => self.cpus.set_interrupt(on),
+            Operation::Make(make) => self.make(make),
+            Operation::Alloc(slot) => self.alloc(slot),
+            Operation::AllocZeroed(slot) => self.alloc_zeroed(slot),
+            Operation::AllocBulk(slot, many) => self.alloc_bulk(slot, many),
+            Operation::Free(n) => self.free(n),
+            Operation::FreeBulk(slot, many, bad) => self.free_bulk(slot, many, bad),
+            Operation::FreeBad(n, bad) => self.quietly(|| self.free_bad(n, bad)),
+            Operation::AllocGeneral(layout) => self.alloc_general(layout),
+            Operation::Reserve(slot, want) => self.reserve(slot, want),
+            Operation::Allow(more) => self.pages.allow(more),
+            Operation::Check => self.model.borrow().check(),
+            Operation::FreeAll(slot) => self.free_all(slot),
+            // The rest may sleep.
+            _ if in_interrupt => {}
+            Operation::ShrinkCache(slot) => self.shrink_cache(slot),
+            Operation::Trim => self.slabs.trim::<Everywhere>(),
+            Operation::Drain => self.slabs.drain::<Everywhere>(),
+            Operation::Shrink => self.slabs.shrink::<Everywhere>(),
+            Operation::Destroy(slot) => self.destroy(slot),
+        }
+    }
+
+    // ---- what is known ----
+
+    pub(super) fn count(&self, which: impl FnOnce(&mut SlabDriven) -> &mut usize) {
+        let mut driven = self.driven.get();
+        *which(&mut driven) += 1;
+        self.driven.set(driven);
+    }
+
+    /// Runs `work` while nothing else happens.
+    pub(super) fn quietly<R>(&self, work: impl FnOnce() -> R) -> R {
+        let before = self.quiet.replace(true);
+        let done = work();
+        self.quiet.set(before);
+        done
+    }
+
+    pub(super) fn slot(&self, slot: usize) -> Option<Rc<Slot<'s, 'm, D>>> {
+        self.slots.borrow()[slot].clone()
+    }
+
+    /// Can an object from there be freed now? (Not while its cache is being destroyed.)
+    pub(super) fn is_there(&self, from: Origin) -> bool {
+        match from {
+            Origin::Slot(slot) => self.slots.borrow()[slot].is_some(),
+            Origin::General(_) => true,
+        }
+    }
+
+    /// Does a cache for these users refuse whoever comes now?
+    pub(super) fn is_misplaced(&self, users: Users) -> bool {
+        users == Users::Tasks && self.cpus.is_in_interrupt()
+    }
+
+    /// Objects of a slot that are in use.
+    pub(super) fn live(&self, slot: usize) -> usize {
+        self.model.borrow().count(|from| from == Origin::Slot(slot))
+    }
+
+    fn is_crowded(&self) -> bool {
+        let model = self.model.borrow();
+        model.bytes() > MANY_BYTES || model.count(|_| true) > MANY
+    }
+
+    // ---- allocating ----
+
+    fn make(&self, make: Make) {
+        let Some(slot) = self.slots.borrow().iter().position(Option::is_none) else {
+            return;
+        };
+        let constructor = make.constructor.map(|n| CONSTRUCTORS[n % CONSTRUCTORS.len()]);
+        let size = constructor.map_or(make.size, |(size, _)| size);
+        let name = if make.checked { "checked" } else { "plain" };
+        let mut spec = CacheSpec::new(name, size).align(make.align);
+        spec.constructor = constructor.map(|(_, constructor)| constructor);
+        if make.reclaimable {
+            spec = spec.reclaimable();
+        }
+        let users = match make.everywhere {
+            true => Users::All,
+            false => Users::Tasks,
+        };
+        let there = self.slots.borrow().iter().flatten().count();
+        match AnyCache::new(self.slabs, users, spec) {
+            Ok(cache) => {
+                assert!(there < SLOTS - 1, "more caches than planned");
+                assert_eq!(cache.numbers().out, 0);
+                self.slots.borrow_mut()[slot] = Some(Rc::new(Slot {
+                    cache,
+                    size,
+                    align: make.align,
+                    constructed: constructor.is_some(),
+                    reclaimable: make.reclaimable,
+                    checks: if make.checked { self.case.checks } else { Checks::NONE },
+                }));
+                self.count(|driven| &mut driven.made);
+            }
+            Err(CacheError::TooMany { .. }) => assert_eq!(there, SLOTS - 1),
+            // What debugging adds makes it too large.
+            Err(CacheError::Shape(error)) => assert!(make.checked && size > 60_000, "{error}"),
+        }
+    }
+
+    /// An object of a slot has been given.
+    fn got(&self, slot: usize, of: &Slot<'s, 'm, D>, object: InHand) {
+        assert!(object.address().is_multiple_of(of.align), "{object:?}");
+        if of.constructed {
+            object.check_against(CONSTRUCTED);
+            self.count(|driven| &mut driven.constructed);
+        }
+        self.count(|driven| &mut driven.served);
+        self.model.borrow_mut().add(Origin::Slot(slot), object);
+    }
+
+    /// Nothing was given: is that right? `refusals` is how often pages were refused before.
+    fn refused(&self, error: SlabError, users: Users, refusals: usize) {
+        if error == SlabError::TaskOnly {
+            assert!(self.is_misplaced(users), "a task was taken for an interrupt");
+            self.count(|driven| &mut driven.misplaced);
+            return;
+        }
+        assert!(!self.is_misplaced(users), "an interrupt was let in");
+        assert!(self.pages.refused() > refusals, "exhausted, but pages are there");
+        self.count(|driven| &mut driven.refused);
+    }
+
+    pub(super) fn alloc(&self, slot: usize) {
+        let Some(of) = self.slot(slot).filter(|_| !self.is_crowded()) else {
+            return self.free(slot);
+        };
+        let (refusals, events) = (self.pages.refused(), self.driven.get().events);
+        match of.cache.alloc() {
+            Ok(object) => {
+                assert!(!self.is_misplaced(of.cache.users()), "an interrupt was let in");
+                self.got(slot, &of, object);
+            }
+            Err(error) => {
+                self.refused(error, of.cache.users(), refusals);
+                let all_shared = self.case.shares_slabs() && events == self.driven.get().events;
+                if error == SlabError::Exhausted && all_shared {
+                    let numbers = of.cache.numbers();
+                    let objects = numbers.slabs * numbers.per_slab;
+                    assert_eq!(numbers.out, objects, "exhausted, but slabs have free objects");
+                }
+            }
+        }
+    }
+
+    fn alloc_zeroed(&self, slot: usize) {
+        let Some(of) = self.slot(slot).filter(|_| !self.is_crowded()) else {
+            return self.free(slot);
+        };
+        if of.constructed {
+            return self.alloc(slot);
+        }
+        let refusals = self.pages.refused();
+        match of.cache.alloc_zeroed() {
+            Ok(object) => {
+                object.check_zero(of.size);
+                self.count(|driven| &mut driven.zeroed);
+                self.got(slot, &of, object);
+            }
+            Err(error) => self.refused(error, of.cache.users(), refusals),
+        }
+    }
+
+    fn alloc_bulk(&self, slot: usize, many: usize) {
+        let Some(of) = self.slot(slot).filter(|_| !self.is_crowded()) else {
+            return self.free(slot);
+        };
+        // Of large objects, few.
+        let many = many.min(1 + MANY_BYTES / 4 / of.size);
+        let refusals = self.pages.refused();
+        match of.cache.alloc_bulk(many) {
+            Ok(objects) => {
+                assert!(objects.len() == many || self.pages.refused() > refusals);
+                for object in objects {
+                    self.got(slot, &of, object);
+                }
+                self.count(|driven| &mut driven.bulks);
+            }
+            Err(error) => self.refused(error, of.cache.users(), refusals),
+        }
+    }
+
+    pub(super) fn alloc_general(&self, layout: core::alloc::Layout) {
+        if self.is_crowded() {
+            return self.free(layout.size());
+        }
+        let refusals = self.pages.refused();
+        match self.general.alloc(layout) {
+            Ok(object) => {
+                assert!(self.general.serves(layout) && !self.is_misplaced(self.general.users()));
+                let align = layout.align().min(4096);
+                assert!(object.address().is_multiple_of(align), "{object:?} for {layout:?}");
+                self.count(|driven| &mut driven.general);
+                self.model.borrow_mut().add(Origin::General(layout), object);
+            }
+            Err(SlabError::Exhausted) if !self.general.serves(layout) => {
+                self.count(|driven| &mut driven.too_large);
+            }
+            Err(error) => self.refused(error, self.general.users(), refusals),
+        }
+    }
+
+    fn reserve(&self, slot: usize, want: usize) {
+        let Some(of) = self.slot(slot).filter(|_| !self.is_crowded()) else {
+            return;
+        };
+        let refusals = self.pages.refused();
+        match of.cache.reserve(want, || self.pages.allow(Some(0))) {
+            Ok(objects) => {
+                for object in objects {
+                    self.got(slot, &of, object);
+                }
+                self.count(|driven| &mut driven.reserves);
+            }
+            Err(error) => self.refused(error, of.cache.users(), refusals),
+        }
+        self.pages.allow(None);
+    }
+
+    // ---- freeing ----
+
+    pub(super) fn free(&self, n: usize) {
+        let live = {
+            let mut model = self.model.borrow_mut();
+            model.take(n, |from| self.is_there(from))
+        };
+        let Some(mut live) = live else { return };
+        let done = match live.from {
+            Origin::Slot(slot) => {
+                let Some(of) = self.slot(slot) else { return };
+                if of.constructed {
+                    live.object.fill(CONSTRUCTED);
+                }
+                if self.is_misplaced(of.cache.users()) {
+                    let fault = of.cache.free_anything(live.object.start());
+                    assert_eq!(fault, Err(FreeFault::TaskOnly));
+                    return self.model.borrow_mut().put_back(live);
+                }
+                of.cache.free(live.object)
+            }
+            Origin::General(layout) => {
+                if self.is_misplaced(self.general.users()) {
+                    let fault = self.general.free_anything(live.object.start());
+                    assert_eq!(fault, Err(FreeFault::TaskOnly));
+                    return self.model.borrow_mut().put_back(live);
+                }
+                match n % 2 {
+                    0 => self.general.free(live.object, layout),
+                    _ => self.general.free_unsized(live.object),
+                }
+            }
+        };
+        assert_eq!(done, Ok(()), "a good free");
+        self.count(|driven| &mut driven.freed);
+    }
+
+    /// Up to `many` objects of a slot, taken out of the model, as they have to be when they are freed.
+    fn take_many(&self, slot: usize, of: &Slot<'s, 'm, D>, many: usize) -> Vec<InHand> {
+        let mut model = self.model.borrow_mut();
+        let taken = (0..many).map_while(|n| model.take(n * 7, |from| from == Origin::Slot(slot)));
+        let mut objects: Vec<InHand> = taken.map(|live| live.object).collect();
+        if of.constructed {
+            for object in &mut objects {
+                object.fill(CONSTRUCTED);
+            }
+        }
+        objects
+    }
+
+    fn free_bulk(&self, slot: usize, many: usize, bad: bool) {
+        let Some(of) = self.slot(slot) else { return };
+        if self.is_misplaced(of.cache.users()) {
+            return;
+        }
+        let objects = self.take_many(slot, &of, many);
+        let many = objects.len();
+        let bad = (bad && !of.checks.is_empty()).then(|| self.outside());
+        let done = of.cache.free_bulk(objects, bad);
+        match bad {
+            Some(_) => {
+                assert_eq!(done, Err((many, FreeFault::NotASlab)));
+                self.count(|driven| &mut driven.bad_frees);
+            }
+            None => assert_eq!(done, Ok(())),
+        }
+        let mut driven = self.driven.get();
+        driven.freed += many;
+        self.driven.set(driven);
+    }
+
+    fn free_all(&self, slot: usize) {
+        self.free_bulk(slot, usize::MAX, false);
+    }
+
+    // ---- all of a cache ----
+
+    fn shrink_cache(&self, slot: usize) {
+        let Some(of) = self.slot(slot) else { return };
+        let events = self.driven.get().events;
+        of.cache.shrink();
+        if events == self.driven.get().events {
+            assert_eq!(of.cache.numbers().out as usize, self.live(slot));
+            self.count(|driven| &mut driven.shrunk);
+        }
+    }
+
+    fn destroy(&self, slot: usize) {
+        let of = self.slots.borrow_mut()[slot].take();
+        let Some(of) = of else { return };
+        let of = Rc::into_inner(of).expect("events end before the operation that they interrupt");
+        let live = self.live(slot);
+        match of.cache.destroy() {
+            Ok(()) => {
+                assert_eq!(live, 0, "a cache was destroyed under its users");
+                self.count(|driven| &mut driven.destroyed);
+            }
+            Err((cache, leak)) => {
+                assert_eq!(leak.objects as usize, live, "what is still in use");
+                let mut known = cache.in_use();
+                known.sort_unstable();
+                assert_eq!(known, self.model.borrow().addresses(slot));
+                self.slots.borrow_mut()[slot] = Some(Rc::new(Slot { cache, ..of }));
+                self.count(|driven| &mut driven.leaks);
+            }
+        }
+    }
+
+    /// Frees all and gives back all: nothing may be left.
+    fn finish(&self) {
+        self.cpus.begin_operation();
+        self.cpus.set_interrupt(false);
+        self.pages.allow(None);
+        self.model.borrow().check();
+        while self.model.borrow().count(|_| true) > 0 {
+            self.free(0);
+        }
+        for slot in 0..SLOTS {
+            self.destroy(slot);
+            assert!(self.slot(slot).is_none(), "an empty cache was not destroyed");
+        }
+        for cpu in 0..CPUS {
+            self.cpus.switch_to(cpu);
+            self.slabs.drain::<Everywhere>();
+        }
+        self.slabs.shrink::<Everywhere>();
+        self.compare();
+        for numbers in self.slabs.numbers() {
+            assert_eq!((numbers.out, numbers.slabs), (0, 0), "{numbers:?}");
+        }
+        assert_eq!(self.pages.taken(), 0, "pages are left");
+    }
+
+    /// Are all counts consistent, with each other, with the model and with the pages?
+    fn compare(&self) {
+        assert!(self.cpus.is_at_rest(), "a mask or a pin was not undone");
+        let mut pages = 0;
+        let mut out = 0;
+        for numbers in self.slabs.numbers() {
+            let objects = numbers.slabs * numbers.per_slab;
+            assert!(numbers.out <= objects, "{numbers:?}");
+            assert!(numbers.partial_slabs <= numbers.slabs, "{numbers:?}");
+            if self.case.shares_slabs() {
+                // What `slqb-2008` flushes may go to other lists.
+                assert_eq!(numbers.filled - numbers.flushed, numbers.out, "{numbers:?}");
+            }
+            assert_eq!(numbers.slabs_new - numbers.slabs_gone, numbers.slabs, "{numbers:?}");
+            pages += numbers.slabs * numbers.pages_per_slab;
+            out += numbers.in_use() as usize;
+        }
+        assert_eq!(pages as usize, self.pages.taken(), "pages are in no slab");
+        let live = self.model.borrow().count(|_| true);
+        // Sheaves themselves are objects in use too.
+        assert!(out >= live, "{live} objects in use, {out} known");
+        let mut reclaimable = 0;
+        for (slot, of) in self.slots.borrow().iter().enumerate() {
+            let Some(of) = of else { continue };
+            let numbers = of.cache.numbers();
+            assert_eq!(numbers.in_use() as usize, self.live(slot), "{numbers:?}");
+            if of.reclaimable {
+                reclaimable += numbers.slabs * numbers.pages_per_slab;
+            }
+        }
+        let taken = self.pages.taken_for(brickyard::Mobility::Reclaimable);
+        assert_eq!(taken, reclaimable as usize, "pages of reclaimable caches");
+    }
+}

@@ -1,0 +1,145 @@
+//! What happens while an operation runs: interrupts, other tasks, moves to another CPU. And frees that are wrong.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use brickyard::slab::{Everywhere, FreeFault, Pinned, SlabDesign};
+
+use super::cpus::{Cpus, Moment};
+use super::drive::Driver;
+use super::model::Origin;
+use super::object::CONSTRUCTED;
+use super::operation::{Bad, CPUS, SLOTS};
+use super::pages::Pages;
+
+/// Events within events, at most.
+const DEPTH: u32 = 2;
+
+/// What lies in no span of pages.
+static OUTSIDE: u64 = 0;
+
+impl<'m, D> Driver<'_, 'm, D>
+where
+    D: SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>,
+{
+    fn roll(&self, sides: usize) -> usize {
+        // A linear congruence; its upper bits are random enough for dice.
+        let next = self.dice.get().wrapping_mul(6_364_136_223_846_793_005);
+        let next = next.wrapping_add(1_442_695_040_888_963_407);
+        self.dice.set(next);
+        (next >> 33) as usize % sides
+    }
+
+    /// Something may happen now.
+    pub(super) fn event(&self, moment: Moment) {
+        let every = self.case.event_every;
+        if every == 0 || self.quiet.get() || self.depth.get() >= DEPTH || self.roll(every) > 0 {
+            return;
+        }
+        self.depth.set(self.depth.get() + 1);
+        self.count(|driven| &mut driven.events);
+        if moment == Moment::Pinned || self.roll(2) == 0 {
+            self.interrupt();
+        } else {
+            self.other_task(moment);
+        }
+        self.depth.set(self.depth.get() - 1);
+    }
+
+    /// An interrupt allocates and frees.
+    fn interrupt(&self) {
+        self.cpus.set_interrupt(true);
+        for _ in 0..=self.roll(3) {
+            self.small_step();
+        }
+        self.cpus.set_interrupt(false);
+    }
+
+    /// Another task runs, on this CPU or another, while the caller waits; the caller may find itself elsewhere.
+    fn other_task(&self, moment: Moment) {
+        let here = self.cpus.here();
+        if self.roll(2) == 0 {
+            self.cpus.switch_to(self.roll(CPUS));
+        }
+        for _ in 0..=self.roll(3) {
+            match self.roll(24) {
+                0 => self.slabs.trim::<Everywhere>(),
+                1 => self.slabs.drain::<Everywhere>(),
+                2 => self.slabs.shrink::<Everywhere>(),
+                _ => self.small_step(),
+            }
+        }
+        if moment == Moment::Free && self.roll(4) == 0 {
+            self.count(|driven| &mut driven.moves);
+            self.cpus.switch_to(self.roll(CPUS));
+        } else {
+            self.cpus.switch_to(here);
+        }
+    }
+
+    fn small_step(&self) {
+        match self.roll(8) {
+            0..=2 => self.alloc(self.roll(SLOTS)),
+            3 => {
+                let layout = Layout::array::<u8>(self.roll(400));
+                self.alloc_general(layout.unwrap_or(Layout::new::<u64>()));
+            }
+            _ => self.free(self.roll(1 << 16)),
+        }
+    }
+
+    /// An address outside the span.
+    pub(super) fn outside(&self) -> NonNull<u8> {
+        NonNull::from(&OUTSIDE).cast()
+    }
+
+    /// Frees something that must not be freed, where it is promised to be noticed: in a cache that is checked; on a CPU without queues, where every free goes the slow way;
+    /// everywhere in a design that always looks; and everywhere the object that was freed just before.
+    pub(super) fn free_bad(&self, n: usize, bad: Bad) {
+        let slot = n % SLOTS;
+        let Some(of) = self.slot(slot) else { return };
+        if self.is_misplaced(of.cache.users()) {
+            return;
+        }
+        let looks = self.case.finds_objects() || self.cpus.here() >= self.case.cpus;
+        if bad != Bad::Again && of.checks.is_empty() && !looks {
+            return;
+        }
+        let ours = |from| from == Origin::Slot(slot);
+        let (target, right): (_, fn(FreeFault) -> bool) = match bad {
+            Bad::Again => {
+                let taken = self.model.borrow_mut().take(n, ours);
+                let Some(mut live) = taken else { return };
+                let start = live.object.start();
+                if of.constructed {
+                    live.object.fill(CONSTRUCTED);
+                }
+                assert_eq!(of.cache.free(live.object), Ok(()));
+                // Where it was the last object, its slab is gone.
+                (Some(start), |fault| {
+                    matches!(fault, FreeFault::DoubleFree | FreeFault::NotASlab)
+                })
+            }
+            Bad::Outside => (Some(self.outside()), |fault| fault == FreeFault::NotASlab),
+            Bad::NoSlab => (self.pages.free_page(), |fault| fault == FreeFault::NotASlab),
+            Bad::Inside(by) => {
+                let model = self.model.borrow();
+                let live = model.nth(n, ours).filter(|live| live.object.bytes() > 1);
+                let at = live.map(|live| live.object.inside(1 + by % (live.object.bytes() - 1)));
+                (at, |fault| fault == FreeFault::OffGrid)
+            }
+            Bad::Foreign => {
+                let model = self.model.borrow();
+                let live = model.nth(n, |from| from != Origin::Slot(slot));
+                (live.map(|live| live.object.start()), |fault| {
+                    matches!(fault, FreeFault::WrongCache { .. })
+                })
+            }
+        };
+        let Some(target) = target else { return };
+        let done = of.cache.free_anything(target);
+        let fault = done.expect_err("a bad free was taken for a good one");
+        assert!(right(fault), "{bad:?}: {fault:?}");
+        self.count(|driven| &mut driven.bad_frees);
+    }
+}

@@ -1,0 +1,104 @@
+//! The naive model: which object lies where, whose it is, obviously right and slow.
+
+use core::alloc::Layout;
+use std::collections::BTreeMap;
+
+use super::object::{InHand, Pattern};
+
+/// Where an object is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The cache in a slot of the driver.
+    Slot(usize),
+    /// A general size.
+    General(Layout),
+}
+
+/// An object in use.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) from: Origin,
+    pub(super) object: InHand,
+}
+
+/// All objects in use, by address.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    live: BTreeMap<usize, Live>,
+    owners: u64,
+    bytes: usize,
+}
+
+impl Model {
+    /// An object is in use from now on; its owner writes to every byte of it.
+    ///
+    /// # Panics
+    /// If it overlaps another one.
+    pub(super) fn add(&mut self, from: Origin, mut object: InHand) {
+        self.check_room(&object);
+        self.owners += 1;
+        object.fill(Pattern::of(self.owners));
+        self.bytes += object.bytes();
+        self.live.insert(object.address(), Live { from, object });
+    }
+
+    fn check_room(&self, object: &InHand) {
+        let (start, end) = (object.address(), object.address() + object.bytes());
+        let before = self.live.range(..=start).next_back();
+        if let Some((_, live)) = before {
+            let ends = live.object.address() + live.object.bytes();
+            assert!(ends <= start, "{object:?} is given, but {live:?} is in use");
+        }
+        if let Some((&next, live)) = self.live.range(start..).next() {
+            assert!(end <= next, "{object:?} is given, but {live:?} is in use");
+        }
+    }
+
+    /// The `n`-th object in use that `which` says yes to is in use no longer; every byte is as its owner left it.
+    pub(super) fn take(&mut self, n: usize, which: impl Fn(Origin) -> bool) -> Option<Live> {
+        let many = self.count(&which);
+        let mut ours = self.live.iter().filter(|(_, live)| which(live.from));
+        let (&address, _) = ours.nth(n.checked_rem(many)?)?;
+        let live = self.live.remove(&address)?;
+        live.object.check();
+        self.bytes -= live.object.bytes();
+        Some(live)
+    }
+
+    /// An object is in use after all.
+    pub(super) fn put_back(&mut self, live: Live) {
+        self.bytes += live.object.bytes();
+        self.live.insert(live.object.address(), live);
+    }
+
+    /// The `n`-th object in use that `which` says yes to.
+    pub(super) fn nth(&self, n: usize, which: impl Fn(Origin) -> bool) -> Option<&Live> {
+        let many = self.count(&which);
+        let mut ours = self.live.values().filter(|live| which(live.from));
+        ours.nth(n.checked_rem(many)?)
+    }
+
+    /// How many there are that `which` says yes to.
+    pub(super) fn count(&self, which: impl Fn(Origin) -> bool) -> usize {
+        self.live.values().filter(|live| which(live.from)).count()
+    }
+
+    /// The addresses of a slot's objects, ascending.
+    pub(super) fn addresses(&self, slot: usize) -> Vec<usize> {
+        let ours = |live: &&Live| live.from == Origin::Slot(slot);
+        let ours = self.live.values().filter(ours);
+        ours.map(|live| live.object.address()).collect()
+    }
+
+    /// Bytes of all objects in use.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Looks at every byte of every object.
+    pub(super) fn check(&self) {
+        for live in self.live.values() {
+            live.object.check();
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Pages for slabs that forget nothing: who has them, with which order, what was asked for, and when none was to be had.
+//!
+//! Pages are filled with one pattern when they are taken and with another when they are given back, so that whoever relies on what was there, or still uses it, is found out.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use brickyard::slab::{PageAsk, PageSource};
+use brickyard::{Context, Mobility, Order};
+
+use super::cpus::Cpus;
+
+const PAGE: usize = 4096;
+/// The largest block ever asked for is 32 pages.
+const ALIGN: usize = 32 * PAGE;
+
+const TAKEN: u8 = 0xa5;
+const GIVEN: u8 = 0xdb;
+
+/// A span of pages in equal shares for the nodes.
+#[derive(Debug)]
+pub(super) struct Pages<'m> {
+    start: NonNull<u8>,
+    pages: usize,
+    nodes: usize,
+    cpus: &'m Cpus,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The blocks that are taken, by their first page.
+    blocks: BTreeMap<usize, (Order, Mobility)>,
+    taken: usize,
+    limit: usize,
+    refused: usize,
+    peak: usize,
+}
+
+// SAFETY: the pointer is an address; invariant `given-once`: the pages behind it are one taker's from `take` to `give`, by what `State` says under its lock.
+unsafe impl Send for Pages<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Pages<'_> {}
+
+impl<'m> Pages<'m> {
+    pub(super) fn new(pages: usize, nodes: usize, cpus: &'m Cpus) -> Self {
+        let start = {
+            // SAFETY: the layout is not empty.
+            let memory = unsafe { std::alloc::alloc(Self::layout(pages)) };
+            NonNull::new(memory).expect("the test's machine has memory")
+        };
+        let state = State {
+            limit: pages,
+            ..State::default()
+        };
+        Self {
+            start,
+            pages,
+            nodes,
+            cpus,
+            state: Mutex::new(state),
+        }
+    }
+
+    fn layout(pages: usize) -> Layout {
+        Layout::from_size_align(pages * PAGE, ALIGN).expect("a small multiple of the page size")
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Pages that are taken now.
+    pub(super) fn taken(&self) -> usize {
+        self.state().taken
+    }
+
+    /// The most that were taken at a time.
+    pub(super) fn peak(&self) -> usize {
+        self.state().peak
+    }
+
+    /// Pages that are taken now by who asked for this mobility.
+    pub(super) fn taken_for(&self, mobility: Mobility) -> usize {
+        let state = self.state();
+        let blocks = state.blocks.values();
+        let ours = blocks.filter(|block| block.1 == mobility);
+        ours.map(|block| block.0.frames()).sum()
+    }
+
+    /// How often there was nothing to be had.
+    pub(super) fn refused(&self) -> usize {
+        self.state().refused
+    }
+
+    /// From now on only so many more pages are given; `None`: as many as there are.
+    pub(super) fn allow(&self, more: Option<usize>) {
+        let mut state = self.state();
+        state.limit = more.map_or(self.pages, |more| state.taken + more);
+    }
+
+    fn share(&self) -> usize {
+        self.pages / self.nodes
+    }
+
+    /// The address of a page that nobody has, if there is one.
+    pub(super) fn free_page(&self) -> Option<NonNull<u8>> {
+        let state = self.state();
+        let free = (0..self.pages).find(|&page| !state.has(page))?;
+        Some(self.address(free))
+    }
+
+    fn address(&self, page: usize) -> NonNull<u8> {
+        // SAFETY: inside the allocation, which is this value's.
+        unsafe { self.start.add(page * PAGE) }
+    }
+
+    fn fill(&self, first: usize, order: Order, with: u8) {
+        // SAFETY: `given-once`: before they are given, and after they were given back, the pages are this source's.
+        unsafe {
+            self.address(first)
+                .write_bytes(with, order.frames() * PAGE);
+        }
+    }
+}
+
+impl State {
+    fn has(&self, page: usize) -> bool {
+        let before = self.blocks.range(..=page).next_back();
+        before.is_some_and(|(&first, block)| page < first + block.0.frames())
+    }
+
+    fn is_free(&self, first: usize, order: Order) -> bool {
+        let next = self.blocks.range(first..).next();
+        !self.has(first) && next.is_none_or(|(&next, _)| next >= first + order.frames())
+    }
+}
+
+impl Drop for Pages<'_> {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout.
+        unsafe { std::alloc::dealloc(self.start.as_ptr(), Self::layout(self.pages)) };
+    }
+}
+
+// SAFETY: `given-once`; blocks are aligned to their size, since the span is aligned to the largest, and lie in the allocation.
+unsafe impl PageSource for &Pages<'_> {
+    fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    fn pages(&self) -> usize {
+        self.pages
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        let may_sleep = ask.context == Context::MaySleep;
+        assert!(
+            !may_sleep || self.cpus.may_sleep(),
+            "pages are asked for by who must not sleep, as if he could: {ask:?}"
+        );
+        let many = ask.order.frames();
+        let range = match ask.node {
+            Some(node) => node * self.share()..(node + 1) * self.share(),
+            None => 0..self.pages,
+        };
+        let mut state = self.state();
+        let found = range.step_by(many).find(|&first| state.is_free(first, ask.order));
+        let Some(first) = found.filter(|_| state.taken + many <= state.limit) else {
+            state.refused += 1;
+            return None;
+        };
+        state.blocks.insert(first, (ask.order, ask.mobility));
+        state.taken += many;
+        state.peak = state.peak.max(state.taken);
+        drop(state);
+        self.fill(first, ask.order, TAKEN);
+        Some(self.address(first))
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        let page = (first.addr().get() - self.start.addr().get()) / PAGE;
+        self.fill(page, order, GIVEN);
+        let mut state = self.state();
+        let block = state.blocks.remove(&page);
+        assert_eq!(block.map(|block| block.0), Some(order), "page {page}");
+        state.taken -= order.frames();
+    }
+
+    fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    fn node_of(&self, page: NonNull<u8>) -> usize {
+        (page.addr().get() - self.start.addr().get()) / PAGE / self.share()
+    }
+
+    fn local_node(&self, cpu: usize) -> usize {
+        cpu % self.nodes
+    }
+}

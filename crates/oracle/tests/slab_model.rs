@@ -1,0 +1,100 @@
+//! Every design of slabs, at every level of checking, on one and two nodes, against the naive model: random operations, the same answers, every byte, nothing lost.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::cell::Cell;
+
+use brickyard_oracle::slab::{LEVELS, SlabCase, SlabDriven, SlabKind};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// How many cases each level is tested with; `PROPTEST_CASES` sets another number.
+fn runner() -> TestRunner {
+    let cases = std::env::var("PROPTEST_CASES").ok();
+    let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(12);
+    TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 2000,
+        ..Config::default()
+    })
+}
+
+/// Every level, with `events` (one in so many moments, 0: none), and what all of them did.
+fn agrees_with_the_model(kind: SlabKind, nodes: usize, events: usize) {
+    for checks in LEVELS {
+        let sum = Cell::new(SlabDriven::default());
+        let case = SlabCase::new(kind, checks, nodes);
+        runner()
+            .run(&(any::<u8>(), vec(any::<u8>(), 0..4000)), |(seed, bytes)| {
+                let case = match events {
+                    0 => case,
+                    _ => case.with_events(events, u64::from(seed)),
+                };
+                sum.set(sum.get() + case.drive(&bytes));
+                Ok(())
+            })
+            .unwrap();
+        let sum = sum.get();
+        println!("{kind:?} {checks:?} on {nodes} nodes: {sum:?}");
+        // Not vacuous: everything of interest has happened.
+        assert!(sum.served > 500 && sum.freed > 500 && sum.general > 50, "{sum:?}");
+        assert!(sum.zeroed > 0 && sum.constructed > 0 && sum.bulks > 0, "{sum:?}");
+        assert!(sum.refused > 0 && sum.misplaced > 0 && sum.too_large > 0, "{sum:?}");
+        assert!(sum.destroyed > 0 && sum.leaks > 0 && sum.reserves > 0, "{sum:?}");
+        assert!(sum.bad_frees > 0 && sum.shrunk > 0, "{sum:?}");
+        assert!(events == 0 || (sum.events > 100 && sum.moves > 0), "{sum:?}");
+    }
+}
+
+#[test]
+fn sheaves_agree_with_the_model() {
+    agrees_with_the_model(SlabKind::Sheafed, 1, 0);
+}
+
+#[test]
+fn sheaves_on_two_nodes_agree_with_the_model() {
+    agrees_with_the_model(SlabKind::Sheafed, 2, 0);
+}
+
+#[test]
+fn sheaves_that_are_interrupted_agree_with_the_model() {
+    agrees_with_the_model(SlabKind::Sheafed, 1, 12);
+}
+
+#[test]
+fn sheaves_that_are_interrupted_on_two_nodes_agree_with_the_model() {
+    agrees_with_the_model(SlabKind::Sheafed, 2, 12);
+}
+
+#[test]
+fn slqb_2008_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slqb2008, 1, 0);
+}
+
+#[test]
+fn slqb_2008_on_two_nodes_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slqb2008, 2, 0);
+}
+
+#[test]
+fn slqb_2008_interrupted_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slqb2008, 1, 12);
+}
+
+#[test]
+fn slqb_2008_interrupted_on_two_nodes_agrees_with_the_model() {
+    agrees_with_the_model(SlabKind::Slqb2008, 2, 12);
+}
+
+#[test]
+fn the_same_bytes_do_the_same() {
+    let bytes: Vec<u8> = (0..3000_u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    for kind in SlabKind::ALL {
+        let case = SlabCase::new(kind, LEVELS[0], 2).with_events(5, 1);
+        assert_eq!(case.drive(&bytes), case.drive(&bytes));
+    }
+}

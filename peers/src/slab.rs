@@ -1,0 +1,39 @@
+//! Heaps for small objects, for `bench slab`: each by its crate's `GlobalAlloc`, called directly, so that it is told the layout, also at the free.
+//!
+//! | `--config` | what it is | feature |
+//! |---|---|---|
+//! | `mimalloc` | mimalloc 3, C | `mimalloc` |
+//! | `snmalloc` | snmalloc 0.7, C++ | `snmalloc` |
+//! | `jemalloc` | jemalloc 5.3, C | `jemalloc` |
+//! | `rpmalloc` | rpmalloc 1.4, C | `rpmalloc` |
+//!
+//! All features are on unless one asks for none. None of them takes the place of this program's own malloc.
+
+use core::alloc::GlobalAlloc;
+
+use brickyard_cli::{Global, HeapPeer, HeapTaken, HeapTurn};
+
+/// A global allocator with its name.
+struct Named<G>(&'static str, Global<G>);
+
+impl<G: GlobalAlloc + Sync> HeapPeer for Named<G> {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
+        turn.on(&self.1)
+    }
+}
+
+/// Those that were built.
+pub(crate) static HEAPS: &[&dyn HeapPeer] = &[
+    #[cfg(feature = "mimalloc")]
+    &Named("mimalloc", Global(mimalloc::MiMalloc)),
+    #[cfg(feature = "snmalloc")]
+    &Named("snmalloc", Global(snmalloc_rs::SnMalloc)),
+    #[cfg(feature = "jemalloc")]
+    &Named("jemalloc", Global(tikv_jemallocator::Jemalloc)),
+    #[cfg(feature = "rpmalloc")]
+    &Named("rpmalloc", Global(rpmalloc::RpMalloc)),
+];

@@ -1,0 +1,74 @@
+//! Every heap under every workload: it is measured in processes of its own and stands in the table.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::process::Command;
+
+const HEAPS: &[&str] = &[
+    #[cfg(feature = "mimalloc")]
+    "mimalloc",
+    #[cfg(feature = "snmalloc")]
+    "snmalloc",
+    #[cfg(feature = "jemalloc")]
+    "jemalloc",
+    #[cfg(feature = "rpmalloc")]
+    "rpmalloc",
+];
+
+#[test]
+fn every_heap_has_every_row() {
+    if HEAPS.is_empty() {
+        println!("skipped: built without any of the heaps");
+        return;
+    }
+    let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
+        .args(["bench", "slab", "--format", "csv", "--samples", "1"])
+        .args([
+            "--sample-us",
+            "500",
+            "--max-batch",
+            "16",
+            "--threads",
+            "1,2",
+        ])
+        .args(["--live", "8M", "--rest", "0", "--config", &HEAPS.join(",")])
+        .args([
+            "--workload",
+            "socket,local,remote,swap,producers,refill,giveback,tail",
+        ])
+        .output()
+        .unwrap();
+    let [csv, said] = [out.stdout, out.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    for heap in HEAPS {
+        for row in [
+            "socket threads-1,pair,ns,lower,1,",
+            "socket threads-2,rest,ns,lower,1,",
+            "local batch-16 size-64,pair,ns,lower,1,",
+            "producers live-8M,peak,MiB,lower,1,",
+            "refill live-8M,refilled,MiB,lower,1,",
+            "giveback live-8M,at-rest,%,higher,1,",
+        ] {
+            let row = format!("{heap},{row}");
+            assert!(csv.contains(&row), "no {row} in:\n{csv}");
+        }
+        // Where the threads were is not for us to say.
+        for row in [",object,ns,lower,1,", ",swap,ns,lower,1,"] {
+            let mut lines = csv.lines().filter(|line| line.starts_with(heap));
+            assert!(lines.any(|line| line.contains(row)), "no {row} in:\n{csv}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_nothing_has_is_answered_with_all_there_are() {
+    let out = Command::new(env!("CARGO_BIN_EXE_brickyard-peers"))
+        .args(["bench", "slab", "--config", "nonesuch"])
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    let said = String::from_utf8(out.stderr).unwrap();
+    for known in HEAPS.iter().chain(&["system", "floor", "jemalloc.so"]) {
+        assert!(said.contains(known), "{said}");
+    }
+}
