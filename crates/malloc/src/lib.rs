@@ -23,6 +23,15 @@ use core::ptr::null_mut;
 
 use brickyard_arena::{heap, page_bytes};
 
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "portable.rs"]
+mod hits;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod hits;
+
+pub use hits::{free, malloc};
+
 /// What is aligned at least so much needs no word of it.
 const ALIGN: usize = 16;
 
@@ -46,34 +55,10 @@ fn or_exhausted(memory: *mut u8) -> *mut c_void {
     memory.cast()
 }
 
-/// Memory for `bytes` bytes, aligned to 16.
-#[unsafe(no_mangle)]
-pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
-    let memory = heap::quick(bytes);
-    if memory.is_null() {
-        return slow(bytes);
-    }
-    memory.cast()
-}
-
 #[cold]
 #[inline(never)]
 extern "C" fn slow(bytes: usize) -> *mut c_void {
     or_exhausted(heap::allocate(bytes))
-}
-
-/// Takes memory back; null is nothing.
-///
-/// # Safety
-/// It came from this library, and nobody uses it any more.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn free(memory: *mut c_void) {
-    // SAFETY: passed on, both.
-    unsafe {
-        if !heap::quick_free(memory.cast()) {
-            slow_free(memory);
-        }
-    }
 }
 
 #[cold]

@@ -26,6 +26,7 @@ mod global;
 mod life;
 mod slow;
 
+use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
@@ -33,6 +34,7 @@ use brickyard::slab::Pushed;
 use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, STEP};
 
 use crate::rows::{pop, push};
+pub use brickyard::slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
 pub use global::Global;
 pub use slow::{
@@ -59,9 +61,10 @@ const fn columns() -> Columns {
     columns
 }
 
-/// What the fast paths read; constant once the heap is built.
+/// What the fast paths read; constant once the heap is built. In the open for fast paths in assembly, which know its fields by their offsets.
+#[derive(Debug)]
 #[repr(C, align(64))]
-struct Fast {
+pub struct Fast {
     /// Where a thread's area is, from the thread pointer on.
     area: AtomicIsize,
     /// The rows, 64 KiB apart.
@@ -78,7 +81,25 @@ struct Fast {
     columns: Columns,
 }
 
-static FAST: Fast = Fast {
+impl Fast {
+    /// Where each field is, in bytes: as `struct` says them.
+    pub const AREA: usize = offset_of!(Self, area);
+    /// See [`Fast::AREA`].
+    pub const ROWS: usize = offset_of!(Self, rows);
+    /// See [`Fast::AREA`].
+    pub const LIMIT: usize = offset_of!(Self, limit);
+    /// See [`Fast::AREA`].
+    pub const START: usize = offset_of!(Self, start);
+    /// See [`Fast::AREA`].
+    pub const PAGES: usize = offset_of!(Self, pages);
+    /// See [`Fast::AREA`].
+    pub const IDS: usize = offset_of!(Self, ids);
+    /// See [`Fast::AREA`].
+    pub const COLUMNS: usize = offset_of!(Self, columns);
+}
+
+/// The heap's own.
+pub static FAST: Fast = Fast {
     area: AtomicIsize::new(0),
     rows: AtomicPtr::new(null_mut()),
     limit: AtomicUsize::new(0),

@@ -12,7 +12,9 @@ use core::sync::atomic::AtomicUsize;
 
 use brickyard::slab::Pushed;
 
-/// Puts the descriptor of the sequence from label 4 to label 5, and what happens when it is left midway: back to label 2, which comes first.
+/// The text of a sequence: the descriptor from label 4 to label 5, and what happens when it is left midway: back to label 2, which comes first; then the lines. For `asm!` and `naked_asm!`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! restartable {
     ($($line:expr),* $(,)?) => {
         concat!(

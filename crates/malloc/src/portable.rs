@@ -1,0 +1,31 @@
+//! `malloc` and `free` where they are hits, in Rust.
+
+use core::ffi::c_void;
+
+use brickyard_arena::heap;
+
+use super::{slow, slow_free};
+
+/// Memory for `bytes` bytes, aligned to 16.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
+    let memory = heap::quick(bytes);
+    if memory.is_null() {
+        return slow(bytes);
+    }
+    memory.cast()
+}
+
+/// Takes memory back; null is nothing.
+///
+/// # Safety
+/// It came from this library, and nobody uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(memory: *mut c_void) {
+    // SAFETY: passed on, both.
+    unsafe {
+        if !heap::quick_free(memory.cast()) {
+            slow_free(memory);
+        }
+    }
+}
