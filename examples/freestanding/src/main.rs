@@ -1,9 +1,10 @@
 //! The library in a program that has nothing: no `std`, no libc, no heap, no start files. It allocates and frees on every
-//! design of the library, checks every invariant, and ends with exit code 0, by system calls of its own (Linux on x86-64 or aarch64).
+//! design of the library, pages and objects, checks every invariant, and ends with exit code 0, by system calls of its own (Linux on x86-64 or aarch64).
 
 #![no_std]
 #![no_main]
 
+mod objects;
 mod runtime;
 
 use core::arch::asm;
@@ -70,7 +71,7 @@ fn exit(code: usize) -> ! {
 
 /// Called by `_start` with the stack as the calling convention wants it.
 extern "C" fn main() -> ! {
-    exit(usize::from(!run()))
+    exit(usize::from(!(run() && objects::run())))
 }
 
 #[cfg(target_arch = "x86_64")]

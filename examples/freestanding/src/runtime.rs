@@ -50,6 +50,14 @@ unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
     0
 }
 
+/// # Safety
+/// As in C: both areas have `bytes` bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
+    // SAFETY: passed on.
+    unsafe { memcmp(a, b, bytes) }
+}
+
 /// The prebuilt `core` names it, though a program that aborts never calls it.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

@@ -1,0 +1,116 @@
+//! Objects out of a zone of static memory, by both designs of slabs: typed, by size, zeroed, reserved; then nothing may be left in use.
+
+use core::alloc::Layout;
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use brickyard::design::Brickyard;
+use brickyard::slab::{
+    CacheSpec, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
+    TaskOnly, ZonePages,
+};
+use brickyard::zone::ZonePlan;
+use brickyard::{Frame, FrameRange, Order, Platform, ZoneKind};
+
+const PAGES: usize = 256;
+
+/// One MiB, aligned to itself.
+#[repr(align(1048576))]
+struct Memory(UnsafeCell<MaybeUninit<[u8; PAGES << 12]>>);
+
+// SAFETY: its bytes are handed out by the zone, each to one user.
+unsafe impl Sync for Memory {}
+
+static MEMORY: Memory = Memory(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// One CPU, whose frames are that memory.
+#[derive(Clone, Copy)]
+struct Machine;
+
+impl Platform for Machine {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
+        let start = NonNull::new(MEMORY.0.get())?.cast::<u8>();
+        // SAFETY: a frame of the zone is a page of the memory.
+        (frame.number() < PAGES).then(|| unsafe { start.add(frame.number() << 12) })
+    }
+}
+
+/// A zone whose largest block is its memory's alignment.
+const PLAN: ZonePlan = ZonePlan {
+    max_order: Order::new(8),
+    page_block_order: Order::new(8),
+    ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, PAGES), 1)
+};
+
+/// Builds slabs of a design over the zone, and uses them.
+macro_rules! on {
+    ($design:ident, $zone:expr) => {{
+        let mut memory = [MaybeUninit::uninit(); 64 << 10];
+        let mut tables = [MaybeUninit::uninit(); Tables::bytes(PAGES)];
+        // SAFETY: frame `i` is page `i` of the memory, which nobody uses but by this zone, and whose alignment is the zone's largest block.
+        let pages = unsafe { ZonePages::new($zone, 12) };
+        pages.is_some_and(|pages| {
+            let tables = Tables::Any(&mut tables);
+            let plan = SlabPlan::new(48, 1);
+            let slabs = Slabs::<$design<'_, _, _>>::new(plan, pages, Pinned(Machine), &mut memory, tables);
+            slabs.is_ok_and(|slabs| use_slabs(&slabs).is_some())
+        })
+    }};
+}
+
+/// True if all went as it should, on both designs.
+pub(crate) fn run() -> bool {
+    let mut metadata = [MaybeUninit::uninit(); Brickyard::<Machine>::bytes(&PLAN)];
+    let Ok(zone) = Brickyard::<Machine>::zone(&PLAN, Machine, &mut metadata) else {
+        return false;
+    };
+    let fine = zone.add(FrameRange::new(0, PAGES)) == Ok(PAGES)
+        && on!(Sheafed, &zone)
+        && on!(Slqb2008, &zone);
+    zone.drain();
+    fine && zone.check().is_ok()
+}
+
+/// `Some` if all went as it should.
+fn use_slabs<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>) -> Option<()> {
+    let points = slabs.typed::<[u64; 3], TaskOnly>("point").ok()?;
+    let mut point = points.alloc([1, 2, 3]).ok()?;
+    point[0] = 7;
+    let other = points.alloc([0; 3]).ok()?;
+    if point[..] != [7, 2, 3] || other[..] != [0; 3] {
+        return None;
+    }
+    drop((point, other));
+    points.destroy().ok()?;
+
+    let spec = CacheSpec::new("buffer", 600).align(64).reclaimable();
+    let buffers = slabs.cache::<Everywhere>(spec).ok()?;
+    let mut reserve = buffers.reserve::<4>().ok()?;
+    let buffer = reserve.alloc()?;
+    // SAFETY: the objects came from these caches, and are not used after they are freed.
+    unsafe {
+        buffer.write_bytes(1, 600);
+        buffers.free(buffer).ok()?;
+        drop(reserve);
+        buffers.destroy().ok()?;
+
+        let general = slabs.general::<Everywhere>().ok()?;
+        for bytes in [1, 60, 1216, 9000] {
+            let layout = Layout::from_size_align(bytes, 8).ok()?;
+            let memory = general.alloc(layout).ok()?;
+            memory.write_bytes(2, bytes);
+            general.free(memory, layout).ok()?;
+        }
+    }
+    slabs.drain::<Everywhere>();
+    slabs.shrink::<Everywhere>();
+    slabs
+        .numbers()
+        .all(|numbers| numbers.out == 0)
+        .then_some(())
+}
