@@ -564,22 +564,26 @@ fn rules_decide_by_name() {
 
 #[test]
 fn general_sizes_obey_a_pattern() {
-    use core::alloc::Layout;
     let text = RuleText::parse("FZPU,general-*").unwrap();
-    with(SlabPlan::new(60, 4).debug_text(text, report), |slabs| {
-        let general = slabs.general::<TaskOnly>().unwrap();
-        for size in [1, 16, 100, 1000, 4096, 20000, 32768] {
-            let layout = Layout::from_size_align(size, 8).unwrap();
-            let object = general.alloc(layout).unwrap();
-            let usable = general.usable(object);
-            fill(object, 0x11, usable);
-            write(object, usable as isize, 0x11);
-            // SAFETY: nobody uses it any more.
-            let given = unsafe { general.free_unsized(object) };
-            assert_eq!(given, Err(FreeFault::Damaged));
-            assert_eq!(the_finding().cache, format!("general-{usable}"));
-        }
-    });
+    let plan = SlabPlan::new(60, 4).debug_text(text, report);
+    with_slabs!(Default, plan, general_sizes_are_checked);
+    with_slabs!(Linked, plan, general_sizes_are_checked);
+}
+
+fn general_sizes_are_checked<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>) {
+    use core::alloc::Layout;
+    let general = slabs.general::<TaskOnly>().unwrap();
+    for size in [1, 16, 100, 1000, 4096, 20000, 32768] {
+        let layout = Layout::from_size_align(size, 8).unwrap();
+        let object = general.alloc(layout).unwrap();
+        let usable = general.usable(object);
+        fill(object, 0x11, usable);
+        write(object, usable as isize, 0x11);
+        // SAFETY: nobody uses it any more.
+        let given = unsafe { general.free_unsized(object) };
+        assert_eq!(given, Err(FreeFault::Damaged));
+        assert_eq!(the_finding().cache, format!("general-{usable}"));
+    }
 }
 
 #[test]
@@ -651,6 +655,10 @@ impl Platform for Threads {
 
     fn task(&self) -> u64 {
         CPU.get() as u64
+    }
+
+    fn relax(&self) {
+        std::thread::yield_now();
     }
 }
 

@@ -97,6 +97,24 @@ fn a_link_that_was_written_over_is_noticed_on_the_lifo() {
     }
 }
 
+/// As an overflow by one from the object before leaves it.
+#[test]
+fn a_single_byte_written_over_is_noticed_at_the_next_hit() {
+    for byte in 0..8 {
+        for change in [0x01, 0x08, 0x40, 0x80, 0xff_u8] {
+            let source = source(1024, 1, 0);
+            let slabs = slabs(plan(FreePointers::Encoded), source);
+            let cache = cache::<TaskOnly>(&slabs, 64);
+            let objects = take(&cache, 20);
+            give(&cache, &objects);
+            let word = read(objects[19]);
+            overwrite(objects[19], word ^ usize::from(change) << (8 * byte));
+            assert_eq!(cache.alloc().unwrap(), objects[19]);
+            assert_broken(objects[19], 19);
+        }
+    }
+}
+
 #[test]
 fn a_plain_link_that_is_no_address_of_the_cache_is_noticed() {
     let source = source(1024, 1, 0);
@@ -215,6 +233,28 @@ fn a_double_free_to_the_outgoing_queue_s_end_is_refused() {
     give(&cache, &objects[2..]);
     move_to(0);
     cache.destroy().unwrap();
+}
+
+#[test]
+fn a_double_free_that_comes_to_its_slab_is_refused_there_and_told() {
+    let source = source(1024, 1, 0);
+    let slabs = slabs(plan(FreePointers::Encoded), source);
+    let cache = cache::<TaskOnly>(&slabs, 64);
+    let objects = take(&cache, 3);
+    give(&cache, &objects[..1]);
+    slabs.drain::<TaskOnly>();
+    // It is in its slab, so nothing on this CPU knows that it is free.
+    give(&cache, &objects[..1]);
+    assert_eq!(found(), []);
+    slabs.drain::<TaskOnly>();
+    let told = found();
+    assert_eq!((told.len(), told[0].fault), (1, Fault::DoubleFree));
+    assert_eq!(told[0].object, objects[0].addr().get());
+    let numbers = cache.numbers();
+    assert_eq!((numbers.refused, numbers.out), (1, 2));
+    give(&cache, &objects[1..]);
+    cache.destroy().unwrap();
+    assert_eq!(source.pages.taken(), 0);
 }
 
 fn checked<'s>(slabs: &'s support::System, checks: Checks) -> Cache<'s> {

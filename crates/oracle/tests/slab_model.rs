@@ -16,7 +16,7 @@ fn runner() -> TestRunner {
     TestRunner::new(Config {
         cases,
         failure_persistence: None,
-        max_shrink_iters: 2000,
+        max_shrink_iters: 200,
         ..Config::default()
     })
 }

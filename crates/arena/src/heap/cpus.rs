@@ -69,6 +69,15 @@ impl Platform for Cpus {
     fn ticks(&self) -> u64 {
         either!(self, cpus => cpus.ticks())
     }
+
+    /// The thread, by the system's number.
+    fn task(&self) -> u64 {
+        rustix::thread::gettid()
+            .as_raw_nonzero()
+            .get()
+            .unsigned_abs()
+            .into()
+    }
 }
 
 // SAFETY: each call is passed on to one that keeps the contract, the same one always.

@@ -167,7 +167,9 @@ pub fn alloc(bytes: usize) -> *mut u8 {
 #[inline(always)]
 pub unsafe fn quick_free(memory: *mut u8) -> bool {
     // Relaxed: the start may be another only while there are no pages.
-    let offset = memory.addr().wrapping_sub(FAST.start.load(Ordering::Relaxed));
+    let offset = memory
+        .addr()
+        .wrapping_sub(FAST.start.load(Ordering::Relaxed));
     let page = offset >> PAGE_SHIFT;
     // Acquire: `built-before-seen`.
     if page >= FAST.pages.load(Ordering::Acquire) {

@@ -16,7 +16,7 @@ use super::source::{PageAsk, PageSource};
 use crate::Context;
 use crate::platform::Platform;
 
-/// See the [module](self).
+/// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
 pub struct Ground<'m, D: SlabDesign<'m>> {
     pub(crate) source: D::Source,
     pub(crate) local: D::Local,

@@ -117,7 +117,7 @@ pub enum Pushed {
     Twice,
 }
 
-/// How a CPU reaches its own row. See the [module](self).
+/// How a CPU reaches its own row: every change of it is one store of one word.
 ///
 /// # Safety
 /// Each operation happens at one moment, as far as all others of this row can tell, and only while the caller runs on the row's CPU. `pop` and `push` work on the

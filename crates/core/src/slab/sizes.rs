@@ -112,7 +112,7 @@ mod tests {
                     let naive = sizes
                         .all()
                         .iter()
-                        .position(|&s| s as usize >= size && s as usize % align == 0);
+                        .position(|&s| s as usize >= size && (s as usize).is_multiple_of(align));
                     assert_eq!(sizes.class_of(layout), naive, "{layout:?}");
                 }
             }

@@ -50,7 +50,7 @@ pub struct CacheNumbers {
     pub flushes: u64,
     /// Objects put back into slabs.
     pub flushed: u64,
-    /// Objects freed on a CPU to which they do not belong: by their node (the default), or by their slab's owner (`slqb-2008`).
+    /// Objects freed on a CPU of another node.
     pub remote_frees: u64,
     /// Objects in the queues that were taken (`slqb-2008`).
     pub claimed: u64,

@@ -14,6 +14,7 @@ mod events;
 mod model;
 mod object;
 mod operation;
+pub mod ownership;
 mod pages;
 
 pub use case::{LEVELS, SlabCase, SlabDriven, SlabKind};

@@ -136,7 +136,7 @@ impl Make {
 
 /// A layout: mostly one that a general size serves, seldom one that is too large.
 fn layout(bytes: &mut Bytes<'_>) -> Layout {
-    let size = size(bytes, 33 << 10) - 1;
+    let size = size(bytes, 48 << 10) - 1;
     let align = 1 << (bytes.byte() % 26).saturating_sub(13);
     Layout::from_size_align(size, align).unwrap_or(Layout::new::<u64>())
 }

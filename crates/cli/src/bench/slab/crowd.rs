@@ -1,7 +1,7 @@
 //! Threads that do the same thing at the same time, and how long they all take.
 //!
 //! A sample is the median of a few repeats. In each, every thread warms up with an eighth of its steps, waits for all the others, and does its steps; the time is
-//! from when the first began to when the last was done. How many steps fill the time that a sample is given is found out first, which warms up too.
+//! from when the first began to when the last was done, or, by the other clock, what all of them spent on a CPU. How many steps fill the time that a sample is given is found out first, which warms up too.
 
 use core::time::Duration;
 use std::panic::resume_unwind;
@@ -9,15 +9,56 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use clap::ValueEnum;
+use rustix::time::{ClockId, clock_gettime};
+
 /// How often a sample is repeated.
 const REPEATS: u32 = 5;
+
+/// What time is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Clock {
+    /// That of the wall: all that delays a thread counts, other programs too.
+    Wall,
+    /// What threads spend on a CPU: other programs do not count, nor does waiting asleep for a lock.
+    Cpu,
+}
+
+/// What a crowd spent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Spent {
+    /// From the first one's beginning to the last one's end.
+    pub(crate) wall: Duration,
+    /// All of them together on a CPU.
+    cpu: Duration,
+}
+
+impl Spent {
+    /// What a step of one of so many threads cost a CPU, in ns. Threads beyond the CPUs wait for each other.
+    fn ns_a_step(&self, clock: Clock, threads: usize, steps: u64) -> f64 {
+        let cpus = thread::available_parallelism().map_or(1, core::num::NonZero::get);
+        let of_all = match clock {
+            Clock::Wall => self.wall.as_nanos() as f64 * cpus.min(threads) as f64,
+            Clock::Cpu => self.cpu.as_nanos() as f64,
+        };
+        of_all / threads as f64 / steps as f64
+    }
+}
 
 /// What a thread is told: how many steps, and when to begin.
 #[derive(Debug)]
 pub(crate) struct Pace<'a> {
     steps: u64,
     start: &'a Barrier,
-    span: &'a Mutex<Option<(Instant, Instant)>>,
+    spans: &'a Mutex<Vec<Span>>,
+}
+
+/// What one thread spent.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    begun: Instant,
+    done: Instant,
+    cpu: Duration,
 }
 
 impl Pace<'_> {
@@ -25,13 +66,22 @@ impl Pace<'_> {
     pub(crate) fn run(&self, mut work: impl FnMut(u64)) {
         work(self.steps / 8 + 1);
         self.start.wait();
-        let begun = Instant::now();
+        let (begun, cpu) = (Instant::now(), cpu_of_this_thread());
         work(self.steps);
-        let done = Instant::now();
-        let mut span = self.span.lock().unwrap_or_else(PoisonError::into_inner);
-        let (first, last) = span.unwrap_or((begun, done));
-        *span = Some((first.min(begun), last.max(done)));
+        let span = Span {
+            begun,
+            done: Instant::now(),
+            cpu: cpu_of_this_thread().saturating_sub(cpu),
+        };
+        let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        spans.push(span);
     }
+}
+
+/// What the calling thread has spent on a CPU since it began.
+fn cpu_of_this_thread() -> Duration {
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
 }
 
 /// Can a thread do its steps while the others are not there?
@@ -43,23 +93,23 @@ pub(crate) enum Need {
     Others,
 }
 
-/// The time, in ns, that each of the steps took that every thread did: the median of several repeats. `thread` is run on each thread with its number, and does its
+/// What a step of one of so many threads costs a CPU, in ns: the median of several repeats. `thread` is run on each thread with its number, and does its
 /// steps by [`Pace::run`]. A single thread is the one that calls this. `least` is the time that one CPU is given for all repeats.
 pub(crate) fn ns_a_step(
     threads: usize,
     need: Need,
-    least: Duration,
+    (least, clock): (Duration, Clock),
     thread: impl Fn(usize, &Pace<'_>) + Sync,
 ) -> f64 {
     let share = least / REPEATS;
     let steps = match need {
         // One thread alone is found out about more surely than many that wait for each other to be scheduled.
-        Need::Nobody => steps_in(share, 1, |steps| time(1, steps, &thread)),
+        Need::Nobody => steps_in(share, 1, |steps| time(1, steps, &thread).wall),
         // To begin with, enough steps for what the threads wait for each other to be little of it.
-        Need::Others => steps_in(share, 1024, |steps| time(threads, steps, &thread)),
+        Need::Others => steps_in(share, 1024, |steps| time(threads, steps, &thread).wall),
     };
     let mut repeats: Vec<f64> = (0..REPEATS)
-        .map(|_| time(threads, steps, &thread).as_nanos() as f64 / steps as f64)
+        .map(|_| time(threads, steps, &thread).ns_a_step(clock, threads, steps))
         .collect();
     repeats.sort_by(f64::total_cmp);
     repeats[repeats.len() / 2]
@@ -84,17 +134,13 @@ fn steps_in(share: Duration, begin: u64, time: impl Fn(u64) -> Duration) -> u64 
 const MOST_DOUBLINGS: u32 = 40;
 
 /// The time of so many steps on all threads at once.
-pub(crate) fn time(
-    threads: usize,
-    steps: u64,
-    thread: impl Fn(usize, &Pace<'_>) + Sync,
-) -> Duration {
+pub(crate) fn time(threads: usize, steps: u64, thread: impl Fn(usize, &Pace<'_>) + Sync) -> Spent {
     let start = Barrier::new(threads);
-    let span = Mutex::new(None);
+    let spans = Mutex::new(Vec::with_capacity(threads));
     let pace = Pace {
         steps,
         start: &start,
-        span: &span,
+        spans: &spans,
     };
     if threads == 1 {
         thread(0, &pace);
@@ -109,12 +155,13 @@ pub(crate) fn time(
             }
         });
     }
-    let span = span.into_inner().unwrap_or_else(PoisonError::into_inner);
-    span.map_or(Duration::ZERO, |(first, last)| last - first)
-}
-
-/// What a step of one of so many threads costs a CPU, where each step took so many ns: threads beyond the CPUs wait for each other.
-pub(crate) fn cost_to_a_cpu(threads: usize, ns: f64) -> f64 {
-    let cpus = thread::available_parallelism().map_or(1, core::num::NonZero::get);
-    ns * cpus.min(threads) as f64 / threads as f64
+    let spans = spans.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let begun = spans.iter().map(|span| span.begun).min();
+    let done = spans.iter().map(|span| span.done).max();
+    Spent {
+        wall: begun
+            .zip(done)
+            .map_or(Duration::ZERO, |(begun, done)| done - begun),
+        cpu: spans.iter().map(|span| span.cpu).sum(),
+    }
 }

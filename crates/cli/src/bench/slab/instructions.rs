@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use brickyard_report::{Host, Results, Row};
 
 use super::contestant::{Contestant, NOTHING};
+use super::crowd::Clock;
 use super::hits::{SIDES, SIZES};
 use super::process::command;
 use super::work::{Work, Workload};
@@ -46,6 +47,7 @@ pub(crate) fn count(contestants: &[Contestant]) -> anyhow::Result<Option<Results
             size,
             live: 0,
             sample_us: 0,
+            clock: Clock::Wall,
         };
         for ((_, function), metric) in SIDES.into_iter().zip(Workload::Hits.metrics()) {
             let mut by_itself = 0.0;

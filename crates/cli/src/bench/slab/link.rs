@@ -38,7 +38,7 @@ pub(crate) fn ns_one_way() -> f64 {
                 }
             });
         });
-        spent.as_nanos() as f64 / (2 * TURNS) as f64
+        spent.wall.as_nanos() as f64 / (2 * TURNS) as f64
     };
     (0..REPEATS).map(|_| once()).fold(f64::INFINITY, f64::min)
 }

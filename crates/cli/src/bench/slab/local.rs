@@ -8,7 +8,7 @@ use super::work::Work;
 
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     let shape = work.shape();
-    let ns = ns_a_step(1, Need::Nobody, work.least(), |_, pace| {
+    let ns = ns_a_step(1, Need::Nobody, work.sample(), |_, pace| {
         let mut hand = Hand::new(heap.handle());
         let mut batch: Vec<Object> = Vec::with_capacity(work.batch);
         pace.run(|steps| {

@@ -76,6 +76,7 @@ use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
 use contestant::{Chosen, Contestant};
+use crowd::Clock;
 use objects::Shape;
 use results::Measured;
 use turn::HeapPeer;
@@ -135,8 +136,11 @@ pub(crate) struct Slab {
     /// The time that a sample takes about, in microseconds.
     #[arg(long, default_value_t = 20_000, value_name = "US")]
     sample_us: u64,
+    /// What time `socket`, `local` and `swap` measure: `cpu` is for a machine that others use too.
+    #[arg(long, value_enum, default_value_t = Clock::Wall)]
+    clock: Clock,
     /// Count the instructions of an allocation and of a free that hit, at 64 and at 1216 bytes, under valgrind; nothing else is measured.
-    #[arg(long, conflicts_with_all = ["workload", "threads", "max_batch", "size", "live", "rest", "samples", "sample_us"])]
+    #[arg(long, conflicts_with_all = ["workload", "threads", "max_batch", "size", "live", "rest", "samples", "sample_us", "clock"])]
     instructions: bool,
     #[command(flatten)]
     output: Output,
@@ -244,6 +248,7 @@ impl Slab {
                 size: Shape::LEAST,
                 live: self.live.unwrap_or(workload.live()),
                 sample_us: self.sample_us,
+                clock: self.clock,
             };
             let threads = self.threads.iter().map(|&threads| Work { threads, ..work });
             let sizes = self.size.iter().map(|&size| Work { size, ..work });

@@ -88,7 +88,10 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
     }
     let mut taken = HeapTaken::default();
     let operations = (PRODUCERS as u64 * steps) as f64;
-    taken.push("rate", operations / spent.as_secs_f64().max(1e-9) / 1e6);
+    taken.push(
+        "rate",
+        operations / spent.wall.as_secs_f64().max(1e-9) / 1e6,
+    );
     Ok(taken)
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::crowd::{Need, ns_a_step};
+use super::crowd::{Clock, Need, ns_a_step};
 use super::heap::{Content, Heap};
 use super::link;
 use super::objects::Hand;
@@ -20,25 +20,30 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
         let mut ring = Ring::new();
         let (sender, receiver) = ring.ends();
         let ends = (Mutex::new(sender), Mutex::new(receiver));
-        ns_a_step(2, Need::Others, work.least(), |thread, pace| {
-            let mut hand = Hand::new(heap.handle());
-            if thread == 0 {
-                let mut sender = ends.0.lock().unwrap_or_else(PoisonError::into_inner);
-                pace.run(|steps| {
-                    for _ in 0..steps {
-                        sender.send(hand.take(shape, Content::Any));
-                    }
-                });
-            } else {
-                let mut receiver = ends.1.lock().unwrap_or_else(PoisonError::into_inner);
-                pace.run(|steps| {
-                    for _ in 0..steps {
-                        // SAFETY: the other thread took it from a hand of this heap with this shape.
-                        unsafe { hand.give(receiver.receive(), shape) };
-                    }
-                });
-            }
-        })
+        ns_a_step(
+            2,
+            Need::Others,
+            (work.sample().0, Clock::Wall),
+            |thread, pace| {
+                let mut hand = Hand::new(heap.handle());
+                if thread == 0 {
+                    let mut sender = ends.0.lock().unwrap_or_else(PoisonError::into_inner);
+                    pace.run(|steps| {
+                        for _ in 0..steps {
+                            sender.send(hand.take(shape, Content::Any));
+                        }
+                    });
+                } else {
+                    let mut receiver = ends.1.lock().unwrap_or_else(PoisonError::into_inner);
+                    pace.run(|steps| {
+                        for _ in 0..steps {
+                            // SAFETY: the other thread took it from a hand of this heap with this shape.
+                            unsafe { hand.give(receiver.receive(), shape) };
+                        }
+                    });
+                }
+            },
+        )
     };
     taken.push("link-after", link::ns_one_way());
     taken.push("object", ns);

@@ -13,7 +13,7 @@
 
 use core::time::Duration;
 
-use super::crowd::{Need, cost_to_a_cpu, ns_a_step};
+use super::crowd::{Clock, Need, ns_a_step};
 use super::heap::{Content, Heap, HeapHandle};
 use super::masked::Masked;
 use super::objects::{Hand, Shape};
@@ -36,22 +36,22 @@ enum Zeroing {
 }
 
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
-    let least = work.least();
-    let pair = ns_a_pair(heap, work.threads, least, Zeroing::Done);
-    let rest = ns_a_pair(heap, work.threads, least, Zeroing::LeftOut);
+    let sample = work.sample();
+    let pair = ns_a_pair(heap, work.threads, sample, Zeroing::Done);
+    let rest = ns_a_pair(heap, work.threads, sample, Zeroing::LeftOut);
     let mut taken = HeapTaken::default();
     taken.push("pair", pair);
     taken.push("zeroing", pair - rest);
     taken.push("rest", rest);
     if let Some(masked) = Masked::new(heap) {
-        let masked = ns_a_pair(&masked, work.threads, least, Zeroing::Done);
+        let masked = ns_a_pair(&masked, work.threads, sample, Zeroing::Done);
         taken.push("masking", masked - pair);
     }
     taken
 }
 
-fn ns_a_pair<H: Heap>(heap: &H, threads: usize, least: Duration, zeroing: Zeroing) -> f64 {
-    let ns = ns_a_step(threads, Need::Nobody, least, |_, pace| {
+fn ns_a_pair<H: Heap>(heap: &H, threads: usize, sample: (Duration, Clock), zeroing: Zeroing) -> f64 {
+    let ns = ns_a_step(threads, Need::Nobody, sample, |_, pace| {
         let mut hand = Hand::new(heap.handle());
         // The content is a constant in either loop.
         pace.run(|steps| match zeroing {
@@ -59,7 +59,7 @@ fn ns_a_pair<H: Heap>(heap: &H, threads: usize, least: Duration, zeroing: Zeroin
             Zeroing::LeftOut => repeat(&mut hand, steps, Content::Any),
         });
     });
-    cost_to_a_cpu(threads, ns) / PAIRS
+    ns / PAIRS
 }
 
 #[inline(always)]

@@ -4,7 +4,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::crowd::{Need, cost_to_a_cpu, ns_a_step};
+use super::crowd::{Need, ns_a_step};
 use super::heap::{Content, Heap};
 use super::link;
 use super::objects::{Hand, Object};
@@ -26,7 +26,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     };
     let mut taken = HeapTaken::default();
     taken.push("link-before", link::ns_one_way());
-    let ns = ns_a_step(work.threads, Need::Nobody, work.least(), |thread, pace| {
+    let ns = ns_a_step(work.threads, Need::Nobody, work.sample(), |thread, pace| {
         let mut hand = Hand::new(heap.handle());
         let mut random = Random::new(thread as u64);
         pace.run(|steps| {
@@ -40,7 +40,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
         });
     });
     taken.push("link-after", link::ns_one_way());
-    taken.push("swap", cost_to_a_cpu(work.threads, ns));
+    taken.push("swap", ns);
     let mut hand = Hand::new(heap.handle());
     for place in 0..PLACES {
         if let Some(old) = swap(null_mut(), place) {

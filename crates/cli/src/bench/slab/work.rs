@@ -7,6 +7,7 @@ use core::time::Duration;
 use brickyard_report::{Better, Metric};
 use clap::{Args, ValueEnum};
 
+use super::crowd::Clock;
 use super::objects::Shape;
 use crate::amount::{bytes, bytes_text};
 use crate::bench::machine::named;
@@ -39,6 +40,11 @@ impl Workload {
     /// Is it about memory? Then a heap of fixed buffers has no row.
     pub(crate) const fn is_about_memory(self) -> bool {
         matches!(self, Self::Producers | Self::Refill | Self::Giveback)
+    }
+
+    /// Do its threads never wait for each other, so that what they spend on a CPU is what it costs?
+    const fn can_choose_the_clock(self) -> bool {
+        matches!(self, Self::Socket | Self::Local | Self::Swap)
     }
 
     /// What its rows measure, in their order.
@@ -119,6 +125,9 @@ pub(crate) struct Work {
     /// The time that a sample takes about, in microseconds.
     #[arg(long)]
     pub(crate) sample_us: u64,
+    /// What time is measured, where threads do not wait for each other.
+    #[arg(long, value_enum)]
+    pub(crate) clock: Clock,
 }
 
 /// A workload by its name, those included that no user asks for.
@@ -139,8 +148,9 @@ impl Work {
         }
     }
 
-    pub(crate) const fn least(&self) -> Duration {
-        Duration::from_micros(self.sample_us)
+    /// The time that one CPU is given, and the clock that measures it.
+    pub(crate) const fn sample(&self) -> (Duration, Clock) {
+        (Duration::from_micros(self.sample_us), self.clock)
     }
 
     pub(crate) const fn shape(&self) -> Shape {
@@ -156,6 +166,7 @@ impl Work {
             ("--size", self.size.to_string()),
             ("--live", self.live.to_string()),
             ("--sample-us", self.sample_us.to_string()),
+            ("--clock", named(self.clock)),
         ]
         .into_iter()
         .flat_map(|(option, value)| [option.to_owned(), value])
@@ -177,6 +188,10 @@ impl fmt::Display for Work {
             Workload::Producers | Workload::Refill | Workload::Giveback => {
                 write!(f, " live-{}", bytes_text(self.live))
             }
+        }?;
+        if self.clock == Clock::Cpu && self.workload.can_choose_the_clock() {
+            f.write_str(" clock-cpu")?;
         }
+        Ok(())
     }
 }

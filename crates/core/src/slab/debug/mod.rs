@@ -22,6 +22,28 @@
 //! inside what a general size has more than was asked for. If two CPUs free one object at the same moment, one of them is refused as it reaches the slab; but if a third has it by then, its bytes may have
 //! been painted over.
 //!
+//! ```
+//! use brickyard::slab::{CacheSpec, FreeFault, RuleText, Sheafed, SlabPlan, Slabs, TaskOnly};
+//! # use brickyard::slab::{Pinned, Tables};
+//! # use brickyard::OneCpu;
+//! # mod support { include!("../../../tests/support/pages.rs"); }
+//! # fn main() -> Result<(), Box<dyn core::error::Error>> {
+//! # let source = support::TestPages::new(64, 1);
+//! let rules = RuleText::parse("ZU,inode*")?;
+//! let plan = SlabPlan::new(8, 1).debug_text(rules, |finding| println!("{finding}"));
+//! # let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Sheafed<&support::TestPages, Pinned<OneCpu>>>::bytes(&plan, 1)];
+//! # let mut tables = vec![core::mem::MaybeUninit::uninit(); Tables::bytes(64)];
+//! # let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, Pinned(OneCpu), &mut memory, Tables::Any(&mut tables))?;
+//! let inodes = slabs.cache::<TaskOnly>(CacheSpec::new("inode", 600))?;
+//! let object = inodes.alloc()?;
+//! // SAFETY: a byte too many, but it is the slab's.
+//! unsafe { object.add(600).write(0x41) };
+//! // Printed: "slab: written behind an object's end: cache `inode`, object 0x... of 600 bytes", and so on.
+//! // SAFETY: the object is not used any more.
+//! assert_eq!(unsafe { inodes.free(object) }, Err(FreeFault::Damaged));
+//! # Ok(()) }
+//! ```
+//!
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | what happens at an allocation, at a free, with a slab |
@@ -235,14 +257,13 @@ pub(super) fn broken_link<'m, D: SlabDesign<'m>>(
     kind: &Kind,
     place: usize,
     lost: u32,
-    report: fn(&Finding),
 ) {
     let spot = Spot {
         kind,
         place: ground.pointer(place),
     };
     let noticed = Track::now(ground, Location::caller());
-    report(&spot.finding(Fault::BrokenLink { lost }, Moment::Queue, noticed));
+    (ground.report)(&spot.finding(Fault::BrokenLink { lost }, Moment::Queue, noticed));
 }
 
 /// The place of `kind` that an address lies in, if it lies in one.

@@ -170,8 +170,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         if self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
             if let Some(full) = Sheaf::of_row(top) {
                 self.count_remote::<C, D>(ground, kind, &full);
-                self.empty_out::<C, D>(ground, kind, &full);
-                self.to_barn::<C, D>(ground, kind, full);
+                self.give_up::<C, D>(ground, kind, full);
             }
         } else {
             self.empty_out::<C, D>(ground, kind, &fresh);
@@ -180,8 +179,23 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         Ok(())
     }
 
+    /// Sends home what this CPU has gathered of other nodes' objects.
+    pub(super) fn send_away<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+    ) {
+        if self.nodes == 1 {
+            return;
+        }
+        if let Some(away) = self.close::<C, D>(ground, self.column(kind.id, AWAY)) {
+            self.count_remote::<C, D>(ground, kind, &away);
+            self.give_up::<C, D>(ground, kind, away);
+        }
+    }
+
     /// A sheaf of objects of other nodes is about to be emptied.
-    pub(super) fn count_remote<C: Caller, D: SlabDesign<'m>>(
+    fn count_remote<C: Caller, D: SlabDesign<'m>>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,

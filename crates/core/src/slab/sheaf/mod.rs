@@ -12,9 +12,9 @@
 //! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the top of another one, or 0. To take an object is to read what the top points at (0: none
 //! left) and to store the top less a word; to put one is to write behind the top (a multiple of the size: full) and to store the top plus a word. One word decides, so one store
 //! is all that must not be torn. A CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is empty and full at once
-//! ([`CLOSED`]); so both ways miss, and the fast path knows of neither.
+//! ([`closed`]); so both ways miss, and the fast path knows of neither.
 //!
-//! Behind them, per cache and node, is a [`Depot`]: full and empty sheaves (the barn), and slabs with free objects (the shelf), behind one lock that is taken once for as many objects
+//! Behind them, per cache and node, is a depot: full and empty sheaves (the barn), and slabs with free objects (the shelf), behind one lock that is taken once for as many objects
 //! as a sheaf holds. A sheaf changes hands as a whole: where one CPU only allocates and another only frees, each takes the lock once a sheaf, and no list is walked.
 //!
 //! | file | what it holds |
@@ -26,7 +26,7 @@
 //! | `depot.rs` | the barn |
 //! | `shelf.rs` | slabs with free objects, bitmaps |
 //!
-//! Invariants: `top-in-sheaf`: a row's `main` is the top of [`CLOSED`] or of a sheaf that no other row, list or caller has. `sheaf-in-one-place`: a sheaf is in one row, in one list of a
+//! Invariants: `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other row, list or caller has. `sheaf-in-one-place`: a sheaf is in one row, in one list of a
 //! depot, or in the hands of one caller. `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's bitmap.
 
 mod depot;
@@ -322,22 +322,17 @@ where
         if let Some(spare) = self.take_spare::<C, D>(ground, kind) {
             self.give_up::<C, D>(ground, kind, spare);
         }
+        self.send_away::<C, D>(ground, kind);
         self.shrink::<C>(ground, kind);
     }
 
     fn drain<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        let away = (self.nodes > 1).then(|| self.column(kind.id, AWAY));
-        let sheaves = [
-            self.close::<C, D>(ground, self.column(kind.id, MAIN)),
-            self.take_spare::<C, D>(ground, kind),
-            away.and_then(|away| self.close::<C, D>(ground, away)),
-        ];
-        if let [_, _, Some(away)] = &sheaves {
-            self.count_remote::<C, D>(ground, kind, away);
-        }
-        for sheaf in sheaves.into_iter().flatten() {
+        let main = self.close::<C, D>(ground, self.column(kind.id, MAIN));
+        let spare = self.take_spare::<C, D>(ground, kind);
+        for sheaf in [main, spare].into_iter().flatten() {
             self.give_up::<C, D>(ground, kind, sheaf);
         }
+        self.send_away::<C, D>(ground, kind);
     }
 
     fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {

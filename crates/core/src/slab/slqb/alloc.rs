@@ -94,8 +94,9 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
     /// An object that a list has: from its LIFO, from what it has been sent if that is a batch, or from a partial slab.
     fn served_by(&mut self, at: At<'_, K>) -> Option<usize> {
         let (ground, links) = (self.ground(), self.links);
-        if at.own.lifo.count() == 0 && Self::is_checked(at) {
+        if at.own.lifo.count() == 0 && Self::has_batch_waiting(at) {
             self.claim(at);
+            // A queue is above the mark only where several CPUs sent at the same moment.
             if at.own.lifo.count() > self.marks.high {
                 self.flush(at, self.marks.batch);
             }

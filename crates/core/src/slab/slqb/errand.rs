@@ -7,6 +7,7 @@ use brickyard_sync::{Held, Ordering, RawLock};
 
 use super::super::debug;
 use super::super::design::SlabDesign;
+use super::super::error::FreeFault;
 use super::super::ground::Ground;
 use super::super::kind::Kind;
 use super::super::local::{Caller, MaskedFor};
@@ -57,6 +58,8 @@ pub(super) struct Errand<'a, 'm, D: SlabDesign<'m>, K> {
     pub(super) marks: Marks,
     pub(super) gone: Gone,
     pub(super) broken: Broken,
+    /// A free that turned out bad on the way into the slab: the last one, as an example of all that are counted.
+    pub(super) refused: Option<(usize, FreeFault)>,
 }
 
 impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
@@ -77,12 +80,13 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
             marks: Marks::of(&kind.geometry),
             gone: Gone::default(),
             broken: Broken::default(),
+            refused: None,
         };
         let done = work(&mut errand);
         errand
             .gone
             .each(&ground.pages, |head| ground.give_pages(kind, head));
-        if errand.broken != Broken::default() {
+        if errand.broken != Broken::default() || errand.refused.is_some() {
             errand.tell::<C>();
         }
         done
@@ -91,12 +95,18 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
     #[cold]
     fn tell<C: Caller>(&self) {
         let (ground, kind, broken) = (self.ground(), self.kind(), self.broken);
+        if let Some((object, fault)) = self.refused {
+            debug::refuse_late(ground, kind, ground.pointer(object), fault);
+        }
+        if broken == Broken::default() {
+            return;
+        }
         if let Some(node) = self.slqb.node(0, kind.id) {
             let _inside = Inside::new::<C>(&ground.local);
             let slabs = node.list.slabs(|| ground.relax());
             add(&slabs.lost, u64::from(broken.lost));
         }
-        debug::broken_link(ground, kind, broken.at, broken.lost, self.slqb.report);
+        debug::broken_link(ground, kind, broken.at, broken.lost);
     }
 
     pub(super) const fn ground(&self) -> &'a Ground<'m, D> {
@@ -177,7 +187,8 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
                 // Without an owner it is no object, which `put` counts.
                 _ => {
                     let slabs = held.get_or_insert_with(|| at.list.slabs(|| ground.relax()));
-                    let _ = slabs.put(links, at.owner, object, &mut self.gone);
+                    let put = slabs.put(links, at.owner, object, &mut self.gone);
+                    self.note(object, put);
                 }
             }
         }
@@ -187,6 +198,12 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
         add(&counts.flushes, 1);
         add(&counts.flushed, done);
         add(&counts.flushed_remote, remote);
+    }
+
+    fn note(&mut self, object: usize, put: Result<(), FreeFault>) {
+        if let Err(fault) = put {
+            self.refused = Some((object, fault));
+        }
     }
 
     /// The list that owns the slab of an object in hand (`owner-while-out`).
@@ -244,12 +261,13 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
         };
         let slabs = list.slabs(|| ground.relax());
         while let Some(object) = run.pop(&links, &mut self.broken) {
-            let _ = slabs.put(links, owner, object, &mut self.gone);
+            let put = slabs.put(links, owner, object, &mut self.gone);
+            self.note(object, put);
         }
     }
 
     /// Does a batch wait in the list's incoming queue?
-    pub(super) fn is_checked(at: At<'_, K>) -> bool {
+    pub(super) fn has_batch_waiting(at: At<'_, K>) -> bool {
         // Relaxed: a hint; who acts on it takes the queue's lock.
         at.own.check.load(Ordering::Relaxed) != 0
     }

@@ -1,7 +1,8 @@
 //! Links inside free objects, so written that one which somebody wrote over is noticed.
 //!
-//! The word kept is the address of the next object, exclusive-or a secret of the system, exclusive-or the word's own address with its bytes turned around. Whoever writes over it without
-//! knowing the secret leaves a word that stands for no object of the cache, but for one case in many millions; and a word copied from another object does not fit its new place.
+//! The word kept is the address of the next object, exclusive-or a secret of the system, exclusive-or the word's own address with its bytes turned around; all of it times an odd number, so that one
+//! byte written over changes all bits above it. Whoever writes over a link without knowing the secret leaves a word that stands for no object of the cache, but for one case in many millions; and a word
+//! copied from another object does not fit its new place.
 
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
@@ -13,7 +14,7 @@ use super::queue::Links;
 /// How `slqb-2008` writes the links of free objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FreePointers {
-    /// Encoded: one that was written over is noticed. Two more instructions at each free and each allocation.
+    /// Encoded: one that was written over is noticed. A few instructions more at each free and each allocation.
     #[default]
     Encoded,
     /// As they are. One that was written over is noticed only if it is no address in a slab of the cache.
@@ -26,7 +27,16 @@ pub(super) struct Encoding {
     secret: usize,
     /// Which bits of a word's address count: all or none.
     place: usize,
+    /// An odd number ...
+    spread: usize,
+    /// ... and the one that undoes it.
+    gather: usize,
 }
+
+/// The golden ratio's fraction, and its inverse modulo 2^64.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+const GATHER: u64 = 0xf1de_83e1_9937_733d;
+const _: () = assert!(SPREAD.wrapping_mul(GATHER) == 1);
 
 impl Encoding {
     pub(super) const fn new(pointers: FreePointers, secret: usize) -> Self {
@@ -34,18 +44,21 @@ impl Encoding {
             FreePointers::Encoded => Self {
                 secret,
                 place: usize::MAX,
+                spread: SPREAD as usize,
+                gather: GATHER as usize,
             },
             FreePointers::Plain => Self {
                 secret: 0,
                 place: 0,
+                spread: 1,
+                gather: 1,
             },
         }
     }
 
-    /// There and back.
     #[inline(always)]
-    const fn turn(self, at: usize, word: usize) -> usize {
-        word ^ self.secret ^ (at.swap_bytes() & self.place)
+    const fn key(self, at: usize) -> usize {
+        self.secret ^ (at.swap_bytes() & self.place)
     }
 
     /// What the link at an address stands for.
@@ -56,9 +69,8 @@ impl Encoding {
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
         // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were exposed when they were taken.
-        self.turn(at, unsafe {
-            with_exposed_provenance_mut::<usize>(at).read()
-        })
+        let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
+        word.wrapping_mul(self.gather) ^ self.key(at)
     }
 
     /// Writes a link.
@@ -67,8 +79,9 @@ impl Encoding {
     /// As [`Encoding::read`].
     #[inline(always)]
     pub(super) unsafe fn write(self, at: usize, next: usize) {
+        let word = (next ^ self.key(at)).wrapping_mul(self.spread);
         // SAFETY: as in `read`.
-        unsafe { with_exposed_provenance_mut::<usize>(at).write(self.turn(at, next)) };
+        unsafe { with_exposed_provenance_mut::<usize>(at).write(word) };
     }
 }
 

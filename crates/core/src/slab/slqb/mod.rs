@@ -19,7 +19,7 @@
 //! look there: that is the design's.
 //!
 //! **Checks.** A free looks whether an object of the cache begins at the address: the link is written there. A double free is noticed if nothing else was freed to the same place since. Links are encoded
-//! ([`FreePointers`]); one that was written over is reported ([`Finding`]), and what hung on it is left out for good ([`CacheNumbers::lost`]). A hit looks only whether the next address lies in a slab of the cache; who
+//! ([`FreePointers`]); one that was written over is reported ([`Finding`](super::Finding)), and what hung on it is left out for good ([`CacheNumbers::lost`](super::CacheNumbers::lost)). A hit looks only whether the next address lies in a slab of the cache; who
 //! walks lists looks whether an object begins there. Objects of checked caches are in no queue: each operation goes to a slab.
 //!
 //! | file | what it holds |
@@ -47,7 +47,6 @@ use core::ptr::NonNull;
 use brickyard_sync::{AtomicU32, RawLock, place};
 
 use super::SlabPlan;
-use super::debug::Finding;
 use super::design::SlabDesign;
 use super::error::FreeFault;
 use super::geometry::Shape;
@@ -74,7 +73,6 @@ pub struct Slqb<'m, K> {
     /// Of one CPU or node.
     caches: usize,
     encoding: Encoding,
-    report: fn(&Finding),
 }
 
 impl<K> fmt::Debug for Slqb<'_, K> {
@@ -161,7 +159,6 @@ where
             nodes,
             caches,
             encoding: Encoding::new(plan.free_pointers, secret(plan, at)),
-            report: plan.report,
         })
     }
 

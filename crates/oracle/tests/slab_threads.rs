@@ -1,0 +1,124 @@
+//! Real threads on every design of slabs, over pages of a zone in real memory: no object is two owners', nothing is lost.
+//!
+//! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+#![cfg(target_os = "linux")]
+
+use core::mem::MaybeUninit;
+
+use brickyard::ZoneKind;
+use brickyard::design::Brickyard;
+use brickyard::slab::{
+    PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, ZonePages,
+};
+use brickyard::zone::ZonePlan;
+use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
+use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
+
+/// CPUs of a run: enough for the threads of every test in this process.
+const CPUS: usize = 64;
+
+type Source<'z> = ZonePages<'z, Brickyard<'z, &'z Arena>>;
+
+fn operations() -> u64 {
+    let operations = std::env::var("BRICKYARD_OPERATIONS").ok();
+    operations
+        .and_then(|operations| operations.parse().ok())
+        .unwrap_or(40_000)
+}
+
+fn plan(threads: usize) -> Plan {
+    Plan {
+        threads,
+        operations: operations(),
+        held: 300,
+        largest: 16 << 10,
+        cpus: CPUS,
+        seed: 1,
+    }
+}
+
+/// Runs threads over a zone of so many bytes, all of which has to be free again at the end.
+fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_>) -> R) -> R {
+    let arena = Arena::new(MapPlan::new(bytes).align_to(4 << 20).map().unwrap());
+    let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), CPUS);
+    let mut metadata = Mapped::new(Brickyard::<&Arena>::bytes(&plan)).unwrap();
+    let zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit()).unwrap();
+    zone.add(arena.frames()).unwrap();
+    let free = || zone.free_frames() + zone.cached_frames();
+    let before = free();
+    // SAFETY: the arena is one mapping that can be written throughout, and begins at a multiple of the zone's largest block.
+    let source = unsafe { ZonePages::new(&zone, 12) }.unwrap();
+    let done = work(source);
+    assert_eq!(free(), before, "frames are left");
+    done
+}
+
+fn threads<'m, D>(source: D::Source, memory: &'m mut Memory, plan: &Plan) -> Outcome
+where
+    D: SlabDesign<'m, Local = Pinned<Threads>>,
+    Slabs<'m, D>: Sync,
+{
+    let slabs = SlabPlan::new(60, CPUS);
+    memory.queues = uninit(Slabs::<D>::bytes(&slabs, source.nodes()));
+    memory.tables = uninit(Tables::bytes(source.pages()));
+    let tables = Tables::Any(&mut memory.tables);
+    let slabs = Slabs::<D>::new(slabs, source, Pinned(Threads), &mut memory.queues, tables);
+    let outcome = run(&slabs.unwrap(), plan);
+    println!("{} threads: {outcome:?}", plan.threads);
+    assert!(outcome.served > plan.operations / 4, "{outcome:?}");
+    assert!(outcome.given_back > 0, "{outcome:?}");
+    assert!(plan.threads == 1 || outcome.freed_elsewhere > 0, "{outcome:?}");
+    outcome
+}
+
+#[derive(Default)]
+struct Memory {
+    queues: Vec<MaybeUninit<u8>>,
+    tables: Vec<MaybeUninit<u8>>,
+}
+
+fn uninit(bytes: usize) -> Vec<MaybeUninit<u8>> {
+    vec![MaybeUninit::uninit(); bytes]
+}
+
+fn sheaves(bytes: usize, plan: &Plan) -> Outcome {
+    let mut memory = Memory::default();
+    over_a_zone(bytes, |source| {
+        threads::<Sheafed<'_, Source<'_>, Pinned<Threads>>>(source, &mut memory, plan)
+    })
+}
+
+fn slqb(bytes: usize, plan: &Plan) -> Outcome {
+    let mut memory = Memory::default();
+    over_a_zone(bytes, |source| {
+        threads::<Slqb2008<'_, Source<'_>, Pinned<Threads>>>(source, &mut memory, plan)
+    })
+}
+
+const PLENTY: usize = 64 << 20;
+/// Less than the threads together ask for.
+const SCARCE: usize = 4 << 20;
+
+#[test]
+fn sheaves_give_nothing_to_two() {
+    assert_eq!(sheaves(PLENTY, &plan(4)).refused, 0);
+}
+
+#[test]
+fn slqb_2008_gives_nothing_to_two() {
+    assert_eq!(slqb(PLENTY, &plan(4)).refused, 0);
+}
+
+#[test]
+fn many_threads_with_little_memory_are_refused_and_lose_nothing() {
+    let plan = Plan {
+        operations: operations() / 4,
+        held: 1000,
+        largest: 32 << 10,
+        ..plan(8)
+    };
+    assert!(sheaves(SCARCE, &plan).refused > 0);
+    assert!(slqb(SCARCE, &plan).refused > 0);
+}
