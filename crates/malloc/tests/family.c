@@ -294,6 +294,12 @@ static void bad_free(const char *how) {
     if (!strcmp(how, "foreign")) free((char *)&how);
     if (!strcmp(how, "run")) memory = malloc(100000), free(memory), free(memory);
     if (!strcmp(how, "inside")) free(malloc(5 << 20)), free((char *)malloc(100000) + 4096);
+    if (!strcmp(how, "overflow")) memory[64] = 1, free(memory);
+    if (!strcmp(how, "after")) {
+        free(memory), memory[20] = 1;
+        // The damaged object is found when its turn comes.
+        for (int i = 0; i < 1000; i++) other = realloc(malloc(64), 60);
+    }
     free(other);
     printf("%p\n", (void *)memory);
 }

@@ -111,3 +111,33 @@ fn bad_frees_are_told_and_end_the_program() {
         assert!(wrong.contains(told), "{how}: {wrong}");
     }
 }
+
+#[test]
+fn checks_name_the_cache_and_what_was_done() {
+    for (how, told) in [
+        ("twice", "freed twice"),
+        ("overflow", "written behind an object's end"),
+        ("after", "written"),
+    ] {
+        let settings = [("BRICKYARD_DEBUG", "FZPU,general-64")];
+        let Some(output) = preloaded(&["bad", how], &settings) else {
+            return;
+        };
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(wrong.contains("general-64"), "{how}: {wrong}");
+        assert!(wrong.contains(told), "{how}: {wrong}");
+    }
+    let Some(output) = preloaded(&["bad", "none"], &[("BRICKYARD_DEBUG", "X,y")]) else {
+        return;
+    };
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && wrong.contains("BRICKYARD_DEBUG"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn programs_run_with_every_check() {
+    passes(&[("BRICKYARD_DEBUG", "FZPU")]);
+}

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `BRICKYARD_SPAN` | the addresses reserved, in GiB; 256 else |
 //! | `BRICKYARD_ROWS=thread` | a row a thread even where there are restartable sequences |
+//! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug` |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
 
 use core::cell::UnsafeCell;
@@ -15,11 +16,12 @@ use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use brickyard::slab::debug::RuleText;
 use brickyard::slab::sizes::{MAX_GENERAL, SIZES};
 use brickyard::slab::{Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
 
 use super::cpus::{Cpus, RowsFor};
-use super::{FAST, FIRST_GENERAL, PAGE_SHIFT};
+use super::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
 use crate::gate::Gate;
 use crate::large::LargeBlocks;
 use crate::region::Region;
@@ -116,7 +118,7 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
                 // Release: pairs with the acquire in `built`, or above.
                 PLACE.state.store(state, Ordering::Release);
                 if done.is_ok() {
-                    super::life::begin();
+                    life::begin();
                 }
                 done?;
             }
@@ -193,6 +195,10 @@ fn build_slabs(span: &'static Span, cpus: Cpus) -> Result<HeapSlabs, HeapError> 
         rows: Some(Rows::new(rows, ROW_SHIFT)),
         ..SlabPlan::new(SIZES.len(), cpus.rows())
     };
+    let plan = match rules()? {
+        Some(rules) => plan.debug_text(rules, life::report),
+        None => plan,
+    };
     let memory = for_ever(HeapSlabs::bytes(&plan, 1))?;
     // SAFETY: the mapping is zero.
     let tables = unsafe { Tables::zeroed(for_ever(Tables::bytes(span.pages()))?) };
@@ -203,6 +209,28 @@ fn build_slabs(span: &'static Span, cpus: Cpus) -> Result<HeapSlabs, HeapError> 
     assert_eq!(general.first(), FIRST_GENERAL);
     drop(general);
     Ok(slabs)
+}
+
+/// What is to be checked. A text that makes no sense is reported, and nothing is checked.
+fn rules() -> Result<Option<RuleText>, HeapError> {
+    let Some(text) = variable(c"BRICKYARD_DEBUG").filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    // The environment may change; the rules' names stay.
+    let kept = for_ever(text.len())?;
+    for (place, &byte) in kept.iter_mut().zip(text) {
+        place.write(byte);
+    }
+    let kept: &'static [MaybeUninit<u8>] = kept;
+    // SAFETY: a mapping is zero where it was not written.
+    let kept = unsafe { slice::from_raw_parts(kept.as_ptr().cast::<u8>(), kept.len()) };
+    let rules = str::from_utf8(kept).map(RuleText::parse);
+    match rules {
+        Ok(Ok(rules)) => return Ok(Some(rules)),
+        Ok(Err(error)) => life::say(format_args!("BRICKYARD_DEBUG: {error}")),
+        Err(error) => life::say(format_args!("BRICKYARD_DEBUG: {error}")),
+    }
+    Ok(None)
 }
 
 /// What the environment says; before it is set up, nothing.

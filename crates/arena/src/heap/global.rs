@@ -2,10 +2,10 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 
-use brickyard::slab::sizes::{MAX_GENERAL, Sizes};
+use brickyard::slab::sizes::MAX_GENERAL;
 use core::sync::atomic::Ordering;
 
-use super::{FAST, FIRST_GENERAL, allocate_aligned, free_slow, hit, put, reallocate};
+use super::{FAST, allocate_aligned, cache_of, free_slow, hit, put, reallocate};
 
 /// The heap of the process, for `#[global_allocator]`.
 ///
@@ -21,15 +21,6 @@ use super::{FAST, FIRST_GENERAL, allocate_aligned, free_slow, hit, put, realloca
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Global;
 
-/// The column of the cache that serves `layout`, if a slab does.
-#[inline(always)]
-const fn column_of(layout: Layout) -> Option<usize> {
-    match Sizes::Fine.class_of(layout) {
-        Some(class) => Some(class + FIRST_GENERAL as usize),
-        None => None,
-    }
-}
-
 /// Is the heap built?
 #[inline(always)]
 fn is_built() -> bool {
@@ -41,11 +32,11 @@ fn is_built() -> bool {
 unsafe impl GlobalAlloc for Global {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if let Some(column) = column_of(layout)
+        if let Some(column) = cache_of(layout)
             && is_built()
         {
             // SAFETY: the heap is built, and the column is a general size's.
-            let object = unsafe { hit(column) };
+            let object = unsafe { hit(usize::from(column)) };
             if !object.is_null() {
                 return object;
             }
@@ -55,9 +46,9 @@ unsafe impl GlobalAlloc for Global {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        if let Some(column) = column_of(layout) {
+        if let Some(column) = cache_of(layout) {
             // SAFETY: memory was allocated, so the heap is built; with this layout, so it is of this cache; the caller's promise.
-            if unsafe { put(column, memory) } {
+            if unsafe { put(usize::from(column), memory) } {
                 return;
             }
         }
@@ -69,7 +60,7 @@ unsafe impl GlobalAlloc for Global {
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         // SAFETY: the caller's promise: `bytes`, rounded up to the alignment, is no overflow.
         let wanted = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
-        let (had, wants) = (column_of(layout), column_of(wanted));
+        let (had, wants) = (cache_of(layout), cache_of(wanted));
         if had == wants && had.is_some() {
             return memory;
         }

@@ -1,15 +1,16 @@
 //! What happens beside requests: fork, complaints, and the background thread's work.
 
-use core::fmt::Write;
+use core::fmt::{self, Write};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use brickyard::Platform;
-use brickyard::slab::TaskOnly;
+use brickyard::slab::{Finding, TaskOnly};
 
 use super::build::{Background, Heap, PLACE, built};
 use super::cpus::Cpus;
 use crate::background::{self, Tick};
+use crate::rows::keeping_errno;
 
 /// The heap has just been built.
 pub(super) fn begin() {
@@ -87,14 +88,14 @@ fn visit_cpus(heap: &'static Heap) {
     }
 }
 
-/// A line of at most so many bytes, without allocating.
-struct Line {
-    bytes: [u8; 160],
+/// Text of at most so many bytes, without allocating.
+struct Text {
+    bytes: [u8; 2048],
     length: usize,
 }
 
-impl Write for Line {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = &mut self.bytes[self.length..];
         let fits = text.len().min(room.len());
         room[..fits].copy_from_slice(&text.as_bytes()[..fits]);
@@ -103,16 +104,25 @@ impl Write for Line {
     }
 }
 
-/// Says what is wrong with `memory`, and ends the process: as a bad free is handled by every C library.
-pub(super) fn complain(what: &str, memory: NonNull<u8>) -> ! {
-    let mut line = Line {
-        bytes: [0; 160],
+/// Writes a line to standard error, by one call.
+pub(super) fn say(what: fmt::Arguments<'_>) {
+    let mut text = Text {
+        bytes: [0; 2048],
         length: 0,
     };
-    let _ = writeln!(line, "brickyard: {what}: {memory:p}");
+    let _ = writeln!(text, "brickyard: {what}");
     // SAFETY: the bytes are there.
-    unsafe {
-        libc::write(2, line.bytes.as_ptr().cast(), line.length);
-        libc::abort()
-    }
+    keeping_errno(|| unsafe { libc::write(2, text.bytes.as_ptr().cast(), text.length) });
+}
+
+/// Tells what checks have found.
+pub(super) fn report(finding: &Finding) {
+    say(format_args!("{finding}"));
+}
+
+/// Says what is wrong with `memory`, and ends the process: as a bad free is handled by every C library.
+pub(super) fn complain(what: &str, memory: NonNull<u8>) -> ! {
+    say(format_args!("{what}: {memory:p}"));
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
 }

@@ -26,12 +26,13 @@ mod global;
 mod life;
 mod slow;
 
+use core::alloc::Layout;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use brickyard::slab::Pushed;
-use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, STEP};
+use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, STEP, Sizes};
 
 use crate::rows::{pop, push};
 pub use brickyard::slab::sheaf::SHEAF_BYTES;
@@ -59,6 +60,18 @@ const fn columns() -> Columns {
         steps += 1;
     }
     columns
+}
+
+/// The number of the cache that serves `layout`, if a slab does. Slabs keep alignments up to a page, whatever is checked.
+#[inline(always)]
+const fn cache_of(layout: Layout) -> Option<u8> {
+    if layout.align() > 1 << PAGE_SHIFT {
+        return None;
+    }
+    match Sizes::Fine.class_of(layout) {
+        Some(class) => Some(FIRST_GENERAL + class as u8),
+        None => None,
+    }
 }
 
 /// What the fast paths read; constant once the heap is built. In the open for fast paths in assembly, which know its fields by their offsets.

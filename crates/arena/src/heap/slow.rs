@@ -6,10 +6,10 @@ use core::ptr::{NonNull, null_mut};
 
 use brickyard::Platform;
 use brickyard::slab::TaskOnly;
-use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP, Sizes};
+use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, PLACE, built, heap};
-use super::{FIRST_GENERAL, alloc, free, life};
+use super::{FIRST_GENERAL, alloc, cache_of, free, life};
 use crate::gate::Inside;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
@@ -50,8 +50,7 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
 }
 
 fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
-    if let Some(class) = Sizes::Fine.class_of(layout) {
-        let cache = FIRST_GENERAL + class as u8;
+    if let Some(cache) = cache_of(layout) {
         let object = heap.slabs.alloc_slow::<TaskOnly>(cache, caller());
         life::has_grown(heap);
         return Some((object.ok()?, Contents::Anything));

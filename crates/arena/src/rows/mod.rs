@@ -36,6 +36,7 @@ mod sequence;
 
 pub(crate) use area::{ThreadArea, own_offset};
 pub use rseq::Rseq;
+pub(crate) use rseq::keeping_errno;
 pub(crate) use sequence::{pop, push, replace};
 use sequence::{pop_shifted, push_shifted};
 pub use thread_rows::ThreadRows;

@@ -164,7 +164,7 @@ impl Affinity {
 }
 
 /// Calls the C library and leaves `errno` as it was: an allocator may not change it when it succeeds.
-pub(super) fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
+pub(crate) fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
     // SAFETY: the C library's own word of this thread, there as long as the thread is.
     let errno = unsafe { &mut *libc::__errno_location() };
     let found = *errno;
