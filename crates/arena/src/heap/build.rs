@@ -17,11 +17,11 @@ use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::slab::debug::RuleText;
-use brickyard::slab::sizes::{MAX_GENERAL, SIZES};
+use brickyard::slab::sizes::{MAX_GENERAL, SIZES, STEP};
 use brickyard::slab::{Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
 
 use super::cpus::{Cpus, RowsFor};
-use super::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
+use super::{FAST, FIRST_GENERAL, Fast, PAGE_SHIFT, life};
 use crate::gate::Gate;
 use crate::large::LargeBlocks;
 use crate::region::Region;
@@ -55,11 +55,12 @@ pub(super) struct Place {
 }
 
 const NEW: u32 = 0;
-const BUSY: u32 = 1;
-const BUILT: u32 = 2;
-const FAILED: u32 = 3;
+const BUILT: u32 = 1;
+const FAILED: u32 = 2;
+/// Being built: by a thread of the process whose number stands above these bits. A child process that was made meanwhile has no such thread, and begins anew.
+const BUSY_SHIFT: u32 = 2;
 
-// SAFETY: `built-once`: the cells are written by the one thread that turned the state from `NEW` to `BUSY`, and read only after it is `BUILT`.
+// SAFETY: `built-once`: the cells are written by the one thread that turned the state from `NEW` to busy, and read only after it is `BUILT`.
 unsafe impl Sync for Place {}
 
 pub(super) static PLACE: Place = Place {
@@ -107,29 +108,39 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
         if let Some(heap) = built() {
             return Ok(heap);
         }
+        // SAFETY: a plain call.
+        let busy = (unsafe { libc::getpid() } as u32) << BUSY_SHIFT;
+        // Relaxed: a guess, made sure of below.
+        let state = PLACE.state.load(Ordering::Relaxed);
+        let area = ThreadArea::of_this_thread();
+        if state == busy {
+            if area.inside.get() > 0 {
+                // What building calls wants memory itself: it has to do without.
+                return Err(HeapError::NoAddresses);
+            }
+            ThreadArea::relax();
+            continue;
+        }
+        if state == BUILT {
+            continue;
+        }
         // Acquire: pairs with the release of who failed before.
         let begun = PLACE
             .state
-            .compare_exchange(NEW, BUSY, Ordering::Acquire, Ordering::Relaxed);
-        match begun {
-            Ok(_) => {
-                let done = build();
-                let state = if done.is_ok() { BUILT } else { FAILED };
-                // Release: pairs with the acquire in `built`, or above.
-                PLACE.state.store(state, Ordering::Release);
-                if done.is_ok() {
-                    life::begin();
-                }
-                done?;
-            }
-            Err(FAILED) => {
-                let _ =
-                    PLACE
-                        .state
-                        .compare_exchange(FAILED, NEW, Ordering::Relaxed, Ordering::Relaxed);
-            }
-            Err(_) => ThreadArea::relax(),
+            .compare_exchange(state, busy, Ordering::Acquire, Ordering::Relaxed);
+        if begun.is_err() {
+            continue;
         }
+        area.inside.set(area.inside.get() + 1);
+        let done = build();
+        if done.is_ok() {
+            life::begin();
+        }
+        area.inside.set(area.inside.get() - 1);
+        let state = if done.is_ok() { BUILT } else { FAILED };
+        // Release: pairs with the acquire in `built`, or above.
+        PLACE.state.store(state, Ordering::Release);
+        done?;
     }
 }
 
@@ -149,7 +160,7 @@ fn build() -> Result<(), HeapError> {
         .and_then(number)
         .map_or(usual, |gib| gib.saturating_mul(1 << 30));
     let span = Span::reserve(bytes).map_err(|_| HeapError::NoAddresses)?;
-    // SAFETY: `built-once`: this thread has turned the state to `BUSY`.
+    // SAFETY: `built-once`: this thread has turned the state to busy.
     let span: &'static Span = unsafe { (*PLACE.span.get()).write(span) };
     let wanted = match variable(c"BRICKYARD_ROWS") {
         Some(b"thread") => RowsFor::Threads,
@@ -178,6 +189,7 @@ fn build() -> Result<(), HeapError> {
     FAST.ids.store(ids.as_ptr().cast_mut(), Ordering::Relaxed);
     // Release: pairs with the acquiring loads of the fast paths.
     FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
+    FAST.steps.store(MAX_GENERAL / STEP, Ordering::Release);
     if crate::page_bytes() == 1 << PAGE_SHIFT {
         FAST.pages.store(ids.len(), Ordering::Release);
     }
@@ -204,10 +216,13 @@ fn build_slabs(span: &'static Span, cpus: Cpus) -> Result<HeapSlabs, HeapError> 
     let tables = unsafe { Tables::zeroed(for_ever(Tables::bytes(span.pages()))?) };
     let slabs = HeapSlabs::new(plan, span, cpus, memory, tables)
         .expect("the plan was asked for the bytes of both");
-    let general = slabs.general::<TaskOnly>();
-    let general = general.expect("as many caches are planned as there are sizes");
-    assert_eq!(general.first(), FIRST_GENERAL);
-    drop(general);
+    fill_tables(slabs.queues().rows(), cpus.rows());
+    let first = slabs.general::<TaskOnly>().map(|general| general.first());
+    assert_eq!(
+        first,
+        Ok(FIRST_GENERAL),
+        "as many caches are planned as there are sizes"
+    );
     Ok(slabs)
 }
 
@@ -231,6 +246,21 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
         Err(error) => life::say(format_args!("BRICKYARD_DEBUG: {error}")),
     }
     Ok(None)
+}
+
+/// Writes the table of columns by size into each row, for fast paths in assembly.
+fn fill_tables(rows: Rows<'static>, count: usize) {
+    // A row's words end before it.
+    const { assert!((SIZES.len() + 2) * 2 * size_of::<usize>() <= Fast::TABLE_AT) };
+    for row in 0..count {
+        let table = rows.start().cast::<u8>().cast_mut();
+        // SAFETY: a row is 64 KiB of the heap's own, of which the words that caches use end before the table, as asserted; nobody reads it yet.
+        unsafe {
+            let table = table.add((row << ROW_SHIFT) + Fast::TABLE_AT);
+            // The byte of size 0 is not among them.
+            table.copy_from_nonoverlapping(&raw const FAST.columns[1], FAST.columns.len() - 1);
+        }
+    }
 }
 
 /// What the environment says; before it is set up, nothing.

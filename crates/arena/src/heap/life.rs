@@ -67,7 +67,8 @@ fn look() -> Tick {
     };
     let before = heap.span.bytes_in_use();
     // Relaxed: one thread looks.
-    if LOOKS.fetch_add(1, Ordering::Relaxed) % LOOKS_A_VISIT == 0 {
+    let looks = LOOKS.fetch_add(1, Ordering::Relaxed);
+    if looks.is_multiple_of(LOOKS_A_VISIT) {
         visit_cpus(heap);
     }
     let released = heap.span.release_by_age(|| PLACE.gate.enter(0));

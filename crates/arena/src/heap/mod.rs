@@ -84,6 +84,8 @@ pub struct Fast {
     rows: AtomicPtr<AtomicUsize>,
     /// The fast path serves smaller sizes; 0 before the heap is built.
     limit: AtomicUsize,
+    /// The same in steps of 16 bytes: for [`Fast::TABLE_AT`].
+    steps: AtomicUsize,
     /// Where the span begins.
     start: AtomicUsize,
     /// Its pages; 0 before the heap is built.
@@ -99,6 +101,10 @@ impl Fast {
     pub const AREA: usize = offset_of!(Self, area);
     /// See [`Fast::AREA`].
     pub const ROWS: usize = offset_of!(Self, rows);
+    /// See [`Fast::AREA`].
+    pub const STEPS: usize = offset_of!(Self, steps);
+    /// Where each row has a table of columns, in bytes from the row's start: that of a request of `n` bytes is byte `(n - 1) / 16`. One base then serves for both.
+    pub const TABLE_AT: usize = 2048;
     /// See [`Fast::AREA`].
     pub const LIMIT: usize = offset_of!(Self, limit);
     /// See [`Fast::AREA`].
@@ -116,6 +122,7 @@ pub static FAST: Fast = Fast {
     area: AtomicIsize::new(0),
     rows: AtomicPtr::new(null_mut()),
     limit: AtomicUsize::new(0),
+    steps: AtomicUsize::new(0),
     start: AtomicUsize::new(0),
     pages: AtomicUsize::new(0),
     ids: AtomicPtr::new(null_mut()),
@@ -157,7 +164,11 @@ pub fn quick(bytes: usize) -> *mut u8 {
         return null_mut();
     }
     // SAFETY: below `limit` is at most the largest general size, so the index is in the table.
-    let column = unsafe { *FAST.columns.get_unchecked((bytes + (STEP - 1)) / STEP) };
+    let column = unsafe {
+        *FAST
+            .columns
+            .get_unchecked((bytes + (STEP - 1)) >> STEP.trailing_zeros())
+    };
     // SAFETY: the heap is built (`built-before-seen`).
     unsafe { hit(usize::from(column)) }
 }
