@@ -50,6 +50,8 @@ struct Held<'s> {
     span: &'s Span,
     first: usize,
     pages: usize,
+    /// Those of them that were idle.
+    idle: usize,
     blocks: [(u32, u8); Held::BLOCKS],
     count: usize,
     released: usize,
@@ -65,14 +67,15 @@ impl<'s> Held<'s> {
             span,
             first: 0,
             pages: 0,
+            idle: 0,
             blocks: [(0, 0); Self::BLOCKS],
             count: 0,
             released: 0,
         }
     }
 
-    /// Takes the free block at `page`, if it is one still.
-    fn take(&mut self, page: usize, order: u8) -> bool {
+    /// Takes the free block at `page`, of which so many pages are idle, if it is one still.
+    fn take(&mut self, (page, order): (usize, u8), idle: usize) -> bool {
         let order = Order::new(order);
         let is_full = self.count == Self::BLOCKS || self.pages + order.frames() > Self::PAGES;
         if is_full || self.first + self.pages != page {
@@ -94,6 +97,7 @@ impl<'s> Held<'s> {
         self.blocks[self.count] = (page as u32, order.get());
         self.count += 1;
         self.pages += order.frames();
+        self.idle += idle;
         true
     }
 
@@ -120,6 +124,7 @@ impl<'s> Held<'s> {
         }
         self.count = 0;
         self.pages = 0;
+        self.idle = 0;
     }
 }
 
@@ -241,7 +246,7 @@ impl Span {
         let mut held = Held::new(self);
         for step in 0..blocks {
             // What is held is as good as released.
-            let held_bytes = held.pages << self.layout.page_shift;
+            let held_bytes = held.idle << self.layout.page_shift;
             if self.idle_bytes().saturating_sub(held_bytes) <= enough {
                 break;
             }
@@ -261,7 +266,7 @@ impl Span {
             idle += (self.idle_word(word).load(Ordering::Relaxed) & mask).count_ones() as usize;
         });
         // All of it, if at least half of it is idle and none of it in use.
-        if idle == 0 || idle * 2 >= pages && held.take(page, self.largest().get()) {
+        if idle == 0 || idle * 2 >= pages && held.take((page, self.largest().get()), idle) {
             return;
         }
         if least > Order::ZERO {
@@ -277,7 +282,7 @@ impl Span {
                 let order = aligned.min(run.ilog2());
                 let at = word * WORD + from as usize;
                 // If one of its pages was taken in between: the next time.
-                let _ = held.take(at, order as u8);
+                let _ = held.take((at, order as u8), 1 << order);
                 bits &= !bits_of(from as usize, from as usize + (1 << order));
             }
         });
