@@ -422,7 +422,7 @@ impl<K: RawLock> World<K> {
                 for object in objects {
                     self.give(object);
                 }
-                self.slabs.drain::<TaskOnly>();
+                self.slabs.drain();
             }
         }
         self.finish();
@@ -432,9 +432,9 @@ impl<K: RawLock> World<K> {
     fn finish(&self) {
         for cpu in 0..CPUS {
             move_to(cpu);
-            self.slabs.drain::<TaskOnly>();
+            self.slabs.drain();
         }
-        self.slabs.shrink::<TaskOnly>();
+        self.slabs.shrink();
         let numbers = self.cache.numbers();
         assert_eq!(
             (numbers.out, numbers.queued, numbers.slabs),
@@ -561,10 +561,10 @@ fn cpus_of_a_node_flush_to_each_other() {
         move_to(0);
         let other = on_cpu(2, move || {
             world.give(ours);
-            world.slabs.drain::<TaskOnly>();
+            world.slabs.drain();
         });
         world.give(theirs);
-        world.slabs.drain::<TaskOnly>();
+        world.slabs.drain();
         other.join().unwrap();
     });
 }
@@ -578,7 +578,7 @@ fn a_shrink_takes_what_waits_for_others() {
         world.give(a);
         world.give(b);
         move_to(0);
-        let shrink = on_cpu(2, || world.slabs.shrink::<TaskOnly>());
+        let shrink = on_cpu(2, || world.slabs.shrink());
         let object = world.take();
         shrink.join().unwrap();
         world.give(object);

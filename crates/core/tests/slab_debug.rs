@@ -799,10 +799,10 @@ fn remote_frees_are_counted() {
         numbers.remote_frees >= 200,
         "what is on its way is counted when it goes"
     );
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     assert_eq!(cache.numbers().remote_frees, 300);
     CPU.set(0);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     cache.destroy().unwrap();
 }
 

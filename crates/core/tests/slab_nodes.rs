@@ -62,7 +62,7 @@ fn takes_what_it_needs<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, source: &Tes
         unsafe { cache.free(object) }.unwrap();
     }
     cache.destroy().unwrap();
-    slabs.shrink::<TaskOnly>();
+    slabs.shrink();
     assert_eq!(source.taken(), 0);
 }
 
@@ -112,7 +112,7 @@ fn a_cpu_whose_node_has_nothing_is_served_by_the_other() {
     }
     small.destroy().unwrap();
     large.destroy().unwrap();
-    slabs.shrink::<TaskOnly>();
+    slabs.shrink();
     assert_eq!(source.taken(), 0);
 }
 

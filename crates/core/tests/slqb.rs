@@ -173,7 +173,7 @@ fn the_check_flag_is_set_when_a_batch_waits() {
         since(&before, &cache.numbers()),
         [("queued", 3), ("free_misses", 3), ("remote_frees", 3)]
     );
-    slabs.trim::<TaskOnly>();
+    slabs.trim();
     assert_eq!(cache.numbers().outgoing_flushes, 1);
     // One less than a batch waits: CPU 0 does not look, and takes a new slab (weakness 4).
     move_to(0);
@@ -184,7 +184,7 @@ fn the_check_flag_is_set_when_a_batch_waits() {
     // The fourth crosses the batch.
     move_to(1);
     give(&cache, &objects[BATCH - 1..]);
-    slabs.trim::<TaskOnly>();
+    slabs.trim();
     move_to(0);
     let before = cache.numbers();
     let claimed = take(&cache, BATCH);
@@ -196,7 +196,7 @@ fn the_check_flag_is_set_when_a_batch_waits() {
     // The claim cleared the flag: one that comes then is not looked for.
     move_to(1);
     give(&cache, &claimed[..1]);
-    slabs.trim::<TaskOnly>();
+    slabs.trim();
     move_to(0);
     let before = cache.numbers();
     let another = take(&cache, 1);
@@ -237,7 +237,7 @@ fn a_claim_above_the_mark_flushes_a_batch() {
     move_to(0);
     give(&cache, &more[batch..]);
     let before = cache.numbers();
-    slabs.trim::<TaskOnly>();
+    slabs.trim();
     let changed = since(&before, &cache.numbers());
     assert!(changed.contains(&("claimed", batch as i64)), "{changed:?}");
     assert!(changed.contains(&("flushed", batch as i64)), "{changed:?}");
@@ -343,7 +343,7 @@ fn one_object_a_lock_leaves_a_partial_slab() {
     let numbers = cache.numbers();
     assert_eq!((numbers.slabs_new, numbers.partial_slabs), (2, 1));
     give(&cache, &objects[..1]);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     // The full one has an object again.
     let numbers = cache.numbers();
     assert_eq!((numbers.partial_slabs, numbers.slabs_partial), (2, 1));
@@ -362,13 +362,13 @@ fn an_empty_slab_is_given_back_at_once() {
     assert_eq!(source.pages.taken(), 2);
     give(&cache, &objects[..4]);
     assert_eq!(source.pages.taken(), 2);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     assert_eq!(source.pages.taken(), 1);
     give(&cache, &objects[4..7]);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     assert_eq!(source.pages.taken(), 1);
     give(&cache, &objects[7..]);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     assert_eq!(source.pages.taken(), 0);
     finish(cache, source);
 }
@@ -386,7 +386,7 @@ fn a_trim_gives_back_a_batch_of_each_queue() {
     give(&cache, &theirs);
     for round in 1..=4 {
         let before = cache.numbers();
-        slabs.trim::<TaskOnly>();
+        slabs.trim();
         let mut expected = vec![
             ("slabs", -4),
             ("queued", -4),
@@ -405,7 +405,7 @@ fn a_trim_gives_back_a_batch_of_each_queue() {
     // What was sent waits for its owner's trim.
     assert_eq!(cache.numbers().queued, 3);
     move_to(1);
-    slabs.trim::<TaskOnly>();
+    slabs.trim();
     assert_eq!(cache.numbers().queued, 0);
     assert_eq!(source.pages.taken(), 0);
     finish(cache, source);
@@ -425,11 +425,11 @@ fn a_slab_goes_to_the_list_of_the_node_whose_memory_it_is() {
     move_to(1);
     let before = cache.numbers();
     give(&cache, &far);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     let changed = since(&before, &cache.numbers());
     assert!(changed.contains(&("flushed_remote", 2)), "{changed:?}");
     // A trim of a CPU of that node claims and flushes it.
-    slabs.trim::<TaskOnly>();
+    slabs.trim();
     assert_eq!(cache.numbers().queued, 0);
     assert_eq!(source.pages.taken(), 64 * 16);
     move_to(0);
@@ -458,7 +458,7 @@ fn cpus_of_a_node_without_memory_use_another_node_s_list() {
     give(&cache, &objects);
     // Its trim is that list's too.
     for _ in 0..3 {
-        slabs.trim::<TaskOnly>();
+        slabs.trim();
     }
     assert_eq!(cache.numbers().queued, 0);
     assert_eq!(source.pages.taken(), 0);
@@ -560,9 +560,9 @@ fn who_masks_and_who_does_not() {
     // An interrupt on this CPU leaves alone what is the tasks'.
     let queued = tasks.numbers().queued;
     assert!(queued > 0);
-    slabs.drain::<TaskOnly>();
-    slabs.trim::<TaskOnly>();
-    slabs.shrink::<TaskOnly>();
+    slabs.drain();
+    slabs.trim();
+    slabs.shrink();
     assert_eq!(tasks.numbers().queued, queued);
     set_interrupt(false);
     all.destroy().unwrap();

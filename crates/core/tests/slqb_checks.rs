@@ -127,7 +127,7 @@ fn a_plain_link_that_is_no_address_of_the_cache_is_noticed() {
     // In a slab of the cache, so a hit would follow it; who flushes looks whether an object begins there.
     overwrite(objects[45], objects[3].addr().get() + 8);
     assert_eq!(found(), []);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     assert_broken(objects[45], 45);
 }
 
@@ -143,7 +143,7 @@ fn encoded_links_say_nothing_and_fit_one_place_only() {
     }
     // A link copied from another object leads nowhere.
     overwrite(objects[20], read(objects[10]));
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     assert_broken(objects[20], 20);
 }
 
@@ -155,7 +155,7 @@ fn a_link_that_was_written_over_is_noticed_in_a_slab() {
         let cache = cache::<TaskOnly>(&slabs, 1024);
         let objects = take(&cache, 4);
         give(&cache, &objects[..3]);
-        slabs.drain::<TaskOnly>();
+        slabs.drain();
         // Flushed from the head: 2, 1, 0; so 0 is the first to be taken again.
         overwrite(objects[1], garbage);
         assert_eq!(cache.alloc().unwrap(), objects[0]);
@@ -242,11 +242,11 @@ fn a_double_free_that_comes_to_its_slab_is_refused_there_and_told() {
     let cache = cache::<TaskOnly>(&slabs, 64);
     let objects = take(&cache, 3);
     give(&cache, &objects[..1]);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     // It is in its slab, so nothing on this CPU knows that it is free.
     give(&cache, &objects[..1]);
     assert_eq!(found(), []);
-    slabs.drain::<TaskOnly>();
+    slabs.drain();
     let told = found();
     assert_eq!((told.len(), told[0].fault), (1, Fault::DoubleFree));
     assert_eq!(told[0].object, objects[0].addr().get());
@@ -318,7 +318,7 @@ fn what_a_constructor_made_lasts() {
                 }
             }
             give(&cache, &objects);
-            slabs.trim::<TaskOnly>();
+            slabs.trim();
         }
         cache.destroy().unwrap();
         assert_eq!(found(), []);

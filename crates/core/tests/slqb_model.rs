@@ -88,9 +88,9 @@ fn one_after_the_other<C: Caller>(size: usize, nodes: usize, memoryless: usize, 
         // Two more CPUs than have rows.
         move_to(numbers.below(7));
         match numbers.below(40) {
-            0 => slabs.trim::<C>(),
-            1 if step % 3 == 0 => slabs.drain::<C>(),
-            2 if step % 3 == 0 => slabs.shrink::<C>(),
+            0 => slabs.trim(),
+            1 if step % 3 == 0 => slabs.drain(),
+            2 if step % 3 == 0 => slabs.shrink(),
             way => {
                 let many = 1 + numbers.below(most.min(300).min((1 << 20) / size));
                 if way < 21 && live.len() + many < most {
@@ -178,11 +178,11 @@ fn at_the_same_time(size: usize, nodes: usize, rows: usize) {
                         mine.swap_remove(numbers.below(mine.len())).give(cache);
                     }
                     if round % 16 == cpu as u64 {
-                        slabs.trim::<Everywhere>();
+                        slabs.trim();
                         let _ = slabs.numbers().count();
                     }
                     if round % 64 == cpu as u64 {
-                        slabs.shrink::<Everywhere>();
+                        slabs.shrink();
                     }
                 }
                 assert_at_rest();

@@ -5,12 +5,15 @@
 //! - [`drive`]: runs operations on an allocator and on the model, and compares every answer and every counter.
 //! - [`Case`]: a configuration, a machine and its sizes, chosen by name or by bytes.
 //! - [`ownership`]: threads that claim each frame they get by one compare-and-swap, so that a frame handed out twice is caught at once.
+//! - [`heap`]: the malloc family against a model, every byte looked at.
 //! - [`slab`]: all of that for slabs, where every byte of every object is looked at.
 
 #![deny(unsafe_code)]
 
 mod case;
 mod drive;
+#[allow(unsafe_code, reason = "owners of memory read and write it")]
+pub mod heap;
 mod model;
 mod operation;
 pub mod ownership;

@@ -27,24 +27,42 @@ fn agrees_with_the_model(kind: SlabKind, nodes: usize, events: usize) {
         let sum = Cell::new(SlabDriven::default());
         let case = SlabCase::new(kind, checks, nodes);
         runner()
-            .run(&(any::<u8>(), vec(any::<u8>(), 0..4000)), |(seed, bytes)| {
-                let case = match events {
-                    0 => case,
-                    _ => case.with_events(events, u64::from(seed)),
-                };
-                sum.set(sum.get() + case.drive(&bytes));
-                Ok(())
-            })
+            .run(
+                &(any::<u8>(), vec(any::<u8>(), 0..4000)),
+                |(seed, bytes)| {
+                    let case = match events {
+                        0 => case,
+                        _ => case.with_events(events, u64::from(seed)),
+                    };
+                    sum.set(sum.get() + case.drive(&bytes));
+                    Ok(())
+                },
+            )
             .unwrap();
         let sum = sum.get();
         println!("{kind:?} {checks:?} on {nodes} nodes: {sum:?}");
         // Not vacuous: everything of interest has happened.
-        assert!(sum.served > 500 && sum.freed > 500 && sum.general > 50, "{sum:?}");
-        assert!(sum.zeroed > 0 && sum.constructed > 0 && sum.bulks > 0, "{sum:?}");
-        assert!(sum.refused > 0 && sum.misplaced > 0 && sum.too_large > 0, "{sum:?}");
-        assert!(sum.destroyed > 0 && sum.leaks > 0 && sum.reserves > 0, "{sum:?}");
+        assert!(
+            sum.served > 500 && sum.freed > 500 && sum.general > 50,
+            "{sum:?}"
+        );
+        assert!(
+            sum.zeroed > 0 && sum.constructed > 0 && sum.bulks > 0,
+            "{sum:?}"
+        );
+        assert!(
+            sum.refused > 0 && sum.misplaced > 0 && sum.too_large > 0,
+            "{sum:?}"
+        );
+        assert!(
+            sum.destroyed > 0 && sum.leaks > 0 && sum.reserves > 0,
+            "{sum:?}"
+        );
         assert!(sum.bad_frees > 0 && sum.shrunk > 0, "{sum:?}");
-        assert!(events == 0 || (sum.events > 100 && sum.moves > 0), "{sum:?}");
+        assert!(
+            events == 0 || (sum.events > 100 && sum.moves > 0),
+            "{sum:?}"
+        );
     }
 }
 

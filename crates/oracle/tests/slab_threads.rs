@@ -69,7 +69,10 @@ where
     println!("{} threads: {outcome:?}", plan.threads);
     assert!(outcome.served > plan.operations / 4, "{outcome:?}");
     assert!(outcome.given_back > 0, "{outcome:?}");
-    assert!(plan.threads == 1 || outcome.freed_elsewhere > 0, "{outcome:?}");
+    assert!(
+        plan.threads == 1 || outcome.freed_elsewhere > 0,
+        "{outcome:?}"
+    );
     outcome
 }
 

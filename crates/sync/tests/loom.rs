@@ -13,8 +13,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use brickyard_sync::{
-    AtomicU32, Exclusive, GuardedU64, Locked, OwnLine, RawLock, Shared, Slot, TestAndSetLock,
-    TicketLock,
+    AtomicU32, Exclusive, GuardedU64, Locked, OnceSlot, OwnLine, RawLock, Shared, Slot,
+    TestAndSetLock, TicketLock,
 };
 use loom::thread;
 
@@ -273,6 +273,79 @@ fn an_exclusive_slot_lets_no_visitor_in() {
         visitor.join().unwrap();
         assert_eq!(slot.enter(waiting()).get(), 1);
     });
+}
+
+// ---- a place for one value ----
+
+/// A place, and a word that belongs to whoever has put a value in.
+fn place() -> Arc<(OnceSlot<u64>, GuardedU64)> {
+    let place = Arc::new((OnceSlot::new(), GuardedU64::new(0)));
+    assert_eq!(place.0.get(), None);
+    assert_eq!(place.1.get(), 0);
+    place
+}
+
+/// Two put a value in, one of them after a write that only the value publishes; a third looks. One gets in, and who sees the published value sees the write.
+#[test]
+fn one_value_gets_into_a_place_and_brings_what_was_written_before() {
+    let (seen, empty) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
+    let (saw, missed) = (Arc::clone(&seen), Arc::clone(&empty));
+    explore("once slot, two set, one looks", None, move || {
+        let place = place();
+        let first = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                place.1.set(7);
+                place.0.set(1).is_ok()
+            })
+        };
+        let second = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || place.0.set(2) == Ok(&2))
+        };
+        match place.0.get() {
+            Some(1) => {
+                saw.note();
+                assert_eq!(place.1.get(), 7);
+            }
+            Some(2) => {}
+            None => missed.note(),
+            Some(other) => panic!("nobody put {other} in"),
+        }
+        let (first, second) = (first.join().unwrap(), second.join().unwrap());
+        assert!(first != second, "one of them gets in");
+        assert_eq!(place.0.get(), Some(if first { &1 } else { &2 }));
+    });
+    assert!(seen.ever() && empty.ever());
+}
+
+/// One puts a value in, works with what goes with it, and empties the place; who comes next sees that work done.
+#[test]
+fn a_place_that_was_emptied_is_taken_after_all_that_was_done_with_it() {
+    let taken = Arc::new(Seen::default());
+    let noted = Arc::clone(&taken);
+    explore("once slot, cleared and set", None, move || {
+        let place = place();
+        assert_eq!(place.0.set(1), Ok(&1));
+        let next = {
+            let (place, noted) = (Arc::clone(&place), Arc::clone(&noted));
+            thread::spawn(move || {
+                if place.0.set(2).is_err() {
+                    return;
+                }
+                noted.note();
+                assert_eq!(place.1.get(), 7);
+                place.1.set(8);
+                assert_eq!(place.0.get(), Some(&2));
+            })
+        };
+        place.1.set(7);
+        // SAFETY: the reference that `set` returned is gone.
+        unsafe { place.0.clear() };
+        next.join().unwrap();
+        assert!(matches!(place.0.get(), None | Some(2)));
+    });
+    assert!(taken.ever());
 }
 
 // ---- what must be found ----

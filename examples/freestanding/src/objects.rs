@@ -107,8 +107,8 @@ fn use_slabs<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>) -> Option<()> {
             general.free(memory, layout).ok()?;
         }
     }
-    slabs.drain::<Everywhere>();
-    slabs.shrink::<Everywhere>();
+    slabs.drain();
+    slabs.shrink();
     slabs
         .numbers()
         .all(|numbers| numbers.out == 0)

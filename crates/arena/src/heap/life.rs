@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use brickyard::Platform;
-use brickyard::slab::{Finding, TaskOnly};
+use brickyard::slab::Finding;
 
 use super::build::{Background, Heap, PLACE, built};
 use super::cpus::Cpus;
@@ -84,7 +84,7 @@ fn visit_cpus(heap: &'static Heap) {
     for cpu in 0..heap.cpus.rows() {
         heap.cpus.run_on(cpu, &mut || {
             let _inside = PLACE.gate.enter(cpu);
-            heap.slabs.trim::<TaskOnly>();
+            heap.slabs.trim();
         });
     }
 }

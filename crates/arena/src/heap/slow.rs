@@ -213,8 +213,8 @@ unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
 pub fn trim() -> bool {
     built().is_some_and(|heap| {
         let _inside = enter(heap);
-        heap.slabs.drain::<TaskOnly>();
-        heap.slabs.shrink::<TaskOnly>();
+        heap.slabs.drain();
+        heap.slabs.shrink();
         heap.span.release_idle() > 0
     })
 }

@@ -47,7 +47,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
                 None => slabs.user_ids(),
                 Some((id, done)) => id + done..=id + done,
             };
-            let id = slabs.make(spec, ids)?.id;
+            let id = slabs.make::<C>(spec, ids)?.id;
             first = Some(first.map_or((id, 1), |(id, done)| (id, done + 1)));
         }
         let (first, _) = first.expect("there are general sizes");

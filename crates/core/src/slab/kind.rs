@@ -4,6 +4,7 @@ use core::ptr::NonNull;
 
 use super::debug::Checks;
 use super::geometry::Geometry;
+use super::local::Caller;
 use super::pages::CacheId;
 use crate::Mobility;
 
@@ -77,11 +78,25 @@ impl CacheSpec {
     }
 }
 
+/// Who uses a cache, as a value: what [`Caller`](super::Caller) says as a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Callers {
+    Tasks,
+    All,
+}
+
+impl Callers {
+    pub(super) const fn of<C: Caller>() -> Self {
+        if C::MASKS { Self::All } else { Self::Tasks }
+    }
+}
+
 /// A cache, as all that serves it sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     pub(crate) id: CacheId,
     pub(crate) spec: CacheSpec,
+    pub(crate) callers: Callers,
     pub(crate) geometry: Geometry,
     /// From where an object's place in the slab begins to the object: the left red zone.
     pub(crate) before: usize,

@@ -66,6 +66,8 @@ use core::mem::MaybeUninit;
 
 use brickyard_sync::{OnceSlot, place};
 
+use crate::Platform;
+
 pub use cache::{Leak, RawCache};
 pub use counted::{Counted, Hits};
 pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
@@ -84,6 +86,7 @@ pub use stats::{CacheNumbers, SlabInfo, Waste};
 pub use typed::{Cache, Object};
 
 use geometry::Geometry;
+use kind::Callers;
 
 /// The most caches of one system: their numbers are bytes, 0 is none, and the first is the cache of sheaves.
 pub const MAX_CACHES: usize = 254;
@@ -255,13 +258,14 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             plan,
         };
         let sheaves = CacheSpec::new("sheaf", sheaf::SHEAF_BYTES).align(sheaf::SHEAF_BYTES);
-        let boot = slabs.make(sheaves, BOOT_CACHE..=BOOT_CACHE);
+        // Every slow path comes to it, whatever it masks.
+        let boot = slabs.make::<Everywhere>(sheaves, BOOT_CACHE..=BOOT_CACHE);
         debug_assert!(boot.is_ok(), "the first cache: {boot:?}");
         Ok(slabs)
     }
 
     /// Makes a cache under the first free of these numbers.
-    fn make(
+    fn make<C: Caller>(
         &self,
         mut spec: CacheSpec,
         ids: core::ops::RangeInclusive<CacheId>,
@@ -277,6 +281,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             let kind = Kind {
                 id,
                 spec,
+                callers: Callers::of::<C>(),
                 geometry,
                 before: place.before,
                 link: place.link,
@@ -302,7 +307,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// # Errors
     /// [`CacheError`].
     pub fn cache<C: Caller>(&self, spec: CacheSpec) -> Result<RawCache<'_, 'm, D, C>, CacheError> {
-        let kind = self.make(spec, self.user_ids())?;
+        let kind = self.make::<C>(spec, self.user_ids())?;
         Ok(RawCache::of(self, kind))
     }
 
@@ -354,25 +359,42 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         self.ground.kinds.iter().filter_map(OnceSlot::get)
     }
 
-    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To be called on every CPU every few seconds; SLQB did every 3 s.
-    pub fn trim<C: Caller>(&self) {
+    /// Calls `work` for each cache that the caller may come to, as the cache's own callers would: an interrupt leaves caches for tasks alone.
+    fn each_kind(&self, work: impl Fn(&'m Kind, Callers)) {
+        let in_interrupt = self.ground.local.in_interrupt();
         for kind in self.kinds() {
-            self.queues.trim::<C>(&self.ground, kind);
+            match kind.callers {
+                Callers::Tasks if in_interrupt => {}
+                callers => work(kind, callers),
+            }
         }
     }
 
-    /// Gives back all that lies in this CPU's queues.
-    pub fn drain<C: Caller>(&self) {
-        for kind in self.kinds() {
-            self.queues.drain::<C>(&self.ground, kind);
-        }
+    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To be called on every CPU every few seconds; SLQB did every 3 s. An interrupt leaves caches for tasks alone.
+    pub fn trim(&self) {
+        let Self { ground, queues, .. } = self;
+        self.each_kind(|kind, callers| match callers {
+            Callers::Tasks => queues.trim::<TaskOnly>(ground, kind),
+            Callers::All => queues.trim::<Everywhere>(ground, kind),
+        });
     }
 
-    /// Gives back all that lies in queues which CPUs share.
-    pub fn shrink<C: Caller>(&self) {
-        for kind in self.kinds() {
-            self.queues.shrink::<C>(&self.ground, kind);
-        }
+    /// Gives back all that lies in this CPU's queues. An interrupt leaves caches for tasks alone.
+    pub fn drain(&self) {
+        let Self { ground, queues, .. } = self;
+        self.each_kind(|kind, callers| match callers {
+            Callers::Tasks => queues.drain::<TaskOnly>(ground, kind),
+            Callers::All => queues.drain::<Everywhere>(ground, kind),
+        });
+    }
+
+    /// Gives back all that lies in queues which CPUs share. An interrupt leaves caches for tasks alone.
+    pub fn shrink(&self) {
+        let Self { ground, queues, .. } = self;
+        self.each_kind(|kind, callers| match callers {
+            Callers::Tasks => queues.shrink::<TaskOnly>(ground, kind),
+            Callers::All => queues.shrink::<Everywhere>(ground, kind),
+        });
     }
 
     /// Statistics of every cache, in the order of their numbers; the slabs' own is the first.

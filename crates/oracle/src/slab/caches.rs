@@ -143,8 +143,12 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
 
     pub(super) fn destroy(self) -> Result<(), (Self, Leak)> {
         match self {
-            Self::Tasks(cache) => cache.destroy().map_err(|(cache, leak)| (Self::Tasks(cache), leak)),
-            Self::All(cache) => cache.destroy().map_err(|(cache, leak)| (Self::All(cache), leak)),
+            Self::Tasks(cache) => cache
+                .destroy()
+                .map_err(|(cache, leak)| (Self::Tasks(cache), leak)),
+            Self::All(cache) => cache
+                .destroy()
+                .map_err(|(cache, leak)| (Self::All(cache), leak)),
         }
     }
 }

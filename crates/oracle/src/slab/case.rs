@@ -275,7 +275,11 @@ where
     match Driver::new(&slabs, *case, pages, cpus) {
         Ok(driver) => {
             let driven = driver.run(Bytes::new(bytes));
-            assert_eq!(FINDINGS.get(), driven.bad_frees, "every bad free is reported, and nothing else");
+            assert_eq!(
+                FINDINGS.get(),
+                driven.bad_frees,
+                "every bad free is reported, and nothing else"
+            );
             driven
         }
         Err(error) => panic!("general sizes were planned for: {error}"),

@@ -7,13 +7,12 @@ use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brickyard::slab::{
-    CacheError, CacheSpec, Checks, Constructor, Everywhere, FreeFault, Pinned, SlabDesign,
-    SlabError, Slabs,
+    CacheError, CacheSpec, Checks, Constructor, FreeFault, Pinned, SlabDesign, SlabError, Slabs,
 };
 
 use super::caches::{AnyCache, AnyGeneral, Users};
 use super::cpus::{Cpus, Moment};
-use super::model::{Origin, Model};
+use super::model::{Model, Origin};
 use super::object::{CONSTRUCTED, InHand, construct};
 use super::operation::{CPUS, Make, Operation, SLOTS};
 use super::pages::Pages;
@@ -126,9 +125,9 @@ where
             // The rest may sleep.
             _ if in_interrupt => {}
             Operation::ShrinkCache(slot) => self.shrink_cache(slot),
-            Operation::Trim => self.slabs.trim::<Everywhere>(),
-            Operation::Drain => self.slabs.drain::<Everywhere>(),
-            Operation::Shrink => self.slabs.shrink::<Everywhere>(),
+            Operation::Trim => self.slabs.trim(),
+            Operation::Drain => self.slabs.drain(),
+            Operation::Shrink => self.slabs.shrink(),
             Operation::Destroy(slot) => self.destroy(slot),
         }
     }
@@ -182,7 +181,9 @@ where
         let Some(slot) = self.slots.borrow().iter().position(Option::is_none) else {
             return;
         };
-        let constructor = make.constructor.map(|n| CONSTRUCTORS[n % CONSTRUCTORS.len()]);
+        let constructor = make
+            .constructor
+            .map(|n| CONSTRUCTORS[n % CONSTRUCTORS.len()]);
         let size = constructor.map_or(make.size, |(size, _)| size);
         let name = if make.checked { "checked" } else { "plain" };
         let mut spec = CacheSpec::new(name, size).align(make.align);
@@ -205,7 +206,11 @@ where
                     align: make.align,
                     constructed: constructor.is_some(),
                     reclaimable: make.reclaimable,
-                    checks: if make.checked { self.case.checks } else { Checks::NONE },
+                    checks: if make.checked {
+                        self.case.checks
+                    } else {
+                        Checks::NONE
+                    },
                 }));
                 self.count(|driven| &mut driven.made);
             }
@@ -229,12 +234,18 @@ where
     /// Nothing was given: is that right? `refusals` is how often pages were refused before.
     fn refused(&self, error: SlabError, users: Users, refusals: usize) {
         if error == SlabError::TaskOnly {
-            assert!(self.is_misplaced(users), "a task was taken for an interrupt");
+            assert!(
+                self.is_misplaced(users),
+                "a task was taken for an interrupt"
+            );
             self.count(|driven| &mut driven.misplaced);
             return;
         }
         assert!(!self.is_misplaced(users), "an interrupt was let in");
-        assert!(self.pages.refused() > refusals, "exhausted, but pages are there");
+        assert!(
+            self.pages.refused() > refusals,
+            "exhausted, but pages are there"
+        );
         self.count(|driven| &mut driven.refused);
     }
 
@@ -245,7 +256,10 @@ where
         let (refusals, events) = (self.pages.refused(), self.driven.get().events);
         match of.cache.alloc() {
             Ok(object) => {
-                assert!(!self.is_misplaced(of.cache.users()), "an interrupt was let in");
+                assert!(
+                    !self.is_misplaced(of.cache.users()),
+                    "an interrupt was let in"
+                );
                 self.got(slot, &of, object);
             }
             Err(error) => {
@@ -254,7 +268,10 @@ where
                 if error == SlabError::Exhausted && all_shared {
                     let numbers = self.quietly(|| of.cache.numbers());
                     let objects = numbers.slabs * numbers.per_slab;
-                    assert_eq!(numbers.out, objects, "exhausted, but slabs have free objects");
+                    assert_eq!(
+                        numbers.out, objects,
+                        "exhausted, but slabs have free objects"
+                    );
                 }
             }
         }
@@ -306,7 +323,10 @@ where
             Ok(object) => {
                 assert!(self.general.serves(layout) && !self.is_misplaced(self.general.users()));
                 let align = layout.align().min(4096);
-                assert!(object.address().is_multiple_of(align), "{object:?} for {layout:?}");
+                assert!(
+                    object.address().is_multiple_of(align),
+                    "{object:?} for {layout:?}"
+                );
                 self.count(|driven| &mut driven.general);
                 self.model.borrow_mut().add(Origin::General(layout), object);
             }
@@ -454,13 +474,16 @@ where
         }
         for slot in 0..SLOTS {
             self.destroy(slot);
-            assert!(self.slot(slot).is_none(), "an empty cache was not destroyed");
+            assert!(
+                self.slot(slot).is_none(),
+                "an empty cache was not destroyed"
+            );
         }
         for cpu in 0..CPUS {
             self.cpus.switch_to(cpu);
-            self.slabs.drain::<Everywhere>();
+            self.slabs.drain();
         }
-        self.slabs.shrink::<Everywhere>();
+        self.slabs.shrink();
         self.compare();
         for numbers in self.slabs.numbers() {
             assert_eq!((numbers.out, numbers.slabs), (0, 0), "{numbers:?}");
@@ -481,7 +504,11 @@ where
                 // What `slqb-2008` flushes may go to other lists.
                 assert_eq!(numbers.filled - numbers.flushed, numbers.out, "{numbers:?}");
             }
-            assert_eq!(numbers.slabs_new - numbers.slabs_gone, numbers.slabs, "{numbers:?}");
+            assert_eq!(
+                numbers.slabs_new - numbers.slabs_gone,
+                numbers.slabs,
+                "{numbers:?}"
+            );
             pages += numbers.slabs * numbers.pages_per_slab;
             out += numbers.in_use() as usize;
         }

@@ -3,10 +3,10 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use brickyard::slab::{CacheNumbers, Everywhere, FreeFault, Pinned, SlabDesign};
+use brickyard::slab::{CacheNumbers, FreeFault, Pinned, SlabDesign};
 
-use super::cpus::{Cpus, Moment};
 use super::SlabKind;
+use super::cpus::{Cpus, Moment};
 use super::drive::{Driver, Slot};
 use super::model::Origin;
 use super::object::CONSTRUCTED;
@@ -64,9 +64,9 @@ where
         }
         for _ in 0..=self.roll(3) {
             match self.roll(24) {
-                0 => self.slabs.trim::<Everywhere>(),
-                1 => self.slabs.drain::<Everywhere>(),
-                2 => self.slabs.shrink::<Everywhere>(),
+                0 => self.slabs.trim(),
+                1 => self.slabs.drain(),
+                2 => self.slabs.shrink(),
                 _ => self.small_step(),
             }
         }
@@ -98,8 +98,8 @@ where
     /// then a second free is not noticed.
     fn is_where_it_was_put(&self, of: &Slot<'_, 'm, D>, before: &CacheNumbers) -> bool {
         let sent_on = |numbers: &CacheNumbers| (numbers.flushes, numbers.outgoing_flushes);
-        let stays = self.cpus.here() < self.case.cpus
-            && sent_on(before) == sent_on(&of.cache.numbers());
+        let stays =
+            self.cpus.here() < self.case.cpus && sent_on(before) == sent_on(&of.cache.numbers());
         stays || self.case.kind == SlabKind::Sheafed || !of.checks.is_empty()
     }
 
@@ -153,7 +153,10 @@ where
         let Some(target) = target else { return };
         let done = of.cache.free_anything(target);
         let Err(fault) = done else {
-            panic!("{bad:?} was taken for a good free: {:?}", of.cache.numbers());
+            panic!(
+                "{bad:?} was taken for a good free: {:?}",
+                of.cache.numbers()
+            );
         };
         assert!(right(fault), "{bad:?}: {fault:?}");
         self.count(|driven| &mut driven.bad_frees);

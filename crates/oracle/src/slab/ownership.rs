@@ -69,7 +69,10 @@ impl Words {
     fn check(&self) {
         let first = self.0[0];
         let as_made = |(i, word): (usize, &u64)| *word == first ^ (i as u64) << 56;
-        assert!(self.0.iter().enumerate().all(as_made), "a value was changed: {self:?}");
+        assert!(
+            self.0.iter().enumerate().all(as_made),
+            "a value was changed: {self:?}"
+        );
     }
 }
 
@@ -138,7 +141,8 @@ where
     }
 
     fn work(&self, plan: &Plan) -> Outcome {
-        let mailboxes: Vec<Mailbox<'_, 's, 'm, D>> = (0..plan.threads).map(|_| Mutex::default()).collect();
+        let mailboxes: Vec<Mailbox<'_, 's, 'm, D>> =
+            (0..plan.threads).map(|_| Mutex::default()).collect();
         let outcome = thread::scope(|scope| {
             let threads: Vec<_> = (0..plan.threads)
                 .map(|number| {
@@ -202,10 +206,10 @@ where
             panic!("{leak}");
         }
         for cpu in 0..plan.cpus {
-            Threads.run_on(cpu, &mut || self.slabs.drain::<TaskOnly>());
+            Threads.run_on(cpu, &mut || self.slabs.drain());
         }
-        self.slabs.drain::<TaskOnly>();
-        self.slabs.shrink::<TaskOnly>();
+        self.slabs.drain();
+        self.slabs.shrink();
         for numbers in self.slabs.numbers() {
             assert_eq!((numbers.out, numbers.slabs), (0, 0), "{numbers:?}");
             assert_eq!(numbers.refused, 0, "{numbers:?}");
@@ -278,7 +282,7 @@ where
         while !self.items.is_empty() {
             self.free();
         }
-        self.caches.slabs.drain::<TaskOnly>();
+        self.caches.slabs.drain();
     }
 
     fn alloc(&mut self) {
@@ -331,7 +335,11 @@ where
 
     /// Mostly a small one.
     fn layout(&mut self) -> Layout {
-        let most = if self.roll(8) == 0 { self.plan.largest } else { 256 };
+        let most = if self.roll(8) == 0 {
+            self.plan.largest
+        } else {
+            256
+        };
         let align = 1 << self.roll(5);
         Layout::from_size_align(self.roll(most + 1), align).unwrap_or(Layout::new::<u64>())
     }
@@ -438,9 +446,9 @@ where
         self.outcome.given_back += 1;
         let slabs = self.caches.slabs;
         match self.roll(4) {
-            0 => slabs.trim::<TaskOnly>(),
-            1 => slabs.drain::<TaskOnly>(),
-            2 => slabs.shrink::<TaskOnly>(),
+            0 => slabs.trim(),
+            1 => slabs.drain(),
+            2 => slabs.shrink(),
             _ => self.caches.raw[0].shrink(),
         }
     }

@@ -120,8 +120,7 @@ impl<'m> Pages<'m> {
     fn fill(&self, first: usize, order: Order, with: u8) {
         // SAFETY: `given-once`: before they are given, and after they were given back, the pages are this source's.
         unsafe {
-            self.address(first)
-                .write_bytes(with, order.frames() * PAGE);
+            self.address(first).write_bytes(with, order.frames() * PAGE);
         }
     }
 }
@@ -167,7 +166,9 @@ unsafe impl PageSource for &Pages<'_> {
             None => 0..self.pages,
         };
         let mut state = self.state();
-        let found = range.step_by(many).find(|&first| state.is_free(first, ask.order));
+        let found = range
+            .step_by(many)
+            .find(|&first| state.is_free(first, ask.order));
         let Some(first) = found.filter(|_| state.taken + many <= state.limit) else {
             state.refused += 1;
             return None;

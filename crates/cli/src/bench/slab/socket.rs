@@ -50,7 +50,12 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     taken
 }
 
-fn ns_a_pair<H: Heap>(heap: &H, threads: usize, sample: (Duration, Clock), zeroing: Zeroing) -> f64 {
+fn ns_a_pair<H: Heap>(
+    heap: &H,
+    threads: usize,
+    sample: (Duration, Clock),
+    zeroing: Zeroing,
+) -> f64 {
     let ns = ns_a_step(threads, Need::Nobody, sample, |_, pace| {
         let mut hand = Hand::new(heap.handle());
         // The content is a constant in either loop.

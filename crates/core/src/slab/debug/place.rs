@@ -146,6 +146,7 @@ mod tests {
                                         let kind = Kind {
                                             id: 2,
                                             spec,
+                                            callers: crate::slab::kind::Callers::Tasks,
                                             geometry,
                                             before: place.before,
                                             link: place.link,

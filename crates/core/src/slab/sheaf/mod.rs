@@ -262,6 +262,16 @@ where
         Some(ground.pointer(object))
     }
 
+    fn miss_on<C: Caller>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        node: usize,
+    ) -> Option<NonNull<u8>> {
+        // Past the sheaves, which hold the nearest node's objects.
+        self.single_on::<C, D>(ground, kind, node.min(self.nodes - 1))
+    }
+
     unsafe fn overflow<C: Caller>(
         &self,
         ground: &Ground<'m, D>,

@@ -20,7 +20,16 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         ground: &Ground<'m, D>,
         kind: &Kind,
     ) -> Option<NonNull<u8>> {
-        let node = ground.node_here();
+        self.single_on::<C, D>(ground, kind, ground.node_here())
+    }
+
+    /// The same, best of this node's memory.
+    pub(super) fn single_on<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        node: usize,
+    ) -> Option<NonNull<u8>> {
         loop {
             {
                 let _masked = ground.masked::<C>();

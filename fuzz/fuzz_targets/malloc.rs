@@ -1,0 +1,9 @@
+//! Any bytes as calls of the malloc family on the process's heap: sizes, alignments, chains of resizing, zeroed and large blocks, requests that cannot be served, against a model.
+
+#![no_main]
+
+use brickyard_oracle::heap::{ArenaHeap, drive};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _driven = drive(&ArenaHeap, bytes, 1);
+});
