@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::slab::{
-    CacheSpec, FreeFault, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, TaskOnly,
+    CacheSpec, FreeFault, PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, TaskOnly,
 };
 
 #[path = "support/pages.rs"]
@@ -114,6 +114,42 @@ fn a_cpu_whose_node_has_nothing_is_served_by_the_other() {
     large.destroy().unwrap();
     slabs.shrink();
     assert_eq!(source.taken(), 0);
+}
+
+/// A CPU that got its last slab from another node still gets what its own node has, if it asks for that.
+fn asks_its_own_node<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, source: &TestPages) {
+    let node_of = |object: NonNull<u8>| PageSource::node_of(&source, object);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
+    let large = slabs.cache::<TaskOnly>(CacheSpec::new("large", 4096)).unwrap();
+    let filling: Vec<_> = (0..PAGES / 2).map(|_| large.alloc().unwrap()).collect();
+    let away = cache.alloc().unwrap();
+    for object in filling {
+        // SAFETY: the objects are the cache's, and not used any more.
+        unsafe { large.free(object) }.unwrap();
+    }
+    large.destroy().unwrap();
+    let near = cache.alloc_on(0).unwrap();
+    assert_eq!(node_of(near), 0, "the other one was of node {}", node_of(away));
+    for object in [near, away] {
+        // SAFETY: as above.
+        unsafe { cache.free(object) }.unwrap();
+    }
+    cache.destroy().unwrap();
+}
+
+#[test]
+fn a_request_for_the_own_node_does_not_go_elsewhere() {
+    let source = TestPages::new(PAGES, 2);
+    let platform = On::default();
+    let plan = SlabPlan::new(4, 2);
+    {
+        type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
+        let mut bench = Bench::new::<Parts<'_>>(plan, &source);
+        asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, Pinned(&platform)), &source);
+    }
+    type Parts<'p> = Slqb2008<'p, &'p TestPages, Pinned<&'p On>>;
+    let mut bench = Bench::new::<Parts<'_>>(plan, &source);
+    asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, Pinned(&platform)), &source);
 }
 
 /// A source is asked for the node of its own pages only: what lies outside the span is refused before.

@@ -17,7 +17,7 @@ use proptest::test_runner::{Config, TestRunner};
 /// How many cases; `PROPTEST_CASES` sets another number.
 fn runner() -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES").ok();
-    let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(32);
+    let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(16);
     TestRunner::new(Config {
         cases,
         failure_persistence: None,

@@ -117,7 +117,7 @@ fn slqb_2008_gives_nothing_to_two() {
 #[test]
 fn many_threads_with_little_memory_are_refused_and_lose_nothing() {
     let plan = Plan {
-        operations: operations() / 4,
+        operations: operations() / 8,
         held: 1000,
         largest: 32 << 10,
         ..plan(8)

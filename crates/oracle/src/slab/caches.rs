@@ -66,6 +66,11 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
         Ok(self.in_hand(object))
     }
 
+    pub(super) fn alloc_on(&self, node: usize) -> Result<InHand, SlabError> {
+        let object = either!(self, cache => cache.alloc_on(node))?;
+        Ok(self.in_hand(object))
+    }
+
     pub(super) fn alloc_zeroed(&self) -> Result<InHand, SlabError> {
         let object = either!(self, cache => cache.alloc_zeroed())?;
         Ok(self.in_hand(object))

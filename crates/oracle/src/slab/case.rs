@@ -12,6 +12,7 @@ use brickyard::slab::{
 use super::caches::Users;
 use super::cpus::Cpus;
 use super::drive::Driver;
+use super::lock::WatchedLock;
 use super::operation::{CPUS, SLOTS};
 use super::pages::Pages;
 use crate::Bytes;
@@ -108,6 +109,8 @@ pub struct SlabDriven {
     pub zeroed: usize,
     /// Those of them that were constructed.
     pub constructed: usize,
+    /// Objects given by caches for a node.
+    pub on_a_node: usize,
     /// Memory given by size.
     pub general: usize,
     /// Requests for more than the largest size.
@@ -144,6 +147,7 @@ impl Add for SlabDriven {
             served: self.served + other.served,
             zeroed: self.zeroed + other.zeroed,
             constructed: self.constructed + other.constructed,
+            on_a_node: self.on_a_node + other.on_a_node,
             general: self.general + other.general,
             too_large: self.too_large + other.too_large,
             bulks: self.bulks + other.bulks,
@@ -214,19 +218,19 @@ impl SlabCase {
     /// As soon as slabs give a wrong answer.
     #[must_use]
     pub fn drive(&self, bytes: &[u8]) -> SlabDriven {
-        let cpus = Cpus::default();
+        let cpus = Cpus::new();
         let pages = Pages::new(PAGES, self.nodes, &cpus);
         let mut tables = uninit(Tables::bytes(PAGES));
         match self.kind {
             SlabKind::Sheafed => {
-                type Parts<'m> = Sheafed<'m, &'m Pages<'m>, Pinned<&'m Cpus>>;
+                type Parts<'m> = Sheafed<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
                 let plan = self.plan(&SIZES);
                 let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan, self.nodes));
                 let memory = (&mut memory[..], &mut tables[..]);
                 run::<Parts<'_>>((self, plan), &pages, &cpus, memory, bytes)
             }
             SlabKind::Slqb2008 => {
-                type Parts<'m> = Slqb2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>>;
+                type Parts<'m> = Slqb2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
                 let plan = self.plan(&POWERS);
                 let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan, self.nodes));
                 let memory = (&mut memory[..], &mut tables[..]);

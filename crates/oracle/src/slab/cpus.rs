@@ -7,7 +7,7 @@
 use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::{InterruptState, Platform};
 
@@ -29,14 +29,29 @@ struct Events(NonNull<dyn Fn(Moment)>);
 thread_local! {
     // Invariant `events-in-scope`: set only while the frame of `with_events` that set it is on this thread's stack.
     static EVENTS: Cell<Option<Events>> = const { Cell::new(None) };
+    // How often interrupts are masked, and whether one is running: on this thread, so that locks can ask too.
+    static MASKED: Cell<usize> = const { Cell::new(0) };
+    static INTERRUPT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A machine of several CPUs of which one runs at a time; nested runs are interrupts and preemptions.
-#[derive(Default)]
+/// An interrupt may come, while a lock is held.
+pub(super) fn locked_moment() {
+    happens(Moment::Pinned);
+}
+
+fn happens(moment: Moment) {
+    if MASKED.get() > 0 || INTERRUPT.get() {
+        return;
+    }
+    if let Some(Events(events)) = EVENTS.get() {
+        // SAFETY: `events-in-scope`.
+        unsafe { events.as_ref()(moment) };
+    }
+}
+
+/// A machine of several CPUs of which one runs at a time; nested runs are interrupts and preemptions. One a thread.
 pub(super) struct Cpus {
     cpu: AtomicUsize,
-    interrupt: AtomicBool,
-    masked: AtomicUsize,
     pinned: AtomicUsize,
     bound: AtomicUsize,
     waits: AtomicUsize,
@@ -47,7 +62,6 @@ impl fmt::Debug for Cpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cpus")
             .field("cpu", &self.cpu)
-            .field("interrupt", &self.interrupt)
             .finish_non_exhaustive()
     }
 }
@@ -59,6 +73,19 @@ const ONE_THREAD: Ordering = Ordering::Relaxed;
 const PATIENCE: usize = 10_000;
 
 impl Cpus {
+    /// CPU 0 runs, outside any interrupt.
+    pub(super) fn new() -> Self {
+        MASKED.set(0);
+        INTERRUPT.set(false);
+        Self {
+            cpu: AtomicUsize::new(0),
+            pinned: AtomicUsize::new(0),
+            bound: AtomicUsize::new(0),
+            waits: AtomicUsize::new(0),
+            ticks: AtomicUsize::new(0),
+        }
+    }
+
     /// The CPU that runs now.
     pub(super) fn here(&self) -> usize {
         self.cpu.load(ONE_THREAD)
@@ -71,12 +98,12 @@ impl Cpus {
 
     /// From now on the running CPU is in an interrupt, or no longer.
     pub(super) fn set_interrupt(&self, interrupt: bool) {
-        self.interrupt.store(interrupt, ONE_THREAD);
+        INTERRUPT.set(interrupt);
     }
 
     /// Is the running CPU in an interrupt?
     pub(super) fn is_in_interrupt(&self) -> bool {
-        self.interrupt.load(ONE_THREAD)
+        INTERRUPT.get()
     }
 
     /// A new operation begins, with new patience.
@@ -86,7 +113,7 @@ impl Cpus {
 
     /// Nothing is masked and nobody pinned?
     pub(super) fn is_at_rest(&self) -> bool {
-        self.masked.load(ONE_THREAD) == 0 && self.pinned.load(ONE_THREAD) == 0
+        MASKED.get() == 0 && self.pinned.load(ONE_THREAD) == 0
     }
 
     /// May the caller sleep now?
@@ -113,9 +140,6 @@ impl Cpus {
 
     /// Something may happen now.
     fn moment(&self) {
-        if self.masked.load(ONE_THREAD) > 0 || self.is_in_interrupt() {
-            return;
-        }
         let moment = if self.pinned.load(ONE_THREAD) > 0 {
             Moment::Pinned
         } else if self.bound.load(ONE_THREAD) > 0 {
@@ -123,10 +147,7 @@ impl Cpus {
         } else {
             Moment::Free
         };
-        if let Some(Events(events)) = EVENTS.get() {
-            // SAFETY: `events-in-scope`.
-            unsafe { events.as_ref()(moment) };
-        }
+        happens(moment);
     }
 }
 
@@ -155,11 +176,12 @@ impl Platform for Cpus {
 
     fn mask_interrupts(&self) -> InterruptState {
         self.moment();
-        InterruptState(self.masked.fetch_add(1, ONE_THREAD))
+        InterruptState(MASKED.replace(MASKED.get() + 1))
     }
 
     fn restore_interrupts(&self, found: InterruptState) {
-        let masked = self.masked.fetch_sub(1, ONE_THREAD);
+        let masked = MASKED.get();
+        MASKED.set(masked - 1);
         assert_eq!(masked, found.0 + 1, "interrupts restored out of order");
         self.moment();
     }

@@ -112,6 +112,7 @@ where
             Operation::Interrupt(on) => self.cpus.set_interrupt(on),
             Operation::Make(make) => self.make(make),
             Operation::Alloc(slot) => self.alloc(slot),
+            Operation::AllocOn(slot, node) => self.alloc_on(slot, node % self.case.nodes),
             Operation::AllocZeroed(slot) => self.alloc_zeroed(slot),
             Operation::AllocBulk(slot, many) => self.alloc_bulk(slot, many),
             Operation::Free(n) => self.free(n),
@@ -124,7 +125,7 @@ where
             Operation::FreeAll(slot) => self.free_all(slot),
             // The rest may sleep.
             _ if in_interrupt => {}
-            Operation::ShrinkCache(slot) => self.shrink_cache(slot),
+            Operation::ShrinkCache(slot) => self.quietly(|| self.shrink_cache(slot)),
             Operation::Trim => self.slabs.trim(),
             Operation::Drain => self.slabs.drain(),
             Operation::Shrink => self.slabs.shrink(),
@@ -274,6 +275,23 @@ where
                     );
                 }
             }
+        }
+    }
+
+    fn alloc_on(&self, slot: usize, node: usize) {
+        let Some(of) = self.slot(slot).filter(|_| !self.is_crowded()) else {
+            return self.free(slot);
+        };
+        let refusals = self.pages.refused();
+        match of.cache.alloc_on(node) {
+            Ok(object) => {
+                // Of another node's memory only where that one had none.
+                let there = self.pages.node_at(object.address()) == node;
+                assert!(there || self.pages.refused() > refusals, "{object:?}");
+                self.count(|driven| &mut driven.on_a_node);
+                self.got(slot, &of, object);
+            }
+            Err(error) => self.refused(error, of.cache.users(), refusals),
         }
     }
 
@@ -433,13 +451,9 @@ where
 
     fn shrink_cache(&self, slot: usize) {
         let Some(of) = self.slot(slot) else { return };
-        let events = self.driven.get().events;
         of.cache.shrink();
-        if events == self.driven.get().events {
-            let numbers = self.quietly(|| of.cache.numbers());
-            assert_eq!(numbers.out as usize, self.live(slot));
-            self.count(|driven| &mut driven.shrunk);
-        }
+        assert_eq!(of.cache.numbers().out as usize, self.live(slot));
+        self.count(|driven| &mut driven.shrunk);
     }
 
     fn destroy(&self, slot: usize) {

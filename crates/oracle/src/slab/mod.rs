@@ -11,6 +11,7 @@ mod case;
 mod cpus;
 mod drive;
 mod events;
+mod lock;
 mod model;
 mod object;
 mod operation;

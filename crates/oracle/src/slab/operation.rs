@@ -44,6 +44,8 @@ pub(super) enum Operation {
     Interrupt(bool),
     Make(Make),
     Alloc(usize),
+    /// From a slot, of a node's memory.
+    AllocOn(usize, usize),
     AllocZeroed(usize),
     AllocBulk(usize, usize),
     Free(usize),
@@ -73,7 +75,8 @@ impl Operation {
             4 => Self::Interrupt(true),
             5..=7 => Self::Interrupt(false),
             8..=10 => Self::Make(Make::read(bytes)),
-            11..=19 => Self::Alloc(bytes.below(SLOTS)),
+            11..=18 => Self::Alloc(bytes.below(SLOTS)),
+            19 => Self::AllocOn(bytes.below(SLOTS), usize::from(bytes.byte())),
             20 | 21 => Self::AllocZeroed(bytes.below(SLOTS)),
             22..=24 => Self::AllocBulk(bytes.below(SLOTS), 1 + bytes.below(150)),
             25..=36 => Self::Free(bytes.word()),

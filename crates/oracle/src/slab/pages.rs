@@ -105,6 +105,11 @@ impl<'m> Pages<'m> {
         self.pages / self.nodes
     }
 
+    /// The node that an address of the span belongs to.
+    pub(super) fn node_at(&self, address: usize) -> usize {
+        (address - self.start.addr().get()) / PAGE / self.share()
+    }
+
     /// The address of a page that nobody has, if there is one.
     pub(super) fn free_page(&self) -> Option<NonNull<u8>> {
         let state = self.state();
@@ -195,7 +200,7 @@ unsafe impl PageSource for &Pages<'_> {
     }
 
     fn node_of(&self, page: NonNull<u8>) -> usize {
-        (page.addr().get() - self.start.addr().get()) / PAGE / self.share()
+        self.node_at(page.addr().get())
     }
 
     fn local_node(&self, cpu: usize) -> usize {

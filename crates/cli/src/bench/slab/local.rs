@@ -10,11 +10,13 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     let shape = work.shape();
     let ns = ns_a_step(1, Need::Nobody, work.sample(), |_, pace| {
         let mut hand = Hand::new(heap.handle());
-        let mut batch: Vec<Object> = Vec::with_capacity(work.batch);
+        let mut batch: Vec<Option<Object>> = (0..work.batch).map(|_| None).collect();
         pace.run(|steps| {
             for _ in 0..steps {
-                batch.extend((0..work.batch).map(|_| hand.take(shape, Content::Any)));
-                for object in batch.drain(..) {
+                for place in &mut batch {
+                    *place = Some(hand.take(shape, Content::Any));
+                }
+                for object in batch.iter_mut().filter_map(Option::take) {
                     // SAFETY: it was taken from this hand with this shape.
                     unsafe { hand.give(object, shape) };
                 }

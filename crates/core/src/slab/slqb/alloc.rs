@@ -37,16 +37,20 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         let ground = self.ground();
         let found = {
             let inside = Inside::new::<C>(&ground.local);
-            if node_of_cpu(ground, inside.cpu) == node {
-                None
-            } else {
-                self.served_by_node(node)
+            match self.cpu(inside.cpu) {
+                // Its own node, wherever its last slab came from.
+                Some((_, at)) if node_of_cpu(ground, inside.cpu) == node => {
+                    add(&at.own.counts.misses, 1);
+                    let object = self.served_by(at);
+                    Some(object.ok_or_else(|| self.wish(at, node)))
+                }
+                _ => self.served_by_node(node),
             }
         };
         match found {
             Some(Ok(object)) => Some(ground.pointer(object)),
             Some(Err(wish)) => self.new_slab_or_elsewhere::<C>(wish),
-            // Its own node, or none that there is.
+            // There is no such node.
             None => self.alloc::<C>(),
         }
     }
