@@ -1,6 +1,6 @@
 //! A thread of our own that looks after memory while nobody asks for any.
 //!
-//! It is started when the heap has grown (a program that stays small never has it), with all signals blocked and a small stack, and calls a function about once a second. When that has found
+//! It is started when the heap has grown (a program that stays small never has it), with all signals blocked, and calls a function about once a second. When that has found
 //! nothing to do a dozen times, the thread sleeps until it is woken: a program at rest is not disturbed by it. In a child process it is gone, like all other threads, and is started again on
 //! need.
 //!
@@ -25,15 +25,14 @@ pub(crate) enum Tick {
 /// So many times nothing, and the thread sleeps until it is woken.
 const QUIET: u32 = 12;
 
-/// What is asked for as a stack: the thread calls few functions. The C library may want more, for thread-local memory.
-const STACK_BYTES: usize = 128 << 10;
-
 /// No thread.
 const NONE: u32 = 0;
 /// A thread that looks every period.
 const AWAKE: u32 = 1;
 /// A thread that waits to be woken.
 const ASLEEP: u32 = 2;
+/// The system has refused a thread; it is not asked again.
+const REFUSED: u32 = 3;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl Background {
     }
 
     /// Something has happened that the thread has to look after: starts it if there is none, wakes it if it sleeps. Two loads and comparisons if it is awake. A new thread is made by the C library, which
-    /// may allocate: no lock is held. Where none can be had, the next call tries again.
+    /// may allocate: no lock is held. Where none can be had, no call tries again.
     #[inline]
     pub(crate) fn call(&'static self) {
         // Relaxed: a hint; made sure of below.
@@ -96,7 +95,8 @@ impl Background {
         match begun {
             Ok(_) if spawn(self) => {}
             // Relaxed: nobody waits for it.
-            Ok(_) => self.state.store(NONE, Ordering::Relaxed),
+            Ok(_) => self.state.store(REFUSED, Ordering::Relaxed),
+            Err(REFUSED) => {}
             Err(_) => self.wake(),
         }
     }
@@ -167,8 +167,7 @@ fn spawn(background: &'static Background) -> bool {
         if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
             return false;
         }
-        // Where the stack asked for is too small, the usual one is as good.
-        let _ = libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
+        // The usual stack: only what is used of it has memory, and a program's thread-local memory, which lies there too, may be large.
         libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let mut all = MaybeUninit::uninit();
         let mut found = MaybeUninit::uninit();
