@@ -1,17 +1,25 @@
 //! A thread of our own that looks after memory while nobody asks for any.
 //!
-//! It is started when the heap has grown (a program that stays small never has it), with all signals blocked, and calls a function about once a second. When that has found
-//! nothing to do a dozen times, the thread sleeps until it is woken: a program at rest is not disturbed by it. In a child process it is gone, like all other threads, and is started again on
-//! need.
+//! It is started when a large heap has changed (a program that stays small never has it), with all signals blocked, and calls a function about once a second. When it has found nothing
+//! to do eight times, and nobody has called meanwhile, it **ends**; the next call starts another one. In a child process it is gone, like all other threads, and is started again on need.
 //!
-//! Invariant `one-thread`: the state leaves `NONE` by a compare-and-swap of whoever then makes the thread, so there is one in a process. It is `AWAKE` while the thread works or sleeps for a
-//! period, and `ASLEEP` from before the last look that it takes until somebody wakes it: what happens after that look is seen by who made it happen, who wakes it.
+//! Two limits of a process that has it, both until its memory has been quiet for [`QUIET`] looks:
+//! - it has two threads, so what the system allows to processes of one thread alone (`unshare(CLONE_NEWUSER)`, `setns` to a user namespace) fails with `EINVAL`;
+//! - where `main` calls `pthread_exit`, the process ends with this thread, if that is the last one. Functions given to `atexit` then run on it, with signals blocked.
+//!
+//! Invariant `one-thread`: the state leaves `NONE` by a compare-and-swap of whoever then makes the thread, and becomes `NONE` again by that of the thread, as its last step; so there is one
+//! in a process.
+//!
+//! Invariant `no-call-lost`: who calls has changed memory before, then a fence, and reads the state; the thread writes `THERE`, then a fence, and looks at memory. So either the look sees the
+//! change, or the caller sees `THERE` or `NONE`, and makes it `CALLED`: then the thread looks again, or a new one does. It ends from `THERE` only.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::{from_ref, null_mut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 use core::time::Duration;
+
+use crate::rows::keeping_errno;
 
 /// What a look found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,15 +30,15 @@ pub(crate) enum Tick {
     Nothing,
 }
 
-/// So many times nothing, and the thread sleeps until it is woken.
-const QUIET: u32 = 12;
+/// So many times nothing, and the thread ends.
+const QUIET: u32 = 8;
 
 /// No thread.
 const NONE: u32 = 0;
-/// A thread that looks every period.
-const AWAKE: u32 = 1;
-/// A thread that waits to be woken.
-const ASLEEP: u32 = 2;
+/// A thread, and nobody has called since its last look began.
+const THERE: u32 = 1;
+/// A thread that has been called.
+const CALLED: u32 = 2;
 /// The system has refused a thread; it is not asked again.
 const REFUSED: u32 = 3;
 
@@ -57,47 +65,46 @@ impl Background {
         }
     }
 
-    /// Something has happened that the thread has to look after: starts it if there is none, wakes it if it sleeps. Two loads and comparisons if it is awake. A new thread is made by the C library, which
-    /// may allocate: no lock is held. Where none can be had, no call tries again.
+    /// Something has happened that the thread has to look after: starts it if there is none. A fence, a load and a comparison, once a second more. A new thread is made by the C library, which
+    /// may allocate and takes locks: the caller holds none. Where none can be had, no call tries again.
     #[inline]
     pub(crate) fn call(&'static self) {
-        // Relaxed: a hint; made sure of below.
-        if self.state.load(Ordering::Relaxed) != AWAKE {
+        // SeqCst: `no-call-lost`; pairs with the fence in `run`.
+        fence(Ordering::SeqCst);
+        // Relaxed: behind the fence.
+        if self.state.load(Ordering::Relaxed) != CALLED {
             self.call_slowly();
         }
     }
 
-    /// The same for who would not start one: wakes it if it sleeps.
-    #[inline]
-    pub(crate) fn wake(&self) {
-        // SeqCst: `one-thread`; pairs with the store of `ASLEEP` before the last look.
-        if self.state.load(Ordering::SeqCst) == ASLEEP {
-            self.wake_slowly();
-        }
-    }
-
-    #[cold]
-    fn wake_slowly(&self) {
-        let woken = self
+    /// The same for who holds locks that a new thread needs: tells the thread, if there is one.
+    pub(crate) fn tell(&self) {
+        // SeqCst: as in `call`.
+        fence(Ordering::SeqCst);
+        // SeqCst: pairs with the swap in `run`. If it fails, it has been told, or there is none.
+        let _ = self
             .state
-            .compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed);
-        if woken.is_ok() {
-            let _ =
-                rustix::thread::futex::wake(&self.state, rustix::thread::futex::Flags::PRIVATE, 1);
-        }
+            .compare_exchange(THERE, CALLED, Ordering::SeqCst, Ordering::Relaxed);
     }
 
     #[cold]
     fn call_slowly(&'static self) {
-        let begun = self
-            .state
-            .compare_exchange(NONE, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
-        match begun {
-            Ok(_) if spawn(self) => {}
-            // Relaxed: nobody waits for it.
-            Ok(_) => self.state.store(REFUSED, Ordering::Relaxed),
-            Err(REFUSED) => {}
-            Err(_) => self.wake(),
+        // Relaxed: behind the fence in `call`; made sure of below.
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state == NONE || state == THERE {
+            // SeqCst: pairs with the swap in `run`, and with that of a thread which ends.
+            let told =
+                self.state
+                    .compare_exchange(state, CALLED, Ordering::SeqCst, Ordering::Relaxed);
+            match told {
+                Ok(NONE) if !keeping_errno(|| spawn(self)) => {
+                    // Relaxed: nobody waits for it.
+                    self.state.store(REFUSED, Ordering::Relaxed);
+                    return;
+                }
+                Ok(_) => return,
+                Err(now) => state = now,
+            }
         }
     }
 
@@ -107,36 +114,33 @@ impl Background {
         self.state.store(NONE, Ordering::Relaxed);
     }
 
-    /// What the thread does, for ever.
-    fn run(&self) -> ! {
+    /// What the thread does.
+    fn run(&self) {
         let mut quiet = 0;
         loop {
             sleep(self.period);
+            // SeqCst: `no-call-lost`; pairs with the compare-and-swap of who calls.
+            if self.state.swap(THERE, Ordering::SeqCst) == CALLED {
+                quiet = 0;
+            }
+            // SeqCst: `no-call-lost`; pairs with the fence of who calls.
+            fence(Ordering::SeqCst);
             match (self.look)() {
                 Tick::Again => quiet = 0,
                 Tick::Nothing => quiet += 1,
             }
-            if quiet >= QUIET {
-                self.rest();
-                quiet = 0;
+            if quiet >= QUIET && self.ends() {
+                return;
             }
         }
     }
 
-    /// Sleeps until somebody calls, unless there is something to do after all.
-    fn rest(&self) {
-        use rustix::thread::futex::{Flags, wait};
-        // SeqCst: `one-thread`; pairs with the load in `wake`.
-        self.state.store(ASLEEP, Ordering::SeqCst);
-        if (self.look)() == Tick::Again {
-            // Relaxed: only this thread waits for the change.
-            self.state.store(AWAKE, Ordering::Relaxed);
-            return;
-        }
-        while self.state.load(Ordering::SeqCst) == ASLEEP {
-            // Whatever ends it, the state is looked at again.
-            let _ = wait(&self.state, Flags::PRIVATE, ASLEEP, None);
-        }
+    /// No thread any more, unless somebody has called.
+    fn ends(&self) -> bool {
+        // SeqCst: `one-thread`; pairs with the compare-and-swap of who makes the next one.
+        self.state
+            .compare_exchange(THERE, NONE, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
     }
 }
 
@@ -154,13 +158,14 @@ extern "C" fn start(background: *mut c_void) -> *mut c_void {
     let background: &'static Background = unsafe { &*background.cast_const().cast() };
     // A name for who lists threads. It fails for none of at most fifteen bytes.
     let _ = rustix::thread::set_name(c"brickyard");
-    background.run()
+    background.run();
+    null_mut()
 }
 
 /// Makes the thread; false if the system has none.
 fn spawn(background: &'static Background) -> bool {
     let argument = from_ref(background).cast_mut().cast();
-    // SAFETY: each call has values that live through it and were made as the C library wants them; `errno` is not touched by them. Signals are blocked around the start, since a thread
+    // SAFETY: each call has values that live through it and were made as the C library wants them. Signals are blocked around the start, since a thread
     // begins with its maker's mask.
     unsafe {
         let mut attributes = MaybeUninit::uninit();
@@ -190,6 +195,7 @@ mod tests {
     use super::*;
 
     static LOOKS: AtomicU32 = AtomicU32::new(0);
+    static THREAD: AtomicU32 = AtomicU32::new(0);
     static UNBLOCKED: AtomicU32 = AtomicU32::new(0);
 
     fn look() -> Tick {
@@ -202,6 +208,8 @@ mod tests {
         if blocked != 1 {
             UNBLOCKED.fetch_add(1, Ordering::Relaxed);
         }
+        // SAFETY: a plain call.
+        THREAD.store(unsafe { libc::gettid() }.unsigned_abs(), Ordering::Relaxed);
         LOOKS.fetch_add(1, Ordering::Relaxed);
         Tick::Nothing
     }
@@ -219,10 +227,20 @@ mod tests {
         }
     }
 
+    fn state() -> u32 {
+        BACKGROUND.state.load(Ordering::Relaxed)
+    }
+
+    /// Is the thread there that looked last?
+    fn is_there() -> bool {
+        let thread = THREAD.load(Ordering::Relaxed);
+        std::path::Path::new(&format!("/proc/self/task/{thread}")).exists()
+    }
+
     #[test]
-    fn it_looks_rests_and_is_woken() {
-        BACKGROUND.wake();
-        assert_eq!(BACKGROUND.state.load(Ordering::Relaxed), NONE);
+    fn it_looks_ends_and_is_started_again() {
+        BACKGROUND.tell();
+        assert_eq!(state(), NONE);
         // However many call, one thread begins.
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -230,14 +248,20 @@ mod tests {
             }
         });
         until("first look", || LOOKS.load(Ordering::Relaxed) >= 2);
-        until("rest", || {
-            BACKGROUND.state.load(Ordering::Relaxed) == ASLEEP
-        });
-        // One more than it takes to become quiet.
-        until("last look", || LOOKS.load(Ordering::Relaxed) == QUIET + 1);
+        let first = THREAD.load(Ordering::Relaxed);
+        until("end", || state() == NONE);
+        until("no thread", || !is_there());
+        assert_eq!(THREAD.load(Ordering::Relaxed), first);
+        assert_eq!(LOOKS.load(Ordering::Relaxed), QUIET);
+        // Who calls in between keeps it a while, and who only tells does not start one.
+        BACKGROUND.tell();
+        assert_eq!(state(), NONE);
         BACKGROUND.call();
-        assert_eq!(BACKGROUND.state.load(Ordering::Relaxed), AWAKE);
-        until("look again", || LOOKS.load(Ordering::Relaxed) > QUIET + 1);
+        until("look again", || LOOKS.load(Ordering::Relaxed) > QUIET);
+        let seen = LOOKS.load(Ordering::Relaxed);
+        BACKGROUND.call();
+        until("end again", || state() == NONE);
+        assert!(LOOKS.load(Ordering::Relaxed) >= seen + QUIET);
         assert_eq!(UNBLOCKED.load(Ordering::Relaxed), 0);
     }
 }

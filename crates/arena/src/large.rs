@@ -10,7 +10,9 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::sync::{RawLock, TicketLock};
-use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap,
+};
 
 use crate::rows::ThreadArea;
 
@@ -56,10 +58,15 @@ fn map(bytes: usize) -> Option<NonNull<u8>> {
 /// The bytes are a mapping, or whole pages of one, that nobody uses any more.
 unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     if bytes > 0 {
-        // It fails only where a mapping would be split and the process may have no more of them: then the addresses are lost, nothing else.
+        // It fails only where a mapping would be split (the system merges neighbours into one) and the process may have no more of them. Then the addresses are lost, and the memory
+        // goes back by itself.
         //
-        // SAFETY: passed on.
-        let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
+        // SAFETY: passed on, both.
+        unsafe {
+            if munmap(start.as_ptr().cast(), bytes).is_err() {
+                let _ = madvise(start.as_ptr().cast(), bytes, Advice::LinuxDontNeed);
+            }
+        }
     }
 }
 

@@ -50,9 +50,18 @@ impl Region {
         Self::map_with(bytes, align, (page_bytes, huge), (access, flags))
     }
 
-    /// Maps `bytes` bytes, a multiple of the system's page, at a multiple of `align`, to be read and written; nothing of it counts as memory before it is touched.
+    /// Maps `bytes` bytes, a multiple of the system's page, at a multiple of `align`, to be read and written; nothing of it counts as memory before it is touched, unless the system
+    /// counts strictly (`2` in `/proc/sys/vm/overcommit_memory`).
     pub(crate) fn map_sparse(bytes: usize, align: usize) -> Result<Self, Errno> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
+        Self::map_unreserved(bytes, align, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
+    /// The same as addresses only, which never count as memory: usable where it was [committed](Self::commit).
+    pub(crate) fn map_addresses(bytes: usize, align: usize) -> Result<Self, Errno> {
+        Self::map_unreserved(bytes, align, ProtFlags::empty())
+    }
+
+    fn map_unreserved(bytes: usize, align: usize, access: ProtFlags) -> Result<Self, Errno> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         Self::map_with(
             bytes,

@@ -409,9 +409,10 @@ impl<K: RawLock> World<K> {
 
     /// Touches every atomic word: objects go from every list to every other.
     fn touch(&self) {
-        for id in self.slabs.pages().ids() {
-            // Relaxed: for the touch alone.
-            assert_eq!(id.load(Ordering::Relaxed), 0);
+        for page in 0..self.slabs.pages().count() {
+            // SAFETY: inside the source's memory.
+            let page = unsafe { self.source.start.add(page << PAGE_SHIFT) };
+            assert_eq!(self.slabs.pages().cache_of(page), 0);
         }
         // CPUs, and for each node one without a row.
         for taker in [0, 1, 2, 4, 5] {
@@ -474,12 +475,12 @@ fn in_new_world<K: RawLock>(source: &'static Source, model: &impl Fn(&'static Wo
     let tables: Box<[MaybeUninit<u8>]> =
         vec![MaybeUninit::uninit(); TABLE_BYTES * pages + 128].into();
     let (memory, tables) = (Box::into_raw(memory), Box::into_raw(tables));
-    // SAFETY: both made above, not shared yet, and given back below, after the slabs in them.
+    // SAFETY: both made above, not shared yet, and given back below, after the slabs in them. Threads are on CPUs of their own, but for the model that is to find that they are not.
     let slabs = unsafe {
         Slabs::<Design<K>>::new(
             plan,
             source,
-            Pinned(Modelled),
+            Pinned::new(Modelled),
             &mut *memory,
             Tables::Any(&mut *tables),
         )

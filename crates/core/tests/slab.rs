@@ -12,7 +12,7 @@ mod pages;
 use pages::TestPages;
 #[path = "support/slabs.rs"]
 mod slabs;
-use slabs::Bench;
+use slabs::{Bench, pinned};
 
 type Default<'p> = Sheafed<'p, &'p TestPages, Pinned<OneCpu>>;
 
@@ -21,7 +21,7 @@ fn objects_are_apart_aligned_and_come_back() {
     let source = TestPages::new(1024, 1);
     let plan = SlabPlan::new(60, 1);
     let mut bench = Bench::new::<Default<'_>>(plan, &source);
-    let slabs = bench.slabs::<Default<'_>>(&source, Pinned(OneCpu));
+    let slabs = bench.slabs::<Default<'_>>(&source, pinned(OneCpu));
     for (size, align) in [
         (1, 1),
         (16, 16),
@@ -75,7 +75,7 @@ fn bad_frees_on_the_slow_path_are_refused() {
     let source = TestPages::new(64, 1);
     let plan = SlabPlan::new(4, 0);
     let mut bench = Bench::new::<Default<'_>>(plan, &source);
-    let slabs = bench.slabs::<Default<'_>>(&source, Pinned(OneCpu));
+    let slabs = bench.slabs::<Default<'_>>(&source, pinned(OneCpu));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
     let other = slabs.cache::<TaskOnly>(CacheSpec::new("b", 64)).unwrap();
     let object = cache.alloc().unwrap();

@@ -20,7 +20,7 @@ mod pages;
 use pages::TestPages;
 #[path = "support/slabs.rs"]
 mod slabs;
-use slabs::Bench;
+use slabs::{Bench, pinned};
 
 /// CPU 3, task 77, and a clock that goes on by 1 whenever it is asked.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ macro_rules! with_slabs {
     ($design:ident, $plan:expr, $work:expr) => {{
         let source = TestPages::new(1024, 1);
         let mut bench = Bench::new::<$design<'_>>($plan, &source);
-        let slabs = bench.slabs::<$design<'_>>(&source, Pinned(Watched::default()));
+        let slabs = bench.slabs::<$design<'_>>(&source, pinned(Watched::default()));
         $work(&slabs);
     }};
 }
@@ -670,7 +670,7 @@ fn on_four_cpus(
     type Many<'p> = Sheafed<'p, &'p TestPages, Pinned<Threads>>;
     let source = TestPages::new(1024, 1);
     let mut bench = Bench::new::<Many<'_>>(plan(), &source);
-    let slabs = bench.slabs::<Many<'_>>(&source, Pinned(Threads));
+    let slabs = bench.slabs::<Many<'_>>(&source, pinned(Threads));
     let cache = make(&slabs, CacheSpec::new("shared", 100).checks(checks));
     std::thread::scope(|scope| {
         for cpu in 0..4 {
@@ -780,7 +780,7 @@ fn remote_frees_are_counted() {
     type Two<'p> = Sheafed<'p, &'p TestPages, Pinned<Threads>>;
     let source = TestPages::new(1024, 2);
     let mut bench = Bench::new::<Two<'_>>(plan(), &source);
-    let slabs = bench.slabs::<Two<'_>>(&source, Pinned(Threads));
+    let slabs = bench.slabs::<Two<'_>>(&source, pinned(Threads));
     let cache = make(&slabs, CacheSpec::new("away", 64));
     // CPU 0 is at node 0, CPU 1 at node 1.
     CPU.set(0);
@@ -811,7 +811,7 @@ fn hits_are_counted_where_that_was_chosen() {
     type Counting<'p> = Sheafed<'p, &'p TestPages, Counted<'p, Pinned<Watched>>>;
     let source = TestPages::new(1024, 1);
     let mut counts = vec![core::mem::MaybeUninit::uninit(); Counted::<()>::bytes(4)];
-    let counted = Counted::new(Pinned(Watched::default()), 4, &mut counts).unwrap();
+    let counted = Counted::new(pinned(Watched::default()), 4, &mut counts).unwrap();
     let mut bench = Bench::new::<Counting<'_>>(plan(), &source);
     let slabs = bench.slabs::<Counting<'_>>(&source, counted);
     let cache = make(&slabs, CacheSpec::new("counted", 64));

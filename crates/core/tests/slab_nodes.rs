@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::Platform;
 use brickyard::slab::{
-    CacheSpec, FreeFault, PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, TaskOnly,
+    CacheSpec, FreeFault, PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008,
+    TaskOnly,
 };
 
 #[path = "support/pages.rs"]
@@ -15,7 +16,7 @@ mod pages;
 use pages::TestPages;
 #[path = "support/slabs.rs"]
 mod slabs;
-use slabs::Bench;
+use slabs::{Bench, pinned};
 
 /// A CPU that the test chooses.
 #[derive(Default)]
@@ -74,11 +75,11 @@ fn a_cpu_whose_node_is_full_takes_no_more_than_it_needs() {
     {
         type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
         let mut bench = Bench::new::<Parts<'_>>(plan, &source);
-        takes_what_it_needs::<Parts<'_>>(&bench.slabs(&source, Pinned(&platform)), &source);
+        takes_what_it_needs::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
     }
     type Parts<'p> = Slqb2008<'p, &'p TestPages, Pinned<&'p On>>;
     let mut bench = Bench::new::<Parts<'_>>(plan, &source);
-    takes_what_it_needs::<Parts<'_>>(&bench.slabs(&source, Pinned(&platform)), &source);
+    takes_what_it_needs::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
 }
 
 /// All pages of node 0 are taken by another cache: not one object of this one can be of that node.
@@ -89,7 +90,7 @@ fn a_cpu_whose_node_has_nothing_is_served_by_the_other() {
     let plan = SlabPlan::new(4, 2);
     type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
     let mut bench = Bench::new::<Parts<'_>>(plan, &source);
-    let slabs = bench.slabs::<Parts<'_>>(&source, Pinned(&platform));
+    let slabs = bench.slabs::<Parts<'_>>(&source, pinned(&platform));
     let large = slabs
         .cache::<TaskOnly>(CacheSpec::new("large", 4096))
         .unwrap();
@@ -120,7 +121,9 @@ fn a_cpu_whose_node_has_nothing_is_served_by_the_other() {
 fn asks_its_own_node<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, source: &TestPages) {
     let node_of = |object: NonNull<u8>| PageSource::node_of(&source, object);
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
-    let large = slabs.cache::<TaskOnly>(CacheSpec::new("large", 4096)).unwrap();
+    let large = slabs
+        .cache::<TaskOnly>(CacheSpec::new("large", 4096))
+        .unwrap();
     let filling: Vec<_> = (0..PAGES / 2).map(|_| large.alloc().unwrap()).collect();
     let away = cache.alloc().unwrap();
     for object in filling {
@@ -129,7 +132,12 @@ fn asks_its_own_node<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, source: &TestP
     }
     large.destroy().unwrap();
     let near = cache.alloc_on(0).unwrap();
-    assert_eq!(node_of(near), 0, "the other one was of node {}", node_of(away));
+    assert_eq!(
+        node_of(near),
+        0,
+        "the other one was of node {}",
+        node_of(away)
+    );
     for object in [near, away] {
         // SAFETY: as above.
         unsafe { cache.free(object) }.unwrap();
@@ -145,11 +153,11 @@ fn a_request_for_the_own_node_does_not_go_elsewhere() {
     {
         type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
         let mut bench = Bench::new::<Parts<'_>>(plan, &source);
-        asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, Pinned(&platform)), &source);
+        asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
     }
     type Parts<'p> = Slqb2008<'p, &'p TestPages, Pinned<&'p On>>;
     let mut bench = Bench::new::<Parts<'_>>(plan, &source);
-    asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, Pinned(&platform)), &source);
+    asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
 }
 
 /// A source is asked for the node of its own pages only: what lies outside the span is refused before.
@@ -160,7 +168,7 @@ fn an_address_outside_the_span_is_refused_on_two_nodes() {
     type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
     // No CPU has a row, so that every free is looked at.
     let mut bench = Bench::new::<Parts<'_>>(SlabPlan::new(4, 0), &source);
-    let slabs = bench.slabs::<Parts<'_>>(&source, Pinned(&platform));
+    let slabs = bench.slabs::<Parts<'_>>(&source, pinned(&platform));
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
     for address in [8, usize::MAX - 7] {
         let outside = NonNull::new(core::ptr::without_provenance_mut(address)).unwrap();

@@ -558,13 +558,15 @@ fn who_masks_and_who_does_not() {
     give(&all, &take(&all, 1));
     assert!(masks() >= before + 4);
     // An interrupt on this CPU leaves alone what is the tasks'.
+    set_interrupt(false);
     let queued = tasks.numbers().queued;
     assert!(queued > 0);
+    set_interrupt(true);
     slabs.drain();
     slabs.trim();
     slabs.shrink();
-    assert_eq!(tasks.numbers().queued, queued);
     set_interrupt(false);
+    assert_eq!(tasks.numbers().queued, queued);
     all.destroy().unwrap();
     finish(tasks, source);
 }
@@ -621,11 +623,11 @@ fn it_is_refused_where_callers_cannot_be_pinned() {
     unsafe impl Local for Unpinned {
         const PINS: bool = false;
 
-        fn pop<C: Caller>(&self, _: Rows<'_>, _: usize) -> Option<NonNull<u8>> {
+        unsafe fn pop<C: Caller>(&self, _: Rows<'_>, _: usize) -> Option<NonNull<u8>> {
             None
         }
 
-        fn push<C: Caller>(&self, _: Rows<'_>, _: usize, _: NonNull<u8>) -> Pushed {
+        unsafe fn push<C: Caller>(&self, _: Rows<'_>, _: usize, _: NonNull<u8>) -> Pushed {
             Pushed::Full
         }
 
@@ -633,7 +635,14 @@ fn it_is_refused_where_callers_cannot_be_pinned() {
             (0, 0)
         }
 
-        fn replace<C: Caller>(&self, _: Rows<'_>, _: usize, _: usize, _: usize, _: usize) -> bool {
+        unsafe fn replace<C: Caller>(
+            &self,
+            _: Rows<'_>,
+            _: usize,
+            _: usize,
+            _: usize,
+            _: usize,
+        ) -> bool {
             false
         }
     }

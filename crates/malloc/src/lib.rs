@@ -29,6 +29,8 @@ mod hits;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64.rs"]
 mod hits;
+#[cfg(target_arch = "x86_64")]
+mod loader;
 
 pub use hits::{free, malloc};
 
@@ -59,13 +61,6 @@ fn or_exhausted(memory: *mut u8) -> *mut c_void {
 #[inline(never)]
 extern "C" fn slow(bytes: usize) -> *mut c_void {
     or_exhausted(heap::allocate(bytes))
-}
-
-#[cold]
-#[inline(never)]
-unsafe extern "C" fn slow_free(memory: *mut c_void) {
-    // SAFETY: passed on.
-    unsafe { heap::free_slow(memory.cast()) };
 }
 
 /// As [`free`]; the size is not needed.

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use brickyard_arena::heap;
 
-use super::{slow, slow_free};
+use super::slow;
 
 /// Memory for `bytes` bytes, aligned to 16.
 #[unsafe(no_mangle)]
@@ -25,7 +25,8 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
     // SAFETY: passed on, both.
     unsafe {
         if !heap::quick_free(memory.cast()) {
-            slow_free(memory);
+            // Nothing says whether the loader called.
+            heap::free_slow_under_locks(memory.cast());
         }
     }
 }

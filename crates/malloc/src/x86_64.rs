@@ -6,10 +6,10 @@
 use core::arch::naked_asm;
 use core::ffi::c_void;
 
-use brickyard_arena::heap::{FAST, Fast};
-use brickyard_arena::restartable;
+use brickyard_arena::heap::{FAST, Fast, PAGE_SHIFT};
+use brickyard_arena::{heap, restartable};
 
-use super::{slow, slow_free};
+use super::{loader, slow};
 
 /// Memory for `bytes` bytes, aligned to 16.
 #[unsafe(no_mangle)]
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
             // The cache of the page.
             "mov rcx, rdi",
             "sub rcx, qword ptr [rip + {fast} + {start}]",
-            "shr rcx, 12",
+            "shr rcx, {page_shift}",
             "cmp rcx, qword ptr [rip + {fast} + {pages}]",
             "jae {slow}",
             "mov rdx, qword ptr [rip + {fast} + {ids}]",
@@ -88,6 +88,7 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
         ],
         fast = sym FAST,
         slow = sym slow_free,
+        page_shift = const PAGE_SHIFT,
         start = const Fast::START,
         pages = const Fast::PAGES,
         ids = const Fast::IDS,
@@ -98,4 +99,27 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
 }
 
 /// A top whose next entry has these bits all zero is the last of its sheaf.
-const SHEAF_MASK: usize = brickyard_arena::heap::SHEAF_BYTES - 1;
+const SHEAF_MASK: usize = heap::SHEAF_BYTES - 1;
+
+/// A free that is no hit: as [`free`], which jumps here with the stack as it found it.
+#[unsafe(naked)]
+unsafe extern "C" fn slow_free(memory: *mut c_void) {
+    naked_asm!(
+        // Who called: the return address.
+        "mov rsi, qword ptr [rsp]",
+        "jmp {from}",
+        from = sym slow_free_from,
+    )
+}
+
+#[cold]
+unsafe extern "C" fn slow_free_from(memory: *mut c_void, caller: usize) {
+    // SAFETY: passed on.
+    unsafe {
+        if loader::contains(caller) {
+            heap::free_slow_under_locks(memory.cast());
+        } else {
+            heap::free_slow(memory.cast());
+        }
+    }
+}

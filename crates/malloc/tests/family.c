@@ -2,13 +2,16 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -272,6 +275,132 @@ static void limited(void) {
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static void passes(pid_t child) {
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// The same where the limit is one of what can be written: pages that are not in use yet do not count, and where they are refused there is no memory.
+static void limited_data(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        char line[256];
+        size_t data = 0;
+        FILE *file = fopen("/proc/self/status", "r");
+        CHECK(file);
+        while (fgets(line, sizeof line, file)) sscanf(line, "VmData: %zu", &data);
+        fclose(file);
+        struct rlimit limit = {.rlim_cur = (data << 10) + (70 << 20), .rlim_max = RLIM_INFINITY};
+        CHECK(setrlimit(RLIMIT_DATA, &limit) == 0);
+        size_t given = 0;
+        errno = 0;
+        while (given < (size_t)400 << 20 && malloc(1000)) given += 1000;
+        CHECK(given < (size_t)400 << 20 && given > 30 << 20 && errno == ENOMEM);
+        _exit(0);
+    }
+    passes(child);
+}
+
+// Runs that become short give their tails' memory back, though nothing else is freed.
+static void shrinking(void) {
+    enum { RUNS = 100, LONG = 1900 << 10, SHORT = 40 << 10 };
+    malloc_trim(0);
+    size_t before = resident();
+    unsigned char *run[RUNS];
+    for (int i = 0; i < RUNS; i++) memset(run[i] = malloc(LONG), i, LONG);
+    CHECK(resident() - before > (size_t)RUNS * LONG / 10 * 9);
+    for (int i = 0; i < RUNS; i++) run[i] = realloc(run[i], SHORT);
+    CHECK(resident() < before + RUNS * SHORT + (16 << 20));
+    for (int i = 0; i < RUNS; i++) {
+        CHECK(is(run[i], SHORT, i));
+        free(run[i]);
+    }
+}
+
+// Where the process may have no more mappings, a block that cannot be unmapped loses its memory all the same.
+static void crowded(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        // Above the blocks of two megabytes: mappings of their own, which the system merges.
+        enum { BLOCKS = 8, BYTES = 5 << 20, PAGES = 1 << 18 };
+        char *block[BLOCKS];
+        for (int i = 0; i < BLOCKS; i++) memset(block[i] = malloc(BYTES), 1, BYTES);
+        long page = sysconf(_SC_PAGESIZE);
+        char *pages = mmap(NULL, PAGES * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        CHECK(pages != MAP_FAILED);
+        for (long i = 0; i < PAGES; i += 2)
+            if (mprotect(pages + i * page, page, PROT_READ) != 0) break;
+        size_t full = resident();
+        for (int i = 1; i < BLOCKS; i += 2) free(block[i]);
+        CHECK(resident() < full - BLOCKS / 2 * (size_t)BYTES / 10 * 9);
+        _exit(0);
+    }
+    passes(child);
+}
+
+// Threads of this process, without allocating.
+static int tasks(void) {
+    static char text[8192];
+    int file = open("/proc/self/status", O_RDONLY), count = 0;
+    CHECK(file >= 0);
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    CHECK(length > 0);
+    text[length] = 0;
+    const char *line = strstr(text, "\nThreads:");
+    CHECK(line && sscanf(line, "\nThreads: %d", &count) == 1);
+    return count;
+}
+
+// A child that only frees has a thread to give its memory back; and that ends, so the process does too when its main thread has.
+static void quiet(void) {
+    enum { COUNT = 60000 };
+    void **held = malloc(COUNT * sizeof *held);
+    for (int i = 0; i < COUNT; i++) memset(held[i] = malloc(1000), 1, 1000);
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(tasks() == 1);
+        for (int i = 0; i < COUNT / 2; i++) free(held[i]);
+#ifdef __x86_64__
+        CHECK(tasks() == 2);
+#endif
+        pthread_exit(NULL);
+    }
+    pid_t ended = 0;
+    int status = 0;
+    for (int tenths = 0; tenths < 600 && !ended; tenths++) {
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        ended = waitpid(child, &status, WNOHANG);
+    }
+    if (!ended) kill(child, SIGKILL);
+    CHECK(ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (int i = 0; i < COUNT; i++) free(held[i]);
+    free(held);
+}
+
+static void *waits(void *unused) {
+    while (!atomic_load(&stop)) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return unused;
+}
+
+// The loader frees what belongs to ended threads with a lock held that a new thread needs: what it frees must not start the thread that looks after memory.
+static void ended_threads(void) {
+    enum { THREADS = 24 };
+    char *held = malloc(1 << 20), *more[16];
+    for (int i = 0; i < 16; i++) more[i] = malloc(1 << 20);
+    atomic_store(&stop, 0);
+    pthread_t thread[THREADS];
+    for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&thread[i], NULL, waits, NULL) == 0);
+    // Until there are no others; it may take longer where it is not the only one to hold memory.
+    for (int tenths = 0; tenths < 300 && tasks() > THREADS + 1; tenths++)
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    atomic_store(&stop, 1);
+    // More stacks than the C library keeps.
+    for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < 16; i++) free(more[i]);
+    free(held);
+}
+
 // The library loaded late, beside the C library's own malloc: its functions by name.
 static void loaded_late(const char *library) {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -312,7 +441,9 @@ int main(int count, char **words) {
         void (*check)(void);
     } checks[] = {{"family", family},         {"alignments", alignments}, {"exhaustion", exhaustion},
                   {"resizing", resizing},     {"threads", threads},       {"many threads", many_threads},
-                  {"forks", forks},           {"limited", limited},       {"gives back", gives_back}};
+                  {"forks", forks},           {"limited", limited},       {"limited data", limited_data},
+                  {"shrinking", shrinking},   {"crowded", crowded},       {"gives back", gives_back},
+                  {"quiet", quiet},           {"ended threads", ended_threads}};
     for (unsigned i = 0; i < sizeof checks / sizeof *checks; i++) {
         checks[i].check();
         printf("%s\n", checks[i].name);

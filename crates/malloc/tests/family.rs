@@ -66,7 +66,7 @@ fn passes(settings: &[(&str, &str)]) {
         String::from_utf8_lossy(&output.stderr),
     );
     assert!(output.status.success(), "{said}{wrong}{}", output.status);
-    assert_eq!(said.lines().count(), 9, "{said}");
+    assert_eq!(said.lines().count(), 14, "{said}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn checks_name_the_cache_and_what_was_done() {
     for (how, told) in [
         ("twice", "freed twice"),
         ("overflow", "written behind an object's end"),
-        ("after", "written"),
+        ("after", "use after free"),
     ] {
         let settings = [("BRICKYARD_DEBUG", "FZPU,general-64")];
         let Some(output) = preloaded(&["bad", how], &settings) else {

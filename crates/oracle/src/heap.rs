@@ -49,11 +49,11 @@ pub unsafe trait Family {
 #[derive(Debug, Clone, Copy)]
 pub struct ArenaHeap;
 
-// SAFETY: the heap promises it.
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+// SAFETY: the heap promises it.
 unsafe impl Family for ArenaHeap {
     fn malloc(&self, bytes: usize) -> *mut u8 {
         brickyard_arena::heap::alloc(bytes)

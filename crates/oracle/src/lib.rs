@@ -18,7 +18,6 @@ mod model;
 mod operation;
 pub mod ownership;
 mod platform;
-#[allow(unsafe_code, reason = "owners of objects read and write their memory")]
 pub mod slab;
 
 pub use case::{Case, Slots};

@@ -64,7 +64,9 @@ where
     memory.queues = uninit(Slabs::<D>::bytes(&slabs, source.nodes()));
     memory.tables = uninit(Tables::bytes(source.pages()));
     let tables = Tables::Any(&mut memory.tables);
-    let slabs = Slabs::<D>::new(slabs, source, Pinned(Threads), &mut memory.queues, tables);
+    // SAFETY: each thread has a number of its own, and no interrupts.
+    let threads = unsafe { Pinned::new(Threads) };
+    let slabs = Slabs::<D>::new(slabs, source, threads, &mut memory.queues, tables);
     let outcome = run(&slabs.unwrap(), plan);
     println!("{} threads: {outcome:?}", plan.threads);
     assert!(outcome.served > plan.operations / 4, "{outcome:?}");

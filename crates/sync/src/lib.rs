@@ -30,6 +30,6 @@ pub use core::sync::atomic::Ordering;
 #[cfg(feature = "lock_api")]
 pub use lock::LockApi;
 pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
-pub use once::OnceSlot;
+pub use once::{Lease, OnceSlot};
 pub use place::{Zeroable, place, place_zeroed};
 pub use slot::{Exclusive, Inside, Shared, Slot, SlotAccess};

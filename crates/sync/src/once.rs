@@ -1,19 +1,23 @@
-//! A place for a value that is put in once, while others may look, and is constant from then on.
+//! A place for a value that is put in once, while others may look, and is constant until it is taken out.
 
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::ops::Deref;
 
 use crate::{AtomicU32, Ordering};
 
 const EMPTY: u32 = 0;
 const BUSY: u32 = 1;
-const SET: u32 = 2;
+/// There, but nobody new is let in.
+const CLOSED: u32 = 2;
+/// There; above it, so many leases are out.
+const SET: u32 = 3;
 
 /// A place for one value. Nobody waits: who comes while another puts its value in finds the place taken, and who looks too early finds nothing.
 ///
-/// Invariant `set-means-there`: while `state` is `SET` the value is there and is not changed; while it is `BUSY` only the one who turned it from `EMPTY`
-/// touches the value.
+/// Invariant `set-means-there`: while `state` is `CLOSED`, `SET` or above, the value is there and is not changed; while it is `BUSY` only the one who turned it from `EMPTY`
+/// touches the value. What `state` is above `SET` are [leases](OnceSlot::lease), and [`OnceSlot::close`] waits for none and refuses while there are some.
 pub struct OnceSlot<T> {
     state: AtomicU32,
     value: UnsafeCell<MaybeUninit<T>>,
@@ -51,25 +55,89 @@ impl<T: Copy> OnceSlot<T> {
         Ok(value)
     }
 
-    /// The value, if one is there.
+    /// The value, if one is there. Who empties the place has to know of who looks like this; see also [`OnceSlot::lease`].
     #[inline]
     #[must_use]
     pub fn get(&self) -> Option<&T> {
         // Acquire: pairs with the release in `set`.
-        if self.state.load(Ordering::Acquire) != SET {
+        if self.state.load(Ordering::Acquire) < CLOSED {
             return None;
         }
         // SAFETY: `set-means-there`.
         Some(unsafe { (*self.value.get()).assume_init_ref() })
     }
 
+    /// The value, if one is there and the place is not closed; it stays closed to [`OnceSlot::close`] as long as the lease lives.
+    #[must_use]
+    pub fn lease(&self) -> Option<Lease<'_, T>> {
+        // Relaxed: the exchange below decides.
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state >= SET {
+            // Acquire: pairs with the release in `set`, through other leases' exchanges too.
+            let leased =
+                self.state
+                    .compare_exchange(state, state + 1, Ordering::Acquire, Ordering::Relaxed);
+            match leased {
+                Ok(_) => return Some(Lease { slot: self }),
+                Err(found) => state = found,
+            }
+        }
+        None
+    }
+
+    /// No lease is given from now on. False, and nothing has changed, where leases are out, or there is no value.
+    #[must_use]
+    pub fn close(&self) -> bool {
+        // Acquire: pairs with the release of each lease that ended.
+        let closed = self
+            .state
+            .compare_exchange(SET, CLOSED, Ordering::Acquire, Ordering::Relaxed);
+        closed.is_ok()
+    }
+
+    /// Leases are given again, after [`OnceSlot::close`].
+    pub fn reopen(&self) {
+        // Release: as in `set`, for who gets a lease by it. Fails where it was not closed, and then there is nothing to do.
+        let _ = self
+            .state
+            .compare_exchange(CLOSED, SET, Ordering::Release, Ordering::Relaxed);
+    }
+
     /// Empties the place.
     ///
     /// # Safety
-    /// Nobody has a reference to the value any more, or gets one meanwhile.
+    /// Nobody has a reference to the value or a lease any more, or gets one meanwhile: [`OnceSlot::close`] sees to leases.
     pub unsafe fn clear(&self) {
         // Release: pairs with the acquire in `set` of who comes next. The value is `Copy`, so there is nothing to drop.
         self.state.store(EMPTY, Ordering::Release);
+    }
+}
+
+/// The value of a [`OnceSlot`], which stays there as long as this lives.
+pub struct Lease<'s, T: Copy> {
+    slot: &'s OnceSlot<T>,
+}
+
+impl<T: Copy> Deref for Lease<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: `set-means-there`: the state has been above `SET` since the lease began.
+        unsafe { (*self.slot.value.get()).assume_init_ref() }
+    }
+}
+
+impl<T: Copy> Drop for Lease<'_, T> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `close`.
+        self.slot.state.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl<T: Copy + fmt::Debug> fmt::Debug for Lease<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 
@@ -87,6 +155,8 @@ impl<T: Copy + fmt::Debug> fmt::Debug for OnceSlot<T> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
     use super::*;
 
     #[test]
@@ -100,5 +170,28 @@ mod tests {
         unsafe { slot.clear() };
         assert_eq!(slot.get(), None);
         assert_eq!(slot.set(3), Ok(&3));
+    }
+
+    #[test]
+    fn is_not_closed_while_leases_are_out() {
+        let slot = OnceSlot::new();
+        assert!(slot.lease().is_none() && !slot.close());
+        assert_eq!(slot.set(1), Ok(&1));
+        let (a, b) = (slot.lease().unwrap(), slot.lease().unwrap());
+        assert_eq!((*a, *b, slot.get()), (1, 1, Some(&1)));
+        assert!(!slot.close());
+        drop(a);
+        assert!(!slot.close());
+        drop(b);
+        assert!(slot.close() && !slot.close());
+        assert!(slot.lease().is_none());
+        assert_eq!((slot.get(), slot.set(2)), (Some(&1), Err(2)));
+        slot.reopen();
+        assert_eq!(slot.lease().map(|lease| *lease), Some(1));
+        assert!(slot.close());
+        // SAFETY: closed, and no reference is left.
+        unsafe { slot.clear() };
+        slot.reopen();
+        assert_eq!((slot.get(), slot.set(3)), (None, Ok(&3)));
     }
 }

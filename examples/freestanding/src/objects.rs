@@ -57,7 +57,9 @@ macro_rules! on {
         pages.is_some_and(|pages| {
             let tables = Tables::Any(&mut tables);
             let plan = SlabPlan::new(48, 1);
-            let slabs = Slabs::<$design<'_, _, _>>::new(plan, pages, Pinned(Machine), &mut memory, tables);
+            // SAFETY: one CPU, whose interrupts do not come here.
+            let machine = unsafe { Pinned::new(Machine) };
+            let slabs = Slabs::<$design<'_, _, _>>::new(plan, pages, machine, &mut memory, tables);
             slabs.is_ok_and(|slabs| use_slabs(&slabs).is_some())
         })
     }};

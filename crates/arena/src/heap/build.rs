@@ -4,10 +4,16 @@
 //!
 //! | variable | what it does |
 //! |---|---|
-//! | `BRICKYARD_SPAN` | the addresses reserved, in GiB; 256 else |
+//! | `BRICKYARD_SPAN` | the addresses reserved, in GiB; else four times the machine's memory, at least 64, at most 256 |
 //! | `BRICKYARD_ROWS=thread` | a row a thread even where there are restartable sequences |
-//! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug` |
+//! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug`. Objects are followed by thread and time; as caller of all of them stands the heap itself, which is not told who called |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
+//!
+//! The addresses are an upper limit: of slabs (objects of up to 32 KiB) and runs there is no more than the span has, and where it ends, requests of up to 32 KiB fail; larger ones go on with mappings of
+//! their own. Under `ulimit -v` the span is halved until it is given, and takes what is a half or more of what the limit leaves.
+//!
+//! The span's pages become usable in steps, as they are needed. Its tables (about 67 bytes a page of 4 KiB: a sixtieth) are mapped at once and have memory where they are touched; but `mlockall(MCL_CURRENT)`
+//! touches all of them, and where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`) they count from the start. There a small `BRICKYARD_SPAN` helps.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -18,7 +24,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::slab::debug::RuleText;
 use brickyard::slab::sizes::{MAX_GENERAL, SIZES, STEP};
-use brickyard::slab::{Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
+use brickyard::slab::{PageSource, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
 
 use super::cpus::{Cpus, RowsFor};
 use super::{FAST, FIRST_GENERAL, Fast, PAGE_SHIFT, life};
@@ -29,6 +35,9 @@ use crate::rows::{ROW_SHIFT, ThreadArea};
 use crate::span::{SPAN_BYTES, Span};
 
 pub(super) type HeapSlabs = Slabs<'static, Sheafed<'static, &'static Span, Cpus>>;
+
+/// The words of a row that are in use: two a cache.
+pub(super) const ROW_WORDS: usize = (SIZES.len() + FIRST_GENERAL as usize) * 2;
 
 /// All that there is of a heap, once it is built.
 pub(super) struct Heap {
@@ -155,11 +164,10 @@ fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
 }
 
 fn build() -> Result<(), HeapError> {
-    let (_, usual) = SPAN_BYTES;
     let bytes = variable(c"BRICKYARD_SPAN")
         .and_then(number)
-        .map_or(usual, |gib| gib.saturating_mul(1 << 30));
-    let span = Span::reserve(bytes).map_err(|_| HeapError::NoAddresses)?;
+        .map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
+    let (span, tables) = reserve(bytes)?;
     // SAFETY: `built-once`: this thread has turned the state to busy.
     let span: &'static Span = unsafe { (*PLACE.span.get()).write(span) };
     let wanted = match variable(c"BRICKYARD_ROWS") {
@@ -167,13 +175,14 @@ fn build() -> Result<(), HeapError> {
         _ => RowsFor::Cpus,
     };
     let cpus = Cpus::choose(wanted);
-    let slabs = build_slabs(span, cpus)?;
+    let slabs = build_slabs(span, cpus, tables)?;
     let background = match variable(c"BRICKYARD_BACKGROUND") {
         Some(b"0") => Background::Off,
         _ => Background::Wanted,
     };
     let rows = slabs.queues().rows().start();
     let (ids, start) = (slabs.pages().ids(), slabs.pages().start());
+    let pages = slabs.pages().count();
     let heap = Heap {
         span,
         slabs,
@@ -186,25 +195,56 @@ fn build() -> Result<(), HeapError> {
     FAST.area.store(cpus.area(), Ordering::Relaxed);
     FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);
     FAST.start.store(start, Ordering::Relaxed);
-    FAST.ids.store(ids.as_ptr().cast_mut(), Ordering::Relaxed);
+    FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
     // Release: pairs with the acquiring loads of the fast paths.
     FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
     FAST.steps.store(MAX_GENERAL / STEP, Ordering::Release);
     if crate::page_bytes() == 1 << PAGE_SHIFT {
-        FAST.pages.store(ids.len(), Ordering::Release);
+        FAST.pages.store(pages, Ordering::Release);
     }
     Ok(())
 }
 
-fn build_slabs(span: &'static Span, cpus: Cpus) -> Result<HeapSlabs, HeapError> {
-    use brickyard::slab::PageSource;
+/// Four times the memory of the machine: room for what is scattered, with tables that stay small beside it.
+fn usual_span() -> usize {
+    let (_, most) = SPAN_BYTES;
+    let mut system = MaybeUninit::<libc::sysinfo>::zeroed();
+    // SAFETY: the system writes such a value, if anything; zeros are one.
+    let system = unsafe {
+        let _ = libc::sysinfo(system.as_mut_ptr());
+        system.assume_init()
+    };
+    let memory = (system.totalram as usize).saturating_mul(system.mem_unit as usize);
+    memory.saturating_mul(4).clamp(64 << 30, most)
+}
+
+/// A span of at most `bytes` bytes for which there is room, with memory for its slabs' tables.
+fn reserve(mut bytes: usize) -> Result<(Span, &'static mut [MaybeUninit<u8>]), HeapError> {
+    let (least, _) = SPAN_BYTES;
+    loop {
+        let span = Span::reserve(bytes).map_err(|_| HeapError::NoAddresses)?;
+        match for_ever(Tables::bytes(span.pages())) {
+            Ok(tables) => return Ok((span, tables)),
+            Err(_) if span.bytes() > least => bytes = span.bytes() / 2,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn build_slabs(
+    span: &'static Span,
+    cpus: Cpus,
+    tables: &'static mut [MaybeUninit<u8>],
+) -> Result<HeapSlabs, HeapError> {
     let rows = for_ever(cpus.rows() << ROW_SHIFT)?;
     let words = rows.len() / size_of::<AtomicUsize>();
     // SAFETY: the mapping is zero.
     let (rows, _) = unsafe { brickyard::sync::place_zeroed(rows, words) }
         .expect("a mapping begins with a page, and has room for its own words");
+    // SAFETY: the words are these slabs' own, and the fast paths' beside them, which keep to `one-store`.
+    let rows = unsafe { Rows::new(rows, ROW_SHIFT) };
     let plan = SlabPlan {
-        rows: Some(Rows::new(rows, ROW_SHIFT)),
+        rows: Some(rows),
         ..SlabPlan::new(SIZES.len(), cpus.rows())
     };
     let plan = match rules()? {
@@ -213,7 +253,7 @@ fn build_slabs(span: &'static Span, cpus: Cpus) -> Result<HeapSlabs, HeapError> 
     };
     let memory = for_ever(HeapSlabs::bytes(&plan, 1))?;
     // SAFETY: the mapping is zero.
-    let tables = unsafe { Tables::zeroed(for_ever(Tables::bytes(span.pages()))?) };
+    let tables = unsafe { Tables::zeroed(tables) };
     let slabs = HeapSlabs::new(plan, span, cpus, memory, tables)
         .expect("the plan was asked for the bytes of both");
     fill_tables(slabs.queues().rows(), cpus.rows());
@@ -251,7 +291,7 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
 /// Writes the table of columns by size into each row, for fast paths in assembly.
 fn fill_tables(rows: Rows<'static>, count: usize) {
     // A row's words end before it.
-    const { assert!((SIZES.len() + 2) * 2 * size_of::<usize>() <= Fast::TABLE_AT) };
+    const { assert!(ROW_WORDS * size_of::<usize>() <= Fast::TABLE_AT) };
     for row in 0..count {
         let table = rows.start().cast::<u8>().cast_mut();
         // SAFETY: a row is 64 KiB of the heap's own, of which the words that caches use end before the table, as asserted; nobody reads it yet.

@@ -84,19 +84,21 @@ impl Platform for Cpus {
 unsafe impl Local for Cpus {
     const PINS: bool = false;
 
-    fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
-        either!(self, cpus => cpus.pop::<C>(rows, column))
+    unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+        // SAFETY: passed on.
+        unsafe { either!(self, cpus => cpus.pop::<C>(rows, column)) }
     }
 
-    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
-        either!(self, cpus => cpus.push::<C>(rows, column, object))
+    unsafe fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
+        // SAFETY: passed on.
+        unsafe { either!(self, cpus => cpus.push::<C>(rows, column, object)) }
     }
 
     fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize) {
         either!(self, cpus => cpus.read::<C>(rows, column))
     }
 
-    fn replace<C: Caller>(
+    unsafe fn replace<C: Caller>(
         &self,
         rows: Rows<'_>,
         cpu: usize,
@@ -104,6 +106,7 @@ unsafe impl Local for Cpus {
         expected: usize,
         new: usize,
     ) -> bool {
-        either!(self, cpus => cpus.replace::<C>(rows, cpu, column, expected, new))
+        // SAFETY: passed on.
+        unsafe { either!(self, cpus => cpus.replace::<C>(rows, cpu, column, expected, new)) }
     }
 }

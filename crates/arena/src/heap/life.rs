@@ -2,18 +2,24 @@
 
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use brickyard::Platform;
 use brickyard::slab::Finding;
+use brickyard::slab::sheaf::closed;
 
-use super::build::{Background, Heap, PLACE, built};
+use super::build::{Background, Heap, PLACE, ROW_WORDS, built};
 use super::cpus::Cpus;
 use crate::background::{self, Tick};
 use crate::rows::keeping_errno;
 
 /// The heap has just been built.
 pub(super) fn begin() {
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    // A child that was forked while its parent built the heap builds it again, with its parent's functions. Relaxed: one thread builds.
+    if REGISTERED.swap(true, Ordering::Relaxed) {
+        return;
+    }
     // SAFETY: the three functions live as long as the program (a library that holds this code must not be unloaded). Where it fails, for want of memory, a child process of several
     // threads may find a lock held, as with allocators that do not ask.
     let _ = unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
@@ -37,7 +43,7 @@ unsafe extern "C" fn in_child() {
     PLACE.gate.open_in_child();
 }
 
-/// From so many bytes on the heap has a background thread.
+/// From so many bytes on, in use or idle, the heap has a background thread.
 const LARGE: usize = 8 << 20;
 
 /// Every so many looks of the background thread, the CPUs are visited (SLQB: every 3 s).
@@ -45,18 +51,33 @@ const LOOKS_A_VISIT: u32 = 3;
 
 static BACKGROUND: background::Background = background::Background::new(look);
 
-/// Called after the heap has got more pages; no lock is held.
+fn wants_thread(heap: &Heap) -> bool {
+    heap.background == Background::Wanted
+        && heap.span.bytes_in_use() + heap.span.idle_bytes() >= LARGE
+}
+
+/// Called after a request by a slow path, outside the gate.
 #[inline]
 pub(super) fn has_grown(heap: &'static Heap) {
-    if heap.background == Background::Wanted && heap.span.bytes_in_use() >= LARGE {
+    if wants_thread(heap) {
         BACKGROUND.call();
     }
 }
 
-/// Called after memory has come back by a slow path.
+/// Called after memory has come back by a slow path, outside the gate.
 #[inline]
-pub(super) fn has_shrunk() {
-    BACKGROUND.wake();
+pub(super) fn has_shrunk(heap: &'static Heap, may: MayStart) {
+    match may {
+        MayStart::Thread if wants_thread(heap) => BACKGROUND.call(),
+        _ => BACKGROUND.tell(),
+    }
+}
+
+/// May who frees make a thread? The C library's loader, for one, frees with locks held that a new thread needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MayStart {
+    Thread,
+    Nothing,
 }
 
 /// What the background thread does, about once a second.
@@ -79,14 +100,30 @@ fn look() -> Tick {
     }
 }
 
-/// What lies unused on every CPU goes back into slabs.
+/// What lies unused on every CPU goes back into slabs. CPUs on which nothing lies are not disturbed.
 fn visit_cpus(heap: &'static Heap) {
-    for cpu in 0..heap.cpus.rows() {
-        heap.cpus.run_on(cpu, &mut || {
+    let mut visited = 0;
+    for cpu in (0..heap.cpus.rows()).filter(|&cpu| holds_anything(heap, cpu)) {
+        let ran = heap.cpus.run_on(cpu, &mut || {
             let _inside = PLACE.gate.enter(cpu);
             heap.slabs.trim();
         });
+        visited += usize::from(ran);
     }
+    if visited == 0 {
+        // What CPUs share.
+        let _inside = PLACE.gate.enter(0);
+        heap.slabs.shrink();
+    }
+}
+
+/// Is there a sheaf in the row of a CPU?
+fn holds_anything(heap: &Heap, cpu: usize) -> bool {
+    let (rows, closed) = (heap.slabs.queues().rows(), closed());
+    let words = (0..ROW_WORDS).filter_map(|column| rows.place(cpu, column));
+    // SAFETY: words of the heap's rows, which are there for ever. Relaxed: a hint; what comes later is found at the next visit.
+    let mut tops = words.map(|word| unsafe { (*word).load(Ordering::Relaxed) });
+    tops.any(|top| top != 0 && top != closed)
 }
 
 /// Text of at most so many bytes, without allocating.

@@ -39,15 +39,15 @@ pub use brickyard::slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
 pub use global::Global;
 pub use slow::{
-    Statistics, allocate, allocate_aligned, allocate_zeroed, free_slow, reallocate, statistics,
-    trim, usable_size,
+    Statistics, allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks,
+    reallocate, statistics, trim, usable_size,
 };
 
 /// The number of the cache of the smallest general size: behind "none" and the cache of sheaves.
 const FIRST_GENERAL: u8 = 2;
 
-/// Pages of this size have a byte each.
-const PAGE_SHIFT: u32 = 12;
+/// log2 of the size of the pages that have a byte each.
+pub const PAGE_SHIFT: u32 = 12;
 
 /// The column of a request's cache, by its size in steps of 16 bytes, rounded up.
 type Columns = [u8; MAX_GENERAL / STEP + 1];

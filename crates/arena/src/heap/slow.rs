@@ -9,7 +9,8 @@ use brickyard::slab::TaskOnly;
 use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, PLACE, built, heap};
-use super::{FIRST_GENERAL, alloc, cache_of, free, life};
+use super::life::{self, MayStart};
+use super::{FIRST_GENERAL, alloc, cache_of, quick_free};
 use crate::gate::Inside;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
@@ -45,14 +46,21 @@ pub fn allocate_aligned(layout: Layout) -> *mut u8 {
     let Ok(heap) = heap() else {
         return null_mut();
     };
-    let _inside = enter(heap);
-    or_null(slow(heap, layout).map(|(memory, _)| memory))
+    let given = from(heap, layout);
+    or_null(given.map(|(memory, _)| memory))
+}
+
+fn from(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
+    let inside = enter(heap);
+    let given = slow(heap, layout);
+    drop(inside);
+    life::has_grown(heap);
+    given
 }
 
 fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> {
     if let Some(cache) = cache_of(layout) {
         let object = heap.slabs.alloc_slow::<TaskOnly>(cache, caller());
-        life::has_grown(heap);
         return Some((object.ok()?, Contents::Anything));
     }
     let (bytes, align) = (layout.size().max(1), layout.align());
@@ -64,7 +72,6 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
         if let Some((run, contents)) = run {
             // SAFETY: just taken; nobody uses the tail. (A run that is no longer stays as it is.)
             unsafe { heap.span.cut_run(run, pages) };
-            life::has_grown(heap);
             return Some((run, contents));
         }
     }
@@ -91,10 +98,7 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
     let (Ok(heap), Ok(layout)) = (heap(), Layout::from_size_align(bytes, 16)) else {
         return null_mut();
     };
-    let inside = enter(heap);
-    let given = slow(heap, layout);
-    drop(inside);
-    match given {
+    match from(heap, layout) {
         Some((memory, Contents::Anything)) => {
             // SAFETY: as in `allocate_zeroed`.
             unsafe { memory.write_bytes(0, bytes) };
@@ -112,13 +116,29 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow(memory: *mut u8) {
+    // SAFETY: passed on.
+    unsafe { take_back(memory, MayStart::Thread) }
+}
+
+/// As [`free_slow`], for who holds locks of the C library's that a new thread needs: its loader frees so. No background thread is started.
+///
+/// # Safety
+/// As [`free_slow`].
+#[cold]
+#[inline(never)]
+pub unsafe fn free_slow_under_locks(memory: *mut u8) {
+    // SAFETY: passed on.
+    unsafe { take_back(memory, MayStart::Nothing) }
+}
+
+unsafe fn take_back(memory: *mut u8, may: MayStart) {
     let Some(memory) = NonNull::new(memory) else {
         return;
     };
     let Some(heap) = built() else {
         life::complain("free of memory that was never allocated", memory);
     };
-    let _inside = enter(heap);
+    let inside = enter(heap);
     let cache = heap.slabs.pages().cache_of(memory);
     if cache >= FIRST_GENERAL {
         // SAFETY: passed on.
@@ -126,15 +146,15 @@ pub unsafe fn free_slow(memory: *mut u8) {
         if freed.is_err() {
             life::complain("bad free: freed twice, or no object begins there", memory);
         }
-        life::has_shrunk();
-        return;
+    } else {
+        // SAFETY: passed on, both.
+        let freed = unsafe { heap.span.give_run(memory) || PLACE.large.free(memory) };
+        if !freed {
+            life::complain("free of what was not allocated, or is free already", memory);
+        }
     }
-    // SAFETY: passed on, both.
-    let freed = unsafe { heap.span.give_run(memory) || PLACE.large.free(memory) };
-    if !freed {
-        life::complain("free of what was not allocated, or is free already", memory);
-    }
-    life::has_shrunk();
+    drop(inside);
+    life::has_shrunk(heap, may);
 }
 
 /// Bytes that can be used of `memory`; 0 for null. `malloc_usable_size`.
@@ -180,7 +200,10 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     // SAFETY: both have at least so many bytes, and are apart; the old one is not used any more.
     unsafe {
         new.copy_from_nonoverlapping(memory, had.min(bytes));
-        free(memory);
+        // The request above may have started a thread, if one is needed.
+        if !quick_free(memory) {
+            free_slow_under_locks(memory);
+        }
     }
     new
 }
@@ -194,12 +217,16 @@ fn size_of_class(bytes: usize) -> usize {
 #[cold]
 unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
     let (memory, heap) = (NonNull::new(memory)?, built()?);
-    let _inside = enter(heap);
+    let inside = enter(heap);
     if let Some(pages) = heap.span.run_at(memory) {
         let fewer = bytes.div_ceil(heap.span.page_bytes());
         // SAFETY: passed on: nobody uses the tail.
         let cut =
             bytes > MAX_GENERAL && fewer < pages && unsafe { heap.span.cut_run(memory, fewer) };
+        drop(inside);
+        if cut {
+            life::has_shrunk(heap, MayStart::Thread);
+        }
         return cut.then_some(memory.as_ptr());
     }
     if bytes <= RUN_BYTES_MAX {

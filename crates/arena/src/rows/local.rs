@@ -33,7 +33,7 @@ macro_rules! local {
             const PINS: bool = $pins;
 
             #[inline(always)]
-            fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+            unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
                 if !self.reaches(rows) {
                     return None;
                 }
@@ -43,7 +43,7 @@ macro_rules! local {
             }
 
             #[inline(always)]
-            fn push<C: Caller>(
+            unsafe fn push<C: Caller>(
                 &self,
                 rows: Rows<'_>,
                 column: usize,
@@ -61,11 +61,12 @@ macro_rules! local {
             fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize) {
                 let cpu = self.cpu();
                 // Relaxed: it may be another CPU's by now, and is compared again before it is changed.
-                let word = rows.word(cpu, column);
+                // SAFETY: a word of the rows, which are there as long as this view of them.
+                let word = rows.place(cpu, column).map(|word| unsafe { &*word });
                 (cpu, word.map_or(0, |word| word.load(Ordering::Relaxed)))
             }
 
-            fn replace<C: Caller>(
+            unsafe fn replace<C: Caller>(
                 &self,
                 rows: Rows<'_>,
                 cpu: usize,
@@ -73,11 +74,11 @@ macro_rules! local {
                 expected: usize,
                 new: usize,
             ) -> bool {
-                let Some(word) = rows.word(cpu, column) else {
+                let Some(word) = rows.place(cpu, column) else {
                     return false;
                 };
-                // SAFETY: the word is one of the row of `cpu`.
-                unsafe { replace(self.area(), cpu as u32, word, expected, new) }
+                // SAFETY: the word is one of the row of `cpu`, and is there as long as this view of the rows.
+                unsafe { replace(self.area(), cpu as u32, &*word, expected, new) }
             }
         }
     };

@@ -49,5 +49,7 @@ pub const ROW_SHIFT: u32 = 16;
 /// A top whose next entry has these bits all zero is the last of its sheaf.
 const SHEAF_MASK: u32 = 1023;
 
+const _: () = assert!(SHEAF_MASK as usize == brickyard::slab::sheaf::SHEAF_BYTES - 1);
+
 #[cfg(test)]
 mod tests;

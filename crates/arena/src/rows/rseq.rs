@@ -165,11 +165,13 @@ impl Affinity {
 
 /// Calls the C library and leaves `errno` as it was: an allocator may not change it when it succeeds.
 pub(crate) fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
+    // SAFETY: a plain call.
+    let errno = unsafe { libc::__errno_location() };
     // SAFETY: the C library's own word of this thread, there as long as the thread is.
-    let errno = unsafe { &mut *libc::__errno_location() };
-    let found = *errno;
+    let found = unsafe { errno.read() };
     let result = call();
-    *errno = found;
+    // SAFETY: as above. The call may have used the word by another pointer, to which this one is no obstacle.
+    unsafe { errno.write(found) };
     result
 }
 

@@ -195,6 +195,8 @@ impl Platform for ThreadRows {
         if cpu == 0 || cpu >= Self::ROWS {
             return false;
         }
+        // First of all, since `work` may ask for it: a number taken in there would be lost.
+        let _ = self.number();
         let area = ThreadArea::of_this_thread();
         let own = area.row.get();
         if own as usize == cpu {
@@ -261,6 +263,26 @@ mod tests {
         for never in [0, ThreadRows::ROWS, usize::MAX] {
             assert!(!rows.run_on(never, &mut || panic!("nobody's")));
         }
+    }
+
+    #[test]
+    fn a_visitor_without_a_number_gets_one_and_keeps_it() {
+        let rows = ThreadRows::new();
+        let visitor = move || {
+            let mut visited = 0;
+            for cpu in 1..ThreadRows::ROWS {
+                let mut seen = None;
+                if rows.run_on(cpu, &mut || seen = rows.number()) {
+                    assert_eq!(seen, Some(cpu));
+                    visited += 1;
+                }
+            }
+            assert!(visited > 0);
+            rows.number()
+        };
+        // Another test may have all numbers for a moment.
+        let found = (0..100).find_map(|_| thread::spawn(visitor).join().unwrap());
+        assert!(found.is_some());
     }
 
     #[test]

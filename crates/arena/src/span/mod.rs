@@ -1,8 +1,8 @@
 //! The pages of a heap: one reservation of addresses, handed out by this library's own page allocator.
 //!
-//! Addresses cost nothing before they are touched, so many are reserved at once, and an address says by a subtraction whether it is of the span. The span is divided into
+//! Addresses cost nothing, so many are reserved at once, and an address says by a subtraction whether it is of the span. The span is divided into
 //! **zones** of 1 GiB, each a lock-free bitmap store; a zone's metadata is built when the zones before it cannot serve, and it gets its memory in steps of 32 MiB, so that a small
-//! program touches little of it.
+//! program touches little of it. Only what zones have got can be read and written (`mprotect`): the rest is neither charged where memory is counted strictly, nor made by `mlockall`.
 //!
 //! A block is a power of two of pages; a **run** is any number of pages up to 2 MiB: of the smallest block that holds it, the tail is freed again at once.
 //!
@@ -13,12 +13,13 @@
 //! as the span, and whatever refers to them is inside it.
 
 mod idle;
+mod runs;
 
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::slice;
-use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 
 use brickyard::design::LockFree;
@@ -185,7 +186,7 @@ impl Span {
         let page_bytes = crate::page_bytes();
         let layout = Layout::new(bytes, page_bytes);
         Ok(Self {
-            region: Region::map_sparse(bytes, SPAN_ALIGN)?,
+            region: Region::map_addresses(bytes, SPAN_ALIGN)?,
             tables: Region::map_sparse(layout.table_bytes, page_bytes)?,
             layout,
             zones: AtomicUsize::new(0),
@@ -256,19 +257,28 @@ impl Span {
         self.zone(page / self.layout.zone_pages)
     }
 
-    /// Adds memory to the zones, of at least `pages` pages in one piece. False if the span has no more. The lock is held.
-    fn grow(&self, pages: usize) -> bool {
+    /// Adds memory to the zones. False if the span has no more, or the system allows none. The lock is held.
+    fn grow(&self) -> bool {
         // Relaxed: changed under the lock only.
         let grown = self.grown.load(Ordering::Relaxed);
-        let step = (STEP_BYTES >> self.layout.page_shift).max(pages);
         let index = grown / self.layout.zone_pages;
         if grown >= self.layout.pages {
             return false;
         }
+        let shift = self.layout.page_shift;
+        let most = self.layout.pages.min((index + 1) * self.layout.zone_pages);
+        // Where a limit leaves no room for a step, perhaps for a smaller one: of two of the largest blocks.
+        let usable = [STEP_BYTES, SPAN_ALIGN].into_iter().find_map(|step| {
+            let end = most.min(grown + (step >> shift));
+            let done = self.region.commit(grown << shift..end << shift);
+            done.is_ok().then_some(end)
+        });
+        let Some(end) = usable else {
+            return false;
+        };
         if index == self.zones.load(Ordering::Relaxed) {
             self.build(index);
         }
-        let end = (grown + step).min((index + 1) * self.layout.zone_pages);
         let range = FrameRange::new(grown, end);
         let added = self.zone(index).add(range);
         debug_assert!(added.is_ok(), "the range is the zone's: {added:?}");
@@ -320,8 +330,7 @@ impl Span {
                 }
             }
             self.growing.lock(ThreadArea::relax);
-            let more =
-                self.grown.load(Ordering::Relaxed) != grown || self.grow(request.order.frames());
+            let more = self.grown.load(Ordering::Relaxed) != grown || self.grow();
             // SAFETY: locked above.
             unsafe { self.growing.unlock() };
             if !more {
@@ -359,87 +368,6 @@ impl Span {
         let _ = self.now_in_use(page, order.frames());
         Some(self.address_of(page))
     }
-
-    /// A run of `pages` pages, aligned to the next power of two of pages, and what is in them. `None` if there is none, or it is longer than
-    /// [`RUN_BYTES_MAX`], or 0.
-    #[must_use]
-    pub fn take_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
-        if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
-            return None;
-        }
-        let block = pages.next_power_of_two();
-        let order = Order::new(block.trailing_zeros() as u8);
-        // Movable: away from slabs, which stay longer.
-        let page = self.find(&Self::request(order, Mobility::Movable, Context::MaySleep))?;
-        if block > pages {
-            let tail = FrameRange::at(Frame::new(page + pages), block - pages);
-            let freed = self.zone_of(page).free_range(tail);
-            debug_assert!(freed.is_ok(), "part of a block just taken: {freed:?}");
-        }
-        let contents = self.now_in_use(page, pages);
-        // Relaxed, here and below: the run's owner hands its address on by ways that carry this along.
-        self.run_length(page).store(pages as u16, Ordering::Relaxed);
-        Some((self.address_of(page), contents))
-    }
-
-    /// How many pages the run has that begins at `first`; `None` if none does.
-    #[inline]
-    #[must_use]
-    pub fn run_at(&self, first: NonNull<u8>) -> Option<usize> {
-        if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
-            return None;
-        }
-        let length = self.run_length(self.page_of(first)).load(Ordering::Relaxed);
-        (length != 0).then_some(usize::from(length))
-    }
-
-    fn run_length(&self, page: usize) -> &AtomicU16 {
-        let word = self.tables.at(self.layout.runs_at).cast::<AtomicU16>();
-        // SAFETY: the tables have such a word for each page, zero at first.
-        unsafe { word.add(page).as_ref() }
-    }
-
-    /// Takes a run back. False, and nothing has changed, if none begins there.
-    ///
-    /// # Safety
-    /// If one does, nobody uses it any more.
-    pub unsafe fn give_run(&self, first: NonNull<u8>) -> bool {
-        if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
-            return false;
-        }
-        let page = self.page_of(first);
-        // Of two who free the same run, one finds it.
-        let pages = usize::from(self.run_length(page).swap(0, Ordering::Relaxed));
-        if pages == 0 {
-            return false;
-        }
-        self.now_idle(page, pages);
-        let freed = self
-            .zone_of(page)
-            .free_range(FrameRange::at(Frame::new(page), pages));
-        debug_assert!(freed.is_ok(), "a run: {freed:?}");
-        self.release_surplus();
-        true
-    }
-
-    /// Gives the tail of a run back, so that it has `pages` pages from now on. False, and nothing has changed, if no run begins there, or it is not longer.
-    ///
-    /// # Safety
-    /// If one does, nobody uses the tail any more.
-    pub unsafe fn cut_run(&self, first: NonNull<u8>, pages: usize) -> bool {
-        match self.run_at(first) {
-            Some(length) if pages > 0 && pages < length => {
-                let page = self.page_of(first);
-                self.run_length(page).store(pages as u16, Ordering::Relaxed);
-                self.now_idle(page + pages, length - pages);
-                let tail = FrameRange::at(Frame::new(page + pages), length - pages);
-                let freed = self.zone_of(page).free_range(tail);
-                debug_assert!(freed.is_ok(), "the tail of a run: {freed:?}");
-                true
-            }
-            _ => false,
-        }
-    }
 }
 
 impl fmt::Debug for Span {
@@ -453,8 +381,8 @@ impl fmt::Debug for Span {
     }
 }
 
-// SAFETY: `in-span`: zones hand out each page to one owner, in blocks aligned to their size by number; the span's start is aligned to the largest, and all of it can be
-// read and written.
+// SAFETY: `in-span`: zones hand out each page to one owner, in blocks aligned to their size by number; the span's start is aligned to the largest, and what zones have got
+// can be read and written.
 unsafe impl PageSource for Span {
     fn start(&self) -> NonNull<u8> {
         self.region.start()

@@ -169,6 +169,43 @@ fn who_frees_much_gives_the_surplus_back() {
 }
 
 #[test]
+fn who_cuts_much_gives_the_surplus_back() {
+    let span = Span::reserve(256 << 20).unwrap();
+    let most = RUN_BYTES_MAX / span.page_bytes();
+    let runs: Vec<_> = (0..40).map(|_| span.take_run(most).unwrap().0).collect();
+    for &run in &runs {
+        mark(&span, run, most, 1);
+    }
+    for &run in &runs {
+        // SAFETY: the tail is used no more.
+        assert!(unsafe { span.cut_run(run, 10) });
+        assert!(span.idle_bytes() <= (8 << 20).max(span.bytes_in_use() / 8));
+    }
+    for &run in &runs {
+        check(&span, run, 10, 1);
+    }
+    let left: usize = runs.iter().map(|&run| resident(&span, run, most)).sum();
+    assert!(left * span.page_bytes() <= (8 << 20) + span.bytes_in_use());
+}
+
+#[test]
+fn only_what_zones_have_got_can_be_used() {
+    let span = Span::reserve(128 << 20).unwrap();
+    let (run, _) = span.take_run(3).unwrap();
+    mark(&span, run, 3, 1);
+    let last = span.address_of(span.pages() - 1);
+    let mut ends = [0; 2];
+    // SAFETY: the system copies a byte from each address, if it can be read.
+    let written = unsafe {
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        let written = [run, last].map(|byte| libc::write(ends[1], byte.as_ptr().cast(), 1));
+        let _ = ends.map(|end| libc::close(end));
+        written
+    };
+    assert_eq!(written, [1, -1]);
+}
+
+#[test]
 fn rounds_halve_what_is_idle_and_then_take_all() {
     let span = Span::reserve(64 << 20).unwrap();
     let most = RUN_BYTES_MAX / span.page_bytes();

@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use super::debug;
 use super::design::SlabDesign;
 use super::error::{FreeFault, SlabError};
-use super::kind::Kind;
+use super::kind::{Callers, Kind};
 use super::local::Caller;
 use super::pages::CacheId;
 use super::queues::Queues;
@@ -38,20 +38,41 @@ impl<'m, D: SlabDesign<'m>, C> fmt::Debug for RawCache<'_, 'm, D, C> {
     }
 }
 
-/// Objects of a destroyed cache that were still in use.
+/// Why a cache could not be destroyed. It stays as it is, and none of its memory is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leak {
-    /// So many. The cache stays as it is, and none of its memory is lost to them.
+    /// Objects that are still in use.
     pub objects: u64,
+    /// What keeps the cache.
+    pub remains: Remains,
+}
+
+/// What keeps a cache from being destroyed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remains {
+    /// Objects in use, or in queues of CPUs that the platform cannot run on.
+    Objects,
+    /// Empty queues of CPUs that the platform cannot run on: the next cache of the same number would take them for its own.
+    Queues,
+    /// Somebody who is just trimming or counting all caches, or who comes to this one by its number; or the caller is an interrupt, and the cache for tasks only.
+    Users,
 }
 
 impl fmt::Display for Leak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} objects are still in use: free them before the cache is destroyed",
-            self.objects
-        )
+        match self.remains {
+            Remains::Objects => write!(
+                f,
+                "{} objects are still in use: free them before the cache is destroyed",
+                self.objects
+            ),
+            Remains::Queues => f.write_str(
+                "CPUs that cannot be reached have queues of the cache: drain on each of them before it is destroyed",
+            ),
+            Remains::Users => f.write_str(
+                "the cache is just being trimmed, counted or used by its number, or this is an interrupt: try again later, as a task",
+            ),
+        }
     }
 }
 
@@ -90,7 +111,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         }
         match self.slabs.queues.hit::<C>(&self.slabs.ground, self.handle) {
             Some(object) => Ok(object),
-            None => self.slabs.alloc_slow::<C>(self.id, Location::caller()),
+            None => self.slabs.alloc_missed::<C>(self.id, Location::caller()),
         }
     }
 
@@ -104,25 +125,26 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
             return Err(SlabError::TaskOnly);
         }
         let Slabs { ground, queues, .. } = self.slabs;
-        self.slabs.alloc_by(self.id, Location::caller(), |kind| {
-            queues.miss_on::<C>(ground, kind, node)
-        })
+        self.slabs
+            .alloc_by(self.kind(), Location::caller(), |kind| {
+                queues.miss_on::<C>(ground, kind, node)
+            })
     }
 
     /// An object of zeros. Not for caches with a constructor, whose work it would undo.
     ///
     /// # Errors
-    /// [`SlabError`].
+    /// [`SlabError`]; [`SlabError::Constructed`] if there is a constructor.
     #[inline]
     #[track_caller]
     pub fn alloc_zeroed(&self) -> Result<NonNull<u8>, SlabError> {
+        let spec = &self.kind().spec;
+        if spec.constructor.is_some() {
+            return Err(SlabError::Constructed);
+        }
         let object = self.alloc()?;
-        debug_assert!(
-            self.kind().spec.constructor.is_none(),
-            "zeroed, yet constructed"
-        );
-        // SAFETY: invariant `object-bytes`: an object in hand is its cache's size in bytes, all writable.
-        unsafe { object.write_bytes(0, self.kind().spec.size) };
+        // SAFETY: `object-bytes`.
+        unsafe { object.write_bytes(0, spec.size) };
         Ok(object)
     }
 
@@ -172,7 +194,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         // SAFETY: passed on.
         unsafe {
             self.slabs
-                .free_slow::<C>(self.id, object, Location::caller())
+                .free_missed::<C>(self.id, object, Location::caller())
         }
     }
 
@@ -204,13 +226,14 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         self.kind().spec.name
     }
 
-    /// What is counted of it.
+    /// What is counted of it. An interrupt is not told counts of a cache for tasks, whose locks it may have interrupted: they are 0.
     #[must_use]
     pub fn numbers(&self) -> CacheNumbers {
         self.slabs.numbers_of(self.kind())
     }
 
-    /// Gives back all that is free: this CPU's queues, those of the CPUs that the platform can run on, and those that CPUs share.
+    /// Gives back all that is free: this CPU's queues, those of the CPUs that the platform can run on, and those that CPUs share. An interrupt leaves a cache for tasks alone, so
+    /// a platform that runs work on other CPUs by an interrupt reaches no queues of such a cache there.
     pub fn shrink(&self) {
         let Slabs { ground, queues, .. } = self.slabs;
         let kind = self.kind();
@@ -226,24 +249,62 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// Ends the cache, if no object is in use any more: what is free goes back, and its number to the next cache.
     ///
     /// # Errors
-    /// The cache, as it was but for what its queues held, and how many objects are in use (or in queues of CPUs that the platform cannot run on). [`RawCache::each_in_use`] names them.
+    /// The cache, as it was but for what its queues held, and why. If it is for objects in use, [`RawCache::each_in_use`] names them.
     pub fn destroy(self) -> Result<(), (Self, Leak)> {
-        self.shrink();
-        let objects = self.numbers().out;
-        if objects > 0 {
-            return Err((self, Leak { objects }));
+        match self.end() {
+            Ok(()) => Ok(()),
+            Err(leak) => Err((self, leak)),
         }
-        // SAFETY: invariant `one-handle`: the kind is reached by this value, which is gone, and by pages of the cache, of which there are none.
-        unsafe { self.slabs.ground.kinds[usize::from(self.id)].clear() };
+    }
+
+    fn end(&self) -> Result<(), Leak> {
+        let Slabs { ground, queues, .. } = self.slabs;
+        let (kind, slot) = (self.kind(), &ground.kinds[usize::from(self.id)]);
+        let users = Leak {
+            objects: 0,
+            remains: Remains::Users,
+        };
+        if self.is_misplaced() {
+            return Err(users);
+        }
+        // Nobody who comes by the number is turned away before it is known that nothing is in use.
+        self.shrink();
+        self.is_unused()?;
+        if !slot.close() {
+            return Err(users);
+        }
+        // What users left who were here until just now.
+        queues.drain::<C>(ground, kind);
+        queues.shrink::<C>(ground, kind);
+        if let Err(leak) = self.is_unused() {
+            slot.reopen();
+            return Err(leak);
+        }
+        // SAFETY: `one-handle`: this is the handle, nothing borrows it, and the slot is closed.
+        unsafe { slot.clear() };
         Ok(())
     }
 
+    /// Is nothing left of the cache, but for what it is?
+    fn is_unused(&self) -> Result<(), Leak> {
+        let objects = self.numbers().out;
+        let remains = match objects {
+            0 if self.slabs.queues.is_clear(self.kind()) => return Ok(()),
+            0 => Remains::Queues,
+            _ => Remains::Objects,
+        };
+        Err(Leak { objects, remains })
+    }
+
     /// Calls `each` for every object that is in no slab: in use, or in a queue of a CPU (none, after [`RawCache::shrink`]). With who took it, where that is tracked. Looks at every page of the span; for reports,
-    /// while nobody else uses the cache.
+    /// while nobody else uses the cache. An interrupt is told none of a cache for tasks.
     pub fn each_in_use(&self, mut each: impl FnMut(NonNull<u8>, Option<Track>)) {
+        if self.is_misplaced() {
+            return;
+        }
         let Slabs { ground, queues, .. } = self.slabs;
         let kind = self.kind();
-        for page in 0..ground.pages.ids().len() {
+        for page in 0..ground.pages.count() {
             let first = ground.pointer(ground.pages.address_of(page));
             if ground.pages.cache_of(first) != self.id || ground.pages.head_of(page) != page {
                 continue;
@@ -266,7 +327,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// The slow way to an object of the cache with this number, for callers with a fast path of their own.
     ///
     /// # Errors
-    /// [`SlabError`]; [`SlabError::Exhausted`] too if there is no such cache.
+    /// [`SlabError`]; [`SlabError::Exhausted`] too if there is no such cache, or it is just being destroyed, and [`SlabError::TaskOnly`] if it was made for callers of another kind.
     #[cold]
     #[inline(never)]
     pub fn alloc_slow<C: Caller>(
@@ -274,7 +335,25 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         cache: CacheId,
         caller: &'static Location<'static>,
     ) -> Result<NonNull<u8>, SlabError> {
-        self.alloc_by(cache, caller, |kind| {
+        let kind = self.ground.lease(cache).ok_or(SlabError::Exhausted)?;
+        if kind.callers != Callers::of::<C>() || !self.ground.is_welcome::<C>() {
+            return Err(SlabError::TaskOnly);
+        }
+        self.alloc_by(&kind, caller, |kind| {
+            self.queues.miss::<C>(&self.ground, kind)
+        })
+    }
+
+    /// The slow way, for who has the cache's handle (`one-handle`).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn alloc_missed<C: Caller>(
+        &self,
+        cache: CacheId,
+        caller: &'static Location<'static>,
+    ) -> Result<NonNull<u8>, SlabError> {
+        let kind = self.ground.kind(cache).ok_or(SlabError::Exhausted)?;
+        self.alloc_by(kind, caller, |kind| {
             self.queues.miss::<C>(&self.ground, kind)
         })
     }
@@ -282,11 +361,10 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// An object that `miss` has, as its user is to have it.
     fn alloc_by(
         &self,
-        cache: CacheId,
+        kind: &Kind,
         caller: &'static Location<'static>,
         miss: impl Fn(&Kind) -> Option<NonNull<u8>>,
     ) -> Result<NonNull<u8>, SlabError> {
-        let kind = self.ground.kind(cache).ok_or(SlabError::Exhausted)?;
         loop {
             let place = miss(kind).ok_or(SlabError::Exhausted)?;
             if !kind.is_checked() {
@@ -306,7 +384,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// If it is an object of this cache, nobody uses it any more.
     ///
     /// # Errors
-    /// [`FreeFault`]; nothing has changed.
+    /// [`FreeFault`]; nothing has changed. [`FreeFault::NotASlab`] too if the cache is just being destroyed, [`FreeFault::TaskOnly`] if it was made for callers of another kind.
     #[cold]
     #[inline(never)]
     pub unsafe fn free_slow<C: Caller>(
@@ -315,7 +393,39 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         object: NonNull<u8>,
         caller: &'static Location<'static>,
     ) -> Result<(), FreeFault> {
+        let kind = self.ground.lease(cache).ok_or(FreeFault::NotASlab)?;
+        if kind.callers != Callers::of::<C>() || !self.ground.is_welcome::<C>() {
+            return Err(FreeFault::TaskOnly);
+        }
+        // SAFETY: passed on.
+        unsafe { self.free_by::<C>(&kind, object, caller) }
+    }
+
+    /// The slow way back, for who has the cache's handle (`one-handle`).
+    ///
+    /// # Safety
+    /// As [`Slabs::free_slow`].
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn free_missed<C: Caller>(
+        &self,
+        cache: CacheId,
+        object: NonNull<u8>,
+        caller: &'static Location<'static>,
+    ) -> Result<(), FreeFault> {
         let kind = self.ground.kind(cache).ok_or(FreeFault::NotASlab)?;
+        // SAFETY: passed on.
+        unsafe { self.free_by::<C>(kind, object, caller) }
+    }
+
+    /// # Safety
+    /// As [`Slabs::free_slow`].
+    unsafe fn free_by<C: Caller>(
+        &self,
+        kind: &Kind,
+        object: NonNull<u8>,
+        caller: &'static Location<'static>,
+    ) -> Result<(), FreeFault> {
         let mut place = object;
         if kind.is_checked() {
             place = debug::on_free(&self.ground, &self.queues, kind, object, caller)?;

@@ -131,8 +131,9 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
     const PINS: bool = L::PINS;
 
     #[inline]
-    fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
-        let object = self.local.pop::<C>(rows, column)?;
+    unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+        // SAFETY: passed on.
+        let object = unsafe { self.local.pop::<C>(rows, column) }?;
         // The caller may have moved since: then another CPU's count goes up, and the sum is right all the same.
         if let Some(counts) = self.of(self.local.cpu(), column) {
             // Relaxed: a number that nothing follows from.
@@ -142,8 +143,9 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
     }
 
     #[inline]
-    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
-        let pushed = self.local.push::<C>(rows, column, object);
+    unsafe fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
+        // SAFETY: passed on.
+        let pushed = unsafe { self.local.push::<C>(rows, column, object) };
         if pushed == Pushed::Done
             && let Some(counts) = self.of(self.local.cpu(), column)
         {
@@ -159,7 +161,7 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
     }
 
     #[inline]
-    fn replace<C: Caller>(
+    unsafe fn replace<C: Caller>(
         &self,
         rows: Rows<'_>,
         cpu: usize,
@@ -167,7 +169,8 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
         expected: usize,
         new: usize,
     ) -> bool {
-        self.local.replace::<C>(rows, cpu, column, expected, new)
+        // SAFETY: passed on.
+        unsafe { self.local.replace::<C>(rows, cpu, column, expected, new) }
     }
 
     fn hits(&self, column: usize) -> Option<Hits> {

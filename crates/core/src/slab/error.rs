@@ -11,8 +11,10 @@ use super::pages::CacheId;
 pub enum SlabError {
     /// The source has no pages.
     Exhausted,
-    /// An interrupt asked a cache that is for tasks only.
+    /// An interrupt asked a cache that is for tasks only; or a cache was asked by its number, as callers of another kind than it was made for.
     TaskOnly,
+    /// Zeros were asked for of a cache with a constructor, whose work they would undo.
+    Constructed,
 }
 
 impl fmt::Display for SlabError {
@@ -20,7 +22,10 @@ impl fmt::Display for SlabError {
         f.write_str(match self {
             Self::Exhausted => "no pages can be had for another slab",
             Self::TaskOnly => {
-                "an interrupt used a cache for tasks only: make it a cache for `Everywhere`"
+                "an interrupt used a cache for tasks only, or a cache was used as another kind of caller than it was made for: make it a cache for `Everywhere`, and use it as that"
+            }
+            Self::Constructed => {
+                "zeros would undo what the cache's constructor made: use a cache without one"
             }
         })
     }
@@ -44,7 +49,7 @@ pub enum FreeFault {
     DoubleFree,
     /// What stands around the object or in it is not what was put there; the finding has been reported.
     Damaged,
-    /// An interrupt freed to a cache that is for tasks only.
+    /// An interrupt freed to a cache that is for tasks only; or it was freed to by its number, as callers of another kind than it was made for.
     TaskOnly,
 }
 
@@ -70,10 +75,12 @@ impl Error for FreeFault {}
 pub enum CacheError {
     /// No slab can hold such objects.
     Shape(ShapeError),
-    /// As many caches as planned are there.
+    /// As many caches as planned are there; or there are fewer numbers left in a row than the general sizes need.
     TooMany {
         /// So many were planned.
         planned: usize,
+        /// So many were to be made, under numbers in a row.
+        wanted: usize,
     },
 }
 
@@ -81,9 +88,14 @@ impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shape(error) => error.fmt(f),
-            Self::TooMany { planned } => write!(
+            Self::TooMany { planned, wanted: 1 } => write!(
                 f,
                 "all {planned} caches are made: plan more (at most {})",
+                super::MAX_CACHES
+            ),
+            Self::TooMany { planned, wanted } => write!(
+                f,
+                "of {planned} caches no {wanted} in a row are left: plan more (at most {}), or make the general sizes first",
                 super::MAX_CACHES
             ),
         }

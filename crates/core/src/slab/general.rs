@@ -36,32 +36,62 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     const SIZES: Sizes = <D::Queues as Queues<'m, D>>::SIZES;
 
     pub(super) fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, CacheError> {
-        let mut first = None;
-        for &size in Self::SIZES.all() {
+        let sizes = Self::SIZES.all().len();
+        let mut none = CacheError::TooMany {
+            planned: slabs.plan.caches,
+            wanted: sizes,
+        };
+        let (mut first, last) = slabs.user_ids().into_inner();
+        // In a row, so that a size's number is the first one's plus its own.
+        while usize::from(first) + sizes <= usize::from(last) + 1 {
+            match Self::make_from(slabs, first) {
+                Ok(()) => {
+                    return Ok(Self {
+                        slabs,
+                        first,
+                        caller: PhantomData,
+                    });
+                }
+                // The run begins behind the number that is taken.
+                Err((taken, CacheError::TooMany { .. })) => match taken.checked_add(1) {
+                    Some(next) => first = next,
+                    None => break,
+                },
+                Err((_, error)) => {
+                    none = error;
+                    break;
+                }
+            }
+        }
+        Err(none)
+    }
+
+    /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it went wrong.
+    fn make_from(slabs: &Slabs<'m, D>, first: CacheId) -> Result<(), (CacheId, CacheError)> {
+        for (id, &size) in (first..=CacheId::MAX).zip(Self::SIZES.all()) {
             let name = stats::general_name(size);
             let align = 1_usize << size.trailing_zeros();
             let page_bytes = 1 << slabs.ground.source.page_shift();
             let spec = CacheSpec::new(name, size as usize).align(align.min(page_bytes));
-            // One after the other, so that a size's number is the first one's plus its own.
-            let ids = match first {
-                None => slabs.user_ids(),
-                Some((id, done)) => id + done..=id + done,
-            };
-            let id = slabs.make::<C>(spec, ids)?.id;
-            first = Some(first.map_or((id, 1), |(id, done)| (id, done + 1)));
+            if let Err(error) = slabs.make::<C>(spec, id..=id) {
+                (first..id).for_each(|made| slabs.unmake(made));
+                return Err((id, error));
+            }
         }
-        let (first, _) = first.expect("there are general sizes");
-        Ok(Self {
-            slabs,
-            first,
-            caller: PhantomData,
-        })
+        Ok(())
     }
 
     /// The number of the first size's cache; the others follow.
     #[must_use]
     pub const fn first(&self) -> CacheId {
         self.first
+    }
+
+    /// Is it one of these caches? No other is touched: it may be destroyed, or made for callers of another kind.
+    #[inline(always)]
+    fn serves(&self, cache: CacheId) -> bool {
+        // A number below the first wraps to one above the last, since all sizes' numbers are bytes.
+        usize::from(cache.wrapping_sub(self.first)) < Self::SIZES.all().len()
     }
 
     /// The cache that serves `layout`, if it is not too large: see [`Sizes::class_of`].
@@ -85,7 +115,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         let Slabs { ground, queues, .. } = self.slabs;
         match queues.hit::<C>(ground, queues.handle(cache)) {
             Some(object) => Ok(object),
-            None => self.slabs.alloc_slow::<C>(cache, Location::caller()),
+            None => self.slabs.alloc_missed::<C>(cache, Location::caller()),
         }
     }
 
@@ -115,8 +145,11 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[track_caller]
     pub unsafe fn free_unsized(&self, memory: NonNull<u8>) -> Result<(), FreeFault> {
         let cache = self.slabs.ground.pages.cache_of(memory);
-        if cache == 0 {
-            return Err(FreeFault::NotASlab);
+        if !self.serves(cache) {
+            return Err(match cache {
+                0 => FreeFault::NotASlab,
+                _ => FreeFault::WrongCache { cache },
+            });
         }
         // SAFETY: passed on.
         unsafe { self.free_to(cache, memory) }
@@ -134,7 +167,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
             if queues.put::<C>(ground, queues.handle(cache), memory) {
                 return Ok(());
             }
-            self.slabs.free_slow::<C>(cache, memory, Location::caller())
+            self.slabs
+                .free_missed::<C>(cache, memory, Location::caller())
         }
     }
 
@@ -142,6 +176,9 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[must_use]
     pub fn usable(&self, memory: NonNull<u8>) -> usize {
         let cache = self.slabs.ground.pages.cache_of(memory);
+        if !self.serves(cache) {
+            return 0;
+        }
         self.slabs
             .ground
             .kind(cache)

@@ -25,8 +25,9 @@ const MAX_ORDER: u8 = 5;
 pub enum Shape {
     /// Free objects hold the links. Orders 0 and 1 are tried with at most a quarter of the slab wasted; else the smallest order that holds an object (Piggin 2008).
     Linked,
-    /// A bitmap beside the slab says which objects are free. The lowest order with at most an eighth wasted; for large objects, where there is none, the order that
-    /// wastes least.
+    /// A bitmap beside the slab says which objects are free. The lowest order with at most an eighth wasted; where there is none, the order that wastes least. What
+    /// [`MAX_OBJECTS`] leaves unused counts as waste: on pages of 4 KiB there is none of it, but a slab is a page at least, so on pages of 16 KiB objects below 56 bytes leave more than an eighth of
+    /// a page unused (16 bytes: three quarters), on pages of 64 KiB objects below 224 bytes.
     Bitmap,
 }
 
@@ -167,6 +168,11 @@ const fn order_for(shape: Shape, stride: usize, page_bytes: usize) -> u8 {
     while order < orders {
         let bytes = page_bytes << order;
         let fit = bytes / stride;
+        let fit = if matches!(shape, Shape::Bitmap) && fit > MAX_OBJECTS {
+            MAX_OBJECTS
+        } else {
+            fit
+        };
         if fit > 0 {
             let waste = bytes - fit * stride;
             if waste * part <= bytes {
@@ -277,6 +283,21 @@ mod tests {
             let waste = bytes - (shape.objects * shape.stride) as usize;
             assert!(waste * 8 <= bytes, "{size}: {shape:?}");
             assert!(shape.objects as usize <= MAX_OBJECTS);
+        }
+    }
+
+    #[test]
+    fn large_pages_waste_more_only_where_a_bitmap_is_full() {
+        for page in [16 << 10, 64 << 10] {
+            for size in (16..=32 << 10).step_by(16) {
+                let shape = Geometry::new(Shape::Bitmap, size, 1, page).unwrap();
+                let bytes = page << shape.order.get();
+                let used = (shape.objects * shape.stride) as usize;
+                let is_small = MAX_OBJECTS * size * 8 < page * 7;
+                assert_eq!((bytes - used) * 8 > bytes, is_small, "{page} {size}");
+                // No order can be lower than that.
+                assert!(!is_small || shape.order.get() == 0, "{page} {size}");
+            }
         }
     }
 

@@ -1,16 +1,23 @@
 //! What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
+//!
+//! Invariant `one-handle`: a cache's kind is reached by its one handle (a [`RawCache`](super::RawCache), or a [`General`](super::General), which is never given up), by what
+//! borrows it, and by leases; so it can be destroyed by who has the handle, once no lease is out and none can be had.
+//!
+//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`, and given back once, when the slab's last object is in it and it has left its list.
+//!
+//! Invariant `object-bytes`: an object in hand is as many bytes as its cache's objects have, writable, aligned as its cache says, and nobody else's.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use brickyard_sync::OnceSlot;
+use brickyard_sync::{Lease, OnceSlot};
 
 use super::debug::{self, Finding};
 use super::design::SlabDesign;
 use super::error::FreeFault;
 use super::kind::Kind;
-use super::local::{Caller, MaskedFor};
+use super::local::{Caller, Inside};
 use super::pages::{CacheId, Pages};
 use super::source::{PageAsk, PageSource};
 use crate::Context;
@@ -34,10 +41,15 @@ impl<'m, D: SlabDesign<'m>> fmt::Debug for Ground<'m, D> {
 }
 
 impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
-    /// The cache with a number.
+    /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is borrowed, or it is never destroyed.
     #[inline]
     pub(crate) fn kind(&self, id: CacheId) -> Option<&'m Kind> {
         self.kinds.get(usize::from(id))?.get()
+    }
+
+    /// The cache with a number, which stays there as long as the result lives. `None` too while it is being destroyed.
+    pub(crate) fn lease(&self, id: CacheId) -> Option<Lease<'m, Kind>> {
+        self.kinds.get(usize::from(id))?.lease()
     }
 
     /// Nodes of the source.
@@ -55,10 +67,16 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         }
     }
 
-    /// Masks interrupts as long as the result lives, where callers of kind `C` have to.
+    /// Keeps the caller on its CPU, and interrupts away where callers of kind `C` have to, as long as the result lives: around every lock.
     #[inline]
-    pub(crate) fn masked<C: Caller>(&self) -> MaskedFor<'_, D::Local> {
-        MaskedFor::new::<C>(&self.local)
+    pub(crate) fn inside<C: Caller>(&self) -> Inside<'_, D::Local> {
+        Inside::new::<C>(&self.local)
+    }
+
+    /// May a caller of kind `C` come here? Interrupts stay out of caches that are for tasks only.
+    #[inline(always)]
+    pub(crate) fn is_welcome<C: Caller>(&self) -> bool {
+        C::MASKS || !self.local.in_interrupt()
     }
 
     /// Waits a little for another CPU.
@@ -102,8 +120,7 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
     /// Gives a slab's pages back. No lock is held, and the tables do not know the slab any more.
     pub(crate) fn give_pages(&self, kind: &Kind, head: usize) {
         debug::old_slab(self, kind, head);
-        // SAFETY: invariant `slab-pages`: a slab's pages were taken with its cache's order, by `take_pages`, and are given back once, when the slab's last object is in it
-        // and it has left its list.
+        // SAFETY: `slab-pages`.
         unsafe {
             self.source.give(
                 self.pointer(self.pages.address_of(head)),

@@ -11,7 +11,7 @@ use brickyard_sync::{AtomicUsize, Ordering};
 
 use super::counted::Hits;
 use super::sheaf::{SHEAF_BYTES, WORD_BYTES};
-use crate::platform::{InterruptState, Platform};
+use crate::platform::{InterruptState, Pinned as Stay, Platform};
 
 /// Who uses a cache, as a type: a cache used by tasks only is another type than one that interrupts use too.
 pub trait Caller: Send + Sync + 'static {
@@ -61,6 +61,29 @@ impl<P: Platform> Drop for MaskedFor<'_, P> {
     }
 }
 
+/// The caller stays on its CPU, and interrupts stay away where they use the cache, as long as this lives: what is this CPU's own is the caller's, and a lock that it
+/// holds is not waited for by whoever preempted it.
+#[derive(Debug)]
+pub(crate) struct Inside<'p, P: Platform> {
+    pub(crate) cpu: usize,
+    // In this order: unmasked, then unpinned.
+    _masked: MaskedFor<'p, P>,
+    _pinned: Stay<'p, P>,
+}
+
+impl<'p, P: Platform> Inside<'p, P> {
+    #[inline(always)]
+    pub(crate) fn new<C: Caller>(platform: &'p P) -> Self {
+        let pinned = Stay::new(platform);
+        let masked = MaskedFor::new::<C>(platform);
+        Self {
+            cpu: pinned.cpu,
+            _masked: masked,
+            _pinned: pinned,
+        }
+    }
+}
+
 /// All CPUs' rows, in the caller's memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'m> {
@@ -70,9 +93,12 @@ pub struct Rows<'m> {
 }
 
 impl<'m> Rows<'m> {
-    /// `words` as rows of `1 << row_shift` bytes.
+    /// `words` as rows of `1 << row_shift` bytes, for one system of slabs.
+    ///
+    /// # Safety
+    /// As long as the system is used, nobody but it touches the words, or whoever keeps to what [`Local`] asks.
     #[must_use]
-    pub const fn new(words: &'m [AtomicUsize], row_shift: u32) -> Self {
+    pub const unsafe fn new(words: &'m [AtomicUsize], row_shift: u32) -> Self {
         Self { words, row_shift }
     }
 
@@ -94,10 +120,17 @@ impl<'m> Rows<'m> {
         (self.words.len() * size_of::<usize>()) >> self.row_shift
     }
 
+    /// Where a word of a CPU's row lies, if it has one: for who writes a [`Local`].
+    #[inline(always)]
+    #[must_use]
+    pub fn place(&self, cpu: usize, column: usize) -> Option<*const AtomicUsize> {
+        self.word(cpu, column).map(core::ptr::from_ref)
+    }
+
     /// A word of a CPU's row, if it has one.
     #[inline(always)]
     #[must_use]
-    pub fn word(&self, cpu: usize, column: usize) -> Option<&'m AtomicUsize> {
+    pub(crate) fn word(&self, cpu: usize, column: usize) -> Option<&'m AtomicUsize> {
         let per_row = (1 << self.row_shift) / size_of::<usize>();
         debug_assert!(column < per_row);
         self.words
@@ -127,16 +160,25 @@ pub unsafe trait Local: Platform {
     const PINS: bool;
 
     /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the CPU has no row.
-    fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>>;
+    ///
+    /// # Safety
+    /// `column` of these rows holds tops (`top-in-sheaf`), of a cache that is used by callers of kind `C`. So it is of a cache's `main` in the rows of [`Sheaves`](super::sheaf::Sheaves).
+    unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>>;
 
     /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is that one.
-    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed;
+    ///
+    /// # Safety
+    /// As [`Local::pop`]; and the object is the column's cache's, and nobody uses it any more.
+    unsafe fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed;
 
     /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU has no row. Out of date at once.
     fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize);
 
     /// Puts `new` in `column` of the row of `cpu`, if the caller is on that CPU now and the word is `expected`.
-    fn replace<C: Caller>(
+    ///
+    /// # Safety
+    /// `new` is what the column may hold: the top of a sheaf that is the caller's and is given up with it, or that of none. What it held is the caller's from then on.
+    unsafe fn replace<C: Caller>(
         &self,
         rows: Rows<'_>,
         cpu: usize,
@@ -155,8 +197,21 @@ pub unsafe trait Local: Platform {
 }
 
 /// The way of kernels, and of anything where a caller can be kept on its CPU: pin, mask where the cache says so, and touch the words.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Pinned<P>(pub P);
+#[derive(Debug, Clone, Copy)]
+pub struct Pinned<P>(P);
+
+impl<P> Pinned<P> {
+    /// The way by `platform`.
+    ///
+    /// # Safety
+    /// Whoever is between [`Platform::pin`] and [`Platform::unpin`] of this platform is the only one on the CPU that `pin` told: no other thread is told the same CPU, or enters there, and between
+    /// [`Platform::mask_interrupts`] and [`Platform::restore_interrupts`] no interrupt either; [`Platform::in_interrupt`] is true where one may have come between. So
+    /// [`OneCpu`](crate::OneCpu) is for slabs that one thread uses.
+    #[must_use]
+    pub const unsafe fn new(platform: P) -> Self {
+        Self(platform)
+    }
+}
 
 impl<P> Deref for Pinned<P> {
     type Target = P;
@@ -241,7 +296,7 @@ fn inside<C: Caller, P: Platform, R>(platform: &P, work: impl FnOnce(usize) -> R
 /// It is a word of a sheaf that the caller has.
 #[inline(always)]
 pub(super) unsafe fn word_at<'s>(address: usize) -> &'s AtomicUsize {
-    // SAFETY: invariant `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it is given back, exposed when it was made.
+    // SAFETY: `sheaf-words`, and the caller's promise.
     unsafe { &*with_exposed_provenance::<AtomicUsize>(address) }
 }
 
@@ -250,7 +305,7 @@ unsafe impl<P: Platform> Local for Pinned<P> {
     const PINS: bool = true;
 
     #[inline(always)]
-    fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+    unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         inside::<C, P, _>(&self.0, |cpu| {
             let main = rows.word(cpu, column)?;
             // Relaxed, here and below: the row is this CPU's own.
@@ -264,7 +319,7 @@ unsafe impl<P: Platform> Local for Pinned<P> {
     }
 
     #[inline(always)]
-    fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
+    unsafe fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
         inside::<C, P, _>(&self.0, |cpu| {
             let Some(main) = rows.word(cpu, column) else {
                 return Pushed::Full;
@@ -296,7 +351,7 @@ unsafe impl<P: Platform> Local for Pinned<P> {
     }
 
     #[inline]
-    fn replace<C: Caller>(
+    unsafe fn replace<C: Caller>(
         &self,
         rows: Rows<'_>,
         cpu: usize,

@@ -31,7 +31,9 @@
 //! # let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Sheafed<&support::TestPages, Pinned<OneCpu>>>::bytes(&plan, 1)];
 //! # let mut tables = vec![core::mem::MaybeUninit::uninit(); Tables::bytes(64)];
 //! // `source` gives pages; `memory` and `tables` are the embedder's.
-//! let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, Pinned(OneCpu), &mut memory, Tables::Any(&mut tables))?;
+//! // SAFETY: one thread uses these slabs.
+//! let cpus = unsafe { Pinned::new(OneCpu) };
+//! let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, cpus, &mut memory, Tables::Any(&mut tables))?;
 //! let inodes = slabs.cache::<TaskOnly>(CacheSpec::new("inode", 600).reclaimable())?;
 //! let object = inodes.alloc()?;
 //! // SAFETY: the object came from this cache, and is not used any more.
@@ -64,11 +66,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-use brickyard_sync::{OnceSlot, place};
+use brickyard_sync::{Lease, OnceSlot, place};
 
 use crate::Platform;
 
-pub use cache::{Leak, RawCache};
+pub use cache::{Leak, RawCache, Remains};
 pub use counted::{Counted, Hits};
 pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
 pub use design::{Sheafed, SlabDesign, Slqb2008};
@@ -293,7 +295,19 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
         Err(CacheError::TooMany {
             planned: self.plan.caches,
+            wanted: 1,
         })
+    }
+
+    /// Takes a cache back that nobody has been given.
+    fn unmake(&self, id: CacheId) {
+        let slot = &self.ground.kinds[usize::from(id)];
+        while !slot.close() {
+            // A trim may just have come by.
+            self.ground.relax();
+        }
+        // SAFETY: `one-handle`: there is no handle yet, and the slot is closed.
+        unsafe { slot.clear() };
     }
 
     /// The numbers that users' caches have.
@@ -355,18 +369,21 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         &self.ground.local
     }
 
-    fn kinds(&self) -> impl Iterator<Item = &'m Kind> {
-        self.ground.kinds.iter().filter_map(OnceSlot::get)
+    /// The caches that the caller may come to: an interrupt leaves caches for tasks alone. None of them is destroyed while it is looked at.
+    fn kinds(&self) -> impl Iterator<Item = Lease<'m, Kind>> {
+        let leases = self.ground.kinds.iter().filter_map(OnceSlot::lease);
+        leases.filter(|kind| self.may_touch(kind))
     }
 
-    /// Calls `work` for each cache that the caller may come to, as the cache's own callers would: an interrupt leaves caches for tasks alone.
-    fn each_kind(&self, work: impl Fn(&'m Kind, Callers)) {
-        let in_interrupt = self.ground.local.in_interrupt();
+    /// May the caller take the locks of a cache? Not in an interrupt that may have interrupted their holder.
+    fn may_touch(&self, kind: &Kind) -> bool {
+        kind.callers == Callers::All || !self.ground.local.in_interrupt()
+    }
+
+    /// Calls `work` for each cache that the caller may come to, as the cache's own callers would.
+    fn each_kind(&self, work: impl Fn(&Kind, Callers)) {
         for kind in self.kinds() {
-            match kind.callers {
-                Callers::Tasks if in_interrupt => {}
-                callers => work(kind, callers),
-            }
+            work(&kind, kind.callers);
         }
     }
 
@@ -397,15 +414,18 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         });
     }
 
-    /// Statistics of every cache, in the order of their numbers; the slabs' own is the first.
+    /// Statistics of every cache, in the order of their numbers; the slabs' own is the first. An interrupt leaves caches for tasks alone, whose locks it may have
+    /// interrupted.
     pub fn numbers(&self) -> impl Iterator<Item = CacheNumbers> {
-        self.kinds().map(|kind| self.numbers_of(kind))
+        self.kinds().map(|kind| self.numbers_of(&kind))
     }
 
     pub(crate) fn numbers_of(&self, kind: &Kind) -> CacheNumbers {
         let page_bytes = 1 << self.ground.source.page_shift();
         let mut numbers = CacheNumbers::of(kind, page_bytes);
-        self.queues.numbers(&self.ground, kind, &mut numbers);
+        if self.may_touch(kind) {
+            self.queues.numbers(&self.ground, kind, &mut numbers);
+        }
         numbers
     }
 }

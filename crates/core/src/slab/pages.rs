@@ -111,10 +111,16 @@ impl<'m> Pages<'m> {
         })
     }
 
-    /// The caches of the pages, a byte each, 0 where there is no slab: for a fast path of one's own.
+    /// The caches of the pages, a byte each for [`Pages::count`] pages, 0 where there is no slab: for a fast path of one's own, which reads them.
     #[must_use]
-    pub const fn ids(&self) -> &'m [AtomicU8] {
-        self.ids
+    pub const fn ids(&self) -> *const AtomicU8 {
+        self.ids.as_ptr()
+    }
+
+    /// Pages of the span.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.ids.len()
     }
 
     /// The address of the first page.

@@ -89,6 +89,12 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// Gives back all that lies in queues which CPUs share.
     fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind);
 
+    /// Has no CPU anything of the cache, not even an empty queue? Asked when nobody uses the cache any more and all that can be reached has been drained: only then may its number be another
+    /// cache's. A design whose `open` makes all queues new has nothing to keep.
+    fn is_clear(&self, _kind: &Kind) -> bool {
+        true
+    }
+
     /// What is counted of a cache, without what the geometry tells.
     fn numbers(&self, ground: &Ground<'m, D>, kind: &Kind, numbers: &mut CacheNumbers);
 

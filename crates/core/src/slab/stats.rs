@@ -28,7 +28,7 @@ pub struct CacheNumbers {
     pub page_bytes: u64,
     /// Slabs.
     pub slabs: u64,
-    /// Slabs with objects in use and free ones.
+    /// Slabs with free objects; in the default design those too of which no object was ever taken.
     pub partial_slabs: u64,
     /// Objects that are not in slabs: in use, or in queues.
     pub out: u64,

@@ -2,9 +2,15 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::slab::{PageSource, SlabDesign, SlabPlan, Slabs, Tables};
+use brickyard::slab::{PageSource, Pinned, SlabDesign, SlabPlan, Slabs, Tables};
 
 use crate::pages::TestPages;
+
+/// The way of a test's platform.
+pub(crate) fn pinned<P>(platform: P) -> Pinned<P> {
+    // SAFETY: threads of the tests are on CPUs of their own, and only slabs of one thread are on one CPU for all.
+    unsafe { Pinned::new(platform) }
+}
 
 /// Memory for slabs over some pages.
 pub(crate) struct Bench {

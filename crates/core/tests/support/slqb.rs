@@ -153,7 +153,9 @@ pub(crate) fn slabs(plan: SlabPlan, source: &'static Source) -> System {
     let bytes = Slabs::<Slqb>::bytes(&plan, source.nodes());
     let memory = vec![MaybeUninit::uninit(); bytes].leak();
     let tables = vec![MaybeUninit::uninit(); Tables::bytes(PageSource::pages(&source))].leak();
-    Slabs::new(plan, source, Pinned(Cpus), memory, Tables::Any(tables)).unwrap()
+    // SAFETY: threads that share slabs move to CPUs of their own.
+    let cpus = unsafe { Pinned::new(Cpus) };
+    Slabs::new(plan, source, cpus, memory, Tables::Any(tables)).unwrap()
 }
 
 /// A cache of `size` bytes an object, aligned to a word.

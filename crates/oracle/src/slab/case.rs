@@ -272,7 +272,9 @@ where
 {
     FINDINGS.set(0);
     let tables = Tables::Any(tables);
-    let slabs = match Slabs::<D>::new(plan, pages, Pinned(cpus), memory, tables) {
+    // SAFETY: one thread plays all CPUs, and moves, preempts and interrupts itself only where the platform says that it may.
+    let local = unsafe { Pinned::new(cpus) };
+    let slabs = match Slabs::<D>::new(plan, pages, local, memory, tables) {
         Ok(slabs) => slabs,
         Err(error) => panic!("the stated size does not suffice: {error}"),
     };

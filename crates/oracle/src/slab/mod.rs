@@ -6,17 +6,24 @@
 //!   runs, interrupts come, other tasks run, and the caller is moved to another CPU, wherever the platform lets that happen.
 //! - [`ownership`]: threads that fill every object they get, hand objects to each other, and look at every byte before they free.
 
+#[allow(unsafe_code, reason = "frees are promises of the caller's")]
 mod caches;
+#[allow(unsafe_code, reason = "it promises how its CPUs behave")]
 mod case;
+#[allow(unsafe_code, reason = "a closure that is called from within its scope")]
 mod cpus;
 mod drive;
 mod events;
+#[allow(unsafe_code, reason = "a lock promises to exclude")]
 mod lock;
 mod model;
+#[allow(unsafe_code, reason = "owners of objects read and write their memory")]
 mod object;
 mod operation;
 pub mod ownership;
+#[allow(unsafe_code, reason = "a source promises pages that are nobody else's")]
 mod pages;
+mod whole;
 
 pub use case::{LEVELS, SlabCase, SlabDriven, SlabKind};
 pub use object::{InHand, Pattern};

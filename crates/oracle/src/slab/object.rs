@@ -46,7 +46,7 @@ impl Pattern {
     }
 }
 
-/// An object that somebody owns. See the [module](self).
+/// An object that somebody owns: its bytes are its owner's alone, from when a cache has given it until it is freed.
 #[must_use = "an object that is dropped is lost"]
 pub struct InHand {
     start: NonNull<u8>,

@@ -71,7 +71,9 @@ where
     let tables = Box::leak(Box::new(Mapped::new(Tables::bytes(span.pages()))?));
     // SAFETY: a fresh mapping is zero throughout, and nobody has written to this one.
     let tables = unsafe { Tables::zeroed(tables.as_uninit()) };
-    let slabs = Slabs::<D>::new(plan, span, Pinned(Threads), memory.as_uninit(), tables)?;
+    // SAFETY: each thread has a number of its own, and no interrupts.
+    let threads = unsafe { Pinned::new(Threads) };
+    let slabs = Slabs::<D>::new(plan, span, threads, memory.as_uninit(), tables)?;
     let slabs = Box::leak(Box::new(slabs));
     turn.on(&OfSlabs(slabs.general()?))
 }

@@ -33,7 +33,8 @@
 //! let plan = SlabPlan::new(8, 1).debug_text(rules, |finding| println!("{finding}"));
 //! # let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Sheafed<&support::TestPages, Pinned<OneCpu>>>::bytes(&plan, 1)];
 //! # let mut tables = vec![core::mem::MaybeUninit::uninit(); Tables::bytes(64)];
-//! # let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, Pinned(OneCpu), &mut memory, Tables::Any(&mut tables))?;
+//! # let cpus = unsafe { Pinned::new(OneCpu) };
+//! # let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, cpus, &mut memory, Tables::Any(&mut tables))?;
 //! let inodes = slabs.cache::<TaskOnly>(CacheSpec::new("inode", 600))?;
 //! let object = inodes.alloc()?;
 //! // SAFETY: a byte too many, but it is the slab's.
@@ -226,8 +227,12 @@ fn report_free<'m, D: SlabDesign<'m>>(
     moment: Moment,
     caller: &'static Location<'static>,
 ) {
+    let other;
     let owner = match fault {
-        FreeFault::WrongCache { cache } => ground.kind(cache),
+        FreeFault::WrongCache { cache } => {
+            other = ground.lease(cache);
+            other.as_deref()
+        }
         FreeFault::NotASlab => None,
         _ => Some(kind),
     };

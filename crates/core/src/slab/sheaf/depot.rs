@@ -7,7 +7,7 @@ use super::super::stats::CacheNumbers;
 use super::words::Sheaf;
 
 /// What the full sheaves of a barn hold at most, in bytes of objects ...
-const LOAD: usize = 512 << 10;
+const LOAD: usize = 1 << 20;
 /// ... and how many there are at least.
 const FEW: u32 = 4;
 /// Empty sheaves that are kept.

@@ -22,15 +22,33 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         kind: &Kind,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
-        let (head, index) = ground.find(kind, object)?;
+        // Only what lies in a slab has a node; and behind the lock it is looked at again, since a bad free's slab may go meanwhile.
+        ground.find(kind, object)?;
         let empty = {
-            let _masked = ground.masked::<C>();
+            let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, ground.node_of(object));
+            let (head, index) = ground.find(kind, object)?;
             depot.count_free_miss();
             shelf::give_one(&depot, &ground.pages, kind, head, index)?
         };
         if let Some(head) = empty {
             ground.give_pages(kind, head);
+        }
+        Ok(())
+    }
+
+    /// Looks behind the lock whether an object is free in its slab: then it is freed twice.
+    pub(super) fn check_out<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        object: NonNull<u8>,
+    ) -> Result<(), FreeFault> {
+        let _inside = ground.inside::<C>();
+        let _depot = self.depot(ground, kind.id, ground.node_of(object));
+        let (head, index) = ground.find(kind, object)?;
+        if shelf::is_free(&ground.pages, head, index) {
+            return Err(FreeFault::DoubleFree);
         }
         Ok(())
     }
@@ -43,7 +61,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         sheaf: Sheaf,
     ) {
         let surplus = {
-            let _masked = ground.masked::<C>();
+            let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, ground.node_here());
             if sheaf.is_empty() {
                 depot.put_empty(sheaf);
@@ -83,7 +101,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             let mut gone = shelf::Gone::default();
             let mut refused = None;
             {
-                let _masked = ground.masked::<C>();
+                let _inside = ground.inside::<C>();
                 let depot = self.depot(ground, kind.id, node);
                 depot.count_flush();
                 let mut object = Some(first);
@@ -125,7 +143,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         cold: Option<Sheaf>,
     ) -> Option<Sheaf> {
         let (empty, surplus) = {
-            let _masked = ground.masked::<C>();
+            let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, ground.node_here());
             depot.count_free_miss();
             let surplus = match cold {
@@ -156,10 +174,11 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
         let column = self.column(kind.id, AWAY);
-        match ground.local.push::<C>(self.rows, column, object) {
+        // SAFETY: `top-in-sheaf` holds of `AWAY` too; and by the caller's promise.
+        match unsafe { ground.local.push::<C>(self.rows, column, object) } {
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
-            Pushed::Full => {}
+            Pushed::Full => self.check_out::<C, D>(ground, kind, object)?,
         }
         let (cpu, top) = ground.local.read::<C>(self.rows, column);
         let fresh = self.empty_sheaf::<C, D>(ground, kind, None);
@@ -168,7 +187,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         };
         fresh.push(object.as_ptr().expose_provenance());
         if self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
-            if let Some(full) = Sheaf::of_row(top) {
+            // SAFETY: taken out of the row just now.
+            if let Some(full) = unsafe { Sheaf::of_row(top) } {
                 self.count_remote::<C, D>(ground, kind, &full);
                 self.give_up::<C, D>(ground, kind, full);
             }
@@ -202,7 +222,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         sheaf: &Sheaf,
     ) {
         let objects = kind.geometry.capacity as usize - sheaf.room();
-        let _masked = ground.masked::<C>();
+        let _inside = ground.inside::<C>();
         self.depot(ground, kind.id, ground.node_here())
             .count_remote(objects);
     }

@@ -27,7 +27,8 @@
 //! | `shelf.rs` | slabs with free objects, bitmaps |
 //!
 //! Invariants: `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other row, list or caller has. `sheaf-in-one-place`: a sheaf is in one row, in one list of a
-//! depot, or in the hands of one caller. `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's bitmap.
+//! depot, or in the hands of one caller. `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it is given back, exposed when it was made.
+//! `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's bitmap.
 
 mod depot;
 mod flush;
@@ -36,11 +37,10 @@ mod rows;
 mod shelf;
 mod words;
 
-use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard_sync::{AtomicUsize, Held, Locked, Ordering, RawLock, place};
+use brickyard_sync::{AtomicUsize, Held, Locked, Ordering, RawLock, TicketLock, place};
 
 use super::design::SlabDesign;
 use super::error::FreeFault;
@@ -172,7 +172,8 @@ where
                 let words = (plan.cpus << row_shift) / WORD_BYTES;
                 // Behind the depots a line begins.
                 let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
-                (Rows::new(words, row_shift), rest)
+                // SAFETY: the words are these slabs' own.
+                (unsafe { Rows::new(words, row_shift) }, rest)
             }
         };
         if (1 << rows.row_shift()) / WORD_BYTES < Self::words_of_row(plan, nodes) {
@@ -197,6 +198,7 @@ where
     }
 
     fn open(&self, ground: &Ground<'m, D>, kind: &Kind) {
+        let _inside = ground.inside::<Everywhere>();
         for node in 0..self.nodes {
             self.depot(ground, kind.id, node).begin();
         }
@@ -210,7 +212,8 @@ where
 
     #[inline(always)]
     fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>> {
-        ground.local.pop::<C>(self.rows, handle)
+        // SAFETY: `top-in-sheaf`: the handle is the column of the cache's `main`.
+        unsafe { ground.local.pop::<C>(self.rows, handle) }
     }
 
     #[inline(always)]
@@ -223,7 +226,8 @@ where
         if self.nodes > 1 && ground.node_of(object) != ground.node_here() {
             return false;
         }
-        ground.local.push::<C>(self.rows, handle, object) == Pushed::Done
+        // SAFETY: as in `hit`, and by the caller's promise.
+        unsafe { ground.local.push::<C>(self.rows, handle, object) == Pushed::Done }
     }
 
     fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>> {
@@ -238,7 +242,8 @@ where
         }
         if top != closed() && top % SHEAF_BYTES != empty {
             // Another CPU's row by now, or somebody else has filled it.
-            if let Some(object) = ground.local.pop::<C>(self.rows, column) {
+            // SAFETY: as in `hit`.
+            if let Some(object) = unsafe { ground.local.pop::<C>(self.rows, column) } {
                 return Some(object);
             }
         }
@@ -253,7 +258,8 @@ where
         if (top == closed() || top % SHEAF_BYTES == empty)
             && self.detach::<C, D>(ground, cpu, column, top, full.top())
         {
-            if let Some(old) = Sheaf::of_row(top) {
+            // SAFETY: taken out of the row just now.
+            if let Some(old) = unsafe { Sheaf::of_row(top) } {
                 self.keep_as_spare::<C, D>(ground, kind, old);
             }
         } else {
@@ -293,10 +299,12 @@ where
         }
         let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
         // Asked again even where it was full: `put` has not told why it would not.
-        match ground.local.push::<C>(self.rows, column, object) {
+        // SAFETY: as in `put`.
+        match unsafe { ground.local.push::<C>(self.rows, column, object) } {
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
-            Pushed::Full => {}
+            // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
+            Pushed::Full => self.check_out::<C, D>(ground, kind, object)?,
         }
         let fresh = match self.take_spare::<C, D>(ground, kind) {
             Some(spare) if spare.is_empty() => Some(spare),
@@ -307,7 +315,8 @@ where
         };
         fresh.push(object.as_ptr().expose_provenance());
         if is_full && self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
-            if let Some(old) = Sheaf::of_row(top) {
+            // SAFETY: taken out of the row just now.
+            if let Some(old) = unsafe { Sheaf::of_row(top) } {
                 self.keep_as_spare::<C, D>(ground, kind, old);
             }
         } else {
@@ -317,14 +326,21 @@ where
     }
 
     fn trim<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+        if !ground.is_welcome::<C>() {
+            return;
+        }
         let column = self.column(kind.id, MAIN);
         let (cpu, top) = ground.local.read::<C>(self.rows, column);
-        let seen = self.seen.get(usize::from(kind.id) * self.rows.rows() + cpu);
+        let rows = self.rows.rows();
+        let seen = (cpu < rows)
+            .then(|| self.seen.get(usize::from(kind.id) * rows + cpu))
+            .flatten();
         // Relaxed: a hint, this CPU's own but for callers that have moved on.
         let idle = seen.is_some_and(|seen| seen.swap(top, Ordering::Relaxed) == top);
         if idle && top != closed() && self.detach::<C, D>(ground, cpu, column, top, closed()) {
             // Nothing has changed since the last time: nobody uses the cache here.
-            if let Some(main) = Sheaf::of_row(top) {
+            // SAFETY: taken out of the row just now.
+            if let Some(main) = unsafe { Sheaf::of_row(top) } {
                 self.give_up::<C, D>(ground, kind, main);
             }
         }
@@ -337,6 +353,9 @@ where
     }
 
     fn drain<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+        if !ground.is_welcome::<C>() {
+            return;
+        }
         let main = self.close::<C, D>(ground, self.column(kind.id, MAIN));
         let spare = self.take_spare::<C, D>(ground, kind);
         for sheaf in [main, spare].into_iter().flatten() {
@@ -346,10 +365,13 @@ where
     }
 
     fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+        if !ground.is_welcome::<C>() {
+            return;
+        }
         for node in 0..self.nodes {
             loop {
                 let sheaf = {
-                    let _masked = ground.masked::<C>();
+                    let _inside = ground.inside::<C>();
                     let depot = self.depot(ground, kind.id, node);
                     depot.take_full().or_else(|| depot.take_empty())
                 };
@@ -357,16 +379,20 @@ where
                 self.give_up::<C, D>(ground, kind, sheaf);
             }
             let untouched = {
-                let _masked = ground.masked::<C>();
+                let _inside = ground.inside::<C>();
                 shelf::take_untouched(&self.depot(ground, kind.id, node), &ground.pages, kind)
             };
             untouched.each(&ground.pages, |head| ground.give_pages(kind, head));
         }
     }
 
+    fn is_clear(&self, kind: &Kind) -> bool {
+        self.held(kind).next().is_none()
+    }
+
     fn numbers(&self, ground: &Ground<'m, D>, kind: &Kind, numbers: &mut CacheNumbers) {
         for node in 0..self.nodes {
-            let _masked = ground.masked::<Everywhere>();
+            let _inside = ground.inside::<Everywhere>();
             self.depot(ground, kind.id, node).add_to(kind, numbers);
         }
         numbers.queued += self.queued(kind);
@@ -377,15 +403,14 @@ where
 
     fn in_slab(&self, ground: &Ground<'m, D>, kind: &Kind, head: usize, index: usize) -> bool {
         let address = ground.pages.address_of(head);
-        let _masked = ground.masked::<Everywhere>();
+        let _inside = ground.inside::<Everywhere>();
         let _depot = self.depot(ground, kind.id, ground.node_of(ground.pointer(address)));
         shelf::is_free(&ground.pages, head, index)
     }
 }
 
-/// Rows and depots are words; what they point at is memory of the source.
-#[allow(dead_code, reason = "asserts what the compiler derives")]
-const fn is_sync<K: RawLock>(_: PhantomData<Sheaves<'_, K>>) {
-    const fn sync<T: Sync>() {}
-    sync::<Guarded<K>>();
-}
+/// Rows and depots are words; what they point at is memory of the source. So it is shared as it is.
+const _: () = {
+    const fn is_sync<T: Sync>() {}
+    is_sync::<Sheaves<'static, TicketLock>>();
+};

@@ -32,7 +32,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     ) -> Option<NonNull<u8>> {
         loop {
             {
-                let _masked = ground.masked::<C>();
+                let _inside = ground.inside::<C>();
                 let depot = self.depot(ground, kind.id, node);
                 if let Some(object) = shelf::take_one(&depot, &ground.pages, kind) {
                     depot.count_miss();
@@ -58,7 +58,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         kind: &Kind,
         not: usize,
     ) -> Option<NonNull<u8>> {
-        let _masked = ground.masked::<C>();
+        let _inside = ground.inside::<C>();
         (0..self.nodes)
             .filter(|&node| node != not)
             .find_map(|node| {
@@ -91,7 +91,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let first = ground.pages.address_of(head);
         let owner = ground.node_of(ground.pointer(first));
         let colour = {
-            let _masked = ground.masked::<C>();
+            let _inside = ground.inside::<C>();
             self.depot(ground, kind.id, owner)
                 .next_colour(kind.geometry.colours)
         };
@@ -103,7 +103,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             }
         }
         debug::new_slab(ground, kind, first + colour as usize);
-        let _masked = ground.masked::<C>();
+        let _inside = ground.inside::<C>();
         let depot = self.depot(ground, kind.id, owner);
         shelf::begin(&depot, &ground.pages, kind, head, colour);
         true
@@ -121,7 +121,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let mut budget = None;
         loop {
             let slabs = {
-                let _masked = ground.masked::<C>();
+                let _inside = ground.inside::<C>();
                 let depot = self.depot(ground, kind.id, node);
                 shelf::fill(&depot, &ground.pages, kind, sheaf);
                 depot.slabs()
@@ -146,7 +146,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     ) -> Option<Sheaf> {
         let node = ground.node_here();
         let empty = {
-            let _masked = ground.masked::<C>();
+            let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, node);
             depot.count_miss();
             if let Some(full) = depot.take_full() {

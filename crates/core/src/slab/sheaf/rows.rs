@@ -19,9 +19,12 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         expected: usize,
         new: usize,
     ) -> bool {
-        ground
-            .local
-            .replace::<C>(self.rows, cpu, column, expected, new)
+        // SAFETY: `sheaf-in-one-place`: the callers here put in 0, `closed`, or the top of a sheaf in hand, and let go of it if it is done.
+        unsafe {
+            ground
+                .local
+                .replace::<C>(self.rows, cpu, column, expected, new)
+        }
     }
 
     /// The spare sheaf of this CPU, taken out of the row.
@@ -35,7 +38,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         if spare == 0 || !self.detach::<C, D>(ground, cpu, column, spare, 0) {
             return None;
         }
-        Sheaf::of_row(spare)
+        // SAFETY: taken out of the row just now.
+        unsafe { Sheaf::of_row(spare) }
     }
 
     /// Puts a sheaf where this CPU's spare was, or else into the barn.
@@ -56,16 +60,22 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     /// Objects that lie in all CPUs' rows, as far as that can be told while the CPUs go on.
     pub(super) fn queued(&self, kind: &Kind) -> u64 {
         let empty = words::sentinel(kind.geometry.capacity as usize);
+        self.held(kind)
+            .map(|top| ((top % SHEAF_BYTES).saturating_sub(empty) / WORD_BYTES) as u64)
+            .sum()
+    }
+
+    /// The tops of all sheaves that CPUs' rows have of a cache, empty ones too.
+    pub(super) fn held(&self, kind: &Kind) -> impl Iterator<Item = usize> {
         let parts = if self.nodes > 1 { AWAY + 1 } else { SPARE + 1 };
-        let words = (0..self.rows.rows()).flat_map(|cpu| {
-            let columns = (0..parts).map(|part| self.column(kind.id, part));
+        let words = (0..self.rows.rows()).flat_map(move |cpu| {
+            let columns = (0..parts).map(move |part| self.column(kind.id, part));
             columns.filter_map(move |column| self.rows.word(cpu, column))
         });
+        let closed = closed();
         // Relaxed: an estimate. The word alone tells; the sheaf is not looked at, since it may be somebody else's by now.
         let tops = words.map(|word| word.load(Ordering::Relaxed));
-        let held = tops.filter(|&top| top != 0 && top != closed());
-        held.map(|top| ((top % SHEAF_BYTES).saturating_sub(empty) / WORD_BYTES) as u64)
-            .sum()
+        tops.filter(move |&top| top != 0 && top != closed)
     }
 
     /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.
@@ -80,7 +90,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
                 return None;
             }
             if self.detach::<C, D>(ground, cpu, column, top, closed()) {
-                return Sheaf::of_row(top);
+                // SAFETY: taken out of the row just now.
+                return unsafe { Sheaf::of_row(top) };
             }
         }
     }

@@ -48,8 +48,11 @@ impl Sheaf {
         Self { address }
     }
 
-    /// The sheaf whose top a row held, which the caller has just exchanged; `None` if it was closed.
-    pub(super) fn of_row(top: usize) -> Option<Self> {
+    /// The sheaf whose top a row held; `None` if it was closed.
+    ///
+    /// # Safety
+    /// The caller has just exchanged that word for another.
+    pub(super) unsafe fn of_row(top: usize) -> Option<Self> {
         if top == 0 || top == closed() {
             return None;
         }

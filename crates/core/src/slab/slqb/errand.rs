@@ -10,36 +10,14 @@ use super::super::design::SlabDesign;
 use super::super::error::FreeFault;
 use super::super::ground::Ground;
 use super::super::kind::Kind;
-use super::super::local::{Caller, MaskedFor};
+use super::super::local::Caller;
+pub(super) use super::super::local::Inside;
 use super::super::source::PageSource;
 use super::Slqb;
 use super::links::ObjectLinks;
 use super::lists::{At, CpuState, Marks, NodeState, Outgoing, Own, add};
 use super::queue::{Broken, Run};
 use super::slabs::Gone;
-use crate::platform::{Pinned, Platform};
-
-/// The caller stays on its CPU, and interrupts stay away where they use the cache, as long as this lives: what is this CPU's own is the caller's.
-#[derive(Debug)]
-pub(super) struct Inside<'p, P: Platform> {
-    pub(super) cpu: usize,
-    // In this order: unmasked, then unpinned.
-    _masked: MaskedFor<'p, P>,
-    _pinned: Pinned<'p, P>,
-}
-
-impl<'p, P: Platform> Inside<'p, P> {
-    #[inline(always)]
-    pub(super) fn new<C: Caller>(platform: &'p P) -> Self {
-        let pinned = Pinned::new(platform);
-        let masked = MaskedFor::new::<C>(platform);
-        Self {
-            cpu: pinned.cpu,
-            _masked: masked,
-            _pinned: pinned,
-        }
-    }
-}
 
 /// The node nearest to a CPU.
 #[inline(always)]

@@ -57,7 +57,6 @@ use super::pages::CacheId;
 use super::queues::Queues;
 use super::sizes::Sizes;
 use super::stats::CacheNumbers;
-use crate::platform::Platform;
 use errand::{Errand, Inside, node_of_cpu};
 use links::{Encoding, ObjectLinks};
 use lists::{CpuState, List, Marks, NodeState, add};
@@ -119,11 +118,6 @@ impl<'m, K: RawLock> Slqb<'m, K> {
                 Some((&state.list, &state.own.0.unlocked().check))
             }
         }
-    }
-
-    /// May the caller touch queues here? Interrupts stay out of caches that are for tasks only.
-    fn is_welcome<C: Caller, D: SlabDesign<'m>>(ground: &Ground<'m, D>) -> bool {
-        C::MASKS || !ground.local.in_interrupt()
     }
 }
 
@@ -280,19 +274,19 @@ where
     }
 
     fn trim<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        if Self::is_welcome::<C, D>(ground) {
+        if ground.is_welcome::<C>() {
             Errand::run::<C, _>(self, ground, kind, Errand::trim::<C>);
         }
     }
 
     fn drain<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        if Self::is_welcome::<C, D>(ground) {
+        if ground.is_welcome::<C>() {
             Errand::run::<C, _>(self, ground, kind, Errand::drain::<C>);
         }
     }
 
     fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        if Self::is_welcome::<C, D>(ground) {
+        if ground.is_welcome::<C>() {
             Errand::run::<C, _>(self, ground, kind, Errand::shrink::<C>);
         }
     }

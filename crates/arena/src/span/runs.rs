@@ -1,0 +1,92 @@
+//! Runs: any number of pages up to 2 MiB, in one piece. Of the smallest block that holds one the tail is freed again at once; its length stands in a word of its first page.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU16, Ordering};
+
+use brickyard::{Context, Frame, FrameRange, Mobility, Order};
+
+use super::{Contents, RUN_BYTES_MAX, Span};
+
+impl Span {
+    /// A run of `pages` pages, aligned to the next power of two of pages, and what is in them. `None` if there is none, or it is longer than
+    /// [`RUN_BYTES_MAX`], or 0.
+    #[must_use]
+    pub fn take_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
+        if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
+            return None;
+        }
+        let block = pages.next_power_of_two();
+        let order = Order::new(block.trailing_zeros() as u8);
+        // Movable: away from slabs, which stay longer.
+        let page = self.find(&Self::request(order, Mobility::Movable, Context::MaySleep))?;
+        if block > pages {
+            let tail = FrameRange::at(Frame::new(page + pages), block - pages);
+            let freed = self.zone_of(page).free_range(tail);
+            debug_assert!(freed.is_ok(), "part of a block just taken: {freed:?}");
+        }
+        let contents = self.now_in_use(page, pages);
+        // Relaxed, here and below: the run's owner hands its address on by ways that carry this along.
+        self.run_length(page).store(pages as u16, Ordering::Relaxed);
+        Some((self.address_of(page), contents))
+    }
+
+    /// How many pages the run has that begins at `first`; `None` if none does.
+    #[inline]
+    #[must_use]
+    pub fn run_at(&self, first: NonNull<u8>) -> Option<usize> {
+        if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
+            return None;
+        }
+        let length = self.run_length(self.page_of(first)).load(Ordering::Relaxed);
+        (length != 0).then_some(usize::from(length))
+    }
+
+    fn run_length(&self, page: usize) -> &AtomicU16 {
+        let word = self.tables.at(self.layout.runs_at).cast::<AtomicU16>();
+        // SAFETY: the tables have such a word for each page, zero at first.
+        unsafe { word.add(page).as_ref() }
+    }
+
+    /// Takes a run back. False, and nothing has changed, if none begins there.
+    ///
+    /// # Safety
+    /// If one does, nobody uses it any more.
+    pub unsafe fn give_run(&self, first: NonNull<u8>) -> bool {
+        if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
+            return false;
+        }
+        let page = self.page_of(first);
+        // Of two who free the same run, one finds it.
+        let pages = usize::from(self.run_length(page).swap(0, Ordering::Relaxed));
+        if pages == 0 {
+            return false;
+        }
+        self.now_idle(page, pages);
+        let freed = self
+            .zone_of(page)
+            .free_range(FrameRange::at(Frame::new(page), pages));
+        debug_assert!(freed.is_ok(), "a run: {freed:?}");
+        self.release_surplus();
+        true
+    }
+
+    /// Gives the tail of a run back, so that it has `pages` pages from now on. False, and nothing has changed, if no run begins there, or it is not longer.
+    ///
+    /// # Safety
+    /// If one does, nobody uses the tail any more.
+    pub unsafe fn cut_run(&self, first: NonNull<u8>, pages: usize) -> bool {
+        match self.run_at(first) {
+            Some(length) if pages > 0 && pages < length => {
+                let page = self.page_of(first);
+                self.run_length(page).store(pages as u16, Ordering::Relaxed);
+                self.now_idle(page + pages, length - pages);
+                let tail = FrameRange::at(Frame::new(page + pages), length - pages);
+                let freed = self.zone_of(page).free_range(tail);
+                debug_assert!(freed.is_ok(), "the tail of a run: {freed:?}");
+                self.release_surplus();
+                true
+            }
+            _ => false,
+        }
+    }
+}
