@@ -40,6 +40,8 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
             "mov qword ptr [r8 + rcx * 8], r9",
             "5:",
             "ret",
+            // Begins a line, as its section does then.
+            ".balign 64",
         ],
         fast = sym FAST,
         slow = sym slow,
@@ -85,6 +87,8 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
             "mov qword ptr [r8 + rcx * 8], r9",
             "5:",
             "ret",
+            // Begins a line, as its section does then.
+            ".balign 64",
         ],
         fast = sym FAST,
         slow = sym slow_free,
