@@ -3,7 +3,7 @@
 //! | `--config` | what it is | feature |
 //! |---|---|---|
 //! | `mimalloc` | mimalloc 3, C | `mimalloc` |
-//! | `snmalloc` | snmalloc 0.7, C++ | `snmalloc` |
+//! | `snmalloc` | snmalloc as of the crate 0.3.8, C++ | `snmalloc` |
 //! | `jemalloc` | jemalloc 5.3, C | `jemalloc` |
 //! | `rpmalloc` | rpmalloc 1.4, C | `rpmalloc` |
 //!
