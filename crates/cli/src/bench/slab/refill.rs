@@ -37,11 +37,10 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
         // SAFETY: it came from this hand, and its first word was not written since.
         unsafe { hand.give_as_it_says(object) };
     }
-    // SAFETY: as above.
-    let shapes = objects
-        .iter()
-        .flatten()
-        .map(|object| unsafe { object.shape() });
+    let shapes = objects.iter().flatten().map(|object| {
+        // SAFETY: as above.
+        unsafe { object.shape() }
+    });
     let stays = shapes.map(Shape::bytes).sum();
     mark("killed")?;
     fill(&mut objects, &mut hand, stays, LARGE);
