@@ -122,6 +122,6 @@ mod tests {
         let said = "==7== \n==7== Events    : Ir\n==7== Collected : 1234567\n==7== \n";
         assert_eq!(collected(said), Some(1_234_567));
         assert_eq!(collected("==7== nothing"), None);
-        assert_eq!(last_line(said), "==7== ");
+        assert_eq!(last_line(said), "==7==");
     }
 }
