@@ -23,11 +23,11 @@ use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::slab::debug::RuleText;
-use brickyard::slab::sizes::{MAX_GENERAL, SIZES, STEP};
+use brickyard::slab::sizes::{MAX_GENERAL, SIZES};
 use brickyard::slab::{PageSource, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
 
 use super::cpus::{Cpus, RowsFor};
-use super::{FAST, FIRST_GENERAL, Fast, PAGE_SHIFT, life};
+use super::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
 use crate::gate::Gate;
 use crate::large::LargeBlocks;
 use crate::region::Region;
@@ -198,7 +198,6 @@ fn build() -> Result<(), HeapError> {
     FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
     // Release: pairs with the acquiring loads of the fast paths.
     FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
-    FAST.steps.store(MAX_GENERAL / STEP, Ordering::Release);
     if crate::page_bytes() == 1 << PAGE_SHIFT {
         FAST.pages.store(pages, Ordering::Release);
     }
@@ -256,7 +255,6 @@ fn build_slabs(
     let tables = unsafe { Tables::zeroed(tables) };
     let slabs = HeapSlabs::new(plan, span, cpus, memory, tables)
         .expect("the plan was asked for the bytes of both");
-    fill_tables(slabs.queues().rows(), cpus.rows());
     let first = slabs.general::<TaskOnly>().map(|general| general.first());
     assert_eq!(
         first,
@@ -286,21 +284,6 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
         Err(error) => life::say(format_args!("BRICKYARD_DEBUG: {error}")),
     }
     Ok(None)
-}
-
-/// Writes the table of columns by size into each row, for fast paths in assembly.
-fn fill_tables(rows: Rows<'static>, count: usize) {
-    // A row's words end before it.
-    const { assert!(ROW_WORDS * size_of::<usize>() <= Fast::TABLE_AT) };
-    for row in 0..count {
-        let table = rows.start().cast::<u8>().cast_mut();
-        // SAFETY: a row is 64 KiB of the heap's own, of which the words that caches use end before the table, as asserted; nobody reads it yet.
-        unsafe {
-            let table = table.add((row << ROW_SHIFT) + Fast::TABLE_AT);
-            // The byte of size 0 is not among them.
-            table.copy_from_nonoverlapping(&raw const FAST.columns[1], FAST.columns.len() - 1);
-        }
-    }
 }
 
 /// What the environment says; before it is set up, nothing.

@@ -84,8 +84,6 @@ pub struct Fast {
     rows: AtomicPtr<AtomicUsize>,
     /// The fast path serves smaller sizes; 0 before the heap is built.
     limit: AtomicUsize,
-    /// The same in steps of 16 bytes: for [`Fast::TABLE_AT`].
-    steps: AtomicUsize,
     /// Where the span begins.
     start: AtomicUsize,
     /// Its pages; 0 before the heap is built.
@@ -101,10 +99,6 @@ impl Fast {
     pub const AREA: usize = offset_of!(Self, area);
     /// See [`Fast::AREA`].
     pub const ROWS: usize = offset_of!(Self, rows);
-    /// See [`Fast::AREA`].
-    pub const STEPS: usize = offset_of!(Self, steps);
-    /// Where each row has a table of columns, in bytes from the row's start: that of a request of `n` bytes is byte `(n - 1) / 16`. One base then serves for both.
-    pub const TABLE_AT: usize = 2048;
     /// See [`Fast::AREA`].
     pub const LIMIT: usize = offset_of!(Self, limit);
     /// See [`Fast::AREA`].
@@ -122,7 +116,6 @@ pub static FAST: Fast = Fast {
     area: AtomicIsize::new(0),
     rows: AtomicPtr::new(null_mut()),
     limit: AtomicUsize::new(0),
-    steps: AtomicUsize::new(0),
     start: AtomicUsize::new(0),
     pages: AtomicUsize::new(0),
     ids: AtomicPtr::new(null_mut()),
