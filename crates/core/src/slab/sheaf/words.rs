@@ -40,7 +40,7 @@ impl Sheaf {
         sheaf
     }
 
-    /// The sheaf at an address that a list or a row's `spare` held.
+    /// The sheaf at an address that a list held.
     ///
     /// # Safety
     /// The caller has just taken it from there.
