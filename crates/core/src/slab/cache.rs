@@ -93,12 +93,6 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         kind.expect("a cache's kind is there as long as the cache")
     }
 
-    /// Is the caller one that must not come here?
-    #[inline(always)]
-    fn is_misplaced(&self) -> bool {
-        !C::MASKS && self.slabs.ground.local.in_interrupt()
-    }
-
     /// An object, with whatever is in it (what the constructor made of it, if there is one).
     ///
     /// # Errors
@@ -106,7 +100,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc(&self) -> Result<NonNull<u8>, SlabError> {
-        if self.is_misplaced() {
+        if !self.slabs.ground.is_welcome::<C>() {
             return Err(SlabError::TaskOnly);
         }
         match self.slabs.queues.hit::<C>(&self.slabs.ground, self.handle) {
@@ -121,7 +115,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// [`SlabError`].
     #[track_caller]
     pub fn alloc_on(&self, node: usize) -> Result<NonNull<u8>, SlabError> {
-        if self.is_misplaced() {
+        if !self.slabs.ground.is_welcome::<C>() {
             return Err(SlabError::TaskOnly);
         }
         let Slabs { ground, queues, .. } = self.slabs;
@@ -180,7 +174,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn free(&self, object: NonNull<u8>) -> Result<(), FreeFault> {
-        if self.is_misplaced() {
+        if !self.slabs.ground.is_welcome::<C>() {
             return Err(FreeFault::TaskOnly);
         }
         // SAFETY: passed on.
@@ -264,7 +258,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
             objects: 0,
             remains: Remains::Users,
         };
-        if self.is_misplaced() {
+        if !self.slabs.ground.is_welcome::<C>() {
             return Err(users);
         }
         // Nobody who comes by the number is turned away before it is known that nothing is in use.
@@ -299,7 +293,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// Calls `each` for every object that is in no slab: in use, or in a queue of a CPU (none, after [`RawCache::shrink`]). With who took it, where that is tracked. Looks at every page of the span; for reports,
     /// while nobody else uses the cache. An interrupt is told none of a cache for tasks.
     pub fn each_in_use(&self, mut each: impl FnMut(NonNull<u8>, Option<Track>)) {
-        if self.is_misplaced() {
+        if !self.slabs.ground.is_welcome::<C>() {
             return;
         }
         let Slabs { ground, queues, .. } = self.slabs;

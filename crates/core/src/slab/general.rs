@@ -15,7 +15,6 @@ use super::queues::Queues;
 use super::sizes::{MAX_GENERAL, Sizes};
 use super::source::PageSource;
 use super::{Slabs, stats};
-use crate::Platform;
 
 /// The caches of the general sizes, up to 32 KiB. Above, take pages.
 pub struct General<'s, 'm, D: SlabDesign<'m>, C> {
@@ -108,7 +107,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[inline]
     #[track_caller]
     pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, SlabError> {
-        if !C::MASKS && self.slabs.ground.local.in_interrupt() {
+        if !self.slabs.ground.is_welcome::<C>() {
             return Err(SlabError::TaskOnly);
         }
         let cache = self.cache_of(layout).ok_or(SlabError::Exhausted)?;
@@ -158,7 +157,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[inline]
     #[track_caller]
     unsafe fn free_to(&self, cache: CacheId, memory: NonNull<u8>) -> Result<(), FreeFault> {
-        if !C::MASKS && self.slabs.ground.local.in_interrupt() {
+        if !self.slabs.ground.is_welcome::<C>() {
             return Err(FreeFault::TaskOnly);
         }
         // SAFETY: passed on, twice.

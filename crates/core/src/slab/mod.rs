@@ -10,6 +10,7 @@
 //! | `local.rs`, `counted.rs` | a CPU's own words; who uses a cache; the same with hits counted |
 //! | `geometry.rs`, `sizes.rs` | the shape of slabs; general sizes |
 //! | `kind.rs`, `ground.rs`, `queues.rs`, `design.rs` | a cache's rules; what all designs stand on, what they answer, their parts |
+//! | `owned.rs`, `counts.rs` | what both designs keep behind a list's lock: slabs with free objects; counters |
 //! | `sheaf/` | the default |
 //! | `slqb/` | `slqb-2008` |
 //! | `cache.rs`, `typed.rs`, `general.rs`, `reserve.rs` | caches as their users see them |
@@ -43,6 +44,7 @@
 
 mod cache;
 mod counted;
+mod counts;
 pub mod debug;
 mod design;
 mod error;
@@ -51,6 +53,7 @@ pub mod geometry;
 mod ground;
 mod kind;
 mod local;
+mod owned;
 mod pages;
 mod queues;
 mod reserve;

@@ -33,6 +33,12 @@ macro_rules! guarded {
                 // Relaxed: releasing the lock that guards the word publishes this to its next holder.
                 self.0.store(value, core::sync::atomic::Ordering::Relaxed);
             }
+
+            /// Adds to the value, wrapping around; the caller holds what guards the word.
+            #[inline(always)]
+            pub fn add(&self, more: $value) {
+                self.set(self.get().wrapping_add(more));
+            }
         }
     };
 }

@@ -193,6 +193,12 @@ macro_rules! guarded {
                 }
                 self.cell().set(value);
             }
+
+            /// Adds to the value, wrapping around; the caller holds what guards the word.
+            #[track_caller]
+            pub fn add(&self, more: $value) {
+                self.set(self.get().wrapping_add(more));
+            }
         }
 
         impl Default for $name {

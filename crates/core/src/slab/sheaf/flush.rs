@@ -11,6 +11,7 @@ use super::super::error::FreeFault;
 use super::super::ground::Ground;
 use super::super::kind::Kind;
 use super::super::local::{Caller, Everywhere, Local, Pushed};
+use super::super::owned::Gone;
 use super::words::Sheaf;
 use super::{AWAY, Sheaves, shelf};
 
@@ -98,7 +99,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     ) {
         while let Some(first) = sheaf.pop() {
             let node = ground.node_of(ground.pointer(first));
-            let mut gone = shelf::Gone::default();
+            let mut gone = Gone::default();
             let mut refused = None;
             {
                 let _inside = ground.inside::<C>();

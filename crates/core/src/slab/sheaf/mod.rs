@@ -378,7 +378,7 @@ where
                 let Some(sheaf) = sheaf else { break };
                 self.give_up::<C, D>(ground, kind, sheaf);
             }
-            let untouched = {
+            let mut untouched = {
                 let _inside = ground.inside::<C>();
                 shelf::take_untouched(&self.depot(ground, kind.id, node), &ground.pages, kind)
             };

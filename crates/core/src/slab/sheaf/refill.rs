@@ -93,6 +93,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let colour = {
             let _inside = ground.inside::<C>();
             self.depot(ground, kind.id, owner)
+                .slabs
                 .next_colour(kind.geometry.colours)
         };
         let colour = colour * kind.geometry.colour_step;
@@ -124,7 +125,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
                 let _inside = ground.inside::<C>();
                 let depot = self.depot(ground, kind.id, node);
                 shelf::fill(&depot, &ground.pages, kind, sheaf);
-                depot.slabs()
+                depot.slabs.count()
             };
             let left = budget.unwrap_or(slabs / 8);
             if sheaf.is_full() || (left == 0 && !sheaf.is_empty()) {

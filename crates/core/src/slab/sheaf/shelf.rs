@@ -5,39 +5,14 @@
 
 use super::super::error::FreeFault;
 use super::super::kind::Kind;
-use super::super::pages::{Pages, SlabRecord};
-use super::depot::{Depot, add};
+use super::super::owned::Gone;
+use super::super::pages::Pages;
+use super::depot::Depot;
 use super::words::Sheaf;
-
-/// Slabs that have become empty: to be given back when the lock is not held any more.
-#[derive(Debug, Default)]
-pub(super) struct Gone {
-    /// As page number + 1, linked by `next`.
-    first: u32,
-}
-
-impl Gone {
-    fn push(&mut self, head: usize, record: &SlabRecord) {
-        record.next.set(self.first);
-        self.first = head as u32 + 1;
-    }
-
-    /// Calls `give` for each, once.
-    pub(super) fn each(self, pages: &Pages<'_>, mut give: impl FnMut(usize)) {
-        let mut link = self.first;
-        while link != 0 {
-            let head = link as usize - 1;
-            // Read before the pages are somebody else's.
-            link = pages.record(head).next.get();
-            give(head);
-        }
-    }
-}
 
 /// Puts a new slab on the shelf: all of its objects are free.
 pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize, colour: u32) {
-    pages.begin(head, kind.geometry.order.frames(), kind.id);
-    let record = pages.record(head);
+    let record = depot.slabs.add(pages, kind, head, colour);
     let mut left = kind.geometry.objects;
     for word in &record.free {
         let here = left.min(64);
@@ -48,26 +23,23 @@ pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize, 
         });
         left -= here;
     }
-    record.out.set(0);
-    record.colour.set(colour);
-    depot.slabs.set(depot.slabs.get() + 1);
-    add(&depot.counts.slabs_new, 1);
-    depot.untouched.set(depot.untouched.get() + 1);
-    link(depot, pages, head);
+    depot.counts.slabs_new.add(1);
+    depot.untouched.add(1);
 }
 
 /// Takes slabs off the shelf of which no object was ever taken.
 pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> Gone {
     let mut gone = Gone::default();
-    let mut link = depot.partial.get();
-    while depot.untouched.get() > 0 && link != 0 {
-        let head = link as usize - 1;
+    let mut next = depot.slabs.first_partial();
+    while depot.untouched.get() > 0
+        && let Some(head) = next
+    {
         let record = pages.record(head);
-        link = record.next.get();
+        next = (record.next.get() as usize).checked_sub(1);
         if record.out.get() == 0 {
             depot.untouched.set(depot.untouched.get() - 1);
             end(depot, pages, kind, head);
-            gone.push(head, record);
+            gone.push(pages, head);
         }
     }
     gone
@@ -75,35 +47,9 @@ pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> G
 
 /// A slab whose objects are all in it is one no longer.
 fn end(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize) {
-    unlink(depot, pages, head);
-    pages.end(head, kind.geometry.order.frames());
-    depot.slabs.set(depot.slabs.get() - 1);
-    add(&depot.counts.slabs_gone, 1);
-}
-
-fn link(depot: &Depot, pages: &Pages<'_>, head: usize) {
-    let record = pages.record(head);
-    let next = depot.partial.get();
-    record.prev.set(0);
-    record.next.set(next);
-    if next != 0 {
-        pages.record(next as usize - 1).prev.set(head as u32 + 1);
-    }
-    depot.partial.set(head as u32 + 1);
-    depot.partials.set(depot.partials.get() + 1);
-}
-
-fn unlink(depot: &Depot, pages: &Pages<'_>, head: usize) {
-    let record = pages.record(head);
-    let (prev, next) = (record.prev.get(), record.next.get());
-    match prev {
-        0 => depot.partial.set(next),
-        _ => pages.record(prev as usize - 1).next.set(next),
-    }
-    if next != 0 {
-        pages.record(next as usize - 1).prev.set(prev);
-    }
-    depot.partials.set(depot.partials.get() - 1);
+    depot.slabs.unlink(pages, head);
+    depot.slabs.remove(pages, kind, head);
+    depot.counts.slabs_gone.add(1);
 }
 
 /// Takes up to `want` objects off the shelf and hands each to `each`, address by address within a slab.
@@ -115,7 +61,7 @@ fn take(
     mut each: impl FnMut(usize),
 ) {
     while want > 0 {
-        let Some(head) = (depot.partial.get() as usize).checked_sub(1) else {
+        let Some(head) = depot.slabs.first_partial() else {
             return;
         };
         let record = pages.record(head);
@@ -132,8 +78,8 @@ fn take(
             word.set(bits);
         }
         want -= taken;
-        add(&depot.counts.filled, taken as u64);
-        add(&depot.out, taken as u64);
+        depot.counts.filled.add(taken as u64);
+        depot.slabs.out.add(taken as u64);
         let before = record.out.get();
         if before == 0 {
             depot.untouched.set(depot.untouched.get() - 1);
@@ -141,7 +87,7 @@ fn take(
         let out = before + taken as u32;
         record.out.set(out);
         if out == kind.geometry.objects {
-            unlink(depot, pages, head);
+            depot.slabs.unlink(pages, head);
         }
     }
 }
@@ -177,10 +123,10 @@ fn put(
     word.set(bits | bit);
     let out = record.out.get();
     record.out.set(out - 1);
-    add(&depot.out, u64::MAX);
-    add(&depot.counts.flushed, 1);
+    depot.slabs.out.add(u64::MAX);
+    depot.counts.flushed.add(1);
     if out == kind.geometry.objects {
-        link(depot, pages, head);
+        depot.slabs.link(pages, head);
     }
     if out > 1 {
         return Ok(None);
@@ -214,7 +160,7 @@ pub(super) fn give(
     gone: &mut Gone,
 ) -> Result<(), FreeFault> {
     if let Some(head) = give_one(depot, pages, kind, head, index)? {
-        gone.push(head, pages.record(head));
+        gone.push(pages, head);
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::super::debug;
 use super::super::design::SlabDesign;
 use super::super::local::Caller;
 use super::errand::{Errand, Inside, node_of_cpu};
-use super::lists::{At, add};
+use super::lists::At;
 use super::queue::Links;
 
 /// What a new slab is asked for.
@@ -40,7 +40,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
             match self.cpu(inside.cpu) {
                 // Its own node, wherever its last slab came from.
                 Some((_, at)) if node_of_cpu(ground, inside.cpu) == node => {
-                    add(&at.own.counts.misses, 1);
+                    at.own.counts.misses.add(1);
                     let object = self.served_by(at);
                     Some(object.ok_or_else(|| self.wish(at, node)))
                 }
@@ -71,7 +71,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
             let found = self.served_by_node(node);
             return found.unwrap_or(Err(Wish { node, colour: 0 }));
         };
-        add(&at.own.counts.misses, 1);
+        at.own.counts.misses.add(1);
         if let Some(object) = self.served_by(at) {
             return Ok(object);
         }
@@ -87,7 +87,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
     /// What the list of a node has; or what a new slab should be. `None` if there is no such node.
     fn served_by_node(&mut self, node: usize) -> Option<Result<usize, Wish>> {
         self.with_node(node, |errand, at| {
-            add(&at.own.counts.misses, 1);
+            at.own.counts.misses.add(1);
             match errand.served_by(at) {
                 Some(object) => Ok(object),
                 None => Err(errand.wish(at, node)),

@@ -12,12 +12,12 @@ use super::super::ground::Ground;
 use super::super::kind::Kind;
 use super::super::local::Caller;
 pub(super) use super::super::local::Inside;
+use super::super::owned::Gone;
 use super::super::source::PageSource;
 use super::Slqb;
 use super::links::ObjectLinks;
-use super::lists::{At, CpuState, Marks, NodeState, Outgoing, Own, add};
+use super::lists::{At, CpuState, Marks, NodeState, Outgoing, Own};
 use super::queue::{Broken, Run};
-use super::slabs::Gone;
 
 /// The node nearest to a CPU.
 #[inline(always)]
@@ -82,7 +82,7 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
         if let Some(node) = self.slqb.node(0, kind.id) {
             let _inside = Inside::new::<C>(&ground.local);
             let slabs = node.list.slabs(|| ground.relax());
-            add(&slabs.lost, u64::from(broken.lost));
+            slabs.counts.lost.add(u64::from(broken.lost));
         }
         debug::broken_link(ground, kind, broken.at, broken.lost);
     }
@@ -130,8 +130,8 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
         let (ground, links) = (self.ground(), self.links);
         let claimed = at.list.incoming.claim(&at.own.check, || ground.relax());
         if claimed.count > 0 {
-            add(&at.own.counts.claims, 1);
-            add(&at.own.counts.claimed, u64::from(claimed.count));
+            at.own.counts.claims.add(1);
+            at.own.counts.claimed.add(u64::from(claimed.count));
             at.own.lifo.change(|lifo| lifo.append(&links, claimed));
         }
     }
@@ -173,9 +173,9 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
         drop(held);
         at.own.lifo.set(run);
         let counts = &at.own.counts;
-        add(&counts.flushes, 1);
-        add(&counts.flushed, done);
-        add(&counts.flushed_remote, remote);
+        counts.flushes.add(1);
+        counts.flushed.add(done);
+        counts.flushed_remote.add(remote);
     }
 
     fn note(&mut self, object: usize, put: Result<(), FreeFault>) {
@@ -209,8 +209,8 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
     pub(super) fn flush_outgoing(&mut self, outgoing: &Outgoing) {
         let run = outgoing.queue.take();
         if run.count > 0 {
-            add(&outgoing.flushes, 1);
-            add(&outgoing.flushed, u64::from(run.count));
+            outgoing.counts.outgoing_flushes.add(1);
+            outgoing.counts.outgoing_flushed.add(u64::from(run.count));
             self.send(outgoing.to.get(), run);
         }
     }

@@ -8,7 +8,7 @@ use super::super::design::SlabDesign;
 use super::super::error::FreeFault;
 use super::super::local::Caller;
 use super::errand::{Errand, Inside, node_of_cpu};
-use super::lists::{At, CpuState, add};
+use super::lists::{At, CpuState};
 use super::queue::Run;
 
 impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
@@ -22,7 +22,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         let inside = Inside::new::<C>(&ground.local);
         let node = node_of_cpu(ground, inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
-            self.with_node(node, |_, at| add(&at.own.counts.free_misses, 1));
+            self.with_node(node, |_, at| at.own.counts.free_misses.add(1));
             return self.free_without_row(owner, address);
         };
         if self.kind().is_checked() {
@@ -32,7 +32,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         } else {
             self.free_remote(state, owner, address)?;
         }
-        add(&at.own.counts.free_misses, 1);
+        at.own.counts.free_misses.add(1);
         Ok(())
     }
 
@@ -69,7 +69,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         if last.count > 0 && last.tail == object {
             return Err(FreeFault::DoubleFree);
         }
-        add(&state.outgoing.remote_frees, 1);
+        state.outgoing.counts.remote_frees.add(1);
         self.send_later(&state.outgoing, owner, object);
         Ok(())
     }

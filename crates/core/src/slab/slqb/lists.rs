@@ -10,6 +10,7 @@
 
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
+use super::super::counts::counts;
 use super::super::geometry::Geometry;
 use super::super::stats::CacheNumbers;
 use super::queue::{Chain, Incoming, Run};
@@ -33,24 +34,30 @@ pub(super) struct Own {
     pub(super) counts: Counts,
 }
 
-/// What happened so far. Guarded as [`Own`] is.
-#[derive(Debug)]
-pub(super) struct Counts {
-    /// Allocations on the slow path.
-    pub(super) misses: GuardedU64,
-    /// Frees on the slow path.
-    pub(super) free_misses: GuardedU64,
-    pub(super) claims: GuardedU64,
-    pub(super) claimed: GuardedU64,
-    pub(super) flushes: GuardedU64,
-    pub(super) flushed: GuardedU64,
-    /// Objects that a flush found to be of another list's slabs.
-    pub(super) flushed_remote: GuardedU64,
+counts! {
+    /// What happened so far. Guarded as [`Own`] is.
+    Counts {
+        /// Allocations on the slow path.
+        misses,
+        /// Frees on the slow path.
+        free_misses,
+        claims,
+        claimed,
+        flushes,
+        flushed,
+        /// Objects that a flush found to be of another list's slabs.
+        flushed_remote,
+    }
 }
 
-/// More by one, or by more.
-pub(super) fn add(word: &GuardedU64, more: u64) {
-    word.set(word.get().wrapping_add(more));
+counts! {
+    /// What happened to an outgoing queue so far. Guarded as [`Own`] is.
+    OutgoingCounts {
+        /// Objects that went into the queue, or straight to their list.
+        remote_frees,
+        outgoing_flushes,
+        outgoing_flushed,
+    }
 }
 
 impl Own {
@@ -62,15 +69,7 @@ impl Own {
             check: AtomicU32::new(0),
             hits: GuardedU64::new(0),
             free_hits: GuardedU64::new(0),
-            counts: Counts {
-                misses: GuardedU64::new(0),
-                free_misses: GuardedU64::new(0),
-                claims: GuardedU64::new(0),
-                claimed: GuardedU64::new(0),
-                flushes: GuardedU64::new(0),
-                flushed: GuardedU64::new(0),
-                flushed_remote: GuardedU64::new(0),
-            },
+            counts: Counts::new(),
         }
     }
 
@@ -81,40 +80,12 @@ impl Own {
         self.link.set(link as u32);
         // Relaxed: nobody uses the cache yet.
         self.check.store(0, Ordering::Relaxed);
-        let Counts {
-            misses,
-            free_misses,
-            claims,
-            claimed,
-            flushes,
-            flushed,
-            flushed_remote,
-        } = &self.counts;
-        for count in [
-            &self.hits,
-            &self.free_hits,
-            misses,
-            free_misses,
-            claims,
-            claimed,
-            flushes,
-            flushed,
-            flushed_remote,
-        ] {
-            count.set(0);
-        }
+        self.hits.set(0);
+        self.free_hits.set(0);
+        self.counts.begin();
     }
 
     pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
-        let Counts {
-            misses,
-            free_misses,
-            claims,
-            claimed,
-            flushes,
-            flushed,
-            flushed_remote,
-        } = &self.counts;
         let both = [
             (&mut numbers.hits, &self.hits),
             (&mut numbers.free_hits, &self.free_hits),
@@ -123,13 +94,7 @@ impl Own {
             *sum = Some(sum.unwrap_or(0) + count.get());
         }
         numbers.queued += u64::from(self.lifo.count());
-        numbers.misses += misses.get();
-        numbers.free_misses += free_misses.get();
-        numbers.claims += claims.get();
-        numbers.claimed += claimed.get();
-        numbers.flushes += flushes.get();
-        numbers.flushed += flushed.get();
-        numbers.flushed_remote += flushed_remote.get();
+        self.counts.add_to(numbers);
     }
 }
 
@@ -142,10 +107,7 @@ pub(super) struct Outgoing {
     pub(super) to: GuardedU32,
     /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see [`super::alloc`].
     pub(super) away: GuardedU32,
-    /// Objects that went into the queue, or straight to their list.
-    pub(super) remote_frees: GuardedU64,
-    pub(super) flushes: GuardedU64,
-    pub(super) flushed: GuardedU64,
+    pub(super) counts: OutgoingCounts,
 }
 
 impl Outgoing {
@@ -154,25 +116,19 @@ impl Outgoing {
             queue: Chain::new(),
             to: GuardedU32::new(0),
             away: GuardedU32::new(0),
-            remote_frees: GuardedU64::new(0),
-            flushes: GuardedU64::new(0),
-            flushed: GuardedU64::new(0),
+            counts: OutgoingCounts::new(),
         }
     }
 
     pub(super) fn begin(&self) {
         self.queue.set(Run::EMPTY);
         self.away.set(0);
-        for count in [&self.remote_frees, &self.flushes, &self.flushed] {
-            count.set(0);
-        }
+        self.counts.begin();
     }
 
     pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
         numbers.queued += u64::from(self.queue.count());
-        numbers.remote_frees += self.remote_frees.get();
-        numbers.outgoing_flushes += self.flushes.get();
-        numbers.outgoing_flushed += self.flushed.get();
+        self.counts.add_to(numbers);
     }
 }
 

@@ -59,7 +59,7 @@ use super::sizes::Sizes;
 use super::stats::CacheNumbers;
 use errand::{Errand, Inside, node_of_cpu};
 use links::{Encoding, ObjectLinks};
-use lists::{CpuState, List, Marks, NodeState, add};
+use lists::{CpuState, List, Marks, NodeState};
 
 pub use links::FreePointers;
 
@@ -208,7 +208,7 @@ where
             return None;
         }
         own.lifo.set_front(next, left);
-        add(&own.hits, 1);
+        own.hits.add(1);
         Some(ground.pointer(object))
     }
 
@@ -247,7 +247,7 @@ where
         };
         lifo.push(&links, address);
         own.lifo.set(lifo);
-        add(&own.free_hits, 1);
+        own.free_hits.add(1);
         true
     }
 

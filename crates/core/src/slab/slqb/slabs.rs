@@ -6,139 +6,60 @@
 //! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of its objects leaves it, and stay until the last one is back. So whoever has an object of it may read
 //! them without the lock; only bad frees can find them changed, so they are looked at again behind the lock.
 
-use brickyard_sync::{GuardedU32, GuardedU64};
-
+use super::super::counts::counts;
 use super::super::design::SlabDesign;
 use super::super::error::FreeFault;
-use super::super::pages::Pages;
+use super::super::owned::{Gone, OwnedSlabs};
 use super::super::stats::CacheNumbers;
 use super::links::ObjectLinks;
-use super::lists::add;
 use super::queue::{Broken, Links, is_right};
 
 /// What the page lock guards, records apart.
 #[derive(Debug)]
 pub(super) struct SlabList {
-    /// The first partial slab, as page number + 1.
-    partial: GuardedU32,
-    partials: GuardedU32,
-    slabs: GuardedU32,
-    /// The colour of the next slab.
-    colour: GuardedU32,
-    /// Objects that are not in the slabs.
-    out: GuardedU64,
-    filled: GuardedU64,
-    slabs_new: GuardedU64,
-    slabs_gone: GuardedU64,
-    /// Full slabs that got an object back.
-    slabs_partial: GuardedU64,
-    refused: GuardedU64,
-    /// Objects left out for good: see [`Broken`].
-    pub(super) lost: GuardedU64,
+    slabs: OwnedSlabs,
+    pub(super) counts: SlabCounts,
 }
 
-/// Slabs that have become empty: to be given back when no lock is held any more.
-#[derive(Debug, Default)]
-pub(super) struct Gone {
-    /// As page number + 1, linked by `next`.
-    first: u32,
-}
-
-impl Gone {
-    fn push(&mut self, pages: &Pages<'_>, head: usize) {
-        pages.record(head).next.set(self.first);
-        self.first = head as u32 + 1;
-    }
-
-    /// Calls `give` for each, once.
-    pub(super) fn each(&mut self, pages: &Pages<'_>, mut give: impl FnMut(usize)) {
-        while self.first != 0 {
-            let head = self.first as usize - 1;
-            // Read before the pages are somebody else's.
-            self.first = pages.record(head).next.get();
-            give(head);
-        }
+counts! {
+    /// What happened to slabs so far.
+    SlabCounts {
+        filled,
+        slabs_new,
+        slabs_gone,
+        /// Full slabs that got an object back.
+        slabs_partial,
+        refused,
+        /// Objects left out for good: see [`Broken`].
+        lost,
     }
 }
 
 impl SlabList {
     pub(super) const fn new() -> Self {
         Self {
-            partial: GuardedU32::new(0),
-            partials: GuardedU32::new(0),
-            slabs: GuardedU32::new(0),
-            colour: GuardedU32::new(0),
-            out: GuardedU64::new(0),
-            filled: GuardedU64::new(0),
-            slabs_new: GuardedU64::new(0),
-            slabs_gone: GuardedU64::new(0),
-            slabs_partial: GuardedU64::new(0),
-            refused: GuardedU64::new(0),
-            lost: GuardedU64::new(0),
+            slabs: OwnedSlabs::new(),
+            counts: SlabCounts::new(),
         }
     }
 
     /// A cache's begin: the one before has given back all that it had.
     pub(super) fn begin(&self) {
-        debug_assert_eq!((self.slabs.get(), self.out.get()), (0, 0));
-        self.colour.set(0);
-        for count in [
-            &self.filled,
-            &self.slabs_new,
-            &self.slabs_gone,
-            &self.slabs_partial,
-            &self.refused,
-            &self.lost,
-        ] {
-            count.set(0);
-        }
+        self.slabs.begin();
+        self.counts.begin();
     }
 
     pub(super) fn next_colour(&self, colours: u32) -> u32 {
-        let colour = self.colour.get();
-        self.colour.set((colour + 1) % colours);
-        colour
+        self.slabs.next_colour(colours)
     }
 
     pub(super) fn count_refused(&self) {
-        add(&self.refused, 1);
+        self.counts.refused.add(1);
     }
 
     pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
-        numbers.slabs += u64::from(self.slabs.get());
-        numbers.partial_slabs += u64::from(self.partials.get());
-        numbers.out += self.out.get();
-        numbers.filled += self.filled.get();
-        numbers.slabs_new += self.slabs_new.get();
-        numbers.slabs_gone += self.slabs_gone.get();
-        numbers.slabs_partial += self.slabs_partial.get();
-        numbers.refused += self.refused.get();
-        numbers.lost += self.lost.get();
-    }
-
-    fn link(&self, pages: &Pages<'_>, head: usize) {
-        let record = pages.record(head);
-        let next = self.partial.get();
-        record.prev.set(0);
-        record.next.set(next);
-        if next != 0 {
-            pages.record(next as usize - 1).prev.set(head as u32 + 1);
-        }
-        self.partial.set(head as u32 + 1);
-        self.partials.set(self.partials.get() + 1);
-    }
-
-    fn unlink(&self, pages: &Pages<'_>, head: usize) {
-        let record = pages.record(head);
-        let (prev, next) = (record.prev.get(), record.next.get());
-        match prev {
-            0 => self.partial.set(next),
-            _ => pages.record(prev as usize - 1).next.set(next),
-        }
-        if next != 0 {
-            pages.record(next as usize - 1).prev.set(prev);
-        }
-        self.partials.set(self.partials.get() - 1);
+        self.slabs.add_to(numbers);
+        self.counts.add_to(numbers);
     }
 
     /// The list numbered `owner`, which this is, owns a new slab, whose objects hang from `first` on.
@@ -150,15 +71,10 @@ impl SlabList {
         colour: u32,
     ) {
         let (pages, kind) = (&links.ground.pages, links.kind);
-        pages.begin(head, kind.geometry.order.frames(), kind.id);
-        let record = pages.record(head);
+        let record = self.slabs.add(pages, kind, head, colour);
         record.free[0].set((pages.address_of(head) + colour as usize) as u64);
-        record.out.set(0);
-        record.colour.set(colour);
         record.owner.set(owner);
-        self.slabs.set(self.slabs.get() + 1);
-        add(&self.slabs_new, 1);
-        self.link(pages, head);
+        self.counts.slabs_new.add(1);
     }
 
     /// One object of the first partial slab.
@@ -168,7 +84,7 @@ impl SlabList {
         broken: &mut Broken,
     ) -> Option<usize> {
         let pages = &links.ground.pages;
-        let head = (self.partial.get() as usize).checked_sub(1)?;
+        let head = self.slabs.first_partial()?;
         let record = pages.record(head);
         let object = record.free[0].get() as usize;
         let out = record.out.get() + 1;
@@ -184,10 +100,10 @@ impl SlabList {
         }
         let out = out - 1 + gone_out;
         record.out.set(out);
-        add(&self.out, u64::from(gone_out));
-        add(&self.filled, 1);
+        self.slabs.out.add(u64::from(gone_out));
+        self.counts.filled.add(1);
         if out == links.kind.geometry.objects {
-            self.unlink(pages, head);
+            self.slabs.unlink(pages, head);
         }
         Some(object)
     }
@@ -231,19 +147,18 @@ impl SlabList {
         links.set_next(object, first);
         record.free[0].set(object as u64);
         record.out.set(out - 1);
-        add(&self.out, u64::MAX);
+        self.slabs.out.add(u64::MAX);
         let was_full = out == links.kind.geometry.objects;
         if out == 1 {
             if !was_full {
-                self.unlink(pages, head);
+                self.slabs.unlink(pages, head);
             }
-            pages.end(head, links.kind.geometry.order.frames());
-            self.slabs.set(self.slabs.get() - 1);
-            add(&self.slabs_gone, 1);
+            self.slabs.remove(pages, links.kind, head);
+            self.counts.slabs_gone.add(1);
             gone.push(pages, head);
         } else if was_full {
-            add(&self.slabs_partial, 1);
-            self.link(pages, head);
+            self.counts.slabs_partial.add(1);
+            self.slabs.link(pages, head);
         }
         Ok(())
     }
