@@ -1,0 +1,444 @@
+//! The simulated machines, by name: their CPUs, caches, latencies, and what the kernel of their time does beside the allocator.
+//!
+//! A core is one instruction a cycle, and waits for each access. So [`CacheShape::cycles`] is what an access takes beyond its
+//! instruction. A hit in the first-level cache takes nothing more on any of them: the paper of 2007 says so, and the real cores
+//! hide their 3 to 5 cycles by running ahead.
+//!
+//! Each figure says where it comes from. "Our choice" marks what nobody published, with the reason for it.
+
+use thiserror::Error;
+
+/// Size and latency of a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheShape {
+    /// Lines in all.
+    pub lines: usize,
+    /// Lines a set: the places in which a line may lie.
+    pub ways: usize,
+    /// Cycles of a hit, beyond the instruction itself.
+    pub cycles: u64,
+}
+
+impl CacheShape {
+    /// Sets: lines divided by ways. The index is a few bits of the line's number, so this is a power of two: what is not is
+    /// rounded down, and there is one at least.
+    #[must_use]
+    pub const fn sets(&self) -> usize {
+        let ways = if self.ways == 0 { 1 } else { self.ways };
+        match (self.lines / ways).checked_ilog2() {
+            Some(bits) => 1 << bits,
+            None => 1,
+        }
+    }
+}
+
+/// A machine to simulate. Times are in cycles of its CPUs unless the name says `ns`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// By what name it is asked for.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub about: &'static str,
+    /// CPUs as published. A run may take another number.
+    pub cpus: usize,
+    /// Clock, in MHz.
+    pub megahertz: u64,
+    /// Bytes a cache line: a power of two, 4096 at most.
+    pub line_bytes: usize,
+    /// First level, private to a CPU.
+    pub l1: CacheShape,
+    /// Second level, private to a CPU. What lies in the first level lies here too.
+    pub l2: CacheShape,
+    /// Last level, one a node, before that node's memory; `None` where the second level is the last.
+    pub llc: Option<CacheShape>,
+    /// Nodes. The CPUs are divided evenly; pages of 4 KiB are at home on one after the other.
+    pub nodes: usize,
+    /// A line out of memory, on the asking CPU's own node.
+    pub memory_cycles: u64,
+    /// What is added once where a request leaves the node.
+    pub remote_cycles: u64,
+    /// A line out of another CPU's private cache, on the same node.
+    pub transfer_cycles: u64,
+    /// To make a shared line one's own: the others give up theirs, no data is moved.
+    pub upgrade_cycles: u64,
+    /// How long a read of a line that nobody owns keeps the line busy for the next request. (A request that changes the owner keeps it busy
+    /// until it is done.)
+    pub occupancy_cycles: u64,
+    /// A miss of the private caches is delayed by 0 to this many cycles, by the dice, as Alameldeen and Wood propose ("Variability in
+    /// Architectural Simulations of Multi-threaded Workloads", 2003), so that runs with several seeds give an interval.
+    pub perturbation: u64,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// What the disk takes for a request, in nanoseconds.
+    pub disk_ns: u64,
+    /// From one timer tick to the next, in nanoseconds.
+    pub tick_ns: u64,
+    /// What a timer tick takes.
+    pub tick_cycles: u64,
+    /// How long a task runs before the next in the queue gets the CPU, in nanoseconds.
+    pub slice_ns: u64,
+    /// What a switch from a task to another takes.
+    pub switch_cycles: u64,
+    /// From the sending of an interrupt to another CPU until its handler begins.
+    pub ipi_cycles: u64,
+    /// What masking interrupts takes, and what restoring them takes: each this much.
+    pub mask_cycles: u64,
+    /// What an atomic read and write takes beyond a plain access. [`Memory::access`](crate::Memory::access) adds it.
+    pub atomic_cycles: u64,
+    /// A page fault without what the allocator takes: trap, page table, clearing of one page.
+    pub page_fault_cycles: u64,
+}
+
+/// The machine that Porter simulated in 2007 (MetaTM in Simics): the paper's figures, and nothing that it does not have.
+///
+/// The paper gives one latency, 200 cycles, for what leaves the private caches. Our reading: so it is for memory, for a line of
+/// another CPU and for an upgrade alike, and reads of one line do not delay each other.
+const METATM_2007: Profile = Profile {
+    name: "metatm-2007",
+    about: "the simulated Pentium 4 multiprocessor of Porter's paper of 2007 (8, 16 and 32 CPUs)",
+    // Paper: 8, 16 and 32.
+    cpus: 32,
+    // Paper: 1 GHz, one instruction a cycle.
+    megahertz: 1_000,
+    // Paper: 64-byte lines; 256 in 4 ways, 0 cycles; 64k in 8 ways, 16 cycles.
+    line_bytes: 64,
+    l1: CacheShape {
+        lines: 256,
+        ways: 4,
+        cycles: 0,
+    },
+    l2: CacheShape {
+        lines: 65_536,
+        ways: 8,
+        cycles: 16,
+    },
+    // Paper: only private caches, one memory.
+    llc: None,
+    nodes: 1,
+    // Paper: 200 cycles. Our reading: for all that leaves the private caches.
+    memory_cycles: 200,
+    remote_cycles: 0,
+    transfer_cycles: 200,
+    upgrade_cycles: 200,
+    // Paper: a latency and no limit beside it.
+    occupancy_cycles: 0,
+    // Paper: "as described by Alameldeen and Wood", who add 0 to 4 ns to a miss: at 1 GHz as many cycles.
+    perturbation: 4,
+    // Paper: 1 GB, 5.5 ms.
+    memory_bytes: 1 << 30,
+    disk_ns: 5_500_000,
+    // Linux 2.6.16 on i386: HZ is 250 unless configured otherwise, a task of usual priority runs 100 ms.
+    tick_ns: 4_000_000,
+    slice_ns: 100_000_000,
+    // Our choice: some 1,000 to 2,000 instructions with a few misses; measured ticks and switches of that time take 1 to 3 us.
+    tick_cycles: 1_500,
+    switch_cycles: 2_000,
+    // Our choice: about 1 us from send to handler, as measured on machines of that time.
+    ipi_cycles: 1_000,
+    // One instruction each, at one instruction a cycle.
+    mask_cycles: 1,
+    // The same: a locked instruction is an instruction.
+    atomic_cycles: 0,
+    // Our estimate: 1,200 instructions of trap, fault and page table, 1,024 stores of a word, and 64 lines of which half come from
+    // the second level (16) and half from memory (200).
+    page_fault_cycles: 1_200 + 1_024 + 32 * 16 + 32 * 200,
+};
+
+/// Porter's real machine of 2007: a Dell PowerEdge 2900 with two Xeon X5355.
+///
+/// In reality two cores share a second level of 4 MB, and four such pairs meet on the front-side buses. Here each CPU has half of it for
+/// itself, and a line from another CPU costs the mean over the seven others. So what is too dear is what two neighbours do with
+/// each other, one pair of seven.
+const XEON_X5355: Profile = Profile {
+    name: "xeon-x5355",
+    about: "two Xeon X5355 of 2007, 2 x 4 cores at 2.66 GHz (Porter's real machine)",
+    cpus: 8,
+    megahertz: 2_660,
+    line_bytes: 64,
+    // Vendor: 32 KB in 8 ways a core.
+    l1: CacheShape {
+        lines: 512,
+        ways: 8,
+        cycles: 0,
+    },
+    // Vendor: 4 MB in 16 ways a pair, here 2 MB a core. Reviews measured 14 cycles with CPU-Z on this core (Kentsfield).
+    l2: CacheShape {
+        lines: 32_768,
+        ways: 16,
+        cycles: 14,
+    },
+    llc: None,
+    nodes: 1,
+    // Our choice: 110 ns, in the middle of what was measured with the FB-DIMMs and the bus of these servers.
+    memory_cycles: 293,
+    remote_cycles: 0,
+    // Baumann et al., "The Multikernel" (2009), have this very CPU: a message, two movements of a line, takes 180 cycles between cores of
+    // a pair and 570 between others. (90 + 6 * 285) / 7.
+    transfer_cycles: 257,
+    // The same measurement: the sender's half of it is an invalidation over the bus.
+    upgrade_cycles: 257,
+    // Our choice: two clocks of the bus (333 MHz), by which snoops follow each other.
+    occupancy_cycles: 16,
+    // Alameldeen and Wood's 4 ns.
+    perturbation: 11,
+    // Porter: 8 GB.
+    memory_bytes: 8 << 30,
+    // Our choice: that of the simulated one. A seek and half a turn of a server's disk of 10,000 turns a minute take as long.
+    disk_ns: 5_500_000,
+    // Linux 2.6.23 and 2.6.24 with CFS: HZ 250; 20 ms of latency on one CPU, four times that on eight, shared by the tasks that can run: two.
+    tick_ns: 4_000_000,
+    slice_ns: 40_000_000,
+    // Our choice: 1 us; and 1.3 us, as lmbench measures two small processes on these cores.
+    tick_cycles: 2_660,
+    switch_cycles: 3_500,
+    // Our choice: 0.6 us.
+    ipi_cycles: 1_600,
+    // Our choice: about half of cli and popf as the instruction tables (Fog) give them.
+    mask_cycles: 10,
+    // uops.info and Fog's tables: some 20 cycles for a locked instruction that hits.
+    atomic_cycles: 20,
+    // From the i7's: memory and core take a third longer in cycles for the same work (our estimate).
+    page_fault_cycles: 4_200,
+};
+
+/// Gorman's machine of 2013: "a single socket i7 with 16G RAM". It is not named more exactly; ours is a Core i7-4770's or
+/// 3770's size and clock.
+///
+/// In reality two threads share a core and its caches. Here each of the eight CPUs has its own: from 5 CPUs up it is faster than the
+/// published one.
+const I7_2013: Profile = Profile {
+    name: "i7-2013",
+    about: "a desktop i7 of 2013, 4 cores with 8 threads at 3.4 GHz (Gorman's machine)",
+    cpus: 8,
+    // Vendor: 3.4 GHz.
+    megahertz: 3_400,
+    line_bytes: 64,
+    // Vendor: 32 KB and 256 KB in 8 ways; 8 MB in 16 ways.
+    l1: CacheShape {
+        lines: 512,
+        ways: 8,
+        cycles: 0,
+    },
+    // 7-cpu.com, Haswell: 12 cycles; 36 of the last level.
+    l2: CacheShape {
+        lines: 4_096,
+        ways: 8,
+        cycles: 12,
+    },
+    llc: Some(CacheShape {
+        lines: 131_072,
+        ways: 16,
+        cycles: 36,
+    }),
+    nodes: 1,
+    // 7-cpu.com, Haswell: 36 cycles and 57 ns.
+    memory_cycles: 230,
+    remote_cycles: 0,
+    // Intel, "Performance Analysis Guide for Core i7": a line modified in another core takes 75 cycles, one that is shared 65.
+    transfer_cycles: 75,
+    upgrade_cycles: 65,
+    // Our choice: a few cycles of the last level's slice and its ring stop.
+    occupancy_cycles: 8,
+    // Alameldeen and Wood's 4 ns.
+    perturbation: 14,
+    // Gorman: 16G.
+    memory_bytes: 16 << 30,
+    // Our choice: a seek of a desktop's disk.
+    disk_ns: 8_000_000,
+    // Linux 3.9 with HZ 250; 24 ms of latency on eight CPUs, shared by the tasks that can run: two.
+    tick_ns: 4_000_000,
+    slice_ns: 12_000_000,
+    // Our choice: 0.7 us and 1 us.
+    tick_cycles: 2_400,
+    switch_cycles: 3_400,
+    // Our choice: 0.4 us.
+    ipi_cycles: 1_400,
+    // Our choice, as for the Xeon.
+    mask_cycles: 10,
+    // uops.info, Haswell: 18 to 20 cycles for a locked instruction that hits, of which one is the instruction.
+    atomic_cycles: 18,
+    // Gorman's pft with one thread: 953,441 faults a second of CPU time, so 3,566 cycles, of which the allocator takes some 400.
+    page_fault_cycles: 3_166,
+};
+
+/// A large server of 2023: two sockets of 64 cores (the size of a Xeon Platinum 8592+), each with a last level of 320 MB. No core runs two threads.
+///
+/// The last level lies before its node's memory: a line is looked for where it is at home. Real ones keep a copy of remote
+/// lines near as well.
+const MANY_CORE: Profile = Profile {
+    name: "many-core",
+    about: "a server of 2023, two sockets of 64 cores, each with one last level",
+    // Vendor: 2 x 64 cores; 48 KB in 12 ways, 2 MB in 16 ways, 5 MB a core in 20 ways.
+    cpus: 128,
+    // Vendor: 2.9 GHz with all cores at work.
+    megahertz: 2_900,
+    line_bytes: 64,
+    l1: CacheShape {
+        lines: 768,
+        ways: 12,
+        cycles: 0,
+    },
+    // Measured by reviewers on these cores (Sapphire Rapids and after): 14 to 16 cycles.
+    l2: CacheShape {
+        lines: 32_768,
+        ways: 16,
+        cycles: 15,
+    },
+    // The same: some 30 ns, since the mesh is large.
+    llc: Some(CacheShape {
+        lines: 5_242_880,
+        ways: 20,
+        cycles: 90,
+    }),
+    nodes: 2,
+    // The same: about 110 ns, and 60 to 70 ns more from the other socket.
+    memory_cycles: 320,
+    remote_cycles: 190,
+    // The same: compare-and-swap between two cores of a socket takes 50 to 80 ns there and back, one way and its snoop half to all of it.
+    transfer_cycles: 170,
+    // Our choice: the way to the last level and a snoop from there, without the data.
+    upgrade_cycles: 130,
+    // Our choice: a slice takes one request for a line every few cycles of its slower clock.
+    occupancy_cycles: 8,
+    // Alameldeen and Wood's 4 ns.
+    perturbation: 12,
+    // Our choice: 2 GiB a core.
+    memory_bytes: 256 << 30,
+    // Our choice: a read of a flash drive.
+    disk_ns: 80_000,
+    // Linux 6.12: HZ 250; EEVDF's base slice of 0.7 ms, four times that on eight CPUs and more.
+    tick_ns: 4_000_000,
+    slice_ns: 2_800_000,
+    // Our choice: 0.5 us and 1 us, with the mitigations of these years.
+    tick_cycles: 1_450,
+    switch_cycles: 2_900,
+    // Our choice: 0.7 us.
+    ipi_cycles: 2_000,
+    // Our choice, as for the Xeon of 2007.
+    mask_cycles: 10,
+    // uops.info, Alder Lake-P (the same core): 19 cycles for a locked instruction that hits.
+    atomic_cycles: 18,
+    // Our choice: the i7's. Better cores and dearer traps have about made up for each other.
+    page_fault_cycles: 3_166,
+};
+
+impl Profile {
+    /// Every profile, oldest first.
+    pub const ALL: [&'static Self; 4] = [&METATM_2007, &XEON_X5355, &I7_2013, &MANY_CORE];
+
+    /// The profile of that name.
+    ///
+    /// ```
+    /// use brickyard_machine::Profile;
+    ///
+    /// assert_eq!(Profile::by_name("metatm-2007")?.memory_cycles, 200);
+    /// assert!(Profile::by_name("cray").is_err());
+    /// # Ok::<(), brickyard_machine::UnknownProfile>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownProfile`] where there is none; it names those that there are.
+    pub fn by_name(name: &str) -> Result<&'static Self, UnknownProfile> {
+        let found = Self::ALL.into_iter().find(|profile| profile.name == name);
+        found.ok_or_else(|| UnknownProfile { name: name.into() })
+    }
+
+    /// Cycles in so many nanoseconds, rounded down; the largest number where there are more.
+    #[must_use]
+    pub fn cycles(&self, ns: u64) -> u64 {
+        let cycles = u128::from(ns) * u128::from(self.megahertz) / 1_000;
+        u64::try_from(cycles).unwrap_or(u64::MAX)
+    }
+
+    /// The node of a CPU where `cpus` run: the first share of them is node 0, and so on.
+    #[must_use]
+    pub const fn node_of(&self, cpu: usize, cpus: usize) -> usize {
+        if cpus == 0 {
+            return 0;
+        }
+        cpu * self.nodes / cpus
+    }
+}
+
+/// There is no profile of this name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no machine is called `{name}`; there are {}", names())]
+pub struct UnknownProfile {
+    /// What was asked for.
+    pub name: String,
+}
+
+fn names() -> String {
+    Profile::ALL.map(|profile| profile.name).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metatm_is_the_papers() {
+        let metatm = Profile::by_name("metatm-2007").unwrap();
+        let shape = |shape: CacheShape| (shape.lines, shape.ways, shape.cycles);
+        assert_eq!(shape(metatm.l1), (256, 4, 0));
+        assert_eq!(shape(metatm.l2), (65_536, 8, 16));
+        assert_eq!((metatm.line_bytes, metatm.megahertz), (64, 1_000));
+        assert_eq!((metatm.memory_cycles, metatm.llc), (200, None));
+        assert_eq!((metatm.memory_bytes, metatm.disk_ns), (1 << 30, 5_500_000));
+    }
+
+    #[test]
+    fn every_shape_is_exact() {
+        for profile in Profile::ALL {
+            for shape in [Some(profile.l1), Some(profile.l2), profile.llc] {
+                let Some(shape) = shape else { continue };
+                assert_eq!(shape.sets() * shape.ways, shape.lines, "{}", profile.name);
+            }
+            assert!(profile.l1.lines <= profile.l2.lines, "{}", profile.name);
+        }
+    }
+
+    #[test]
+    fn odd_shapes_are_rounded_down() {
+        let sets = |lines, ways| {
+            CacheShape {
+                lines,
+                ways,
+                cycles: 0,
+            }
+            .sets()
+        };
+        assert_eq!(sets(48, 4), 8);
+        assert_eq!(sets(3, 4), 1);
+        assert_eq!(sets(0, 0), 1);
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_those_that_there_are() {
+        let unknown = Profile::by_name("cray").unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "no machine is called `cray`; there are metatm-2007, xeon-x5355, i7-2013, many-core"
+        );
+    }
+
+    #[test]
+    fn nanoseconds_become_cycles() {
+        let xeon = Profile::by_name("xeon-x5355").unwrap();
+        assert_eq!(xeon.cycles(1_000), 2_660);
+        assert_eq!(xeon.cycles(1), 2);
+        assert_eq!(xeon.cycles(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn cpus_are_divided_evenly() {
+        let many = Profile::by_name("many-core").unwrap();
+        assert_eq!(many.node_of(0, 128), 0);
+        assert_eq!(many.node_of(63, 128), 0);
+        assert_eq!(many.node_of(64, 128), 1);
+        assert_eq!(many.node_of(127, 128), 1);
+        assert_eq!(many.node_of(1, 3), 0);
+        assert_eq!(many.node_of(2, 3), 1);
+    }
+}

@@ -1,0 +1,176 @@
+//! Which task runs where: a queue a CPU, idle CPUs that take from the longest one, slices of time.
+//!
+//! As the kernels of these documents did it: a task that wakes goes to the CPU it ran on, if that is idle, else to an idle one, else into the shortest queue. In the
+//! kernel nobody is preempted; while a task computes it is, when its slice is over, or at once by an errand of another CPU.
+
+use core::cmp::Reverse;
+
+use crate::failure::Failure;
+use crate::state::State;
+use crate::task::{Place, Spent, Stage, TaskId};
+
+impl State {
+    /// A task can run from `time` on.
+    pub(crate) fn ready(&mut self, id: TaskId, time: u64) {
+        self.tasks[id].stage = Stage::Ready;
+        let cpu = self.choose_cpu(id);
+        // What the waker has done, the woken one sees.
+        if let Some(order) = &mut self.order {
+            order.handover(self.running, cpu);
+        }
+        if self.cpus[cpu].current.is_none() {
+            self.start(cpu, id, time);
+        } else {
+            self.cpus[cpu].queue.push_back(id);
+        }
+    }
+
+    fn choose_cpu(&mut self, id: TaskId) -> usize {
+        let task = &self.tasks[id];
+        if let Place::On(cpu) = task.place {
+            return cpu;
+        }
+        if !task.begun {
+            return id % self.cpus.len();
+        }
+        if self.is_random() {
+            return self.dice.below(self.cpus.len() as u64) as usize;
+        }
+        let last = task.last_cpu;
+        let is_idle = |&cpu: &usize| self.cpus[cpu].current.is_none();
+        if is_idle(&last) {
+            return last;
+        }
+        let all = 0..self.cpus.len();
+        let idle = all.clone().find(is_idle);
+        let shortest = || all.min_by_key(|&cpu| self.cpus[cpu].queue.len());
+        idle.or_else(shortest).unwrap_or(last)
+    }
+
+    /// An idle CPU begins with a task, at `time` at the earliest.
+    fn start(&mut self, cpu: usize, id: TaskId, time: u64) {
+        let (from, switch) = (self.tasks[id].last_cpu, self.setup.profile.switch_cycles);
+        let idle = time.saturating_sub(self.cpus[cpu].clock);
+        self.cpus[cpu].clock += idle;
+        self.cpus[cpu].times.idle += idle;
+        self.cpus[cpu].current = Some(id);
+        self.spend_on(cpu, switch, Spent::System);
+        let slice = self.setup.profile.cycles(self.setup.profile.slice_ns);
+        let tick = self.setup.profile.cycles(self.setup.profile.tick_ns).max(1);
+        let state = &mut self.cpus[cpu];
+        let now = state.clock;
+        state.slice_end = now + slice;
+        if state.next_tick <= now {
+            state.next_tick += (now - state.next_tick + 1).next_multiple_of(tick);
+        }
+        if !self.tasks[id].begun {
+            self.tasks[id].begun = true;
+            self.tasks[id].times.began = now;
+        }
+        if let Some(order) = &mut self.order {
+            order.handover(from, cpu);
+        }
+        self.tasks[id].last_cpu = cpu;
+        self.comes_at(now, cpu);
+    }
+
+    /// The running CPU goes on with another task, or is idle. The one that ran until now has been seen to.
+    fn next_task(&mut self) {
+        let cpu = self.running;
+        self.cpus[cpu].current = None;
+        let now = self.cpus[cpu].clock;
+        let next = self.cpus[cpu].queue.pop_front();
+        self.cpus[cpu].urgent = false;
+        if let Some(id) = next.or_else(|| self.steal()) {
+            self.start(cpu, id, now);
+        }
+    }
+
+    /// A task from the longest queue that any CPU may run.
+    fn steal(&mut self) -> Option<TaskId> {
+        let movable = |&id: &TaskId| self.tasks[id].place == Place::Anywhere;
+        let waiting = |cpu: usize| self.cpus[cpu].queue.iter().filter(|id| movable(id)).count();
+        let longest = (0..self.cpus.len()).max_by_key(|&cpu| (waiting(cpu), Reverse(cpu)))?;
+        let place = self.cpus[longest].queue.iter().position(movable)?;
+        self.cpus[longest].queue.remove(place)
+    }
+
+    /// The running task sleeps, until it is made ready. Its CPU takes another one.
+    pub(crate) fn block(&mut self) {
+        self.leaves("slept");
+        self.running_task().stage = Stage::Waiting;
+        self.next_task();
+    }
+
+    /// The same, until `cycles` have passed.
+    pub(crate) fn sleep(&mut self, cycles: u64) {
+        self.timers_set += 1;
+        let (at, id) = (self.now() + cycles, self.running_id());
+        self.timers.push(Reverse((at, self.timers_set, id)));
+        self.block();
+        self.comes_at(at, 0);
+    }
+
+    /// The running task goes to the end of the queue.
+    pub(crate) fn requeue(&mut self) {
+        self.leaves("was preempted");
+        let id = self.running_id();
+        if self.is_random() && self.tasks[id].place == Place::Anywhere {
+            let now = self.now();
+            self.next_task();
+            self.ready(id, now);
+            return;
+        }
+        self.cpu().queue.push_back(id);
+        self.next_task();
+    }
+
+    /// The running task is over.
+    pub(crate) fn finish(&mut self) {
+        self.leaves("ended");
+        let now = self.now();
+        let task = self.running_task();
+        task.stage = Stage::Done;
+        task.times.ended = now;
+        self.next_task();
+    }
+
+    fn leaves(&mut self, did: &'static str) {
+        let (pins, masked) = (self.cpu().pins, self.cpu().masked);
+        if pins > 0 || masked {
+            let (cycles, cpu, task) = self.place();
+            self.fail(Failure::Unbalanced {
+                cycles,
+                cpu,
+                task,
+                did,
+                pins,
+                masked: if masked { "masked" } else { "let in" },
+            });
+        }
+    }
+
+    /// The first timer is due: its task can run.
+    pub(crate) fn fire(&mut self) {
+        if let Some(Reverse((time, _, id))) = self.timers.pop() {
+            self.ready(id, time);
+        }
+    }
+
+    /// Puts a task first in the queue of `cpu`, and calls that CPU away from what it computes.
+    pub(crate) fn push_urgent(&mut self, cpu: usize, id: TaskId, time: u64) {
+        if self.cpus[cpu].current.is_none() {
+            self.start(cpu, id, time);
+            return;
+        }
+        let target = &mut self.cpus[cpu];
+        target.queue.push_front(id);
+        target.urgent = true;
+        if let Some(since) = target.computes_since {
+            let at = time.max(since).min(target.clock);
+            // It has not computed what lies after `at`; its task notices when it goes on.
+            target.clock = at;
+            self.comes_at(at, cpu);
+        }
+    }
+}

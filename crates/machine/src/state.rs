@@ -1,0 +1,278 @@
+//! The machine as it is at one moment: clocks, CPUs, tasks, memory; and how a task reaches it.
+//!
+//! One host thread runs a machine. What its tasks do reaches the state through a pointer that belongs to the host thread, since the allocator's words know of no
+//! machine.
+//!
+//! Invariant `short-borrow`: the state is borrowed inside [`with`] only, for a moment in which neither a task's own code runs nor a task is left. So there is never a second borrow.
+
+use core::cell::Cell;
+use core::cmp::Reverse;
+use core::fmt::Write as _;
+use core::ptr;
+use std::collections::BinaryHeap;
+
+use crate::engine::{Setup, Timing};
+use crate::failure::Failure;
+use crate::fiber::Fiber;
+use crate::order::HappensBefore;
+use crate::region::Regions;
+use crate::task::{Cpu, Spent, Stage, Task, TaskId};
+use crate::{Dice, Memory};
+
+thread_local! {
+    static CURRENT: Cell<*mut State> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Runs `f` on the state of this host thread's machine, if one runs.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
+    let state = CURRENT.get();
+    if state.is_null() {
+        return None;
+    }
+    // SAFETY: `short-borrow`; the pointer is to a state that lives until `Running` is dropped, which clears it first.
+    Some(f(unsafe { &mut *state }))
+}
+
+/// A state that tasks of this host thread reach, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    state: *mut State,
+}
+
+impl Running {
+    /// # Panics
+    /// If a machine runs on this host thread already.
+    pub(crate) fn begin(state: Box<State>) -> Self {
+        assert!(
+            CURRENT.get().is_null(),
+            "one machine at a time on a thread of the host"
+        );
+        let state = Box::into_raw(state);
+        CURRENT.set(state);
+        Self { state }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        CURRENT.set(ptr::null_mut());
+        // SAFETY: it came from a box in `begin`, and nobody reaches it any more.
+        drop(unsafe { Box::from_raw(self.state) });
+    }
+}
+
+/// Leaves the running task until its CPU is the earliest again. Nothing while the host's thread panics: its task is being torn down.
+pub(crate) fn suspend() {
+    if std::thread::panicking() {
+        return;
+    }
+    let exit = with(|state| {
+        state.switches += 1;
+        state.tasks[state.on_host].exit
+    });
+    if let Some(Some(exit)) = exit {
+        // SAFETY: the running task's own code runs here, on its fiber.
+        unsafe { exit.leave() }
+    }
+}
+
+/// Lets all CPUs go first that are behind. What is done next happens in the machine's own order of time.
+#[inline]
+pub(crate) fn catch_up() {
+    if with(|state| !state.is_earliest()) == Some(true) {
+        suspend();
+    }
+}
+
+/// A task that sleeps until some time; earlier first, then who slept first.
+pub(crate) type Timer = Reverse<(u64, u64, TaskId)>;
+
+/// The machine.
+pub(crate) struct State {
+    pub(crate) setup: Setup,
+    pub(crate) cpus: Vec<Cpu>,
+    /// The CPU whose task runs on the host at this moment.
+    pub(crate) running: usize,
+    /// The task whose code runs on the host. It may have just left its CPU.
+    pub(crate) on_host: TaskId,
+    /// Time and number of the CPU, or time of the timer, that comes next after the running one.
+    pub(crate) horizon: (u64, usize),
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) timers: BinaryHeap<Timer>,
+    pub(crate) timers_set: u64,
+    /// Tasks that came while the machine ran, with their numbers.
+    pub(crate) newcomers: Vec<(TaskId, Fiber)>,
+    pub(crate) memory: Option<Memory>,
+    pub(crate) order: Option<HappensBefore>,
+    pub(crate) regions: Regions,
+    pub(crate) dice: Dice,
+    /// CPUs that wait for a write to a line.
+    pub(crate) parked: usize,
+    pub(crate) handler: Option<Handler>,
+    /// Interrupts or preemption may come between any two accesses.
+    pub(crate) disturbed: bool,
+    /// Cycles that an access of one CPU takes at least to be felt by another.
+    pub(crate) reach: u64,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) accesses: u64,
+    pub(crate) unmapped: u64,
+    pub(crate) switches: u64,
+}
+
+/// What an interrupt runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Handler {
+    /// The machine owns it as long as it runs.
+    pub(crate) run: *const (dyn Fn() + 'static),
+    /// Cycles between two on a CPU, on average.
+    pub(crate) mean: u64,
+}
+
+/// Later than everything.
+pub(crate) const NEVER: (u64, usize) = (u64::MAX, usize::MAX);
+
+impl State {
+    #[inline]
+    pub(crate) fn cpu(&mut self) -> &mut Cpu {
+        &mut self.cpus[self.running]
+    }
+
+    pub(crate) fn running_id(&self) -> TaskId {
+        self.cpus[self.running]
+            .current
+            .expect("a CPU whose task runs has one")
+    }
+
+    pub(crate) fn running_task(&mut self) -> &mut Task {
+        let id = self.running_id();
+        &mut self.tasks[id]
+    }
+
+    /// May the running task go on before any other CPU does anything?
+    #[inline]
+    pub(crate) fn is_earliest(&self) -> bool {
+        (self.cpus[self.running].clock, self.running) < self.horizon
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.cpus[self.running].clock
+    }
+
+    /// The running CPU spends so many cycles.
+    #[inline]
+    pub(crate) fn spend(&mut self, cycles: u64, spent: Spent) {
+        self.spend_on(self.running, cycles, spent);
+    }
+
+    #[inline]
+    pub(crate) fn spend_on(&mut self, cpu: usize, cycles: u64, spent: Spent) {
+        self.cpus[cpu].clock += cycles;
+        self.account(cpu, cycles, spent);
+    }
+
+    /// The clock of `cpu` has gone on by so many cycles; here they are booked.
+    #[inline]
+    pub(crate) fn account(&mut self, cpu: usize, cycles: u64, spent: Spent) {
+        let cpu = &mut self.cpus[cpu];
+        let task = cpu.current.map(|id| &mut self.tasks[id].times);
+        match spent {
+            Spent::User => {
+                cpu.times.user += cycles;
+                if let Some(task) = task {
+                    task.user += cycles;
+                }
+            }
+            Spent::System if cpu.interrupts == 0 => {
+                cpu.times.system += cycles;
+                if let Some(task) = task {
+                    task.system += cycles;
+                }
+            }
+            Spent::System | Spent::Interrupt => cpu.times.interrupts += cycles,
+        }
+    }
+
+    /// The CPU to go on with, and what comes after it; none where all are idle.
+    pub(crate) fn earliest(&self) -> Option<(usize, (u64, usize))> {
+        let (mut first, mut second) = (NEVER, NEVER);
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            if cpu.current.is_none() {
+                continue;
+            }
+            let at = (cpu.clock, number);
+            if at < first {
+                second = first;
+                first = at;
+            } else if at < second {
+                second = at;
+            }
+        }
+        (first != NEVER).then_some((first.1, second))
+    }
+
+    /// From now on something may happen at `time` on `cpu`.
+    pub(crate) fn comes_at(&mut self, time: u64, cpu: usize) {
+        self.horizon = self.horizon.min((time, cpu));
+    }
+
+    /// Ends the run.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// When and where, for a failure: cycles, CPU, task.
+    pub(crate) fn place(&self) -> (u64, usize, String) {
+        let cpu = &self.cpus[self.running];
+        let name = match cpu.current {
+            Some(id) => self.tasks[id].times.name.clone(),
+            None => "nobody".to_owned(),
+        };
+        let name = match cpu.interrupts {
+            0 => name,
+            _ => format!("an interrupt of {name}"),
+        };
+        (cpu.clock, self.running, name)
+    }
+
+    /// Who does what, for a run that does not end.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = String::new();
+        for (number, cpu) in self.cpus.iter().enumerate() {
+            let Some(id) = cpu.current else { continue };
+            let name = &self.tasks[id].times.name;
+            let does = match cpu.spins {
+                0 => "runs".to_owned(),
+                spins => format!("spins ({spins} times so far)"),
+            };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "CPU {number}: {name} {does}; ");
+        }
+        let waiting = self
+            .tasks
+            .iter()
+            .filter(|task| task.stage == Stage::Waiting);
+        let names: Vec<&str> = waiting.map(|task| task.times.name.as_str()).collect();
+        if names.is_empty() {
+            text.push_str("nobody sleeps");
+        } else {
+            text.push_str("asleep: ");
+            text.push_str(&names.join(", "));
+        }
+        text
+    }
+
+    pub(crate) fn is_random(&self) -> bool {
+        self.setup.timing == Timing::Random
+    }
+}
+
+impl core::fmt::Debug for State {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("State")
+            .field("running", &self.running)
+            .field("accesses", &self.accesses)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! Where tasks wait for something that others bring about.
+//!
+//! As in a kernel: get on the queue, then look whether it has come about already, then sleep. Who looks first and gets on the queue afterwards can miss the call that wakes it.
+
+use core::cell::RefCell;
+
+use crate::state::{catch_up, suspend, with};
+use crate::task::{Stage, TaskId};
+
+/// Tasks that wait for the same thing. One host thread uses it; outside a machine nobody waits.
+#[derive(Debug, Default)]
+pub struct WaitQueue {
+    waiters: RefCell<Vec<TaskId>>,
+}
+
+impl WaitQueue {
+    /// Nobody waits.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            waiters: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// Gets on the queue. From now on a [`wake_all`](Self::wake_all) ends the next [`sleep`](Self::sleep), even one that has not begun.
+    pub fn prepare(&self) {
+        catch_up();
+        with(|state| {
+            let id = state.running_id();
+            state.tasks[id].woken = false;
+            let mut waiters = self.waiters.borrow_mut();
+            if !waiters.contains(&id) {
+                waiters.push(id);
+            }
+        });
+    }
+
+    /// Sleeps until woken, unless that has happened since [`prepare`](Self::prepare).
+    pub fn sleep(&self) {
+        catch_up();
+        let asleep = with(|state| {
+            let id = state.running_id();
+            if core::mem::take(&mut state.tasks[id].woken) {
+                return false;
+            }
+            state.block();
+            true
+        });
+        if asleep == Some(true) {
+            suspend();
+        }
+    }
+
+    /// Leaves the queue.
+    pub fn finish(&self) {
+        catch_up();
+        with(|state| {
+            let id = state.running_id();
+            self.waiters.borrow_mut().retain(|&waiter| waiter != id);
+        });
+    }
+
+    /// Wakes all that are on the queue. Never waits, so that interrupts can call it too.
+    pub fn wake_all(&self) {
+        catch_up();
+        with(|state| {
+            let now = state.now();
+            for id in self.waiters.borrow_mut().drain(..) {
+                if state.tasks[id].stage == Stage::Waiting {
+                    state.ready(id, now);
+                } else {
+                    state.tasks[id].woken = true;
+                }
+            }
+        });
+    }
+
+    /// Sleeps until `come` says that it has come about.
+    pub fn wait_until(&self, mut come: impl FnMut() -> bool) {
+        loop {
+            self.prepare();
+            if come() {
+                break;
+            }
+            self.sleep();
+            if std::thread::panicking() {
+                break;
+            }
+        }
+        self.finish();
+    }
+}

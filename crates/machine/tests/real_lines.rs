@@ -1,0 +1,174 @@
+//! One real measurement beside the model: two threads that add to one cache line, against two threads on a line each.
+//!
+//! The ratio of both times is printed, the host's and each profile's, and what an addition takes where the threads take turns; only what is
+//! certain is asserted. A busy host may run one thread after the other: only rounds in which both ran count, and there may be too few.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::thread;
+use std::time::Instant;
+
+use brickyard_machine::{Kind, Memory, Profile};
+
+/// Additions of a thread in a round: fewer than fit in a time slice, so that most rounds run undisturbed.
+const ADDS: u64 = 20_000;
+const ROUNDS: u64 = 1_000;
+
+/// Two neighbouring lines are fetched together by some processors, so what shall be apart is two lines apart.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// Begins when both threads are there and running, by spinning: a thread that is woken comes too late. `round` is that of [`ROUNDS`].
+fn meet(arrived: &AtomicU64, round: u64) {
+    arrived.fetch_add(1, Ordering::AcqRel);
+    wait_for(arrived, 2 * (round + 1));
+}
+
+/// Spins until the word has come to that count; without the processor's pause, which takes longer than what is measured.
+fn wait_for(word: &AtomicU64, count: u64) {
+    let mut looks = 0_u64;
+    while word.load(Ordering::Acquire) < count {
+        looks += 1;
+        if looks.is_multiple_of(10_000) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// The rounds of one thread: beginning and end of each.
+fn rounds(arrived: &AtomicU64, word: &AtomicU64) -> Vec<(Instant, Instant)> {
+    let round = |round| {
+        meet(arrived, round);
+        let began = Instant::now();
+        for _ in 0..ADDS {
+            word.fetch_add(1, Ordering::Relaxed);
+        }
+        (began, Instant::now())
+    };
+    (0..ROUNDS).map(round).collect()
+}
+
+/// Nanoseconds of an addition, one thread adding to `left` and one to `right`: the middle one of the rounds in which both ran at the same
+/// time for nine tenths of it, and how many those were.
+fn add_on(left: &AtomicU64, right: &AtomicU64) -> (f64, usize) {
+    let arrived = Apart(AtomicU64::new(0));
+    let (mine, others) = thread::scope(|scope| {
+        let other = scope.spawn(|| rounds(&arrived.0, right));
+        (rounds(&arrived.0, left), other.join().unwrap())
+    });
+    let together = |(mine, other): (&(Instant, Instant), &(Instant, Instant))| {
+        let all = mine.1.max(other.1) - mine.0.min(other.0);
+        let both = mine
+            .1
+            .min(other.1)
+            .checked_duration_since(mine.0.max(other.0))?;
+        (both * 10 >= all * 9).then_some(all)
+    };
+    let mut times: Vec<Duration> = mine.iter().zip(&others).filter_map(together).collect();
+    times.sort_unstable();
+    let middle = times.get(times.len() / 2).copied().unwrap_or_default();
+    (middle.as_nanos() as f64 / ADDS as f64, times.len())
+}
+
+/// The same on the model: two CPUs, each adding as soon as the addition before is done, with a few cycles of loop between.
+fn simulated(profile: &Profile, lines: [u32; 2]) -> u64 {
+    const LOOP_CYCLES: u64 = 3;
+    let mut memory = Memory::new(profile, 2, 1);
+    memory.grow(2);
+    let mut clocks = [0_u64; 2];
+    for _ in 0..20_000 {
+        let cpu = usize::from(clocks[1] < clocks[0]);
+        clocks[cpu] += memory.access(cpu, lines[cpu], Kind::Exchange, clocks[cpu]) + LOOP_CYCLES;
+    }
+    memory.check().unwrap();
+    clocks[0].max(clocks[1])
+}
+
+/// Nanoseconds of a turn where two threads add in turns: the line moves each time, first to be read, then to be written. The middle round.
+fn turns() -> f64 {
+    const TURNS: u64 = 200;
+    let arrived = Apart(AtomicU64::new(0));
+    let word = Apart(AtomicU64::new(0));
+    let take_turns = |mine: u64| -> Vec<Duration> {
+        let round = |round| {
+            meet(&arrived.0, round);
+            let began = Instant::now();
+            for turn in (mine..TURNS).step_by(2) {
+                wait_for(&word.0, round * TURNS + turn);
+                word.0.fetch_add(1, Ordering::AcqRel);
+            }
+            began.elapsed()
+        };
+        (0..ROUNDS).map(round).collect()
+    };
+    let mut times = thread::scope(|scope| {
+        let other = scope.spawn(|| take_turns(1));
+        let times = take_turns(0);
+        other.join().unwrap();
+        times
+    });
+    assert_eq!(word.0.load(Ordering::Relaxed), ROUNDS * TURNS);
+    times.sort_unstable();
+    times[times.len() / 2].as_nanos() as f64 / TURNS as f64
+}
+
+/// The same on the model: who waits looks again when the other's addition is done.
+fn simulated_turn(profile: &Profile) -> u64 {
+    const TURNS: u64 = 1_000;
+    let mut memory = Memory::new(profile, 2, 1);
+    memory.grow(1);
+    let mut now = 0;
+    for turn in 0..TURNS {
+        let cpu = (turn % 2) as usize;
+        now += memory.access(cpu, 0, Kind::Load, now);
+        now += memory.access(cpu, 0, Kind::Exchange, now);
+    }
+    now / TURNS
+}
+
+#[test]
+fn one_line_costs_more_than_two_in_the_model() {
+    for profile in Profile::ALL {
+        let one = simulated(profile, [0, 0]);
+        let two = simulated(profile, [0, 1]);
+        let ns = |cycles: u64| cycles as f64 * 1_000.0 / profile.megahertz as f64;
+        println!(
+            "{}: one line {:.1} times as long as two, {:.1} and {:.1} ns an addition; in turns {:.1} ns",
+            profile.name,
+            one as f64 / two as f64,
+            ns(one) / 10_000.0,
+            ns(two) / 10_000.0,
+            ns(simulated_turn(profile)),
+        );
+        assert!(one > two, "{}: {one} and {two}", profile.name);
+    }
+}
+
+#[test]
+fn two_real_threads_on_one_line_and_on_two() {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    if cpus < 2 {
+        println!("skipped: one CPU cannot contend for a line");
+        return;
+    }
+    let near = Apart([const { AtomicU64::new(0) }; 2]);
+    let far = [const { Apart(AtomicU64::new(0)) }; 2];
+    let (two, undisturbed) = add_on(&far[0].0, &far[1].0);
+    let (one, contended) = add_on(&near.0[0], &near.0[1]);
+    if undisturbed.min(contended) < 20 {
+        println!("skipped: the host was too busy for the two threads to run at the same time");
+    } else {
+        let ratio = one / two;
+        println!("this host: one line {ratio:.1} times as long as two");
+        println!(
+            "{one:.1} and {two:.1} ns an addition; in turns {:.1} ns",
+            turns()
+        );
+        println!("(not pinned; {contended} and {undisturbed} of {ROUNDS} rounds undisturbed)");
+    }
+    for word in [&near.0[0], &near.0[1], &far[0].0, &far[1].0] {
+        assert_eq!(word.load(Ordering::Relaxed), ROUNDS * ADDS);
+    }
+}

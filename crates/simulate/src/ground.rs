@@ -1,0 +1,216 @@
+//! An allocator of some configuration, built in memory that a machine can have as its own.
+//!
+//! Metadata, zones and whatever else CPUs share lie on pages of their own ([`Apart`]), so that each word has the same address in the machine in every run.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ops::Deref;
+use core::slice;
+
+use brickyard::bulk::Tuning;
+use brickyard::design::Design;
+use brickyard::node::Node;
+use brickyard::sync::{
+    Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
+};
+use brickyard::zone::ZonePlan;
+use brickyard::{Choice, Configuration, MachinePlan, Planned};
+use brickyard_machine::Machine;
+
+use crate::platform::Simulated;
+
+/// Bytes of a page, which is what memory is mapped in.
+const PAGE: usize = 4096;
+
+/// A value on pages of its own.
+#[repr(C, align(4096))]
+pub struct Apart<T>(T);
+
+impl<T> Apart<T> {
+    /// Moves `value` there.
+    pub fn new(value: T) -> Box<Self> {
+        Box::new(Self(value))
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn piece(&self) -> Piece {
+        Piece {
+            first: core::ptr::from_ref(self).cast(),
+            bytes: size_of::<Self>(),
+        }
+    }
+}
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> fmt::Debug for Apart<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Apart")
+    }
+}
+
+/// Memory of the host that a machine can be given.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece {
+    first: *const u8,
+    bytes: usize,
+}
+
+impl Piece {
+    /// Gives it to `machine`.
+    pub fn map(self, machine: &mut Machine<'_>) {
+        machine.map(self.first, self.bytes);
+    }
+}
+
+/// How CPUs reach what is their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slots {
+    /// Each only its own.
+    Exclusive,
+    /// Any, by a lock.
+    Shared,
+}
+
+/// The zone's lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// Whoever is quickest.
+    TestAndSet,
+    /// First come, first served.
+    Ticket,
+    /// The same, alone in its cache line.
+    TicketOwnLine,
+}
+
+/// An allocator to be built.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground {
+    /// Which one.
+    pub configuration: Configuration,
+    /// How CPUs reach their lists and stashes.
+    pub slots: Slots,
+    /// The zones' lock.
+    pub lock: Lock,
+    /// Its memory, sizes and policies.
+    pub plan: MachinePlan,
+}
+
+/// Something to be done with an allocator, all of whose memory is free.
+pub trait Job {
+    /// What comes out.
+    type Output;
+
+    /// Does it. `pieces` are what a machine has to be given of it.
+    fn run<D: Design<Platform = Simulated>>(
+        self,
+        node: &Node<'_, D>,
+        pieces: &[Piece],
+    ) -> Self::Output;
+}
+
+impl Ground {
+    /// `configuration` with ticket locks and slots that only their CPU enters.
+    #[must_use]
+    pub const fn new(configuration: Configuration, plan: MachinePlan) -> Self {
+        Self {
+            configuration,
+            slots: Slots::Exclusive,
+            lock: Lock::Ticket,
+            plan,
+        }
+    }
+
+    /// The same, with its zone lock used and watched so.
+    #[must_use]
+    pub const fn tuned(mut self, tuning: Tuning) -> Self {
+        self.plan.whole.tuning = tuning;
+        self
+    }
+
+    /// Builds it with exclusive slots and ticket locks and hands it to `job`: each other kind is compiled for every design, so only what needs them all has them all.
+    pub fn run_plain<J: Job>(&self, job: J) -> J::Output {
+        self.with::<Exclusive, TicketLock, J>(job)
+    }
+
+    /// Builds it and hands it to `job`.
+    pub fn run<J: Job>(&self, job: J) -> J::Output {
+        match (self.slots, self.lock) {
+            (Slots::Exclusive, Lock::TestAndSet) => self.with::<Exclusive, TestAndSetLock, J>(job),
+            (Slots::Exclusive, Lock::Ticket) => self.with::<Exclusive, TicketLock, J>(job),
+            (Slots::Exclusive, Lock::TicketOwnLine) => {
+                self.with::<Exclusive, OwnLine<TicketLock>, J>(job)
+            }
+            (Slots::Shared, Lock::TestAndSet) => self.with::<Shared, TestAndSetLock, J>(job),
+            (Slots::Shared, Lock::Ticket) => self.with::<Shared, TicketLock, J>(job),
+            (Slots::Shared, Lock::TicketOwnLine) => {
+                self.with::<Shared, OwnLine<TicketLock>, J>(job)
+            }
+        }
+    }
+
+    /// The same for slots and a lock that are known when this is compiled: any that keep the contract.
+    pub fn with<A: SlotAccess, L: RawLock, J: Job>(&self, job: J) -> J::Output {
+        let bytes = self
+            .configuration
+            .bytes::<A, L, Simulated>(&self.plan)
+            .next_multiple_of(PAGE);
+        let mut memory = vec![MaybeUninit::uninit(); bytes + PAGE];
+        let skip = memory.as_ptr().align_offset(PAGE);
+        let memory = &mut memory[skip..skip + bytes];
+        let metadata = Piece {
+            first: memory.as_ptr().cast(),
+            bytes,
+        };
+        self.configuration.choose::<A, L, Simulated, _>(Build {
+            zones: self.plan.zones(self.configuration),
+            memory,
+            metadata,
+            job,
+        })
+    }
+}
+
+struct Build<'m, J> {
+    zones: (ZonePlan, Option<ZonePlan>),
+    memory: &'m mut [MaybeUninit<u8>],
+    metadata: Piece,
+    job: J,
+}
+
+impl<'m, J: Job> Choice<'m, Simulated> for Build<'m, J> {
+    type Output = J::Output;
+
+    fn run<D: Planned<'m, Platform = Simulated>>(self) -> J::Output {
+        let built = |plan: &ZonePlan, memory| {
+            let zone = D::zone_by(plan, Simulated, memory)
+                .expect("as much memory as the plan says that it needs");
+            zone.add(plan.span)
+                .expect("a zone's own span, which nobody else has");
+            zone
+        };
+        let (first, second) = self.zones;
+        let (low, high) = self.memory.split_at_mut(D::bytes_for(&first));
+        let low = built(&first, low);
+        match second {
+            None => {
+                let zones = Apart::new([low]);
+                let pieces = [self.metadata, zones.piece()];
+                self.job
+                    .run(&Node::new(0, slice::from_ref(&zones[0])), &pieces)
+            }
+            Some(second) => {
+                let zones = Apart::new([low, built(&second, high)]);
+                let pieces = [self.metadata, zones.piece()];
+                self.job.run(&Node::new(0, &zones[..]), &pieces)
+            }
+        }
+    }
+}

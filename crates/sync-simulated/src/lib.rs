@@ -1,0 +1,24 @@
+//! The seam on the simulated multiprocessor: the same items as `brickyard-sync`, each shared access charged by its address.
+//!
+//! Locks, slots and typed memory are the very files of `brickyard-sync`; only `backend` is another. A word lies in the host's memory and is changed
+//! there; before that the machine is told, which charges the access and may let another CPU go first. Where no machine runs on this thread of the host, an access
+//! is just the access.
+
+mod backend;
+#[path = "../../sync/src/lock.rs"]
+mod lock;
+#[path = "../../sync/src/once.rs"]
+mod once;
+#[path = "../../sync/src/place.rs"]
+mod place;
+#[path = "../../sync/src/slot.rs"]
+mod slot;
+
+pub use backend::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, GuardedU32, GuardedU64, spin_hint};
+pub use core::sync::atomic::Ordering;
+#[cfg(feature = "lock_api")]
+pub use lock::LockApi;
+pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
+pub use once::{Lease, OnceSlot};
+pub use place::{Zeroable, place, place_zeroed};
+pub use slot::{Exclusive, Inside, Shared, Slot, SlotAccess};

@@ -1,0 +1,363 @@
+//! What a simulated machine does with tasks and words: locks exclude, time is counted, nobody is forgotten, and all of it is the same each time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::cell::{Cell, RefCell};
+
+use brickyard_machine::{
+    Ended, Failure, Machine, Place, Profile, Setup, Timing, WaitQueue, Watch, here,
+};
+use brickyard_sync_simulated::{
+    AtomicU32, AtomicU64, GuardedU64, Locked, Ordering, RawLock, TestAndSetLock, TicketLock,
+    spin_hint,
+};
+
+#[repr(align(4096))]
+struct Page<T>(T);
+
+impl<T> Page<T> {
+    fn map(&self, machine: &mut Machine<'_>) {
+        machine.map(core::ptr::from_ref(self).cast(), size_of::<Self>());
+    }
+}
+
+fn metatm() -> &'static Profile {
+    Profile::by_name("metatm-2007").unwrap()
+}
+
+fn random(cpus: usize, seed: u64) -> Setup {
+    Setup {
+        timing: Timing::Random,
+        watch: Watch::Races,
+        accesses_most: 1_000_000,
+        ..Setup::new(metatm(), cpus, seed)
+    }
+}
+
+/// `cpus` tasks that each add 100 to a guarded word under a lock.
+fn count<L: RawLock>(setup: Setup) -> (Result<Ended, Failure>, u64) {
+    let counter = Page(Locked::<L, GuardedU64>::new(GuardedU64::new(0)));
+    let mut machine = Machine::new(setup);
+    counter.map(&mut machine);
+    for cpu in 0..setup.cpus {
+        let counter = &counter.0;
+        machine.task(format!("adds {cpu}"), Place::Anywhere, move || {
+            for _ in 0..100 {
+                here::pin();
+                counter.lock(spin_hint).add(1);
+                here::unpin();
+            }
+        });
+    }
+    let ended = machine.run();
+    (ended, counter.0.unlocked().get())
+}
+
+#[test]
+fn locks_exclude_on_any_number_of_cpus() {
+    for cpus in [1, 2, 8, 32, 200] {
+        let (ended, sum) = count::<TicketLock>(Setup::new(metatm(), cpus, 1));
+        assert_eq!(sum, 100 * cpus as u64);
+        let ended = ended.unwrap();
+        assert_eq!(ended.unmapped, 0);
+        assert!(ended.accesses >= 600 * cpus as u64);
+        let (_, sum) = count::<TestAndSetLock>(Setup::new(metatm(), cpus, 1));
+        assert_eq!(sum, 100 * cpus as u64);
+    }
+    for seed in 0..20 {
+        let (ended, sum) = count::<TicketLock>(random(7, seed));
+        assert_eq!((ended.map(|_| ()), sum), (Ok(()), 700));
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_run() {
+    for setup in [Setup::new(metatm(), 8, 5), random(8, 5)] {
+        let first = count::<TicketLock>(setup);
+        // Other addresses on the host.
+        let elsewhere = vec![0_u8; 1 << 20];
+        assert_eq!(count::<TicketLock>(setup), first);
+        assert_eq!(elsewhere.len(), 1 << 20);
+        let other = count::<TicketLock>(Setup { seed: 6, ..setup });
+        assert_ne!(other.0, first.0);
+    }
+}
+
+#[test]
+fn times_of_a_cpu_make_the_length_of_the_run() {
+    let (ended, _) = count::<TicketLock>(Setup::new(metatm(), 5, 1));
+    let ended = ended.unwrap();
+    for cpu in &ended.cpus {
+        assert_eq!(
+            cpu.user + cpu.system + cpu.interrupts + cpu.idle,
+            ended.cycles
+        );
+    }
+}
+
+/// An unlock that publishes nothing.
+struct Relaxed(AtomicU32);
+
+// SAFETY: excludes; that it publishes nothing is what the test is about.
+unsafe impl RawLock for Relaxed {
+    const UNLOCKED: Self = Self(AtomicU32::new(0));
+
+    fn lock(&self, mut relax: impl FnMut()) {
+        while !self.try_lock() {
+            relax();
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.swap(1, Ordering::Acquire) == 0
+    }
+
+    unsafe fn unlock(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    fn is_contended(&self) -> bool {
+        false
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
+#[test]
+fn an_unlock_that_publishes_nothing_is_a_race() {
+    let (ended, _) = count::<Relaxed>(random(2, 1));
+    assert!(matches!(ended, Err(Failure::Race { .. })), "{ended:?}");
+}
+
+#[test]
+fn sleepers_wake_in_time_and_the_disk_is_fixed() {
+    let woke = RefCell::new(Vec::new());
+    let mut machine = Machine::new(Setup::new(metatm(), 2, 1));
+    for (name, cycles) in [("late", 9000), ("early", 3000)] {
+        let woke = &woke;
+        machine.task(name, Place::Anywhere, move || {
+            here::sleep(cycles);
+            woke.borrow_mut().push((name, here::now() >= cycles));
+        });
+    }
+    let woke_up = &woke;
+    machine.task("reads", Place::Anywhere, move || {
+        let before = here::now();
+        here::disk();
+        assert!(here::now() - before >= 5_500_000);
+        woke_up.borrow_mut().push(("reads", true));
+    });
+    machine.run().unwrap();
+    assert_eq!(
+        *woke.borrow(),
+        [("early", true), ("late", true), ("reads", true)]
+    );
+}
+
+#[test]
+fn tasks_share_a_cpu_by_slices_and_idle_cpus_take_over() {
+    let run = |cpus, tasks| {
+        let mut machine = Machine::new(Setup::new(metatm(), cpus, 1));
+        for task in 0..tasks {
+            machine.task(format!("computes {task}"), Place::Anywhere, || {
+                here::compute(1_000_000_000)
+            });
+        }
+        machine.run().unwrap()
+    };
+    let (one, two) = (run(1, 4), run(2, 4));
+    assert!(
+        one.cycles > 4_000_000_000 && one.cycles < 4_200_000_000,
+        "{}",
+        one.cycles
+    );
+    assert!(
+        two.cycles > 2_000_000_000 && two.cycles < 2_200_000_000,
+        "{}",
+        two.cycles
+    );
+    assert!(one.tasks.iter().all(|task| task.user == 1_000_000_000));
+    // By turns: all end near the end.
+    assert!(one.tasks.iter().all(|task| task.ended > 3_500_000_000));
+}
+
+#[test]
+fn an_errand_calls_a_cpu_away_from_what_it_computes() {
+    let (ran_on, told) = (Cell::new(9), Cell::new(0));
+    let mut machine = Machine::new(Setup::new(metatm(), 3, 1));
+    machine.task("computes", Place::On(2), || here::compute(50_000_000));
+    let (ran, when) = (&ran_on, &told);
+    machine.task("asks", Place::On(0), move || {
+        here::compute(1000);
+        let here_before = here::cpu();
+        assert!(here::run_on(2, &mut || ran.set(here::cpu())));
+        assert_eq!(here::cpu(), here_before);
+        assert!(!here::run_on(3, &mut || ()));
+        when.set(here::now());
+    });
+    let ended = machine.run().unwrap();
+    assert_eq!(ran_on.get(), 2);
+    assert!(told.get() < 1_000_000, "{}", told.get());
+    assert_eq!(ended.tasks[0].user, 50_000_000);
+}
+
+#[test]
+fn two_cpus_can_ask_each_other_at_once() {
+    for setup in [Setup::new(metatm(), 2, 3), random(2, 3)] {
+        let runs = Cell::new(0);
+        let mut machine = Machine::new(setup);
+        for cpu in 0..2 {
+            let runs = &runs;
+            machine.task(format!("asks {cpu}"), Place::On(cpu), move || {
+                for _ in 0..50 {
+                    assert!(here::run_on(1 - cpu, &mut || runs.set(runs.get() + 1)));
+                }
+            });
+        }
+        machine.run().unwrap();
+        assert_eq!(runs.get(), 100);
+    }
+}
+
+#[test]
+fn who_waits_for_a_line_is_woken_by_its_write() {
+    let flag = Page(AtomicU64::new(0));
+    let seen = Cell::new(0);
+    let mut machine = Machine::new(Setup::new(metatm(), 2, 1));
+    flag.map(&mut machine);
+    let flag = &flag.0;
+    let seen_by = &seen;
+    machine.task("waits", Place::On(0), move || {
+        while flag.load(Ordering::Acquire) == 0 {
+            spin_hint();
+        }
+        seen_by.set(here::now());
+    });
+    machine.task("writes", Place::On(1), move || {
+        here::compute(1_000_000);
+        flag.store(1, Ordering::Release);
+    });
+    let ended = machine.run().unwrap();
+    assert!(
+        (1_000_000..1_010_000).contains(&seen.get()),
+        "{}",
+        seen.get()
+    );
+    assert!(ended.accesses < 100, "{}", ended.accesses);
+}
+
+#[test]
+fn a_wait_queue_misses_no_call_unless_one_looks_too_early() {
+    let run = |careful: bool, seed| {
+        let come = Page(AtomicU32::new(0));
+        let queue = WaitQueue::new();
+        let mut machine = Machine::new(random(2, seed));
+        come.map(&mut machine);
+        let (come, queue) = (&come.0, &queue);
+        let has_come = move || come.load(Ordering::Acquire) == 1;
+        machine.task("waits", Place::On(0), move || {
+            if careful {
+                queue.wait_until(has_come);
+            } else if !has_come() {
+                queue.prepare();
+                queue.sleep();
+                queue.finish();
+            }
+        });
+        machine.task("wakes", Place::On(1), move || {
+            come.store(1, Ordering::Release);
+            queue.wake_all();
+        });
+        machine.run().map(|_| ())
+    };
+    assert!((0..200).all(|seed| run(true, seed) == Ok(())));
+    let lost = (0..200).find_map(|seed| run(false, seed).err());
+    assert!(
+        matches!(&lost, Some(Failure::Stuck(text)) if text.contains("waits")),
+        "{lost:?}"
+    );
+}
+
+#[test]
+fn what_goes_wrong_is_told() {
+    let fails = |body: fn()| {
+        let mut machine = Machine::new(random(2, 1));
+        machine.task("errs", Place::Anywhere, body);
+        machine.task("sleeps", Place::Anywhere, || here::sleep(1 << 40));
+        machine.run().map(|_| ()).unwrap_err()
+    };
+    let panicked = fails(|| panic!("on purpose"));
+    assert!(
+        matches!(&panicked, Failure::Panicked { task, message, .. } if task == "errs" && message == "on purpose")
+    );
+    let told = fails(|| here::fail("found out"));
+    assert!(told.to_string().contains("errs: found out"), "{told}");
+    let pinned = fails(|| {
+        here::pin();
+        here::sleep(1);
+    });
+    assert!(
+        matches!(pinned, Failure::Unbalanced { pins: 1, .. }),
+        "{pinned}"
+    );
+    let masked = fails(|| {
+        here::mask();
+    });
+    assert!(
+        masked
+            .to_string()
+            .contains("ended with 0 pins and interrupts masked"),
+        "{masked}"
+    );
+    let endless = fails(|| {
+        let word = AtomicU32::new(0);
+        while word.load(Ordering::Relaxed) == 0 {
+            spin_hint();
+        }
+    });
+    assert!(endless.to_string().contains("errs spins"), "{endless}");
+}
+
+#[test]
+fn interrupts_come_where_they_are_let_in() {
+    let word = Page(AtomicU64::new(0));
+    let (inside, total) = (Cell::new(false), Cell::new(0_u32));
+    let mut machine = Machine::new(random(2, 9));
+    word.map(&mut machine);
+    machine.interrupts(50, || {
+        assert!(here::in_interrupt() && !inside.get());
+        total.set(total.get() + 1);
+    });
+    let (word, inside) = (&word.0, &inside);
+    machine.task("masks", Place::On(0), move || {
+        for _ in 0..1000 {
+            let found = here::mask();
+            inside.set(true);
+            word.fetch_add(1, Ordering::Relaxed);
+            inside.set(false);
+            here::restore(found);
+            word.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    machine.run().unwrap();
+    assert!(total.get() > 20, "{}", total.get());
+}
+
+#[test]
+fn outside_a_machine_words_are_words() {
+    assert!(!here::is_simulated());
+    let word = AtomicU64::new(1);
+    assert_eq!(word.fetch_add(2, Ordering::Relaxed), 1);
+    assert_eq!(word.load(Ordering::Relaxed), 3);
+    here::compute(1 << 60);
+    here::sleep(1);
+    assert_eq!(
+        (here::cpu(), here::now(), here::in_interrupt()),
+        (0, 0, false)
+    );
+    let mut ran = false;
+    assert!(here::run_on(7, &mut || ran = true));
+    assert!(ran);
+}
