@@ -61,8 +61,20 @@ impl Batch {
 /// asks [`Moves::still`] after. A move begins before the lock is given up under which the frames left, so whoever
 /// then finds that place empty under its lock sees the move. A lock-free store has no lock to publish it; there the frames' own words do: they are taken by an instruction that
 /// releases, and the total that says that nothing is free is lowered by one, which whoever is about to refuse acquires.
+///
+/// Counted in lanes, so that CPUs of different lanes write no common line.
 #[derive(Debug)]
 pub(crate) struct Moves {
+    lanes: [Lane; LANES],
+}
+
+/// Lanes of [`Moves`].
+const LANES: usize = 16;
+
+/// Moves that have begun and ended.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Lane {
     started: AtomicUsize,
     ended: AtomicUsize,
 }
@@ -70,31 +82,44 @@ pub(crate) struct Moves {
 impl Moves {
     pub(crate) const fn new() -> Self {
         Self {
-            started: AtomicUsize::new(0),
-            ended: AtomicUsize::new(0),
+            lanes: [const {
+                Lane {
+                    started: AtomicUsize::new(0),
+                    ended: AtomicUsize::new(0),
+                }
+            }; LANES],
         }
     }
 
-    /// Frames leave one place now; they have arrived when the result is dropped. Called under the lock of that place.
-    pub(crate) fn begin(&self) -> InTransit<'_> {
+    /// Frames leave one place now; they have arrived when the result is dropped. Called under the lock of that place, on `cpu`.
+    pub(crate) fn begin(&self, cpu: usize) -> InTransit<'_> {
+        let lane = &self.lanes[cpu % LANES];
         // Relaxed: the lock held here publishes it, see the type.
-        self.started.fetch_add(1, Ordering::Relaxed);
-        InTransit { moves: self }
+        lane.started.fetch_add(1, Ordering::Relaxed);
+        InTransit { lane }
     }
 
     /// How many moves have begun, if all of them have ended.
     pub(crate) fn settled(&self) -> Option<usize> {
         // Acquire: pairs with the release in `InTransit::drop`; what has arrived is then seen under the lock of its place.
-        let ended = self.ended.load(Ordering::Acquire);
-        // Relaxed: read second, so that equal means none was under way at this moment.
-        let started = self.started.load(Ordering::Relaxed);
+        let ended = self.sum(|lane| lane.ended.load(Ordering::Acquire));
+        // All read second, and neither ever falls, so that equal means none was under way between the two.
+        let started = self.started();
         (started == ended).then_some(started)
     }
 
     /// Has no move begun since [`Moves::settled`] said `started`?
     pub(crate) fn still(&self, started: usize) -> bool {
+        self.started() == started
+    }
+
+    fn started(&self) -> usize {
         // Relaxed: the locks taken in between have ordered it, see the type.
-        self.started.load(Ordering::Relaxed) == started
+        self.sum(|lane| lane.started.load(Ordering::Relaxed))
+    }
+
+    fn sum(&self, of: impl Fn(&Lane) -> usize) -> usize {
+        self.lanes.iter().map(of).fold(0, usize::wrapping_add)
     }
 }
 
@@ -102,13 +127,13 @@ impl Moves {
 #[derive(Debug)]
 #[must_use = "the move ends as soon as this is dropped"]
 pub(crate) struct InTransit<'m> {
-    moves: &'m Moves,
+    lane: &'m Lane,
 }
 
 impl Drop for InTransit<'_> {
     fn drop(&mut self) {
         // Release: pairs with the acquire in `Moves::settled`.
-        self.moves.ended.fetch_add(1, Ordering::Release);
+        self.lane.ended.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -195,7 +220,7 @@ impl<S: Linked, L: RawLock, P: Platform> Backing<S, L, P> {
         let mut transit = None;
         let mut taken = 0;
         while let Some(one) = guard.take_cached(wanted) {
-            transit.get_or_insert_with(|| self.moves().begin());
+            transit.get_or_insert_with(|| self.moves().begin(0));
             into(one);
             taken += 1;
             if batch.is_over(taken, || guard.is_contended()) {

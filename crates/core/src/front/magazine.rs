@@ -140,7 +140,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
             return 0;
         }
         let store = backing.unlocked();
-        let _transit = backing.moves().begin();
+        let _transit = backing.moves().begin(0);
         let leaving = FrameList::new();
         magazine.move_cold(store, walk, &leaving, || magazine.is_contended());
         drop(magazine);

@@ -158,7 +158,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
             return 0;
         }
         let store = backing.unlocked();
-        let _transit = backing.moves().begin();
+        let _transit = backing.moves().begin(0);
         let leaving = FrameList::new();
         own.move_cold(store, walk, &leaving, || false);
         backing.give_bulk(|| leaving.pop_front(store.table()))

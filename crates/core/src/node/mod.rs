@@ -169,13 +169,10 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
             Mark::Low => marks.low,
             Mark::Min => watermark::reserved_mark(marks.min, request.context),
         };
-        above_mark(
-            zone.free_frames(),
-            set_aside,
-            request,
-            mark,
-            zone.reserve_against(request.highest),
-        )
+        let reserve = zone.reserve_against(request.highest);
+        let admits = |free| above_mark(free, set_aside, request, mark, reserve);
+        // As a rule the quick count is far above.
+        admits(zone.backing().unlocked().free_frames_at_least()) || admits(zone.free_frames())
     }
 
     /// A block for `request`, from node `from` if it can be.

@@ -92,6 +92,11 @@ pub trait Store: Sync {
     /// Frames free and to be had. Without the lock, a hint.
     fn free_frames(&self) -> usize;
 
+    /// As many, or somewhat fewer where counting would cost: what a watermark is held against.
+    fn free_frames_at_least(&self) -> usize {
+        self.free_frames()
+    }
+
     /// Frames that it manages: all that were added, less those reserved. Without the lock, a hint.
     fn managed_frames(&self) -> usize;
 

@@ -27,12 +27,16 @@ impl Bitmap<'_> {
             self.check_indexed(block, state)?;
             self.count(block, state, &mut census);
         }
+        let lent = self.lent_blocks().count();
+        // Relaxed: nobody else is at work.
+        let counted = self.totals.lent.load(Ordering::Relaxed);
+        Violation::unless_equal("counted", "blocks that are lent", lent, counted)?;
         self.check_found()?;
         self.check_blocks()?;
-        // Relaxed, here and below: nobody else is at work.
-        let free = self.totals.free.load(Ordering::Relaxed);
+        let free = self.totals.free.frames();
         let counted = census.free + census.isolated;
         Violation::unless_equal("counted", "free frames in all", counted, free)?;
+        // Relaxed, here and below: nobody else is at work.
         let isolated = self.totals.isolated.load(Ordering::Relaxed);
         Violation::unless_equal("counted", "isolated frames", census.isolated, isolated)?;
         let managed = self.totals.managed.load(Ordering::Relaxed);
@@ -95,7 +99,7 @@ impl Bitmap<'_> {
             _ => 0,
         };
         Violation::unless_equal("counted", "free frames of a block", expected, state.count())?;
-        if !state.is_solid() || state.mode() == Mode::Free && state.is_tail() {
+        if !state.is_solid() || state.is_lent() || state.mode() == Mode::Free && state.is_tail() {
             return at("flags that a whole block cannot have");
         }
         Ok(())

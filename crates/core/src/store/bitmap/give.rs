@@ -4,7 +4,7 @@ use brickyard_sync::Ordering;
 
 use super::state::{BlockState, Mode};
 use super::word::WORD_FRAMES;
-use super::{Bitmap, MOST_WORDS, Masks};
+use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks};
 use crate::store::Store;
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 
@@ -16,6 +16,15 @@ const IN_A_ROW: u32 = 16;
 
 /// Chains of frames that are sorted into, by the number of their block.
 const CHAINS: usize = 64;
+
+/// What came of a free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Given {
+    /// Frames that were free already.
+    pub(super) refused: usize,
+    /// The block is lent to whoever freed them, and was not.
+    pub(super) lent: bool,
+}
 
 /// Do the frames begin with a word's worth of them, in rising order?
 fn is_word(frames: &[Frame]) -> bool {
@@ -92,20 +101,19 @@ impl Bitmap<'_> {
         for word in first..first + words {
             masks[word - self.first_word(block)] = bits;
         }
-        match self.give_masks(block, &masks) {
+        match self.give_masks(block, &masks, Borrower::Nobody).refused {
             0 => Ok(()),
             // Somebody frees the same frames at this moment.
             _ => Err(FreeError::DoubleFree),
         }
     }
 
-    /// Frees single frames of an open block. Returns how many were free already, which nothing is done about.
-    pub(super) fn give_masks(&self, block: usize, all: &Masks) -> usize {
+    /// Frees single frames of an open block. Says how many were free already, which nothing is done about, and whether the block is lent now.
+    pub(super) fn give_masks(&self, block: usize, all: &Masks, borrower: Borrower) -> Given {
         let first = self.first_word(block);
         let masks = &all[..self.block_words()];
         let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
-        // Relaxed: before the frames are free; the release below publishes it together with them.
-        self.totals.free.fetch_add(frames, Ordering::Relaxed);
+        self.totals.free.add(block, frames);
         let mut refused = 0;
         for (i, &mask) in masks.iter().enumerate() {
             if mask != 0 {
@@ -115,7 +123,7 @@ impl Bitmap<'_> {
             }
         }
         if refused > 0 {
-            self.took(refused);
+            self.totals.free.remove(block, refused);
         }
         if self.isolation.any() {
             for (i, &mask) in masks.iter().enumerate() {
@@ -123,10 +131,8 @@ impl Bitmap<'_> {
                 self.add_isolated(isolated.count_ones() as usize);
             }
         }
-        if frames > refused {
-            self.raise(block, frames - refused, all);
-        }
-        refused
+        let lent = frames > refused && self.raise(block, frames - refused, all, borrower);
+        Given { refused, lent }
     }
 
     /// The number of the mobility of a frame that is, as far as can be seen without being its owner, a block of order 0 in use, in a block that is plain. What a front
@@ -223,17 +229,29 @@ impl Bitmap<'_> {
     /// Takes back `count` single frames that a front held, by their places. What turns out to be free already is left alone, and counted.
     ///
     /// As long as many in a row lie in one block, that is one change of each of its words and one of its state; the rest is sorted by block first.
-    pub(crate) fn give_cached(&self, count: u32, offset_of: impl Fn(u32) -> u32) {
-        let mut from = self.give_in_order(count, &offset_of);
+    ///
+    /// `borrows` is asked before each block whether the CPU has room for one more to fetch from, and told each that is lent to it.
+    pub(crate) fn give_cached(
+        &self,
+        count: u32,
+        offset_of: impl Fn(u32) -> u32,
+        borrows: &mut impl Borrows,
+    ) {
+        let mut from = self.give_in_order(count, &offset_of, borrows);
         while from < count {
             let chunk = (count - from).min(CHUNK as u32);
-            self.give_chunk(chunk as u16, |i| offset_of(from + u32::from(i)));
+            self.give_chunk(chunk as u16, |i| offset_of(from + u32::from(i)), borrows);
             from += chunk;
         }
     }
 
     /// Frees frames from the first on, block by block, until only few in a row lie in one. Returns how many.
-    fn give_in_order(&self, count: u32, offset_of: impl Fn(u32) -> u32) -> u32 {
+    fn give_in_order(
+        &self,
+        count: u32,
+        offset_of: impl Fn(u32) -> u32,
+        borrows: &mut impl Borrows,
+    ) -> u32 {
         let mut given = 0;
         while given < count {
             let block = self.block_at(offset_of(given) as usize);
@@ -251,7 +269,7 @@ impl Bitmap<'_> {
             if i < count && i - given < IN_A_ROW {
                 break;
             }
-            self.give_back_singles(block, &mut masks, twice);
+            self.give_back_singles(block, &mut masks, twice, borrows);
             given = i;
         }
         given
@@ -266,7 +284,7 @@ impl Bitmap<'_> {
     }
 
     /// Sorts frames by block and frees them block by block: one change of each word and each state.
-    fn give_chunk(&self, count: u16, offset_of: impl Fn(u16) -> u32) {
+    fn give_chunk(&self, count: u16, offset_of: impl Fn(u16) -> u32, borrows: &mut impl Borrows) {
         const END: u16 = u16::MAX;
         let mut heads = [END; CHAINS];
         let mut next = [END; CHUNK];
@@ -299,14 +317,20 @@ impl Bitmap<'_> {
                     }
                     i = after;
                 }
-                self.give_back_singles(block, &mut masks, twice);
+                self.give_back_singles(block, &mut masks, twice, borrows);
                 first = others;
             }
         }
     }
 
     /// Frees what of `masks` is single frames in use, and counts what is not, besides those that came `twice`.
-    fn give_back_singles(&self, block: usize, masks: &mut Masks, twice: usize) {
+    fn give_back_singles(
+        &self,
+        block: usize,
+        masks: &mut Masks,
+        twice: usize,
+        borrows: &mut impl Borrows,
+    ) {
         let mut refused = twice;
         if !self.state(block).is_plain() {
             // A bad free may have gone through a cache.
@@ -323,7 +347,11 @@ impl Bitmap<'_> {
                 }
             }
         }
-        refused += self.give_masks(block, masks);
+        let given = self.give_masks(block, masks, borrows.borrower());
+        if given.lent {
+            borrows.lent(block);
+        }
+        refused += given.refused;
         if refused > 0 {
             self.refuse_late(refused);
         }
@@ -383,7 +411,7 @@ impl Bitmap<'_> {
             return 0;
         }
         // Somebody frees the same frames at this moment.
-        let refused = self.give_masks(block, &masks);
+        let refused = self.give_masks(block, &masks, Borrower::Nobody).refused;
         if refused > 0 {
             self.refuse_late(refused);
         }

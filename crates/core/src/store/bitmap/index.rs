@@ -126,6 +126,7 @@ impl<'m> Index<'m> {
         match state.mode() {
             Mode::Huge | Mode::Changing => [None, None],
             Mode::Free => [Some(Self::WHOLE), None],
+            Mode::Open if state.is_lent() => [None, None],
             Mode::Open if whole => [Some(Self::WHOLE), None],
             Mode::Open if state.count() == 0 => [None, None],
             Mode::Open => {
@@ -204,6 +205,13 @@ impl<'m> Index<'m> {
             bits = 1 << (place % FANOUT);
             place /= FANOUT;
         }
+    }
+
+    /// Is there anything in it? A hint.
+    pub(super) fn is_empty(&self, set: Set) -> bool {
+        let root = self.word(set, self.shape.levels - 1, 0);
+        // Relaxed: a hint.
+        root.load(Ordering::Relaxed) == 0
     }
 
     pub(super) fn contains(&self, set: Set, position: usize) -> bool {

@@ -18,7 +18,10 @@
 //! **The summary.** Sets of blocks (`index.rs`) by mobility and fullness, and by mobility and largest run, so that the fullest block that serves a request is
 //! found in a bounded number of steps. Every change of a state is followed by the changes of sets that it asks for.
 //!
-//! **The total.** One counter, raised before frames become free and lowered after they were taken: while it says 0, nothing is free. A request for
+//! **Loans** (`lend.rs`). A block that a CPU's stash fetches from is in no set while that lasts, so that the CPU's own traffic with it writes no word that others write. It is nobody's own: whoever
+//! finds nothing else calls all loans in.
+//!
+//! **The total.** A counter (`totals.rs`), raised before frames become free and lowered after they were taken: while it says 0, nothing is free. A request for
 //! one frame is refused only then (`order-0-succeeds`); while frames are on their way it says more.
 //!
 //! A request goes to the fullest block of its mobility that can serve it, then opens a block that is free as a whole (unmovable and reclaimable ones the lowest,
@@ -37,10 +40,12 @@
 mod check;
 mod give;
 mod index;
+mod lend;
 mod look;
 mod ranges;
 mod state;
 mod take;
+mod totals;
 mod wide;
 mod word;
 
@@ -52,7 +57,9 @@ use super::{Census, Claimed, Fallback, FreeTable, Merged, Store, Taken};
 use crate::check::Violation;
 use crate::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
 use index::{Index, Set};
+pub(crate) use lend::{Borrower, Borrows, Loan};
 use state::BlockState;
+use totals::Total;
 use word::{WORD_FRAMES, WORD_ORDER};
 
 /// A block has at most so many words.
@@ -90,7 +97,7 @@ pub struct Bitmap<'m> {
 #[repr(align(128))]
 struct Totals {
     // Frames free or on their way from or to the words, isolated ones included.
-    free: AtomicUsize,
+    free: Total,
     // About as many of these are isolated.
     isolated: AtomicUsize,
     managed: AtomicUsize,
@@ -99,6 +106,8 @@ struct Totals {
     claimed: AtomicUsize,
     // Frames that a cache gave back though they were free.
     refused_late: AtomicUsize,
+    // Blocks that are lent.
+    lent: AtomicUsize,
 }
 
 /// What came of a try to take from one block.
@@ -194,12 +203,13 @@ impl<'m> Bitmap<'m> {
             index: Index::new(blocks + phase, block_order, rest),
             isolation: Isolation::new(),
             totals: Totals {
-                free: AtomicUsize::new(0),
+                free: Total::new(span.len()),
                 isolated: AtomicUsize::new(0),
                 managed: AtomicUsize::new(0),
                 mixed: AtomicUsize::new(0),
                 claimed: AtomicUsize::new(0),
                 refused_late: AtomicUsize::new(0),
+                lent: AtomicUsize::new(0),
             },
         }
     }
@@ -297,6 +307,9 @@ impl<'m> Bitmap<'m> {
             Ordering::AcqRel,
             Ordering::Relaxed,
         );
+        if changed.is_ok() {
+            self.count_loan(old, new);
+        }
         changed.is_ok()
     }
 
@@ -305,6 +318,7 @@ impl<'m> Bitmap<'m> {
         let changed = self.replace(block, old, new);
         if changed {
             self.moved(block, old, new);
+            self.count_end_of_loan(old, new);
         }
         changed
     }
@@ -324,9 +338,9 @@ impl<'m> Bitmap<'m> {
         }
     }
 
-    /// Frees frames whose bits have just been set in the words of `masks`, by raising the count.
-    fn raise(&self, block: usize, frames: usize, masks: &Masks) {
-        self.change(block, |state| {
+    /// Frees frames whose bits have just been set in the words of `masks`, by raising the count. The block is lent to whoever frees them if `loan` says so. Is it, and was not?
+    fn raise(&self, block: usize, frames: usize, masks: &Masks, loan: Borrower) -> bool {
+        let changed = self.change(block, |state| {
             let count = state.count() + frames;
             debug_assert!(count <= self.block_frames(), "counted");
             if count == self.block_frames() {
@@ -336,8 +350,9 @@ impl<'m> Bitmap<'m> {
             // What is free elsewhere in it has been counted, or will be by who freed it.
             let known = if state.count() == 0 { 0 } else { state.run() };
             let run = self.run_with(block, known, masks);
-            Some(state.with_free(count, run))
+            Some(loan.take(state.with_free(count, run)))
         });
+        changed.is_some_and(|(old, new)| new.is_lent() && !old.is_lent())
     }
 
     /// Takes a promise of so many frames back.
@@ -491,8 +506,14 @@ impl Store for Bitmap<'_> {
 
     fn free_frames(&self) -> usize {
         // Relaxed: a hint.
-        let free = self.totals.free.load(Ordering::Relaxed);
-        free.saturating_sub(self.totals.isolated.load(Ordering::Relaxed))
+        let isolated = self.totals.isolated.load(Ordering::Relaxed);
+        self.totals.free.frames().saturating_sub(isolated)
+    }
+
+    fn free_frames_at_least(&self) -> usize {
+        // Relaxed: a hint.
+        let isolated = self.totals.isolated.load(Ordering::Relaxed);
+        self.totals.free.frames_at_least().saturating_sub(isolated)
     }
 
     fn managed_frames(&self) -> usize {
@@ -560,7 +581,7 @@ impl Store for Bitmap<'_> {
 
     fn take_frames(&self, request: &Request, out: &mut [Frame]) -> usize {
         let mut taken = 0;
-        self.take_singles(request, out.len(), |offset, mut bits| {
+        self.take_singles(request, out.len(), Loan::None, |offset, mut bits| {
             if bits == !0 {
                 let first = self.base + offset;
                 for (i, slot) in out[taken..][..WORD_FRAMES].iter_mut().enumerate() {

@@ -6,7 +6,7 @@
 use brickyard_sync::Ordering;
 
 use super::state::Mode;
-use super::{Bitmap, MOST_WORDS, Masks};
+use super::{Bitmap, Borrower, MOST_WORDS, Masks};
 use crate::store::frames::Use;
 use crate::{FrameRange, MigrateType, RangeError};
 
@@ -98,8 +98,7 @@ impl Bitmap<'_> {
         let solid = words.clone().all(|word| self.memory_bits(word) == !0);
         if frames == self.block_frames() {
             self.write_as_one(block);
-            // Relaxed: as in `give_masks`.
-            self.totals.free.fetch_add(frames, Ordering::Relaxed);
+            self.totals.free.add(block, frames);
             self.count_isolated(FrameRange::at(
                 self.frame_at(block << self.block_order),
                 frames,
@@ -119,7 +118,7 @@ impl Bitmap<'_> {
             };
             Some(new.with_solid(solid))
         });
-        let refused = self.give_masks(block, masks);
+        let refused = self.give_masks(block, masks, Borrower::Nobody).refused;
         debug_assert_eq!(refused, 0, "one-owner");
     }
 
@@ -157,7 +156,7 @@ impl Bitmap<'_> {
             }
             for taken in self.blocks_of(range).take_while(|&taken| taken < block) {
                 let masks = self.only_memory(taken, &self.masks_of(taken, range));
-                self.give_masks(taken, &masks);
+                self.give_masks(taken, &masks, Borrower::Nobody);
             }
             let clipped = FrameRange::at(self.frame_at(block << self.block_order), 1);
             let frame = clipped.start.max(range.start);

@@ -11,7 +11,8 @@
 //! | 24 | `SOLID`: each of its frames is memory |
 //! | 25 | `ISOLATED`: a part of it is isolated |
 //! | 26..34 | eighths in which other than movable frames may lie |
-//! | 34..64 | a version, so that no change is mistaken for another |
+//! | 34 | `LENT`: it is in no set, since a CPU's stash fetches from it |
+//! | 35..64 | a version, so that no change is mistaken for another |
 //!
 //! All zero is a block with no memory at all.
 
@@ -47,7 +48,8 @@ const SOLID: u64 = 1 << 24;
 const ISOLATED: u64 = 1 << 25;
 const MIXED_SHIFT: u32 = 26;
 const MIXED: u64 = 0xff << MIXED_SHIFT;
-const VERSION: u64 = 1 << 34;
+const LENT: u64 = 1 << 34;
+const VERSION: u64 = 1 << 35;
 
 impl BlockState {
     #[inline]
@@ -127,6 +129,11 @@ impl BlockState {
         self.0 & ISOLATED != 0
     }
 
+    #[inline]
+    pub(super) const fn is_lent(self) -> bool {
+        self.0 & LENT != 0
+    }
+
     /// Open, all of it memory, nothing isolated, every block in use in it a single frame.
     #[inline]
     pub(super) const fn is_plain(self) -> bool {
@@ -178,6 +185,12 @@ impl BlockState {
     #[must_use]
     pub(super) const fn with_isolated(self, isolated: bool) -> Self {
         Self(self.0 & !ISOLATED | if isolated { ISOLATED } else { 0 })
+    }
+
+    #[inline]
+    #[must_use]
+    pub(super) const fn with_lent(self, lent: bool) -> Self {
+        Self(self.0 & !LENT | if lent { LENT } else { 0 })
     }
 
     /// With these eighths mixed too.

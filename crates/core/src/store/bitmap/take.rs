@@ -6,7 +6,7 @@ use super::index::{From, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
 use super::wide::Isolated;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
-use super::{Attempt, Bitmap, MOST_WORDS};
+use super::{Attempt, Bitmap, Loan, MOST_WORDS};
 use crate::store::{Claimed, Fallback, Taken};
 use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
@@ -48,14 +48,14 @@ impl Bitmap<'_> {
         &self,
         request: &Request,
         most: usize,
+        loan: Loan,
         mut each: impl FnMut(usize, u64),
     ) -> usize {
         let wanted = self.wanted(request);
         let mut taken = 0;
         while taken < most {
-            let more = self.take_best(0, wanted, |block| {
-                self.take_bits(block, most - taken, wanted, &mut each)
-            });
+            let attempt = |block| self.take_bits(block, most - taken, wanted, loan, &mut each);
+            let more = self.take_near(loan, wanted, attempt);
             let Some((frames, fallback)) = more else {
                 break;
             };
@@ -81,7 +81,7 @@ impl Bitmap<'_> {
             return 0;
         }
         let wanted = Wanted { kind, limit: None };
-        match self.take_bits(block, most, wanted, &mut each) {
+        match self.take_bits(block, most, wanted, Loan::None, &mut each) {
             Attempt::Got(frames, _) => frames,
             Attempt::Lost | Attempt::Nothing => 0,
         }
@@ -90,19 +90,26 @@ impl Bitmap<'_> {
     // ---- which block ----
 
     /// Tries blocks, the best first, until one serves. `None` where none does.
-    fn take_best<T>(
+    pub(super) fn take_best<T>(
         &self,
         order: u8,
         wanted: Wanted,
         mut attempt: impl FnMut(usize) -> Attempt<T>,
     ) -> Option<(T, Option<Fallback>)> {
         loop {
-            // Acquire: pairs with the release in `took`. 0 means that nothing at all is free, see the module.
-            if self.totals.free.load(Ordering::Acquire) == 0 {
+            if self.totals.free.is_nothing() {
                 return None;
             }
             let mut lost = false;
-            for set in self.sets_for(order, wanted.kind) {
+            for set in self.own_sets(order, wanted.kind) {
+                if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut lost) {
+                    return Some(got);
+                }
+            }
+            if self.call_in_loans() {
+                continue;
+            }
+            for set in self.foreign_sets(order, wanted.kind) {
                 if let Some(got) = self.try_set(set, wanted, &mut attempt, &mut lost) {
                     return Some(got);
                 }
@@ -114,33 +121,49 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The sets in which a block may serve, the best first: its own by fullness or by the least run that suffices, blocks that are free
-    /// as a whole, then those of others. There, a request that may not be moved looks for the emptiest block, to claim it and so
+    /// The sets in which a block may serve without harm, the best first: those of its mobility by fullness or by the least run that suffices, then blocks that are free as a whole.
+    fn own_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
+        let own = (0..self.steps(order)).map(move |step| self.step(order, kind, step));
+        own.chain([Index::WHOLE])
+    }
+
+    /// The sets of single frames of a mobility, the fullest blocks first.
+    pub(super) fn graded_sets(&self, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
+        (0..GRADES).map(move |grade| self.index.of_grade(kind, grade))
+    }
+
+    /// Those of others. There, a request that may not be moved looks for the emptiest block, to claim it and so
     /// to stay among its own kind; one that can be moved does no harm where it is and takes the fullest.
-    fn sets_for(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
+    fn foreign_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
         let others = match kind {
             MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
             MigrateType::Reclaimable => [MigrateType::Unmovable, MigrateType::Movable],
             _ => [MigrateType::Reclaimable, MigrateType::Movable],
         };
-        let steps = if order == 0 {
-            GRADES
-        } else {
-            usize::from(self.block_order - order)
-        };
-        let set = move |kind: MigrateType, step: usize| match order {
-            0 => self.index.of_grade(kind, step),
-            _ => self.index.of_run(kind, order + step as u8),
-        };
-        let own = (0..steps).map(move |step| set(kind, step));
-        let foreign = (0..steps).flat_map(move |step| {
+        let steps = self.steps(order);
+        (0..steps).flat_map(move |step| {
             let step = match kind {
                 MigrateType::Movable => step,
                 _ => steps - 1 - step,
             };
-            others.into_iter().map(move |other| set(other, step))
-        });
-        own.chain([Index::WHOLE]).chain(foreign)
+            others.map(|other| self.step(order, other, step))
+        })
+    }
+
+    /// How many sets of one mobility may serve.
+    fn steps(&self, order: u8) -> usize {
+        if order == 0 {
+            GRADES
+        } else {
+            usize::from(self.block_order - order)
+        }
+    }
+
+    fn step(&self, order: u8, kind: MigrateType, step: usize) -> Set {
+        match order {
+            0 => self.index.of_grade(kind, step),
+            _ => self.index.of_run(kind, order + step as u8),
+        }
     }
 
     /// The end that a request's blocks are looked for from. Below a limit, the low one.
@@ -339,7 +362,7 @@ impl Bitmap<'_> {
             return Attempt::Lost;
         }
         self.join(offset, order);
-        self.took(frames);
+        self.totals.free.remove(block, frames);
         Attempt::Got(offset, fallback)
     }
 
@@ -349,6 +372,7 @@ impl Bitmap<'_> {
         block: usize,
         most: usize,
         wanted: Wanted,
+        loan: Loan,
         each: &mut impl FnMut(usize, u64),
     ) -> Attempt<usize> {
         let old = match self.opened(block, 1) {
@@ -388,6 +412,9 @@ impl Bitmap<'_> {
         if wanted.kind != MigrateType::Movable {
             new = new.with_mixed(mixed);
         }
+        if loan != Loan::None && new.kind() == wanted.kind {
+            new = new.with_lent(true);
+        }
         if !self.change_once(block, old, new) {
             return Attempt::Lost;
         }
@@ -403,7 +430,7 @@ impl Bitmap<'_> {
             // Others took a part of what was seen.
             self.take_back(block, promised - taken);
         }
-        self.took(taken);
+        self.totals.free.remove(block, taken);
         // After the last atomic instruction, which would wait for all that is written here.
         for (i, &mask) in masks[..self.block_words()].iter().enumerate() {
             if mask != 0 {
@@ -414,12 +441,6 @@ impl Bitmap<'_> {
             return Attempt::Lost;
         }
         Attempt::Got(taken, fallback)
-    }
-
-    /// So many frames have left the words.
-    pub(super) fn took(&self, frames: usize) {
-        // Release: pairs with the acquire of who is about to say that nothing is free.
-        self.totals.free.fetch_sub(frames, Ordering::Release);
     }
 
     /// Where a run of `order` lies in an open block: in the smallest larger run of the first word that has one and is not whole; of whole words, in the one whose
@@ -472,7 +493,7 @@ impl Bitmap<'_> {
     /// Takes a promise back, of which a bad free has counted `freed` frames already.
     fn return_promise(&self, block: usize, frames: usize, freed: usize) {
         if freed > 0 {
-            self.took(freed);
+            self.totals.free.remove(block, freed);
         }
         self.take_back(block, frames - freed);
     }
@@ -546,7 +567,7 @@ impl Bitmap<'_> {
                 return false;
             }
         }
-        self.took(frames);
+        self.totals.free.remove(block, frames);
         true
     }
 
@@ -555,8 +576,7 @@ impl Bitmap<'_> {
         if request.order > Order::ZERO {
             return true;
         }
-        // Acquire: pairs with the release in `took`.
-        if self.totals.free.load(Ordering::Acquire) == 0 {
+        if self.totals.free.is_nothing() {
             return true;
         }
         if self.limit_of(request).is_none() && !self.isolation.any() {
@@ -663,10 +683,14 @@ impl Bitmap<'_> {
             }
         };
         let mut lost = false;
-        self.sets_for(order, wanted.kind).any(|set| {
+        let own = self.own_sets(order, wanted.kind);
+        let mut sets = own.chain(self.foreign_sets(order, wanted.kind));
+        sets.any(|set| {
             self.try_set(set, wanted, &mut { look }, &mut lost)
                 .is_some()
-        })
+        }) || self
+            .lent_blocks()
+            .any(|block| look(block) != Attempt::Nothing)
     }
 
     /// The lists of mobilities that there are.

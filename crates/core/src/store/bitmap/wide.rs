@@ -34,7 +34,13 @@ impl Bitmap<'_> {
             return self.take_one_block(wanted);
         }
         let blocks = 1 << (order - self.block_order);
-        while let Some(block) = self.find_blocks(order, wanted) {
+        loop {
+            let Some(block) = self.find_blocks(order, wanted) else {
+                if self.call_in_loans() {
+                    continue;
+                }
+                return None;
+            };
             if self.take_blocks(block, blocks, wanted.kind, Isolated::Not) {
                 let frame = self.frame_at(block << self.block_order);
                 return Some(Taken {
@@ -43,7 +49,6 @@ impl Bitmap<'_> {
                 });
             }
         }
-        None
     }
 
     /// Takes any page block that is free as a whole.
@@ -58,14 +63,14 @@ impl Bitmap<'_> {
                 };
             let got = self.try_set(Index::WHOLE, wanted, &mut attempt, &mut lost);
             if let Some((block, _)) = got {
-                self.took(self.block_frames());
+                self.totals.free.remove(block, self.block_frames());
                 let frame = self.frame_at(block << self.block_order);
                 return Some(Taken {
                     frame,
                     fallback: None,
                 });
             }
-            if !lost {
+            if !lost && !self.call_in_loans() {
                 return None;
             }
         }
@@ -138,7 +143,8 @@ impl Bitmap<'_> {
             }
             return false;
         }
-        self.took(blocks << self.block_order);
+        let frames = blocks << self.block_order;
+        self.totals.free.remove(first, frames);
         true
     }
 
@@ -161,7 +167,7 @@ impl Bitmap<'_> {
     ) -> Option<(BlockState, BlockState)> {
         let huge = |state: BlockState| {
             let huge = state.with_mode(Mode::Huge).with_free(0, 0).with_kind(kind);
-            huge.with_tail(tail).unmixed()
+            huge.with_tail(tail).with_lent(false).unmixed()
         };
         loop {
             let old = self.state(block);
@@ -191,8 +197,10 @@ impl Bitmap<'_> {
     ) -> Option<BlockState> {
         loop {
             let old = self.state(block);
-            if self.replace(block, old, next(old)) {
-                return Some(next(old));
+            let new = next(old);
+            if self.replace(block, old, new) {
+                self.count_end_of_loan(old, new);
+                return Some(new);
             }
         }
     }
@@ -238,31 +246,28 @@ impl Bitmap<'_> {
             });
         }
         let taken = gone.count_ones() as usize;
-        self.took(taken << self.block_order);
+        let near = (leaf * LEAF).saturating_sub(self.phase);
+        self.totals.free.remove(near, taken << self.block_order);
         taken
     }
 
     /// Takes back page blocks that a front held, by their places; counts what is none in use.
     pub(crate) fn give_page_blocks(&self, offsets: impl ExactSizeIterator<Item = usize>) {
         let frames = self.block_frames();
-        // Relaxed: as in `give_masks`.
-        self.totals
-            .free
-            .fetch_add(offsets.len() * frames, Ordering::Relaxed);
         let (mut leaf, mut back) = (0, 0_u64);
         for offset in offsets {
             let block = self.block_at(offset);
             let state = self.state(block);
             if state.mode() != Mode::Huge || state.is_tail() {
-                self.took(frames);
                 self.refuse_late(frames);
                 continue;
             }
+            self.totals.free.add(block, frames);
             self.count_isolated(FrameRange::at(self.frame_at(offset), frames));
             if !self.replace(block, state, self.free_as_a_whole(state)) {
                 // It is being isolated, say; or it came back twice.
                 if !self.free_whole(block) {
-                    self.took(frames);
+                    self.totals.free.remove(block, frames);
                     self.refuse_late(frames);
                 }
                 continue;
@@ -374,10 +379,7 @@ impl Bitmap<'_> {
         let part_order = order - self.block_order;
         self.cut_group(head, group, block, part_order);
         let blocks = 1 << part_order;
-        // Relaxed: before the frames are free, which the changes of state publish together with this.
-        self.totals
-            .free
-            .fetch_add(blocks << self.block_order, Ordering::Relaxed);
+        self.totals.free.add(block, blocks << self.block_order);
         self.count_isolated(FrameRange::at(
             self.frame_at(offset),
             blocks << self.block_order,
@@ -385,7 +387,8 @@ impl Bitmap<'_> {
         for freed in 0..blocks {
             if !self.free_whole(block + freed) {
                 // Somebody frees the same block at this moment.
-                self.took((blocks - freed) << self.block_order);
+                let rest = (blocks - freed) << self.block_order;
+                self.totals.free.remove(block, rest);
                 return Err(FreeError::DoubleFree);
             }
         }

@@ -14,6 +14,8 @@
 //!
 //! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of its array, and lies in no other place.
 
+mod blocks;
+
 use brickyard_sync::{AtomicU64, GuardedU32, Inside, Ordering, RawLock, Slot, SlotAccess};
 
 use super::{Front, Reach, Returned};
@@ -23,6 +25,7 @@ use crate::platform::Pinned;
 use crate::store::Store;
 use crate::store::bitmap::Bitmap;
 use crate::{Context, Frame, MigrateType, Mobility, Order, Platform, Request};
+use blocks::Blocks;
 
 /// Most single frames in an array, blocks of a small order, and page blocks.
 const SINGLES: usize = 1024;
@@ -176,8 +179,8 @@ impl<const N: usize> Stack<N> {
 /// The stash of one CPU: 13 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
-    // The block that single frames of each mobility were fetched from last.
-    blocks: [GuardedU32; KINDS],
+    // The page blocks that single frames of each mobility are fetched from first.
+    blocks: [Blocks; KINDS],
     singles: [Stack<SINGLES>; KINDS],
     small: [[Stack<SMALL>; KINDS]; SMALL_ORDERS],
     huge: [Stack<HUGE>; KINDS],
@@ -188,7 +191,7 @@ impl CpuStash {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            blocks: [const { GuardedU32::new(u32::MAX) }; KINDS],
+            blocks: [const { Blocks::new() }; KINDS],
             singles: [const { Stack::new() }; KINDS],
             small: [const { [const { Stack::new() }; KINDS] }; SMALL_ORDERS],
             huge: [const { Stack::new() }; KINDS],
@@ -340,12 +343,10 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let wanted = (stack.limit(self.first_limit()) / 2).max(1) as usize;
         self.grow(stack);
         // They leave the store before they lie here.
-        let _transit = backing.moves().begin();
-        let last = own.blocks[place].get();
-        let mut block = last;
+        let _transit = backing.moves().begin(backing.platform().cpu());
+        let blocks = &own.blocks[place];
         let mut len = 0;
         let mut keep = |offset: usize, mut bits: u64| {
-            block = store.block_at(offset) as u32;
             // From the top, so that they are handed out upwards.
             if bits == !0 {
                 for bit in (0..u64::BITS).rev() {
@@ -361,11 +362,19 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 bits &= !(1 << bit);
             }
         };
-        let at_hand = store.take_singles_from(last as usize, kind, wanted, &mut keep);
-        if at_hand < wanted {
-            store.take_singles(request, wanted - at_hand, keep);
+        let mut taken = 0;
+        while taken < wanted
+            && let Some(block) = blocks.fullest(store, kind)
+        {
+            taken += store.take_singles_from(block, kind, wanted - taken, &mut keep);
         }
-        own.blocks[place].set(block);
+        if taken < wanted {
+            let loan = blocks.loan(store, kind, self.slots.len());
+            store.take_singles(request, wanted - taken, loan, |offset, bits| {
+                blocks.adopt(store, kind, store.block_at(offset));
+                keep(offset, bits);
+            });
+        }
         stack.set_len(len);
         stack.pop()
     }
@@ -376,8 +385,10 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     fn flush<L: RawLock, P: Platform>(
         &self,
         backing: &Backing<Bitmap<'_>, L, P>,
-        stack: &Stack<SINGLES>,
+        own: &CpuStash,
+        place: usize,
     ) {
+        let stack = &own.singles[place];
         let most = self.sizes.singles as u32;
         if stack.limit.get() == 0 {
             stack.limit.set(self.first_limit());
@@ -391,9 +402,12 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
         let leaving = (stack.len() * 3 / 4).max(1);
         // They leave here before they are in the store.
-        let _transit = backing.moves().begin();
+        let _transit = backing.moves().begin(backing.platform().cpu());
         let entry_at = |place| stack.entry(place).get();
-        backing.unlocked().give_cached(leaving, entry_at);
+        let store = backing.unlocked();
+        let kind = Mobility::ALL[place].into();
+        let mut borrowing = own.blocks[place].borrowing(store, kind);
+        store.give_cached(leaving, entry_at, &mut borrowing);
         stack.shift(leaving);
     }
 
@@ -411,7 +425,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             return None;
         }
         // They leave the store before they lie here.
-        let _transit = backing.moves().begin();
+        let _transit = backing.moves().begin(backing.platform().cpu());
         let mut len = 0;
         backing.unlocked().take_page_blocks(kind, wanted, |offset| {
             stack.entry(len).set(offset as u32);
@@ -429,7 +443,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     ) {
         let leaving = stack.len().div_ceil(2);
         // They leave here before they are in the store.
-        let _transit = backing.moves().begin();
+        let _transit = backing.moves().begin(backing.platform().cpu());
         let cold = stack.entries().take(leaving as usize);
         let store = backing.unlocked();
         store.give_page_blocks(cold.map(|entry| entry as usize));
@@ -459,18 +473,16 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         own: &CpuStash,
         offset: usize,
     ) -> Returned {
-        let Some(stack) = backing
-            .unlocked()
-            .single_in_use(offset)
-            .and_then(|place| own.singles.get(place))
-        else {
+        let place = backing.unlocked().single_in_use(offset);
+        let Some(place) = place.filter(|&place| place < KINDS) else {
             return Returned::ToStore;
         };
+        let stack = &own.singles[place];
         if stack.ends_with(offset as u32) {
             return Returned::FreeAlready;
         }
         if stack.len() >= stack.limit.get() {
-            self.flush(backing, stack);
+            self.flush(backing, own, place);
         }
         stack.push(offset as u32);
         Returned::Kept
@@ -511,13 +523,14 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     ) -> usize {
         let store = backing.unlocked();
         let huge = store.page_block_order();
+        inside.blocks.iter().for_each(|blocks| blocks.let_go(store));
         let frames = inside.frames(huge);
         if frames == 0 {
             return 0;
         }
-        let _transit = backing.moves().begin();
+        let _transit = backing.moves().begin(backing.platform().cpu());
         for stack in &inside.singles {
-            store.give_cached(stack.len(), |place| stack.entry(place).get());
+            store.give_cached(stack.len(), |place| stack.entry(place).get(), &mut ());
             stack.set_len(0);
             stack.limit.set(self.first_limit());
         }

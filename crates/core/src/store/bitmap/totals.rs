@@ -1,0 +1,188 @@
+//! How much is free in all: a counter in parts, so that CPUs that work on different page blocks do not write the same cache line.
+//!
+//! Every change is made to the part of the block's neighbourhood. A part that has drifted far is settled with the counter that all share, as Linux does with the counters of its
+//! CPUs. So the shared one is off by a known amount at most, which is enough to see that plenty is free; whoever must know exactly adds up the parts.
+//!
+//! Invariant `never-too-little`: at every moment the parts and the shared counter together say at least what is free. So a settlement first adds, then takes away.
+
+use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
+
+/// How many parts there are, and how many page blocks in a row belong to one: as many as have their states in one cache line.
+const PARTS: usize = 16;
+const NEIGHBOURS: usize = 8;
+
+/// A part that is off by more is settled.
+const DRIFT_MOST: usize = 2048;
+
+/// Zones below so many frames have nothing to gain: all is counted by the shared counter.
+const SMALL_ZONE: usize = 2048;
+
+/// Counts changes in the high half of a part, so that nobody who looks twice takes two for none.
+const CHANGE: u64 = 1 << 32;
+
+/// A part: how far it is off, signed, in the low half; changes in the high half.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Part(AtomicU64);
+
+impl Part {
+    fn drift(word: u64) -> isize {
+        word as u32 as i32 as isize
+    }
+
+    /// Changes it by `frames`. What it was off by then.
+    fn change(&self, frames: isize, order: Ordering) -> isize {
+        let step = CHANGE.wrapping_add(frames as i64 as u64);
+        Self::drift(self.0.fetch_add(step, order).wrapping_add(step))
+    }
+}
+
+/// Frames that are free or on their way to or from the words.
+#[derive(Debug)]
+pub(super) struct Total {
+    shared: Shared,
+    parts: [Part; PARTS],
+    // 0: the parts are not used.
+    drift_most: usize,
+}
+
+#[derive(Debug)]
+#[repr(align(128))]
+struct Shared(AtomicUsize);
+
+impl Total {
+    /// Of a zone that spans so many frames.
+    pub(super) const fn new(span: usize) -> Self {
+        let drift = span / 128;
+        Self {
+            shared: Shared(AtomicUsize::new(0)),
+            parts: [const { Part(AtomicU64::new(0)) }; PARTS],
+            drift_most: match span {
+                0..SMALL_ZONE => 0,
+                _ if drift < DRIFT_MOST => drift,
+                _ => DRIFT_MOST,
+            },
+        }
+    }
+
+    /// So many frames are about to become free near `block`.
+    pub(super) fn add(&self, block: usize, frames: usize) {
+        if self.drift_most == 0 {
+            // Relaxed: before the frames are free; the release that frees them publishes it together with them.
+            self.shared.0.fetch_add(frames, Ordering::Relaxed);
+            return;
+        }
+        let part = self.part(block);
+        // Relaxed: as above.
+        let drift = part.change(frames as isize, Ordering::Relaxed);
+        if drift > self.drift_most as isize {
+            // `never-too-little`. Release: pairs with the acquire in `is_nothing`: who sees the part lowered sees this.
+            self.shared.0.fetch_add(drift as usize, Ordering::Release);
+            part.change(-drift, Ordering::Release);
+        }
+    }
+
+    /// So many frames near `block` have been taken.
+    pub(super) fn remove(&self, block: usize, frames: usize) {
+        if self.drift_most == 0 {
+            // Release: pairs with the acquire of who is about to say that nothing is free.
+            self.shared.0.fetch_sub(frames, Ordering::Release);
+            return;
+        }
+        let part = self.part(block);
+        // Release: as above.
+        let drift = part.change(-(frames as isize), Ordering::Release);
+        if drift < -(self.drift_most as isize) {
+            // `never-too-little`. Release: as above.
+            part.change(-drift, Ordering::Release);
+            self.shared
+                .0
+                .fetch_sub(drift.unsigned_abs(), Ordering::Release);
+        }
+    }
+
+    fn part(&self, block: usize) -> &Part {
+        &self.parts[block / NEIGHBOURS % PARTS]
+    }
+
+    /// How far the shared counter can be off: each part by what it may drift, and by what is just being settled.
+    const fn error_most(&self) -> usize {
+        2 * PARTS * self.drift_most
+    }
+
+    /// Is nothing free, nor on its way, at some moment of this call?
+    pub(super) fn is_nothing(&self) -> bool {
+        // Acquire, here and below: pairs with the releases in `remove`.
+        let shared = self.shared.0.load(Ordering::Acquire) as isize;
+        if self.drift_most == 0 || shared > self.error_most() as isize {
+            return shared == 0;
+        }
+        let before: [u64; PARTS] = self.words();
+        let shared = self.shared.0.load(Ordering::Acquire) as isize;
+        let parts: isize = before.iter().map(|&word| Part::drift(word)).sum();
+        // The parts as they were while the shared counter was read, if none has changed.
+        shared + parts == 0 && self.words() == before
+    }
+
+    fn words(&self) -> [u64; PARTS] {
+        // Acquire: pairs with the releases in `remove` and of settlements.
+        core::array::from_fn(|part| self.parts[part].0.load(Ordering::Acquire))
+    }
+
+    /// How many. A hint, exact where nobody is at work.
+    pub(super) fn frames(&self) -> usize {
+        // Relaxed: a hint.
+        let shared = self.shared.0.load(Ordering::Relaxed);
+        if self.drift_most == 0 {
+            return shared;
+        }
+        let parts = self.parts.iter();
+        // Relaxed: a hint.
+        let drift = parts.map(|part| Part::drift(part.0.load(Ordering::Relaxed)));
+        (shared as isize + drift.sum::<isize>()).max(0) as usize
+    }
+
+    /// As many, or fewer by an amount that is small beside it: one word read as long as plenty is free.
+    pub(super) fn frames_at_least(&self) -> usize {
+        // Relaxed: a hint.
+        let shared = self.shared.0.load(Ordering::Relaxed) as isize;
+        let error = self.error_most() as isize;
+        if shared > 2 * error {
+            return (shared - error) as usize;
+        }
+        self.frames()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_shared_counter_make_the_total() {
+        for span in [100, 5000, 1 << 20] {
+            let total = Total::new(span);
+            let mut model = 0_usize;
+            let mut dice = 3_u64;
+            for _ in 0..20_000 {
+                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let (block, frames) = ((dice >> 40) as usize % 300, (dice >> 20) as usize % 700);
+                if dice >> 63 == 0 {
+                    total.add(block, frames);
+                    model += frames;
+                } else {
+                    let frames = frames.min(model);
+                    total.remove(block, frames);
+                    model -= frames;
+                }
+                assert_eq!(total.frames(), model);
+                assert_eq!(total.is_nothing(), model == 0);
+                assert!(total.frames_at_least() <= model);
+                let shared = total.shared.0.load(Ordering::Relaxed) as isize;
+                assert!((shared - model as isize).unsigned_abs() <= total.error_most());
+            }
+            total.remove(0, model);
+            assert!(total.is_nothing() && total.frames() == 0);
+        }
+    }
+}
