@@ -1,14 +1,18 @@
 #!/bin/sh
-# Makes the traces of this folder anew, all or those that are named: traces/record.sh [compile|configure|walk|archive|dd|pressure]...
+# Makes the traces of this folder anew, all or those that are named: traces/record.sh [NAME]...
 #
-# Needs root, gcc, make, dpkg-dev, and a deb-src line among apt's sources for the C project (flac). BRICKYARD names the binary, WORK a folder on a
-# real disk with 2 GB of room. Caches are dropped and memory compacted before each recording, so that the page states at the start are simple and
-# the files small; `pressure` then fills the memory up to 3.5 GB. Do not run it on a machine that serves somebody.
+# Whole hosts, to replay: compile configure walk archive dd pressure. Commands, to run as tasks of a simulated multiprocessor (dd is one too):
+# find pmake dpunish bonnie mab config objdump kernel.
+#
+# Needs root, gcc, make, dpkg-dev, and a deb-src line among apt's sources for the C project (flac); `find` and `kernel` need Debian's linux-source-6.1, flex and bison, `bonnie`
+# needs bonnie++. BRICKYARD names the binary, TRIM the example `trim`, WORK a folder on a real disk with 4 GB of room. Caches are dropped and memory compacted before each recording of
+# a host, so that the page states at the start are simple and the files small; `pressure` then fills the memory up to 3.5 GB. Do not run it on a machine that serves somebody.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 brickyard=${BRICKYARD:-$here/../target/release/brickyard}
 work=${WORK:-/tmp/brickyard-traces}
+trim=${TRIM:-$here/../target/release/examples/trim}
 [ "$(id -u)" = 0 ] || { echo "record.sh: recording needs root" >&2; exit 1; }
 [ -x "$brickyard" ] || { echo "record.sh: build it first: cargo build --release -p brickyard-cli" >&2; exit 1; }
 mkdir -p "$work"
@@ -112,7 +116,117 @@ C
     trap - EXIT INT TERM
 }
 
-[ $# -gt 0 ] || set -- compile configure walk archive dd pressure
+# Records the trace $1 while the rest runs, and keeps only what that command did. What lies between its events becomes computing time, so whatever else the machine does must wait.
+# Who started a process is told from its first name, and two that start at once can be taken for each other. So scripts are run by `dash` by name, as nobody else does.
+record_task() {
+    name=$1
+    shift
+    [ -x "$trim" ] || { echo "record.sh: build it first: cargo build --release -p brickyard-workload --example trim" >&2; exit 1; }
+    chrt -f 1 "$brickyard" record -o "$work/$name.parquet" -- "$@"
+    "$trim" "$work/$name.parquet" "$here/$name.parquet"
+    rm "$work/$name.parquet"
+}
+
+# Linux's source tree.
+unpack_linux() {
+    [ -d linux-source-6.1 ] && return
+    ls linux-source-6.1_*.deb >/dev/null 2>&1 || apt-get download linux-source-6.1
+    dpkg-deb --fsys-tarfile linux-source-6.1_*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' | tar -xJ
+}
+
+# 4.5 MB in 631 files and 180 folders, on the disk.
+find() {
+    unpack_linux
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+    record_task find find linux-source-6.1/drivers/staging/media/atomisp -type f -exec grep -l 'this text is not there' {} +
+}
+
+# The 27 files without PowerPC's and without a library for Ogg. Without what is written for one processor's vectors, whose headers alone are longer than these files.
+pmake() {
+    [ -f flac/config.h ] || prepare
+    objects=
+    for file in bitmath bitreader bitwriter cpu crc fixed fixed_intrin_sse2 fixed_intrin_ssse3 float format lpc lpc_intrin_sse2 lpc_intrin_sse41 lpc_intrin_avx2 lpc_intrin_fma \
+        lpc_intrin_neon md5 memory metadata_iterators metadata_object stream_decoder stream_encoder stream_encoder_intrin_sse2 stream_encoder_intrin_ssse3 \
+        stream_encoder_intrin_avx2 stream_encoder_framing window; do
+        objects="$objects $file.o"
+    done
+    set -- make -s -j1 -C flac/src/libFLAC -f /dev/null CC=gcc CFLAGS=-O2 CPPFLAGS='-DHAVE_CONFIG_H -DFLAC__NO_ASM -I../.. -I../../include -Iinclude' $objects
+    rm -f flac/src/libFLAC/*.o
+    "$@" # so that the compiler and the sources are in memory
+    rm flac/src/libFLAC/*.o
+    record_task pmake "$@"
+}
+
+dpunish() {
+    gcc -O2 -o dpunish "$here/dpunish.c"
+    folders=
+    for n in 1 2 3 4; do
+        mkdir -p "tmpfs/$n"
+        mount -t tmpfs none "tmpfs/$n"
+        folders="$folders tmpfs/$n"
+    done
+    trap 'umount $folders' EXIT INT TERM
+    record_task dpunish ./dpunish 4 2000 $folders
+    umount $folders
+    trap - EXIT INT TERM
+}
+
+# Creates 1024 empty files one after another and at random, looks at them, deletes them.
+bonnie() {
+    mkdir -p created
+    record_task bonnie bonnie++ -d created -n 1 -s 0 -u root -q >/dev/null
+}
+
+mab() {
+    unpack mab-source
+    rm -rf copied
+    cp "$here/mab.sh" .
+    record_task mab dash mab.sh mab-source/src/libFLAC copied
+}
+
+# The first 0.6 seconds of it.
+config() {
+    unpack flac
+    rm -rf configured
+    mkdir configured
+    cd configured
+    export CONFIG_SHELL=/bin/dash
+    record_task config timeout 0.6 dash ../flac/configure --disable-ogg >/dev/null
+    unset CONFIG_SHELL
+    cd ..
+}
+
+objdump() {
+    cat /usr/bin/perl >/dev/null
+    record_task objdump dash -c 'objdump -d -l /usr/bin/perl | grep mov >/dev/null'
+}
+
+# Twelve files of lib/, each by the command that the kernel's own make files ran for it.
+kernel() {
+    unpack_linux
+    cd linux-source-6.1
+    [ -f .config ] || make -s tinyconfig
+    objects=
+    for file in sort list_sort cmdline hexdump find_bit siphash rbtree klist kstrtox string idr llist; do
+        objects="$objects lib/$file.o"
+    done
+    rm -f $objects
+    make -s $objects
+    {
+        echo 'pound := \#'
+        echo "all: $objects"
+        for object in $objects; do
+            echo "$object:"
+            sed -n '1s/^[^=]*= /\t/p' "lib/.${object#lib/}.cmd"
+        done
+    } >tasks.mk
+    rm $objects
+    record_task kernel make -s -j1 -f tasks.mk
+    cd ..
+}
+
+[ $# -gt 0 ] || set -- compile configure walk archive dd pressure find pmake dpunish bonnie mab config objdump kernel
 for trace; do
     "$trace"
 done

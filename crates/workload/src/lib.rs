@@ -14,11 +14,13 @@
 //! | [`outcome`] | what came of a replay |
 //! | [`replay`](mod@replay) | a trace through one design |
 //! | [`antifrag`] | the protocol of 2005 and 2007 |
+//! | [`jobs`] | traces cut into jobs, the tasks of a simulated multiprocessor |
 
 #![forbid(unsafe_code)]
 
 pub mod antifrag;
 pub mod build;
+pub mod jobs;
 pub mod kernel;
 pub mod machine;
 pub mod mixing;

@@ -1,0 +1,691 @@
+//! Traces cut into jobs: whose events count, what the time between them is, and that no page is given that was not taken.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use brickyard::MigrateType::{Movable, Reclaimable, Unmovable};
+use brickyard::Mobility;
+use brickyard_trace::file::read;
+use brickyard_trace::{Event, NameId, Trace};
+use brickyard_workload::jobs::suite::{HOST_INSTRUCTIONS_PER_100_NS, instructions};
+use brickyard_workload::jobs::{
+    Cut, How, Instances, Job, JobsError, Step, Urgency, Waits, Whose, Workload, cut, own_events,
+};
+use proptest::prelude::*;
+
+use support::{failed, freed, host, taken, taken_with};
+
+/// Names of tasks in these traces, by their place.
+const NAMES: [&str; 7] = [
+    "brickyard",
+    "make",
+    "gcc",
+    "cc1",
+    "rustc",
+    "sh",
+    "kworker/0:1",
+];
+
+/// The event, by this task at this time.
+fn by(pid: i32, name: &str, time: u64, event: Event) -> Event {
+    let place = NAMES.iter().position(|known| *known == name).unwrap();
+    let name = NameId(place as u32);
+    Event {
+        time,
+        pid,
+        name,
+        ..event
+    }
+}
+
+/// A recording of `make`.
+fn recorded(events: impl IntoIterator<Item = Event>) -> Trace {
+    let mut trace = host(Vec::new());
+    trace.header.command = "/usr/bin/make -j1 'all of it'".into();
+    trace.names = NAMES.map(String::from).into();
+    trace.events = events.into_iter().collect();
+    trace
+}
+
+/// The recorder's child, which becomes the command at time 10.
+fn root() -> [Event; 2] {
+    [
+        by(100, "brickyard", 0, taken(90, 0, Unmovable)),
+        by(100, "make", 10, freed(91, 0)),
+    ]
+}
+
+const WHOLE: How = How {
+    cut: Cut::Whole,
+    waits: Waits::USUAL,
+    whose: Whose::Command,
+};
+
+fn by_process(name: &'static str) -> How {
+    How {
+        cut: Cut::ByProcess(name),
+        ..WHOLE
+    }
+}
+
+fn one(trace: &Trace) -> Job {
+    let mut jobs = cut(trace, &WHOLE).unwrap();
+    assert_eq!(jobs.len(), 1);
+    jobs.remove(0)
+}
+
+const fn compute(ns: u64) -> Step {
+    Step::Compute { ns }
+}
+
+const fn take(page: u32, order: u8, mobility: Mobility) -> Step {
+    let urgent = Urgency::MaySleep;
+    Step::Take {
+        page,
+        order,
+        mobility,
+        urgent,
+    }
+}
+
+const fn give(page: u32, order: u8) -> Step {
+    Step::Give { page, order }
+}
+
+/// Plays the jobs by a list of pages, which is obviously right: blocks are numbered one after another, and what is given is an aligned part of one block that is still held.
+fn play(jobs: &[Job]) {
+    for job in jobs {
+        // By page: the first page of its block; none where it is given back.
+        let mut held: Vec<Option<u32>> = Vec::new();
+        let mut before = None;
+        for step in &job.steps {
+            match *step {
+                Step::Compute { ns } => {
+                    assert!(ns > 0);
+                    assert!(
+                        !matches!(before, Some(Step::Compute { .. })),
+                        "two in a row"
+                    );
+                }
+                Step::Disk => {}
+                Step::Take { page, order, .. } => {
+                    assert_eq!(page as usize, held.len());
+                    held.resize(held.len() + (1 << order), Some(page));
+                }
+                Step::Give { page, order } => {
+                    let first = held[page as usize].unwrap();
+                    assert!((page - first).is_multiple_of(1 << order));
+                    for given in &mut held[page as usize..][..1 << order] {
+                        assert_eq!(given.take(), Some(first));
+                    }
+                }
+            }
+            before = Some(*step);
+        }
+        assert_eq!(job.pages as usize, held.len());
+        let totals = job.totals();
+        assert_eq!(totals.pages_taken, u64::from(job.pages));
+        assert_eq!(totals.pages_left(), held.iter().flatten().count() as u64);
+    }
+}
+
+// ---- whose events count ----
+
+#[test]
+fn the_command_its_children_and_nobody_else() {
+    let trace = recorded(root().into_iter().chain([
+        // An older task, a younger one that somebody else began, and a thread of the kernel.
+        by(50, "gcc", 11, taken(0, 0, Movable)),
+        by(110, "rustc", 12, taken(1, 0, Movable)),
+        by(9, "kworker/0:1", 13, taken(2, 0, Movable)),
+        // A child, while it has its parent's name; then it is another program, and has a child itself.
+        by(101, "make", 20, taken(3, 0, Movable)),
+        by(101, "gcc", 21, taken(4, 0, Movable)),
+        by(102, "gcc", 22, taken(5, 0, Movable)),
+        by(102, "cc1", 23, taken(6, 0, Movable)),
+        // The compiler of somebody else: the name was last seen elsewhere.
+        by(110, "gcc", 24, taken(7, 0, Movable)),
+        by(111, "gcc", 25, taken(8, 0, Movable)),
+        by(100, "make", 30, taken(9, 0, Movable)),
+    ]));
+    let job = one(&trace);
+    assert_eq!(job.name, "make");
+    let movable = Mobility::Movable;
+    let steps = [
+        compute(10),
+        take(0, 0, movable),
+        compute(1),
+        take(1, 0, movable),
+        compute(1),
+        take(2, 0, movable),
+        compute(1),
+        take(3, 0, movable),
+        compute(7),
+        take(4, 0, movable),
+    ];
+    assert_eq!(job.steps, steps);
+    play(&[job]);
+}
+
+#[test]
+fn what_the_recorder_did_before_is_not_the_commands() {
+    let job = one(&recorded(root()));
+    assert_eq!((job.steps, job.pages), (Vec::new(), 0));
+}
+
+#[test]
+fn named_processes_count_whoever_began_them() {
+    let mut trace = recorded([
+        by(5, "gcc", 0, taken(0, 0, Movable)),
+        by(6, "make", 5, taken(1, 0, Movable)),
+        by(5, "cc1", 9, freed(0, 0)),
+    ]);
+    trace.header.command.clear();
+    let whose = Whose::Named(&["gcc", "cc1"]);
+    let jobs = cut(&trace, &How { whose, ..WHOLE }).unwrap();
+    assert_eq!(jobs[0].name, "trace");
+    let steps = [take(0, 0, Mobility::Movable), compute(9), give(0, 0)];
+    assert_eq!(jobs[0].steps, steps);
+}
+
+#[test]
+fn a_trace_without_the_command_says_what_to_do() {
+    let named = |names| How {
+        whose: Whose::Named(names),
+        ..WHOLE
+    };
+    let mut trace = recorded([by(5, "make", 0, taken(0, 0, Movable))]);
+    let cases = [
+        (WHOLE, JobsError::NoRoot("make".into()), "brickyard record"),
+        (
+            named(&["perl", "awk"]),
+            JobsError::NoProcess("perl, awk".into()),
+            "brickyard info",
+        ),
+    ];
+    for (how, error, advice) in cases {
+        assert_eq!(cut(&trace, &how), Err(error.clone()));
+        assert!(error.to_string().contains(advice), "{error}");
+    }
+    assert_eq!(
+        cut(&recorded(root()), &by_process("cc1")),
+        Err(JobsError::NoProcess("cc1".into()))
+    );
+    for nothing in ["", "   ", "/", "''"] {
+        trace.header.command = nothing.into();
+        assert_eq!(
+            cut(&trace, &WHOLE),
+            Err(JobsError::NoCommand),
+            "{nothing:?}"
+        );
+    }
+    assert_eq!(cut(&Trace::default(), &WHOLE), Err(JobsError::NoCommand));
+}
+
+// ---- time ----
+
+#[test]
+fn time_between_events_is_computing_and_long_times_are_waits() {
+    let at = |time, page| by(100, "make", time, taken(page, 0, Movable));
+    let trace = recorded(root().into_iter().chain([
+        at(4_000_010, 0),
+        // Somebody else's events do not matter; nor does an event that is dropped.
+        by(4, "sh", 4_500_000, taken(9, 0, Movable)),
+        by(100, "make", 5_000_010, freed(77, 0)),
+        at(6_000_010, 1),
+        at(10_000_011, 2),
+        at(10_000_011, 3),
+    ]));
+    let page = |page| take(page, 0, Mobility::Movable);
+    let steps = [
+        compute(4_000_000),
+        page(0),
+        compute(2_000_000),
+        page(1),
+        Step::Disk,
+        page(2),
+        page(3),
+    ];
+    let job = one(&trace);
+    assert_eq!(job.steps, steps);
+    let totals = job.totals();
+    assert_eq!(
+        (totals.compute_ns, totals.disk_waits, totals.takes),
+        (6_000_000, 1, 4)
+    );
+
+    let jobs = |waits| cut(&trace, &How { waits, ..WHOLE }).unwrap();
+    let totals = jobs(Waits::Never)[0].totals();
+    assert_eq!((totals.compute_ns, totals.disk_waits), (10_000_001, 0));
+    let totals = jobs(Waits::Above { ns: 999_999 })[0].totals();
+    assert_eq!((totals.compute_ns, totals.disk_waits), (0, 4));
+}
+
+// ---- pages ----
+
+#[test]
+fn requests_keep_their_size_mobility_and_urgency() {
+    let mine = |event| by(100, "make", 10, event);
+    let trace = recorded(root().into_iter().chain([
+        mine(taken(0, 3, Unmovable)),
+        mine(taken(8, 1, Reclaimable)),
+        mine(taken_with(16, 0, Unmovable, "GFP_ATOMIC")),
+        mine(failed(2, Movable)),
+    ]));
+    let urgent = Urgency::Atomic;
+    let steps = [
+        take(0, 3, Mobility::Unmovable),
+        take(8, 1, Mobility::Reclaimable),
+        Step::Take {
+            page: 10,
+            order: 0,
+            mobility: Mobility::Unmovable,
+            urgent,
+        },
+    ];
+    let steps = [&[compute(10)][1..], &steps].concat();
+    assert_eq!(one(&trace).steps, steps);
+}
+
+#[test]
+fn whoever_frees_it_a_page_is_given_back_and_only_once() {
+    let mine = |event| by(100, "make", 10, event);
+    let trace = recorded(root().into_iter().chain([
+        mine(taken(0, 0, Movable)),
+        by(7, "kworker/0:1", 11, freed(0, 0)),
+        by(7, "kworker/0:1", 12, freed(0, 0)),
+        mine(freed(0, 0)),
+        // Its free was lost: somebody else has it, or the command again.
+        mine(taken(1, 0, Movable)),
+        by(4, "sh", 13, taken(1, 0, Movable)),
+        mine(taken(2, 0, Movable)),
+        mine(taken(2, 0, Movable)),
+    ]));
+    let page = |page| take(page, 0, Mobility::Movable);
+    let steps = [
+        page(0),
+        give(0, 0),
+        page(1),
+        give(1, 0),
+        page(2),
+        give(2, 0),
+        page(3),
+    ];
+    let job = one(&trace);
+    assert_eq!(job.steps, steps);
+    play(&[job]);
+}
+
+#[test]
+fn parts_of_blocks_and_several_at_once_are_given_as_what_they_are() {
+    let mine = |event| by(100, "make", 10, event);
+    let trace = recorded(root().into_iter().chain([
+        mine(taken(0, 3, Movable)),
+        // From its middle.
+        mine(freed(4, 1)),
+        mine(taken(8, 0, Movable)),
+        mine(taken(9, 0, Movable)),
+        // All that is left of the block, both pages, and six that nobody has.
+        mine(freed(0, 4)),
+    ]));
+    let steps = [
+        take(0, 3, Mobility::Movable),
+        give(4, 1),
+        take(8, 0, Mobility::Movable),
+        take(9, 0, Mobility::Movable),
+        give(0, 2),
+        give(6, 1),
+        give(8, 0),
+        give(9, 0),
+    ];
+    let job = one(&trace);
+    assert_eq!(job.steps, steps);
+    assert_eq!(job.totals().pages_left(), 0);
+    play(&[job]);
+}
+
+#[test]
+fn what_begins_or_ends_within_a_block_splits_it() {
+    let mine = |event| by(100, "make", 10, event);
+    // Frames of other blocks lie on both ends of the first; no kernel does so.
+    let trace = recorded(root().into_iter().chain([
+        mine(taken(4, 3, Movable)),
+        mine(taken(0, 3, Movable)),
+        mine(taken(10, 2, Movable)),
+        mine(freed(0, 4)),
+    ]));
+    let job = one(&trace);
+    let gives: Vec<Step> = job
+        .steps
+        .iter()
+        .copied()
+        .filter(|step| matches!(step, Step::Give { .. }))
+        .collect();
+    let of_the_first = [give(0, 2), give(6, 1)];
+    let rest = [give(8, 3), give(4, 1), give(16, 2)];
+    assert_eq!(gives, [&of_the_first[..], &rest[..]].concat());
+    play(&[job]);
+}
+
+#[test]
+fn frames_at_the_very_end_of_what_can_be() {
+    let last = |order| Event {
+        frame: u64::MAX,
+        ..taken(0, order, Movable)
+    };
+    let end = Event {
+        frame: u64::MAX - 1,
+        ..freed(0, 2)
+    };
+    let mine = |event| by(100, "make", u64::MAX, event);
+    let trace = recorded(
+        root()
+            .into_iter()
+            .chain([mine(last(0)), mine(last(3)), mine(end)]),
+    );
+    assert_eq!(cut(&trace, &WHOLE).unwrap()[0].totals().takes, 2);
+    assert_eq!(instructions(u64::MAX), u64::MAX);
+}
+
+// ---- jobs ----
+
+#[test]
+fn a_job_begins_where_a_process_becomes_the_program() {
+    let compiler = |pid, time, page| {
+        [
+            by(pid, "make", time, taken(page, 0, Unmovable)),
+            by(pid, "cc1", time + 5, taken(page + 1, 0, Movable)),
+            by(pid, "cc1", time + 9, freed(page, 0)),
+        ]
+    };
+    let after = [
+        // The first job's page comes back while the third runs.
+        by(9, "kworker/0:1", 71, freed(2, 0)),
+        by(100, "make", 80, freed(12, 0)),
+        by(100, "make", 90, taken(50, 2, Reclaimable)),
+    ];
+    let events = root()
+        .into_iter()
+        .chain(compiler(101, 20, 1))
+        .chain(compiler(102, 40, 11));
+    let trace = recorded(events.chain(compiler(103, 60, 21)).chain(after));
+    let jobs = cut(&trace, &by_process("cc1")).unwrap();
+    play(&jobs);
+    let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["cc1 1", "cc1 2", "cc1 3"]);
+    let (kernel, own) = (Mobility::Unmovable, Mobility::Movable);
+    // What comes before the first compiler is in the first; what follows a compiler, up to the next, is in its job.
+    assert_eq!(
+        jobs[0].steps,
+        [
+            compute(10),
+            take(0, 0, kernel),
+            compute(5),
+            take(1, 0, own),
+            compute(4),
+            give(0, 0),
+            compute(11),
+            take(2, 0, kernel),
+            compute(5),
+            // The end of the job's own time; the rest came later.
+            give(2, 0),
+            give(1, 0),
+        ]
+    );
+    assert_eq!(
+        jobs[1].steps,
+        [
+            take(0, 0, own),
+            compute(15),
+            take(1, 0, kernel),
+            compute(5),
+            give(1, 0),
+            give(0, 0),
+        ]
+    );
+    assert_eq!(
+        jobs[2].steps,
+        [
+            take(0, 0, own),
+            compute(25),
+            take(1, 2, Mobility::Reclaimable)
+        ]
+    );
+    // As one job it is the same pages and the same time.
+    let whole = one(&trace).totals();
+    let sum = |of: fn(&Job) -> u64| jobs.iter().map(of).sum::<u64>();
+    assert_eq!(whole.compute_ns, sum(|job| job.totals().compute_ns));
+    assert_eq!(whole.takes, sum(|job| job.totals().takes));
+    assert_eq!(whole.gives, sum(|job| job.totals().gives));
+}
+
+#[test]
+fn a_child_that_has_its_parents_name_is_no_new_job() {
+    let trace = recorded(root().into_iter().chain([
+        by(101, "make", 20, taken(0, 0, Movable)),
+        by(101, "gcc", 21, taken(1, 0, Movable)),
+        by(102, "gcc", 22, taken(2, 0, Movable)),
+        by(102, "cc1", 23, taken(3, 0, Movable)),
+        by(103, "make", 24, taken(4, 0, Movable)),
+        by(103, "gcc", 25, taken(5, 0, Movable)),
+    ]));
+    assert_eq!(cut(&trace, &by_process("gcc")).unwrap().len(), 2);
+}
+
+// ---- a trace with the command's events alone ----
+
+#[test]
+fn the_commands_own_events_say_nothing_of_others_and_give_the_same_jobs() {
+    let trace = recorded(root().into_iter().chain([
+        by(110, "rustc", 12, taken(1, 0, Movable)),
+        by(101, "make", 20, taken(2, 1, Movable)),
+        by(101, "cc1", 21, freed(90, 0)),
+        by(110, "rustc", 22, freed(1, 0)),
+        by(7, "kworker/0:1", 23, freed(3, 0)),
+        by(8, "sh", 24, taken(2, 0, Movable)),
+        by(8, "sh", 25, freed(2, 0)),
+    ]));
+    let own = own_events(&trace).unwrap();
+    assert_eq!(own.names, ["brickyard", "make", "cc1", "others"]);
+    let told: Vec<(i32, u64, &str)> = own
+        .events
+        .iter()
+        .map(|event| (event.pid, event.time, own.name(event.name)))
+        .collect();
+    let expected = [
+        (100, 0, "brickyard"),
+        (100, 10, "make"),
+        (101, 20, "make"),
+        (101, 21, "cc1"),
+        (0, 23, "others"),
+        (0, 24, "others"),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(own.header, trace.header);
+    for how in [WHOLE, by_process("cc1")] {
+        assert_eq!(cut(&own, &how), cut(&trace, &how));
+    }
+    assert_eq!(own_events(&own).unwrap(), own);
+    assert_eq!(
+        own_events(&host(Vec::new())).unwrap_err(),
+        JobsError::NoCommand
+    );
+}
+
+/// Events of few tasks and few frames, so that all of it happens: lost frees, parts, blocks over blocks.
+fn any_trace() -> impl Strategy<Value = Trace> {
+    let one = (
+        98..106_i32,
+        0..NAMES.len(),
+        0..3000_u64,
+        0..32_u64,
+        0..4_u8,
+        0..4_u8,
+    );
+    prop::collection::vec(one, 0..120).prop_map(|events| {
+        let mut time = 20;
+        let events: Vec<Event> = events
+            .into_iter()
+            .map(|(pid, name, gap, frame, order, kind)| {
+                time += gap;
+                let event = match kind {
+                    0 | 1 => taken(frame, order, Movable),
+                    2 => freed(frame, order),
+                    _ => failed(order, Unmovable),
+                };
+                by(pid, NAMES[name], time, event)
+            })
+            .collect();
+        recorded(root().into_iter().chain(events))
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_pages_are_given_once_and_time_is_kept(trace in any_trace(), above in 0..4000_u64) {
+        let whole = cut(&trace, &How { waits: Waits::Never, ..WHOLE }).unwrap();
+        play(&whole);
+        let own = own_events(&trace).unwrap();
+        let last = own.events.iter().rfind(|event| own.name(event.name) != "others").unwrap();
+        prop_assert_eq!(whole[0].totals().compute_ns, last.time - 10);
+        for cut_by in [Cut::Whole, Cut::ByProcess("cc1"), Cut::ByProcess("make")] {
+            let how = How { cut: cut_by, waits: Waits::Above { ns: above }, whose: Whose::Command };
+            let jobs = cut(&trace, &how);
+            prop_assert_eq!(cut(&own, &how), jobs.clone());
+            let Ok(jobs) = jobs else { continue };
+            play(&jobs);
+            let sum = |of: fn(&Job) -> u64| jobs.iter().map(of).sum::<u64>();
+            prop_assert_eq!(sum(|job| job.totals().takes), whole[0].totals().takes);
+            prop_assert_eq!(sum(|job| job.totals().pages_given), whole[0].totals().pages_given);
+            prop_assert!(sum(|job| job.totals().compute_ns) <= whole[0].totals().compute_ns);
+        }
+    }
+
+    #[test]
+    fn any_command_is_taken_as_it_is(command in ".{0,40}") {
+        let mut trace = recorded(root());
+        trace.header.command = command;
+        let _ = cut(&trace, &WHOLE);
+    }
+}
+
+// ---- the nine workloads ----
+
+fn committed(workload: &Workload) -> Trace {
+    let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    read(&root.join(workload.trace)).unwrap()
+}
+
+#[test]
+fn every_workload_has_its_trace_and_its_jobs() {
+    for workload in Workload::ALL {
+        let trace = committed(&workload);
+        let jobs = cut(&trace, &workload.how()).unwrap();
+        play(&jobs);
+        let name = workload.name;
+        let expected = match name {
+            "pmake" => 27,
+            "kernel" => 12,
+            _ => 1,
+        };
+        assert_eq!(jobs.len(), expected, "{name}");
+        let sum = |of: fn(&Job) -> u64| jobs.iter().map(of).sum::<u64>();
+        let (taken, given) = (
+            sum(|job| job.totals().pages_taken),
+            sum(|job| job.totals().pages_given),
+        );
+        let left = sum(|job| job.totals().pages_left());
+        assert!(
+            taken > 400 && taken - given == left,
+            "{name}: {taken} {given} {left}"
+        );
+        let compute = sum(|job| job.totals().compute_ns);
+        assert!(
+            compute > 0 && compute < trace.header.duration,
+            "{name}: {compute}"
+        );
+        // Processes give nearly all back; what stays is files and the kernel's own.
+        if !matches!(name, "find" | "bonnie" | "dd") {
+            assert!(
+                left * 20 < taken,
+                "{name}: {left} of {taken} pages are left"
+            );
+        }
+        for job in &jobs {
+            assert!(job.totals().takes > 0, "{name}: {}", job.name);
+        }
+    }
+}
+
+#[test]
+fn nothing_else_that_ran_is_in_the_traces_of_commands() {
+    for workload in Workload::ALL {
+        let trace = committed(&workload);
+        let foreign = ["rustc", "cargo", "node", "tmux: server"];
+        if workload.name != "dd" {
+            assert!(
+                trace.start.is_empty() && trace.end.is_empty(),
+                "{}",
+                workload.name
+            );
+            assert_eq!(own_events(&trace).unwrap(), trace, "{}", workload.name);
+            assert!(
+                !trace
+                    .names
+                    .iter()
+                    .any(|name| foreign.contains(&name.as_str()))
+            );
+        }
+        assert_eq!(
+            cut(&own_events(&trace).unwrap(), &workload.how()),
+            cut(&trace, &workload.how())
+        );
+    }
+}
+
+#[test]
+fn find_waits_for_the_disk_and_a_compile_does_not() {
+    let waits = |name: &str| -> u64 {
+        let workload = Workload::by_name(name).unwrap();
+        let jobs = cut(&committed(&workload), &workload.how()).unwrap();
+        jobs.iter().map(|job| job.totals().disk_waits).sum()
+    };
+    // 631 files and 180 folders, each from the disk once.
+    assert!((700..1000).contains(&waits("find")), "{}", waits("find"));
+    assert_eq!(waits("pmake") + waits("objdump"), 0);
+}
+
+#[test]
+fn instances_are_those_of_2007() {
+    let tasks = |name: &str, cpus| Workload::by_name(name).unwrap().instances.tasks(cpus);
+    for cpus in [1, 8, 16, 32] {
+        assert_eq!((tasks("find", cpus), tasks("bonnie", cpus)), (32, 32));
+        assert_eq!(
+            (tasks("pmake", cpus), tasks("kernel", cpus)),
+            (2 * cpus, 2 * cpus)
+        );
+        for each in ["dpunish", "mab", "config", "objdump", "dd"] {
+            assert_eq!(tasks(each, cpus), cpus, "{each}");
+        }
+    }
+    assert_eq!(Instances::Fixed(usize::MAX).tasks(9), usize::MAX);
+    assert_eq!(Instances::PerCpu(usize::MAX).tasks(9), usize::MAX);
+    let error = Workload::by_name("fnid").unwrap_err().to_string();
+    assert!(error.contains("fnid"));
+    for workload in Workload::ALL {
+        assert!(error.contains(workload.name), "{error}");
+        assert_eq!(workload.trace, format!("traces/{}.parquet", workload.name));
+    }
+}
+
+#[test]
+fn computing_time_becomes_instructions() {
+    let ns = |ns| instructions(ns) * 100;
+    for time in [0, 1, 7, 99, 100, 101, 12_345_678] {
+        let exact = time * HOST_INSTRUCTIONS_PER_100_NS;
+        assert!(ns(time) <= exact && exact < ns(time) + 100, "{time}");
+    }
+}
