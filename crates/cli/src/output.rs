@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use brickyard_report::{Deviation, Format, Results, TableOptions, noise_warning, write};
+use brickyard_report::{Against, Deviation, Format, Results, TableOptions, noise_warning, write};
 use clap::Args;
 
 /// The options that every measuring subcommand has.
@@ -33,15 +33,34 @@ impl Output {
         Ok(())
     }
 
-    /// Prints `results`, with `label` making the head of a table's line out of workload and metric. What cannot be written to its file is
+    /// Prints `results`, each column against the first, with `label` making the head of a table's line out of workload and metric. What cannot be written to its file is
     /// printed instead, so that nothing measured is lost.
     pub(crate) fn emit(
         &self,
         results: &Results,
         label: &dyn Fn(&str, &str) -> String,
     ) -> anyhow::Result<()> {
+        self.emit_against(Against::First, results, label)
+    }
+
+    /// The same, each column against the one before it.
+    pub(crate) fn emit_steps(
+        &self,
+        results: &Results,
+        label: &dyn Fn(&str, &str) -> String,
+    ) -> anyhow::Result<()> {
+        self.emit_against(Against::Before, results, label)
+    }
+
+    fn emit_against(
+        &self,
+        against: Against,
+        results: &Results,
+        label: &dyn Fn(&str, &str) -> String,
+    ) -> anyhow::Result<()> {
         let format: Format = self.format.parse()?;
         let options = TableOptions {
+            against,
             deviation: if self.no_deviation {
                 Deviation::Hidden
             } else {

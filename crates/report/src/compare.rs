@@ -8,8 +8,7 @@
 //! Values are arithmetic means, of rates too, as in the tables of 2013 and in the document's `mean`; today's mmtests takes
 //! harmonic means of rates, which [`Summary::harmonic_mean`](crate::Summary::harmonic_mean) has.
 
-use std::collections::HashMap;
-
+use crate::grid::Grid;
 use crate::{Better, Metric, Results, Row};
 
 /// How many deviations an interval of the significance rule reaches to either side: the normal distribution's 0.975
@@ -99,24 +98,8 @@ pub struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// Lays the rows of `results` side by side. Linear in rows times configurations.
     pub fn new(results: &'a Results) -> Self {
-        let configs = results.configs();
-        let column: HashMap<&str, usize> = configs
-            .iter()
-            .zip(0..)
-            .map(|(name, i)| (*name, i))
-            .collect();
-        let mut place: HashMap<(&str, &str), usize> = HashMap::new();
-        let mut grid: Vec<Vec<Option<&Row>>> = Vec::new();
-        for row in results.rows() {
-            let line = *place
-                .entry((row.workload(), row.metric().name))
-                .or_insert_with(|| {
-                    grid.push(vec![None; configs.len()]);
-                    grid.len() - 1
-                });
-            grid[line][column[row.config()]] = Some(row);
-        }
-        let lines = grid.iter().filter_map(|rows| line(rows)).collect();
+        let Grid { configs, lines } = Grid::new(results);
+        let lines = lines.iter().filter_map(|rows| line(rows)).collect();
         Self { configs, lines }
     }
 

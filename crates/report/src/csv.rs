@@ -7,12 +7,22 @@ use std::io::{self, Write};
 
 use ::csv::Writer;
 
-use crate::{Results, Row};
+use crate::{Results, Row, StepCell, Steps};
 
 /// The columns, in order.
 const COLUMNS: [&str; 12] = [
     "config", "workload", "metric", "unit", "better", "n", "mean", "stddev", "ci95", "median",
     "min", "max",
+];
+
+/// The columns more where each configuration is held against the one before.
+const STEP_COLUMNS: [&str; 6] = [
+    "interval95",
+    "before",
+    "speedup",
+    "p",
+    "pairs",
+    "significant",
 ];
 
 /// Writes `results` as CSV, a head and then one line a row in the order of the rows. Values are in the row's unit; `ci95`
@@ -29,9 +39,45 @@ pub fn write_csv(results: &Results, out: impl Write) -> io::Result<()> {
     writer.flush()
 }
 
+/// Writes `results` as CSV with what [`Steps`] derives in columns more: `interval95` as in 2007, `before` (the configuration that this one is held against),
+/// `speedup` over it, `p` of the signed-rank test, the `pairs` that differ, and whether that is `significant`. Lines are in the order of the rows.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_steps_csv(results: &Results, out: impl Write) -> io::Result<()> {
+    let steps = Steps::new(results);
+    let mut writer = Writer::from_writer(out);
+    writer.write_record(COLUMNS.iter().chain(&STEP_COLUMNS))?;
+    for row in results.rows() {
+        let (before, cell) = steps.of_row(row);
+        let fields = fields(row).into_iter();
+        writer.write_record(fields.chain(step_fields(before, cell)))?;
+    }
+    writer.flush()
+}
+
+/// What a cell says of the step to it, in the order of the columns.
+fn step_fields(before: Option<&str>, cell: Option<StepCell>) -> [String; 6] {
+    let step = cell.and_then(|cell| cell.step);
+    let test = step.and_then(|step| step.test);
+    [
+        number(cell.and_then(|cell| cell.interval95)),
+        before.unwrap_or_default().into(),
+        number(step.and_then(|step| step.speedup)),
+        number(test.map(|test| test.p)),
+        test.map_or_else(String::new, |test| test.pairs.to_string()),
+        test.and(step)
+            .map_or_else(String::new, |step| step.is_significant().to_string()),
+    ]
+}
+
+/// A number, or nothing.
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
 /// A row's fields, in the order of the columns.
 fn fields(row: &Row) -> [String; 12] {
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let (metric, summary) = (row.metric(), row.summary());
     [
         row.config().into(),

@@ -4,7 +4,10 @@ use core::fmt;
 use core::str::FromStr;
 use std::io::{self, Write};
 
-use crate::{Results, TableOptions, write_csv, write_json, write_table};
+use crate::{
+    Against, Results, TableOptions, write_csv, write_json, write_steps, write_steps_csv,
+    write_steps_json, write_table,
+};
 
 /// The forms that a document can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -55,7 +58,7 @@ impl FromStr for Format {
     }
 }
 
-/// Writes `results` to `out` as `format`. Only a table heeds the `options`.
+/// Writes `results` to `out` as `format`. Of the `options`, only a table heeds more than what a column is held against.
 ///
 /// # Errors
 /// Those of `out`; a pipe whose reader went away is [`io::ErrorKind::BrokenPipe`].
@@ -65,10 +68,13 @@ pub fn write(
     options: &TableOptions<'_>,
     out: impl Write,
 ) -> io::Result<()> {
-    match format {
-        Format::Table => write_table(results, options, out),
-        Format::Csv => write_csv(results, out),
-        Format::Json => write_json(results, out),
+    match (format, options.against) {
+        (Format::Table, Against::First) => write_table(results, options, out),
+        (Format::Table, Against::Before) => write_steps(results, options, out),
+        (Format::Csv, Against::First) => write_csv(results, out),
+        (Format::Csv, Against::Before) => write_steps_csv(results, out),
+        (Format::Json, Against::First) => write_json(results, out),
+        (Format::Json, Against::Before) => write_steps_json(results, out),
     }
 }
 
@@ -110,8 +116,15 @@ mod tests {
         results
             .push(Row::new("a", "w", metric, vec![1.0]).unwrap())
             .unwrap();
-        for format in Format::ALL {
-            let error = write(&results, format, &TableOptions::default(), Broken).unwrap_err();
+        for (format, against) in Format::ALL
+            .into_iter()
+            .flat_map(|format| [Against::First, Against::Before].map(|against| (format, against)))
+        {
+            let options = TableOptions {
+                against,
+                ..TableOptions::default()
+            };
+            let error = write(&results, format, &options, Broken).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{format}");
         }
     }

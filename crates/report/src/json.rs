@@ -7,7 +7,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::Results;
+use serde::Serialize;
+
+use crate::{Host, Results, Row, Steps};
 
 /// Why a file of results cannot be read: the file by `Display`, what is wrong with it by `source`.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,65 @@ pub enum ReadError {
 pub fn write_json(results: &Results, mut out: impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut out, results)?;
     writeln!(out)
+}
+
+/// The same with a list more, `steps`: for each row that has one before it what [`Steps`] derives, with the names that the CSV has. Whoever reads the
+/// document back ([`read_json`]) derives them anew, and does not look at these.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_steps_json(results: &Results, mut out: impl Write) -> io::Result<()> {
+    let steps = Steps::new(results);
+    let written = results.rows().iter().filter_map(|row| step(&steps, row));
+    let document = WithSteps {
+        experiment: results.experiment(),
+        host: results.host(),
+        rows: results.rows(),
+        steps: written.collect(),
+    };
+    serde_json::to_writer_pretty(&mut out, &document)?;
+    writeln!(out)
+}
+
+/// The document with its steps.
+#[derive(Serialize)]
+struct WithSteps<'a> {
+    experiment: &'a str,
+    host: &'a Host,
+    rows: &'a [Row],
+    steps: Vec<WrittenStep<'a>>,
+}
+
+/// A step as it is written.
+#[derive(Serialize)]
+struct WrittenStep<'a> {
+    config: &'a str,
+    before: &'a str,
+    workload: &'a str,
+    metric: &'a str,
+    interval95: Option<f64>,
+    speedup: Option<f64>,
+    p: Option<f64>,
+    pairs: Option<usize>,
+    significant: Option<bool>,
+}
+
+/// The step to a row, if there is one.
+fn step<'a>(steps: &Steps<'a>, row: &'a Row) -> Option<WrittenStep<'a>> {
+    let (before, cell) = steps.of_row(row);
+    let cell = cell?;
+    let step = cell.step?;
+    Some(WrittenStep {
+        config: row.config(),
+        before: before?,
+        workload: row.workload(),
+        metric: row.metric().name,
+        interval95: cell.interval95,
+        speedup: step.speedup,
+        p: step.test.map(|test| test.p),
+        pairs: step.test.map(|test| test.pairs),
+        significant: step.test.map(|_| step.is_significant()),
+    })
 }
 
 /// Reads the text of a document.

@@ -30,7 +30,8 @@ pub(crate) fn write_legend(
     for (unit, better, metrics) in units(comparison) {
         writeln!(out, "{}: {unit}, {better} is better.", metrics.join(", "))?;
     }
-    writeln!(out, "Means of {}. Host: {host}.", samples_text(comparison))
+    let counts: Vec<usize> = cells(comparison).map(|cell| cell.n).collect();
+    writeln!(out, "Means of {}. Host: {host}.", samples_text(&counts))
 }
 
 /// All cells that are there.
@@ -87,10 +88,10 @@ fn units<'a>(comparison: &Comparison<'a>) -> Vec<(&'a str, Better, Vec<&'a str>)
     units
 }
 
-/// How many samples the cells have.
-fn samples_text(comparison: &Comparison<'_>) -> String {
-    let counts = || cells(comparison).map(|cell| cell.n);
-    match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
+/// How many samples the cells have, by the number of each.
+pub(crate) fn samples_text(counts: &[usize]) -> String {
+    let (least, most) = (counts.iter().min(), counts.iter().max());
+    match (least.copied().unwrap_or(0), most.copied().unwrap_or(0)) {
         (1, 1) => "n = 1 sample".into(),
         (least, most) if least == most => format!("n = {least} samples"),
         (least, most) => format!("n = {least} to {most} samples"),

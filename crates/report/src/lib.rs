@@ -12,7 +12,10 @@
 //! | `metric.rs` | [`Metric`] and [`Better`]: what is measured, in which unit, and which way is better |
 //! | `row.rs` | [`Row`]: samples with their names; everything derived is derived there |
 //! | `results.rs` | [`Results`]: the document, and what makes its rows comparable |
+//! | `grid.rs` | the rows in lines and columns |
 //! | `compare.rs` | [`Comparison`]: gain and significance of each cell against the first configuration |
+//! | `signed_rank.rs` | [`SignedRank`]: Wilcoxon's test of runs in pairs |
+//! | `steps.rs`, `steps_table.rs` | [`Steps`], [`write_steps`]: each configuration against the one before it, as in 2007 |
 //! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
 //! | `table.rs`, `legend.rs` | [`write_table`]: the text table, and the lines under it that say how to read it |
 //! | `csv.rs`, `json.rs` | [`write_csv`], [`write_json`], [`read_json`]: the same for other programs |
@@ -42,6 +45,7 @@ mod compare;
 mod csv;
 mod emit;
 mod gmean;
+mod grid;
 mod host;
 mod json;
 mod legend;
@@ -50,18 +54,24 @@ mod noise;
 pub mod pagetypes;
 mod results;
 mod row;
+mod signed_rank;
+mod steps;
+mod steps_table;
 mod summary;
 mod table;
 
 pub use compare::{Cell, Comparison, INTERVAL_DEVIATIONS, Line, Significance, gain_percent};
-pub use csv::write_csv;
+pub use csv::{write_csv, write_steps_csv};
 pub use emit::{Format, UnknownFormat, write};
 pub use gmean::{Gmean, GmeanCell};
 pub use host::Host;
-pub use json::{ReadError, parse_json, read_json, write_json};
+pub use json::{ReadError, parse_json, read_json, write_json, write_steps_json};
 pub use metric::{Better, Metric};
 pub use noise::{NOISE_LIMIT_PERCENT, Noisy, noise_warning, noisy_rows};
 pub use results::{Results, ResultsError};
 pub use row::{Row, RowError};
+pub use signed_rank::{Distribution, EXACT_PAIRS_MAX, SignedRank, Unpaired, smallest_p};
+pub use steps::{SIGNIFICANT_P, Step, StepCell, StepLine, Steps};
+pub use steps_table::write_steps;
 pub use summary::{NotFinite, Summary};
-pub use table::{Deviation, TableOptions, plain_label, write_table};
+pub use table::{Against, Deviation, TableOptions, plain_label, write_table};

@@ -172,7 +172,7 @@ fn stddev_of(samples: &[f64], mean: f64) -> Option<f64> {
 }
 
 /// The 0.975 quantile of Student's t with that many degrees of freedom. `None` at 0.
-fn t_quantile(degrees: usize) -> Option<f64> {
+pub(crate) fn t_quantile(degrees: usize) -> Option<f64> {
     let student = StudentsT::new(0.0, 1.0, degrees as f64).ok()?;
     finite(student.inverse_cdf(UPPER_PROBABILITY))
 }

@@ -28,9 +28,21 @@ pub enum Deviation {
     Hidden,
 }
 
+/// What each column is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Against {
+    /// The first column: [`Comparison`], as mmtests.
+    #[default]
+    First,
+    /// The column before it: [`Steps`](crate::Steps), as Porter in 2007.
+    Before,
+}
+
 /// How a table is written.
 #[derive(Clone, Copy)]
 pub struct TableOptions<'a> {
+    /// What each column is held against. CSV and JSON have columns, or a list, more where it is the one before.
+    pub against: Against,
     /// Whether deviations are shown.
     pub deviation: Deviation,
     /// The digits after the point of a value; gains always have two, and so has the geometric mean.
@@ -40,9 +52,10 @@ pub struct TableOptions<'a> {
 }
 
 impl Default for TableOptions<'_> {
-    /// No deviations, two digits, and labels by [`plain_label`].
+    /// Against the first, no deviations, two digits, and labels by [`plain_label`].
     fn default() -> Self {
         Self {
+            against: Against::First,
             deviation: Deviation::Hidden,
             decimals: 2,
             label: &plain_label,
@@ -53,6 +66,7 @@ impl Default for TableOptions<'_> {
 impl fmt::Debug for TableOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TableOptions")
+            .field("against", &self.against)
             .field("deviation", &self.deviation)
             .field("decimals", &self.decimals)
             .finish_non_exhaustive()
@@ -64,7 +78,8 @@ pub fn plain_label(workload: &str, metric: &str) -> String {
     format!("{workload} {metric}")
 }
 
-/// Writes `results` as a text table: title, heads, lines, geometric mean, legend.
+/// Writes `results` as a text table: title, heads, lines, geometric mean, legend. Every column is held against the first, whatever the options say; the other
+/// table is [`write_steps`](crate::write_steps).
 ///
 /// `-` stands for a row that a configuration does not have, `n/a` for a number that its samples do not give.
 ///
@@ -125,7 +140,7 @@ fn texts(
 }
 
 /// One line's texts.
-fn texts_of<T>(label: &str, cells: &[T], text: impl Fn(&T) -> String) -> Vec<String> {
+pub(crate) fn texts_of<T>(label: &str, cells: &[T], text: impl Fn(&T) -> String) -> Vec<String> {
     let mut texts = vec![label.to_owned()];
     texts.extend(cells.iter().map(text));
     texts
@@ -171,7 +186,7 @@ fn cell_text(
 }
 
 /// A number with that many digits after the point, and without a sign where only zeros are left of it.
-fn fixed(number: f64, decimals: usize) -> String {
+pub(crate) fn fixed(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     match text.strip_prefix('-') {
         Some(zero) if !zero.contains(|c: char| c.is_ascii_digit() && c != '0') => zero.into(),
@@ -180,7 +195,7 @@ fn fixed(number: f64, decimals: usize) -> String {
 }
 
 /// The texts as lines: labels to the left, cells to the right, each column as wide as its widest text.
-fn aligned(lines: &[Vec<String>]) -> Vec<String> {
+pub(crate) fn aligned(lines: &[Vec<String>]) -> Vec<String> {
     let width = |column: usize| {
         let widths = lines.iter().filter_map(|texts| texts.get(column));
         widths.map(|text| text.chars().count()).max().unwrap_or(0)

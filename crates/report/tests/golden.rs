@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use brickyard_report::{
-    Better, Deviation, Format, Host, Metric, Results, Row, TableOptions, parse_json, write,
+    Against, Better, Deviation, Format, Host, Metric, Results, Row, TableOptions, parse_json, write,
 };
 
 const ALLOC: Metric<'static> = Metric {
@@ -85,6 +85,67 @@ fn mixed() -> Results {
     )
 }
 
+/// Two lock policies on two loads, in so many runs: a clear gain, a difference within the scatter, no interval for one run, a hole.
+fn locks(runs: usize) -> Results {
+    const TIME: Metric<'static> = Metric {
+        name: "time",
+        unit: "s",
+        better: Better::Lower,
+    };
+    const WAIT: Metric<'static> = Metric {
+        name: "wait-p99",
+        unit: "ns",
+        better: Better::Lower,
+    };
+    let scatter = [0.0, 0.03, -0.02, 0.01, -0.03, 0.02];
+    let around = |mean: f64| -> Vec<f64> {
+        let scatter = scatter[..runs].iter();
+        scatter.map(|away| mean * (1.0 + away)).collect()
+    };
+    // As far away, but the other way in every second run.
+    let crossing = |mean: f64| -> Vec<f64> {
+        let turned = |(i, sample)| {
+            if i % 2 == 0 {
+                sample
+            } else {
+                mean * 2.0 - sample
+            }
+        };
+        around(mean).into_iter().enumerate().map(turned).collect()
+    };
+    results(
+        "locks",
+        &[
+            ("hold", "pmake cpus-32", TIME, &around(2.64)),
+            ("release", "pmake cpus-32", TIME, &around(2.524)),
+            (
+                "ticket+yield+own-line",
+                "pmake cpus-32",
+                TIME,
+                &crossing(2.53),
+            ),
+            ("hold", "pmake cpus-32", WAIT, &around(1023.0)),
+            ("release", "pmake cpus-32", WAIT, &around(255.0)),
+            ("hold", "find cpus-32", TIME, &[1.059]),
+            ("ticket+yield+own-line", "find cpus-32", TIME, &[]),
+        ],
+    )
+}
+
+const STEPS: TableOptions<'static> = TableOptions {
+    against: Against::Before,
+    deviation: Deviation::Shown,
+    decimals: 3,
+    label: &workload_first,
+};
+
+fn workload_first(workload: &str, metric: &str) -> String {
+    match metric {
+        "time" => workload.into(),
+        _ => format!("  {metric}"),
+    }
+}
+
 /// `order-0 batch-64` and `alloc` are `order-0 alloc-64`, as the tables of 2013 have it.
 fn pagealloc_label(workload: &str, metric: &str) -> String {
     workload.replace("batch", metric)
@@ -147,6 +208,24 @@ fn table_of_nothing() {
 }
 
 #[test]
+fn steps() {
+    golden("steps.txt", &locks(6), Format::Table, &STEPS);
+    golden("steps.csv.txt", &locks(6), Format::Csv, &STEPS);
+    golden("steps.json.txt", &locks(6), Format::Json, &STEPS);
+}
+
+#[test]
+fn steps_of_four_runs_say_that_no_star_is_possible() {
+    let options = TableOptions {
+        deviation: Deviation::Hidden,
+        ..STEPS
+    };
+    golden("steps-four.txt", &locks(4), Format::Table, &options);
+    let empty = results("empty", &[]);
+    golden("table-empty.txt", &empty, Format::Table, &STEPS);
+}
+
+#[test]
 fn csv() {
     golden("csv.txt", &mixed(), Format::Csv, &TableOptions::default());
 }
@@ -158,10 +237,13 @@ fn json() {
 
 #[test]
 fn json_reads_back_as_what_it_was() {
-    for results in [pagealloc(), mixed()] {
+    for (results, options) in [
+        (pagealloc(), TableOptions::default()),
+        (mixed(), TableOptions::default()),
+        (locks(6), STEPS),
+    ] {
         let mut text = Vec::new();
-        write(&results, Format::Json, &TableOptions::default(), &mut text)
-            .expect("a vector takes all");
+        write(&results, Format::Json, &options, &mut text).expect("a vector takes all");
         let text = String::from_utf8(text).expect("output is text");
         assert_eq!(parse_json(&text).expect("our own document"), results);
     }

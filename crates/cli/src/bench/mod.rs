@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `pagealloc.rs`, `scarce.rs`, `fragmentation.rs` | one benchmark each: its options and its results |
+//! | `pagealloc.rs`, `scarce.rs`, `fragmentation.rs`, `locks.rs`, `pft.rs` | one benchmark each: its options and its results |
 //! | `subject.rs` | what the measured loops allocate from, as two traits |
 //! | `design.rs`, `yardstick.rs`, `peer.rs` | who stands behind those: our designs, two yardsticks, other people's crates |
 //! | `contestant.rs` | any of these by its name |
@@ -10,17 +10,23 @@
 //! | `schedule.rs` | which workloads there are |
 //! | `turns.rs`, `rounds.rs` | whose turn it is; what is done in a turn |
 //! | `slab/` | the benchmark of heaps, with all that is its own |
+//! | `bursts.rs`, `faults.rs` | the loads of `locks` and `pft` |
 //! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, `random.rs` | the measured loops and what they need |
 
 mod batch;
+mod bursts;
 mod clock;
 mod contestant;
 mod design;
+#[allow(unsafe_code, reason = "it clears pages")]
+mod faults;
 mod fill;
 mod fragmentation;
+mod locks;
 mod machine;
 mod pagealloc;
 pub(crate) mod peer;
+mod pft;
 mod random;
 mod remote;
 pub(crate) mod rounds;
@@ -44,6 +50,10 @@ pub(crate) enum Bench {
     Scarce(scarce::Scarce),
     /// How much of the free memory is whole huge blocks after random takes and frees, in percent.
     Fragmentation(fragmentation::Fragmentation),
+    /// The 2007 experiment: how long to hold the zone lock for a bulk of pages; time, waiting, holding, fairness.
+    Locks(Box<locks::Locks>),
+    /// Page faults a second by the number of threads, as far as the page allocator goes; the memory is real.
+    Pft(pft::Pft),
     /// Heaps for small objects: ours, the system's, preloaded ones and peers; time, memory, instructions.
     Slab(Box<slab::Slab>),
     /// One turn of `slab`, as it starts it.
@@ -61,6 +71,8 @@ impl Bench {
             Self::Pagealloc(bench) => bench.run(peers),
             Self::Scarce(bench) => bench.run(),
             Self::Fragmentation(bench) => bench.run(),
+            Self::Locks(bench) => bench.run(),
+            Self::Pft(bench) => bench.run(),
             Self::Slab(bench) => bench.run(heaps),
             Self::SlabTurn(turn) => turn.run(heaps),
         }

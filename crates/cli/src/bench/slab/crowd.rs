@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use rustix::time::{ClockId, clock_gettime};
+
+use crate::bench::clock::cpu_of_this_thread;
 
 /// How often a sample is repeated.
 const REPEATS: u32 = 5;
@@ -76,12 +77,6 @@ impl Pace<'_> {
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         spans.push(span);
     }
-}
-
-/// What the calling thread has spent on a CPU since it began.
-fn cpu_of_this_thread() -> Duration {
-    let spent = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
 }
 
 /// Can a thread do its steps while the others are not there?

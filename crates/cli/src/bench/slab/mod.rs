@@ -47,7 +47,7 @@ mod producers;
 mod refill;
 #[allow(unsafe_code, reason = "it frees objects")]
 mod remote;
-mod resident;
+pub(crate) mod resident;
 mod results;
 #[allow(unsafe_code, reason = "it hands objects over as addresses")]
 mod ring;

@@ -1,0 +1,277 @@
+//! `brickyard bench pft`: how many page faults a second a machine could serve, as far as its page allocator goes, by the number of threads (the page fault test of mmtests).
+//!
+//! Real threads take single movable pages and clear each of them, as a page fault does, until all have 3/4 of the memory; then they give back all. The memory is real, and is
+//! mapped and touched before anything is timed, so the host's own page faults are not in it; nor are trap and page tables, which the allocator has no part in.
+//! `faults/cpu` are per second of CPU time, of all threads together; `faults/sec` per second of time; `frees/cpu` are the pages given back per second of CPU time.
+//! Base pages only, one by one.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::str::FromStr;
+use std::thread;
+
+use anyhow::Context;
+use brickyard::sync::{Exclusive, TicketLock};
+use brickyard::{Configuration, MachinePlan, Order};
+use brickyard_arena::{Arena, MapPlan};
+use brickyard_report::{Better, Host, Metric, Results, Row};
+use clap::Args;
+
+use super::faults::{Faults, Half, Spent, touch_all};
+use super::machine::FRAME_BYTES;
+use super::slab::resident::available;
+use super::turns::{Round, Turns};
+use crate::amount::{bytes, bytes_text};
+use crate::interrupt;
+use crate::misuse::{Misuse, has_twice};
+use crate::output::Output;
+
+/// Those compared where the user names none.
+const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
+
+/// The options of `brickyard bench pft`.
+#[derive(Debug, Args)]
+pub(crate) struct Pft {
+    /// What is compared; the first is the baseline. Configurations (see `brickyard configs`), and `array-stack`: a bare stack of pages for each thread, which shows what
+    /// clearing alone costs.
+    #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
+    config: Vec<Column>,
+    /// The most threads; it is measured with 1, 2, 3 … of them. [default: as many as there are CPUs]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// The memory that pages are taken from, all of it real. [default: 256M, with more than 16 threads 16M for each]
+    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    memory: Option<usize>,
+    /// How often a sample takes and gives back all pages.
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    passes: usize,
+    /// Samples of each row.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    samples: usize,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// A column of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Configuration(Configuration),
+    ArrayStack,
+}
+
+/// The name of the yardstick.
+const ARRAY_STACK: &str = "array-stack";
+
+impl Column {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Configuration(configuration) => configuration.name(),
+            Self::ArrayStack => ARRAY_STACK,
+        }
+    }
+}
+
+/// Nothing has this name.
+#[derive(Debug, Clone)]
+struct UnknownColumn;
+
+impl fmt::Display for UnknownColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there are ")?;
+        for configuration in Configuration::ALL {
+            write!(f, "{configuration}, ")?;
+        }
+        f.write_str(ARRAY_STACK)
+    }
+}
+
+impl core::error::Error for UnknownColumn {}
+
+impl FromStr for Column {
+    type Err = UnknownColumn;
+
+    fn from_str(name: &str) -> Result<Self, UnknownColumn> {
+        if name == ARRAY_STACK {
+            return Ok(Self::ArrayStack);
+        }
+        let configuration = name.parse().map_err(|_| UnknownColumn)?;
+        Ok(Self::Configuration(configuration))
+    }
+}
+
+/// Memory for each thread: a quarter of it stays free, which is more than what lies in caches that others cannot reach.
+const LEAST_PER_THREAD: usize = 16 << 20;
+
+const LEAST_DEFAULT: usize = 256 << 20;
+
+const FAULTS_CPU: Metric<'static> = Metric {
+    name: "faults/cpu",
+    unit: "pages/s of CPU time",
+    better: Better::Higher,
+};
+
+const FAULTS_SEC: Metric<'static> = Metric {
+    name: "faults/sec",
+    unit: "pages/s",
+    better: Better::Higher,
+};
+
+const FREES_CPU: Metric<'static> = Metric {
+    name: "frees/cpu",
+    ..FAULTS_CPU
+};
+
+/// How a sample of a metric comes of what a turn spent.
+type Value = fn(&Spent) -> f64;
+
+/// The metrics in the order of their lines.
+const METRICS: [(Metric<'static>, Value); 3] = [
+    (FAULTS_CPU, |spent| {
+        per_second(spent.pages, cpu(spent.faults))
+    }),
+    (FAULTS_SEC, |spent| {
+        per_second(spent.pages, wall(spent.faults))
+    }),
+    (FREES_CPU, |spent| per_second(spent.pages, cpu(spent.frees))),
+];
+
+fn cpu(half: Half) -> f64 {
+    half.cpu.as_secs_f64()
+}
+
+fn wall(half: Half) -> f64 {
+    half.wall.as_secs_f64()
+}
+
+/// A rate; what is too short for the clock to see counts as a nanosecond.
+fn per_second(pages: u64, seconds: f64) -> f64 {
+    pages as f64 / seconds.max(1e-9)
+}
+
+impl Pft {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let cpus = thread::available_parallelism().map_or(1, core::num::NonZero::get);
+        let most = self.threads.unwrap_or(cpus);
+        let memory = self.memory.unwrap_or_else(|| {
+            let per_thread = most.saturating_mul(LEAST_PER_THREAD);
+            per_thread.max(LEAST_DEFAULT)
+        });
+        self.validate(most, memory)?;
+        self.output.check()?;
+        if most > cpus {
+            eprintln!(
+                "brickyard: {most} threads on {cpus} CPUs: above {cpus}, faults/sec cannot grow"
+            );
+        }
+        interrupt::watch()?;
+        let blocks = Order::DEFAULT_MAX.frames() * FRAME_BYTES;
+        let mapped = MapPlan::new(memory).align_to(blocks).map();
+        let arena = Arena::new(mapped.context("cannot map the memory; give less --memory")?);
+        touch_all(&arena);
+        let mut taken = Vec::new();
+        for threads in 1..=most {
+            match self.measure(&arena, threads) {
+                Ok(of_threads) => taken.push(of_threads),
+                // What was measured until then is kept.
+                Err(_) if interrupt::asked() && !taken.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+            if interrupt::asked() {
+                break;
+            }
+        }
+        self.output
+            .emit(&self.results(&taken)?, &|workload, metric| {
+                workload.replacen("threads", metric, 1)
+            })
+    }
+
+    /// Options that each make sense, but not so.
+    fn validate(&self, threads: usize, memory: usize) -> Result<(), Misuse> {
+        if has_twice(&self.config) {
+            return Err(Misuse::new("--config names a value twice"));
+        }
+        for (option, value) in [
+            ("threads", threads),
+            ("samples", self.samples),
+            ("passes", self.passes),
+        ] {
+            if value == 0 {
+                return Err(Misuse::new(format!("--{option} must be at least 1")));
+            }
+        }
+        let least = threads.saturating_mul(LEAST_PER_THREAD);
+        if memory < least {
+            return Err(Misuse::new(format!(
+                "--memory {} is too small for {threads} threads; give at least {}",
+                bytes_text(memory),
+                bytes_text(least)
+            )));
+        }
+        match available() {
+            Some(available) if memory > available / 2 => Err(Misuse::new(format!(
+                "{} of memory would be touched, and {} MiB are available; give a --memory of at most {}M, or fewer --threads",
+                bytes_text(memory),
+                available >> 20,
+                (available / 2) >> 20
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What came out of every round of every column, with so many threads.
+    fn measure(&self, arena: &Arena, threads: usize) -> anyhow::Result<Vec<Vec<Spent>>> {
+        let names: Vec<&str> = self.config.iter().map(|column| column.name()).collect();
+        let turns = Turns {
+            names: &names,
+            samples: self.samples,
+            steps: 1,
+        };
+        turns.take(|whose, round, step| {
+            let faults = Faults {
+                arena,
+                threads,
+                pages: arena.frames().len() / 4 * 3,
+                passes: match round {
+                    Round::WarmUp => 1,
+                    Round::Measured(_) => self.passes,
+                },
+            };
+            let spent = once(self.config[whose], faults)?;
+            step();
+            Ok(spent)
+        })
+    }
+
+    fn results(&self, taken: &[Vec<Vec<Spent>>]) -> anyhow::Result<Results> {
+        let mut results = Results::new("pft", Host::read());
+        for (metric, value) in METRICS {
+            for (threads, taken) in (1..).zip(taken) {
+                for (column, taken) in self.config.iter().zip(taken) {
+                    let samples = taken.iter().map(value).collect();
+                    let workload = format!("threads-{threads}");
+                    results.push(Row::new(column.name(), workload, metric, samples)?)?;
+                }
+            }
+        }
+        Ok(results)
+    }
+}
+
+/// One turn on a new allocator over the same memory.
+fn once(column: Column, faults: Faults<'_>) -> anyhow::Result<Spent> {
+    let spent = match column {
+        Column::ArrayStack => faults.on_stacks(),
+        Column::Configuration(configuration) => {
+            // The calling thread has a number too, and threads of the turn before may not have given theirs back yet.
+            let cpus = 2 * faults.threads + 1;
+            let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
+            let bytes = configuration.bytes::<Exclusive, TicketLock, &Arena>(&plan);
+            let mut metadata = vec![MaybeUninit::uninit(); bytes];
+            configuration
+                .run::<Exclusive, TicketLock, _, _>(&plan, arena, &mut metadata, faults)
+                .context("cannot build the configuration")?
+        }
+    };
+    spent.with_context(|| format!("{}; give more --memory", column.name()))
+}

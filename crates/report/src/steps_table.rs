@@ -1,0 +1,175 @@
+//! The text table of [`Steps`]: each column against the one before it, in the form of 2007.
+//!
+//! What the table is about is the metric of the document's first row: it has mean, deviation, interval and speedup, a line each. The other metrics
+//! explain it, and have their means alone; what else is derived of them is in the CSV and the JSON. The legend says when no star was possible:
+//! the documents' four runs could not have had one.
+
+use std::io::{self, Write};
+
+use crate::legend::samples_text;
+use crate::steps::{SIGNIFICANT_P, StepCell, StepLine, Steps};
+use crate::summary::t_quantile;
+use crate::table::{aligned, fixed, texts_of};
+use crate::{Better, Deviation, Host, INTERVAL_DEVIATIONS, Results, TableOptions, smallest_p};
+
+/// The least width of a column of numbers, without the place of the star.
+const VALUE_WIDTH: usize = 9;
+
+/// The digits of a speedup, as in 2007.
+const SPEEDUP_DECIMALS: usize = 3;
+
+/// Writes `results` as a text table, each column against the one before: title, heads, lines, legend. Without deviations there are no intervals either.
+///
+/// `-` stands for a row that a configuration, or the one before it, does not have; `n/a` for a number that the samples do not give.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_steps(
+    results: &Results,
+    options: &TableOptions<'_>,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let steps = Steps::new(results);
+    let title = results.experiment();
+    let Some(first) = steps.lines().first() else {
+        return writeln!(out, "{title}\nNo rows.");
+    };
+    writeln!(out, "{title}, each column against the one before")?;
+    let main = first.metric.name;
+    let mut lines = vec![texts_of("", steps.configs(), |config| cell_text(config))];
+    for line in steps.lines() {
+        let label = (options.label)(line.workload, line.metric.name);
+        lines.push(numbers(&label, line, options.decimals, |cell| cell.mean));
+        if line.metric.name == main {
+            lines.extend(details(line, options));
+        }
+    }
+    for line in aligned(&lines) {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    writeln!(out)?;
+    write_legend(results.host(), &steps, options, &mut out)
+}
+
+/// The lines under that of the mean.
+fn details(line: &StepLine<'_>, options: &TableOptions<'_>) -> Vec<Vec<String>> {
+    let mut lines = Vec::new();
+    if options.deviation == Deviation::Shown {
+        let decimals = options.decimals;
+        lines.push(numbers("  deviation", line, decimals, |cell| cell.stddev));
+        lines.push(numbers("  95 % interval", line, decimals, |cell| {
+            cell.interval95
+        }));
+    }
+    lines.push(texts_of("  speedup", &line.cells, |cell| {
+        speedup_text(cell.as_ref())
+    }));
+    lines
+}
+
+/// A line of one number of each cell.
+fn numbers(
+    label: &str,
+    line: &StepLine<'_>,
+    decimals: usize,
+    number: impl Fn(&StepCell) -> Option<f64>,
+) -> Vec<String> {
+    texts_of(label, &line.cells, |cell| match cell {
+        None => cell_text("-"),
+        Some(cell) => number(cell).map_or_else(
+            || cell_text("n/a"),
+            |number| cell_text(&fixed(number, decimals)),
+        ),
+    })
+}
+
+/// A cell's speedup with its star.
+fn speedup_text(cell: Option<&StepCell>) -> String {
+    let Some(step) = cell.and_then(|cell| cell.step) else {
+        return cell_text("-");
+    };
+    match step.speedup {
+        None => cell_text("n/a"),
+        Some(speedup) if step.is_significant() => {
+            format!("{:>VALUE_WIDTH$}*", fixed(speedup, SPEEDUP_DECIMALS))
+        }
+        Some(speedup) => cell_text(&fixed(speedup, SPEEDUP_DECIMALS)),
+    }
+}
+
+/// A text with the empty place of a star.
+fn cell_text(text: &str) -> String {
+    format!("{text:>VALUE_WIDTH$} ")
+}
+
+/// The lines under the table.
+fn write_legend(
+    host: &Host,
+    steps: &Steps<'_>,
+    options: &TableOptions<'_>,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let main = steps.lines()[0].metric;
+    let of_main = || {
+        let lines = steps.lines().iter();
+        let lines = lines.filter(|line| line.metric.name == main.name);
+        lines.flat_map(|line| line.cells.iter().copied().flatten())
+    };
+    let counts: Vec<usize> = of_main().map(|cell| cell.n).collect();
+    let ratio = match main.better {
+        Better::Lower => "the mean before over the mean",
+        Better::Higher => "the mean over the mean before",
+    };
+    writeln!(out, "Speedup: {ratio}; above 1 is better.")?;
+    if options.deviation == Deviation::Shown {
+        write_interval(&counts, &mut out)?;
+    }
+    let tests: Vec<_> = of_main().filter_map(|cell| cell.step?.test).collect();
+    if let Some(pairs) = tests.iter().map(|test| test.pairs + test.equal).max() {
+        let least = smallest_p(pairs);
+        if least < SIGNIFICANT_P {
+            let chance = tests.len() as f64 * SIGNIFICANT_P;
+            writeln!(
+                out,
+                "*: p < {SIGNIFICANT_P} by Wilcoxon's signed-rank test of {pairs} pairs (two-sided); of {} tests, {chance:.1} by chance.",
+                tests.len()
+            )?;
+        } else {
+            writeln!(
+                out,
+                "No star is possible: {pairs} pairs have p = {least} at least by Wilcoxon's signed-rank test; take 6 or more."
+            )?;
+        }
+    }
+    for (unit, metrics) in units(steps) {
+        writeln!(out, "{}: {unit}.", metrics.join(", "))?;
+    }
+    writeln!(out, "Means of {}. Host: {host}.", samples_text(&counts))
+}
+
+/// Which interval it is, and by how much it is too narrow.
+fn write_interval(counts: &[usize], mut out: impl Write) -> io::Result<()> {
+    write!(
+        out,
+        "95 % interval: mean +- 1.96 deviation / sqrt(n), as in 2007"
+    )?;
+    let least = counts.iter().copied().filter(|&n| n > 1).min();
+    if let Some((n, t)) = least.and_then(|n| Some((n, t_quantile(n - 1)?))) {
+        let wider = t / INTERVAL_DEVIATIONS;
+        write!(out, "; by Student's t {wider:.2} times as wide for {n}")?;
+    }
+    writeln!(out, ".")
+}
+
+/// The metrics' names by unit, in the order of first appearance.
+fn units<'a>(steps: &Steps<'a>) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut units: Vec<(&str, Vec<&str>)> = Vec::new();
+    for metric in steps.lines().iter().map(|line| line.metric) {
+        match units.iter_mut().find(|(unit, _)| *unit == metric.unit) {
+            Some((_, names)) if names.contains(&metric.name) => {}
+            Some((_, names)) => names.push(metric.name),
+            None => units.push((metric.unit, vec![metric.name])),
+        }
+    }
+    units
+}
