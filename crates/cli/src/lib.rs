@@ -6,7 +6,7 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 asked for wrongly. A reader that goes away (a closed pipe) is no failure.
 
-// Only `bench slab`, which has objects to write into and to free, is allowed it, file by file.
+// Only `bench slab`, which has objects to write into and to free, and `bench pft`, which clears pages, are allowed it, file by file.
 #![deny(unsafe_code)]
 
 mod amount;
@@ -27,6 +27,7 @@ mod record;
 mod replay;
 mod sheet;
 mod side_by_side;
+mod simulate;
 mod snapshot;
 mod watch;
 
@@ -54,6 +55,9 @@ enum Command {
     /// Runs a benchmark on real threads.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Runs an experiment on a simulated multiprocessor: the allocator's own source, on 1 to 256 CPUs.
+    #[command(subcommand)]
+    Simulate(simulate::Simulate),
     /// Replays a trace through several configurations, side by side.
     Replay(replay::Replay),
     /// Asks for huge pages under load and at rest, by the protocol of 2005 and 2007.
@@ -78,6 +82,7 @@ enum Command {
 pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(bench) => bench.run(peers, heaps),
+        Command::Simulate(simulate) => simulate.run(),
         Command::Replay(replay) => replay.run(),
         Command::Antifrag(antifrag) => antifrag.run(),
         Command::Configs(configs) => configs.run(),

@@ -284,6 +284,7 @@ fn readers_after_a_writer_queue_for_a_moment_each() {
     // A reader who has it does not wait; a writer waits for the last of these moments.
     assert_eq!(memory.access(1, 5, Load, 21_000), 1);
     assert_eq!(memory.access(2, 5, Store, 21_000), 9 + 100);
+    assert_eq!(memory.traffic(2).waited_cycles, 1_000 + 9);
 }
 
 #[test]

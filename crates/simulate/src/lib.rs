@@ -3,14 +3,31 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `platform.rs` | [`Simulated`]: the machine as the allocator's platform |
+//! | [`explore`] | randomised schedules of the real allocator, and everything looked at |
 //! | `ground.rs` | [`Ground`]: an allocator built in memory that a machine can be given |
+//! | [`locks`] | how long to hold the zone lock: the experiment of 2007 |
+//! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: what lies between two accesses |
+//! | [`tasks`] | [`Runner`]: recorded jobs as tasks |
+//! | [`storm`], [`pft`], [`kernbench`] | the experiments |
 //! | [`runs`] | many runs at once on the host's threads |
 
 #![forbid(unsafe_code)]
 
+mod barrier;
+pub mod explore;
 pub mod ground;
+pub mod instructions;
+pub mod kernbench;
+pub mod locks;
+pub mod pft;
 mod platform;
 pub mod runs;
+pub mod setting;
+pub mod storm;
+pub mod tasks;
 
+pub use brickyard::Configuration;
 pub use ground::{Apart, Ground, Job, Lock, Piece, Slots};
 pub use platform::Simulated;
+pub use setting::{RunError, Setting};
+pub use tasks::Runner;

@@ -1,0 +1,284 @@
+//! `brickyard simulate explore`: randomised schedules of the allocator on up to 64 CPUs, and everything looked at.
+
+use core::fmt::Write as _;
+use core::num::NonZero;
+use std::io::{self, Write};
+use std::panic;
+use std::path::PathBuf;
+use std::thread;
+
+use anyhow::{Context, bail};
+use brickyard_machine::here;
+use brickyard_simulate::Slots;
+use brickyard_simulate::explore::{
+    BulkPolicy, Case, Configuration, Event, Explored, Failed, Interrupts, Library, Log, Marks,
+    POLICIES, Plan, Pressure, SLOTS, Sizes, System, explore,
+};
+use clap::Args;
+use serde_json::json;
+
+use crate::misuse::Misuse;
+use crate::{interrupt, progress};
+
+/// The options of `brickyard simulate explore`.
+///
+/// A seed chooses the configuration, sizes, CPUs, tasks and what these do, and the schedule; the options below choose otherwise. All operations, interrupts, reclaim and
+/// compaction run at once; frames have owners, guarded words are watched for races, and every invariant is tested in the middle and at the end. The lowest seed that fails is printed,
+/// made small, with the command that runs it again.
+#[derive(Debug, Args)]
+pub(crate) struct Explore {
+    /// How many seeds.
+    #[arg(
+        long,
+        default_value_t = 1000,
+        value_name = "N",
+        conflicts_with = "replay"
+    )]
+    seeds: u64,
+    /// The first of them.
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "SEED",
+        conflicts_with = "replay"
+    )]
+    from: u64,
+    /// Runs this one seed, and tells what happened last.
+    #[arg(long, value_name = "SEED")]
+    replay: Option<u64>,
+    /// Of this configuration only, see `brickyard configs`.
+    #[arg(long, value_name = "NAME")]
+    config: Option<Configuration>,
+    /// CPUs, 1 to 256.
+    #[arg(long, value_name = "N")]
+    cpus: Option<usize>,
+    /// Tasks that use the allocator.
+    #[arg(long, value_name = "N")]
+    tasks: Option<usize>,
+    /// Operations of each task.
+    #[arg(long, value_name = "N")]
+    operations: Option<usize>,
+    /// How CPUs reach their lists and stashes: exclusive (with ticket locks in the zones) or shared (with test-and-set locks).
+    #[arg(long, value_parser = slots, value_name = "HOW")]
+    slots: Option<Slots>,
+    /// How long the zone lock is held in bulk operations: hold, release or yield.
+    #[arg(long, value_parser = policy, value_name = "HOW")]
+    policy: Option<BulkPolicy>,
+    /// Memory and caches: small or linux.
+    #[arg(long, value_parser = sizes, value_name = "HOW")]
+    sizes: Option<Sizes>,
+    /// What a request does that finds nothing: reclaim, compaction or lumpy.
+    #[arg(long, value_parser = pressure, value_name = "HOW")]
+    pressure: Option<Pressure>,
+    /// Watermarks: on or off.
+    #[arg(long, value_parser = marks, value_name = "HOW")]
+    marks: Option<Marks>,
+    /// Interrupts: on or off.
+    #[arg(long, value_parser = interrupts, value_name = "HOW")]
+    interrupts: Option<Interrupts>,
+    /// How many seeds at once. [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// How what was covered is printed.
+    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
+    format: String,
+    /// Write it here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The value with this name, or which names there are.
+fn named<T: Copy>(
+    name: &str,
+    all: impl Iterator<Item = (T, &'static str)> + Clone,
+) -> Result<T, String> {
+    let found = all.clone().find(|&(_, known)| known == name);
+    found.map(|(value, _)| value).ok_or_else(|| {
+        let names: Vec<&str> = all.map(|(_, name)| name).collect();
+        format!("there are {}", names.join(", "))
+    })
+}
+
+fn slots(name: &str) -> Result<Slots, String> {
+    named(name, SLOTS.into_iter())
+}
+
+fn policy(name: &str) -> Result<BulkPolicy, String> {
+    named(name, POLICIES.into_iter())
+}
+
+fn sizes(name: &str) -> Result<Sizes, String> {
+    named(name, Sizes::ALL.iter().map(|&one| (one, one.name())))
+}
+
+fn pressure(name: &str) -> Result<Pressure, String> {
+    named(name, Pressure::ALL.iter().map(|&one| (one, one.name())))
+}
+
+fn marks(name: &str) -> Result<Marks, String> {
+    named(name, Marks::ALL.iter().map(|&one| (one, one.name())))
+}
+
+fn interrupts(name: &str) -> Result<Interrupts, String> {
+    named(name, Interrupts::ALL.iter().map(|&one| (one, one.name())))
+}
+
+impl Explore {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        self.validate()?;
+        silence_simulated_panics();
+        if let Some(seed) = self.replay {
+            return self.replay(seed);
+        }
+        interrupt::watch()?;
+        let bar = progress::bar(self.seeds, "{bar:30} {pos}/{len} seeds, {eta} left");
+        let case = |seed| self.case(seed);
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let explored = explore(
+            &Library,
+            &Plan {
+                threads: self.jobs.unwrap_or(cores),
+                case: &case,
+                progress: &|runs| bar.set_position(runs),
+                stop: &interrupt::asked,
+                ..Plan::new(self.from..self.from + self.seeds)
+            },
+        );
+        bar.finish_and_clear();
+        self.write(&self.summary(&explored)?)?;
+        if explored.runs < self.seeds && explored.failed.is_none() {
+            eprintln!(
+                "interrupted after {} of {} seeds",
+                explored.runs, self.seeds
+            );
+        }
+        match &explored.failed {
+            None => Ok(()),
+            Some(failed) => bail!("{}", told(failed)),
+        }
+    }
+
+    fn validate(&self) -> Result<(), Misuse> {
+        if self.cpus.is_some_and(|cpus| !(1..=256).contains(&cpus)) {
+            return Err(Misuse::new("--cpus takes 1 to 256"));
+        }
+        for (option, value) in [
+            ("tasks", self.tasks),
+            ("operations", self.operations),
+            ("jobs", self.jobs),
+        ] {
+            if value == Some(0) {
+                return Err(Misuse::new(format!("--{option} takes 1 or more")));
+            }
+        }
+        if self.tasks.is_some_and(|tasks| tasks > 1024) {
+            return Err(Misuse::new("--tasks takes 1024 at most"));
+        }
+        if self.from.checked_add(self.seeds).is_none() {
+            return Err(Misuse::new("--from and --seeds go past the last seed"));
+        }
+        Ok(())
+    }
+
+    /// What `seed` chooses, but for what the options choose.
+    fn case(&self, seed: u64) -> Case {
+        let chosen = Case::of(seed);
+        Case {
+            seed,
+            configuration: self.config.unwrap_or(chosen.configuration),
+            slots: self.slots.unwrap_or(chosen.slots),
+            policy: self.policy.unwrap_or(chosen.policy),
+            sizes: self.sizes.unwrap_or(chosen.sizes),
+            pressure: self.pressure.unwrap_or(chosen.pressure),
+            marks: self.marks.unwrap_or(chosen.marks),
+            interrupts: self.interrupts.unwrap_or(chosen.interrupts),
+            cpus: self.cpus.unwrap_or(chosen.cpus),
+            tasks: self.tasks.unwrap_or(chosen.tasks),
+            operations: self.operations.unwrap_or(chosen.operations),
+        }
+    }
+
+    fn replay(&self, seed: u64) -> anyhow::Result<()> {
+        let (case, log) = (self.case(seed), Log::new());
+        let outcome = Library.run(&case, &log);
+        let mut text = format!("{case:?}\n");
+        for line in log.lines() {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        self.write(&text)?;
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(fault) => bail!("{fault}"),
+        }
+    }
+
+    /// What was covered.
+    fn summary(&self, explored: &Explored) -> anyhow::Result<String> {
+        let counts = Event::ALL
+            .iter()
+            .map(|&event| (event.name(), explored.covered.of(event)));
+        let mut text = String::new();
+        match self.format.as_str() {
+            "csv" => {
+                text.push_str("what,count\n");
+                for (what, count) in counts {
+                    writeln!(text, "{what},{count}")?;
+                }
+            }
+            "json" => {
+                let counts: serde_json::Map<_, _> = counts
+                    .map(|(what, count)| (what.to_owned(), json!(count)))
+                    .collect();
+                let failed = explored.failed.as_ref().map(|failed| {
+                    json!({
+                        "replay": failed.case.to_string(),
+                        "fault": failed.fault.to_string(),
+                        "smaller": failed.shrunk.case.to_string(),
+                        "smaller_fault": failed.shrunk.fault.to_string(),
+                        "log": failed.shrunk.log,
+                    })
+                });
+                writeln!(text, "{:#}", json!({ "covered": counts, "failed": failed }))?;
+            }
+            _ => {
+                for (what, count) in counts {
+                    writeln!(text, "{count:>14}  {what}")?;
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    fn write(&self, text: &str) -> anyhow::Result<()> {
+        match &self.output {
+            Some(path) => std::fs::write(path, text)
+                .with_context(|| format!("cannot write {}", path.display())),
+            None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
+        }
+    }
+}
+
+/// What is printed of a seed that failed.
+fn told(failed: &Failed) -> String {
+    let shrunk = &failed.shrunk;
+    let mut text = format!(
+        "seed {} failed: {}\n  replay: {}\nsmaller: {}\n  replay: {}\nwhat was done last:",
+        failed.case.seed, failed.fault, failed.case, shrunk.fault, shrunk.case
+    );
+    for line in &shrunk.log {
+        text.push('\n');
+        text.push_str(line);
+    }
+    text
+}
+
+/// A panic inside a simulated task is a finding, and is told as one; all others are told as ever.
+fn silence_simulated_panics() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !here::is_simulated() {
+            usual(info);
+        }
+    }));
+}

@@ -1,0 +1,203 @@
+//! `brickyard simulate kernbench`: `make -j` on a simulated machine, by a recorded build.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use brickyard_machine::Profile;
+use brickyard_report::{Better, Metric, Results, Row};
+use brickyard_simulate::kernbench::{Kernbench as Experiment, Measured};
+use brickyard_trace::file;
+use brickyard_workload::jobs::{Cut, Job, Workload, cut};
+use clap::Args;
+
+use super::setup::{Line, Samples, Setup, profile, simulated};
+use crate::misuse::Misuse;
+use crate::output::Output;
+
+/// The options of `brickyard simulate kernbench`.
+///
+/// A pool of workers takes compile jobs until all are done. A job computes as long as the recorded one did and takes and gives back the same pages; what it leaves behind is page cache. Time of
+/// users is all that lies between two requests of the recorded job, its system calls included; time of the system is the allocator, switches and ticks. The rows are those of mmtests: least, mean
+/// (its deviation below it), CoeffVar and most of all runs.
+#[derive(Debug, Args)]
+pub(crate) struct Kernbench {
+    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Any number of CPUs can be given to each.
+    #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
+    profile: &'static Profile,
+    /// What is compiled: kernel or pmake.
+    #[arg(long, default_value = "kernel", value_parser = workload, value_name = "NAME")]
+    workload: Workload,
+    /// Compile jobs in all; those of the trace come again and again.
+    #[arg(long, default_value_t = 400, value_name = "N")]
+    compiles: usize,
+    /// Compile jobs at once, for each CPU: make's -j by the CPU.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    workers: usize,
+    /// Where the traces are: kernel.parquet and pmake.parquet.
+    #[arg(long, default_value = "traces", value_name = "DIR")]
+    traces: PathBuf,
+    #[command(flatten)]
+    setup: Setup,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// A workload that is a pool of jobs.
+fn workload(name: &str) -> Result<Workload, String> {
+    match Workload::by_name(name) {
+        Ok(workload) if matches!(workload.cut, Cut::ByProcess(_)) => Ok(workload),
+        _ => Err("there are kernel and pmake".to_owned()),
+    }
+}
+
+/// Milliseconds: of what the allocator takes, two digits behind the point of a second would show nothing.
+const MILLISECONDS: &str = "ms";
+
+/// What is told of a build.
+const FIGURES: [Figure; 4] = [
+    Figure {
+        name: "user",
+        unit: MILLISECONDS,
+        better: Better::Lower,
+        of: |run| run.user * 1e3,
+    },
+    Figure {
+        name: "system",
+        unit: MILLISECONDS,
+        better: Better::Lower,
+        of: |run| run.system * 1e3,
+    },
+    Figure {
+        name: "elapsed",
+        unit: MILLISECONDS,
+        better: Better::Lower,
+        of: |run| run.elapsed * 1e3,
+    },
+    Figure {
+        name: "CPU",
+        unit: "% of one CPU",
+        better: Better::Higher,
+        of: Measured::cpu_percent,
+    },
+];
+
+struct Figure {
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    of: fn(&Measured) -> f64,
+}
+
+impl Kernbench {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        self.setup.validate()?;
+        for (option, value) in [("compiles", self.compiles), ("workers", self.workers)] {
+            if value == 0 {
+                return Err(Misuse::new(format!("--{option} must be at least 1")).into());
+            }
+        }
+        self.output.check()?;
+        let recorded = self.recorded()?;
+        let builds: Vec<Experiment<'_>> = self.builds(&recorded).collect();
+        let line = |(&cpus, build): (&usize, &Experiment<'_>)| Line {
+            cpus,
+            needed: build.frames_needed(cpus),
+        };
+        let lines: Vec<Line> = self.setup.cpus().iter().zip(&builds).map(line).collect();
+        let run = |place: usize, setting: &_| builds[place].run(setting);
+        let samples = self.setup.measure(self.profile, &lines, run)?;
+        tell_of_failures(&samples);
+        self.output
+            .emit(&self.results(&samples)?, &|workload, metric| {
+                format!("{workload} {metric}")
+            })
+    }
+
+    fn recorded(&self) -> anyhow::Result<Vec<Job>> {
+        let name = Path::new(self.workload.trace).file_name();
+        let path = self.traces.join(name.unwrap_or_default());
+        let cannot = || {
+            let path = path.display();
+            format!("cannot build by {path}; --traces DIR says where the traces are")
+        };
+        let trace = file::read(&path).with_context(cannot)?;
+        cut(&trace, &self.workload.how()).with_context(cannot)
+    }
+
+    fn builds<'j>(&self, recorded: &'j [Job]) -> impl Iterator<Item = Experiment<'j>> {
+        self.setup.cpus().iter().map(move |&cpus| Experiment {
+            recorded,
+            jobs: self.compiles,
+            workers: self.workers.saturating_mul(cpus),
+        })
+    }
+
+    fn results(&self, samples: &[Samples<Measured>]) -> anyhow::Result<Results> {
+        let title = format!(
+            "kernbench on {}, {} compiles of {}",
+            self.profile.name, self.compiles, self.workload.name
+        );
+        let mut results = Results::new(title, simulated(self.profile));
+        for (cpus, of_cpus) in self.setup.cpus().iter().zip(samples) {
+            for figure in &FIGURES {
+                self.push(&mut results, *cpus, figure, of_cpus)?;
+            }
+        }
+        Ok(results)
+    }
+
+    /// The rows of one figure as mmtests has them: one a statistic.
+    fn push(
+        &self,
+        results: &mut Results,
+        cpus: usize,
+        figure: &Figure,
+        samples: &Samples<Measured>,
+    ) -> anyhow::Result<()> {
+        let workload = format!("-j{} cpus-{cpus}", self.workers.saturating_mul(cpus));
+        for statistic in ["min", "mean", "CoeffVar", "max"] {
+            for (config, runs) in self.setup.configs().iter().zip(samples) {
+                let values: Vec<f64> = runs.iter().map(figure.of).collect();
+                let name = format!("{} {statistic}", figure.name);
+                let metric = Metric {
+                    name: &name,
+                    unit: figure.unit,
+                    better: figure.better,
+                };
+                let all = Row::new(config.name(), &workload, metric, values)?;
+                let summary = all.summary();
+                let of_all = |metric, value: Option<f64>| {
+                    let values = value.into_iter().collect();
+                    Row::new(config.name(), &workload, metric, values)
+                };
+                let row = match statistic {
+                    "min" => of_all(metric, summary.min())?,
+                    "max" => of_all(metric, summary.max())?,
+                    "CoeffVar" => {
+                        let (unit, better) = ("% of the mean", Better::Lower);
+                        let metric = Metric {
+                            unit,
+                            better,
+                            ..metric
+                        };
+                        of_all(metric, summary.variation_percent())?
+                    }
+                    _ => all,
+                };
+                if row.summary().n() > 0 {
+                    results.push(row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Requests that could not be served make a build quicker than it was.
+fn tell_of_failures(samples: &[Samples<Measured>]) {
+    let runs = samples.iter().flatten().flatten();
+    let failed: u64 = runs.map(|run| run.counts.failed).sum();
+    if failed > 0 {
+        eprintln!("brickyard: {failed} requests failed for want of memory; give more --memory");
+    }
+}

@@ -1,0 +1,276 @@
+//! `brickyard simulate locks`: the experiment of 2007, how long to hold the zone lock for a bulk of pages, on a simulated multiprocessor.
+//!
+//! Each column changes one thing of the column before; each row is a workload on so many CPUs; each run has a seed, and runs with the same seed under two columns are a pair. What a run is:
+//! `brickyard_simulate::locks`. The table has the form of 2007 (mean, deviation, interval, speedup over the column before, star), and under it what could not be measured then.
+
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use brickyard_machine::{Failure, MOST_CPUS, Profile};
+use brickyard_simulate::locks::{Cell, Column, ListSizes, Load, Part, Plan, lists_of};
+use brickyard_simulate::{Configuration, runs};
+use brickyard_trace::file;
+use brickyard_workload::jobs::{Workload, cut};
+use clap::Args;
+use indicatif::ProgressBar;
+
+use super::setup::profile;
+use crate::amount::bytes;
+use crate::misuse::{Misuse, has_twice};
+use crate::output::Output;
+use crate::{interrupt, progress};
+use table::{Line, Table};
+
+/// The workload that is no trace.
+const STORM: &str = "storm";
+
+/// The options of `brickyard simulate locks`.
+#[derive(Debug, Args)]
+pub(crate) struct Locks {
+    /// The workloads: those of 2007 (find, pmake, dpunish, bonnie, mab, config, objdump, kernel, dd), and `storm`, which uses the lock and nothing else. [default: the nine]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    workload: Vec<String>,
+    /// Numbers of CPUs.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "8,16,32",
+        value_name = "NUMBERS"
+    )]
+    cpus: Vec<usize>,
+    /// The columns, each held against the one before it: hold, release, ticket, ticket+yield, ticket+yield+own-line. [default: all]
+    #[arg(long, value_delimiter = ',', value_parser = column, value_name = "NAMES")]
+    columns: Vec<Column>,
+    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core.
+    #[arg(long, default_value = "metatm-2007", value_parser = profile, value_name = "NAME")]
+    profile: &'static Profile,
+    /// The allocator; see `brickyard configs`. Of one without a zone lock, all its locks count.
+    #[arg(long, default_value = "vanilla", value_name = "NAME")]
+    config: Configuration,
+    /// Runs of each cell: four as in the simulations of 2007, which can have no star; 15 as on its real machine.
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    runs: usize,
+    /// The seed of the first run; the next has the next.
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    seed: u64,
+    /// Of each job only so many takes and gives, where even less of this host's time is to be spent; a job then ends early.
+    #[arg(long, default_value = "all", value_parser = part, value_name = "N")]
+    events: Part,
+    /// Pages that a per-CPU list fetches and gives back at once. [default: by Linux's formula: 7 on metatm-2007, 31 on the others]
+    #[arg(long, value_name = "PAGES")]
+    batch: Option<usize>,
+    /// Pages at which it gives some back. [default: six batches]
+    #[arg(long, value_name = "PAGES")]
+    high: Option<usize>,
+    /// The zone's memory; more where the tasks hold more at once. [default: 1G on metatm-2007, at most 8G on the others]
+    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    memory: Option<usize>,
+    /// Where the traces are: find.parquet and so on.
+    #[arg(long, default_value = "traces", value_name = "DIR")]
+    traces: PathBuf,
+    /// How many runs at once. [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Say on standard error, after the table, how each published difference compares with the measured one.
+    #[arg(long)]
+    published: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+fn column(name: &str) -> Result<Column, String> {
+    let found = Column::ALL.into_iter().find(|column| column.name() == name);
+    let names = Column::ALL.map(Column::name).join(", ");
+    found.ok_or_else(|| format!("there is no such column; there are {names}"))
+}
+
+fn part(text: &str) -> Result<Part, String> {
+    match text.parse() {
+        _ if text == "all" => Ok(Part::Whole),
+        Ok(events) if events > 0 => Ok(Part::Events(events)),
+        _ => Err("give a number of at least 1, or `all`".to_owned()),
+    }
+}
+
+/// The most memory of a zone where nothing is said: its metadata is real, and more changes nothing.
+const MEMORY_MOST: u64 = 8 << 30;
+
+/// A zone below this has not one block of the highest order for each of a few CPUs.
+const MEMORY_LEAST: usize = 16 << 20;
+
+impl Locks {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        self.validate()?;
+        self.output.check()?;
+        let loads = self.loads()?;
+        interrupt::watch()?;
+        let plan = self.plan();
+        let rows: Vec<Line<'_>> = self.lines(&loads);
+        let cells: Vec<Cell<'_>> = rows.iter().flat_map(|row| self.cells(row)).collect();
+        let done = self.measure(&plan, &cells);
+        let mut table = Table::new(&plan, self.events);
+        let mut done = done.into_iter();
+        for row in &rows {
+            let of_row: Vec<_> = done.by_ref().take(self.cells_a_line()).collect();
+            table.push(row, self.columns(), of_row)?;
+        }
+        if table.is_empty() {
+            anyhow::bail!("interrupted before the first cell was done");
+        }
+        self.output.emit_steps(table.results(), &table::label)?;
+        if self.published {
+            eprint!("{}", table.published());
+        }
+        table.complaints()
+    }
+
+    /// Options that each make sense, but not so.
+    fn validate(&self) -> Result<(), Misuse> {
+        let twice = [
+            ("workload", has_twice(&self.workload)),
+            ("cpus", has_twice(&self.cpus)),
+            ("columns", has_twice(&self.columns)),
+        ];
+        if let Some((option, _)) = twice.into_iter().find(|&(_, twice)| twice) {
+            return Err(Misuse::new(format!("--{option} names a value twice")));
+        }
+        let numbers = [
+            ("runs", Some(self.runs)),
+            ("batch", self.batch),
+            ("jobs", self.jobs),
+        ];
+        if let Some((option, _)) = numbers.into_iter().find(|&(_, n)| n == Some(0)) {
+            return Err(Misuse::new(format!("--{option} must be at least 1")));
+        }
+        if let Some(cpus) = self
+            .cpus
+            .iter()
+            .find(|&&cpus| cpus == 0 || cpus > MOST_CPUS)
+        {
+            return Err(Misuse::new(format!(
+                "--cpus {cpus}: a simulated machine has 1 to {MOST_CPUS}"
+            )));
+        }
+        let ListSizes { batch, high } = self.lists();
+        if high < batch {
+            return Err(Misuse::new(format!(
+                "--high {high} is below the batch of {batch}; give at least as much"
+            )));
+        }
+        if self.memory.is_some_and(|memory| memory < MEMORY_LEAST) {
+            return Err(Misuse::new("--memory must be at least 16M"));
+        }
+        for name in &self.workload {
+            if name != STORM {
+                Workload::by_name(name)
+                    .map_err(|error| Misuse::new(format!("--workload: {error}, {STORM}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is done, in the order of the table.
+    fn loads(&self) -> anyhow::Result<Vec<Load>> {
+        let all = Workload::ALL.map(|workload| workload.name.to_owned());
+        let names = if self.workload.is_empty() {
+            &all[..]
+        } else {
+            &self.workload
+        };
+        names.iter().map(|name| self.load(name)).collect()
+    }
+
+    fn load(&self, name: &str) -> anyhow::Result<Load> {
+        if name == STORM {
+            return Ok(Load::storm(self.events));
+        }
+        let workload = Workload::by_name(name)?;
+        let file_name = Path::new(workload.trace).file_name().unwrap_or_default();
+        let path = self.traces.join(file_name);
+        let cannot = || {
+            let path = path.display();
+            format!("cannot do {name} by {path}; --traces DIR says where the traces are")
+        };
+        let trace = file::read(&path).with_context(cannot)?;
+        let jobs = cut(&trace, &workload.how()).with_context(cannot)?;
+        Ok(Load::of(&workload, &jobs, self.events))
+    }
+
+    fn columns(&self) -> &[Column] {
+        if self.columns.is_empty() {
+            &Column::ALL
+        } else {
+            &self.columns
+        }
+    }
+
+    fn lists(&self) -> ListSizes {
+        let usual = lists_of(self.profile);
+        let batch = self.batch.unwrap_or(usual.batch);
+        let high = self.high.unwrap_or(batch.saturating_mul(6));
+        ListSizes { batch, high }
+    }
+
+    fn plan(&self) -> Plan {
+        let memory = self.memory.map(|memory| memory as u64);
+        Plan {
+            profile: self.profile,
+            configuration: self.config,
+            lists: self.lists(),
+            memory_bytes: memory.unwrap_or(self.profile.memory_bytes.min(MEMORY_MOST)),
+        }
+    }
+
+    fn lines<'l>(&self, loads: &'l [Load]) -> Vec<Line<'l>> {
+        let of_load = |load| self.cpus.iter().map(move |&cpus| Line { load, cpus });
+        loads.iter().flat_map(of_load).collect()
+    }
+
+    fn cells_a_line(&self) -> usize {
+        self.runs * self.columns().len()
+    }
+
+    /// The runs of a line, seed by seed, so that what was done when the user ended it is pairs.
+    fn cells<'l>(&self, line: &Line<'l>) -> Vec<Cell<'l>> {
+        let &Line { load, cpus } = line;
+        let seeds = (0..self.runs as u64).map(|run| self.seed.wrapping_add(run));
+        let of_seed = |seed| {
+            self.columns().iter().map(move |&column| Cell {
+                load,
+                cpus,
+                column,
+                seed,
+            })
+        };
+        seeds.flat_map(of_seed).collect()
+    }
+
+    fn measure(&self, plan: &Plan, cells: &[Cell<'_>]) -> Vec<table::Done> {
+        let template = "{wide_bar} {pos} of {len} runs, {eta} left";
+        let bar = progress::bar(cells.len() as u64, template);
+        let threads = self.jobs.unwrap_or_else(runs::host_threads);
+        let run = |cell: &Cell<'_>| plan.run(cell).map_err(|failure| failed(cell, &failure));
+        let done = runs::each(cells, threads, &Progress(&bar), run);
+        bar.finish_and_clear();
+        done
+    }
+}
+
+/// A run that did not come to its end.
+fn failed(cell: &Cell<'_>, failure: &Failure) -> String {
+    let (name, column) = (cell.load.name(), cell.column.name());
+    let (cpus, seed) = (cell.cpus, cell.seed);
+    format!("{name} with {cpus} CPUs, {column}, seed {seed}: {failure}")
+}
+
+/// The bar goes on, and Ctrl-C ends the work after the runs that are under way.
+struct Progress<'b>(&'b ProgressBar);
+
+impl runs::Watcher for Progress<'_> {
+    fn goes_on(&self, done: usize) -> bool {
+        self.0.set_position(done as u64);
+        !interrupt::asked()
+    }
+}

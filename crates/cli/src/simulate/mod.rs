@@ -1,0 +1,42 @@
+//! `brickyard simulate`: experiments on a simulated multiprocessor. The same command gives the same results, to the letter, on any host.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `storm.rs`, `pft.rs`, `kernbench.rs`, `locks.rs`, `explore.rs` | one experiment each: its options and its results |
+//! | `setup.rs` | the options that the first three share, and how their runs are done side by side |
+
+mod explore;
+mod kernbench;
+mod locks;
+mod pft;
+mod setup;
+mod storm;
+
+use clap::Subcommand;
+
+/// The experiments.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Simulate {
+    /// The 2007 experiment: how long to hold the zone lock for a bulk of pages; time, waiting, holding, fairness.
+    Locks(Box<locks::Locks>),
+    /// All CPUs take and give back pages as fast as they can: throughput, speed-up, latencies, cache lines moved.
+    Storm(storm::Storm),
+    /// Page faults a second by the number of CPUs: the test of 2013.
+    Pft(pft::Pft),
+    /// make -j on a recorded build: user, system, elapsed, CPU percent.
+    Kernbench(kernbench::Kernbench),
+    /// Randomised schedules of the real allocator: every operation at once, everything looked at; a failing seed is made small.
+    Explore(Box<explore::Explore>),
+}
+
+impl Simulate {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Locks(experiment) => experiment.run(),
+            Self::Storm(experiment) => experiment.run(),
+            Self::Pft(experiment) => experiment.run(),
+            Self::Kernbench(experiment) => experiment.run(),
+            Self::Explore(experiment) => experiment.run(),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `brickyard simulate pft`: page faults a second by the number of CPUs, on a simulated machine. Its rows are those of `brickyard bench pft`, which does it with real threads.
+
+use brickyard_machine::Profile;
+use brickyard_report::{Better, Metric, Results, Row};
+use brickyard_simulate::pft::{Measured, Pft as Experiment};
+use brickyard_simulate::setting::FRAME_BYTES;
+use clap::Args;
+
+use super::setup::{Line, Samples, Setup, profile, simulated};
+use crate::amount::bytes;
+use crate::misuse::Misuse;
+use crate::output::Output;
+
+/// The options of `brickyard simulate pft`.
+///
+/// A process on each CPU faults its share of the pages in: what the profile says that trap, page table and clearing take, and one allocation. Then each exits and gives back all its
+/// pages at once. Both are done once before they are counted. `faults/cpu` are per second of CPU time, `faults/sec` per second; `frees/cpu` are pages that exits give back per second
+/// of CPU time. The document of 2013 has 1 to 8 CPUs on `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is `list-2007` here.
+#[derive(Debug, Args)]
+pub(crate) struct Pft {
+    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Any number of CPUs can be given to each.
+    #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
+    profile: &'static Profile,
+    /// What all processes fault in together; the document took a fifth of the memory.
+    #[arg(long, default_value = "400M", value_parser = bytes, value_name = "BYTES")]
+    touched: usize,
+    #[command(flatten)]
+    setup: Setup,
+    #[command(flatten)]
+    output: Output,
+}
+
+const FAULTS_CPU: Metric<'static> = Metric {
+    name: "faults/cpu",
+    unit: "pages/s of CPU time",
+    better: Better::Higher,
+};
+
+const FAULTS_SEC: Metric<'static> = Metric {
+    name: "faults/sec",
+    unit: "pages/s",
+    better: Better::Higher,
+};
+
+const FREES_CPU: Metric<'static> = Metric {
+    name: "frees/cpu",
+    ..FAULTS_CPU
+};
+
+/// The metrics in the order of their lines.
+const METRICS: [(Metric<'static>, fn(&Measured) -> f64); 3] = [
+    (FAULTS_CPU, Measured::faults_per_cpu_second),
+    (FAULTS_SEC, Measured::faults_per_second),
+    (FREES_CPU, Measured::frees_per_cpu_second),
+];
+
+impl Pft {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        self.setup.validate()?;
+        let experiment = self.experiment()?;
+        self.output.check()?;
+        let line = |&cpus: &usize| Line {
+            cpus,
+            needed: experiment.frames_needed(cpus),
+        };
+        let lines: Vec<Line> = self.setup.cpus().iter().map(line).collect();
+        let run = |_: usize, setting: &_| experiment.run(setting);
+        let samples = self.setup.measure(self.profile, &lines, run)?;
+        let results = self.results(&samples)?;
+        self.output.emit(&results, &|workload, metric| {
+            workload.replacen("threads", metric, 1)
+        })
+    }
+
+    fn experiment(&self) -> Result<Experiment, Misuse> {
+        let pages = self.touched / FRAME_BYTES;
+        let most = self.setup.cpus().iter().max().copied().unwrap_or(1);
+        // Fewer would tell of the beginning alone.
+        let least = most.saturating_mul(64);
+        if pages < least {
+            let kib = least.saturating_mul(FRAME_BYTES) >> 10;
+            return Err(Misuse::new(format!(
+                "--touched is too little for {most} CPUs; give at least {kib}K"
+            )));
+        }
+        Ok(Experiment { pages })
+    }
+
+    fn results(&self, samples: &[Samples<Measured>]) -> anyhow::Result<Results> {
+        let title = format!("pft on {}", self.profile.name);
+        let mut results = Results::new(title, simulated(self.profile));
+        for (metric, value) in METRICS {
+            for (cpus, of_cpus) in self.setup.cpus().iter().zip(samples) {
+                for (config, runs) in self.setup.configs().iter().zip(of_cpus) {
+                    if !runs.is_empty() {
+                        let values = runs.iter().map(value).collect();
+                        // As the rows of `bench pft` are called: one thread a CPU.
+                        let workload = format!("threads-{cpus}");
+                        results.push(Row::new(config.name(), workload, metric, values)?)?;
+                    }
+                }
+            }
+        }
+        Ok(results)
+    }
+}

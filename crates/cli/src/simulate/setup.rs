@@ -1,0 +1,184 @@
+//! What `storm`, `pft` and `kernbench` share: the options that say which machines with which allocators, and the runs of them, side by side on the host's cores.
+
+use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
+use brickyard_report::Host;
+use brickyard_simulate::setting::FRAME_BYTES;
+use brickyard_simulate::{Configuration, RunError, Setting, runs};
+use clap::Args;
+use indicatif::ProgressBar;
+
+use crate::amount::{bytes, bytes_text};
+use crate::misuse::{Misuse, has_twice};
+use crate::{interrupt, progress};
+
+/// Those compared where the user names none.
+const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
+
+/// The options that these experiments have in common.
+#[derive(Debug, Args)]
+pub(crate) struct Setup {
+    /// What is compared; the first is the baseline. See `brickyard configs`: `vanilla` is Linux 2.6 up to 2.6.23; what the document of 2013 calls vanilla, Linux 3.9, is `list-2007` here.
+    #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
+    config: Vec<Configuration>,
+    /// Numbers of CPUs, 1 to 256.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1,2,4,8,16,32,64",
+        value_name = "NUMBERS"
+    )]
+    cpus: Vec<usize>,
+    /// Runs of each row, with a seed each.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    runs: usize,
+    /// The seed of the first run; the next has the next.
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    seed: u64,
+    /// Memory of the machine; only its metadata is taken from the host. [default: 1G, more where the CPUs need it]
+    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    memory: Option<usize>,
+    /// How many runs at once. [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+/// Memory where the user names none, and no more is needed.
+const MEMORY: usize = 1 << 30;
+
+/// A row of runs: an experiment on so many CPUs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line {
+    pub(crate) cpus: usize,
+    /// Frames that it needs.
+    pub(crate) needed: usize,
+}
+
+/// What came of the runs of one line, by configuration, in the order of seeds.
+pub(crate) type Samples<R> = Vec<Vec<R>>;
+
+/// A profile by its name, as an option.
+pub(crate) fn profile(name: &str) -> Result<&'static Profile, UnknownProfile> {
+    Profile::by_name(name)
+}
+
+impl Setup {
+    pub(crate) fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    pub(crate) fn configs(&self) -> &[Configuration] {
+        &self.config
+    }
+
+    /// Options that each make sense, but not so.
+    pub(crate) fn validate(&self) -> Result<(), Misuse> {
+        for (option, twice) in [
+            ("config", has_twice(&self.config)),
+            ("cpus", has_twice(&self.cpus)),
+        ] {
+            if twice {
+                return Err(Misuse::new(format!("--{option} names a value twice")));
+            }
+        }
+        for (option, value) in [("runs", Some(self.runs)), ("jobs", self.jobs)] {
+            if value == Some(0) {
+                return Err(Misuse::new(format!("--{option} must be at least 1")));
+            }
+        }
+        let wrong = |&&cpus: &&usize| cpus == 0 || cpus > MOST_CPUS;
+        if let Some(cpus) = self.cpus.iter().find(wrong) {
+            return Err(Misuse::new(format!(
+                "--cpus {cpus}: a simulated machine has 1 to {MOST_CPUS}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The machine's memory for each of these lines.
+    ///
+    /// # Errors
+    /// Where the user has given less than one of them needs.
+    fn memory(&self, lines: &[Line]) -> Result<usize, Misuse> {
+        let least = lines.iter().max_by_key(|line| line.needed);
+        let Some(&Line { cpus, needed }) = least else {
+            return Ok(self.memory.unwrap_or(MEMORY));
+        };
+        let needed = needed.saturating_mul(FRAME_BYTES);
+        let whole_mib = needed.div_ceil(1 << 20).saturating_mul(1 << 20);
+        match self.memory {
+            None => Ok(MEMORY.max(whole_mib)),
+            Some(memory) if memory >= needed => Ok(memory),
+            Some(memory) => Err(Misuse::new(format!(
+                "--memory {} is too small for {cpus} CPUs; give at least {}",
+                bytes_text(memory),
+                bytes_text(whole_mib)
+            ))),
+        }
+    }
+
+    /// Runs `one` with each seed, on each line with each configuration; line by line, and seed by seed, so that what is done when the user ends it can be compared.
+    ///
+    /// # Errors
+    /// Where a run fails, or none was done.
+    pub(crate) fn measure<R: Send>(
+        &self,
+        profile: &'static Profile,
+        lines: &[Line],
+        one: impl Fn(usize, &Setting) -> Result<R, RunError> + Sync,
+    ) -> anyhow::Result<Vec<Samples<R>>> {
+        let frames = self.memory(lines)? / FRAME_BYTES;
+        let mut asked = Vec::new();
+        for (place, line) in lines.iter().enumerate() {
+            for run in 0..self.runs as u64 {
+                for (column, &configuration) in self.config.iter().enumerate() {
+                    let setting = Setting {
+                        profile,
+                        cpus: line.cpus,
+                        configuration,
+                        frames,
+                        seed: self.seed.wrapping_add(run),
+                    };
+                    asked.push((place, column, setting));
+                }
+            }
+        }
+        interrupt::watch()?;
+        let template = "{wide_bar} {pos} of {len} runs, {eta} left";
+        let bar = progress::bar(asked.len() as u64, template);
+        let threads = self.jobs.unwrap_or_else(runs::host_threads);
+        let done = runs::each(&asked, threads, &Progress(&bar), |(place, _, setting)| {
+            one(*place, setting)
+        });
+        bar.finish_and_clear();
+        let columns = || self.config.iter().map(|_| Vec::new()).collect();
+        let mut samples: Vec<Samples<R>> = lines.iter().map(|_| columns()).collect();
+        for ((place, column, _), result) in asked.iter().zip(done) {
+            if let Some(result) = result {
+                samples[*place][*column].push(result?);
+            }
+        }
+        if samples.iter().flatten().all(Vec::is_empty) {
+            anyhow::bail!("interrupted before the first run was done");
+        }
+        Ok(samples)
+    }
+}
+
+/// What stands where measurements have the host: nothing was measured there.
+pub(crate) fn simulated(profile: &Profile) -> Host {
+    Host {
+        kernel: "none (simulated)".into(),
+        cpu: profile.name.into(),
+        ..Host::unknown()
+    }
+}
+
+/// The bar goes on, and Ctrl-C ends the work after the runs that are under way.
+struct Progress<'b>(&'b ProgressBar);
+
+impl runs::Watcher for Progress<'_> {
+    fn goes_on(&self, done: usize) -> bool {
+        self.0.set_position(done as u64);
+        !interrupt::asked()
+    }
+}

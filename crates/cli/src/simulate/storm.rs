@@ -1,0 +1,245 @@
+//! `brickyard simulate storm`: all CPUs of a simulated machine take and give back pages as fast as they can.
+
+use brickyard_machine::Profile;
+use brickyard_report::{Better, Metric, Results, Row};
+use brickyard_simulate::storm::{Latency, Measured, Shape, Storm as Experiment};
+use clap::{Args, ValueEnum};
+
+use super::setup::{Line, Samples, Setup, profile, simulated};
+use crate::misuse::{Misuse, has_twice};
+use crate::output::Output;
+
+/// The options of `brickyard simulate storm`.
+///
+/// Each CPU takes bursts of pages and gives them back in random order, and does nothing else. After a warm-up that is half as long, throughput, latencies and cache traffic are those of
+/// the counted part. CSV and JSON have the 95 % interval of each mean.
+#[derive(Debug, Args)]
+pub(crate) struct Storm {
+    /// The bursts: `hot`, 1 to 24 pages, stays inside the per-CPU caches; `deep`, 1 to 2000, empties and overfills them; `remote`, 1 to 64, is given back by the next CPU.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "hot,deep,remote",
+        value_name = "SHAPES"
+    )]
+    shape: Vec<Shape>,
+    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core.
+    #[arg(long, default_value = "metatm-2007", value_parser = profile, value_name = "NAME")]
+    profile: &'static Profile,
+    /// Pages that each CPU takes and gives back while it is counted.
+    #[arg(long, default_value_t = 10_000, value_name = "N")]
+    pages: usize,
+    /// What latencies are told in: cycles, or what the profile's memory takes for a line.
+    #[arg(long, value_enum, default_value_t = Unit::Cycles, value_name = "UNIT")]
+    unit: Unit,
+    #[command(flatten)]
+    setup: Setup,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What latencies are told in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Unit {
+    Cycles,
+    /// Of a line from the local memory.
+    MemoryLatencies,
+}
+
+/// A storm on so many CPUs.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    storm: Experiment,
+    cpus: usize,
+}
+
+const RATE: Metric<'static> = Metric {
+    name: "pages/s",
+    unit: "pages/s",
+    better: Better::Higher,
+};
+
+const SPEED_UP: Metric<'static> = Metric {
+    name: "speed-up",
+    unit: "times one CPU",
+    better: Better::Higher,
+};
+
+const LINES: Metric<'static> = Metric {
+    name: "lines/page",
+    unit: "cache lines moved",
+    better: Better::Lower,
+};
+
+const ACCESSES: Metric<'static> = Metric {
+    name: "accesses/page",
+    unit: "accesses to shared memory",
+    better: Better::Lower,
+};
+
+const LINE_WAITS: Metric<'static> = Metric {
+    name: "line waits",
+    unit: "% of CPU time",
+    better: Better::Lower,
+};
+
+const LOCK_WAITS: Metric<'static> = Metric {
+    name: "lock waits",
+    ..LINE_WAITS
+};
+
+/// A metric whose name is made up here.
+struct Named {
+    name: String,
+    unit: &'static str,
+    better: Better,
+}
+
+impl Named {
+    fn of(metric: Metric<'static>) -> Self {
+        Self {
+            name: metric.name.into(),
+            unit: metric.unit,
+            better: metric.better,
+        }
+    }
+
+    fn as_metric(&self) -> Metric<'_> {
+        Metric {
+            name: &self.name,
+            unit: self.unit,
+            better: self.better,
+        }
+    }
+}
+
+/// The figures of a latency.
+const PERCENTILES: [(&str, fn(&Latency) -> u64); 4] = [
+    ("p50", |latency| latency.p50),
+    ("p99", |latency| latency.p99),
+    ("p99.9", |latency| latency.p999),
+    ("max", |latency| latency.max),
+];
+
+impl Storm {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        self.validate()?;
+        self.output.check()?;
+        let cases: Vec<Case> = self.cases().collect();
+        let line = |case: &Case| Line {
+            cpus: case.cpus,
+            needed: case.storm.frames_needed(case.cpus),
+        };
+        let lines: Vec<Line> = cases.iter().map(line).collect();
+        let run = |place: usize, setting: &_| cases[place].storm.run(setting);
+        let samples = self.setup.measure(self.profile, &lines, run)?;
+        let results = self.results(&cases, &samples)?;
+        self.output.emit(&results, &|workload, metric| {
+            if metric == RATE.name {
+                workload.to_owned()
+            } else {
+                format!("  {metric}")
+            }
+        })
+    }
+
+    fn validate(&self) -> Result<(), Misuse> {
+        if has_twice(&self.shape) {
+            return Err(Misuse::new("--shape names a value twice"));
+        }
+        if self.pages == 0 {
+            return Err(Misuse::new("--pages must be at least 1"));
+        }
+        self.setup.validate()
+    }
+
+    fn cases(&self) -> impl Iterator<Item = Case> {
+        self.shape.iter().flat_map(|&shape| {
+            let pages = self.pages;
+            self.setup.cpus().iter().map(move |&cpus| Case {
+                storm: Experiment { shape, pages },
+                cpus,
+            })
+        })
+    }
+
+    fn results(&self, cases: &[Case], samples: &[Samples<Measured>]) -> anyhow::Result<Results> {
+        let title = format!("storm on {}", self.profile.name);
+        let mut results = Results::new(title, simulated(self.profile));
+        for (case, of_case) in cases.iter().zip(samples) {
+            let alone = cases.iter().zip(samples).find_map(|(other, of_other)| {
+                let same = other.storm == case.storm && other.cpus == 1;
+                same.then_some(of_other)
+            });
+            for (column, runs) in of_case.iter().enumerate() {
+                if runs.is_empty() {
+                    continue;
+                }
+                let alone = alone.map_or(&[][..], |alone| &alone[column]);
+                for (metric, values) in self.figures(case.cpus, runs, alone) {
+                    let config = self.setup.configs()[column].name();
+                    let workload = format!("{} cpus-{}", case.storm.shape, case.cpus);
+                    results.push(Row::new(config, workload, metric.as_metric(), values)?)?;
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    /// All figures of some runs of one configuration, in the order of their lines; the speed-up of each run against the one `alone` with the same seed, if there is one.
+    fn figures(
+        &self,
+        cpus: usize,
+        runs: &[Measured],
+        alone: &[Measured],
+    ) -> Vec<(Named, Vec<f64>)> {
+        let each = |value: &dyn Fn(&Measured) -> f64| runs.iter().map(value).collect();
+        let mut figures = vec![(RATE, each(&|run| run.pages_per_second))];
+        if !alone.is_empty() {
+            let pairs = runs.iter().zip(alone);
+            let times = pairs.map(|(run, one)| run.pages_per_second / one.pages_per_second);
+            figures.push((SPEED_UP, times.collect()));
+        }
+        let mut figures: Vec<(Named, Vec<f64>)> = figures
+            .into_iter()
+            .map(|(metric, values)| (Named::of(metric), values))
+            .collect();
+        for (side, of) in [
+            ("alloc", (|run| run.alloc) as fn(&Measured) -> Latency),
+            ("free", |run| run.free),
+        ] {
+            for (percentile, figure) in PERCENTILES {
+                let named = Named {
+                    name: format!("{side} {percentile}"),
+                    unit: self.unit.name(),
+                    better: Better::Lower,
+                };
+                figures.push((named, each(&|run| self.in_unit(figure(&of(run))))));
+            }
+        }
+        let rest: [(Metric<'static>, &dyn Fn(&Measured) -> f64); 4] = [
+            (ACCESSES, &|run| run.accesses as f64 / run.pages as f64),
+            (LINES, &Measured::lines_per_page),
+            (LINE_WAITS, &|run| run.line_waits_percent(cpus)),
+            (LOCK_WAITS, &|run| run.lock_waits_percent(cpus)),
+        ];
+        figures.extend(rest.map(|(metric, value)| (Named::of(metric), each(value))));
+        figures
+    }
+
+    fn in_unit(&self, cycles: u64) -> f64 {
+        match self.unit {
+            Unit::Cycles => cycles as f64,
+            Unit::MemoryLatencies => cycles as f64 / self.profile.memory_cycles as f64,
+        }
+    }
+}
+
+impl Unit {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cycles => "cycles",
+            Self::MemoryLatencies => "memory latencies",
+        }
+    }
+}

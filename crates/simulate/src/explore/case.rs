@@ -1,0 +1,300 @@
+//! A case: an allocator, a machine and what its tasks do there, all chosen by a seed.
+//!
+//! The sizes are mostly small ones, as in the tests of the allocator: lists that overflow after a few frees, blocks that are claimed after a few requests, memory that runs
+//! out. Whatever the seed chose can be chosen otherwise; a case prints itself as the command that runs it.
+
+use core::fmt;
+
+use brickyard::bulk::{Batch, BulkPolicy, Timing, Tuning};
+use brickyard::front::{ListSizes, MagazineSizes, StashSizes};
+use brickyard::node::SlowPath;
+use brickyard::node::movable::Sizing;
+use brickyard::store::grouping::HighAtomic;
+use brickyard::{Configuration, FrameRange, MachinePlan, Order};
+use brickyard_machine::{Dice, Profile, Setup, Timing as Clock, Watch};
+
+use crate::ground::{Ground, Lock, Slots};
+
+/// A run fails after so many shared accesses, and so many for each operation: some ten times what the slowest take.
+const ACCESSES_MOST: u64 = 2_000_000;
+const ACCESSES_PER_OPERATION: u64 = 10_000;
+
+/// Cycles between two interrupts of a CPU, on average.
+const INTERRUPT_CYCLES: u64 = 20_000;
+
+/// How large memory and caches are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// A few hundred frames, caches of a few.
+    Small,
+    /// 6000 frames, with the sizes of Linux.
+    Linux,
+}
+
+/// Whether interrupts come, allocate and free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupts {
+    /// None.
+    Off,
+    /// On every CPU, at random.
+    On,
+}
+
+/// What a request does that finds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressure {
+    /// It takes pages away from their users.
+    Reclaim,
+    /// It compacts, then reclaims.
+    Compaction,
+    /// It reclaims round an old page.
+    Lumpy,
+}
+
+/// Whether some memory is held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marks {
+    /// Every frame can be had.
+    Off,
+    /// Watermarks, which change while requests are made.
+    On,
+}
+
+macro_rules! named {
+    ($type:ident { $($variant:ident => $name:literal),+ }) => {
+        impl $type {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its name, as an option of the command.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),+
+                }
+            }
+        }
+    };
+}
+
+named!(Sizes { Small => "small", Linux => "linux" });
+named!(Interrupts { Off => "off", On => "on" });
+named!(Pressure { Reclaim => "reclaim", Compaction => "compaction", Lumpy => "lumpy" });
+named!(Marks { Off => "off", On => "on" });
+
+/// How CPUs reach their own, by its name as an option of the command.
+pub const SLOTS: [(Slots, &str); 2] = [(Slots::Exclusive, "exclusive"), (Slots::Shared, "shared")];
+/// How long the lock is held, by its name as an option of the command.
+pub const POLICIES: [(BulkPolicy, &str); 3] = [
+    (BulkPolicy::Hold, "hold"),
+    (BulkPolicy::ReleaseEachPage, "release"),
+    (BulkPolicy::YieldWhenContended, "yield"),
+];
+
+fn name_of<T: PartialEq>(all: &[(T, &'static str)], one: &T) -> &'static str {
+    let found = all.iter().find(|(value, _)| value == one);
+    found.map_or("?", |(_, name)| name)
+}
+
+/// What is run: see the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// What all chance comes from.
+    pub seed: u64,
+    /// Which allocator.
+    pub configuration: Configuration,
+    /// How CPUs reach their lists and stashes. Where each reaches only its own the zones have ticket locks, else test-and-set locks.
+    pub slots: Slots,
+    /// How long it is held in a bulk operation.
+    pub policy: BulkPolicy,
+    /// How large memory and caches are.
+    pub sizes: Sizes,
+    /// What a request does that finds nothing.
+    pub pressure: Pressure,
+    /// Whether some memory is held back.
+    pub marks: Marks,
+    /// Whether interrupts come.
+    pub interrupts: Interrupts,
+    /// CPUs of the machine, 1 to 256.
+    pub cpus: usize,
+    /// Tasks that use the allocator.
+    pub tasks: usize,
+    /// What each of them does, in operations.
+    pub operations: usize,
+}
+
+impl Case {
+    /// The case that `seed` chooses: 2 to 64 CPUs, mostly few, and some hundred operations in all.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let configurations = Configuration::ALL;
+        // Half of all seeds are the default's: it has no lock to put its CPUs in order.
+        let configuration = match dice.chance(2) {
+            true => Configuration::Brickyard,
+            false => configurations[dice.below(configurations.len() as u64) as usize],
+        };
+        let cpus = match dice.below(16) {
+            0..=7 => 2 + dice.below(3),
+            8..=12 => 5 + dice.below(4),
+            13 | 14 => 9 + dice.below(8),
+            _ => 17 + dice.below(48),
+        };
+        let tasks = 1 + cpus / 2 + dice.below(cpus);
+        let operations = 8 + (100 + dice.below(700)) / tasks;
+        Self {
+            seed,
+            configuration,
+            slots: SLOTS[dice.below(2) as usize].0,
+            policy: POLICIES[dice.below(3) as usize].0,
+            sizes: Sizes::ALL[usize::from(dice.chance(16))],
+            pressure: Pressure::ALL[dice.below(3) as usize],
+            marks: Marks::ALL[usize::from(dice.chance(4))],
+            interrupts: Interrupts::ALL[usize::from(!dice.chance(3))],
+            cpus: cpus as usize,
+            tasks: tasks as usize,
+            operations: operations as usize,
+        }
+    }
+
+    /// The making of a machine for it: random time, races watched.
+    #[must_use]
+    pub fn setup(&self) -> Setup {
+        Setup {
+            timing: Clock::Random,
+            watch: Watch::Races,
+            accesses_most: ACCESSES_MOST
+                + ACCESSES_PER_OPERATION * (self.tasks * self.operations) as u64,
+            ..Setup::new(Profile::ALL[0], self.cpus, self.seed)
+        }
+    }
+
+    /// Dice for a part of the case, other ones for each number.
+    #[must_use]
+    pub fn dice(&self, part: u64) -> Dice {
+        Dice::new(Dice::new(self.seed ^ part.wrapping_mul(0x9e37_79b9)).next())
+    }
+
+    /// Cycles between two interrupts of a CPU on average; none where none come.
+    #[must_use]
+    pub const fn interrupt_cycles(&self) -> Option<u64> {
+        match self.interrupts {
+            Interrupts::Off => None,
+            Interrupts::On => Some(INTERRUPT_CYCLES),
+        }
+    }
+
+    /// Do its tasks take most of the memory before anything else?
+    pub(crate) fn begins_full(&self) -> bool {
+        self.sizes == Sizes::Small && self.dice(u64::MAX - 2).chance(2)
+    }
+
+    pub(crate) const fn slow_path(&self) -> SlowPath {
+        match self.pressure {
+            Pressure::Reclaim => SlowPath::PLAIN,
+            Pressure::Compaction => SlowPath::MODERN,
+            Pressure::Lumpy => SlowPath::LUMPY_2007,
+        }
+    }
+
+    /// The allocator.
+    pub(crate) fn ground(&self) -> Ground {
+        Ground {
+            configuration: self.configuration,
+            slots: self.slots,
+            lock: match self.slots {
+                Slots::Exclusive => Lock::Ticket,
+                Slots::Shared => Lock::TestAndSet,
+            },
+            plan: self.plan(),
+        }
+    }
+
+    fn plan(&self) -> MachinePlan {
+        let mut dice = self.dice(u64::MAX);
+        // Now and then there is a CPU without slots.
+        let slots = self.cpus - usize::from(self.cpus > 1 && dice.chance(4));
+        let mut plan = match self.sizes {
+            Sizes::Linux => MachinePlan::new(FrameRange::new(3, 6003), slots),
+            Sizes::Small => self.small(slots, &mut dice),
+        };
+        plan.whole.tuning = Tuning {
+            bulk: self.policy,
+            timing: match dice.chance(4) {
+                true => Timing::On,
+                false => Timing::Off,
+            },
+        };
+        plan.whole.high_atomic = match dice.chance(2) {
+            true => HighAtomic::OwnType,
+            false => HighAtomic::SetAside,
+        };
+        plan.whole.magazines = 1 + dice.below(3) as usize;
+        plan
+    }
+
+    /// 600 frames from an odd one on, with blocks of up to 64 frames and page blocks of 16. The bitmap store, whose page blocks have 64 frames and more, has twice the frames.
+    fn small(&self, slots: usize, dice: &mut Dice) -> MachinePlan {
+        let mut plan = MachinePlan::new(FrameRange::new(5, 605), slots);
+        plan.sizing = Sizing::KernelCorePercent(60);
+        let whole = &mut plan.whole;
+        whole.max_order = Order::new(6);
+        whole.page_block_order = Order::new(4);
+        whole.lists = ListSizes { batch: 3, high: 8 };
+        whole.magazine = MagazineSizes {
+            limit: 12,
+            refill: Batch { least: 2, most: 7 },
+            drain: Batch { least: 1, most: 5 },
+        };
+        whole.stash = StashSizes {
+            singles: 1 + dice.below(16) as usize,
+            small: dice.below(4) as usize,
+            huge: dice.below(3) as usize,
+        };
+        if self.configuration == Configuration::Brickyard {
+            whole.span = FrameRange::new(5, 1205);
+            let order = 6 + dice.below(3) as u8;
+            whole.page_block_order = Order::new(order);
+            whole.max_order = Order::new(order + dice.below(3) as u8);
+        }
+        plan
+    }
+}
+
+impl fmt::Display for Case {
+    /// The command that runs it: the seed, and whatever it would have chosen otherwise.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usual = Self::of(self.seed);
+        write!(f, "brickyard simulate explore --replay {}", self.seed)?;
+        let mut option = |name: &str, differs: bool, value: &dyn fmt::Display| match differs {
+            true => write!(f, " --{name} {value}"),
+            false => Ok(()),
+        };
+        let (configuration, slots) = (self.configuration, self.slots);
+        option(
+            "config",
+            configuration != usual.configuration,
+            &configuration,
+        )?;
+        option("slots", slots != usual.slots, &name_of(&SLOTS, &slots))?;
+        let policy = name_of(&POLICIES, &self.policy);
+        option("policy", self.policy != usual.policy, &policy)?;
+        option("sizes", self.sizes != usual.sizes, &self.sizes.name())?;
+        let pressure = self.pressure.name();
+        option("pressure", self.pressure != usual.pressure, &pressure)?;
+        option("marks", self.marks != usual.marks, &self.marks.name())?;
+        let interrupts = self.interrupts.name();
+        option(
+            "interrupts",
+            self.interrupts != usual.interrupts,
+            &interrupts,
+        )?;
+        option("cpus", self.cpus != usual.cpus, &self.cpus)?;
+        option("tasks", self.tasks != usual.tasks, &self.tasks)?;
+        option(
+            "operations",
+            self.operations != usual.operations,
+            &self.operations,
+        )
+    }
+}

@@ -1,0 +1,106 @@
+//! The real allocator as a system: a case's allocator on a case's machine, with its tasks.
+
+use core::marker::PhantomData;
+
+use brickyard::design::Design;
+use brickyard::node::Node;
+use brickyard::sync::{Exclusive, RawLock, Shared, TestAndSetLock, TicketLock};
+use brickyard_machine::{Machine, Place};
+
+use super::case::{Case, Marks};
+use super::covered::{Covered, Event};
+use super::log::Log;
+use super::quiet::Barrier;
+use super::system::{Fault, System};
+use super::worker::Worker;
+use super::world::{Gates, World};
+use crate::ground::{Apart, Job, Piece, Slots};
+use crate::platform::Simulated;
+
+/// The allocator as it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Library;
+
+impl System for Library {
+    fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
+        // Two of the ways to put it together, not all: each is compiled by itself.
+        let (ground, run) = (case.ground(), Run { case, log });
+        match case.slots {
+            Slots::Exclusive => ground.with::<Exclusive, TicketLock, _>(run),
+            Slots::Shared => ground.with::<Shared, TestAndSetLock, _>(run),
+        }
+    }
+}
+
+/// The allocator with a lock of one's own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WithLock<L>(PhantomData<fn() -> L>);
+
+impl<L> WithLock<L> {
+    /// This lock in all zones and magazines; each CPU reaches only its own slots, whatever the case says.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<L: RawLock> System for WithLock<L> {
+    fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
+        case.ground().with::<Exclusive, L, _>(Run { case, log })
+    }
+}
+
+struct Run<'r> {
+    case: &'r Case,
+    log: &'r Log,
+}
+
+impl Job for Run<'_> {
+    type Output = Result<Covered, Fault>;
+
+    fn run<D: Design<Platform = Simulated>>(
+        self,
+        node: &Node<'_, D>,
+        pieces: &[Piece],
+    ) -> Self::Output {
+        let Self { case, log } = self;
+        let gates = Apart::new(Gates::new());
+        let world = World::new(node, case, log, &gates);
+        if case.marks == Marks::On {
+            world.nodes().set_min_free_kbytes(64, 4096);
+        }
+        let (middle, end) = (Barrier::default(), Barrier::default());
+        let mut machine = Machine::new(case.setup());
+        for &piece in pieces {
+            piece.map(&mut machine);
+        }
+        gates.piece().map(&mut machine);
+        world.frames.map(&mut machine);
+        let (world, middle, end) = (&world, &middle, &end);
+        for number in 1..=case.tasks as u32 {
+            machine.task(format!("task {number}"), Place::Anywhere, move || {
+                Worker::new(world, number).work(middle, end);
+            });
+        }
+        machine.task("background reclaim", Place::Anywhere, || {
+            world.reclaim_in_background();
+        });
+        if let Some(cycles) = case.interrupt_cycles() {
+            machine.interrupts(cycles, || world.interrupt());
+        }
+        let ended = machine.run()?;
+        let counts = &world.counts;
+        counts.count(Event::Runs);
+        counts.add(Event::Accesses, ended.accesses);
+        counts.add(Event::Switches, ended.switches);
+        let census = world.nodes().check();
+        let free = world.span().len();
+        match census {
+            Ok(census) if census.free == free => Ok(counts.covered()),
+            Ok(census) => Err(Fault::After(format!(
+                "{free} frames should be free, and there are {census:?}"
+            ))),
+            Err(violation) => Err(Fault::After(violation.to_string())),
+        }
+    }
+}

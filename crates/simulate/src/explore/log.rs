@@ -1,0 +1,120 @@
+//! What was done last, by whom and when: the tail that is printed with a failure.
+
+use core::cell::RefCell;
+use core::fmt;
+use std::collections::VecDeque;
+
+use brickyard::{Frame, FrameRange, Order};
+use brickyard_machine::here;
+
+/// How many entries are kept.
+const KEPT: usize = 24;
+
+/// What an entry is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// Nothing in particular.
+    Nothing,
+    /// A size.
+    Order(Order),
+    /// A block.
+    Block(Frame, Order),
+    /// Adjacent frames.
+    Range(FrameRange),
+    /// So many single frames.
+    Count(usize),
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Nothing => Ok(()),
+            Self::Order(order) => write!(f, " order {order}"),
+            Self::Block(frame, order) => write!(f, " frame {frame}, order {order}"),
+            Self::Range(range) => write!(f, " frames {} to {}", range.start, range.end),
+            Self::Count(count) => write!(f, " {count} frames"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    at: u64,
+    cpu: usize,
+    who: Who,
+    did: &'static str,
+    about: About,
+}
+
+/// Who does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// The task with this number.
+    Task(u32),
+    /// An interrupt.
+    Interrupt,
+    /// Background reclaim.
+    Background,
+    /// A hook of whoever runs on that CPU.
+    Hook,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(number) => write!(f, "task {number}"),
+            Self::Interrupt => f.write_str("interrupt"),
+            Self::Background => f.write_str("background"),
+            Self::Hook => f.write_str("hook"),
+        }
+    }
+}
+
+/// The last operations of a run.
+#[derive(Debug, Default)]
+pub struct Log {
+    entries: RefCell<VecDeque<Entry>>,
+}
+
+impl Log {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Notes that `who` does something now.
+    pub fn note(&self, who: Who, did: &'static str, about: About) {
+        let mut entries = self.entries.borrow_mut();
+        if entries.len() == KEPT {
+            entries.pop_front();
+        }
+        entries.push_back(Entry {
+            at: here::now(),
+            cpu: here::cpu(),
+            who,
+            did,
+            about,
+        });
+    }
+
+    /// The entries as lines, oldest first.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let entries = self.entries.borrow();
+        let line = |entry: &Entry| {
+            let Entry {
+                at,
+                cpu,
+                who,
+                did,
+                about,
+            } = entry;
+            format!(
+                "{at:>9}  CPU {cpu:<3} {who:<10}  {did}{about}",
+                who = who.to_string()
+            )
+        };
+        entries.iter().map(line).collect()
+    }
+}

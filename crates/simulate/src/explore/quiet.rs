@@ -1,0 +1,150 @@
+//! Quiet moments: all tasks wait, and one looks at everything. Once in the middle of a run, and once at its end.
+
+use core::cell::Cell;
+
+use brickyard::design::Design;
+use brickyard::store::Census;
+use brickyard::sync::Ordering;
+use brickyard::{Context, FreeError, Mobility, Order, Request};
+use brickyard_machine::{WaitQueue, here};
+
+use super::covered::Event;
+use super::frames::{Owner, wrong};
+use super::log::{About, Who};
+use super::world::World;
+
+/// Cycles between two looks at whether all have come to rest.
+const REST_CYCLES: u64 = 2_000;
+
+/// Where tasks wait for each other.
+#[derive(Debug, Default)]
+pub(crate) struct Barrier {
+    arrived: Cell<usize>,
+    open: Cell<bool>,
+    waiting: WaitQueue,
+}
+
+impl Barrier {
+    /// Waits until all `tasks` are here; the last one does `work` before they go on.
+    pub(crate) fn wait(&self, tasks: usize, work: impl FnOnce()) {
+        self.arrived.set(self.arrived.get() + 1);
+        if self.arrived.get() == tasks {
+            work();
+            self.open.set(true);
+            self.waiting.wake_all();
+        } else {
+            self.waiting.wait_until(|| self.open.get());
+        }
+    }
+}
+
+impl<D: Design> World<'_, D> {
+    /// Does `work` while nobody else does anything.
+    pub(crate) fn quietly(&self, work: impl FnOnce(&Self)) {
+        self.quiet.set(true);
+        while self.at_work.get() > 0 {
+            here::sleep(REST_CYCLES);
+        }
+        // As a stopped machine does it: each CPU publishes what it did, and sees what was done meanwhile.
+        self.on_all_cpus(Ordering::Release);
+        // Acquire: pairs with the releases of all CPUs.
+        self.gates.passed.load(Ordering::Acquire);
+        work(self);
+        // Release: pairs with the acquires of all CPUs.
+        self.gates.passed.fetch_add(1, Ordering::Release);
+        self.on_all_cpus(Ordering::Acquire);
+        self.quiet.set(false);
+    }
+
+    fn on_all_cpus(&self, order: Ordering) {
+        for cpu in 0..self.case.cpus {
+            let mut pass = || {
+                self.gates.passed.fetch_add(1, order);
+            };
+            if !here::run_on(cpu, &mut pass) {
+                wrong(format!("CPU {cpu} cannot be reached"));
+            }
+        }
+    }
+
+    /// Every invariant; what is in use is what has an owner.
+    pub(crate) fn check(&self) -> Census {
+        self.log.note(Who::Hook, "checks", About::Nothing);
+        self.counts.count(Event::Checks);
+        let census = match self.nodes().check() {
+            Ok(census) => census,
+            Err(violation) => wrong(violation.to_string()),
+        };
+        let (allocated, absent) = self.frames.in_use();
+        if census.isolated > 0 && !self.administers.get() {
+            wrong(format!("{} frames are isolated", census.isolated));
+        }
+        let frames = self.span().len() - absent;
+        let counted = census.free + census.isolated + census.cached + census.allocated;
+        if census.allocated != allocated || counted != frames {
+            wrong(format!(
+                "{allocated} of {frames} frames are in use, and the allocator says {census:?}"
+            ));
+        }
+        census
+    }
+
+    /// All that nobody owns any more is freed, drained and looked at.
+    pub(crate) fn clear(&self) {
+        while let Some((frame, order)) = self.cache.nth(0) {
+            if self.evict_page(frame, Who::Hook) == 0 {
+                wrong(format!("the page at {frame}, order {order}, stays locked"));
+            }
+        }
+        loop {
+            let block = self.posted.borrow_mut().pop_front();
+            let Some((frame, order)) = block else { break };
+            self.frames.lock(frame);
+            self.frames.unlock(frame);
+            self.give(frame, order, Who::Hook, Owner::Post);
+        }
+        for (cpu, held) in self.of_interrupts.iter().enumerate() {
+            for (frame, order) in held.take() {
+                self.give(frame, order, Who::Hook, Owner::Interrupt(cpu as u32));
+            }
+        }
+        if let Some((frame, owner)) = self.frames.owned() {
+            wrong(format!("frame {frame} is still owned by {owner:?}"));
+        }
+        self.nodes().drain();
+        let census = self.check();
+        if census.cached > 0 {
+            wrong(format!(
+                "{} frames lie in caches after a drain",
+                census.cached
+            ));
+        }
+        let late: usize = self
+            .node
+            .zones()
+            .iter()
+            .map(|zone| zone.refused_late())
+            .sum();
+        if late > 0 {
+            wrong(format!("{late} double frees, and nobody freed twice"));
+        }
+        self.free_twice();
+    }
+
+    /// A second free of what the store alone keeps is refused, whatever the design.
+    fn free_twice(&self) {
+        let request = Request::page(Mobility::Movable).in_context(Context::Atomic);
+        let owner = Owner::Administration;
+        let Some(frame) = self.take(&request, Who::Hook, owner) else {
+            return;
+        };
+        self.give(frame, Order::ZERO, Who::Hook, owner);
+        self.nodes().drain();
+        let answer = self.nodes().free(frame, Order::ZERO);
+        if answer != Err(FreeError::DoubleFree) {
+            wrong(format!("a second free of {frame} was answered {answer:?}"));
+        }
+        self.counts.count(Event::BadFrees);
+        self.check();
+    }
+}

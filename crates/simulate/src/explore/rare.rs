@@ -1,0 +1,250 @@
+//! What a task does seldom: ranges, administration, compaction, readings, bad frees.
+
+use brickyard::bulk::MeterReading;
+use brickyard::design::Design;
+use brickyard::pressure::compact::compact_all;
+use brickyard::pressure::{ContiguousRequest, offline};
+use brickyard::{FrameRange, FreeError, Order, RangeError, Request};
+use brickyard_machine::here;
+
+use super::case::Marks;
+use super::covered::Event;
+use super::frames::{Owner, wrong};
+use super::log::About;
+use super::worker::{Held, Worker};
+use super::world::World;
+
+/// Frames of a range at most.
+const RANGE_MOST: usize = 40;
+
+/// Cycles that memory is away for, at most.
+const AWAY_CYCLES: u64 = 5_000;
+
+/// `min_free_kbytes` at most, in frames of 4 KiB: less than a tenth of the memory.
+const MIN_FREE_KBYTES: usize = 200;
+
+impl<D: Design> Worker<'_, '_, D> {
+    pub(super) fn alloc_at(&mut self) {
+        let order = Order::new(self.dice.below(4) as u8);
+        let mut frame = self.frame();
+        if !self.dice.chance(8) {
+            frame = frame.align_down(order);
+        }
+        let world = self.world;
+        if !world.span().contains(frame) {
+            return;
+        }
+        let zone = world.zone_of(frame);
+        let mobility = self.mobility();
+        self.note("asks for exactly", About::Block(frame, order));
+        let looker = world.supply.look(order.frames());
+        let answer = zone.alloc_at(frame, &Request::new(order, mobility));
+        let mut left = [order.frames() as i64; 2];
+        if answer.is_ok() {
+            let taken = World::amount(zone, order.frames());
+            left = [left[0] - taken[0], left[1] - taken[1]];
+        }
+        let _ = world.supply.looked(looker, left);
+        if answer.is_err() {
+            return;
+        }
+        let block = FrameRange::of_block(frame, order);
+        if !frame.is_aligned(order) || !zone.span().covers(block) {
+            wrong(format!("{block:?} is no block, and was given"));
+        }
+        world.frames.claim(block, Owner::Nobody, self.owner);
+        world.counts.count(Event::At);
+        self.hold(Held::Block(frame, order));
+    }
+
+    pub(super) fn contiguous(&mut self) {
+        let world = self.world;
+        let Some(zone) = world.node.zones().last() else {
+            return;
+        };
+        let frames = 1 + self.roll(RANGE_MOST);
+        let align = 1 << self.roll(5);
+        let mut request = ContiguousRequest::new(frames, zone.span()).aligned(align);
+        request.mobility = self.mobility();
+        if self.dice.chance(3) {
+            request = request.not_across(64);
+        }
+        self.note("asks for adjacent", About::Count(frames));
+        world.supply.disturb();
+        let answer = self.nodes().alloc_contiguous(0, &request);
+        if let Ok(range) = answer {
+            world
+                .supply
+                .remove(World::amount(zone_at(world, range), frames));
+        }
+        world.settle();
+        let Ok(range) = answer else {
+            return;
+        };
+        self.note("has", About::Range(range));
+        if range.len() != frames || !range.start.number().is_multiple_of(align) {
+            wrong(format!("{range:?} is no answer to {request:?}"));
+        }
+        world.frames.claim(range, Owner::Nobody, self.owner);
+        world.counts.count(Event::Contiguous);
+        self.hold(Held::Range(range));
+    }
+
+    pub(super) fn free_range(&self, range: FrameRange) {
+        let world = self.world;
+        world.frames.release(range, self.owner, Owner::Nobody);
+        self.note("frees", About::Range(range));
+        if let Err(why) = self.nodes().free_range(range) {
+            wrong(format!("the free of {range:?} was refused: {why}"));
+        }
+        world
+            .supply
+            .add(World::amount(zone_at(world, range), range.len()));
+        world.counts.count(Event::Freed);
+    }
+
+    pub(super) fn drain(&self) {
+        self.note("drains", About::Nothing);
+        self.world.counts.count(Event::Drains);
+        self.nodes().drain();
+    }
+
+    pub(super) fn compact(&self) {
+        self.note("compacts", About::Nothing);
+        self.world.counts.count(Event::Compactions);
+        self.world.supply.disturb();
+        for zone in self.world.node.zones() {
+            compact_all(zone, self.world);
+        }
+        self.world.settle();
+    }
+
+    /// Takes a range offline, and brings it back.
+    pub(super) fn offline(&mut self) {
+        self.administer(
+            "takes offline",
+            |world, range| offline(zone_at(world, range), range, world),
+            |world, range| zone_at(world, range).add(range),
+        );
+    }
+
+    /// Reserves a range, and ends that.
+    pub(super) fn reserve(&mut self) {
+        self.administer(
+            "reserves",
+            |world, range| zone_at(world, range).reserve(range),
+            |world, range| zone_at(world, range).unreserve(range),
+        );
+    }
+
+    /// Takes a range away from the allocator, if it can be, and gives it back a little later.
+    fn administer(
+        &mut self,
+        did: &'static str,
+        away: impl Fn(&World<'_, D>, FrameRange) -> Result<usize, RangeError>,
+        back: impl Fn(&World<'_, D>, FrameRange) -> Result<usize, RangeError>,
+    ) {
+        let world = self.world;
+        let start = self.frame();
+        let whole = FrameRange::at(start, 1 + self.roll(RANGE_MOST));
+        let range = whole.intersection(world.zone_of(start).span());
+        if world.administers.replace(true) {
+            return;
+        }
+        self.note(did, About::Range(range));
+        world.supply.disturb();
+        let answer = away(world, range);
+        match answer {
+            Ok(frames) if frames == range.len() => {
+                let amount = World::amount(zone_at(world, range), frames);
+                world.supply.remove(amount);
+                world.frames.claim(range, Owner::Nobody, Owner::Absent);
+                world.counts.count(Event::Offline);
+                here::sleep(1 + self.dice.below(AWAY_CYCLES));
+                world.frames.release(range, Owner::Absent, Owner::Nobody);
+                self.note("gives back", About::Range(range));
+                let answer = back(world, range);
+                if answer != Ok(frames) {
+                    wrong(format!("{range:?} came back with {answer:?}"));
+                }
+                world.supply.add(amount);
+            }
+            Err(RangeError::Busy { .. } | RangeError::Isolated) => {}
+            answer => wrong(format!("{did} {range:?}: {answer:?}")),
+        }
+        world.settle();
+        world.administers.set(false);
+    }
+
+    /// Reads every number that can be read while others are at work.
+    pub(super) fn look(&mut self) {
+        let frame = self.frame();
+        let zone = self.world.zone_of(frame);
+        let request = Request::page(self.mobility());
+        match self.roll(4) {
+            0 => {
+                let _ = zone.snapshot(0);
+            }
+            1 => {
+                let _ = zone.why_not(&request);
+                let _ = zone.free_counts();
+            }
+            2 => {
+                let _ = zone.block_of(frame);
+                if !zone.has(frame) && !self.world.administers.get() {
+                    wrong(format!("{frame} is memory, and the zone denies it"));
+                }
+            }
+            _ => {
+                let _: MeterReading = zone.meter();
+                let _ = zone.watermarks();
+                let _ = zone.refused_late();
+                let most = zone.span().len();
+                // Hints, and yet never more than there can be.
+                if zone.free_frames() > most || zone.managed_frames() > most {
+                    wrong(format!("more frames than there are in {:?}", zone.span()));
+                }
+                let _ = zone.cached_frames();
+            }
+        }
+    }
+
+    /// Frees what is not there, or more than it has, or no aligned part: refused, whoever else is at work.
+    pub(super) fn free_badly(&mut self) {
+        let held = self.held.last().copied();
+        let behind = self.world.span().end.plus(self.roll(3));
+        let (frame, order) = match held {
+            Some(Held::Block(frame, order)) if self.dice.chance(2) => {
+                (frame, Order::new(order.get() + 1))
+            }
+            Some(Held::Block(frame, order)) if order.get() > 1 => {
+                (frame.plus(1), Order::new(order.get() - 1))
+            }
+            _ => (behind, Order::ZERO),
+        };
+        self.note("frees badly", About::Block(frame, order));
+        match self.nodes().free(frame, order) {
+            Err(FreeError::NotOwned | FreeError::WrongOrder { .. }) => {}
+            answer => wrong(format!(
+                "the free of frame {frame}, order {order}, which are not in use as that, was answered {answer:?}"
+            )),
+        }
+        self.world.counts.count(Event::BadFrees);
+    }
+
+    pub(super) fn dedicate(&mut self) {
+        let (frame, mobility) = (self.frame(), self.mobility());
+        self.world.zone_of(frame).dedicate(frame, mobility);
+    }
+
+    pub(super) fn change_marks(&mut self) {
+        if self.world.case.marks == Marks::On {
+            let kbytes = self.roll(MIN_FREE_KBYTES);
+            self.nodes().set_min_free_kbytes(kbytes, 4096);
+        }
+    }
+}
+
+fn zone_at<'w, D: Design>(world: &World<'w, D>, range: FrameRange) -> &'w brickyard::zone::Zone<D> {
+    world.zone_of(range.start)
+}

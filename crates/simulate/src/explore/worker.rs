@@ -1,0 +1,430 @@
+//! A task: it allocates and frees in every way there is, in an order that its dice choose.
+
+use brickyard::design::Design;
+use brickyard::node::Nodes;
+use brickyard::{Context, Frame, FrameRange, FreeError, Mobility, Order, Request, ZoneKind};
+use brickyard_machine::{Dice, here};
+
+use super::covered::Event;
+use super::frames::{Owner, wrong};
+use super::log::{About, Who};
+use super::quiet::Barrier;
+use super::world::World;
+
+/// Pages of the cache at most, all tasks together.
+const CACHE_MOST: usize = 48;
+
+/// Blocks on their way from task to task at most.
+const POSTED_MOST: usize = 16;
+
+/// Cycles that a pause takes at most.
+const PAUSE_CYCLES: u64 = 20_000;
+
+/// Frames of a bulk operation, at most.
+const FILL: usize = 40;
+
+/// What a task has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Held {
+    Block(Frame, Order),
+    /// What is left of a block that was freed in parts; to the allocator it may be one with its neighbours.
+    Part(Frame, Order),
+    /// Adjacent frames, freed as a range.
+    Range(FrameRange),
+}
+
+impl Held {
+    const fn frames(&self) -> usize {
+        match self {
+            Self::Block(_, order) | Self::Part(_, order) => order.frames(),
+            Self::Range(range) => range.len(),
+        }
+    }
+}
+
+/// A task.
+#[derive(Debug)]
+pub(crate) struct Worker<'v, 'w, D: Design> {
+    pub(super) world: &'v World<'w, D>,
+    pub(super) who: Who,
+    pub(super) owner: Owner,
+    pub(super) dice: Dice,
+    pub(super) held: Vec<Held>,
+    pub(super) held_frames: usize,
+    held_most: usize,
+}
+
+impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
+    /// Task `number`, which has nothing.
+    pub(crate) fn new(world: &'v World<'w, D>, number: u32) -> Self {
+        let mut dice = world.case.dice(u64::from(number));
+        // All together want about as much as there is.
+        let share = world.span().len() / world.case.tasks;
+        let held_most = share * (2 + dice.below(4) as usize) / 4 + 4;
+        Self {
+            world,
+            who: Who::Task(number),
+            owner: Owner::Task(number),
+            dice,
+            held: Vec::new(),
+            held_frames: 0,
+            held_most,
+        }
+    }
+
+    /// All its operations, with a quiet moment in their middle; then it frees all that it has.
+    pub(crate) fn work(&mut self, middle: &Barrier, end: &Barrier) {
+        let (operations, tasks) = (self.world.case.operations, self.world.case.tasks);
+        if self.world.case.begins_full() {
+            self.fill();
+        }
+        for operation in 0..operations {
+            if operation == operations / 2 {
+                middle.wait(tasks, || {
+                    self.world.quietly(|world| {
+                        world.check();
+                    });
+                });
+            }
+            self.world.counts.count(Event::Operations);
+            self.step();
+        }
+        while !self.held.is_empty() {
+            self.free();
+        }
+        end.wait(tasks, || {
+            self.world.quietly(World::clear);
+            self.world.over.set(true);
+            self.world.background.wake_all();
+        });
+    }
+
+    /// Takes single frames until it has as many as it may.
+    fn fill(&mut self) {
+        let mobility = self.mobility();
+        while self.held_frames < self.held_most {
+            let room = self.held_most - self.held_frames;
+            if self.alloc_frames(room.min(FILL), mobility) == 0 {
+                break;
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        match self.dice.below(1000) {
+            0..300 => self.alloc(),
+            300..560 => self.free(),
+            560..600 => self.alloc_bulk(),
+            600..640 => self.free_bulk(),
+            640..690 => self.free_part(),
+            690..720 => self.post(),
+            720..750 => self.fetch(),
+            750..800 => self.cache_one(),
+            800..820 => self.use_cached(),
+            820..845 => self.evict_one(),
+            845..865 => self.alloc_at(),
+            865..873 => self.contiguous(),
+            873..883 => self.drain(),
+            883..888 => self.compact(),
+            888..896 => self.offline(),
+            896..904 => self.reserve(),
+            904..924 => self.look(),
+            924..939 => self.free_badly(),
+            939..955 => self.with_interrupts_masked(),
+            955..960 => self.dedicate(),
+            960..965 => self.change_marks(),
+            _ => self.pause(),
+        }
+    }
+
+    pub(super) fn nodes(&self) -> Nodes<'v, D, &'v World<'w, D>> {
+        self.world.nodes()
+    }
+
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
+        self.dice.below(sides as u64) as usize
+    }
+
+    pub(super) fn note(&self, did: &'static str, about: About) {
+        self.world.log.note(self.who, did, about);
+    }
+
+    pub(super) fn mobility(&mut self) -> Mobility {
+        Mobility::ALL[self.roll(3)]
+    }
+
+    pub(super) fn frame(&mut self) -> Frame {
+        let span = self.world.span();
+        span.start.plus(self.roll(span.len()))
+    }
+
+    pub(super) fn hold(&mut self, held: Held) {
+        self.held_frames += held.frames();
+        self.held.push(held);
+    }
+
+    pub(super) fn pick(&mut self) -> Option<Held> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let place = self.roll(self.held.len());
+        let held = self.held.swap_remove(place);
+        self.held_frames -= held.frames();
+        Some(held)
+    }
+
+    /// A block that it has.
+    fn pick_block(&mut self) -> Option<(Frame, Order)> {
+        match self.pick()? {
+            Held::Block(frame, order) | Held::Part(frame, order) => Some((frame, order)),
+            range @ Held::Range(_) => {
+                self.hold(range);
+                None
+            }
+        }
+    }
+
+    fn request(&mut self) -> Request {
+        let max = self.world.node.zones()[0].max_order().get();
+        // Small orders are the common ones; the larger ones come too, and now and then one that is too large.
+        let order = match self.dice.below(64) {
+            0 => u64::from(max) + 1,
+            1..32 => 0,
+            32..56 => self.dice.below(4),
+            _ => self.dice.below(u64::from(max) + 1),
+        };
+        let mobility = self.mobility();
+        let context = match self.dice.below(16) {
+            0 | 1 => Context::Atomic,
+            2 => Context::Interrupt,
+            _ => Context::MaySleep,
+        };
+        let order = Order::new(order as u8);
+        let request = Request::new(order, mobility).in_context(context);
+        match self.dice.below(16) {
+            0 => request.below(self.frame()),
+            1 => request.from_zones_up_to(ZoneKind::Normal),
+            _ => request,
+        }
+    }
+
+    fn alloc(&mut self) {
+        let request = self.request();
+        if self.held_frames + request.order.frames() > self.held_most {
+            return self.free();
+        }
+        if let Some(frame) = self.world.take(&request, self.who, self.owner) {
+            self.hold(Held::Block(frame, request.order));
+        }
+    }
+
+    fn free(&mut self) {
+        match self.pick() {
+            Some(Held::Block(frame, order) | Held::Part(frame, order)) => {
+                self.world.give(frame, order, self.who, self.owner);
+            }
+            Some(Held::Range(range)) => self.free_range(range),
+            None => {}
+        }
+    }
+
+    /// Frees a part of a block or range, and keeps the rest.
+    fn free_part(&mut self) {
+        match self.pick() {
+            Some(Held::Block(frame, order) | Held::Part(frame, order)) if order > Order::ZERO => {
+                let smaller = 1 + self.roll(order.index());
+                let part = Order::new(order.get() - smaller as u8);
+                let which = self.roll(1 << smaller);
+                for n in 0..1 << smaller {
+                    let frame = frame.plus(n * part.frames());
+                    if n == which {
+                        self.world.give(frame, part, self.who, self.owner);
+                    } else {
+                        self.hold(Held::Part(frame, part));
+                    }
+                }
+            }
+            Some(Held::Range(range)) if range.len() > 1 => {
+                let cut = range.start.plus(1 + self.roll(range.len() - 1));
+                self.hold(Held::Range(FrameRange { end: cut, ..range }));
+                self.free_range(FrameRange {
+                    start: cut,
+                    ..range
+                });
+            }
+            Some(other) => self.hold(other),
+            None => {}
+        }
+    }
+
+    fn alloc_bulk(&mut self) {
+        let room = self.held_most.saturating_sub(self.held_frames);
+        let count = self.roll(FILL).min(room);
+        let mobility = self.mobility();
+        self.alloc_frames(count, mobility);
+    }
+
+    /// Takes up to `count` single frames at once. Returns how many.
+    fn alloc_frames(&mut self, count: usize, mobility: Mobility) -> usize {
+        let request = Request::page(mobility);
+        let mut frames = vec![Frame::new(usize::MAX); count];
+        let world = self.world;
+        self.note("asks for", About::Count(count));
+        let looker = world.supply.look(count);
+        let got = self.nodes().alloc_bulk(0, &request, &mut frames);
+        let got = &frames[..got.unwrap_or(0)];
+        let mut left = [count as i64; 2];
+        for &frame in got {
+            let taken = World::amount(world.zone_of(frame), 1);
+            left = [left[0] - taken[0], left[1] - taken[1]];
+        }
+        let _ = world.supply.looked(looker, left);
+        self.note("has", About::Count(got.len()));
+        for &frame in got {
+            world.judge(&request, frame);
+            let block = FrameRange::at(frame, 1);
+            world.frames.claim(block, Owner::Nobody, self.owner);
+            self.hold(Held::Block(frame, Order::ZERO));
+        }
+        world.counts.count(Event::Bulk);
+        got.len()
+    }
+
+    /// Frees all its single frames at once, sometimes with one behind them that is no frame.
+    fn free_bulk(&mut self) {
+        let world = self.world;
+        let is_single = |held: &Held| {
+            matches!(
+                held,
+                Held::Block(_, Order::ZERO) | Held::Part(_, Order::ZERO)
+            )
+        };
+        let (singles, rest): (Vec<Held>, Vec<Held>) = self.held.drain(..).partition(is_single);
+        self.held = rest;
+        self.held_frames -= singles.len();
+        let frames = singles.iter().filter_map(|held| match held {
+            Held::Block(frame, _) | Held::Part(frame, _) => Some(*frame),
+            Held::Range(_) => None,
+        });
+        let mut frames: Vec<Frame> = frames.collect();
+        let count = frames.len();
+        let mut amount = [0, 0];
+        for &frame in &frames {
+            let one = World::amount(world.zone_of(frame), 1);
+            amount = [amount[0] + one[0], amount[1] + one[1]];
+            let block = FrameRange::at(frame, 1);
+            world.frames.release(block, self.owner, Owner::Nobody);
+        }
+        let bad = self.dice.chance(4);
+        if bad {
+            frames.push(world.span().end.plus(1));
+        }
+        self.note("frees", About::Count(count));
+        let answer = self.nodes().free_bulk(&frames);
+        let right = match answer {
+            Ok(()) => !bad,
+            Err(why) => bad && why.freed == count && why.error == FreeError::NotOwned,
+        };
+        if !right {
+            wrong(format!("a free of {count} frames was answered {answer:?}"));
+        }
+        world.supply.add(amount);
+        world.counts.count(Event::Bulk);
+        world.counts.add(Event::Freed, count as u64);
+        world.counts.add(Event::BadFrees, u64::from(bad));
+    }
+
+    /// Hands a block over to whoever fetches it.
+    fn post(&mut self) {
+        if self.world.posted.borrow().len() >= POSTED_MOST {
+            return;
+        }
+        let Some((frame, order)) = self.pick_block() else {
+            return;
+        };
+        let block = FrameRange::of_block(frame, order);
+        let frames = &self.world.frames;
+        frames.lock(frame);
+        frames.release(block, self.owner, Owner::Post);
+        frames.unlock(frame);
+        self.note("hands over", About::Block(frame, order));
+        self.world.posted.borrow_mut().push_back((frame, order));
+    }
+
+    /// Fetches a block that another task handed over, and frees it or keeps it.
+    fn fetch(&mut self) {
+        let Some((frame, order)) = self.world.posted.borrow_mut().pop_front() else {
+            return;
+        };
+        let block = FrameRange::of_block(frame, order);
+        let frames = &self.world.frames;
+        frames.lock(frame);
+        frames.claim(block, Owner::Post, self.owner);
+        frames.unlock(frame);
+        self.note("fetches", About::Block(frame, order));
+        self.world.counts.count(Event::Passed);
+        if self.dice.chance(2) {
+            self.world.give(frame, order, self.who, self.owner);
+        } else {
+            self.hold(Held::Part(frame, order));
+        }
+    }
+
+    /// A small block becomes a page of the cache.
+    fn cache_one(&mut self) {
+        if self.world.cache.len() >= CACHE_MOST {
+            return self.evict_one();
+        }
+        let order = Order::new(self.dice.below(3) as u8 * self.dice.below(2) as u8);
+        let request = Request::new(order, Mobility::Movable);
+        if let Some(frame) = self.world.take(&request, self.who, self.owner) {
+            self.note("caches", About::Block(frame, order));
+            let world = self.world;
+            world.cache.put(&world.frames, frame, order, self.owner);
+        }
+    }
+
+    fn any_cached(&mut self) -> Option<Frame> {
+        let n = self.roll(self.world.cache.len());
+        self.world.cache.nth(n).map(|page| page.0)
+    }
+
+    /// Writes into a page of the cache, wherever it has been moved to.
+    fn use_cached(&mut self) {
+        let world = self.world;
+        if let Some(frame) = self.any_cached()
+            && let Some(order) = world.cache.try_lock(&world.frames, frame)
+        {
+            world.frames.touch(FrameRange::of_block(frame, order));
+            world.frames.unlock(frame);
+        }
+    }
+
+    fn evict_one(&mut self) {
+        if let Some(frame) = self.any_cached() {
+            self.world.evict_page(frame, self.who);
+        }
+    }
+
+    /// Allocates and frees as code does that has interrupts masked.
+    fn with_interrupts_masked(&mut self) {
+        let found = here::mask();
+        let order = Order::new(self.dice.below(3) as u8);
+        let mobility = self.mobility();
+        let request = Request::new(order, mobility).in_context(Context::Interrupt);
+        if let Some(frame) = self.world.take(&request, self.who, self.owner) {
+            self.world.give(frame, order, self.who, self.owner);
+        }
+        here::restore(found);
+    }
+
+    /// Computes, sleeps or lets others run: afterwards it may be on another CPU.
+    fn pause(&mut self) {
+        let cycles = 1 + self.dice.below(PAUSE_CYCLES);
+        match self.dice.below(4) {
+            0 => here::yield_now(),
+            1 => here::compute(cycles),
+            _ => here::sleep(cycles),
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! What all tasks of a run share: the allocator, the oracle, the page cache, and how a block comes and goes.
+
+use core::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use brickyard::design::Design;
+use brickyard::node::{Node, Nodes};
+use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
+use brickyard::sync::{AtomicU32, Ordering};
+use brickyard::zone::Zone;
+use brickyard::{AllocError, Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard_machine::{Dice, WaitQueue, here};
+
+use super::cache::Cache;
+use super::case::{Case, Marks};
+use super::covered::{Counts, Event};
+use super::frames::{Frames, Owner, wrong};
+use super::log::{About, Log, Who};
+use super::supply::{Amount, Supply};
+
+/// The hooks' pages a call of reclaim frees at most.
+const RECLAIMED_MOST: usize = 3;
+
+/// Words that CPUs share besides the allocator's and the frames'.
+#[derive(Debug)]
+pub(crate) struct Gates {
+    /// Everybody writes here before all is looked at, and reads after.
+    pub(crate) passed: AtomicU32,
+    /// Background reclaim is to do something.
+    pub(crate) wanted: AtomicU32,
+}
+
+impl Gates {
+    pub(crate) const fn new() -> Self {
+        Self {
+            passed: AtomicU32::new(0),
+            wanted: AtomicU32::new(0),
+        }
+    }
+}
+
+/// What all tasks share.
+#[derive(Debug)]
+pub(crate) struct World<'w, D: Design> {
+    pub(crate) node: &'w Node<'w, D>,
+    pub(crate) case: &'w Case,
+    pub(crate) log: &'w Log,
+    pub(crate) gates: &'w Gates,
+    pub(crate) frames: Frames,
+    pub(crate) cache: Cache,
+    pub(crate) supply: Supply,
+    pub(crate) counts: Counts,
+    /// Blocks on their way from task to task.
+    pub(crate) posted: RefCell<VecDeque<(Frame, Order)>>,
+    /// What interrupts have got, by CPU.
+    pub(crate) of_interrupts: Vec<RefCell<Vec<(Frame, Order)>>>,
+    /// When the next interrupt of a CPU may do something.
+    rest_until: Vec<Cell<u64>>,
+    /// Blocks that hooks of this task (its number) did not need: the allocator has them when the operation is over.
+    unneeded: RefCell<Vec<(usize, Frame, Order)>>,
+    dice: RefCell<Dice>,
+    /// Interrupts and background reclaim leave everything alone.
+    pub(crate) quiet: Cell<bool>,
+    /// How many of them are at work.
+    pub(crate) at_work: Cell<u32>,
+    /// One administers at a time.
+    pub(crate) administers: Cell<bool>,
+    /// Background reclaim sleeps here.
+    pub(crate) background: WaitQueue,
+    pub(crate) over: Cell<bool>,
+}
+
+impl<'w, D: Design> World<'w, D> {
+    pub(crate) fn new(
+        node: &'w Node<'w, D>,
+        case: &'w Case,
+        log: &'w Log,
+        gates: &'w Gates,
+    ) -> Self {
+        let zones = node.zones();
+        let (Some(first), Some(last)) = (zones.first(), zones.last()) else {
+            panic!("an allocator has zones");
+        };
+        let world = Self {
+            node,
+            case,
+            log,
+            gates,
+            frames: Frames::new(FrameRange {
+                start: first.span().start,
+                end: last.span().end,
+            }),
+            cache: Cache::default(),
+            supply: Supply::default(),
+            counts: Counts::new(),
+            posted: RefCell::default(),
+            of_interrupts: (0..case.cpus).map(|_| RefCell::default()).collect(),
+            rest_until: vec![Cell::new(0); case.cpus],
+            unneeded: RefCell::default(),
+            dice: RefCell::new(case.dice(u64::MAX - 1)),
+            quiet: Cell::new(false),
+            at_work: Cell::new(0),
+            administers: Cell::new(false),
+            background: WaitQueue::new(),
+            over: Cell::new(false),
+        };
+        for zone in zones {
+            world.supply.add(Self::amount(zone, zone.span().len()));
+        }
+        world
+    }
+
+    pub(crate) fn nodes(&self) -> Nodes<'_, D, &Self> {
+        let nodes = core::slice::from_ref(self.node);
+        Nodes::with_hooks(nodes, self, self.case.slow_path())
+    }
+
+    pub(crate) fn span(&self) -> FrameRange {
+        let zones = self.node.zones();
+        FrameRange {
+            start: zones[0].span().start,
+            end: zones[zones.len() - 1].span().end,
+        }
+    }
+
+    pub(crate) fn zone_of(&self, frame: Frame) -> &'w Zone<D> {
+        let mut zones = self.node.zones().iter();
+        match zones.find(|zone| zone.span().contains(frame)) {
+            Some(zone) => zone,
+            None => wrong(format!("{frame} is in no zone")),
+        }
+    }
+
+    /// So many frames of `zone`.
+    pub(crate) fn amount(zone: &Zone<D>, frames: usize) -> Amount {
+        let low = match zone.kind() {
+            ZoneKind::Movable => 0,
+            _ => frames as i64,
+        };
+        [low, frames as i64]
+    }
+
+    /// Random numbers of whoever is no task.
+    pub(crate) fn roll(&self, sides: u64) -> u64 {
+        self.dice.borrow_mut().below(sides)
+    }
+
+    /// Asks for a block, judges the answer, and makes it `owner`'s.
+    pub(crate) fn take(&self, request: &Request, who: Who, owner: Owner) -> Option<Frame> {
+        let frames = request.order.frames();
+        let looker = self.supply.look(frames);
+        let compacts = request.order > Order::ZERO && request.context == Context::MaySleep;
+        if compacts {
+            self.supply.disturb();
+        }
+        self.log.note(who, "asks for", About::Order(request.order));
+        let answer = self.nodes().alloc(0, request);
+        if compacts {
+            self.settle();
+        }
+        match answer {
+            Ok(frame) => {
+                let got = Self::amount(self.zone_of(frame), frames);
+                let left = [frames as i64 - got[0], 0];
+                let _ = self.supply.looked(looker, left);
+                self.log
+                    .note(who, "has", About::Block(frame, request.order));
+                self.judge(request, frame);
+                let block = FrameRange::of_block(frame, request.order);
+                self.frames.claim(block, Owner::Nobody, owner);
+                self.counts.count(Event::Served);
+                Some(frame)
+            }
+            Err(why) => {
+                let least = self.supply.looked(looker, [frames as i64; 2]);
+                self.log
+                    .note(who, "is refused", About::Order(request.order));
+                self.counts.count(Event::Refused);
+                self.judge_refusal(request, least, why);
+                None
+            }
+        }
+    }
+
+    /// Ends what began with [`Supply::disturb`]: what the hooks did not need is free.
+    pub(crate) fn settle(&self) {
+        let own = here::task();
+        self.unneeded.borrow_mut().retain(|&(task, frame, order)| {
+            if task == own {
+                let amount = Self::amount(self.zone_of(frame), order.frames());
+                self.supply.add(amount);
+            }
+            task != own
+        });
+        self.supply.settle();
+    }
+
+    /// Is this block what was asked for?
+    pub(crate) fn judge(&self, request: &Request, frame: Frame) {
+        let block = FrameRange::of_block(frame, request.order);
+        let zone = self.zone_of(frame);
+        let movable_only = zone.kind() == ZoneKind::Movable;
+        let right = frame.is_aligned(request.order)
+            && zone.span().covers(block)
+            && zone.kind() <= request.highest
+            && (!movable_only || request.mobility == Mobility::Movable)
+            && request.limit.is_none_or(|limit| block.end <= limit);
+        if !right {
+            wrong(format!("{block:?} is no answer to {request:?}"));
+        }
+    }
+
+    /// Is it right that one frame is refused, of which there were so many at least while the request looked?
+    pub(crate) fn judge_refusal(&self, request: &Request, least: Option<Amount>, why: AllocError) {
+        let usual = Request::page(request.mobility);
+        if *request != usual || self.case.marks == Marks::On {
+            return;
+        }
+        let Some([low, all]) = least else {
+            return;
+        };
+        let there = match request.mobility {
+            Mobility::Movable => all,
+            Mobility::Unmovable | Mobility::Reclaimable => low,
+        };
+        if there > 0 {
+            wrong(format!(
+                "{request:?} was refused ({why}), and {there} frames were free all the while"
+            ));
+        }
+        self.counts.count(Event::RefusedRightly);
+    }
+
+    /// Frees a block of `owner`.
+    pub(crate) fn give(&self, frame: Frame, order: Order, who: Who, owner: Owner) {
+        let block = FrameRange::of_block(frame, order);
+        self.frames.release(block, owner, Owner::Nobody);
+        self.log.note(who, "frees", About::Block(frame, order));
+        let answer = self.nodes().free(frame, order);
+        if let Err(why) = answer {
+            wrong(format!(
+                "the free of frame {frame}, order {order}, was refused: {why}"
+            ));
+        }
+        let zone = self.zone_of(frame);
+        self.supply.add(Self::amount(zone, order.frames()));
+        self.counts.count(Event::Freed);
+    }
+
+    /// Frees the page of the cache at `frame`, unless somebody has locked it. Returns how many frames that were.
+    pub(crate) fn evict_page(&self, frame: Frame, who: Who) -> usize {
+        let Some(order) = self.cache.try_lock(&self.frames, frame) else {
+            return 0;
+        };
+        self.cache
+            .take_locked(&self.frames, frame, order, Owner::Administration);
+        self.give(frame, order, who, Owner::Administration);
+        self.counts.add(Event::Reclaimed, order.frames() as u64);
+        order.frames()
+    }
+
+    /// What an interrupt does: allocates a little, or frees what an earlier one has got on this CPU.
+    pub(crate) fn interrupt(&self) {
+        let (cpu, began) = (here::cpu(), here::now());
+        if self.quiet.get() || self.over.get() || began < self.rest_until[cpu].get() {
+            return;
+        }
+        self.at_work.set(self.at_work.get() + 1);
+        self.counts.count(Event::Interrupts);
+        let (own, owner) = (&self.of_interrupts[cpu], Owner::Interrupt(cpu as u32));
+        let held = own.borrow().len();
+        if self.roll(8) < 4 && held < 6 {
+            let order = Order::new([0, 0, 0, 1, 2][self.roll(5) as usize]);
+            let mobility = Mobility::ALL[self.roll(3) as usize];
+            let request = Request::new(order, mobility).in_context(Context::Interrupt);
+            if let Some(frame) = self.take(&request, Who::Interrupt, owner) {
+                own.borrow_mut().push((frame, order));
+            }
+        } else if held > 0 {
+            let block = own
+                .borrow_mut()
+                .swap_remove(self.roll(held as u64) as usize);
+            self.give(block.0, block.1, Who::Interrupt, owner);
+        }
+        // Where they wait long for locks, they would leave no time to the tasks.
+        let now = here::now();
+        self.rest_until[cpu].set(now + (now - began));
+        self.at_work.set(self.at_work.get() - 1);
+    }
+
+    /// Background reclaim: sleeps until it is wanted, frees some pages of the cache, and sleeps again.
+    pub(crate) fn reclaim_in_background(&self) {
+        let wanted = &self.gates.wanted;
+        loop {
+            self.background.wait_until(|| {
+                // Acquire: pairs with the release of whoever wants it.
+                wanted.load(Ordering::Acquire) != 0 || self.over.get()
+            });
+            if self.over.get() {
+                return;
+            }
+            // Relaxed: only this task takes it back.
+            wanted.store(0, Ordering::Relaxed);
+            if self.quiet.get() {
+                continue;
+            }
+            self.at_work.set(self.at_work.get() + 1);
+            for _ in 0..1 + self.roll(RECLAIMED_MOST as u64) {
+                if let Some((frame, _)) = self.cache.nth(0) {
+                    self.evict_page(frame, Who::Background);
+                }
+            }
+            self.at_work.set(self.at_work.get() - 1);
+        }
+    }
+}
+
+impl<D: Design> Reclaim for World<'_, D> {
+    fn reclaim(&self, need: &Need) -> usize {
+        let mut freed = 0;
+        for place in 0..RECLAIMED_MOST {
+            if freed >= need.frames {
+                break;
+            }
+            if let Some((frame, _)) = self.cache.nth(place) {
+                freed += self.evict_page(frame, Who::Hook);
+            }
+        }
+        freed
+    }
+
+    fn oldest(&self, zone: FrameRange) -> Option<(Frame, Activity)> {
+        let mut places = 0..self.cache.len();
+        let found = places.find_map(|n| self.cache.nth(n).filter(|page| zone.contains(page.0)));
+        found.map(|(frame, _)| (frame, Activity::Inactive))
+    }
+
+    fn evict(&self, frame: Frame, activity: Activity) -> Eviction {
+        match (self.cache.at(frame), activity) {
+            (None, _) | (_, Activity::Active) => Eviction::Unsuitable,
+            (Some(order), _) if order > Order::ZERO => Eviction::Unsuitable,
+            _ => match self.evict_page(frame, Who::Hook) {
+                0 => Eviction::Busy,
+                _ => Eviction::Freed,
+            },
+        }
+    }
+
+    fn wake(&self, _need: &Need) {
+        // Release: pairs with the acquire in background reclaim.
+        self.gates.wanted.store(1, Ordering::Release);
+        self.background.wake_all();
+    }
+}
+
+impl<D: Design> Migrate for World<'_, D> {
+    fn can_move(&self, frame: Frame, order: Order) -> bool {
+        // What nobody here knows lies in a cache of the allocator.
+        self.cache.at(frame).is_none_or(|found| found == order)
+    }
+
+    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
+        let Some(found) = self.cache.try_lock(&self.frames, from) else {
+            // A task's own, or in a cache, or just being freed.
+            return match self.roll(3) {
+                0 => Migration::Later,
+                1 => Migration::Never,
+                _ => Migration::Unknown,
+            };
+        };
+        if found != order {
+            self.frames.unlock(from);
+            return Migration::Unknown;
+        }
+        match self.roll(8) {
+            0 => {
+                self.frames.unlock(from);
+                Migration::Later
+            }
+            1 => {
+                self.log
+                    .note(Who::Hook, "does not need", About::Block(from, order));
+                let nobody = Owner::Administration;
+                self.cache.take_locked(&self.frames, from, order, nobody);
+                let block = FrameRange::of_block(from, order);
+                self.frames.release(block, nobody, Owner::Nobody);
+                self.unneeded.borrow_mut().push((here::task(), from, order));
+                Migration::NotNeeded
+            }
+            _ => {
+                self.log.note(Who::Hook, "moves", About::Block(from, order));
+                self.cache.move_locked(&self.frames, from, order, to);
+                self.log.note(Who::Hook, "to", About::Block(to, order));
+                self.counts.count(Event::Moved);
+                Migration::Moved
+            }
+        }
+    }
+}

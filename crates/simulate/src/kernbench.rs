@@ -1,0 +1,137 @@
+//! The kernel's build: a pool of workers, some for each CPU, that take compile jobs until all are done, as `make -j` does.
+//!
+//! The jobs are those of a recorded build ([`brickyard_workload::jobs`]), over again from the first where more are asked for than were recorded. A job's computing is time of
+//! users, and so is what the recorded kernel did between two events, as a trace does not tell them apart. Time of the system is the allocator, switches and ticks. What a job
+//! leaves behind is page cache ([`Runner`]).
+
+use core::cell::Cell;
+
+use brickyard::design::Design;
+use brickyard::node::Node;
+use brickyard_machine::{Ended, Failure, Machine, Place};
+use brickyard_workload::jobs::{Job as Compile, Step};
+
+use crate::ground::{Job, Piece};
+use crate::platform::Simulated;
+use crate::setting::{RunError, Setting};
+use crate::tasks::{Counts, Runner};
+
+/// A build.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernbench<'j> {
+    /// What is compiled, over and over. Not empty.
+    pub recorded: &'j [Compile],
+    /// How many jobs are done in all.
+    pub jobs: usize,
+    /// How many at once: make's `-j`.
+    pub workers: usize,
+}
+
+/// What a build came to, in seconds of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Measured {
+    /// Compilers computed, on all CPUs.
+    pub user: f64,
+    /// The kernel ran, on all CPUs.
+    pub system: f64,
+    /// From the begin to the end.
+    pub elapsed: f64,
+    /// What became of the requests.
+    pub counts: Counts,
+}
+
+impl Measured {
+    /// How many CPUs were busy on average, in percent of one.
+    #[must_use]
+    pub fn cpu_percent(&self) -> f64 {
+        (self.user + self.system) * 100.0 / self.elapsed
+    }
+}
+
+impl Kernbench<'_> {
+    /// Frames that a machine needs for it: twice what the largest job holds at once, for each worker, and some for caches.
+    #[must_use]
+    pub fn frames_needed(&self, cpus: usize) -> usize {
+        let largest = self.recorded.iter().map(most_held).max().unwrap_or(0);
+        let held = largest.saturating_mul(2).saturating_mul(self.workers);
+        held.saturating_add(cpus.saturating_mul(2048))
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`RunError`] for a machine that there cannot be, and where a run fails.
+    pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
+        setting.check(self.frames_needed(setting.cpus))?;
+        let pool = Pool {
+            build: *self,
+            setting: *setting,
+        };
+        let (ended, counts) = setting
+            .ground()
+            .run_plain(pool)
+            .map_err(|failure| setting.failed(failure))?;
+        let sum = |of: fn(&brickyard_machine::CpuTimes) -> u64| {
+            setting.seconds(ended.cpus.iter().map(of).sum())
+        };
+        Ok(Measured {
+            user: sum(|cpu| cpu.user),
+            system: sum(|cpu| cpu.system + cpu.interrupts),
+            elapsed: setting.seconds(ended.cycles),
+            counts,
+        })
+    }
+}
+
+/// The most pages that a job holds at once.
+fn most_held(job: &Compile) -> usize {
+    let (mut held, mut most) = (0_usize, 0);
+    for step in &job.steps {
+        match *step {
+            Step::Take { order, .. } => held += 1 << order,
+            Step::Give { order, .. } => held = held.saturating_sub(1 << order),
+            Step::Compute { .. } | Step::Disk => {}
+        }
+        most = most.max(held);
+    }
+    most
+}
+
+/// One build on one machine.
+struct Pool<'j> {
+    build: Kernbench<'j>,
+    setting: Setting,
+}
+
+impl Job for Pool<'_> {
+    type Output = Result<(Ended, Counts), Failure>;
+
+    fn run<D: Design<Platform = Simulated>>(
+        self,
+        node: &Node<'_, D>,
+        pieces: &[Piece],
+    ) -> Self::Output {
+        let Kernbench {
+            recorded,
+            jobs,
+            workers,
+        } = self.build;
+        let runner = Runner::new(core::slice::from_ref(node));
+        let next = Cell::new(0);
+        let mut machine = Machine::new(self.setting.machine());
+        for piece in pieces {
+            piece.map(&mut machine);
+        }
+        for worker in 0..workers.min(jobs) {
+            let (runner, next) = (&runner, &next);
+            machine.task(format!("make {worker}"), Place::Anywhere, move || {
+                while next.get() < jobs {
+                    let job = next.replace(next.get() + 1);
+                    runner.run(&recorded[job % recorded.len()]);
+                }
+            });
+        }
+        let ended = machine.run()?;
+        Ok((ended, runner.counts()))
+    }
+}

@@ -1,0 +1,199 @@
+//! What the tasks of an experiment do: jobs, as often as there are instances of the workload, each with a rhythm of its own.
+
+use brickyard_machine::Dice;
+use brickyard_workload::jobs::{Instances, Job, Step, Urgency, Workload};
+
+/// Pages of a burst of the storm: several times what a CPU's lists hold, so that they run empty and overflow again and again.
+const STORM_PAGES: u32 = 128;
+
+/// Bursts of the storm, where nothing is said about events.
+const STORM_BURSTS: usize = 160;
+
+/// From one command's start to the next, in nanoseconds: a shell makes a process of each and does not wait. Our choice, as lmbench measures the making of a
+/// process on machines of that time.
+const START_NS: u64 = 500_000;
+
+/// The same for the storm, which is to be everywhere at once.
+const STORM_START_NS: u64 = 100;
+
+/// Files that a make of the kernel has for each CPU, at least: a kernel has thousands, so the dozen of the trace comes again and again. (libFLAC has its 27, on 32 CPUs too.)
+const KERNEL_FILES: usize = 4;
+
+/// How much of each job is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// Its first so many takes and gives; it then ends, and keeps what it has.
+    Events(usize),
+}
+
+/// A workload, ready for any number of CPUs.
+#[derive(Debug, Clone)]
+pub struct Load {
+    name: &'static str,
+    jobs: Vec<Job>,
+    instances: Instances,
+    start_ns: u64,
+}
+
+/// What one task does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duty {
+    /// When it begins, in nanoseconds of the simulated machine.
+    pub begins_ns: u64,
+    /// What it does. Nothing: the task takes its jobs from the [pool](Crew::pool).
+    pub jobs: Vec<Job>,
+}
+
+/// All tasks of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Crew {
+    /// One a task.
+    pub duties: Vec<Duty>,
+    /// Jobs that any task may take, in this order.
+    pub pool: Vec<Job>,
+}
+
+impl Load {
+    /// A workload of 2007 with the jobs that were cut from its trace. `bonnie` does not wait for the disk, as the paper had it.
+    #[must_use]
+    pub fn of(workload: &Workload, jobs: &[Job], part: Part) -> Self {
+        let mut jobs: Vec<Job> = jobs.iter().map(|job| first(job, part)).collect();
+        if workload.name == "bonnie" {
+            for job in &mut jobs {
+                job.steps.retain(|step| *step != Step::Disk);
+            }
+        }
+        Self {
+            name: workload.name,
+            jobs,
+            instances: workload.instances,
+            start_ns: START_NS,
+        }
+    }
+
+    /// On every CPU one task that takes pages until its lists have run empty many times over and gives them all back, and computes nothing: as much of the lock as there can be.
+    #[must_use]
+    pub fn storm(part: Part) -> Self {
+        let bursts = match part {
+            Part::Whole => STORM_BURSTS,
+            Part::Events(events) => events.div_ceil(2 * STORM_PAGES as usize),
+        };
+        let mut steps = Vec::new();
+        for first in (0..bursts as u32).map(|burst| burst * STORM_PAGES) {
+            let pages = first..first + STORM_PAGES;
+            steps.extend(pages.clone().map(take));
+            steps.extend(pages.map(|page| Step::Give { page, order: 0 }));
+        }
+        let job = Job {
+            name: "storm".to_owned(),
+            pages: bursts as u32 * STORM_PAGES,
+            steps,
+        };
+        Self {
+            name: "storm",
+            jobs: vec![first(&job, part)],
+            instances: Instances::PerCpu(1),
+            start_ns: STORM_START_NS,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The tasks for so many CPUs.
+    ///
+    /// Instances of one trace would march in step, which real ones never do. So each one's computing times are varied, by half to both sides, and the tasks begin one after another. The seed
+    /// chooses; it does so for all columns alike, so that they are compared at the same work.
+    #[must_use]
+    pub fn crew(&self, cpus: usize, seed: u64) -> Crew {
+        let mut dice = Dice::new(seed ^ 0x006c_6f63_6b73);
+        let tasks = self.instances.tasks(cpus);
+        let shared = matches!(self.instances, Instances::PoolPerCpu(_));
+        let duty = |task: usize, dice: &mut Dice| Duty {
+            begins_ns: task as u64 * self.start_ns + dice.below(self.start_ns),
+            jobs: match shared {
+                true => Vec::new(),
+                false => self.jobs.iter().map(|job| varied(job, dice)).collect(),
+            },
+        };
+        let duties = (0..tasks).map(|task| duty(task, &mut dice)).collect();
+        let least = match self.name {
+            "kernel" => KERNEL_FILES * cpus,
+            _ => 0,
+        };
+        let again = self.jobs.iter().cycle();
+        let pool = match shared {
+            true => again
+                .take(least.max(self.jobs.len()))
+                .map(|job| varied(job, &mut dice))
+                .collect(),
+            false => Vec::new(),
+        };
+        Crew { duties, pool }
+    }
+
+    /// The most pages that all tasks together hold at once on so many CPUs, should the worst moments of all come together. What jobs leave behind is not counted: it can be reclaimed.
+    #[must_use]
+    pub fn pages_most(&self, cpus: usize) -> u64 {
+        let most = self.jobs.iter().map(pages_most).max().unwrap_or(0);
+        most * self.instances.tasks(cpus) as u64
+    }
+}
+
+/// A page of the kernel's.
+fn take(page: u32) -> Step {
+    Step::Take {
+        page,
+        order: 0,
+        mobility: Default::default(),
+        urgent: Urgency::MaySleep,
+    }
+}
+
+/// The steps of a job up to its part's end.
+fn first(job: &Job, part: Part) -> Job {
+    let Part::Events(most) = part else {
+        return job.clone();
+    };
+    let is_event = |step: &Step| matches!(step, Step::Take { .. } | Step::Give { .. });
+    let mut events = 0;
+    let within = |step: &&Step| {
+        events += usize::from(is_event(step));
+        events <= most
+    };
+    Job {
+        name: job.name.clone(),
+        steps: job.steps.iter().take_while(within).copied().collect(),
+        pages: job.pages,
+    }
+}
+
+/// The job with each of its computing times between half and one and a half of what it was; on the average they stay as they were.
+fn varied(job: &Job, dice: &mut Dice) -> Job {
+    let mut job = job.clone();
+    for step in &mut job.steps {
+        if let Step::Compute { ns } = step {
+            *ns = *ns / 2 + dice.below(*ns + 1);
+        }
+    }
+    job
+}
+
+/// The most pages that a job holds at once.
+fn pages_most(job: &Job) -> u64 {
+    let (mut held, mut most) = (0_u64, 0);
+    for step in &job.steps {
+        match *step {
+            Step::Take { order, .. } => held += 1 << order,
+            Step::Give { order, .. } => held = held.saturating_sub(1 << order),
+            Step::Compute { .. } | Step::Disk => {}
+        }
+        most = most.max(held);
+    }
+    most
+}

@@ -1,0 +1,436 @@
+//! The storm: all CPUs take and give back pages as fast as they can, and do nothing else.
+//!
+//! Each CPU takes a burst of pages, one by one, and gives them back one by one in random order, or has another CPU do that ([`Shape`]). It does so for a while that is not
+//! counted, until caches are warm and lists have found their lengths; then all wait for each other, and each takes and gives back [`Storm::pages`] more.
+//!
+//! What a CPU keeps track of its pages by, and the way of pages from one CPU to another, cost nothing: the machine is given the allocator's words alone. So this is the
+//! heaviest load that there can be. Real work lies between two requests of any program.
+//!
+//! The machine counts cache traffic from its beginning to its end. A second machine with the same seed stops where the counted part begins; the difference is what that took.
+
+use core::cell::RefCell;
+use core::fmt;
+use core::str::FromStr;
+
+use brickyard::design::Design;
+use brickyard::node::{Node, Nodes};
+use brickyard::sync::{Exclusive, Found, LockLog, TicketLock, Timed, timed};
+use brickyard::{Frame, Mobility, Order, Request};
+use brickyard_machine::{Dice, Ended, Failure, Machine, Place, Traffic, here};
+
+use crate::barrier::Barrier;
+use crate::ground::{Job, Piece};
+use crate::platform::Simulated;
+use crate::ring::{BURSTS_SENT_MOST, Ring};
+use crate::setting::{RunError, Setting};
+
+/// What the bursts are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// 1 to 24 pages: what a per-CPU cache of any configuration holds, so that hardly a request goes past it.
+    Hot,
+    /// 1 to 2000 pages: more than any per-CPU cache holds, so that each burst empties it several times and overfills it on the way back.
+    Deep,
+    /// 1 to 64 pages, which the next CPU gives back: a ring of CPUs, in which no page ever comes back to the cache that it came from.
+    Remote,
+}
+
+impl Shape {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Hot, Self::Deep, Self::Remote];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hot => "hot",
+            Self::Deep => "deep",
+            Self::Remote => "remote",
+        }
+    }
+
+    /// Pages of the largest burst.
+    #[must_use]
+    pub const fn burst_most(self) -> usize {
+        match self {
+            Self::Hot => 24,
+            Self::Deep => 2000,
+            Self::Remote => 64,
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No shape has this name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there are hot, deep and remote")]
+pub struct UnknownShape;
+
+impl FromStr for Shape {
+    type Err = UnknownShape;
+
+    fn from_str(name: &str) -> Result<Self, UnknownShape> {
+        let found = Self::ALL.into_iter().find(|shape| shape.name() == name);
+        found.ok_or(UnknownShape)
+    }
+}
+
+/// Pages a CPU that may lie in caches that nobody else reaches: more than the longest list of any configuration.
+const CACHED_MOST: usize = 2048;
+
+/// A storm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Storm {
+    /// Its bursts.
+    pub shape: Shape,
+    /// Pages that each CPU takes while it is counted. Half as many come before.
+    pub pages: usize,
+}
+
+/// How long requests took, in cycles: of all CPUs together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Latency {
+    /// Half of them took no longer.
+    pub p50: u64,
+    /// 99 of 100 took no longer.
+    pub p99: u64,
+    /// 999 of 1000 took no longer.
+    pub p999: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+impl Latency {
+    /// Of these. O(n log n).
+    #[must_use]
+    pub fn of(mut cycles: Vec<u64>) -> Self {
+        cycles.sort_unstable();
+        let at = |thousandths: usize| {
+            let rank = (cycles.len() * thousandths).div_ceil(1000);
+            cycles.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+        };
+        Self {
+            p50: at(500),
+            p99: at(990),
+            p999: at(999),
+            max: at(1000),
+        }
+    }
+}
+
+/// What a storm came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Pages taken and given back.
+    pub pages: u64,
+    /// From the first CPU's begin to the last one's end.
+    pub cycles: u64,
+    /// Pages taken and given back in a second.
+    pub pages_per_second: f64,
+    /// One page taken.
+    pub alloc: Latency,
+    /// One page given back.
+    pub free: Latency,
+    /// What the accesses of all CPUs met.
+    pub traffic: Traffic,
+    /// Accesses to shared memory.
+    pub accesses: u64,
+    /// How often any lock was taken.
+    pub locked: u64,
+    /// Cycles that all CPUs waited for locks that somebody else had.
+    pub lock_waits: u64,
+}
+
+impl Measured {
+    /// Cache lines that a CPU had to get from elsewhere, for each page: moved to it, or made its own.
+    #[must_use]
+    pub fn lines_per_page(&self) -> f64 {
+        (self.traffic.moved() + self.traffic.upgrades) as f64 / self.pages.max(1) as f64
+    }
+
+    /// The share of all CPUs' time, in percent, in which they stood in a queue for a cache line that others were busy with.
+    #[must_use]
+    pub fn line_waits_percent(&self, cpus: usize) -> f64 {
+        self.percent(cpus, self.traffic.waited_cycles)
+    }
+
+    /// The same for locks that others had: zones' and magazines'. What it took to see that a lock was given up is in both.
+    #[must_use]
+    pub fn lock_waits_percent(&self, cpus: usize) -> f64 {
+        self.percent(cpus, self.lock_waits)
+    }
+
+    fn percent(&self, cpus: usize, cycles: u64) -> f64 {
+        let all = self.cycles.max(1) as f64 * cpus as f64;
+        cycles as f64 * 100.0 / all
+    }
+}
+
+impl Storm {
+    /// Frames that a machine needs for it.
+    #[must_use]
+    pub const fn frames_needed(&self, cpus: usize) -> usize {
+        let held = match self.shape {
+            Shape::Remote => self.shape.burst_most() * (BURSTS_SENT_MOST + 2),
+            Shape::Hot | Shape::Deep => self.shape.burst_most(),
+        };
+        cpus.saturating_mul(held + CACHED_MOST)
+    }
+
+    /// Runs it. Takes about 0.2 us of the host for each shared access, of which a page has some ten.
+    ///
+    /// # Errors
+    /// [`RunError`] for a machine that there cannot be, and where a run fails.
+    pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
+        setting.check(self.frames_needed(setting.cpus))?;
+        let once = |part| {
+            let blow = Blow {
+                storm: *self,
+                setting: *setting,
+                part,
+            };
+            let blown = setting
+                .ground()
+                .with::<Exclusive, Timed<TicketLock>, _>(blow);
+            blown.map_err(|failure| setting.failed(failure))
+        };
+        let before = once(Part::WarmUp)?;
+        let all = once(Part::All)?;
+        // The same run up to there, so the same acquisitions.
+        let waits = &all.locks.waits[before.locks.waits.len()..];
+        let in_vain = waits.iter().filter(|(_, found)| *found == Found::Taken);
+        let cycles = all.ended_at - all.began;
+        let pages = all.alloc.len() as u64;
+        Ok(Measured {
+            pages,
+            cycles,
+            pages_per_second: pages as f64 / setting.seconds(cycles),
+            alloc: Latency::of(all.alloc),
+            free: Latency::of(all.free),
+            traffic: difference(&total(&all.ended), &total(&before.ended)),
+            accesses: all.ended.accesses - before.ended.accesses,
+            locked: waits.len() as u64,
+            lock_waits: in_vain.map(|(cycles, _)| cycles).sum(),
+        })
+    }
+}
+
+fn total(ended: &Ended) -> Traffic {
+    let mut total = Traffic::default();
+    for traffic in &ended.traffic {
+        total += *traffic;
+    }
+    total
+}
+
+const fn difference(all: &Traffic, before: &Traffic) -> Traffic {
+    Traffic {
+        accesses: all.accesses - before.accesses,
+        l1_hits: all.l1_hits - before.l1_hits,
+        l2_hits: all.l2_hits - before.l2_hits,
+        upgrades: all.upgrades - before.upgrades,
+        llc_hits: all.llc_hits - before.llc_hits,
+        memory: all.memory - before.memory,
+        transfers: all.transfers - before.transfers,
+        invalidated: all.invalidated - before.invalidated,
+        waited_cycles: all.waited_cycles - before.waited_cycles,
+    }
+}
+
+/// How far a machine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Until the counted part would begin.
+    WarmUp,
+    /// To the end.
+    All,
+}
+
+/// One machine's run.
+struct Blow {
+    storm: Storm,
+    setting: Setting,
+    part: Part,
+}
+
+struct Blown {
+    ended: Ended,
+    began: u64,
+    ended_at: u64,
+    alloc: Vec<u64>,
+    free: Vec<u64>,
+    locks: LockLog,
+}
+
+impl Job for Blow {
+    type Output = Result<Blown, Failure>;
+
+    fn run<D: Design<Platform = Simulated>>(
+        self,
+        node: &Node<'_, D>,
+        pieces: &[Piece],
+    ) -> Self::Output {
+        let nodes = Nodes::new(core::slice::from_ref(node));
+        let cpus = self.setting.cpus;
+        let (ring, barrier) = (Ring::new(cpus), Barrier::new(cpus));
+        let logs = RefCell::new(Vec::new());
+        let mut machine = Machine::new(self.setting.machine());
+        for piece in pieces {
+            piece.map(&mut machine);
+        }
+        for cpu in 0..cpus {
+            let (nodes, ring, barrier, logs) = (&nodes, &ring, &barrier, &logs);
+            let (storm, part, seed) = (self.storm, self.part, self.setting.seed);
+            machine.task(format!("storms on {cpu}"), Place::On(cpu), move || {
+                let mut worker = Worker {
+                    nodes,
+                    ring,
+                    cpu,
+                    shape: storm.shape,
+                    dice: Dice::new(seed.wrapping_mul(1000).wrapping_add(cpu as u64)),
+                    log: Log::default(),
+                    rounds: 0,
+                };
+                worker.bursts(storm.pages / 2);
+                barrier.wait();
+                if part == Part::All {
+                    worker.log = Log {
+                        began: here::now(),
+                        ..Log::default()
+                    };
+                    worker.bursts(storm.pages);
+                    worker.log.ended = here::now();
+                    logs.borrow_mut().push(worker.log);
+                }
+            });
+        }
+        let (ended, locks) = timed(|| machine.run());
+        let ended = ended?;
+        let logs = logs.into_inner();
+        let all = |of: fn(&Log) -> &Vec<u64>| logs.iter().flat_map(of).copied().collect();
+        Ok(Blown {
+            ended,
+            began: logs.iter().map(|log| log.began).min().unwrap_or(0),
+            ended_at: logs.iter().map(|log| log.ended).max().unwrap_or(0),
+            alloc: all(|log| &log.alloc),
+            free: all(|log| &log.free),
+            locks,
+        })
+    }
+}
+
+/// What a CPU notes, in cycles.
+#[derive(Debug, Default)]
+struct Log {
+    began: u64,
+    ended: u64,
+    alloc: Vec<u64>,
+    free: Vec<u64>,
+}
+
+/// The task of a CPU.
+struct Worker<'a, 'z, D: Design> {
+    nodes: &'a Nodes<'z, D>,
+    ring: &'a Ring,
+    cpu: usize,
+    shape: Shape,
+    dice: Dice,
+    log: Log,
+    /// How often it has come to the end of its bursts.
+    rounds: usize,
+}
+
+impl<D: Design> Worker<'_, '_, D> {
+    /// Bursts of so many pages in all, and until all that is this CPU's to give back has been.
+    fn bursts(&mut self, pages: usize) {
+        let mut left = pages;
+        while left > 0 {
+            let burst = 1 + self.dice.below(self.shape.burst_most() as u64) as usize;
+            let burst = burst.min(left);
+            left -= burst;
+            let mut taken = self.take(burst);
+            self.shuffle(&mut taken);
+            match self.shape {
+                Shape::Hot | Shape::Deep => self.give(&taken),
+                Shape::Remote => self.send(taken),
+            }
+        }
+        if self.shape == Shape::Remote {
+            self.give_until_the_sender_is_done();
+        }
+    }
+
+    fn take(&mut self, pages: usize) -> Vec<Frame> {
+        let request = Request::page(Mobility::Movable);
+        let mut taken = Vec::with_capacity(pages);
+        for _ in 0..pages {
+            let before = here::now();
+            match self.nodes.alloc(0, &request) {
+                Ok(frame) => taken.push(frame),
+                Err(why) => here::fail(format!("no page: {why}")),
+            }
+            self.log.alloc.push(here::now() - before);
+        }
+        taken
+    }
+
+    fn give(&mut self, frames: &[Frame]) {
+        for &frame in frames {
+            let before = here::now();
+            if let Err(why) = self.nodes.free(frame, Order::ZERO) {
+                here::fail(format!("page {} is refused: {why}", frame.number()));
+            }
+            self.log.free.push(here::now() - before);
+        }
+    }
+
+    fn shuffle(&mut self, frames: &mut [Frame]) {
+        for place in (1..frames.len()).rev() {
+            let other = self.dice.below(place as u64 + 1) as usize;
+            frames.swap(place, other);
+        }
+    }
+
+    /// Sends a burst to the next CPU, and gives back what the one before has sent.
+    fn send(&mut self, burst: Vec<Frame>) {
+        let next = self.ring.after(self.cpu);
+        while self.ring.is_full(next) {
+            if !self.give_what_was_sent() {
+                let own = self.cpu;
+                self.ring
+                    .wait(own, || !self.ring.is_full(next) || self.ring.has_mail(own));
+            }
+        }
+        self.ring.send(next, burst);
+        self.give_what_was_sent();
+    }
+
+    /// False where nothing was.
+    fn give_what_was_sent(&mut self) -> bool {
+        let mut any = false;
+        while let Some(burst) = self.ring.receive(self.cpu) {
+            self.give(&burst);
+            any = true;
+        }
+        any
+    }
+
+    fn give_until_the_sender_is_done(&mut self) {
+        let (ring, own) = (self.ring, self.cpu);
+        ring.finish(own);
+        self.rounds += 1;
+        let rounds = self.rounds;
+        loop {
+            self.give_what_was_sent();
+            if ring.is_over(own, rounds) {
+                break;
+            }
+            ring.wait(own, || ring.has_mail(own) || ring.is_over(own, rounds));
+        }
+    }
+}

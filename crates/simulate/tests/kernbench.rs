@@ -1,0 +1,107 @@
+//! Jobs as tasks, and builds of them: all of a job happens, and what it leaves behind goes when memory is short.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use brickyard_machine::Profile;
+use brickyard_simulate::kernbench::{Kernbench, Measured};
+use brickyard_simulate::{Configuration, Setting};
+use brickyard_workload::jobs::{Job, Step, Urgency};
+
+fn take(page: u32, order: u8) -> Step {
+    Step::Take {
+        page,
+        order,
+        mobility: Default::default(),
+        urgent: Urgency::MaySleep,
+    }
+}
+
+/// Computes 600 instructions, takes 20 pages and a block of 8, gives back half of the block and 10 pages, waits for the disk once.
+fn job() -> Job {
+    let mut steps = vec![Step::Compute { ns: 100 }];
+    steps.extend((0..20).map(|page| take(page, 0)));
+    steps.push(take(20, 3));
+    steps.push(Step::Give { page: 24, order: 2 });
+    steps.push(Step::Disk);
+    steps.extend((0..10).map(|page| Step::Give { page, order: 0 }));
+    Job {
+        name: "cc1".into(),
+        steps,
+        pages: 28,
+    }
+}
+
+fn build(cpus: usize, jobs: usize, frames: usize, configuration: Configuration) -> Measured {
+    let build = Kernbench {
+        recorded: &[job()],
+        jobs,
+        workers: 2 * cpus,
+    };
+    let setting = Setting {
+        profile: Profile::by_name("metatm-2007").unwrap(),
+        cpus,
+        configuration,
+        frames,
+        seed: 1,
+    };
+    build.run(&setting).unwrap()
+}
+
+#[test]
+fn all_steps_of_all_jobs_happen() {
+    for configuration in Configuration::ALL {
+        let done = build(2, 30, 1 << 14, configuration);
+        let counts = done.counts;
+        assert_eq!((counts.asked, counts.failed, counts.refused), (630, 0, 0));
+        assert_eq!((counts.pages, counts.given, counts.left), (840, 330, 420));
+        // 1 GHz.
+        assert!(
+            (done.user - 30.0 * 600e-9).abs() < 1e-12,
+            "{configuration}: {done:?}"
+        );
+        assert!(done.system > 0.0);
+        // 30 jobs by four workers: eight waits of 5.5 ms for one of them.
+        assert!(
+            done.elapsed > 8.0 * 5.5e-3 && done.elapsed < 9.0 * 5.5e-3,
+            "{done:?}"
+        );
+        assert_eq!(done, build(2, 30, 1 << 14, configuration));
+    }
+}
+
+#[test]
+fn what_jobs_leave_behind_is_given_up_when_memory_is_short() {
+    for configuration in Configuration::ALL {
+        // 900 jobs leave 14 pages each: three times the memory.
+        let counts = build(1, 900, 1 << 12, configuration).counts;
+        assert_eq!((counts.failed, counts.refused), (0, 0), "{configuration}");
+        assert_eq!(counts.left, 900 * 14);
+        assert!(
+            counts.reclaimed > 6000 && counts.reclaimed < counts.left,
+            "{counts:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_can_be_had_beyond_memory_and_it_is_told() {
+    let greedy = Job {
+        steps: (0..5000).map(|page| take(page, 0)).collect(),
+        pages: 5000,
+        name: "cc1".into(),
+    };
+    let build = Kernbench {
+        recorded: &[greedy],
+        jobs: 1,
+        workers: 1,
+    };
+    let setting = Setting {
+        profile: Profile::by_name("metatm-2007").unwrap(),
+        cpus: 1,
+        configuration: Configuration::Brickyard,
+        frames: 1 << 12,
+        seed: 1,
+    };
+    let refused = build.run(&setting).unwrap_err();
+    assert!(refused.to_string().contains("48 MiB"), "{refused}");
+}

@@ -1,0 +1,235 @@
+//! The experiment of 2007: that it watches without disturbing, that a run is the same each time, and that each column does what it is named for.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use brickyard::design::Design;
+use brickyard::node::Node;
+use brickyard::sync::{Exclusive, Found, Locked, RawLock, TicketLock, Timed, timed};
+use brickyard::{FrameRange, MachinePlan};
+use brickyard_machine::{Ended, Machine, Place, Profile, Setup, here};
+use brickyard_simulate::locks::{Cell, Column, Load, Measured, Part, Plan, lists_of};
+use brickyard_simulate::tasks::Runner;
+use brickyard_simulate::{Configuration, Ground, Job, Piece, Simulated};
+use brickyard_workload::jobs::{self, Cut, Instances, Step, Urgency, Waits, Workload};
+
+fn profile() -> &'static Profile {
+    Profile::by_name("metatm-2007").unwrap()
+}
+
+fn plan() -> Plan {
+    let profile = profile();
+    Plan {
+        profile,
+        configuration: Configuration::Vanilla,
+        lists: lists_of(profile),
+        memory_bytes: 64 << 20,
+    }
+}
+
+fn storm(column: Column, cpus: usize, seed: u64) -> Measured {
+    let load = Load::storm(Part::Events(1024));
+    let cell = Cell {
+        load: &load,
+        cpus,
+        column,
+        seed,
+    };
+    plan().run(&cell).unwrap()
+}
+
+/// Two tasks on two CPUs; the lock lies outside the machine's memory, so that each access takes one cycle.
+#[test]
+fn waits_and_holds_are_exact() {
+    let lock = Locked::<Timed<TicketLock>, _>::new(());
+    let hold = |asks_at: u64, cycles: u64| {
+        here::work(asks_at);
+        let held = lock.lock(brickyard::sync::spin_hint);
+        here::work(cycles);
+        drop(held);
+    };
+    let mut machine = Machine::new(Setup::new(profile(), 2, 1));
+    machine.task("first", Place::On(0), || hold(0, 1000));
+    machine.task("second", Place::On(1), || hold(100, 30));
+    let (ended, log) = timed(|| machine.run());
+    ended.unwrap();
+    assert_eq!(log.holds, [1000, 30]);
+    let [(at_once, free), (waited, taken)] = log.waits[..] else {
+        panic!("two acquisitions, not {:?}", log.waits)
+    };
+    assert_eq!((free, taken), (Found::Free, Found::Taken));
+    assert_eq!(at_once, 2, "two words are touched");
+    // It asked 100 cycles later and waited for 1000, give or take a pause of the loop.
+    assert!((890..=930).contains(&waited), "{waited}");
+}
+
+/// A few hundred pages on four CPUs.
+struct Few;
+
+impl Job for Few {
+    type Output = Ended;
+
+    fn run<D: Design<Platform = Simulated>>(self, node: &Node<'_, D>, pieces: &[Piece]) -> Ended {
+        let runner = Runner::new(core::slice::from_ref(node));
+        let crew = Load::storm(Part::Events(512)).crew(4, 3);
+        let mut machine = Machine::new(Setup::new(profile(), 4, 3));
+        for piece in pieces {
+            piece.map(&mut machine);
+        }
+        for (cpu, duty) in crew.duties.iter().enumerate() {
+            let runner = &runner;
+            machine.task("few", Place::On(cpu), move || {
+                duty.jobs.iter().for_each(|job| runner.run(job));
+            });
+        }
+        machine.run().unwrap()
+    }
+}
+
+#[test]
+fn watching_a_lock_changes_nothing() {
+    fn of<L: RawLock>() -> Ended {
+        let plan = MachinePlan::new(FrameRange::new(0, 16384), 4);
+        Ground::new(Configuration::Vanilla, plan).with::<Exclusive, L, _>(Few)
+    }
+    let plain = of::<TicketLock>();
+    assert!(plain.accesses > 10_000);
+    let (watched, log) = timed(of::<Timed<TicketLock>>);
+    assert_eq!(plain, watched);
+    assert!(log.waits.len() > 20);
+    // Without a log, too.
+    assert_eq!(plain, of::<Timed<TicketLock>>());
+}
+
+#[test]
+fn a_run_is_the_same_each_time_and_another_with_another_seed() {
+    for column in Column::ALL {
+        let first = storm(column, 4, 7);
+        assert_eq!(first, storm(column, 4, 7), "{}", column.name());
+        assert_ne!(first.seconds, storm(column, 4, 8).seconds);
+    }
+}
+
+#[test]
+fn alone_only_release_differs() {
+    let of = |column| storm(column, 1, 1);
+    let hold = of(Column::Hold);
+    // 1024 events of single pages, by bulks of seven; nobody is there to wait for.
+    assert_eq!(hold.counts.pages, 512);
+    assert_eq!((hold.counts.failed, hold.contended), (0, 0));
+    assert_eq!((hold.taken.count, hold.taken.order), (7.0, 0.0));
+    assert_eq!(hold.given.count, 7.0);
+    assert_eq!(hold.fairness, 1.0);
+    for column in [
+        Column::Ticket,
+        Column::TicketYield,
+        Column::TicketYieldOwnLine,
+    ] {
+        assert_eq!(of(column).holds.count(), hold.holds.count());
+    }
+    // Where one hold moved seven pages, each of the seven has one of its own.
+    let release = of(Column::Release);
+    assert_eq!(release.holds.count(), 7 * hold.holds.count());
+    assert!(release.holds.percentile(50.0) < hold.holds.percentile(50.0) / 3);
+    assert!(release.seconds > hold.seconds);
+}
+
+#[test]
+fn in_a_storm_each_policy_does_what_it_is_for() {
+    let of = |column| storm(column, 8, 1);
+    let [hold, release, ticket, yields, own_line] = Column::ALL.map(of);
+    for one in [&hold, &release, &ticket, &yields, &own_line] {
+        assert_eq!(one.counts.pages, 8 * 512);
+        assert_eq!(one.counts.refused, 0);
+        assert_eq!(one.waits.count(), one.holds.count());
+        assert!(one.contended * 10 > one.waits.count());
+        assert!(one.waiting_share > 0.5 && one.held_share <= 1.0);
+    }
+    // A queue lets nobody wait for luck.
+    assert!(ticket.fairness > hold.fairness + 0.1);
+    assert!(ticket.waits.percentile(99.9) < hold.waits.percentile(99.9));
+    // Giving the lock up makes each hold, and so each wait in the queue, shorter.
+    assert!(yields.holds.percentile(50.0) < ticket.holds.percentile(50.0));
+    assert!(yields.waits.percentile(50.0) < ticket.waits.percentile(50.0));
+    assert!(yields.holds.count() > 3 * ticket.holds.count());
+}
+
+fn job(name: &str, pages: u32) -> jobs::Job {
+    let take = |page| Step::Take {
+        page,
+        order: 0,
+        mobility: Default::default(),
+        urgent: Urgency::MaySleep,
+    };
+    let mut steps = Vec::new();
+    for page in 0..pages {
+        steps.push(Step::Compute { ns: 1000 });
+        steps.push(take(page));
+    }
+    steps.extend((0..pages).map(|page| Step::Give { page, order: 0 }));
+    jobs::Job {
+        name: name.to_owned(),
+        steps,
+        pages,
+    }
+}
+
+const fn workload(instances: Instances) -> Workload {
+    Workload {
+        name: "made",
+        about: "made for this test",
+        trace: "",
+        cut: Cut::Whole,
+        waits: Waits::Never,
+        instances,
+    }
+}
+
+#[test]
+fn a_crew_is_as_large_as_the_workload_says() {
+    let jobs = [job("a", 3), job("b", 5)];
+    let of = |instances| Load::of(&workload(instances), &jobs, Part::Whole).crew(4, 1);
+    let each = of(Instances::PerCpu(2));
+    assert_eq!((each.duties.len(), each.pool.len()), (8, 0));
+    assert!(each.duties.iter().all(|duty| duty.jobs.len() == 2));
+    // No two march in step, and all begin at times of their own.
+    assert_ne!(each.duties[0].jobs, each.duties[1].jobs);
+    assert!(each.duties.is_sorted_by(|a, b| a.begins_ns < b.begins_ns));
+    assert_eq!(of(Instances::Fixed(3)).duties.len(), 3);
+    let pool = of(Instances::PoolPerCpu(2));
+    assert_eq!(pool.duties.len(), 8);
+    assert!(pool.duties.iter().all(|duty| duty.jobs.is_empty()));
+    let names: Vec<&str> = pool.pool.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names[..2], ["a", "b"]);
+}
+
+#[test]
+fn a_part_of_a_job_is_its_begin() {
+    let jobs = [job("a", 10)];
+    let load = Load::of(&workload(Instances::PerCpu(1)), &jobs, Part::Events(4));
+    let crew = load.crew(1, 1);
+    let totals = crew.duties[0].jobs[0].totals();
+    assert_eq!((totals.takes, totals.gives), (4, 0));
+    assert_eq!(load.pages_most(3), 12);
+}
+
+#[test]
+fn every_configuration_runs() {
+    let jobs = [job("a", 40)];
+    let load = Load::of(&workload(Instances::PerCpu(2)), &jobs, Part::Whole);
+    for configuration in Configuration::ALL {
+        let plan = Plan {
+            configuration,
+            ..plan()
+        };
+        let cell = Cell {
+            load: &load,
+            cpus: 3,
+            column: Column::TicketYield,
+            seed: 1,
+        };
+        let measured = plan.run(&cell).unwrap();
+        assert_eq!(measured.counts.pages, 6 * 40, "{configuration}");
+        assert_eq!(measured.counts.given, 6 * 40);
+        assert_eq!(measured.counts.failed + measured.counts.refused, 0);
+    }
+}

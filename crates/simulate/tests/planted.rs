@@ -1,0 +1,322 @@
+//! Planted bugs, each found within a stated number of seeds; and the same without the bug, which survives as many.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::mem;
+
+use brickyard::sync::{
+    AtomicU32, GuardedU32, Locked, Ordering, RawLock, TestAndSetLock, TicketLock, spin_hint,
+};
+use brickyard_machine::{Failure, Machine, Place, WaitQueue, here};
+use brickyard_simulate::Apart;
+use brickyard_simulate::explore::{
+    Case, Configuration, Covered, Explored, Fault, Library, Log, Plan, System, WithLock, explore,
+};
+
+/// Explores on two threads, with cases of up to eight CPUs.
+fn explored(system: &impl System, seeds: u64, case: &(dyn Fn(u64) -> Case + Sync)) -> Explored {
+    let case = |seed| {
+        let case = case(seed);
+        Case {
+            cpus: case.cpus.min(8),
+            tasks: case.tasks.min(8),
+            ..case
+        }
+    };
+    explore(
+        system,
+        &Plan {
+            threads: 2,
+            case: &case,
+            ..Plan::new(0..seeds)
+        },
+    )
+}
+
+/// The bug is found, and can be replayed from what is printed of it.
+fn is_found(name: &str, explored: Explored, is_it: impl Fn(&Fault) -> bool) {
+    let failed = explored.failed.unwrap();
+    println!(
+        "{name}: seed {} after {} runs: {}\n  {}\n  {}",
+        failed.case.seed, explored.runs, failed.fault, failed.shrunk.case, failed.shrunk.fault
+    );
+    assert!(is_it(&failed.fault), "{}", failed.fault);
+    assert!(failed.shrunk.case.tasks <= failed.case.tasks);
+    let told = failed.shrunk.case.to_string();
+    assert!(
+        told.starts_with("brickyard simulate explore --replay "),
+        "{told}"
+    );
+}
+
+fn survives(explored: Explored, seeds: u64) {
+    if let Some(failed) = explored.failed {
+        let log = failed.shrunk.log.join("\n");
+        panic!(
+            "{}: {}\n{}: {}\n{log}",
+            failed.case, failed.fault, failed.shrunk.case, failed.shrunk.fault
+        );
+    }
+    assert_eq!(explored.runs, seeds);
+}
+
+/// The case of a seed, with a configuration whose zones have a lock.
+fn with_locks(seed: u64) -> Case {
+    let locked = &Configuration::ALL[..6];
+    Case {
+        configuration: locked[seed as usize % locked.len()],
+        ..Case::of(seed)
+    }
+}
+
+fn any_failure(fault: &Fault) -> bool {
+    matches!(fault, Fault::Run(_))
+}
+
+// ---- locks that do not keep their contract, under the real allocator ----
+
+/// A lock that publishes nothing when it is given up.
+struct WithoutRelease(AtomicU32);
+
+// SAFETY: not kept, and that is the bug: who takes the lock next need not see what was written under it. Words of the simulated machine are atomic ones of the host, so nothing
+// worse comes of it.
+unsafe impl RawLock for WithoutRelease {
+    const UNLOCKED: Self = Self(AtomicU32::new(0));
+
+    fn lock(&self, mut relax: impl FnMut()) {
+        while !self.try_lock() {
+            relax();
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    unsafe fn unlock(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    fn is_contended(&self) -> bool {
+        false
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// A lock that is given up twice, as the magazines were in the patches of 2013.
+struct UnlockedTwice<L>(L);
+
+// SAFETY: not kept, and that is the bug: the second unlock lets somebody in whom the lock was not promised to. As above, nothing worse comes of it.
+unsafe impl<L: RawLock> RawLock for UnlockedTwice<L> {
+    const UNLOCKED: Self = Self(L::UNLOCKED);
+
+    fn lock(&self, relax: impl FnMut()) {
+        self.0.lock(relax);
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller holds the lock.
+        unsafe { self.0.unlock() };
+        // SAFETY: nobody says so: the bug.
+        unsafe { self.0.unlock() };
+    }
+
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+#[test]
+fn a_missing_release_is_found_within_10_seeds() {
+    let system = WithLock::<WithoutRelease>::new();
+    is_found(
+        "missing release",
+        explored(&system, 10, &with_locks),
+        |fault| matches!(fault, Fault::Run(Failure::Race { .. })),
+    );
+}
+
+#[test]
+fn a_double_unlock_is_found_within_20_seeds() {
+    let system = WithLock::<UnlockedTwice<TestAndSetLock>>::new();
+    let found = explored(&system, 20, &with_locks);
+    is_found("double unlock, test-and-set", found, any_failure);
+    let system = WithLock::<UnlockedTwice<TicketLock>>::new();
+    let found = explored(&system, 20, &with_locks);
+    is_found("double unlock, ticket", found, any_failure);
+}
+
+#[test]
+fn the_allocator_survives_200_seeds() {
+    survives(explored(&Library, 200, &Case::of), 200);
+    survives(explored(&Library, 60, &with_locks), 60);
+}
+
+// ---- small systems of their own ----
+
+/// What tasks do on `shared`, which is mapped, one after the other each `case.operations` times.
+fn run_tasks<T>(
+    case: &Case,
+    log: &Log,
+    shared: &Apart<T>,
+    turn: impl Fn(&T, usize, usize),
+) -> Result<Covered, Fault> {
+    let _ = log;
+    let mut machine = Machine::new(case.setup());
+    shared.piece().map(&mut machine);
+    let turn = &turn;
+    for number in 0..case.tasks.max(2) {
+        machine.task(format!("task {number}"), Place::Anywhere, move || {
+            for operation in 0..case.operations {
+                turn(shared, number, operation);
+            }
+        });
+    }
+    machine.run()?;
+    Ok(Covered::default())
+}
+
+/// A page allocator of a few lines: a lock, and the numbers of the free pages.
+struct Pool {
+    len: GuardedU32,
+    pages: [GuardedU32; 16],
+}
+
+/// Takes pages in bulk, and gives the lock up after each, as the posted diff of 2007 did.
+struct Bulk {
+    /// The loop is left while the lock is held, where no page is free.
+    leaks: bool,
+}
+
+impl Bulk {
+    fn take(&self, pool: &Locked<TicketLock, Pool>, wanted: usize) -> Vec<u32> {
+        let mut taken = Vec::new();
+        for _ in 0..wanted {
+            let held = pool.lock(spin_hint);
+            let Some(len) = held.len.get().checked_sub(1) else {
+                if self.leaks {
+                    mem::forget(held);
+                }
+                break;
+            };
+            taken.push(held.pages[len as usize].get());
+            held.len.set(len);
+        }
+        taken
+    }
+
+    fn give(pool: &Locked<TicketLock, Pool>, page: u32) {
+        let held = pool.lock(spin_hint);
+        let len = held.len.get();
+        held.pages[len as usize].set(page);
+        held.len.set(len + 1);
+    }
+}
+
+impl System for Bulk {
+    fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
+        let pool = Apart::new(Locked::new(Pool {
+            len: GuardedU32::new(16),
+            pages: core::array::from_fn(|page| GuardedU32::new(page as u32)),
+        }));
+        run_tasks(case, log, &pool, |pool, number, operation| {
+            let taken = self.take(pool, 1 + (number + operation) % 7);
+            here::compute(100);
+            for page in taken {
+                Self::give(pool, page);
+            }
+        })
+    }
+}
+
+#[test]
+fn the_lock_leak_of_2007_is_found_within_20_seeds() {
+    let spins = |fault: &Fault| {
+        matches!(
+            fault,
+            Fault::Run(Failure::NoEnd { .. } | Failure::Stuck { .. })
+        )
+    };
+    let found = explored(&Bulk { leaks: true }, 20, &small);
+    is_found("lock leak", found, spins);
+    survives(explored(&Bulk { leaks: false }, 20, &small), 20);
+}
+
+/// One task waits until the other has said so.
+struct Waiting {
+    /// It looks first, and gets on the queue then.
+    late: bool,
+}
+
+impl System for Waiting {
+    fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
+        let said = Apart::new(AtomicU32::new(0));
+        let queue = WaitQueue::new();
+        // Two tasks take turns: even numbers are the one's, odd ones the other's.
+        let case = Case { tasks: 2, ..*case };
+        run_tasks(&case, log, &said, |said, number, operation| {
+            let due = (2 * operation + number) as u32;
+            let is_due = || said.load(Ordering::Acquire) == due;
+            if self.late {
+                while !is_due() {
+                    queue.prepare();
+                    queue.sleep();
+                }
+            } else {
+                queue.wait_until(is_due);
+            }
+            said.store(due + 1, Ordering::Release);
+            queue.wake_all();
+        })
+    }
+}
+
+#[test]
+fn a_lost_wake_is_found_within_20_seeds() {
+    let found = explored(&Waiting { late: true }, 20, &small);
+    is_found("lost wake", found, |fault| {
+        matches!(fault, Fault::Run(Failure::Stuck { .. }))
+    });
+    survives(explored(&Waiting { late: false }, 20, &small), 20);
+}
+
+/// A case for systems of a few lines.
+fn small(seed: u64) -> Case {
+    let case = Case::of(seed);
+    Case {
+        operations: case.operations.min(40),
+        ..case
+    }
+}
+
+#[test]
+fn a_case_runs_the_same_way_twice_and_is_told_by_its_differences() {
+    let case = Case {
+        cpus: 3,
+        tasks: 4,
+        operations: 20,
+        ..Case::of(7)
+    };
+    let (first, second) = (Log::new(), Log::new());
+    let outcome = Library.run(&case, &first).unwrap();
+    assert_eq!(Library.run(&case, &second).unwrap(), outcome);
+    assert_eq!(first.lines(), second.lines());
+    assert_eq!(
+        Case::of(7).to_string(),
+        "brickyard simulate explore --replay 7"
+    );
+    assert!(case.to_string().ends_with(" --operations 20"), "{case}");
+}
