@@ -67,7 +67,7 @@ impl Total {
 
     /// So many frames are about to become free near `block`.
     pub(super) fn add(&self, block: usize, frames: usize) {
-        if self.drift_most == 0 {
+        if self.is_shared(frames) {
             // Relaxed: before the frames are free; the release that frees them publishes it together with them.
             self.shared.0.fetch_add(frames, Ordering::Relaxed);
             return;
@@ -84,7 +84,7 @@ impl Total {
 
     /// So many frames near `block` have been taken.
     pub(super) fn remove(&self, block: usize, frames: usize) {
-        if self.drift_most == 0 {
+        if self.is_shared(frames) {
             // Release: pairs with the acquire of who is about to say that nothing is free.
             self.shared.0.fetch_sub(frames, Ordering::Release);
             return;
@@ -99,6 +99,11 @@ impl Total {
                 .0
                 .fetch_sub(drift.unsigned_abs(), Ordering::Release);
         }
+    }
+
+    /// Does a change of so many frames go to the shared counter at once? It would soon be settled anyway.
+    const fn is_shared(&self, frames: usize) -> bool {
+        frames * 2 > self.drift_most
     }
 
     fn part(&self, block: usize) -> &Part {
