@@ -21,6 +21,7 @@ pub mod kernbench;
 pub mod locks;
 pub mod pft;
 mod platform;
+mod ring;
 pub mod runs;
 pub mod setting;
 pub mod storm;

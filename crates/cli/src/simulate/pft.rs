@@ -47,8 +47,11 @@ const FREES_CPU: Metric<'static> = Metric {
     ..FAULTS_CPU
 };
 
+/// A metric, and its value for a run.
+type Figure = (Metric<'static>, fn(&Measured) -> f64);
+
 /// The metrics in the order of their lines.
-const METRICS: [(Metric<'static>, fn(&Measured) -> f64); 3] = [
+const METRICS: [Figure; 3] = [
     (FAULTS_CPU, Measured::faults_per_cpu_second),
     (FAULTS_SEC, Measured::faults_per_second),
     (FREES_CPU, Measured::frees_per_cpu_second),

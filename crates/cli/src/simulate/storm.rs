@@ -12,7 +12,8 @@ use crate::output::Output;
 /// The options of `brickyard simulate storm`.
 ///
 /// Each CPU takes bursts of pages and gives them back in random order, and does nothing else. After a warm-up that is half as long, throughput, latencies and cache traffic are those of
-/// the counted part. CSV and JSON have the 95 % interval of each mean.
+/// the counted part. CSV and JSON have the 95 % interval of each mean. `speed-up` is against one CPU, where that is among --cpus; one CPU alone sends `remote` pages to itself, and they never
+/// leave its cache.
 #[derive(Debug, Args)]
 pub(crate) struct Storm {
     /// The bursts: `hot`, 1 to 24 pages, stays inside the per-CPU caches; `deep`, 1 to 2000, empties and overfills them; `remote`, 1 to 64, is given back by the next CPU.
@@ -113,8 +114,11 @@ impl Named {
     }
 }
 
+/// A percentile by its name.
+type Percentile = (&'static str, fn(&Latency) -> u64);
+
 /// The figures of a latency.
-const PERCENTILES: [(&str, fn(&Latency) -> u64); 4] = [
+const PERCENTILES: [Percentile; 4] = [
     ("p50", |latency| latency.p50),
     ("p99", |latency| latency.p99),
     ("p99.9", |latency| latency.p999),
@@ -217,13 +221,14 @@ impl Storm {
                 figures.push((named, each(&|run| self.in_unit(figure(&of(run))))));
             }
         }
-        let rest: [(Metric<'static>, &dyn Fn(&Measured) -> f64); 4] = [
-            (ACCESSES, &|run| run.accesses as f64 / run.pages as f64),
-            (LINES, &Measured::lines_per_page),
-            (LINE_WAITS, &|run| run.line_waits_percent(cpus)),
-            (LOCK_WAITS, &|run| run.lock_waits_percent(cpus)),
-        ];
-        figures.extend(rest.map(|(metric, value)| (Named::of(metric), each(value))));
+        let mut push = |metric, values| figures.push((Named::of(metric), values));
+        push(
+            ACCESSES,
+            each(&|run| run.accesses as f64 / run.pages as f64),
+        );
+        push(LINES, each(&Measured::lines_per_page));
+        push(LINE_WAITS, each(&|run| run.line_waits_percent(cpus)));
+        push(LOCK_WAITS, each(&|run| run.lock_waits_percent(cpus)));
         figures
     }
 

@@ -15,8 +15,9 @@ use brickyard_machine::{Dice, Profile, Setup, Timing as Clock, Watch};
 
 use crate::ground::{Ground, Lock, Slots};
 
-/// A run fails after so many shared accesses, and so many for each operation: some ten times what the slowest take.
-const ACCESSES_MOST: u64 = 2_000_000;
+/// A run fails after so many shared accesses, so many more for each CPU, since CPUs that wait look again and again, and so many for each operation. Some ten times what is common.
+const ACCESSES_MOST: u64 = 3_000_000;
+const ACCESSES_PER_CPU: u64 = 200_000;
 const ACCESSES_PER_OPERATION: u64 = 10_000;
 
 /// Cycles between two interrupts of a CPU, on average.
@@ -163,9 +164,20 @@ impl Case {
         Setup {
             timing: Clock::Random,
             watch: Watch::Races,
-            accesses_most: ACCESSES_MOST
-                + ACCESSES_PER_OPERATION * (self.tasks * self.operations) as u64,
+            accesses_most: self.accesses_most(),
             ..Setup::new(Profile::ALL[0], self.cpus, self.seed)
+        }
+    }
+
+    const fn accesses_most(&self) -> u64 {
+        let operations = (self.tasks * self.operations) as u64;
+        let most = ACCESSES_MOST
+            + ACCESSES_PER_CPU * self.cpus as u64
+            + ACCESSES_PER_OPERATION * operations;
+        match self.sizes {
+            Sizes::Small => most,
+            // What a task has at its end, it frees.
+            Sizes::Linux => 2 * most,
         }
     }
 
