@@ -102,6 +102,10 @@ impl Counts {
         cell.set(cell.get() + more);
     }
 
+    pub(crate) fn of(&self, event: Event) -> u64 {
+        self.0[event as usize].get()
+    }
+
     pub(crate) fn covered(&self) -> Covered {
         Covered(array::from_fn(|i| self.0[i].get()))
     }

@@ -21,6 +21,9 @@ use super::supply::{Amount, Supply};
 /// The hooks' pages a call of reclaim frees at most.
 const RECLAIMED_MOST: usize = 3;
 
+/// Interrupts at most, for each operation of a task.
+const INTERRUPTS_PER_OPERATION: u64 = 10;
+
 /// Words that CPUs share besides the allocator's and the frames'.
 #[derive(Debug)]
 pub(crate) struct Gates {
@@ -259,10 +262,18 @@ impl<'w, D: Design> World<'w, D> {
         order.frames()
     }
 
+    /// Have interrupts done enough for what the tasks have? A request that finds nothing goes on looking while frames are freed and taken all around it; interrupts that never ended
+    /// could keep it there for ever.
+    fn is_enough(&self) -> bool {
+        let operations = self.counts.of(Event::Operations) + self.case.cpus as u64;
+        self.counts.of(Event::Interrupts) > INTERRUPTS_PER_OPERATION * operations
+    }
+
     /// What an interrupt does: allocates a little, or frees what an earlier one has got on this CPU.
     pub(crate) fn interrupt(&self) {
         let (cpu, began) = (here::cpu(), here::now());
-        if self.quiet.get() || self.over.get() || began < self.rest_until[cpu].get() {
+        let rests = began < self.rest_until[cpu].get() || self.is_enough();
+        if rests || self.quiet.get() || self.over.get() {
             return;
         }
         self.at_work.set(self.at_work.get() + 1);

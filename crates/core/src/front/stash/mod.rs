@@ -38,6 +38,9 @@ const SMALL_ORDERS: usize = 3;
 /// An array of single frames starts with this limit.
 const FIRST_LIMIT: u32 = 64;
 
+/// So many single frames are fetched at a time at most: what the slowest requests wait for.
+const FETCH_MOST: usize = 320;
+
 /// Batches of so many single frames go straight to the store.
 const BULK: usize = 256;
 
@@ -327,7 +330,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         stack.limit.set((limit * 2).min(self.sizes.singles as u32));
     }
 
-    /// Fills an array of single frames that is empty to half, and takes one.
+    /// Fills an array of single frames that is empty to half, or by as much as is fetched at a time, and takes one.
     #[cold]
     #[inline(never)]
     fn refill<L: RawLock, P: Platform>(
@@ -340,7 +343,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let place = place_of(kind);
         let stack = &own.singles[place];
         let store = backing.unlocked();
-        let wanted = (stack.limit(self.first_limit()) / 2).max(1) as usize;
+        let half = (stack.limit(self.first_limit()) / 2).max(1) as usize;
+        let wanted = half.min(FETCH_MOST);
         self.grow(stack);
         // They leave the store before they lie here.
         let _transit = backing.moves().begin(backing.platform().cpu());
