@@ -190,14 +190,14 @@ fn a_movable_frame_among_unmovable_ones_is_handed_out_where_it_does_no_harm() {
 fn it_starts_small_and_doubles_whenever_it_runs_empty() {
     for mobility in Mobility::ALL {
         let zone: Own = zone(64 * 512);
-        // Half of the limit each time: 64, 128, ... up to the most.
+        // Half of the limit each time: 64, 128, ... up to what is fetched at a time.
         let mut half = 32;
         for _ in 0..9 {
             let cached = zone.cached_frames();
             take(&zone, 1, mobility);
             assert_eq!((cached, zone.cached_frames()), (0, half - 1));
             take(&zone, half - 1, mobility);
-            half = (half * 2).min(MOST / 2);
+            half = (half * 2).min(320);
         }
         assert_eq!(zone.cached_frames(), 0);
         sound(&zone);
