@@ -173,7 +173,10 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
         return false;
     }
     if may.is_none() || with(|state| state.running) == Some(cpu) {
+        // As it would be as an errand.
+        pin();
         work();
+        unpin();
         return true;
     }
     let done = Cell::new(false);

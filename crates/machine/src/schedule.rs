@@ -159,6 +159,10 @@ impl State {
 
     /// Puts a task first in the queue of `cpu`, and calls that CPU away from what it computes.
     pub(crate) fn push_urgent(&mut self, cpu: usize, id: TaskId, time: u64) {
+        // What the caller has done, the interrupted CPU sees.
+        if let Some(order) = &mut self.order {
+            order.handover(self.running, cpu);
+        }
         if self.cpus[cpu].current.is_none() {
             self.start(cpu, id, time);
             return;

@@ -70,6 +70,10 @@ impl WaitQueue {
                     state.ready(id, now);
                 } else {
                     state.tasks[id].woken = true;
+                    let (waker, woken) = (state.running, state.tasks[id].last_cpu);
+                    if let Some(order) = &mut state.order {
+                        order.handover(waker, woken);
+                    }
                 }
             }
         });

@@ -388,7 +388,9 @@ impl<'m> Bitmap<'m> {
         }
         let first = self.first_word(block);
         let words = first..first + self.block_words();
-        words.fold(0, |run, word| word::largest(free_bits(word), run))
+        let run = words.fold(0, |run, word| word::largest(free_bits(word), run));
+        // Bits that came between the two looks may have made a block of one word look free as a whole.
+        run.min(self.block_order - 1)
     }
 
     /// The same, where it was `known` until the bits in the words of `masks` were set.
@@ -488,6 +490,19 @@ impl<'m> Bitmap<'m> {
     }
 }
 
+impl Bitmap<'_> {
+    /// About how many free frames are isolated; exactly none where nothing is. A free that saw a range isolated may count its frames after the range
+    /// has been counted anew, so the counter alone may say too much for good.
+    fn isolated_frames(&self) -> usize {
+        if self.isolation.any() {
+            // Relaxed: a hint.
+            self.totals.isolated.load(Ordering::Relaxed)
+        } else {
+            0
+        }
+    }
+}
+
 impl Store for Bitmap<'_> {
     const LOCK_FREE: bool = true;
     const MARKS_CACHED: bool = false;
@@ -505,15 +520,17 @@ impl Store for Bitmap<'_> {
     }
 
     fn free_frames(&self) -> usize {
-        // Relaxed: a hint.
-        let isolated = self.totals.isolated.load(Ordering::Relaxed);
-        self.totals.free.frames().saturating_sub(isolated)
+        self.totals
+            .free
+            .frames()
+            .saturating_sub(self.isolated_frames())
     }
 
     fn free_frames_at_least(&self) -> usize {
-        // Relaxed: a hint.
-        let isolated = self.totals.isolated.load(Ordering::Relaxed);
-        self.totals.free.frames_at_least().saturating_sub(isolated)
+        self.totals
+            .free
+            .frames_at_least()
+            .saturating_sub(self.isolated_frames())
     }
 
     fn managed_frames(&self) -> usize {

@@ -279,7 +279,7 @@ impl Bitmap<'_> {
             self.inner[word].store(0, Ordering::Relaxed);
             self.free[word].store(!0, Ordering::Relaxed);
         }
-        self.change(block, |state| {
+        let opened = self.change(block, |state| {
             debug_assert_eq!(state.mode(), Mode::Changing, "one-owner");
             Some(
                 state
@@ -287,6 +287,10 @@ impl Bitmap<'_> {
                     .with_free(self.block_frames(), self.block_order),
             )
         });
+        // All the while it has been in the set of whole blocks. It was isolated meanwhile? Then it belongs there no more, and whoever isolated it saw it in no set.
+        if opened.is_some_and(|(_, new)| new.is_isolated()) {
+            self.take_out_of(Index::WHOLE, block);
+        }
         true
     }
 
