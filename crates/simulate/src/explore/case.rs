@@ -15,10 +15,9 @@ use brickyard_machine::{Dice, Profile, Setup, Timing as Clock, Watch};
 
 use crate::ground::{Ground, Lock, Slots};
 
-/// A run fails after so many shared accesses, so many more for each CPU, since CPUs that wait look again and again, and so many for each operation. Some ten times what is common.
+/// A run fails after so many shared accesses, and so many more for each operation and CPU, since CPUs that wait look again and again. Some ten times what is common.
 const ACCESSES_MOST: u64 = 3_000_000;
-const ACCESSES_PER_CPU: u64 = 200_000;
-const ACCESSES_PER_OPERATION: u64 = 10_000;
+const ACCESSES_PER_OPERATION: u64 = 2_000;
 
 /// Cycles between two interrupts of a CPU, on average.
 const INTERRUPT_CYCLES: u64 = 20_000;
@@ -170,10 +169,8 @@ impl Case {
     }
 
     const fn accesses_most(&self) -> u64 {
-        let operations = (self.tasks * self.operations) as u64;
-        let most = ACCESSES_MOST
-            + ACCESSES_PER_CPU * self.cpus as u64
-            + ACCESSES_PER_OPERATION * operations;
+        let operations = (self.tasks * self.operations * self.cpus) as u64;
+        let most = ACCESSES_MOST + ACCESSES_PER_OPERATION * operations;
         match self.sizes {
             Sizes::Small => most,
             // What a task has at its end, it frees.
