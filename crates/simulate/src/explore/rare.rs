@@ -191,14 +191,11 @@ impl<D: Design> Worker<'_, '_, D> {
             }
             2 => {
                 let _ = zone.block_of(frame);
-                let world = self.world;
-                let administered = || {
-                    let away = world.counts.of(Event::Offline);
-                    (world.administers.get(), away)
-                };
-                let before = administered();
-                if !zone.has(frame) && !before.0 && administered() == before {
-                    wrong(format!("{frame} is memory, and the zone denies it"));
+                // What others do with it may hide another's frame for a moment, never one's own.
+                if let Some(&Held::Block(own, _)) = self.held.last()
+                    && !self.world.zone_of(own).has(own)
+                {
+                    wrong(format!("{own} is in use, and the zone denies it"));
                 }
             }
             _ => {

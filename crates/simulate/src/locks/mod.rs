@@ -5,7 +5,7 @@
 //!
 //! **What is in the model**: each access of the allocator to shared memory, with caches and coherence; masked interrupts; time slices, ticks, and switches; the disk. The allocator counts
 //! its bulks itself, in two or three lines beside the lock, as kernels count events: that is in the times too. What is noted of waiting and holding is not, see
-//! [`Timed`](brickyard::sync::Timed).
+//! [`Timed`].
 //!
 //! **What is not**: other locks of the kernel, of which the workloads have many more than this one; what computing does to the caches, so that the allocator's lines stay where they
 //! are until another CPU takes them; the time that memory itself needs when many CPUs ask at once. Zeroing a page, the fault around it, and the system call are computing time: the trace has
