@@ -15,6 +15,10 @@
 //! | `grid.rs` | the rows in lines and columns |
 //! | `compare.rs` | [`Comparison`]: gain and significance of each cell against the first configuration |
 //! | `signed_rank.rs` | [`SignedRank`]: Wilcoxon's test of runs in pairs |
+//! | `rank_sum.rs`, `welch.rs` | [`RankSum`], [`Welch`]: tests of runs that are not in pairs |
+//! | `holm.rs` | [`holm()`]: the p of many tests at once |
+//! | `effect.rs` | [`hedges_g`], [`cliffs_delta`]: how large a difference is |
+//! | `bootstrap.rs` | [`Bootstrap`]: intervals of a mean and of a ratio of means |
 //! | `steps.rs`, `steps_table.rs` | [`Steps`], [`write_steps`]: each configuration against the one before it, as in 2007 |
 //! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
 //! | `table.rs`, `legend.rs` | [`write_table`]: the text table, and the lines under it that say how to read it |
@@ -41,17 +45,21 @@
 
 #![forbid(unsafe_code)]
 
+mod bootstrap;
 mod compare;
 mod csv;
+mod effect;
 mod emit;
 mod gmean;
 mod grid;
+mod holm;
 mod host;
 mod json;
 mod legend;
 mod metric;
 mod noise;
 pub mod pagetypes;
+mod rank_sum;
 mod results;
 mod row;
 mod signed_rank;
@@ -59,15 +67,22 @@ mod steps;
 mod steps_table;
 mod summary;
 mod table;
+mod welch;
 
+pub use bootstrap::{
+    Bootstrap, Interval, RESAMPLES, bootstrap_mean, bootstrap_paired_ratio, bootstrap_ratio,
+};
 pub use compare::{Cell, Comparison, INTERVAL_DEVIATIONS, Line, Significance, gain_percent};
 pub use csv::{write_csv, write_steps_csv};
+pub use effect::{cliffs_delta, hedges_g};
 pub use emit::{Format, UnknownFormat, write};
 pub use gmean::{Gmean, GmeanCell};
+pub use holm::holm;
 pub use host::Host;
 pub use json::{ReadError, parse_json, read_json, write_json, write_steps_json};
 pub use metric::{Better, Metric};
 pub use noise::{NOISE_LIMIT_PERCENT, Noisy, noise_warning, noisy_rows};
+pub use rank_sum::{EXACT_LARGER_MAX, EXACT_SMALLER_MAX, RankSum};
 pub use results::{Results, ResultsError};
 pub use row::{Row, RowError};
 pub use signed_rank::{Distribution, EXACT_PAIRS_MAX, SignedRank, Unpaired, smallest_p};
@@ -75,3 +90,4 @@ pub use steps::{SIGNIFICANT_P, Step, StepCell, StepLine, Steps};
 pub use steps_table::write_steps;
 pub use summary::{NotFinite, Summary};
 pub use table::{Against, Deviation, TableOptions, plain_label, write_table};
+pub use welch::Welch;

@@ -28,6 +28,7 @@ use std::path::Path;
 
 pub use error::{ReadError, WriteError};
 pub use metadata::VERSION;
+pub use pages::check_claims;
 pub use reader::{read, read_bytes};
 pub use writer::Writer;
 

@@ -5,6 +5,9 @@
 //!
 //! A page's head is a struct in Thrift's compact form: fields as (distance, type, value), ended by a zero byte. Few of its numbers are wanted, all else is passed over.
 
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+
 use super::schema::PAGE_BYTES;
 
 /// Structs in structs, at most: real heads have three.
@@ -24,14 +27,43 @@ struct Head {
 /// The encodings whose values are places in the dictionary.
 const DICTIONARY: [u64; 2] = [2, 8];
 
+/// Are the claims of all pages of a Parquet file such that they can be unpacked: no page above 4 MiB, none past the end of its column, no dictionary that is not there?
+/// `bytes` are the whole file. Before this, no page of a file that may come from anywhere should be read.
+///
+/// # Errors
+///
+/// What is wrong, in a few words.
+pub fn check_claims<R: ChunkReader + 'static>(
+    file: &SerializedFileReader<R>,
+    bytes: &[u8],
+) -> Result<(), &'static str> {
+    for index in 0..file.num_row_groups() {
+        for chunk in file.metadata().row_group(index).columns() {
+            let chunk = bytes_of(chunk, bytes).ok_or("a column lies outside of the file")?;
+            check_pages(chunk)?;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a column, if it has some. (`ColumnChunkMetaData::byte_range` panics where they are before the file.)
+fn bytes_of<'a>(chunk: &ColumnChunkMetaData, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let start = chunk
+        .dictionary_page_offset()
+        .unwrap_or(chunk.data_page_offset());
+    let start = usize::try_from(start).ok()?;
+    let length = usize::try_from(chunk.compressed_size()).ok()?;
+    bytes.get(start..start.checked_add(length)?)
+}
+
 /// Are the claims of all pages in `chunk`, a column of a row group, such that they can be unpacked?
-pub(super) fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
+fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
     let mut dictionary = false;
     while !chunk.is_empty() {
         let mut thrift = Thrift { bytes: chunk };
         let head = thrift.page_head().ok_or("the head of a page is broken")?;
         if head.unpacked > PAGE_BYTES {
-            return Err("a page claims to be larger than any page of a trace is");
+            return Err("a page claims to be larger than any page of ours is");
         }
         // Each value of a dictionary takes four bytes or more.
         if head
@@ -227,7 +259,7 @@ mod tests {
         let chunk = [0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 0, 0];
         assert_eq!(
             check_pages(&chunk),
-            Err("a page claims to be larger than any page of a trace is")
+            Err("a page claims to be larger than any page of ours is")
         );
     }
 

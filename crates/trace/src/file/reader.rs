@@ -8,7 +8,6 @@ use std::path::Path;
 use std::thread;
 
 use bytes::Bytes;
-use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
 
@@ -87,14 +86,7 @@ fn parse(bytes: Bytes) -> Result<Trace, ReadError> {
     let pairs = about.key_value_metadata().map_or(&[][..], Vec::as_slice);
     let header = metadata::from_pairs(pairs)?;
     let schema = about.schema_descr();
-    for index in 0..file.num_row_groups() {
-        for chunk in file.metadata().row_group(index).columns() {
-            let chunk = bytes_of(chunk, &bytes).ok_or_else(|| {
-                ReadError::Damaged("a column lies outside of the file".to_owned())
-            })?;
-            pages::check_pages(chunk).map_err(|why| ReadError::Damaged(why.to_owned()))?;
-        }
-    }
+    pages::check_claims(&file, &bytes).map_err(|why| ReadError::Damaged(why.to_owned()))?;
     let mut trace = Trace {
         header,
         ..Trace::default()
@@ -181,14 +173,4 @@ fn read_group(
         return Err(ReadError::Damaged(why));
     }
     Ok(part)
-}
-
-/// The bytes of a column, if it has some. (`ColumnChunkMetaData::byte_range` panics where they are before the file.)
-fn bytes_of<'a>(chunk: &ColumnChunkMetaData, bytes: &'a [u8]) -> Option<&'a [u8]> {
-    let start = chunk
-        .dictionary_page_offset()
-        .unwrap_or(chunk.data_page_offset());
-    let start = usize::try_from(start).ok()?;
-    let length = usize::try_from(chunk.compressed_size()).ok()?;
-    bytes.get(start..start.checked_add(length)?)
 }

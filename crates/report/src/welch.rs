@@ -1,0 +1,86 @@
+//! Welch's t test: do two means differ, judged by independent samples that need not scatter alike?
+//!
+//! It asks for means that are near normal, which they are for a dozen samples without a wild one among them.
+//! Where there are wild ones, [`RankSum`](crate::RankSum) is the test.
+
+use statrs::function::beta::beta_reg;
+
+use crate::Summary;
+
+/// The outcome of a test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Welch {
+    /// The difference of the means in standard errors: positive where the first is larger.
+    pub t: f64,
+    /// The degrees of freedom by Welch and Satterthwaite.
+    pub df: f64,
+    /// The two-sided p.
+    pub p: f64,
+}
+
+impl Welch {
+    /// Tests `a` against `b`. Costs a sort of each.
+    ///
+    /// `None` where one of them has fewer than two samples or one that is not finite, and where neither varies: then
+    /// there is no scatter to judge by, and whether they differ is plain to see.
+    ///
+    /// ```
+    /// use brickyard_report::Welch;
+    /// let test = Welch::of(&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0]).unwrap();
+    /// assert!((test.df - 4.0).abs() < 1e-12 && (test.t + 1.5_f64.sqrt()).abs() < 1e-12);
+    /// assert!((test.p - 0.287_864).abs() < 1e-6);
+    /// ```
+    pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
+        let (a, b) = (Summary::of(a).ok()?, Summary::of(b).ok()?);
+        let error = |of: &Summary| Some(of.stddev()? / (of.n() as f64).sqrt());
+        let (error_a, error_b) = (error(&a)?, error(&b)?);
+        let both = error_a.hypot(error_b);
+        let t = (a.mean()? - b.mean()?) / both;
+        // As shares of their sum: the fourth power of a small error would be 0.
+        let part = |error: f64, of: &Summary| (error / both).powi(4) / (of.n() - 1) as f64;
+        let df = 1.0 / (part(error_a, &a) + part(error_b, &b));
+        (t.is_finite() && df.is_finite()).then(|| Self {
+            t,
+            df,
+            p: two_sided(t, df),
+        })
+    }
+}
+
+/// The chance of a t at least so far from 0, by the incomplete beta function, which keeps its digits in the tail.
+fn two_sided(t: f64, df: f64) -> f64 {
+    let inside = df / t.mul_add(t, df);
+    beta_reg(df / 2.0, 0.5, inside).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_tested_is_not() {
+        assert_eq!(Welch::of(&[1.0], &[1.0, 2.0]), None);
+        assert_eq!(Welch::of(&[], &[]), None);
+        assert_eq!(Welch::of(&[1.0, 1.0], &[2.0, 2.0]), None);
+        assert_eq!(Welch::of(&[1.0, f64::INFINITY], &[2.0, 2.0]), None);
+        assert_eq!(Welch::of(&[f64::MAX, -f64::MAX], &[2.0, 3.0]), None);
+    }
+
+    #[test]
+    fn one_side_may_be_constant() {
+        let test = Welch::of(&[5.0; 4], &[1.0, 2.0, 3.0]).unwrap();
+        assert!((test.df - 2.0).abs() < 1e-12);
+        assert!(test.t > 0.0 && test.p < 0.05);
+    }
+
+    #[test]
+    fn very_large_and_very_small_samples_are_no_trouble() {
+        let far = Welch::of(&[1e150, 1.1e150], &[-1e150, -1.1e150]).unwrap();
+        assert!(far.t > 0.0 && far.p > 0.0 && far.p < 0.05);
+        let small = Welch::of(&[1e-150, 2e-150], &[7e-150, 8e-150]).unwrap();
+        assert!((small.df - 2.0).abs() < 1e-9 && small.p < 0.05);
+        let same = Welch::of(&[1.0, 2.0], &[1.0, 2.0]).unwrap();
+        assert_eq!((same.t, same.p), (0.0, 1.0));
+        assert_eq!(two_sided(f64::MAX, 5.0), 0.0);
+    }
+}

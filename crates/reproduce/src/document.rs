@@ -1,0 +1,424 @@
+//! A source document as the report shows it: what it asked, its tables with the figures it printed, what was measured for each, and plots.
+//!
+//! Nothing here is a measured number: each [`Figure`] says of which rows it is made and by which [`Statistic`], and `judge` computes it.
+
+use crate::data::Key;
+
+/// One of the five, or rather one of its experiments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The experiment, as `--only` names it.
+    pub experiment: &'static str,
+    /// The heading.
+    pub title: &'static str,
+    /// Author, title, date.
+    pub source: &'static str,
+    /// What was asked, and what the document answered, for somebody who has never seen it.
+    pub asked: &'static str,
+    /// What came out here, in words with figures in them.
+    pub findings: Vec<Finding>,
+    /// Where the document is wrong, contradicts itself, or cannot carry what it says.
+    pub mistakes: &'static [&'static str],
+    /// Its tables, as it printed them.
+    pub tables: Vec<Table>,
+    /// The same with today's configurations.
+    pub today: Vec<Table>,
+    /// Where a reader would rather look.
+    pub plots: Vec<Plot>,
+}
+
+impl Document {
+    /// All its figures: of findings, tables, and today's tables.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let pieces = self.findings.iter().flat_map(|finding| &finding.pieces);
+        let told = pieces.filter_map(|piece| match piece {
+            Piece::Figure(figure) | Piece::Word(Word { figure, .. }) => Some(figure),
+            Piece::Text(_) | Piece::Directions(..) => None,
+        });
+        let tables = self.tables.iter().chain(&self.today);
+        let lines = tables.flat_map(|table| &table.lines);
+        told.chain(lines.flat_map(|line| line.cells.iter().flatten()))
+    }
+
+    /// The figures of its own tables whose direction is judged, those of `among`.
+    pub fn directions(&self, among: Among) -> impl Iterator<Item = &Figure> {
+        let lines = self.tables.iter().flat_map(|table| &table.lines);
+        let figures = lines.flat_map(|line| line.cells.iter().flatten());
+        figures.filter(move |figure| {
+            let claim = figure.published.map(|published| published.claim);
+            figure.judged == Judged::Yes
+                && (among == Among::All || claim == Some(Claim::Significant))
+        })
+    }
+}
+
+/// A sentence of the summary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Its pieces, in order. One of whose figures cannot be computed is left out as a whole.
+    pub pieces: Vec<Piece>,
+    /// Does it stand on the first screen?
+    pub place: Place,
+}
+
+/// Where a finding stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On the first screen, and in its document's part.
+    Summary,
+    /// In its document's part.
+    Document,
+}
+
+/// A piece of a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// Words.
+    Text(String),
+    /// A computed number.
+    Figure(Figure),
+    /// A word that a computed number chooses, so that the sentence is true whatever the number is.
+    Word(Word),
+    /// How many of [`Document::directions`] came out so, as a plain number. Those without rows do not count.
+    Directions(Outcome, Among),
+}
+
+/// A word that a computed number chooses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Word {
+    /// The number.
+    pub figure: Figure,
+    /// Up to where the number is as good as none, on both sides of [`Statistic::neutral`].
+    pub margin: f64,
+    /// The word for a number above that.
+    pub above: &'static str,
+    /// The word for a number below that.
+    pub below: &'static str,
+    /// The word for a number in between.
+    pub between: &'static str,
+}
+
+impl Word {
+    /// The word for this value of its figure, before it is scaled.
+    #[must_use]
+    pub fn chosen(&self, value: f64) -> &'static str {
+        let beyond = value - self.figure.statistic.neutral();
+        if beyond > self.margin {
+            self.above
+        } else if beyond < -self.margin {
+            self.below
+        } else {
+            self.between
+        }
+    }
+}
+
+/// How a direction came out, for counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// In whatever way: all that were measured.
+    Any,
+    /// As the document has it.
+    Same,
+    /// The other way.
+    Opposite,
+    /// The samples do not tell, or the difference is negligible.
+    WithinNoise,
+}
+
+/// Which directions are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// All that are judged.
+    All,
+    /// Those that the document calls significant by its own test.
+    Significant,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Its place in the page and in files: letters, digits and dashes.
+    pub id: String,
+    /// The heading, with the document's own words for it where it has some.
+    pub title: String,
+    /// What was modelled, what was measured, and what cannot be compared.
+    pub about: String,
+    /// The head above the columns: rows of cells that may span several columns. The column of line heads is not in it.
+    pub head: Vec<Vec<Head>>,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+/// A cell of the head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// What it says.
+    pub text: String,
+    /// Over how many columns, at least 1.
+    pub span: usize,
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// What it is of.
+    pub head: String,
+    /// One cell a column; none where the document's table has nothing.
+    pub cells: Vec<Option<Figure>>,
+}
+
+/// How samples become a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    /// The mean.
+    Mean,
+    /// The median.
+    Median,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// The largest less the smallest.
+    Range,
+    /// The standard deviation, over n - 1.
+    StdDev,
+    /// 1.96 deviations over the root of n: half of the 95 % interval as 2007 has it.
+    Interval95,
+    /// How many times better the mean is than that of `against`: above 1 is better.
+    Speedup,
+    /// The mean's gain over that of `against` in percent: positive is better.
+    Gain,
+    /// The mean less that of `against`.
+    Difference,
+    /// The mean less that of `against`, in percent of that, whichever way is better.
+    DifferencePercent,
+    /// The mean in percent of that of `against`.
+    Share,
+    /// The geometric mean of the speedups of each key over the one at its place in `against`.
+    GmeanSpeedup,
+}
+
+impl Statistic {
+    /// The value that says "no difference": 1 of what is in times, 100 of a share, else 0.
+    #[must_use]
+    pub const fn neutral(self) -> f64 {
+        match self {
+            Self::Speedup | Self::GmeanSpeedup => 1.0,
+            Self::Share => 100.0,
+            _ => 0.0,
+        }
+    }
+}
+
+/// A number: what it is made of, and what was published for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// How.
+    pub statistic: Statistic,
+    /// Of which samples; one key, but for [`Statistic::GmeanSpeedup`]. None: not modelled, what was published stands alone.
+    pub of: Vec<Key>,
+    /// What it is held against, where the statistic or the direction needs one.
+    pub against: Vec<Key>,
+    /// What is published for it.
+    pub published: Option<Published>,
+    /// Is its direction to be judged? Then `of` and `against` have a key each, and `published` a direction.
+    pub judged: Judged,
+    /// Digits behind the point.
+    pub decimals: usize,
+    /// What the value is multiplied by when it is shown, such as 1000 for seconds in milliseconds.
+    pub scale: f64,
+}
+
+impl Figure {
+    /// Of one key, with nothing published, not judged, and two digits behind the point.
+    #[must_use]
+    pub fn new(statistic: Statistic, of: Key) -> Self {
+        Self {
+            of: vec![of],
+            ..Self::not_modelled_as(statistic)
+        }
+    }
+
+    /// What was published for something that is not modelled.
+    #[must_use]
+    pub fn not_modelled(text: &'static str) -> Self {
+        Self::not_modelled_as(Statistic::Mean).printed(text)
+    }
+
+    /// The geometric mean of speedups, of each key over the one at its place in `against`.
+    #[must_use]
+    pub fn gmean(of: Vec<Key>, against: Vec<Key>) -> Self {
+        Self {
+            of,
+            against,
+            ..Self::not_modelled_as(Statistic::GmeanSpeedup)
+        }
+    }
+
+    const fn not_modelled_as(statistic: Statistic) -> Self {
+        Self {
+            statistic,
+            of: Vec::new(),
+            against: Vec::new(),
+            published: None,
+            judged: Judged::No,
+            decimals: 2,
+            scale: 1.0,
+        }
+    }
+
+    /// Held against this.
+    #[must_use]
+    pub fn against(self, key: Key) -> Self {
+        Self {
+            against: vec![key],
+            ..self
+        }
+    }
+
+    /// What the document printed for it. No direction.
+    #[must_use]
+    pub fn printed(self, text: &'static str) -> Self {
+        Self {
+            published: Some(Published {
+                text,
+                speedup: None,
+                claim: Claim::Untested,
+            }),
+            ..self
+        }
+    }
+
+    /// What the document printed has this direction, which is judged. Without a published text it stays as it is.
+    #[must_use]
+    pub fn judged(self, speedup: f64, claim: Claim) -> Self {
+        Self {
+            published: self.published.map(|published| Published {
+                speedup: Some(speedup),
+                claim,
+                ..published
+            }),
+            judged: match self.published {
+                Some(_) => Judged::Yes,
+                None => self.judged,
+            },
+            ..self
+        }
+    }
+
+    /// With so many digits behind the point.
+    #[must_use]
+    pub fn decimals(self, decimals: usize) -> Self {
+        Self { decimals, ..self }
+    }
+
+    /// Multiplied by this when it is shown.
+    #[must_use]
+    pub fn scaled(self, scale: f64) -> Self {
+        Self { scale, ..self }
+    }
+}
+
+/// Is a figure's direction judged?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// No: it is shown only.
+    No,
+    /// Yes.
+    Yes,
+}
+
+/// What a document printed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Published {
+    /// The figure as it is printed, such as `.05` or `1.015*`.
+    pub text: &'static str,
+    /// The published speedup of `of` over `against`: above 1 is better. Of figures whose direction is judged.
+    pub speedup: Option<f64>,
+    /// Does the document itself call the difference real?
+    pub claim: Claim,
+}
+
+impl Published {
+    /// The number in its text, without star, brackets and sign of percent. None of what is no number, such as a dash for a missing one.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        number(self.text)
+    }
+}
+
+/// The number in a printed text.
+#[must_use]
+pub fn number(text: &str) -> Option<f64> {
+    let bare = text.trim_matches([' ', '(', ')', '*', '%', '+']);
+    bare.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// What a document says of a difference of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// Significant by its own test.
+    Significant,
+    /// Within its own intervals, or it says that it is noise.
+    Noise,
+    /// It was not tested.
+    Untested,
+}
+
+/// A plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// Its place in the page: letters, digits and dashes.
+    pub id: String,
+    /// The heading.
+    pub title: String,
+    /// What is to be seen in it.
+    pub about: String,
+    /// Across.
+    pub x: Axis,
+    /// Upward.
+    pub y: Axis,
+    /// The curves; those without rows are left out.
+    pub curves: Vec<Curve>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// What it is of, with its unit.
+    pub label: String,
+    /// How it is divided.
+    pub scale: Scale,
+}
+
+/// How an axis is divided.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scale {
+    /// Evenly.
+    Linear,
+    /// By powers.
+    Log,
+    /// By names: a place is the number of one, from 0.
+    Names(Vec<String>),
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// The configuration, as the legend has it; one configuration has the same colour in all plots.
+    pub name: String,
+    /// Its points.
+    pub points: Points,
+    /// What the values are multiplied by.
+    pub scale: f64,
+}
+
+/// The points of a curve.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Points {
+    /// A place across, and the samples whose mean stands there, with their spread.
+    Samples(Vec<(f64, Key)>),
+    /// A series: places are seconds.
+    Series(Key),
+}

@@ -1,0 +1,21 @@
+//! The five source documents, repeated: what they printed, what was measured for each figure, whether the directions agree, and the page that shows it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`raw`] | a measured value with all that says what it is; a cell's rows |
+//! | [`data`] | all rows, found by what they are |
+//! | [`document`] | what a document's part of the report is made of |
+//! | [`judge`] | a figure's number, its interval, and how its direction compares |
+//! | [`figures`] | all figures of all tables as CSV |
+//! | [`store`] | the folder of a run: Parquet and CSV |
+//!
+//! Who runs the cells is the command (`brickyard reproduce`); nothing here measures.
+
+#![forbid(unsafe_code)]
+
+pub mod data;
+pub mod document;
+pub mod figures;
+pub mod judge;
+pub mod raw;
+pub mod store;

@@ -1,0 +1,60 @@
+//! The columns of a cell's file, and of the file of all rows: flat, of types that every reader of Parquet knows.
+
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::TypePtr;
+
+/// The columns in their order. The experiment is not among them: it is the partition.
+pub(super) const COLUMNS: &str = "
+    required binary cell (STRING);
+    required binary kind (STRING);
+    required int64 seed (INTEGER(64,false));
+    required binary machine (STRING);
+    required binary workload (STRING);
+    required binary config (STRING);
+    required binary metric (STRING);
+    required binary unit (STRING);
+    required binary better (STRING);
+    required int32 run (INTEGER(32,false));
+    optional double at;
+    required double value;
+";
+
+/// Where `cell` stands; the others follow in the order of [`COLUMNS`].
+pub(super) const NAMES: [&str; 12] = [
+    "cell", "kind", "seed", "machine", "workload", "config", "metric", "unit", "better", "run",
+    "at", "value",
+];
+
+/// The key of the version, of which there is one.
+pub(super) const VERSION_KEY: &str = "brickyard.cell";
+
+/// The key of the host, as JSON.
+pub(super) const HOST_KEY: &str = "brickyard.host";
+
+/// Of a cell's file.
+pub(super) fn of_cell() -> Result<TypePtr, ParquetError> {
+    Ok(Arc::new(parse_message_type(&format!(
+        "message cell {{ {COLUMNS} }}"
+    ))?))
+}
+
+/// Of the file of all rows, which has the experiment as a column.
+pub(super) fn of_rows() -> Result<TypePtr, ParquetError> {
+    Ok(Arc::new(parse_message_type(&format!(
+        "message rows {{ required binary experiment (STRING); {COLUMNS} }}"
+    ))?))
+}
+
+/// How they are stored.
+pub(super) fn properties() -> Result<WriterProperties, ParquetError> {
+    Ok(WriterProperties::builder()
+        .set_created_by(concat!("brickyard ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_offset_index_disabled(true)
+        .build())
+}
