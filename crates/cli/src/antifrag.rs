@@ -20,7 +20,7 @@ use crate::how::How;
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
-use crate::side_by_side;
+use crate::side_by_side::{self, Follow};
 
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]
@@ -40,24 +40,8 @@ pub(crate) struct Antifrag {
     /// How reclaim works. [default: all three]
     #[arg(long, value_delimiter = ',', value_name = "HOW")]
     reclaim: Vec<How>,
-    /// The size of the tree that each build works on a copy of.
-    #[arg(long, default_value = "250M", value_parser = bytes, value_name = "BYTES")]
-    tree: usize,
-    /// Seconds from the start of one build to the start of the next.
-    #[arg(long, default_value_t = 3.0, value_name = "SECONDS")]
-    gap: f64,
-    /// Seconds that all builds run before the first huge page is asked for (2005: 60).
-    #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
-    settle: f64,
-    /// How many times longer a build takes than it was recorded. [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
-    #[arg(long, value_name = "TIMES")]
-    stretch: Option<f64>,
-    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
-    #[arg(long, default_value_t = 60, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
-    kernelcore: u8,
-    /// Seconds of the load between two samples.
-    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
-    every: f64,
+    #[command(flatten)]
+    settings: Settings,
     /// How many runs at once. [default: one a core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -67,15 +51,112 @@ pub(crate) struct Antifrag {
     output: SheetOutput,
 }
 
+/// The settings of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Args)]
+pub(crate) struct Settings {
+    /// The size of the tree that each build works on a copy of.
+    #[arg(long, default_value = "250M", value_parser = bytes, value_name = "BYTES")]
+    tree: usize,
+    /// Seconds from the start of one build to the start of the next.
+    #[arg(long, default_value_t = Self::USUAL.gap, value_name = "SECONDS")]
+    gap: f64,
+    /// Seconds that all builds run before the first huge page is asked for (2005: 60).
+    #[arg(long, default_value_t = Self::USUAL.settle, value_name = "SECONDS")]
+    settle: f64,
+    /// How many times longer a build takes than it was recorded. [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
+    #[arg(long, value_name = "TIMES")]
+    stretch: Option<f64>,
+    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
+    #[arg(long, default_value_t = Self::USUAL.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
+    kernelcore: u8,
+    /// Seconds of the load between two samples.
+    #[arg(long, default_value_t = Self::USUAL.every, value_name = "SECONDS")]
+    every: f64,
+}
+
+impl Settings {
+    /// Those of the command where the user gives none: what the documented figures were made with.
+    pub(crate) const USUAL: Self = Self {
+        tree: 250 << 20,
+        gap: 3.0,
+        settle: 10.0,
+        stretch: None,
+        kernelcore: 60,
+        every: 2.0,
+    };
+}
+
 /// The largest tree.
 const MOST_TREE: usize = 16 << 30;
 
 /// One run: a machine, a way of reclaim, a configuration.
 #[derive(Debug, Clone, Copy)]
-struct Run {
-    profile: Profile,
-    reclaim: Reclaim,
-    config: Configuration,
+pub(crate) struct Run {
+    pub(crate) profile: Profile,
+    pub(crate) reclaim: Reclaim,
+    pub(crate) config: Configuration,
+}
+
+/// What the machine does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load<'s> {
+    /// A build.
+    pub(crate) compile: &'s Script,
+    /// The CPUs that it was recorded on.
+    pub(crate) recorded: usize,
+    /// A walk over the file system.
+    pub(crate) walk: &'s Script,
+}
+
+/// Is the run filmed?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filmed {
+    Yes,
+    No,
+}
+
+impl Run {
+    /// Runs the protocol on it, with a film of it where one is asked for.
+    ///
+    /// # Errors
+    /// Where the machine cannot be built, or not be filmed.
+    pub(crate) fn run(
+        &self,
+        settings: &Settings,
+        load: &Load<'_>,
+        filmed: Filmed,
+        follow: Follow<'_>,
+    ) -> anyhow::Result<(antifrag::Result, Option<Film>)> {
+        let machine = antifrag::machine(&self.profile, settings.kernelcore)?;
+        let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+        let of_2005 = self.profile == Profile::OF_2005;
+        let protocol = Protocol {
+            compile: load.compile,
+            walk: load.walk,
+            tree: settings.tree as u64,
+            gap: nanoseconds(settings.gap),
+            settle: nanoseconds(settings.settle),
+            stretch: settings
+                .stretch
+                .unwrap_or_else(|| antifrag::stretch(load.recorded, machine.cpus)),
+            tries: of_2005.then_some(TRIES_2005),
+            reclaim: self.reclaim,
+            kernel_core: settings.kernelcore,
+            sample_every: nanoseconds(settings.every),
+        };
+        let zones = machine.zones_for(self.config);
+        let mut film = (filmed == Filmed::Yes)
+            .then(|| {
+                let name = self.config.name();
+                let (max, huge) = (machine.max_order, machine.huge_order);
+                film(name, &zones, max, huge, machine.frame_bytes)
+            })
+            .transpose()?;
+        let camera = Camera::new(follow, film.as_mut());
+        let result = antifrag::run(self.config, &machine, &protocol, camera)
+            .with_context(|| format!("{} on {}", self.config, self.profile.name))?;
+        Ok((result, film))
+    }
 }
 
 type Done = (Run, antifrag::Result, Option<Film>);
@@ -110,7 +191,12 @@ impl Antifrag {
                 }
             }
         }
-        let done = self.run_all(&runs, (&compile, recorded), &walk)?;
+        let load = Load {
+            compile: &compile,
+            recorded,
+            walk: &walk,
+        };
+        let done = self.run_all(&runs, &load)?;
         if done.is_empty() {
             anyhow::bail!("interrupted before the first run was done");
         }
@@ -146,15 +232,15 @@ impl Antifrag {
         if has_twice(&self.machine) || has_twice(&self.reclaim) {
             return Err(Misuse::new("--machine or --reclaim names a value twice"));
         }
-        if self.tree > MOST_TREE {
+        if self.settings.tree > MOST_TREE {
             return Err(Misuse::new(
                 "--tree is more than 16G: seven of them run at once",
             ));
         }
         for (name, seconds) in [
-            ("gap", self.gap),
-            ("settle", self.settle),
-            ("every", self.every),
+            ("gap", self.settings.gap),
+            ("settle", self.settings.settle),
+            ("every", self.settings.every),
         ] {
             if !(0.001..=3600.0).contains(&seconds) {
                 return Err(Misuse::new(format!(
@@ -163,6 +249,7 @@ impl Antifrag {
             }
         }
         if self
+            .settings
             .stretch
             .is_some_and(|times| !(0.01..=10_000.0).contains(&times))
         {
@@ -183,46 +270,17 @@ impl Antifrag {
         Ok(())
     }
 
-    fn run_all(
-        &self,
-        runs: &[Run],
-        (compile, recorded): (&Script, usize),
-        walk: &Script,
-    ) -> anyhow::Result<Vec<Done>> {
+    fn run_all(&self, runs: &[Run], load: &Load<'_>) -> anyhow::Result<Vec<Done>> {
         // Progress counts runs: how many steps one has depends on how its allocator fares.
         let units = runs.len() as u64;
         let done = side_by_side::run(runs.len(), self.jobs, units, |place, mut follow| {
             let run = runs[place];
-            let machine = antifrag::machine(&run.profile, self.kernelcore)?;
-            let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
-            let of_2005 = run.profile == Profile::OF_2005;
-            let protocol = Protocol {
-                compile,
-                walk,
-                tree: self.tree as u64,
-                gap: nanoseconds(self.gap),
-                settle: nanoseconds(self.settle),
-                stretch: self
-                    .stretch
-                    .unwrap_or_else(|| antifrag::stretch(recorded, machine.cpus)),
-                tries: of_2005.then_some(TRIES_2005),
-                reclaim: run.reclaim,
-                kernel_core: self.kernelcore,
-                sample_every: nanoseconds(self.every),
+            let filmed = if self.pictures.any() {
+                Filmed::Yes
+            } else {
+                Filmed::No
             };
-            let zones = machine.zones_for(run.config);
-            let mut film = self
-                .pictures
-                .any()
-                .then(|| {
-                    let name = run.config.name();
-                    let (max, huge) = (machine.max_order, machine.huge_order);
-                    film(name, &zones, max, huge, machine.frame_bytes)
-                })
-                .transpose()?;
-            let camera = Camera::new(follow.quiet(), film.as_mut());
-            let result = antifrag::run(run.config, &machine, &protocol, camera)
-                .with_context(|| format!("{} on {}", run.config, run.profile.name))?;
+            let (result, film) = run.run(&self.settings, load, filmed, follow.quiet())?;
             follow.goes_on(1);
             if !std::io::stderr().is_terminal() {
                 let how = run.reclaim.name();
@@ -251,12 +309,12 @@ impl Antifrag {
         sheet.head(format!(
             "Seven builds ({}) on trees of {}, and a walk ({}).",
             self.compile.display(),
-            bytes_text(self.tree),
+            bytes_text(self.settings.tree),
             self.walk.display()
         ));
         sheet.head(format!(
             "A build starts every {} s; huge pages are asked for {} s after the last, every 0.1 s. {} % of memory is for the kernel too where there is a zone for movable pages.",
-            self.gap, self.settle, self.kernelcore
+            self.settings.gap, self.settings.settle, self.settings.kernelcore
         ));
         sheet.head("Measured, and in brackets what the document published.");
         for profile in profiles {
@@ -416,4 +474,19 @@ fn lines<'d>(
 fn script(path: &Path) -> anyhow::Result<(Script, usize)> {
     let trace = file::read(path).with_context(|| format!("cannot replay {}", path.display()))?;
     Ok((Script::new(&trace)?, usize::from(trace.header.cpus)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn the_usual_settings_are_those_of_the_command() {
+        let command = Settings::augment_args(clap::Command::new("antifrag"));
+        let matches = command.get_matches_from(["antifrag"]);
+        let settings = Settings::from_arg_matches(&matches).unwrap();
+        assert_eq!(settings, Settings::USUAL);
+    }
 }

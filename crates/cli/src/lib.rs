@@ -12,6 +12,7 @@
 mod amount;
 mod antifrag;
 mod bench;
+mod compare;
 mod completions;
 mod configs;
 mod filming;
@@ -25,6 +26,7 @@ mod page_kinds;
 mod progress;
 mod record;
 mod replay;
+mod reproduce;
 mod sheet;
 mod side_by_side;
 mod simulate;
@@ -58,10 +60,14 @@ enum Command {
     /// Runs an experiment on a simulated multiprocessor: the allocator's own source, on 1 to 256 CPUs.
     #[command(subcommand)]
     Simulate(simulate::Simulate),
+    /// Repeats the experiments of the five source documents, and makes a report of them.
+    Reproduce(Box<reproduce::Reproduce>),
     /// Replays a trace through several configurations, side by side.
     Replay(replay::Replay),
     /// Asks for huge pages under load and at rest, by the protocol of 2005 and 2007.
     Antifrag(antifrag::Antifrag),
+    /// Holds two documents of results against each other: what got better, what worse, with an exit code for CI.
+    Compare(compare::Compare),
     /// Lists the configurations: what each rebuilds, and what its metadata costs (64 GiB, 8 CPUs).
     Configs(configs::Configs),
     /// Records what this host asks of its page allocator, as a trace file.
@@ -83,8 +89,10 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
     let done = match Cli::parse().command {
         Command::Bench(bench) => bench.run(peers, heaps),
         Command::Simulate(simulate) => simulate.run(),
+        Command::Reproduce(reproduce) => reproduce.run(),
         Command::Replay(replay) => replay.run(),
         Command::Antifrag(antifrag) => antifrag.run(),
+        Command::Compare(compare) => compare.run(),
         Command::Configs(configs) => configs.run(),
         Command::Record(record) => record.run(),
         Command::Import(import) => import.run(),

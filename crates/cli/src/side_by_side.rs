@@ -32,6 +32,11 @@ impl<'a> Follow<'a> {
     }
 }
 
+/// How many runs there are at once where nobody says.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, core::num::NonZero::get)
+}
+
 /// Runs `work` for each of `runs` places, on as many threads as there are cores but no more than `threads`. `units` is what all of them together report to [`Follow`].
 pub(crate) fn run<T: Send>(
     runs: usize,
@@ -39,9 +44,20 @@ pub(crate) fn run<T: Send>(
     units: u64,
     work: impl Fn(usize, Follow<'_>) -> T + Sync,
 ) -> Vec<T> {
-    let cores = thread::available_parallelism().map_or(1, core::num::NonZero::get);
-    let threads = threads.unwrap_or(cores).min(runs).max(1);
     let bar = progress::bar(units, "{wide_bar} {percent} %, {per_sec}, {eta} left");
+    let done = run_with(&bar, runs, threads, work);
+    bar.finish_and_clear();
+    done
+}
+
+/// The same with a bar of one's own, which stays.
+pub(crate) fn run_with<T: Send>(
+    bar: &ProgressBar,
+    runs: usize,
+    threads: Option<usize>,
+    work: impl Fn(usize, Follow<'_>) -> T + Sync,
+) -> Vec<T> {
+    let threads = threads.unwrap_or_else(cores).min(runs).max(1);
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -53,7 +69,7 @@ pub(crate) fn run<T: Send>(
                     if place >= runs || interrupt::asked() {
                         return;
                     }
-                    let follow = Follow { all: &bar, seen: 0 };
+                    let follow = Follow { all: bar, seen: 0 };
                     let out = work(place, follow);
                     if let Ok(mut done) = done.lock() {
                         done.push((place, out));
@@ -62,7 +78,6 @@ pub(crate) fn run<T: Send>(
             });
         }
     });
-    bar.finish_and_clear();
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|&(place, _)| place);
     done.into_iter().map(|(_, out)| out).collect()

@@ -11,11 +11,10 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::summary::UPPER_PROBABILITY;
+
 /// How many times samples are drawn anew.
 pub const RESAMPLES: usize = 9_999;
-
-/// What lies below the lower end of an interval of 95 %.
-const LOWER_PROBABILITY: f64 = 0.025;
 
 /// The standard normal distribution's 0.975 quantile.
 const UPPER_QUANTILE: f64 = crate::INTERVAL_DEVIATIONS;
@@ -131,7 +130,7 @@ fn of(
         statistics.push(Some(drawn(&mut chance)).filter(|drawn| drawn.is_finite())?);
     }
     statistics.sort_by(f64::total_cmp);
-    let percentile = between(&statistics, LOWER_PROBABILITY, 1.0 - LOWER_PROBABILITY);
+    let percentile = between(&statistics, 1.0 - UPPER_PROBABILITY, UPPER_PROBABILITY);
     let bca = moved(&statistics, measured, left_out)
         .map_or(percentile, |(low, high)| between(&statistics, low, high));
     Some(Bootstrap { percentile, bca })

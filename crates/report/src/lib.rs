@@ -25,6 +25,7 @@
 //! | `csv.rs`, `json.rs` | [`write_csv`], [`write_json`], [`read_json`]: the same for other programs |
 //! | `emit.rs` | [`Format`] and [`write()`]: one call that writes any of them |
 //! | `noise.rs` | [`noise_warning`]: a sentence when the samples vary too much to be trusted |
+//! | [`plot`] | curves and dots as SVG, for pages |
 //! | [`pagetypes`] | the picture of 2007, each page a pixel: PNG, GIF, video, and a page with a player |
 //!
 //! ```
@@ -59,6 +60,7 @@ mod legend;
 mod metric;
 mod noise;
 pub mod pagetypes;
+pub mod plot;
 mod rank_sum;
 mod results;
 mod row;

@@ -14,7 +14,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::Better;
 
 /// The probability below the upper end of a two-sided 95 % interval.
-const UPPER_PROBABILITY: f64 = 0.975;
+pub(crate) const UPPER_PROBABILITY: f64 = 0.975;
 
 /// The share of samples, in percent, that [`Summary::best_mean`] keeps (mmtests' `BAmean-95`).
 const BEST_PERCENT: usize = 95;

@@ -40,14 +40,20 @@ impl Document {
         told.chain(lines.flat_map(|line| line.cells.iter().flatten()))
     }
 
-    /// The figures of its own tables whose direction is judged, those of `among`.
+    /// The figures of its own tables whose direction is judged, those of `among`. A direction that stands in several tables is given once.
     pub fn directions(&self, among: Among) -> impl Iterator<Item = &Figure> {
         let lines = self.tables.iter().flat_map(|table| &table.lines);
         let figures = lines.flat_map(|line| line.cells.iter().flatten());
+        let mut known: Vec<&Figure> = Vec::new();
         figures.filter(move |figure| {
             let claim = figure.published.map(|published| published.claim);
-            figure.judged == Judged::Yes
-                && (among == Among::All || claim == Some(Claim::Significant))
+            let wanted = figure.judged == Judged::Yes
+                && (among == Among::All || claim == Some(Claim::Significant));
+            let new = wanted && !known.iter().any(|other| figure.has_direction_of(other));
+            if new {
+                known.push(figure);
+            }
+            new
         })
     }
 }
@@ -216,7 +222,7 @@ impl Statistic {
 pub struct Figure {
     /// How.
     pub statistic: Statistic,
-    /// Of which samples; one key, but for [`Statistic::GmeanSpeedup`]. None: not modelled, what was published stands alone.
+    /// Of which samples; one key, but for [`Statistic::GmeanSpeedup`]. None: not measured; what was published stands alone, and the table's `about` says why.
     pub of: Vec<Key>,
     /// What it is held against, where the statistic or the direction needs one.
     pub against: Vec<Key>,
@@ -305,6 +311,12 @@ impl Figure {
             },
             ..self
         }
+    }
+
+    /// Is it the same published direction of the same samples?
+    fn has_direction_of(&self, other: &Self) -> bool {
+        let speedup = |figure: &Self| figure.published.and_then(|published| published.speedup);
+        self.of == other.of && self.against == other.against && speedup(self) == speedup(other)
     }
 
     /// With so many digits behind the point.

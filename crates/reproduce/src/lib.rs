@@ -5,8 +5,12 @@
 //! | [`raw`] | a measured value with all that says what it is; a cell's rows |
 //! | [`data`] | all rows, found by what they are |
 //! | [`document`] | what a document's part of the report is made of |
+//! | [`documents`] | the five, as data |
 //! | [`judge`] | a figure's number, its interval, and how its direction compares |
+//! | [`expect`] | is a run as an earlier one was? |
+//! | [`directions`] | how many directions come out, and findings in plain words |
 //! | [`figures`] | all figures of all tables as CSV |
+//! | [`page`] | the report as one HTML page |
 //! | [`store`] | the folder of a run: Parquet and CSV |
 //!
 //! Who runs the cells is the command (`brickyard reproduce`); nothing here measures.
@@ -14,8 +18,12 @@
 #![forbid(unsafe_code)]
 
 pub mod data;
+pub mod directions;
 pub mod document;
+pub mod documents;
+pub mod expect;
 pub mod figures;
 pub mod judge;
+pub mod page;
 pub mod raw;
 pub mod store;

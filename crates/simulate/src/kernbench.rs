@@ -11,7 +11,7 @@ use brickyard::node::Node;
 use brickyard_machine::{Ended, Failure, Machine, Place};
 use brickyard_workload::jobs::{Job as Compile, Step};
 
-use crate::ground::{Job, Piece};
+use crate::ground::{Ground, Job, Piece};
 use crate::platform::Simulated;
 use crate::setting::{RunError, Setting};
 use crate::tasks::{Counts, Runner};
@@ -62,13 +62,21 @@ impl Kernbench<'_> {
     /// # Errors
     /// [`RunError`] for a machine that there cannot be, and where a run fails.
     pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
+        self.run_on(setting, &setting.ground())
+    }
+
+    /// The same by an allocator of one's own, such as one with a certain zone for movable pages ([`Setting::ground_of`]). Its slots are exclusive and its locks ticket locks,
+    /// whatever it says.
+    ///
+    /// # Errors
+    /// As [`Kernbench::run`].
+    pub fn run_on(&self, setting: &Setting, ground: &Ground) -> Result<Measured, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let pool = Pool {
             build: *self,
             setting: *setting,
         };
-        let (ended, counts) = setting
-            .ground()
+        let (ended, counts) = ground
             .run_plain(pool)
             .map_err(|failure| setting.failed(failure))?;
         let sum = |of: fn(&brickyard_machine::CpuTimes) -> u64| {

@@ -1,5 +1,6 @@
 //! What all experiments begin with: which machine, how many CPUs, which allocator, how much memory, which seed.
 
+use brickyard::node::movable::Sizing;
 use brickyard::{Configuration, FrameRange, MachinePlan};
 use brickyard_machine::{Failure, MOST_CPUS, Profile, Setup};
 use thiserror::Error;
@@ -88,11 +89,37 @@ impl Setting {
         }
     }
 
-    /// The allocator, with all its memory free.
+    /// The allocator, with all its memory free. A zone for movable pages has half of it, where the configuration has one.
     #[must_use]
     pub const fn ground(&self) -> Ground {
         let span = FrameRange::new(0, self.frames);
         Ground::new(self.configuration, MachinePlan::new(span, self.cpus))
+    }
+
+    /// The same, with `kernel_core` per cent of its memory for the kernel too where the configuration has a zone for movable pages, rounded up to whole blocks. Any other has one
+    /// zone, whatever the number.
+    ///
+    /// ```
+    /// use brickyard_machine::Profile;
+    /// use brickyard_simulate::{Configuration, Setting};
+    ///
+    /// let setting = Setting {
+    ///     profile: Profile::by_name("metatm-2007")?,
+    ///     cpus: 4,
+    ///     configuration: Configuration::Zone2007,
+    ///     frames: 100 << 10,
+    ///     seed: 1,
+    /// };
+    /// let (kernel, movable) = setting.ground_of(60).plan.zones(Configuration::Zone2007);
+    /// assert_eq!(kernel.span.len(), 60 << 10);
+    /// assert_eq!(movable.map(|zone| zone.span.len()), Some(40 << 10));
+    /// # Ok::<(), brickyard_machine::UnknownProfile>(())
+    /// ```
+    #[must_use]
+    pub const fn ground_of(&self, kernel_core: u8) -> Ground {
+        let mut ground = self.ground();
+        ground.plan.sizing = Sizing::KernelCorePercent(kernel_core);
+        ground
     }
 
     /// The error of a run that failed.

@@ -97,6 +97,8 @@ pub struct Storm {
 pub struct Latency {
     /// Half of them took no longer.
     pub p50: u64,
+    /// 9 of 10 took no longer.
+    pub p90: u64,
     /// 99 of 100 took no longer.
     pub p99: u64,
     /// 999 of 1000 took no longer.
@@ -116,6 +118,7 @@ impl Latency {
         };
         Self {
             p50: at(500),
+            p90: at(900),
             p99: at(990),
             p999: at(999),
             max: at(1000),

@@ -105,3 +105,41 @@ fn nothing_can_be_had_beyond_memory_and_it_is_told() {
     let refused = build.run(&setting).unwrap_err();
     assert!(refused.to_string().contains("48 MiB"), "{refused}");
 }
+
+#[test]
+fn the_zone_for_movable_pages_is_as_large_as_asked() {
+    // Nothing that the job asks for may be moved, so it can have the kernel's part alone.
+    let jobs = [Job {
+        steps: (0..5000).map(|page| take(page, 0)).collect(),
+        pages: 5000,
+        name: "cc1".into(),
+    }];
+    let build = Kernbench {
+        recorded: &jobs,
+        jobs: 1,
+        workers: 1,
+    };
+    let setting = |configuration| Setting {
+        profile: Profile::by_name("metatm-2007").unwrap(),
+        cpus: 1,
+        configuration,
+        frames: 20 << 10,
+        seed: 1,
+    };
+    for (configuration, percent, fails) in [
+        (Configuration::Zone2007, 20, true),
+        (Configuration::Zone2007, 60, false),
+        (Configuration::Combined2007, 20, true),
+        (Configuration::Combined2007, 60, false),
+        (Configuration::List2007, 20, false),
+    ] {
+        let setting = setting(configuration);
+        let ground = setting.ground_of(percent);
+        let counts = build.run_on(&setting, &ground).unwrap().counts;
+        assert_eq!(
+            counts.failed > 0,
+            fails,
+            "{configuration} {percent}: {counts:?}"
+        );
+    }
+}

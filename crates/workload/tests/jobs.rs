@@ -572,7 +572,11 @@ proptest! {
     }
 }
 
-// ---- the nine workloads ----
+// ---- the workloads of the documents ----
+
+fn all() -> impl Iterator<Item = Workload> {
+    Workload::ALL.into_iter().chain([Workload::EXTRACT])
+}
 
 fn committed(workload: &Workload) -> Trace {
     let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -581,7 +585,7 @@ fn committed(workload: &Workload) -> Trace {
 
 #[test]
 fn every_workload_has_its_trace_and_its_jobs() {
-    for workload in Workload::ALL {
+    for workload in all() {
         let trace = committed(&workload);
         let jobs = cut(&trace, &workload.how()).unwrap();
         play(&jobs);
@@ -608,7 +612,7 @@ fn every_workload_has_its_trace_and_its_jobs() {
             "{name}: {compute}"
         );
         // Processes give nearly all back; what stays is files and the kernel's own.
-        if !matches!(name, "find" | "bonnie" | "dd") {
+        if !matches!(name, "find" | "bonnie" | "dd" | "extract") {
             assert!(
                 left * 20 < taken,
                 "{name}: {left} of {taken} pages are left"
@@ -622,7 +626,7 @@ fn every_workload_has_its_trace_and_its_jobs() {
 
 #[test]
 fn nothing_else_that_ran_is_in_the_traces_of_commands() {
-    for workload in Workload::ALL {
+    for workload in all() {
         let trace = committed(&workload);
         let foreign = ["rustc", "cargo", "node", "tmux: server"];
         if workload.name != "dd" {
@@ -659,6 +663,21 @@ fn find_waits_for_the_disk_and_a_compile_does_not() {
 }
 
 #[test]
+fn what_is_unpacked_stays_in_the_page_cache() {
+    let jobs = cut(&committed(&Workload::EXTRACT), &Workload::EXTRACT.how()).unwrap();
+    let totals = jobs[0].totals();
+    // 20 MB of files; what the two programs and the pipe between them need comes back.
+    let left = totals.pages_left();
+    assert!((4500..6500).contains(&left), "{totals:?}");
+    assert!(totals.pages_taken - left > 3000, "{totals:?}");
+    assert_eq!(totals.disk_waits, 0);
+    assert!(
+        (100_000_000..400_000_000).contains(&totals.compute_ns),
+        "{totals:?}"
+    );
+}
+
+#[test]
 fn instances_are_those_of_2007() {
     let tasks = |name: &str, cpus| Workload::by_name(name).unwrap().instances.tasks(cpus);
     for cpus in [1, 8, 16, 32] {
@@ -675,7 +694,7 @@ fn instances_are_those_of_2007() {
     assert_eq!(Instances::PerCpu(usize::MAX).tasks(9), usize::MAX);
     let error = Workload::by_name("fnid").unwrap_err().to_string();
     assert!(error.contains("fnid"));
-    for workload in Workload::ALL {
+    for workload in all() {
         assert!(error.contains(workload.name), "{error}");
         assert_eq!(workload.trace, format!("traces/{}.parquet", workload.name));
     }

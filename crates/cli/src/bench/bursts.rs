@@ -34,6 +34,16 @@ pub(crate) struct Load {
     pub(crate) seed: u64,
 }
 
+/// What one thread does where nothing else is said.
+pub(crate) const USUAL: Load = Load {
+    threads: 1,
+    bursts: 1000,
+    pages: 128,
+    order: Order::new(1),
+    compute: 2000,
+    seed: 1,
+};
+
 /// What came of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Got {

@@ -47,6 +47,28 @@ pub(crate) struct Spent {
     pub(crate) frees: Half,
 }
 
+impl Spent {
+    /// Faults for each second of CPU time, of all threads together.
+    pub(crate) fn faults_per_cpu_second(&self) -> f64 {
+        self.per_second(self.faults.cpu)
+    }
+
+    /// Faults a second.
+    pub(crate) fn faults_per_second(&self) -> f64 {
+        self.per_second(self.faults.wall)
+    }
+
+    /// Pages given back for each second of CPU time, of all threads together.
+    pub(crate) fn frees_per_cpu_second(&self) -> f64 {
+        self.per_second(self.frees.cpu)
+    }
+
+    /// A rate; what is too short for the clock to see counts as a nanosecond.
+    fn per_second(&self, time: Duration) -> f64 {
+        self.pages as f64 / time.as_secs_f64().max(1e-9)
+    }
+}
+
 /// There were fewer free pages than the threads' shares.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TooFew;

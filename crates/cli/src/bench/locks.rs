@@ -7,54 +7,22 @@
 //! Columns take turns in every round, at each number of threads, and all runs of a round have the same seed: so they are pairs, and the signed-rank test may be applied. Every run is made twice.
 //! The first tells the time, and how much each bulk moved; the second reads the clock at the lock, which makes each hold longer, and tells how long it was waited for and held.
 
-use core::mem::MaybeUninit;
 use std::thread;
 
-use anyhow::Context;
-use brickyard::bulk::{BulkPolicy, LockReading, MeterReading, Timing, Tuning};
-use brickyard::design::Vanilla;
+use brickyard::Order;
+use brickyard::bulk::{LockReading, MeterReading, Timing};
 use brickyard::front::ListSizes;
-use brickyard::sync::{Exclusive, OwnLine, RawLock, TestAndSetLock, TicketLock};
-use brickyard::zone::ZonePlan;
-use brickyard::{FrameRange, Order, ZoneKind};
-use brickyard_arena::Threads;
 use brickyard_report::{Better, Host, Metric, Results, Row};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::bursts::{self, Got, Load};
-use super::machine::{FRAME_BYTES, named};
+use super::bursts::{Got, Load, USUAL};
+use super::machine::FRAME_BYTES;
 use super::turns::{Round, Turns};
+use super::zone2007::{Column, Zone2007};
 use crate::amount::{bytes, bytes_text};
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
-
-/// A lock and how long it is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Column {
-    /// A test-and-set lock, for the whole bulk: Linux up to 2.6.24.
-    Hold,
-    /// The same, released after each page: the patch of 2007.
-    Release,
-    /// A ticket lock, for the whole bulk.
-    Ticket,
-    /// A ticket lock, given up after a page if somebody waits: the patch of 2008.
-    #[value(name = "ticket+yield")]
-    TicketYield,
-    /// The same in its own cache line.
-    #[value(name = "ticket+yield+own-line")]
-    TicketYieldOwnLine,
-}
-
-impl Column {
-    const fn policy(self) -> BulkPolicy {
-        match self {
-            Self::Hold | Self::Ticket => BulkPolicy::Hold,
-            Self::Release => BulkPolicy::ReleaseEachPage,
-            Self::TicketYield | Self::TicketYieldOwnLine => BulkPolicy::YieldWhenContended,
-        }
-    }
-}
 
 /// The options of `brickyard bench locks`.
 #[derive(Debug, Args)]
@@ -66,22 +34,22 @@ pub(crate) struct Locks {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Pages that a per-CPU list fetches and gives back at once. The default is that of the paper's machine.
-    #[arg(long, default_value_t = 7, value_name = "PAGES")]
+    #[arg(long, default_value_t = Zone2007::BATCH, value_name = "PAGES")]
     batch: usize,
     /// Pages at which it gives some back. [default: six batches]
     #[arg(long, value_name = "PAGES")]
     high: Option<usize>,
     /// Single pages of a burst.
-    #[arg(long, default_value_t = 128, value_name = "PAGES")]
+    #[arg(long, default_value_t = USUAL.pages, value_name = "PAGES")]
     burst: usize,
     /// The order of the one block that a burst has besides.
-    #[arg(long, default_value_t = 1, value_name = "ORDER", value_parser = clap::value_parser!(u8).range(0..=10))]
+    #[arg(long, default_value_t = USUAL.order.get(), value_name = "ORDER", value_parser = clap::value_parser!(u8).range(0..=10))]
     order: u8,
     /// Multiplications that a thread makes between two bursts, on the average; about a nanosecond each.
-    #[arg(long, default_value_t = 2000, value_name = "N")]
+    #[arg(long, default_value_t = USUAL.compute, value_name = "N")]
     compute: usize,
     /// Bursts of each thread in a run.
-    #[arg(long, default_value_t = 1000, value_name = "N")]
+    #[arg(long, default_value_t = USUAL.bursts, value_name = "N")]
     bursts: u64,
     /// The memory of the zone (its metadata only is real).
     #[arg(long, default_value = "128M", value_parser = bytes, value_name = "BYTES")]
@@ -116,7 +84,7 @@ struct Taken {
 impl Locks {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let columns = if self.columns.is_empty() {
-            Column::value_variants()
+            &Column::ALL[..]
         } else {
             &self.columns
         };
@@ -196,13 +164,16 @@ impl Locks {
         Ok(())
     }
 
-    fn high(&self) -> usize {
-        self.high.unwrap_or(self.batch.saturating_mul(6))
+    const fn high(&self) -> usize {
+        match self.high {
+            Some(high) => high,
+            None => self.batch.saturating_mul(6),
+        }
     }
 
     /// What came out of every round of every column, with so many threads.
     fn measure(&self, columns: &[Column], threads: usize) -> anyhow::Result<Vec<Vec<Taken>>> {
-        let names: Vec<String> = columns.iter().map(|&column| named(column)).collect();
+        let names: Vec<String> = columns.iter().map(|&column| column.name()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let turns = Turns {
             names: &names,
@@ -223,8 +194,9 @@ impl Locks {
                 seed: self.seed.wrapping_add(number),
             };
             let column = columns[whose];
-            let (got, counted) = self.once(column, &load, Timing::Off)?;
-            let (_, timed) = self.once(column, &load, Timing::On)?;
+            let zone = self.zone();
+            let (got, counted) = zone.run(column, &load, Timing::Off)?;
+            let (_, timed) = zone.run(column, &load, Timing::On)?;
             step();
             Ok(Taken {
                 got,
@@ -234,31 +206,13 @@ impl Locks {
         })
     }
 
-    /// One run on a new zone.
-    fn once(
-        &self,
-        column: Column,
-        load: &Load,
-        timing: Timing,
-    ) -> anyhow::Result<(Got, MeterReading)> {
-        // The calling thread has a number too, and threads of the run before may not have given theirs back yet.
-        let cpus = 2 * load.threads + 1;
-        let span = FrameRange::new(0, self.memory / FRAME_BYTES);
-        let plan = ZonePlan {
-            tuning: Tuning {
-                bulk: column.policy(),
-                timing,
-            },
+    const fn zone(&self) -> Zone2007 {
+        Zone2007 {
+            frames: self.memory / FRAME_BYTES,
             lists: ListSizes {
                 batch: self.batch,
                 high: self.high(),
             },
-            ..ZonePlan::new(ZoneKind::Normal, span, cpus)
-        };
-        match column {
-            Column::Hold | Column::Release => run_on::<TestAndSetLock>(&plan, load),
-            Column::Ticket | Column::TicketYield => run_on::<TicketLock>(&plan, load),
-            Column::TicketYieldOwnLine => run_on::<OwnLine<TicketLock>>(&plan, load),
         }
     }
 
@@ -278,7 +232,7 @@ impl Locks {
         for (metric, value) in metrics(per_burst, pages) {
             for (&column, taken) in columns.iter().zip(taken) {
                 let samples = taken.iter().map(&value).collect();
-                results.push(Row::new(named(column), &workload, metric, samples)?)?;
+                results.push(Row::new(column.name(), &workload, metric, samples)?)?;
             }
         }
         Ok(())
@@ -288,10 +242,14 @@ impl Locks {
     fn name(&self, threads: usize) -> String {
         let mut name = format!("bursts-{} threads-{threads}", self.burst);
         for (option, value, default) in [
-            ("batch", self.batch, 7),
+            ("batch", self.batch, Zone2007::BATCH),
             ("high", self.high(), 6 * self.batch),
-            ("order", usize::from(self.order), 1),
-            ("compute", self.compute, 2000),
+            (
+                "order",
+                usize::from(self.order),
+                usize::from(USUAL.order.get()),
+            ),
+            ("compute", self.compute, USUAL.compute),
         ] {
             if value != default {
                 name += &format!(" {option}-{value}");
@@ -313,17 +271,6 @@ fn numbers_up_to(most: usize) -> impl Iterator<Item = usize> {
     powers
         .take_while(move |&power| power < most)
         .chain(core::iter::once(most))
-}
-
-fn run_on<L: RawLock>(plan: &ZonePlan, load: &Load) -> anyhow::Result<(Got, MeterReading)> {
-    type Zone2007<'m, L> = Vanilla<'m, Threads, Exclusive, L>;
-    let mut memory = vec![MaybeUninit::uninit(); Zone2007::<L>::bytes(plan)];
-    let zone = Zone2007::<L>::zone(plan, Threads, &mut memory).context("cannot build the zone")?;
-    zone.add(plan.span).context("cannot fill the zone")?;
-    let got = bursts::run(&zone, load).context(
-        "the zone has too few free pages for these bursts; give more --memory, or a smaller --burst",
-    )?;
-    Ok((got, zone.meter()))
 }
 
 /// How a sample of a metric comes of what a turn gave.

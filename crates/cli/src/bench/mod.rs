@@ -6,36 +6,45 @@
 //! | `subject.rs` | what the measured loops allocate from, as two traits |
 //! | `design.rs`, `yardstick.rs`, `peer.rs` | who stands behind those: our designs, two yardsticks, other people's crates |
 //! | `contestant.rs` | any of these by its name |
+//! | `conditions.rs` | what `pagealloc` builds for a contestant, and its turn there |
+//! | `zone2007.rs` | what `locks` builds for a column |
 //! | `machine.rs` | the machine that a configuration is built on, and the options that choose it |
 //! | `schedule.rs` | which workloads there are |
 //! | `turns.rs`, `rounds.rs` | whose turn it is; what is done in a turn |
 //! | `slab/` | the benchmark of heaps, with all that is its own |
 //! | `bursts.rs`, `faults.rs` | the loads of `locks` and `pft` |
+//! | `pages.rs`; `aim9.rs`, `render.rs` | pages with real bytes; the loops of 2005 on them, which `reproduce` runs |
 //! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, `random.rs` | the measured loops and what they need |
 
+pub(crate) mod aim9;
 mod batch;
-mod bursts;
+pub(crate) mod bursts;
 mod clock;
-mod contestant;
+pub(crate) mod conditions;
+pub(crate) mod contestant;
 mod design;
 #[allow(unsafe_code, reason = "it clears pages")]
-mod faults;
+pub(crate) mod faults;
 mod fill;
 mod fragmentation;
 mod locks;
-mod machine;
+pub(crate) mod machine;
 mod pagealloc;
+#[allow(unsafe_code, reason = "pages have bytes")]
+pub(crate) mod pages;
 pub(crate) mod peer;
-mod pft;
+pub(crate) mod pft;
 mod random;
 mod remote;
+pub(crate) mod render;
 pub(crate) mod rounds;
 mod scarce;
-mod schedule;
+pub(crate) mod schedule;
 pub(crate) mod slab;
 pub(crate) mod subject;
 mod turns;
 mod yardstick;
+pub(crate) mod zone2007;
 
 use clap::Subcommand;
 use peer::Peer;

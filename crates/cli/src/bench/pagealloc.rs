@@ -12,22 +12,17 @@
 use core::time::Duration;
 
 use anyhow::bail;
-use brickyard::design::Design;
-use brickyard::node::{Node, Nodes};
-use brickyard::{Experiment, Mobility};
-use brickyard_arena::Threads;
 use brickyard_report::{Better, Host, Metric, Results, Row};
 use clap::Args;
 
 use super::batch::Sample;
+use super::conditions::Conditions;
 use super::contestant::Contestant;
-use super::design::{ThroughNodes, ThroughZone};
-use super::machine::{Build, Bulk, FRAME_BYTES, Kind, Level, Lock, Slots, named};
-use super::peer::{Machine, Peer};
+use super::machine::{Bulk, FRAME_BYTES, Kind, Level, Lock, Slots, named};
+use super::peer::Peer;
 use super::rounds::{Rounds, Taken};
 use super::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
 use super::turns::{Round, Turns};
-use super::yardstick::{ArrayStack, FetchAdd, Yardstick};
 use crate::amount::bytes;
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
@@ -218,42 +213,19 @@ impl PageAlloc {
                     least: Duration::from_micros(self.sample_us),
                     step,
                 };
-                all.0.extend(self.turn(&contestants[whose], &rounds)?.0);
+                all.0
+                    .extend(self.conditions().turn(&contestants[whose], &rounds)?.0);
             }
             Ok(all)
         })
     }
 
-    /// Builds a machine for the setting of these workloads and runs each of them on it once.
-    fn turn(&self, contestant: &Contestant, rounds: &Rounds<'_>) -> anyhow::Result<Taken> {
-        let of_all = |of: fn(&Workload) -> usize| rounds.workloads.iter().map(of).max();
-        let (Some(threads), Some(batch)) = (of_all(|w| w.threads), of_all(|w| w.batch)) else {
-            return Ok(Taken::default());
-        };
-        let frames = self.memory / FRAME_BYTES;
-        let setting = rounds.workloads[0].setting;
-        match *contestant {
-            Contestant::Yardstick(Yardstick::FetchAdd) => Ok(rounds.on_unfilled(&FetchAdd)),
-            Contestant::Yardstick(Yardstick::ArrayStack) => {
-                Ok(rounds.on_unshared(&ArrayStack(batch)))
-            }
-            Contestant::Peer(peer) => peer.measure(&Machine { frames, threads }, rounds),
-            Contestant::Configuration(configuration) => {
-                let build = Build {
-                    frames,
-                    threads,
-                    slots: setting.slots,
-                    lock: self.lock,
-                    bulk: self.bulk,
-                };
-                let mobility = self.mobility.mobility();
-                match setting.level {
-                    Level::Node => build.run(configuration, OnNodes { rounds, mobility }),
-                    Level::Zone => {
-                        build.run_with_ticket(configuration, OnZone { rounds, mobility })
-                    }
-                }
-            }
+    const fn conditions(&self) -> Conditions {
+        Conditions {
+            frames: self.memory / FRAME_BYTES,
+            mobility: self.mobility.mobility(),
+            lock: self.lock,
+            bulk: self.bulk,
         }
     }
 
@@ -327,39 +299,5 @@ impl PageAlloc {
             }
         }
         name
-    }
-}
-
-/// Every workload once, through the nodes of one machine of ours.
-struct OnNodes<'r, 'a> {
-    rounds: &'r Rounds<'a>,
-    mobility: Mobility,
-}
-
-impl Experiment<Threads> for OnNodes<'_, '_> {
-    type Output = Taken;
-
-    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Taken {
-        let nodes = Nodes::new(core::slice::from_ref(node));
-        self.rounds.on(&ThroughNodes {
-            nodes: &nodes,
-            mobility: self.mobility,
-        })
-    }
-}
-
-/// Every workload once, straight at a zone of one machine of ours.
-struct OnZone<'r, 'a> {
-    rounds: &'r Rounds<'a>,
-    mobility: Mobility,
-}
-
-impl Experiment<Threads> for OnZone<'_, '_> {
-    type Output = Taken;
-
-    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Taken {
-        let nodes = Nodes::new(core::slice::from_ref(node));
-        ThroughZone::of(&nodes, self.mobility)
-            .map_or_else(Taken::default, |zone| self.rounds.on(&zone))
     }
 }

@@ -17,7 +17,7 @@ use brickyard_arena::{Arena, MapPlan};
 use brickyard_report::{Better, Host, Metric, Results, Row};
 use clap::Args;
 
-use super::faults::{Faults, Half, Spent, touch_all};
+use super::faults::{Faults, Spent, touch_all};
 use super::machine::FRAME_BYTES;
 use super::slab::resident::available;
 use super::turns::{Round, Turns};
@@ -126,27 +126,10 @@ type Value = fn(&Spent) -> f64;
 
 /// The metrics in the order of their lines.
 const METRICS: [(Metric<'static>, Value); 3] = [
-    (FAULTS_CPU, |spent| {
-        per_second(spent.pages, cpu(spent.faults))
-    }),
-    (FAULTS_SEC, |spent| {
-        per_second(spent.pages, wall(spent.faults))
-    }),
-    (FREES_CPU, |spent| per_second(spent.pages, cpu(spent.frees))),
+    (FAULTS_CPU, Spent::faults_per_cpu_second),
+    (FAULTS_SEC, Spent::faults_per_second),
+    (FREES_CPU, Spent::frees_per_cpu_second),
 ];
-
-fn cpu(half: Half) -> f64 {
-    half.cpu.as_secs_f64()
-}
-
-fn wall(half: Half) -> f64 {
-    half.wall.as_secs_f64()
-}
-
-/// A rate; what is too short for the clock to see counts as a nanosecond.
-fn per_second(pages: u64, seconds: f64) -> f64 {
-    pages as f64 / seconds.max(1e-9)
-}
 
 impl Pft {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
@@ -164,10 +147,7 @@ impl Pft {
             );
         }
         interrupt::watch()?;
-        let blocks = Order::DEFAULT_MAX.frames() * FRAME_BYTES;
-        let mapped = MapPlan::new(memory).align_to(blocks).map();
-        let arena = Arena::new(mapped.context("cannot map the memory; give less --memory")?);
-        touch_all(&arena);
+        let arena = real_memory(memory).context("give less --memory")?;
         let mut taken = Vec::new();
         for threads in 1..=most {
             match self.measure(&arena, threads) {
@@ -258,20 +238,39 @@ impl Pft {
     }
 }
 
-/// One turn on a new allocator over the same memory.
+/// So many bytes of memory, every page of which was touched, so that none is mapped by the system while something is timed.
+///
+/// # Errors
+/// Where the system does not give it.
+pub(crate) fn real_memory(bytes: usize) -> anyhow::Result<Arena> {
+    let blocks = Order::DEFAULT_MAX.frames() * FRAME_BYTES;
+    let mapped = MapPlan::new(bytes).align_to(blocks).map();
+    let arena = Arena::new(mapped.context("cannot map the memory")?);
+    touch_all(&arena);
+    Ok(arena)
+}
+
+/// One turn of a column.
 fn once(column: Column, faults: Faults<'_>) -> anyhow::Result<Spent> {
-    let spent = match column {
-        Column::ArrayStack => faults.on_stacks(),
-        Column::Configuration(configuration) => {
-            // The calling thread has a number too, and threads of the turn before may not have given theirs back yet.
-            let cpus = 2 * faults.threads + 1;
-            let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
-            let bytes = configuration.bytes::<Exclusive, TicketLock, &Arena>(&plan);
-            let mut metadata = vec![MaybeUninit::uninit(); bytes];
-            configuration
-                .run::<Exclusive, TicketLock, _, _>(&plan, arena, &mut metadata, faults)
-                .context("cannot build the configuration")?
-        }
-    };
-    spent.with_context(|| format!("{}; give more --memory", column.name()))
+    match column {
+        Column::Configuration(configuration) => turn(configuration, faults),
+        Column::ArrayStack => Ok(faults.on_stacks()?),
+    }
+    .with_context(|| format!("{}; give more --memory", column.name()))
+}
+
+/// One turn of a configuration, as a new allocator over the same memory.
+///
+/// # Errors
+/// Where the memory is too small for it, or has too few pages for the faults.
+pub(crate) fn turn(configuration: Configuration, faults: Faults<'_>) -> anyhow::Result<Spent> {
+    // The calling thread has a number too, and threads of the turn before may not have given theirs back yet.
+    let cpus = 2 * faults.threads + 1;
+    let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
+    let bytes = configuration.bytes::<Exclusive, TicketLock, &Arena>(&plan);
+    let mut metadata = vec![MaybeUninit::uninit(); bytes];
+    let spent = configuration
+        .run::<Exclusive, TicketLock, _, _>(&plan, arena, &mut metadata, faults)
+        .context("cannot build the configuration")??;
+    Ok(spent)
 }

@@ -100,6 +100,16 @@ const MEMORY_MOST: u64 = 8 << 30;
 /// A zone below this has not one block of the highest order for each of a few CPUs.
 const MEMORY_LEAST: usize = 16 << 20;
 
+/// What all runs on a machine have in common where nothing is said.
+pub(crate) fn usual_plan(profile: &'static Profile, configuration: Configuration) -> Plan {
+    Plan {
+        profile,
+        configuration,
+        lists: lists_of(profile),
+        memory_bytes: profile.memory_bytes.min(MEMORY_MOST),
+    }
+}
+
 impl Locks {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         self.validate()?;
@@ -214,12 +224,12 @@ impl Locks {
     }
 
     fn plan(&self) -> Plan {
+        let usual = usual_plan(self.profile, self.config);
         let memory = self.memory.map(|memory| memory as u64);
         Plan {
-            profile: self.profile,
-            configuration: self.config,
             lists: self.lists(),
-            memory_bytes: memory.unwrap_or(self.profile.memory_bytes.min(MEMORY_MOST)),
+            memory_bytes: memory.unwrap_or(usual.memory_bytes),
+            ..usual
         }
     }
 

@@ -7,9 +7,9 @@
 
 mod explore;
 mod kernbench;
-mod locks;
+pub(crate) mod locks;
 mod pft;
-mod setup;
+pub(crate) mod setup;
 mod storm;
 
 use clap::Subcommand;

@@ -45,6 +45,17 @@ pub(crate) struct Setup {
 /// Memory where the user names none, and no more is needed.
 const MEMORY: usize = 1 << 30;
 
+/// Frames of a machine whose memory nobody gives: enough for what is done, and 1 GiB at least.
+pub(crate) fn usual_frames(needed: usize) -> usize {
+    MEMORY.max(whole_mib(needed)) / FRAME_BYTES
+}
+
+/// Bytes of so many frames, in whole MiB.
+fn whole_mib(frames: usize) -> usize {
+    let bytes = frames.saturating_mul(FRAME_BYTES);
+    bytes.div_ceil(1 << 20).saturating_mul(1 << 20)
+}
+
 /// A row of runs: an experiment on so many CPUs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
@@ -103,15 +114,13 @@ impl Setup {
         let Some(&Line { cpus, needed }) = least else {
             return Ok(self.memory.unwrap_or(MEMORY));
         };
-        let needed = needed.saturating_mul(FRAME_BYTES);
-        let whole_mib = needed.div_ceil(1 << 20).saturating_mul(1 << 20);
         match self.memory {
-            None => Ok(MEMORY.max(whole_mib)),
-            Some(memory) if memory >= needed => Ok(memory),
+            None => Ok(usual_frames(needed).saturating_mul(FRAME_BYTES)),
+            Some(memory) if memory >= needed.saturating_mul(FRAME_BYTES) => Ok(memory),
             Some(memory) => Err(Misuse::new(format!(
                 "--memory {} is too small for {cpus} CPUs; give at least {}",
                 bytes_text(memory),
-                bytes_text(whole_mib)
+                bytes_text(whole_mib(needed))
             ))),
         }
     }

@@ -9,7 +9,7 @@
 //! | `trimmed` | a trace with these alone |
 //! | `held` | which frames the jobs hold |
 //! | `cutting` | the steps of each job |
-//! | [`suite`] | the nine workloads of 2007: which trace, how it is cut, how many instances |
+//! | [`suite`] | the workloads of the documents: which trace, how it is cut, how many instances |
 
 mod cutting;
 mod family;

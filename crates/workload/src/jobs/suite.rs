@@ -1,4 +1,5 @@
-//! The nine workloads by which Porter compared lock policies in 2007, as this project has them: which trace, how it is cut, how many instances.
+//! The nine workloads by which Porter compared lock policies in 2007, as this project has them: which trace, how it is cut, how many instances. And one of 2005: a kernel
+//! tree is unpacked.
 //!
 //! The programs are those of then in today's versions, recorded on a host of today (`traces/README.md` has the commands). So more pages are asked for than then: a compiler
 //! of today takes several times the memory. In 2007 `objdump` and `dd` were single commands and the kernel was made by `-j 16`; here they grow with the machine, as the others do.
@@ -51,7 +52,7 @@ impl Instances {
 /// A workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Workload {
-    /// Its name in the tables of 2007.
+    /// Its name in the documents' tables.
     pub name: &'static str,
     /// What it does.
     pub about: &'static str,
@@ -69,7 +70,7 @@ pub struct Workload {
 const FAST_DISK: Waits = Waits::Above { ns: 50_000 };
 
 impl Workload {
-    /// All nine, in the order of the table.
+    /// Those of 2007, all nine, in the order of the table.
     pub const ALL: [Self; 9] = [
         Self {
             name: "find",
@@ -145,12 +146,23 @@ impl Workload {
         },
     ];
 
-    /// The workload with this name.
+    /// What Gorman timed in 2005, beside a build: a kernel tree is unpacked. None of those by which lock policies were compared.
+    pub const EXTRACT: Self = Self {
+        name: "extract",
+        about: "tar -xzf of 20 MB of a kernel tree, one for each CPU",
+        trace: "traces/extract.parquet",
+        cut: Cut::Whole,
+        waits: Waits::Never,
+        instances: Instances::PerCpu(1),
+    };
+
+    /// The workload with this name: one of the nine, or `extract`.
     ///
     /// # Errors
     /// [`UnknownWorkload`] where there is none.
     pub fn by_name(name: &str) -> Result<Self, UnknownWorkload> {
-        let found = Self::ALL.into_iter().find(|workload| workload.name == name);
+        let mut all = Self::ALL.into_iter().chain([Self::EXTRACT]);
+        let found = all.find(|workload| workload.name == name);
         found.ok_or_else(|| UnknownWorkload(name.to_owned()))
     }
 
@@ -168,6 +180,6 @@ impl Workload {
 /// No workload has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no workload {0}: name one of find, pmake, dpunish, bonnie, mab, config, objdump, kernel, dd"
+    "there is no workload {0}: name one of find, pmake, dpunish, bonnie, mab, config, objdump, kernel, dd, extract"
 )]
 pub struct UnknownWorkload(pub String);

@@ -34,15 +34,23 @@ pub(crate) struct Spent {
     cpu: Duration,
 }
 
-impl Spent {
-    /// What a step of one of so many threads cost a CPU, in ns. Threads beyond the CPUs wait for each other.
-    fn ns_a_step(&self, clock: Clock, threads: usize, steps: u64) -> f64 {
+/// What a step of one thread took, in ns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// As a thread sees it, by the clock on the wall: where there are more threads than CPUs, its waiting for a CPU is in it.
+    pub(crate) seen: f64,
+    /// On a CPU.
+    pub(crate) cpu: f64,
+}
+
+impl Step {
+    /// What it cost a CPU, by this clock. Threads beyond the CPUs wait for each other, which is not counted.
+    pub(crate) fn cost(&self, clock: Clock, threads: usize) -> f64 {
         let cpus = thread::available_parallelism().map_or(1, core::num::NonZero::get);
-        let of_all = match clock {
-            Clock::Wall => self.wall.as_nanos() as f64 * cpus.min(threads) as f64,
-            Clock::Cpu => self.cpu.as_nanos() as f64,
-        };
-        of_all / threads as f64 / steps as f64
+        match clock {
+            Clock::Wall => self.seen * cpus.min(threads) as f64 / threads as f64,
+            Clock::Cpu => self.cpu,
+        }
     }
 }
 
@@ -88,14 +96,24 @@ pub(crate) enum Need {
     Others,
 }
 
-/// What a step of one of so many threads costs a CPU, in ns: the median of several repeats. `thread` is run on each thread with its number, and does its
-/// steps by [`Pace::run`]. A single thread is the one that calls this. `least` is the time that one CPU is given for all repeats.
+/// What a step of one of so many threads costs a CPU, in ns, by this clock: see [`step`].
 pub(crate) fn ns_a_step(
     threads: usize,
     need: Need,
     (least, clock): (Duration, Clock),
     thread: impl Fn(usize, &Pace<'_>) + Sync,
 ) -> f64 {
+    step(threads, need, least, thread).cost(clock, threads)
+}
+
+/// What a step of one of so many threads takes: by either clock the median of several repeats. `thread` is run on each thread with its number, and does its
+/// steps by [`Pace::run`]. A single thread is the one that calls this. `least` is the time that one CPU is given for all repeats.
+pub(crate) fn step(
+    threads: usize,
+    need: Need,
+    least: Duration,
+    thread: impl Fn(usize, &Pace<'_>) + Sync,
+) -> Step {
     let share = least / REPEATS;
     let steps = match need {
         // One thread alone is found out about more surely than many that wait for each other to be scheduled.
@@ -103,11 +121,18 @@ pub(crate) fn ns_a_step(
         // To begin with, enough steps for what the threads wait for each other to be little of it.
         Need::Others => steps_in(share, 1024, |steps| time(threads, steps, &thread).wall),
     };
-    let mut repeats: Vec<f64> = (0..REPEATS)
-        .map(|_| time(threads, steps, &thread).ns_a_step(clock, threads, steps))
+    let repeats: Vec<Spent> = (0..REPEATS)
+        .map(|_| time(threads, steps, &thread))
         .collect();
-    repeats.sort_by(f64::total_cmp);
-    repeats[repeats.len() / 2]
+    let median = |of: fn(&Spent) -> Duration| {
+        let mut times: Vec<Duration> = repeats.iter().map(of).collect();
+        times.sort_unstable();
+        times[times.len() / 2].as_nanos() as f64 / steps as f64
+    };
+    Step {
+        seen: median(|spent| spent.wall),
+        cpu: median(|spent| spent.cpu) / threads as f64,
+    }
 }
 
 /// How many steps fill the time, if `begin` of them do not.

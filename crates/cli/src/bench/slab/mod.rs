@@ -19,7 +19,7 @@
 
 mod child;
 mod contestant;
-mod crowd;
+pub(crate) mod crowd;
 #[allow(unsafe_code, reason = "it hands out memory")]
 mod floor;
 #[allow(unsafe_code, reason = "it frees objects")]
@@ -36,7 +36,7 @@ mod mark;
 #[allow(unsafe_code, reason = "it saves the processor's flags")]
 mod masked;
 #[allow(unsafe_code, reason = "it touches and frees objects")]
-mod objects;
+pub(crate) mod objects;
 #[allow(unsafe_code, reason = "it frees objects")]
 mod ours;
 mod preload;
@@ -52,7 +52,7 @@ mod results;
 #[allow(unsafe_code, reason = "it hands objects over as addresses")]
 mod ring;
 #[allow(unsafe_code, reason = "it frees objects")]
-mod socket;
+pub(crate) mod socket;
 #[allow(unsafe_code, reason = "it hands objects over as addresses")]
 mod swap;
 #[allow(
@@ -61,10 +61,11 @@ mod swap;
 )]
 mod tail;
 pub(crate) mod turn;
-mod work;
+pub(crate) mod work;
 
 use core::cell::RefCell;
 use core::time::Duration;
+use std::collections::HashMap;
 
 use anyhow::bail;
 use brickyard_report::{Results, plain_label};
@@ -157,6 +158,18 @@ const WARM_UP_US: u64 = 1000;
 
 /// A heap may have this many times what lives.
 const MOST_TIMES: usize = 3;
+
+/// One turn of a heap of this library or of the system, in a process of its own: what it measured, by name.
+///
+/// # Errors
+/// Where nothing is called so, or its process fails.
+pub(crate) fn turn(heap: &str, work: &Work) -> anyhow::Result<HashMap<String, f64>> {
+    let chosen = contestant::choose(&[heap.to_owned()], &[], &[])?;
+    let Some(contestant) = chosen.contestants.first() else {
+        bail!("{}", chosen.skipped.join(", "));
+    };
+    Ok(process::run(contestant, work, Duration::ZERO)?.values)
+}
 
 impl Slab {
     pub(crate) fn run(&self, peers: &[&'static dyn HeapPeer]) -> anyhow::Result<()> {

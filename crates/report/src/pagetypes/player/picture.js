@@ -32,7 +32,7 @@ class Picture {
   // Sizes the canvas for its card: as wide as that, and no higher than leaves room for the rest.
   resize() {
     const wide = this.canvas.parentElement.clientWidth;
-    const high = Math.round(Math.min(wide * 1.02, Math.max(260, innerHeight * 0.54)));
+    const high = Math.round(Math.min(wide * 1.02, Math.max(260, (framed ? screen.availHeight : innerHeight) * 0.54)));
     this.ratio = devicePixelRatio || 1;
     this.geometry = new Geometry(this.film, columnsFor(this.film, wide, high));
     const { width, height } = this.geometry;

@@ -1,7 +1,13 @@
 // The player: one clock for all films, its controls, and how pictures are pointed at, moved and zoomed.
 
 const byId = (id) => document.getElementById(id);
-const asked = new URLSearchParams(location.hash.slice(1));
+// In a frame of another page: that page may ask by the frame's name, and is told how high this one is.
+const framed = parent !== window;
+const asked = new URLSearchParams(framed ? window.name : location.hash.slice(1));
+if (framed) {
+  document.documentElement.classList.add("framed");
+  new ResizeObserver(() => parent.postMessage({ height: document.documentElement.offsetHeight }, "*")).observe(document.body);
+}
 if (asked.has("theme")) document.documentElement.dataset.theme = asked.get("theme");
 
 const films = about.films.map((film, number) => new Film(film, number));

@@ -124,6 +124,7 @@ if (asked.has("selftest")) {
   const say = (text) => {
     document.documentElement.dataset.selftest = text;
     console.info(`selftest ${text}`);
+    if (framed) parent.postMessage({ selftest: text }, "*");
   };
   begun.then(selfTest).then(say, (error) => say(`failed: ${error.message}`));
 }

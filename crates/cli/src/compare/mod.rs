@@ -1,0 +1,189 @@
+//! `brickyard compare`: two documents of results, or two configurations, against each other; with an exit code for whoever builds on it.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `sides.rs` | both sides: read, and their rows matched |
+//! | `judged.rs` | what each pair of rows says: gain, significance, verdict |
+//! | `notes.rs` | what must be said beside the figures: other hosts, rows without a partner, scatter |
+//! | `text.rs` | the table |
+//! | `record.rs` | the same for programs: CSV, JSON |
+//!
+//! Exit codes: 0 nothing got worse, 1 something did, 2 the two cannot be compared.
+
+mod judged;
+mod notes;
+mod record;
+mod sides;
+mod text;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::misuse::Misuse;
+use judged::{Comparison, Depth, Judge, Verdict};
+use notes::plain;
+use sides::{Chosen, Sides};
+
+/// How many rows a message names before it only counts.
+const NAMED_MAX: usize = 5;
+
+/// The options of `brickyard compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Documents are what other subcommands write with `--format json -o FILE`; of the folder of `brickyard reproduce`, the file results.json.
+
+  brickyard compare before.json after.json
+  brickyard compare before.json after.json --only order-0 --statistics
+  brickyard compare run.json run.json --config-a list-2007 --config-b brickyard
+
+Exit code: 0 nothing got worse, 1 something did (named on standard error), 2 the two cannot be compared.")]
+pub(crate) struct Compare {
+    /// The document that is the baseline, or a folder with a results.json.
+    a: PathBuf,
+    /// The document that is held against it.
+    b: PathBuf,
+    /// A loss that is proven and greater than this is worse.
+    #[arg(long, default_value = "2", allow_negative_numbers = true, value_parser = percent, value_name = "PERCENT")]
+    threshold: f64,
+    /// The chance to call any row different if none is.
+    #[arg(long, default_value = "0.05", allow_negative_numbers = true, value_parser = probability, value_name = "P")]
+    alpha: f64,
+    /// Only rows with this text in their name (CONFIG / WORKLOAD / METRIC); several: any of them.
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Of the baseline only this configuration, against the one of --config-b: rows are matched by workload and metric.
+    #[arg(long, value_name = "NAME", requires = "config_b")]
+    config_a: Option<String>,
+    /// Of the other document only this configuration.
+    #[arg(long, value_name = "NAME", requires = "config_a")]
+    config_b: Option<String>,
+    /// The table shows the 95 % interval of the ratio, Hedges' g and p as well. CSV and JSON always have them.
+    #[arg(long)]
+    statistics: bool,
+    /// How the comparison is printed.
+    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
+    format: String,
+    /// Write it here instead of to standard output.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Compare {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let chosen = match (&self.config_a, &self.config_b) {
+            (Some(a), Some(b)) => Chosen::Configs { a, b },
+            _ => Chosen::All,
+        };
+        let documents = [sides::read(&self.a)?, sides::read(&self.b)?];
+        let sides = Sides::of(&documents, chosen, &self.only)?;
+        self.check_output(&sides)?;
+        let judge = Judge {
+            alpha: self.alpha,
+            threshold_percent: self.threshold,
+            depth: if self.statistics || self.format != "table" {
+                Depth::Full
+            } else {
+                Depth::Table
+            },
+        };
+        let comparison = judge.compare(&sides);
+        let notes = notes::of(&sides, &comparison);
+        let written = match self.format.as_str() {
+            "csv" => {
+                for note in &notes {
+                    eprintln!("{note}");
+                }
+                record::csv(&comparison)?
+            }
+            "json" => record::json(&sides, &comparison, &notes)?,
+            _ => text::table(&sides, &comparison, &notes),
+        };
+        self.write(&written)?;
+        verdict(&comparison)
+    }
+
+    /// Fails if the comparison could not be written where it is to go, or would take the place of what it compares.
+    fn check_output(&self, sides: &Sides<'_>) -> anyhow::Result<()> {
+        let Some(path) = &self.output else {
+            return Ok(());
+        };
+        // Appending nothing leaves what is there as it is.
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        opened.with_context(|| format!("cannot write {}", path.display()))?;
+        let same = |input: &PathBuf| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
+        if sides.paths().into_iter().any(same) {
+            let path = path.display();
+            bail!(Misuse::new(format!(
+                "{path} is one of the documents that are compared: give --output another name"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Writes the text where it is to go. A reader that went away does not change the verdict.
+    fn write(&self, text: &str) -> anyhow::Result<()> {
+        let to_screen = || {
+            let mut out = io::stdout().lock();
+            let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            match printed {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                printed => printed,
+            }
+        };
+        let Some(path) = &self.output else {
+            return Ok(to_screen()?);
+        };
+        let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+        if written.is_err() {
+            to_screen()?;
+        }
+        written.with_context(|| {
+            let path = path.display();
+            format!("cannot write {path}; the comparison is printed instead")
+        })
+    }
+}
+
+/// The end of it: an error that names the rows that got worse, if some did.
+fn verdict(comparison: &Comparison<'_>) -> anyhow::Result<()> {
+    let mut worse: Vec<(f64, String)> = comparison
+        .rows
+        .iter()
+        .filter(|row| row.verdict == Verdict::Worse)
+        .map(|row| (row.gain_percent.unwrap_or(0.0), plain(&row.pair.name)))
+        .collect();
+    if worse.is_empty() {
+        return Ok(());
+    }
+    worse.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let named = worse
+        .iter()
+        .map(|(gain, name)| format!("{name} ({gain:.2} %)"));
+    bail!(
+        "{} of {} rows got worse by more than {} %: {}",
+        worse.len(),
+        comparison.rows.len(),
+        comparison.threshold_percent,
+        notes::some_of(&named.collect::<Vec<_>>(), NAMED_MAX)
+    )
+}
+
+/// A number of percent that a loss can be held against.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse::<f64>().ok();
+    percent
+        .filter(|percent| percent.is_finite() && *percent >= 0.0)
+        .ok_or_else(|| "give a number of percent from 0 on, such as 2".into())
+}
+
+/// A level of significance.
+fn probability(text: &str) -> Result<f64, String> {
+    let probability = text.parse::<f64>().ok();
+    probability
+        .filter(|probability| *probability > 0.0 && *probability < 1.0)
+        .ok_or_else(|| "give a number between 0 and 1, such as 0.05".into())
+}

@@ -1,0 +1,111 @@
+//! What must be said beside the figures, one sentence each.
+
+use brickyard_report::Host;
+
+use super::NAMED_MAX;
+use super::judged::{Comparison, Judged, Test, Verdict};
+use super::sides::Sides;
+
+/// The notes to a comparison.
+pub(super) fn of(sides: &Sides<'_>, comparison: &Comparison<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let [experiment_a, experiment_b] = sides.experiments();
+    if experiment_a != experiment_b {
+        let (a, b) = (plain(experiment_a), plain(experiment_b));
+        notes.push(format!("The experiments differ: {a} in A, {b} in B."));
+    }
+    notes.extend(hosts(sides.hosts()));
+    for (alone, side) in sides.alone.iter().zip(["A", "B"]) {
+        if !alone.is_empty() {
+            let names: Vec<String> = alone.iter().map(|name| plain(name)).collect();
+            let (count, names) = (alone.len(), some_of(&names, NAMED_MAX));
+            notes.push(format!("Only in {side} ({count}): {names}."));
+        }
+    }
+    notes.extend(single(comparison));
+    notes.extend(unclear(comparison));
+    notes
+}
+
+/// A warning if the samples come from two machines.
+fn hosts([a, b]: [&Host; 2]) -> Option<String> {
+    (a != b).then(|| {
+        let (a, b) = (plain(&a.to_string()), plain(&b.to_string()));
+        if a == b {
+            format!("The hosts differ in memory ({a}, rounded).")
+        } else {
+            format!("The hosts differ: {a} in A; {b} in B. What was timed on two machines says more of them than of the code.")
+        }
+    })
+}
+
+/// A warning if a difference rests on one sample a side.
+fn single(comparison: &Comparison<'_>) -> Option<String> {
+    let is_single = |row: &&Judged<'_>| {
+        let both = [row.pair.a, row.pair.b];
+        row.significant && both.iter().any(|side| side.samples().len() == 1)
+    };
+    let count = comparison.rows.iter().filter(is_single).count();
+    (count > 0).then(|| {
+        let rows = comparison.rows.len();
+        format!("{count} of {rows} rows differ by a single sample of a side, taken for exact. If they are timings, take more samples.")
+    })
+}
+
+/// A warning if rows cannot be judged, the widest first.
+fn unclear(comparison: &Comparison<'_>) -> Option<String> {
+    let all = comparison.rows.iter();
+    let mut rows: Vec<_> = all.filter(|row| row.verdict == Verdict::Unclear).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let worst = |row: &Judged<'_>| {
+        let gain = row.gain_interval.filter(|_| row.test != Test::None);
+        gain.map_or(f64::NEG_INFINITY, |gain| gain.low)
+    };
+    rows.sort_by(|a, b| worst(a).total_cmp(&worst(b)));
+    let named = rows.iter().map(|row| {
+        let why = match (row.test, row.gain_interval) {
+            (Test::Welch { .. }, Some(gain)) => {
+                format!("{:.1} % to {:+.1} %", gain.low, gain.high)
+            }
+            _ => format!(
+                "{} and {} samples",
+                row.pair.a.samples().len(),
+                row.pair.b.samples().len()
+            ),
+        };
+        format!("{} ({why})", plain(&row.pair.name))
+    });
+    Some(format!(
+        "In {} of {} rows a loss of more than {} % is neither proven nor ruled out (95 % interval of the gain): {}. Run again on a quiet machine, or take more samples.",
+        rows.len(),
+        comparison.rows.len(),
+        comparison.threshold_percent,
+        some_of(&named.collect::<Vec<_>>(), NAMED_MAX)
+    ))
+}
+
+/// The first of some names, and how many more there are.
+pub(super) fn some_of(names: &[String], most: usize) -> String {
+    match names.len() {
+        0 => "none".into(),
+        count if count > most => {
+            format!("{}, and {} more", names[..most].join(", "), count - most)
+        }
+        _ => names.join(", "),
+    }
+}
+
+/// A name as it may be printed: what would move a terminal's cursor or ring its bell is written out.
+pub(super) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}

@@ -1,0 +1,163 @@
+//! The comparison for programs. CSV and JSON have the same figures of a row under the same names.
+
+use brickyard_report::{Host, Row};
+use serde::Serialize;
+
+use super::judged::{Comparison, Judged, Test, Verdict};
+use super::sides::Sides;
+
+/// A pair of rows. What cannot be said is `null`, or an empty field.
+#[derive(Serialize)]
+struct Record<'a> {
+    config_a: &'a str,
+    config_b: &'a str,
+    workload: &'a str,
+    metric: &'a str,
+    unit: &'a str,
+    better: &'a str,
+    n_a: usize,
+    mean_a: Option<f64>,
+    stddev_a: Option<f64>,
+    n_b: usize,
+    mean_b: Option<f64>,
+    stddev_b: Option<f64>,
+    gain_percent: Option<f64>,
+    ratio: Option<f64>,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
+    hedges_g: Option<f64>,
+    cliffs_delta: Option<f64>,
+    test: &'a str,
+    p: Option<f64>,
+    p_holm: Option<f64>,
+    significant: bool,
+    verdict: &'a str,
+}
+
+impl<'a> Record<'a> {
+    fn of(judged: &Judged<'a>) -> Self {
+        let (a, b): (&'a Row, &'a Row) = (judged.pair.a, judged.pair.b);
+        let (of_a, of_b, metric) = (a.summary(), b.summary(), a.metric());
+        let ratio = of_a.mean().zip(of_b.mean()).map(|(a, b)| b / a);
+        let interval = judged.full.and_then(|full| full.ratio);
+        let (test, p, p_holm) = match judged.test {
+            Test::Exact => ("exact", None, None),
+            Test::Welch { p, p_holm } => ("welch", Some(p), Some(p_holm)),
+            Test::None => ("none", None, None),
+        };
+        Self {
+            config_a: a.config(),
+            config_b: b.config(),
+            workload: a.workload(),
+            metric: metric.name,
+            unit: metric.unit,
+            better: metric.better.name(),
+            n_a: of_a.n(),
+            mean_a: of_a.mean(),
+            stddev_a: of_a.stddev(),
+            n_b: of_b.n(),
+            mean_b: of_b.mean(),
+            stddev_b: of_b.stddev(),
+            gain_percent: judged.gain_percent,
+            ratio: ratio.filter(|ratio| ratio.is_finite()),
+            ratio_low: interval.map(|interval| interval.low),
+            ratio_high: interval.map(|interval| interval.high),
+            hedges_g: judged.full.and_then(|full| full.hedges_g),
+            cliffs_delta: judged.full.and_then(|full| full.cliffs_delta),
+            test,
+            p,
+            p_holm,
+            significant: judged.significant,
+            verdict: judged.verdict.name(),
+        }
+    }
+}
+
+/// One side.
+#[derive(Serialize)]
+struct Side<'a> {
+    file: String,
+    experiment: &'a str,
+    config: Option<&'a str>,
+    host: &'a Host,
+}
+
+/// The geometric mean of the ratios B / A.
+#[derive(Serialize)]
+struct Gmean<'a> {
+    better: &'a str,
+    ratio: f64,
+    gain_percent: f64,
+    rows: usize,
+}
+
+/// How many rows were judged so.
+#[derive(Serialize)]
+struct Counts {
+    better: usize,
+    worse: usize,
+    same: usize,
+    unclear: usize,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    a: Side<'a>,
+    b: Side<'a>,
+    alpha: f64,
+    threshold_percent: f64,
+    tests: usize,
+    counts: Counts,
+    gmean: Option<Gmean<'a>>,
+    rows: Vec<Record<'a>>,
+    only_in_a: &'a [String],
+    only_in_b: &'a [String],
+    notes: &'a [String],
+}
+
+/// The rows as CSV, with a head.
+pub(super) fn csv(comparison: &Comparison<'_>) -> anyhow::Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in &comparison.rows {
+        writer.serialize(Record::of(row))?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+/// All of it as JSON.
+pub(super) fn json(
+    sides: &Sides<'_>,
+    comparison: &Comparison<'_>,
+    notes: &[String],
+) -> anyhow::Result<String> {
+    let side = |at: usize| Side {
+        file: sides.paths()[at].display().to_string(),
+        experiment: sides.experiments()[at],
+        config: sides.configs()[at],
+        host: sides.hosts()[at],
+    };
+    let document = Document {
+        a: side(0),
+        b: side(1),
+        alpha: comparison.alpha,
+        threshold_percent: comparison.threshold_percent,
+        tests: comparison.tests,
+        counts: Counts {
+            better: comparison.count(Verdict::Better),
+            worse: comparison.count(Verdict::Worse),
+            same: comparison.count(Verdict::Same),
+            unclear: comparison.count(Verdict::Unclear),
+        },
+        gmean: comparison.gmean.as_ref().map(|(better, cell)| Gmean {
+            better: better.name(),
+            ratio: cell.ratio,
+            gain_percent: cell.gain_percent,
+            rows: cell.lines,
+        }),
+        rows: comparison.rows.iter().map(Record::of).collect(),
+        only_in_a: &sides.alone[0],
+        only_in_b: &sides.alone[1],
+        notes,
+    };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}

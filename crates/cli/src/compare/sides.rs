@@ -1,0 +1,219 @@
+//! Both sides of a comparison: the documents, and which row of the one is held against which of the other.
+
+use core::fmt::Write as _;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use brickyard_report::{Host, Metric, Results, Row, read_json};
+
+use super::NAMED_MAX;
+use super::notes::{plain, some_of};
+use crate::misuse::Misuse;
+
+/// A document and where it is from.
+#[derive(Debug)]
+pub(super) struct Document {
+    path: PathBuf,
+    results: Results,
+}
+
+/// Reads a document; of a folder, its results.json.
+pub(super) fn read(path: &Path) -> anyhow::Result<Document> {
+    let path = if path.is_dir() {
+        path.join("results.json")
+    } else {
+        path.to_owned()
+    };
+    match read_json(&path) {
+        Ok(results) => Ok(Document { path, results }),
+        Err(error) => {
+            let error = plain(&format!("{:#}", anyhow::Error::new(error)));
+            bail!(Misuse::new(format!(
+                "{error}; give a file that a subcommand wrote with --format json -o FILE"
+            )))
+        }
+    }
+}
+
+/// Which rows are held against each other.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Chosen<'a> {
+    /// Those of the same configuration.
+    All,
+    /// Those of one configuration and those of another.
+    Configs { a: &'a str, b: &'a str },
+}
+
+/// A row of each side that measure the same.
+#[derive(Debug)]
+pub(super) struct Pair<'a> {
+    /// What both are called.
+    pub(super) name: String,
+    pub(super) a: &'a Row,
+    pub(super) b: &'a Row,
+}
+
+/// Both sides, matched.
+#[derive(Debug)]
+pub(super) struct Sides<'a> {
+    documents: &'a [Document; 2],
+    chosen: Chosen<'a>,
+    /// In the order of the baseline.
+    pub(super) pairs: Vec<Pair<'a>>,
+    /// The names of rows that only one side has.
+    pub(super) alone: [Vec<String>; 2],
+}
+
+impl<'a> Sides<'a> {
+    /// Matches the rows whose name has one of the texts `only`, if there are some.
+    pub(super) fn of(
+        documents: &'a [Document; 2],
+        chosen: Chosen<'a>,
+        only: &[String],
+    ) -> anyhow::Result<Self> {
+        let configs = match chosen {
+            Chosen::All => [None, None],
+            Chosen::Configs { a, b } => [Some(a), Some(b)],
+        };
+        let [a, b] = documents;
+        let a = rows(a, configs[0], "--config-a")?;
+        let b = rows(b, configs[1], "--config-b")?;
+        let wanted = |name: &str| only.is_empty() || only.iter().any(|text| name.contains(text));
+        let mut sides = Self {
+            documents,
+            chosen,
+            pairs: Vec::new(),
+            alone: [Vec::new(), Vec::new()],
+        };
+        let mut left: HashMap<Key<'_>, &Row> =
+            b.iter().map(|row| (key(row, chosen), *row)).collect();
+        for row in a {
+            let name = name(row, chosen);
+            match left.remove(&key(row, chosen)) {
+                _ if !wanted(&name) => {}
+                Some(b) => sides.pairs.push(Pair { name, a: row, b }),
+                None => sides.alone[0].push(name),
+            }
+        }
+        for row in b {
+            let name = name(row, chosen);
+            if left.contains_key(&key(row, chosen)) && wanted(&name) {
+                sides.alone[1].push(name);
+            }
+        }
+        sides.check(only)?;
+        Ok(sides)
+    }
+
+    /// The files.
+    pub(super) fn paths(&self) -> [&PathBuf; 2] {
+        self.documents.each_ref().map(|document| &document.path)
+    }
+
+    /// The experiments' names.
+    pub(super) fn experiments(&self) -> [&str; 2] {
+        let documents = self.documents.each_ref();
+        documents.map(|document| document.results.experiment())
+    }
+
+    /// The machines.
+    pub(super) fn hosts(&self) -> [&Host; 2] {
+        let documents = self.documents.each_ref();
+        documents.map(|document| document.results.host())
+    }
+
+    /// The configurations, where one of each side is compared.
+    pub(super) fn configs(&self) -> [Option<&str>; 2] {
+        match self.chosen {
+            Chosen::All => [None, None],
+            Chosen::Configs { a, b } => [Some(a), Some(b)],
+        }
+    }
+
+    /// Is there anything to compare, and can all of it be?
+    fn check(&self, only: &[String]) -> anyhow::Result<()> {
+        for Pair { name, a, b } in &self.pairs {
+            if a.metric() != b.metric() {
+                let yardstick = |metric: Metric<'_>| {
+                    let (unit, better) = (plain(metric.unit), metric.better);
+                    format!("{unit}, {better} is better")
+                };
+                let [path_a, path_b] = self.paths().map(|path| path.display());
+                bail!(Misuse::new(format!(
+                    "{}: {path_a} has it in {}, {path_b} in {}; take both with the same version of the lab, or leave such rows out with --only",
+                    plain(name),
+                    yardstick(a.metric()),
+                    yardstick(b.metric()),
+                )));
+            }
+        }
+        if self.pairs.is_empty() {
+            bail!(Misuse::new(self.nothing_in_common(only)));
+        }
+        Ok(())
+    }
+
+    /// Why there is nothing to compare, and what to do.
+    fn nothing_in_common(&self, only: &[String]) -> String {
+        let [path_a, path_b] = self.paths().map(|path| path.display());
+        let mut why = format!("no row of {path_a} is in {path_b} too");
+        if !only.is_empty() {
+            let only: Vec<String> = only.iter().map(|text| plain(text)).collect();
+            let _ = write!(why, " and has in its name: {}", only.join(", "));
+        }
+        let names = |document: &Document| {
+            let rows = document.results.rows().iter();
+            let names: Vec<String> = rows.map(|row| plain(&name(row, self.chosen))).collect();
+            some_of(&names, 2)
+        };
+        let [a, b] = self.documents.each_ref().map(names);
+        let _ = write!(why, "; there are {a} in the one, and {b} in the other");
+        why += match (only.is_empty(), self.chosen) {
+            (false, _) => ": give another text to --only",
+            (true, Chosen::All) => {
+                ": compare two runs of one experiment, or two configurations with --config-a and --config-b"
+            }
+            (true, Chosen::Configs { .. }) => ": compare two runs of one experiment",
+        };
+        why
+    }
+}
+
+/// What rows are matched by: configuration if that matters, workload, metric.
+type Key<'a> = (Option<&'a str>, &'a str, &'a str);
+
+fn key<'a>(row: &'a Row, chosen: Chosen<'_>) -> Key<'a> {
+    let config = matches!(chosen, Chosen::All).then(|| row.config());
+    (config, row.workload(), row.metric().name)
+}
+
+/// How a row is called.
+fn name(row: &Row, chosen: Chosen<'_>) -> String {
+    match chosen {
+        Chosen::All => row.name(),
+        Chosen::Configs { .. } => format!("{} / {}", row.workload(), row.metric().name),
+    }
+}
+
+/// The rows of a document, or those of one configuration, which `option` asks for.
+fn rows<'a>(
+    document: &'a Document,
+    config: Option<&str>,
+    option: &str,
+) -> anyhow::Result<Vec<&'a Row>> {
+    let rows = document.results.rows().iter();
+    let rows: Vec<&Row> = rows
+        .filter(|row| config.is_none_or(|config| row.config() == config))
+        .collect();
+    if let (Some(config), true) = (config, rows.is_empty()) {
+        let configs = document.results.configs();
+        let configs: Vec<String> = configs.into_iter().map(plain).collect();
+        let (path, config) = (document.path.display(), plain(config));
+        bail!(Misuse::new(format!(
+            "{option}: {path} has no configuration `{config}`, but {}",
+            some_of(&configs, 4 * NAMED_MAX)
+        )));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,229 @@
+//! The table: a line a row, in the manner of mmtests.
+
+use core::fmt::Write as _;
+
+use brickyard_report::{Better, GmeanCell};
+
+use super::judged::{Comparison, Depth, Judged, Test, Verdict};
+use super::notes::plain;
+use super::sides::Sides;
+
+/// To which side a column's texts stand.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// The table with its head and all that stands below it.
+pub(super) fn table(sides: &Sides<'_>, comparison: &Comparison<'_>, notes: &[String]) -> String {
+    let mut text = head(sides);
+    let mut lines = vec![heads(comparison.depth)];
+    lines.extend(comparison.rows.iter().map(line));
+    if let Some((_, cell)) = &comparison.gmean {
+        lines.push(gmean_line(cell, comparison.depth));
+    }
+    text += &aligned(&lines);
+    text += "\n";
+    for line in legend(comparison).into_iter().chain(notes.iter().cloned()) {
+        text += &line;
+        text += "\n";
+    }
+    text
+}
+
+/// Who is compared.
+fn head(sides: &Sides<'_>) -> String {
+    let mut head = plain(sides.experiments()[0]) + "\n";
+    let who = sides.paths().into_iter().zip(sides.configs());
+    for ((path, config), letter) in who.zip(["A", "B"]) {
+        let path = plain(&path.display().to_string());
+        let _ = write!(head, "{letter}: {path}");
+        if let Some(config) = config {
+            let _ = write!(head, ", {}", plain(config));
+        }
+        head += if letter == "A" {
+            " (baseline)\n"
+        } else {
+            "\n\n"
+        };
+    }
+    head
+}
+
+fn heads(depth: Depth) -> Vec<(String, Side)> {
+    let mut heads = vec![left(""), left("unit"), right("A"), right("B (gain)")];
+    if depth == Depth::Full {
+        heads.extend([right("B / A, 95 %"), right("g"), right("p")]);
+    }
+    heads.push(left(""));
+    heads
+}
+
+/// The line of a pair.
+fn line(row: &Judged<'_>) -> Vec<(String, Side)> {
+    let (a, b) = (row.pair.a.summary().mean(), row.pair.b.summary().mean());
+    let scale = a.unwrap_or(0.0).abs().max(b.unwrap_or(0.0).abs());
+    let value = |value: Option<f64>| value.map_or_else(nothing, |value| number(value, scale));
+    let (open, close) = if row.significant {
+        ('*', '*')
+    } else {
+        ('(', ')')
+    };
+    let gain = row.gain_percent.map_or_else(nothing, percent);
+    let mut line = vec![
+        left(&plain(&row.pair.name)),
+        left(&plain(row.pair.a.metric().unit)),
+        right(&format!("{:>12}", value(a))),
+        right(&format!("{:>12} {open}{gain:>8}{close}", value(b))),
+    ];
+    if let Some(full) = row.full {
+        let ratio = full.ratio.map_or_else(nothing, |ratio| {
+            format!("{} to {}", four(ratio.low), four(ratio.high))
+        });
+        let p = match row.test {
+            Test::Exact => "exact".into(),
+            Test::Welch { p_holm, .. } => chance(p_holm),
+            Test::None => nothing(),
+        };
+        let g = full.hedges_g.map_or_else(nothing, two);
+        line.extend([right(&ratio), right(&g), right(&p)]);
+    }
+    line.push(left(match row.verdict {
+        Verdict::Same => "",
+        verdict => verdict.name(),
+    }));
+    line
+}
+
+/// The line of the geometric mean.
+fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<(String, Side)> {
+    let (ratio, gain) = (number(cell.ratio, 10.0), percent(cell.gain_percent));
+    let mut line = vec![
+        left("Gmean of B / A"),
+        left(""),
+        right("1.00"),
+        right(&format!("{ratio:>12} ({gain:>8})")),
+    ];
+    if depth == Depth::Full {
+        line.extend([right(""), right(""), right("")]);
+    }
+    line.push(left(""));
+    line
+}
+
+/// How to read it.
+fn legend(comparison: &Comparison<'_>) -> Vec<String> {
+    let counts = Verdict::ALL.map(|verdict| format!("{} {verdict}", comparison.count(verdict)));
+    let rows = comparison.rows.len();
+    let mut legend = vec![
+        format!("{rows} rows: {}.", counts.join(", ")),
+        format!(
+            "Means; positive gains are better. Stars: they differ by Welch's test, p < {} after Holm's correction for {} tests; or nothing varies, and they differ.",
+            comparison.alpha, comparison.tests
+        ),
+        format!(
+            "worse, better: so, and by more than {threshold} %. unclear: a loss of more than {threshold} % is neither proven nor ruled out.",
+            threshold = comparison.threshold_percent
+        ),
+    ];
+    if let Some((better, cell)) = &comparison.gmean {
+        let inverse = match better {
+            Better::Higher => "lower",
+            Better::Lower => "higher",
+        };
+        legend.push(format!(
+            "Gmean: of {} rows, {better} is better; of a metric where {inverse} is better, A / B.",
+            cell.lines
+        ));
+    }
+    if comparison.depth == Depth::Full {
+        legend.push("B / A: BCa bootstrap, 9,999 resamples. g: Hedges' g, positive is better. p: after Holm; exact: nothing varies.".into());
+    }
+    legend
+}
+
+fn left(text: &str) -> (String, Side) {
+    (text.into(), Side::Left)
+}
+
+fn right(text: &str) -> (String, Side) {
+    (text.into(), Side::Right)
+}
+
+fn nothing() -> String {
+    "n/a".into()
+}
+
+/// With two digits after the point, and more where the larger of both is below ten: four that count. What is too large or too small for that, by its power of ten.
+fn number(value: f64, scale: f64) -> String {
+    let decimals = if scale == 0.0 || scale >= 10.0 {
+        2
+    } else {
+        (3.0 - scale.log10().floor()) as usize
+    };
+    if scale >= 1e12 || decimals > 9 {
+        return format!("{value:.3e}");
+    }
+    unsigned_zero(format!("{value:.decimals$}"))
+}
+
+fn percent(value: f64) -> String {
+    format!("{}%", two(value))
+}
+
+fn two(value: f64) -> String {
+    if value.abs() >= 1e9 {
+        return format!("{value:.2e}");
+    }
+    unsigned_zero(format!("{value:.2}"))
+}
+
+/// A ratio with four digits after the point.
+fn four(value: f64) -> String {
+    if value.abs() >= 1e6 || (value != 0.0 && value.abs() < 1e-3) {
+        return format!("{value:.3e}");
+    }
+    format!("{value:.4}")
+}
+
+/// A p: below a thousandth only its power of ten counts.
+fn chance(p: f64) -> String {
+    if p > 0.0 && p < 0.001 {
+        format!("{p:.0e}")
+    } else {
+        format!("{p:.3}")
+    }
+}
+
+/// Without a sign where only zeros are left.
+fn unsigned_zero(text: String) -> String {
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|c| c == '0' || c == '.') => zero.into(),
+        _ => text,
+    }
+}
+
+/// The lines, each column as wide as its widest text, without blanks at the end.
+fn aligned(lines: &[Vec<(String, Side)>]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let mut widths = vec![0; columns];
+    for line in lines {
+        for (width, (text, _)) in widths.iter_mut().zip(line) {
+            *width = text.chars().count().max(*width);
+        }
+    }
+    let mut all = String::new();
+    for line in lines {
+        let mut aligned = String::new();
+        for ((text, side), width) in line.iter().zip(&widths) {
+            let _ = match side {
+                Side::Left => write!(aligned, "{text:<width$}  "),
+                Side::Right => write!(aligned, "{text:>width$}  "),
+            };
+        }
+        all += aligned.trim_end();
+        all += "\n";
+    }
+    all
+}

@@ -1,0 +1,136 @@
+//! The curves: over numbers a line with markers and a band, over names dots with whiskers, side by side.
+
+use core::fmt::Write as _;
+
+use super::layout::Layout;
+use super::palette::Look;
+use super::ticks::short;
+use super::{Curve, Plot, Point, Scale, escape, number};
+
+/// A curve of more points has markers at some of them only.
+const MARKED_MAX: usize = 24;
+
+/// How many of those have one.
+const MARKED: usize = 8;
+
+/// What part of a name's room its dots fill.
+const FILLED: f64 = 0.76;
+
+/// Writes a group a curve, with the curve's name in `data-curve`. Writing to a string cannot fail.
+pub(super) fn write(plot: &Plot, layout: &Layout, out: &mut String) {
+    for (number, curve) in plot.curves.iter().enumerate() {
+        let look = Look::of(&curve.name);
+        let _ = write!(
+            out,
+            "<g class=\"curve hue-{}\" data-curve=\"{}\">",
+            look.hue,
+            escape(&curve.name)
+        );
+        match &plot.x.scale {
+            Scale::Names(names) => {
+                let room = (layout.right - layout.left) / names.len().max(1) as f64 * FILLED;
+                let aside = (number as f64 + 0.5) / plot.curves.len() as f64 - 0.5;
+                write_dots(curve, names, aside * room, look, layout, out);
+            }
+            Scale::Linear | Scale::Log => write_line(curve, look, layout, out),
+        }
+        out.push_str("</g>");
+    }
+}
+
+fn write_line(curve: &Curve, look: Look, layout: &Layout, out: &mut String) {
+    write_band(curve, layout, out);
+    if curve.points.len() > 1 {
+        let _ = write!(
+            out,
+            "<path class=\"line\" stroke-dasharray=\"{}\" d=\"",
+            look.dashes()
+        );
+        for (i, point) in curve.points.iter().enumerate() {
+            let step = if i == 0 { 'M' } else { 'L' };
+            let (x, y) = (layout.across(point.x), layout.upward(point.y));
+            let _ = write!(out, "{step}{} {}", number(x), number(y));
+        }
+        out.push_str("\"/>");
+    }
+    let last = curve.points.len() - 1;
+    let every = if curve.points.len() > MARKED_MAX {
+        curve.points.len().div_ceil(MARKED)
+    } else {
+        1
+    };
+    for (i, point) in curve.points.iter().enumerate() {
+        if i % every == 0 || i == last {
+            let said = format!("{}, {}: {}", curve.name, short(point.x), short(point.y));
+            write_mark(*point, 0.0, &said, look, layout, out);
+        }
+    }
+}
+
+/// From the low ends of all spreads to the high ends, where some point has one.
+fn write_band(curve: &Curve, layout: &Layout, out: &mut String) {
+    if curve.points.len() < 2 || curve.points.iter().all(|point| point.spread.is_none()) {
+        return;
+    }
+    let place = |point: &Point, y: f64| (layout.across(point.x), layout.upward(y));
+    let low = |point: &Point| place(point, point.spread.map_or(point.y, |(low, _)| low));
+    let high = |point: &Point| place(point, point.spread.map_or(point.y, |(_, high)| high));
+    out.push_str("<path class=\"band\" d=\"");
+    let ends = curve.points.iter().map(high);
+    let back = curve.points.iter().rev().map(low);
+    for (i, (x, y)) in ends.chain(back).enumerate() {
+        let step = if i == 0 { 'M' } else { 'L' };
+        let _ = write!(out, "{step}{} {}", number(x), number(y));
+    }
+    out.push_str("z\"/>");
+}
+
+fn write_dots(
+    curve: &Curve,
+    names: &[String],
+    aside: f64,
+    look: Look,
+    layout: &Layout,
+    out: &mut String,
+) {
+    for point in &curve.points {
+        let x = number(layout.across(point.x) + aside);
+        if layout.y.begins_at_zero() {
+            let _ = write!(
+                out,
+                "<path class=\"stem\" d=\"M{x} {}V{}\"/>",
+                number(layout.bottom),
+                number(layout.upward(point.y))
+            );
+        }
+        if let Some((low, high)) = point.spread.filter(|(low, high)| low < high) {
+            let _ = write!(
+                out,
+                "<path class=\"whisker\" d=\"M{x} {}V{}\"/>",
+                number(layout.upward(low)),
+                number(layout.upward(high))
+            );
+        }
+        let name = names.get(point.x.round() as usize);
+        let said = format!(
+            "{}, {}: {}",
+            curve.name,
+            name.map_or("", String::as_str),
+            short(point.y)
+        );
+        write_mark(*point, aside, &said, look, layout, out);
+    }
+}
+
+fn write_mark(point: Point, aside: f64, said: &str, look: Look, layout: &Layout, out: &mut String) {
+    let hollow = layout.y.is_below(point.y) || layout.x.is_below(point.x);
+    let _ = write!(
+        out,
+        "<path class=\"mark{}\" transform=\"translate({} {})\" d=\"{}\"><title>{}</title></path>",
+        if hollow { " hollow" } else { "" },
+        number(layout.across(point.x) + aside),
+        number(layout.upward(point.y)),
+        look.marker(),
+        escape(said)
+    );
+}

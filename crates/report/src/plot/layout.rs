@@ -1,0 +1,270 @@
+//! How much room the labels need, and what is left for the curves. All in units of the view box.
+
+use super::extent::{Ends, Extent};
+use super::ticks::{Tick, ticks};
+use super::{Plot, Scale};
+
+/// The width of every plot.
+pub(super) const WIDTH: f64 = 560.0;
+
+/// The height of what lies between the axes.
+const INNER: f64 = 264.0;
+
+/// Above the axes: the label of the axis that goes upward.
+const TOP: f64 = 34.0;
+
+/// The size of all text: what `style.css` says.
+pub(super) const TEXT: f64 = 13.0;
+
+/// The height of a line of text.
+pub(super) const LINE: f64 = 18.0;
+
+/// The width of a letter, on average and a little more.
+const LETTER: f64 = 7.1;
+
+/// A name that is wider does not stand beside its curve.
+const BESIDE_MAX: f64 = 158.0;
+
+/// Of 36 degrees, by which names across are slanted.
+const SINE: f64 = 0.588;
+const COSINE: f64 = 0.809;
+
+/// A label beside the end of a curve, or an entry of the legend: where its middle stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Place {
+    /// From the left.
+    pub(super) x: f64,
+    /// From the top.
+    pub(super) y: f64,
+}
+
+/// Where the curves' names stand.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Names {
+    /// Beside their ends.
+    Beside(Vec<Place>),
+    /// In a block below.
+    Below(Vec<Place>),
+}
+
+/// How the names across are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slant {
+    /// Side by side.
+    Level,
+    /// Slanted, since they are too long for that.
+    Slanted,
+}
+
+/// The places of all parts of a plot.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layout {
+    /// The left, right, upper and lower side of what lies between the axes.
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    /// Of the whole plot.
+    pub(super) height: f64,
+    /// The axes.
+    pub(super) x: Extent,
+    pub(super) y: Extent,
+    pub(super) x_ticks: Vec<Tick>,
+    pub(super) y_ticks: Vec<Tick>,
+    pub(super) slant: Slant,
+    /// Where the label of the axis across stands.
+    pub(super) x_label: f64,
+    pub(super) names: Names,
+}
+
+/// So many letters of a name across are written, of a name in the legend, and of a label.
+pub(super) const ACROSS_MAX: usize = 32;
+pub(super) const NAME_MAX: usize = 60;
+pub(super) const LABEL_MAX: usize = 74;
+
+/// A text, cut where it has more letters than there is room for.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most - 1).collect();
+    kept + "\u{2026}"
+}
+
+/// About how wide a text is.
+pub(super) fn width_of(text: &str) -> f64 {
+    text.chars().count() as f64 * LETTER
+}
+
+impl Layout {
+    /// Of a plot whose points are finite.
+    pub(super) fn of(plot: &Plot) -> Self {
+        let points = || plot.curves.iter().flat_map(|curve| &curve.points);
+        let across: Vec<f64> = points().map(|point| point.x).collect();
+        let reach = points().flat_map(|point| {
+            let (low, high) = point.spread.unwrap_or((point.y, point.y));
+            [point.y, low, high]
+        });
+        let x = Extent::of(&plot.x.scale, across.iter().copied(), Ends::Exact);
+        let y = Extent::of(&plot.y.scale, reach, Ends::Round);
+        let y_ticks = ticks(y, &[], 6);
+        let x_ticks = ticks(x, &across, 8);
+        let widest = y_ticks.iter().map(|tick| width_of(&tick.label));
+        let left = widest.fold(18.0, f64::max) + 14.0;
+        let left = left.max(slanted_before(plot, left));
+        let names = plot.curves.iter().map(|curve| width_of(&curve.name));
+        let name = names.fold(0.0, f64::max) + 24.0;
+        let beside = !matches!(plot.x.scale, Scale::Names(_))
+            && name <= BESIDE_MAX
+            && plot.curves.len() as f64 * LINE <= INNER + LINE;
+        let right = if beside {
+            WIDTH - name - 8.0
+        } else {
+            WIDTH - 26.0
+        };
+        let (top, bottom) = (TOP, TOP + INNER);
+        let (slant, below) = below(plot, right - left);
+        let x_label = bottom + below;
+        let mut layout = Self {
+            left,
+            right,
+            top,
+            bottom,
+            height: x_label + 12.0,
+            x,
+            y,
+            x_ticks,
+            y_ticks,
+            slant,
+            x_label,
+            names: Names::Below(Vec::new()),
+        };
+        if beside {
+            layout.names = Names::Beside(layout.beside(plot));
+        } else {
+            layout.put_below(plot);
+        }
+        layout
+    }
+
+    /// From the left, of a value across.
+    pub(super) fn across(&self, value: f64) -> f64 {
+        self.left + (self.right - self.left) * self.x.part(value)
+    }
+
+    /// From the top, of a value upward.
+    pub(super) fn upward(&self, value: f64) -> f64 {
+        self.bottom - (self.bottom - self.top) * self.y.part(value)
+    }
+
+    /// The names beside the ends of their curves, moved apart as far as they need.
+    fn beside(&self, plot: &Plot) -> Vec<Place> {
+        let end = |number: usize| {
+            let last = plot.curves[number].points.last();
+            last.map_or(self.bottom, |point| self.upward(point.y))
+        };
+        let mut order: Vec<usize> = (0..plot.curves.len()).collect();
+        order.sort_by(|&a, &b| end(a).total_cmp(&end(b)));
+        let mut wanted: Vec<f64> = order.iter().map(|&number| end(number)).collect();
+        spread_out(&mut wanted, self.top - LINE / 2.0, self.bottom + LINE / 2.0);
+        let mut places = vec![Place { x: 0.0, y: 0.0 }; order.len()];
+        for (&number, &y) in order.iter().zip(&wanted) {
+            places[number] = Place {
+                x: self.right + 20.0,
+                y,
+            };
+        }
+        places
+    }
+
+    /// The names as a block, line by line.
+    fn put_below(&mut self, plot: &Plot) {
+        let (mut x, mut y) = (self.left, self.height + LINE / 2.0);
+        let mut places = Vec::new();
+        for curve in &plot.curves {
+            let width = width_of(&cut(&curve.name, NAME_MAX)) + 50.0;
+            if x > self.left && x + width > WIDTH {
+                (x, y) = (self.left, y + LINE);
+            }
+            places.push(Place { x, y });
+            x += width;
+        }
+        self.height = y + LINE;
+        self.names = Names::Below(places);
+    }
+}
+
+/// The names across, as they are written.
+fn across_names(plot: &Plot) -> &[String] {
+    match &plot.x.scale {
+        Scale::Names(names) => names,
+        Scale::Linear | Scale::Log => &[],
+    }
+}
+
+/// How wide the widest name across is.
+fn widest_across(plot: &Plot) -> f64 {
+    let names = across_names(plot).iter();
+    names
+        .map(|name| width_of(&cut(name, ACROSS_MAX)))
+        .fold(0.0, f64::max)
+}
+
+/// Does each name across fit into its share of `room`?
+fn slant(plot: &Plot, room: f64) -> Slant {
+    let share = room / across_names(plot).len().max(1) as f64;
+    if widest_across(plot) + 8.0 <= share {
+        Slant::Level
+    } else {
+        Slant::Slanted
+    }
+}
+
+/// How far from the left the axis must begin so that the first name, slanted, has room.
+fn slanted_before(plot: &Plot, left: f64) -> f64 {
+    let names = across_names(plot);
+    let room = WIDTH - 26.0 - left;
+    let Some(first) = names
+        .first()
+        .filter(|_| slant(plot, room) == Slant::Slanted)
+    else {
+        return left;
+    };
+    let share = room / names.len() as f64;
+    width_of(&cut(first, ACROSS_MAX)) * COSINE - share / 2.0 + 4.0
+}
+
+/// How the labels across are written, and how far below the axis its own label stands.
+fn below(plot: &Plot, room: f64) -> (Slant, f64) {
+    match slant(plot, room) {
+        Slant::Level => (Slant::Level, 42.0),
+        Slant::Slanted => (Slant::Slanted, widest_across(plot) * SINE + 42.0),
+    }
+}
+
+/// Moves rising places apart until each has a line, staying between `low` and `high` where all fit.
+fn spread_out(places: &mut [f64], low: f64, high: f64) {
+    let mut least = low + LINE / 2.0;
+    for place in places.iter_mut() {
+        *place = place.max(least);
+        least = *place + LINE;
+    }
+    let mut most = high - LINE / 2.0;
+    for place in places.iter_mut().rev() {
+        *place = place.min(most);
+        most = *place - LINE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_a_line_apart() {
+        let mut places = [10.0, 11.0, 12.0, 100.0, 199.0, 200.0];
+        spread_out(&mut places, 0.0, 200.0);
+        assert!(places.windows(2).all(|two| two[1] - two[0] >= LINE - 1e-9));
+        assert!(places[0] >= LINE / 2.0 && places[5] <= 200.0 - LINE / 2.0);
+    }
+}

@@ -1,0 +1,218 @@
+//! Round numbers along an axis, and their labels: short, as people write them (`200k`, `1.5M`, `0.02`).
+
+use super::extent::Extent;
+
+/// A place of an axis that has a number.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tick {
+    /// The number.
+    pub(super) value: f64,
+    /// How it is written.
+    pub(super) label: String,
+}
+
+/// Ticks of an axis, at most about `most` of them. `values` are those that the axis is of: where all are powers of two, so are the ticks of an axis of powers.
+pub(super) fn ticks(extent: Extent, values: &[f64], most: usize) -> Vec<Tick> {
+    match extent {
+        Extent::Names(_) => Vec::new(),
+        Extent::Linear(low, high) => linear(low, high, most),
+        Extent::Log(low, high) if are_powers_of_two(values) => powers_of_two(low, high, most),
+        Extent::Log(low, high) => powers(low, high, most),
+    }
+}
+
+fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
+    let step = round_up((high - low) / most.max(1) as f64);
+    // The ends of an extent differ by more than a 10^11th, so these are exact.
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    let last = last.min(first.saturating_add(2 * most as i64));
+    let values: Vec<f64> = (first..=last).map(|i| i as f64 * step).collect();
+    let size = values.iter().fold(0.0_f64, |size, v| size.max(v.abs()));
+    let tick = |value: f64| Tick {
+        value,
+        label: label(value, size, step),
+    };
+    values.into_iter().map(tick).collect()
+}
+
+/// 1, 2 or 5 times a power of ten, at least `step`.
+fn round_up(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|times| times * power)
+        .find(|&round| round >= step * (1.0 - 1e-9))
+        .unwrap_or(10.0 * power)
+}
+
+fn are_powers_of_two(values: &[f64]) -> bool {
+    let is_power = |&value: &f64| value > 0.0 && value.log2().fract() == 0.0;
+    values.len() > 2 && values.iter().all(is_power)
+}
+
+fn powers_of_two(low: f64, high: f64, most: usize) -> Vec<Tick> {
+    let per_ten = core::f64::consts::LOG2_10;
+    let (first, last) = (
+        (low * per_ten - 1e-6).ceil() as i32,
+        (high * per_ten + 1e-6).floor() as i32,
+    );
+    let stride = ((last - first).max(0) as usize / most.max(1) + 1).min(64);
+    let values = (first..=last).step_by(stride).map(|i| 2_f64.powi(i));
+    values.map(Tick::alone).collect()
+}
+
+fn powers(low: f64, high: f64, most: usize) -> Vec<Tick> {
+    let (first, last) = (low.floor() as i32, high.ceil() as i32);
+    let decades = high - low;
+    let times: &[f64] = if decades < 1.3 {
+        &[1.0, 2.0, 3.0, 5.0, 7.0]
+    } else if decades < 3.0 {
+        &[1.0, 2.0, 5.0]
+    } else {
+        &[1.0]
+    };
+    let stride = (decades / most.max(1) as f64).ceil().max(1.0) as usize;
+    let inside = |&value: &f64| {
+        let log = value.log10();
+        log >= low - 1e-9 && log <= high + 1e-9
+    };
+    let all = (first..=last).step_by(stride).flat_map(|power| {
+        let power = 10_f64.powi(power);
+        times.iter().map(move |times| times * power)
+    });
+    let found: Vec<Tick> = all.filter(inside).map(Tick::alone).collect();
+    if found.len() >= 2 {
+        return found;
+    }
+    // So short a piece that it is as good as even.
+    let near = linear(10_f64.powf(low), 10_f64.powf(high), most.min(4));
+    let above = near.into_iter().filter(|tick| tick.value > 0.0);
+    above.collect()
+}
+
+impl Tick {
+    /// With a label that stands for itself.
+    fn alone(value: f64) -> Self {
+        let mut label = label(value, value, value);
+        // What is not a round number of thousands is written out.
+        if (1e4..1e5).contains(&value) && value % 1e3 != 0.0 {
+            label = format!("{value:.0}");
+        }
+        if label.len() > 6 {
+            label = short(value);
+        }
+        Self { value, label }
+    }
+}
+
+/// `value` to the digits of `step`, in the unit that fits `size`.
+pub(super) fn label(value: f64, size: f64, step: f64) -> String {
+    let (unit, letter) = match size.abs() {
+        s if s >= 1e15 || (s > 0.0 && s < 1e-4) => return exponent(value, step),
+        s if s >= 1e12 => (1e12, "T"),
+        s if s >= 1e9 => (1e9, "G"),
+        s if s >= 1e6 => (1e6, "M"),
+        s if s >= 1e4 => (1e3, "k"),
+        _ => (1.0, ""),
+    };
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = digits_behind(step / unit);
+    format!("{:.*}{letter}", digits, value / unit)
+}
+
+fn exponent(value: f64, step: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let orders = value.abs().log10().floor() - step.log10().floor();
+    format!("{:.*e}", orders.clamp(0.0, 15.0) as usize, value)
+}
+
+/// How many digits behind the point a step needs.
+fn digits_behind(step: f64) -> usize {
+    (0..=14)
+        .find(|&digits| {
+            let scaled = step * 10_f64.powi(digits);
+            (scaled - scaled.round()).abs() < 1e-6 * scaled.max(1e-3) && scaled.round() >= 1.0
+        })
+        .map_or(14, |digits| digits as usize)
+}
+
+/// A value by itself, to three or four digits.
+pub(super) fn short(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let step = 10_f64.powf(value.abs().log10().floor() - 3.0);
+    let step = if step.is_normal() { step } else { value.abs() };
+    let rounded = (value / step).round() * step;
+    let text = label(
+        if rounded.is_finite() { rounded } else { value },
+        value,
+        step,
+    );
+    let (digits, letter) = text.split_at(
+        text.find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(text.len()),
+    );
+    if digits.contains('.') {
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        return format!("{digits}{letter}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ticks: &[Tick]) -> Vec<&str> {
+        ticks.iter().map(|tick| tick.label.as_str()).collect()
+    }
+
+    #[test]
+    fn labels_are_round_and_short() {
+        assert_eq!(labels(&linear(0.0, 1.05, 5)), ["0", "0.5", "1.0"]);
+        assert_eq!(labels(&linear(0.0, 8.4, 5)), ["0", "2", "4", "6", "8"]);
+        assert_eq!(
+            labels(&linear(0.0, 1.9e6, 5)),
+            ["0", "0.5M", "1.0M", "1.5M"]
+        );
+        assert_eq!(
+            labels(&linear(0.0, 90e3, 5)),
+            ["0", "20k", "40k", "60k", "80k"]
+        );
+        assert_eq!(labels(&linear(-2.0, 2.0, 4)), ["-2", "-1", "0", "1", "2"]);
+        assert_eq!(
+            labels(&powers(0.0, 4.0, 6)),
+            ["1", "10", "100", "1000", "10k"]
+        );
+        assert_eq!(
+            labels(&powers(-2.0, 0.0, 9)),
+            ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]
+        );
+        let batches: Vec<f64> = (0..15).map(|i| f64::from(1 << i)).collect();
+        let found = ticks(Extent::Log(0.0, 16384_f64.log10()), &batches, 8);
+        assert_eq!(
+            labels(&found),
+            ["1", "4", "16", "64", "256", "1024", "4096", "16384"]
+        );
+    }
+
+    #[test]
+    fn a_value_by_itself() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1234.5, "1235"),
+            (0.05, "0.05"),
+            (1_234_567.0, "1.235M"),
+            (-3.0, "-3"),
+            (2e-7, "2e-7"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(short(value), text);
+        }
+    }
+}

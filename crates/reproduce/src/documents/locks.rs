@@ -1,0 +1,270 @@
+//! Porter 2007 and 2008: how long the zone lock is held.
+
+mod printed;
+mod today;
+mod words;
+
+use printed::{BULK_WORKLOADS, BULKS, Four, Of, REAL, SIMULATED, TICKET, Two};
+
+use super::build::{directed, heads, line};
+use crate::data::Key;
+use crate::document::{Claim, Document, Figure, Head, Line, Statistic, Table, number};
+
+const EXPERIMENT: &str = "locks";
+const METATM: &str = "metatm-2007";
+const XEON: &str = "xeon-x5355";
+/// `unmod`, `ts`, `ts+opt`, `ts+opt+cl`.
+const TICKETS: [&str; 4] = ["hold", "ticket", "ticket+yield", "ticket+yield+own-line"];
+
+fn key(machine: &str, workload: &str, cpus: u32, config: &str, metric: &str) -> Key {
+    let workload = format!("{workload} cpus-{cpus}");
+    Key::new(EXPERIMENT, machine, &workload, config, metric)
+}
+
+pub(super) fn document() -> Document {
+    let mut tables: Vec<Table> = SIMULATED.iter().map(simulated).collect();
+    tables.extend([real(), bulks(), ticket()]);
+    Document {
+        experiment: EXPERIMENT,
+        title: "How long to hold the zone lock",
+        source: "Donald E. Porter, \"A Proposed Buddy System Allocator Patch\", 29 October 2007, with its \"Subsequent Data\" of January 2008",
+        asked: words::ASKED,
+        findings: today::findings(),
+        mistakes: &words::MISTAKES,
+        tables,
+        today: today::today(),
+        plots: today::plots(),
+    }
+}
+
+/// One of his tables of two columns a workload: simulated ones, and that of the real machine.
+struct Pairs<'a> {
+    machine: &'a str,
+    cpus: u32,
+    of: &'a [Of<Two>],
+    /// Has no star in these tables been given because none could be?
+    untested: Untested,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Untested {
+    All,
+    None,
+}
+
+impl Pairs<'_> {
+    fn head(&self) -> Vec<Vec<Head>> {
+        let workloads: Vec<_> = self.of.iter().map(|&(name, ..)| (name, 2)).collect();
+        let columns: Vec<_> = self
+            .of
+            .iter()
+            .flat_map(|_| [("unmod", 1), ("opt", 1)])
+            .collect();
+        vec![heads(&workloads), heads(&columns)]
+    }
+
+    fn key(&self, workload: &str, config: &str) -> Key {
+        key(self.machine, workload, self.cpus, config, "time")
+    }
+
+    /// A line of one statistic for both columns of each workload.
+    fn pair_line(
+        &self,
+        head: &str,
+        statistic: Statistic,
+        printed: impl Fn(&Two) -> [&'static str; 2],
+    ) -> Line {
+        let mut cells = Vec::new();
+        for (_, workload, two) in self.of {
+            let texts = two.as_ref().map(&printed);
+            for (side, config) in ["hold", "release"].into_iter().enumerate() {
+                let measured = workload
+                    .map(|workload| Figure::new(statistic, self.key(workload, config)).decimals(3));
+                cells.push(cell(measured, texts.map(|texts| texts[side])));
+            }
+        }
+        line(head, cells)
+    }
+
+    fn speedups(&self) -> Line {
+        let mut cells = Vec::new();
+        for (_, workload, two) in self.of {
+            cells.push(None);
+            let measured = workload.map(|workload| {
+                Figure::new(Statistic::Speedup, self.key(workload, "release"))
+                    .against(self.key(workload, "hold"))
+                    .decimals(3)
+            });
+            let shown = cell(measured, two.as_ref().map(|two| two.speedup));
+            cells.push(match (shown, workload, two) {
+                (Some(figure), Some(_), Some(two)) => {
+                    Some(directed(figure, number(two.speedup), self.claim(two)))
+                }
+                (shown, ..) => shown,
+            });
+        }
+        line("Speedup", cells)
+    }
+
+    /// A star says significant. Where no test could give one, intervals that do not meet leave the difference untested, others are noise.
+    fn claim(&self, two: &Two) -> Claim {
+        if two.speedup.ends_with('*') {
+            return Claim::Significant;
+        }
+        let [before, now] = two.mean.map(number);
+        let [left, right] = two.interval.map(number);
+        let apart = before.zip(now).zip(left.zip(right));
+        match apart {
+            Some(((before, now), (left, right)))
+                if self.untested == Untested::All && (before - now).abs() > left + right =>
+            {
+                Claim::Untested
+            }
+            _ => Claim::Noise,
+        }
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        vec![
+            self.pair_line("Mean", Statistic::Mean, |two| two.mean),
+            self.pair_line("Standard Deviation", Statistic::StdDev, |two| two.deviation),
+            self.pair_line("95% Confidence Interval", Statistic::Interval95, |two| {
+                two.interval
+            }),
+            self.speedups(),
+        ]
+    }
+}
+
+/// A measured figure, a printed text, both, or nothing.
+fn cell(measured: Option<Figure>, text: Option<&'static str>) -> Option<Figure> {
+    match (measured, text) {
+        (Some(figure), Some(text)) => Some(figure.printed(text)),
+        (Some(figure), None) => Some(figure),
+        (None, Some(text)) => Some(Figure::not_modelled(text)),
+        (None, None) => None,
+    }
+}
+
+fn simulated((cpus, of): &(u32, [Of<Two>; 6])) -> Table {
+    let pairs = Pairs {
+        machine: METATM,
+        cpus: *cpus,
+        of,
+        untested: Untested::All,
+    };
+    Table {
+        id: format!("locks-simulated-{cpus}"),
+        title: format!("Performance, simulated hardware, {cpus} CPU (seconds)"),
+        about: words::SIMULATED.to_owned(),
+        head: pairs.head(),
+        lines: pairs.lines(),
+    }
+}
+
+fn real() -> Table {
+    let pairs = Pairs {
+        machine: XEON,
+        cpus: 8,
+        of: &REAL,
+        untested: Untested::None,
+    };
+    Table {
+        id: "locks-real".to_owned(),
+        title: "Real hardware: two Xeon X5355, 8 cores (seconds; hdparm: MB/s)".to_owned(),
+        about: words::REAL.to_owned(),
+        head: pairs.head(),
+        lines: pairs.lines(),
+    }
+}
+
+fn bulks() -> Table {
+    let workloads = BULK_WORKLOADS.map(|(name, _)| (name, 2));
+    let columns = BULK_WORKLOADS.map(|_| [("mean", 1), ("stdev", 1)]).concat();
+    let lines = BULKS.iter().map(|(head, of_mean, of_deviation, texts)| {
+        let mut cells = Vec::new();
+        for ((_, workload), texts) in BULK_WORKLOADS.iter().zip(texts) {
+            for (metric, text) in [of_mean, of_deviation].into_iter().zip(texts) {
+                let key = key(METATM, workload, 8, "hold", metric);
+                cells.push(Some(Figure::new(Statistic::Mean, key).printed(text)));
+            }
+        }
+        line(*head, cells)
+    });
+    Table {
+        id: "locks-bulks".to_owned(),
+        title: "Average size and order of allocation/deallocation".to_owned(),
+        about: words::BULKS.to_owned(),
+        head: vec![heads(&workloads), heads(&columns)],
+        lines: lines.collect(),
+    }
+}
+
+/// A line of the table of tickets.
+fn ticket_line(
+    head: &str,
+    statistic: Statistic,
+    printed: impl Fn(&Four) -> [&'static str; 4],
+) -> Line {
+    let mut cells = Vec::new();
+    for (_, workload, four) in &TICKET {
+        let texts = four.as_ref().map(&printed);
+        for (side, config) in TICKETS.into_iter().enumerate() {
+            let measured = workload.map(|workload| {
+                Figure::new(statistic, key(XEON, workload, 8, config, "time")).decimals(3)
+            });
+            cells.push(cell(measured, texts.map(|texts| texts[side])));
+        }
+    }
+    line(head, cells)
+}
+
+/// Each column over the one before it.
+fn ticket_speedups() -> Line {
+    let mut cells = Vec::new();
+    for (_, workload, four) in &TICKET {
+        cells.push(None);
+        for (side, step) in TICKETS.windows(2).enumerate() {
+            let text = four.as_ref().map(|four| four.speedup[side]);
+            let measured = workload.map(|workload| {
+                Figure::new(Statistic::Speedup, key(XEON, workload, 8, step[1], "time"))
+                    .against(key(XEON, workload, 8, step[0], "time"))
+                    .decimals(3)
+            });
+            let claim = match text {
+                Some(text) if text.ends_with('*') => Claim::Significant,
+                _ => Claim::Noise,
+            };
+            let shown = cell(measured, text);
+            cells.push(match workload {
+                Some(_) => shown.map(|figure| directed(figure, text.and_then(number), claim)),
+                None => shown,
+            });
+        }
+    }
+    line("Speedup", cells)
+}
+
+fn ticket() -> Table {
+    let workloads = TICKET.each_ref().map(|&(name, ..)| (name, 4));
+    let columns = TICKET
+        .each_ref()
+        .map(|_| [("unmod", 1), ("ts", 1), ("ts+opt", 1), ("ts+opt+cl", 1)])
+        .concat();
+    Table {
+        id: "locks-ticket".to_owned(),
+        title: "Integration with ticket spinlocks (seconds; hdparm: MB/s)".to_owned(),
+        about: words::TICKET.to_owned(),
+        head: vec![heads(&workloads), heads(&columns)],
+        lines: vec![
+            ticket_line("Mean", Statistic::Mean, |four| four.mean),
+            ticket_line("Standard Deviation", Statistic::StdDev, |four| {
+                four.deviation
+            }),
+            ticket_line("95% Confidence Interval", Statistic::Interval95, |four| {
+                four.interval
+            }),
+            ticket_speedups(),
+        ],
+    }
+}

@@ -1,0 +1,224 @@
+//! The same work with today's allocators, what 2007 could not see, and what came out.
+
+use super::words;
+use super::{EXPERIMENT, METATM, XEON, key};
+use crate::data::Key;
+use crate::document::{Among, Finding, Outcome, Piece, Plot, Scale, Statistic, Table};
+use crate::documents::build::{
+    Row, Today, axis, curve, curve_over_names, directions, finding, gmean, mean, names, summary,
+    text, times, word,
+};
+
+/// The five lock policies, the baseline first.
+const POLICIES: [&str; 5] = [
+    "hold",
+    "release",
+    "ticket",
+    "ticket+yield",
+    "ticket+yield+own-line",
+];
+/// The policies, and whole allocators on the same work.
+const TODAY: [&str; 8] = [
+    "hold",
+    "release",
+    "ticket",
+    "ticket+yield",
+    "ticket+yield+own-line",
+    "list-2007",
+    "magazine-2013",
+    "brickyard",
+];
+const WORKLOADS: [&str; 9] = [
+    "find", "pmake", "dpunish", "bonnie", "mab", "config", "objdump", "kernel", "dd",
+];
+const CPUS: [u32; 3] = [8, 16, 32];
+
+pub(super) fn today() -> Vec<Table> {
+    let policies = Today {
+        experiment: EXPERIMENT,
+        configs: &POLICIES,
+        beside: Statistic::Gain,
+    };
+    let whole = Today {
+        configs: &TODAY,
+        ..policies
+    };
+    let mut times = Vec::new();
+    for workload in WORKLOADS {
+        times.extend(CPUS.map(|cpus| {
+            let head = format!("{workload}, {cpus} CPUs, ms");
+            let of = format!("{workload} cpus-{cpus}");
+            Row::new(head, METATM, of, "time").scaled(1000.0)
+        }));
+    }
+    let waits = WORKLOADS.iter().flat_map(|workload| {
+        [
+            ("CPUs waiting, %", "waiting"),
+            ("wait p50, ns", "wait-p50"),
+            ("wait p99, ns", "wait-p99"),
+            ("wait p99.9, ns", "wait-p99.9"),
+            ("hold p50, ns", "hold-p50"),
+            ("hold p99.9, ns", "hold-p99.9"),
+        ]
+        .map(|(head, metric)| {
+            let head = format!("{workload}: {head}");
+            let decimals = if metric == "waiting" { 2 } else { 0 };
+            Row::new(head, METATM, format!("{workload} cpus-32"), metric).decimals(decimals)
+        })
+    });
+    let bursts = [1, 2].map(|threads| {
+        let head = format!("bursts, {threads} threads, us a burst");
+        Row::new(head, "host", format!("bursts threads-{threads}"), "time").decimals(2)
+    });
+    vec![
+        whole.table(
+            "locks-today",
+            "The same work under the five policies and today's allocators (simulated)",
+            words::TODAY,
+            times,
+        ),
+        policies.table(
+            "locks-waits",
+            "What he could not see: waits and holds, on 32 CPUs (simulated)",
+            words::WAITS,
+            waits.collect(),
+        ),
+        policies.table(
+            "locks-threads",
+            "The five policies by real threads",
+            words::THREADS,
+            bursts.into(),
+        ),
+    ]
+}
+
+pub(super) fn plots() -> Vec<Plot> {
+    let over_cpus = |workload: &str| Plot {
+        id: format!("locks-{workload}-over-cpus"),
+        title: format!("`{workload}` over CPUs, by policy and allocator"),
+        about: words::PLOT_CPUS.to_owned(),
+        x: axis("CPUs", Scale::Log),
+        y: axis("time, s of the simulated machine", Scale::Linear),
+        curves: TODAY
+            .map(|config| {
+                let at = |cpus| (f64::from(cpus), key(METATM, workload, cpus, config, "time"));
+                curve(config, CPUS.map(at).into())
+            })
+            .into(),
+    };
+    let waits = POLICIES.map(|config| {
+        let metrics = ["wait-p50", "wait-p99", "wait-p99.9"];
+        curve_over_names(
+            config,
+            metrics.map(|metric| key(METATM, "config", 32, config, metric)),
+        )
+    });
+    let waiting = POLICIES.map(|config| {
+        curve_over_names(
+            config,
+            WORKLOADS.map(|workload| key(METATM, workload, 8, config, "waiting")),
+        )
+    });
+    vec![
+        over_cpus("config"),
+        over_cpus("dd"),
+        Plot {
+            id: "locks-wait".to_owned(),
+            title: "How long a CPU waits for the lock: `config` on 32 CPUs".to_owned(),
+            about: words::PLOT_WAIT.to_owned(),
+            x: names("of all waits", &["median", "p99", "p99.9"]),
+            y: axis("wait, ns", Scale::Log),
+            curves: waits.into(),
+        },
+        Plot {
+            id: "locks-waiting".to_owned(),
+            title: "How much there is to gain: time all CPUs wait, on 8 CPUs".to_owned(),
+            about: words::PLOT_WAITING.to_owned(),
+            x: names("workload", &WORKLOADS),
+            y: axis("waiting, % of busy time", Scale::Log),
+            curves: waiting.into(),
+        },
+    ]
+}
+
+/// The keys of all workloads on all machines and numbers of CPUs.
+fn all(config: &str) -> Vec<Key> {
+    let of = |workload| {
+        let simulator = CPUS.map(|cpus| key(METATM, workload, cpus, config, "time"));
+        simulator
+            .into_iter()
+            .chain([key(XEON, workload, 8, config, "time")])
+    };
+    WORKLOADS.into_iter().flat_map(of).collect()
+}
+
+pub(super) fn findings() -> Vec<Finding> {
+    // Whole allocators were run on the simulator only.
+    let simulator = |config: &str| -> Vec<Key> {
+        let of = |workload| CPUS.map(|cpus| key(METATM, workload, cpus, config, "time"));
+        WORKLOADS.into_iter().flat_map(of).collect()
+    };
+    let words = [
+        "faster than those that hold it",
+        "slower than those that hold it",
+        "as fast as those that hold it",
+    ];
+    let wait = |workload, config, metric| mean(key(METATM, workload, 32, config, metric), 0);
+    vec![
+        summary(vec![
+            text("Programs whose kernel gives the zone lock up after each page are "),
+            word(all("release"), all("hold"), words),
+            text(" for the whole bulk: "),
+            gmean(all("release"), all("hold"), 3),
+            text(
+                " times the speed. With a ticket lock that is given up when somebody waits it is ",
+            ),
+            gmean(all("ticket+yield"), all("ticket"), 3),
+            text(
+                " times that of one that is held (simulated time, geometric mean over workloads, machines and CPU counts). Of the ",
+            ),
+            Piece::Directions(Outcome::Any, Among::Significant),
+            text(" starred directions that were measured, "),
+            Piece::Directions(Outcome::Same, Among::Significant),
+            text(" come out the same."),
+        ]),
+        summary(vec![
+            text("`brickyard`, whose store has no lock, runs the same programs at "),
+            gmean(simulator("brickyard"), simulator("hold"), 3),
+            text(" times the speed of the document's unchanged allocator (simulated time)."),
+        ]),
+        finding(vec![
+            text(
+                "His intuition was that small requests wait less for large ones. Of the waits of `pmake` on 32 CPUs one in a hundred is longer than ",
+            ),
+            wait("pmake", "hold", "wait-p99"),
+            text(" ns when the lock is held for a bulk, and than "),
+            wait("pmake", "release", "wait-p99"),
+            text(" ns when it is given up after each page. The run has "),
+            times(
+                key(METATM, "pmake", 32, "release", "time"),
+                key(METATM, "pmake", 32, "hold", "time"),
+                3,
+            ),
+            text(" times its speed then."),
+        ]),
+        finding(vec![
+            text("Of these workloads `config` on 32 CPUs meets the lock often: the CPUs spend "),
+            mean(key(METATM, "config", 32, "hold", "waiting"), 2),
+            text(" % of their time waiting when it is held, and "),
+            mean(key(METATM, "config", 32, "release", "waiting"), 2),
+            text(" % when it is given up after each page; the run has "),
+            times(
+                key(METATM, "config", 32, "release", "time"),
+                key(METATM, "config", 32, "hold", "time"),
+                3,
+            ),
+            text(" times its speed then. One wait in a thousand is longer than "),
+            wait("config", "hold", "wait-p99.9"),
+            text(" ns with a test-and-set lock that is held, and than "),
+            wait("config", "ticket", "wait-p99.9"),
+            text(" ns with a ticket lock that is held."),
+        ]),
+        directions(),
+    ]
+}

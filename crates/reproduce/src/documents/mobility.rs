@@ -1,0 +1,382 @@
+//! Gorman 2007: pages grouped by mobility, by lists and by a zone.
+
+mod printed;
+mod words;
+
+use brickyard_report::Better;
+
+use super::build::{
+    Row, Today, axis, curve_over_names, directed, directions, finding, gmean, heads, line, mean,
+    names, printed_speedup, summary, text, word,
+};
+use crate::data::Key;
+use crate::document::{
+    Claim, Curve, Document, Figure, Finding, Piece, Plot, Points, Scale, Statistic, Table,
+};
+
+const EXPERIMENT: &str = "mobility";
+const MACHINES: [&str; 5] = ["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"];
+/// The two machines that are watched over time.
+const WATCHED: [&str; 2] = ["elm3b245", "gekko-lp4"];
+/// His four kernels, the baseline first.
+const KERNELS: [&str; 4] = ["vanilla", "list-2007", "zone-2007", "combined-2007"];
+const ALL: [&str; 7] = [
+    "vanilla",
+    "list-2007",
+    "zone-2007",
+    "combined-2007",
+    "two-kinds-2005",
+    "magazine-2013",
+    "brickyard",
+];
+const TIMED: [&str; 5] = [
+    "vanilla",
+    "list-2007",
+    "zone-2007",
+    "combined-2007",
+    "brickyard",
+];
+
+fn key(machine: &str, workload: &str, config: &str, metric: &str) -> Key {
+    Key::new(EXPERIMENT, machine, workload, config, metric)
+}
+
+pub(super) fn document() -> Document {
+    Document {
+        experiment: EXPERIMENT,
+        title: "Pages grouped by mobility",
+        source: "Mel Gorman, \"The performance and behaviour of the anti-fragmentation related patches\", 1 March 2007",
+        asked: words::ASKED,
+        findings: findings(),
+        mistakes: &words::MISTAKES,
+        tables: tables(),
+        today: today(),
+        plots: plots(),
+    }
+}
+
+/// What one of the eight tables is of.
+struct Measured {
+    workload: &'static str,
+    metric: &'static str,
+    better: Better,
+    decimals: usize,
+}
+
+/// Times that differ by less than this the document calls similar.
+const SIMILAR: f64 = 0.01;
+
+impl Measured {
+    const fn kernbench(metric: &'static str) -> Self {
+        Self {
+            workload: "kernbench",
+            metric,
+            better: Better::Lower,
+            decimals: 2,
+        }
+    }
+
+    const fn huge_pages(workload: &'static str) -> Self {
+        Self {
+            workload,
+            metric: "huge-pages",
+            better: Better::Higher,
+            decimals: 1,
+        }
+    }
+
+    /// With the published direction: of similar times the document says that there is none.
+    fn judged(&self, figure: Figure, speedup: Option<f64>) -> Figure {
+        let similar = speedup.is_some_and(|speedup| (speedup - 1.0).abs() < SIMILAR);
+        if self.better == Better::Lower && similar {
+            directed(figure, Some(1.0), Claim::Noise)
+        } else {
+            directed(figure, speedup, Claim::Untested)
+        }
+    }
+
+    fn line(&self, &(machine, architecture, texts): &printed::Line) -> crate::document::Line {
+        let of = |config: &str| key(machine, self.workload, config, self.metric);
+        let cells = KERNELS.iter().zip(texts).map(|(config, text)| {
+            let figure = Figure::new(Statistic::Mean, of(config))
+                .printed(text)
+                .decimals(self.decimals);
+            Some(if *config == KERNELS[0] {
+                figure
+            } else {
+                let speedup = printed_speedup(self.better, texts[0], text);
+                let figure = figure.against(of(KERNELS[0]));
+                self.judged(figure, speedup)
+            })
+        });
+        line(format!("{machine} ({architecture})"), cells.collect())
+    }
+
+    fn table(&self, id: &str, title: &str, about: &str, lines: &[printed::Line]) -> Table {
+        let unit = match self.better {
+            Better::Lower => "Seconds",
+            Better::Higher => "Percentage",
+        };
+        Table {
+            id: format!("mobility-{id}"),
+            title: title.to_owned(),
+            about: about.to_owned(),
+            head: vec![
+                heads(&[
+                    ("Vanilla Kernel", 1),
+                    ("List-base Kernel", 1),
+                    ("Zone-base Kernel", 1),
+                    ("Combined Kernel", 1),
+                ]),
+                heads(&[(unit, 1); 4]),
+            ],
+            lines: lines.iter().map(|of| self.line(of)).collect(),
+        }
+    }
+}
+
+fn tables() -> Vec<Table> {
+    let (cpu, elapsed) = (
+        Measured::kernbench("cpu-time"),
+        Measured::kernbench("elapsed"),
+    );
+    let huge = Measured::huge_pages;
+    vec![
+        cpu.table(
+            "cpu-time",
+            "Kernbench Total CPU Time",
+            words::KERNBENCH,
+            &printed::CPU_TIME,
+        ),
+        elapsed.table(
+            "elapsed",
+            "Kernbench Total Elapsed Time",
+            words::KERNBENCH,
+            &printed::ELAPSED,
+        ),
+        huge("plain under load").table(
+            "under-load",
+            "Percentage of memory allocated as huge pages under load",
+            words::HUGE_PAGES,
+            &printed::UNDER_LOAD,
+        ),
+        huge("plain at rest").table(
+            "at-rest",
+            "Percentage of memory allocated as huge pages at rest at end of test",
+            words::HUGE_PAGES,
+            &printed::AT_REST,
+        ),
+        cpu.table(
+            "cpu-time-reclaim",
+            "Kernbench Total CPU Time, with the reclaim patches",
+            words::KERNBENCH_RECLAIM,
+            &printed::CPU_TIME_RECLAIM,
+        ),
+        elapsed.table(
+            "elapsed-reclaim",
+            "Kernbench Total Elapsed Time, with the reclaim patches",
+            words::KERNBENCH_RECLAIM,
+            &printed::ELAPSED_RECLAIM,
+        ),
+        huge("lumpy under load").table(
+            "under-load-reclaim",
+            "Percentage of memory allocated as huge pages under load, with the reclaim patches",
+            words::HUGE_PAGES_RECLAIM,
+            &printed::UNDER_LOAD_RECLAIM,
+        ),
+        huge("lumpy at rest").table(
+            "at-rest-reclaim",
+            "Percentage of memory allocated as huge pages at rest at end of test, with the reclaim patches",
+            words::HUGE_PAGES_RECLAIM,
+            &printed::AT_REST_RECLAIM,
+        ),
+    ]
+}
+
+fn today() -> Vec<Table> {
+    let huge = Today {
+        experiment: EXPERIMENT,
+        configs: &ALL,
+        beside: Statistic::Difference,
+    };
+    let timed = Today {
+        experiment: EXPERIMENT,
+        configs: &TIMED,
+        beside: Statistic::Gain,
+    };
+    let by_reclaim = [
+        ("plain", "the oldest pages first"),
+        ("lumpy", "with the reclaim patches of 2007"),
+        ("compaction", "with compaction, as since 2010"),
+    ];
+    let mut tables: Vec<Table> = by_reclaim
+        .map(|(reclaim, words)| {
+            let mut rows = Vec::new();
+            for machine in MACHINES {
+                let of = |moment: &str| format!("{reclaim} {moment}");
+                let row = |head: &str, moment, metric| {
+                    Row::new(format!("{machine}: {head}"), machine, of(moment), metric)
+                };
+                rows.push(row("under load", "under load", "huge-pages"));
+                rows.push(row("at rest", "at rest", "huge-pages"));
+                rows.push(row("possible at rest", "at rest", "possible"));
+            }
+            huge.table(
+                &format!("mobility-today-{reclaim}"),
+                &format!("Percent of memory as huge pages, {words}"),
+                words::TODAY_HUGE,
+                rows,
+            )
+        })
+        .into();
+    let builds = MACHINES.into_iter().flat_map(|machine| {
+        [("CPU time, s", "cpu-time"), ("elapsed, s", "elapsed")].map(|(head, metric)| {
+            Row::new(format!("{machine}: {head}"), machine, "kernbench", metric).decimals(3)
+        })
+    });
+    tables.push(timed.table(
+        "mobility-today-kernbench",
+        "A build on each machine (simulated)",
+        words::TODAY_KERNBENCH,
+        builds.collect(),
+    ));
+    tables
+}
+
+fn by_machine(moment: &str) -> Plot {
+    let workload = format!("plain {moment}");
+    let curves = ALL.map(|config| {
+        let of = |machine| key(machine, &workload, config, "huge-pages");
+        curve_over_names(config, MACHINES.map(of))
+    });
+    Plot {
+        id: format!("mobility-machines-{}", moment.replace(' ', "-")),
+        title: format!("Huge pages {moment}, by machine (replayed)"),
+        about: words::PLOT_MACHINES.to_owned(),
+        x: names("machine", &MACHINES),
+        y: axis("% of memory", Scale::Linear),
+        curves: curves.into(),
+    }
+}
+
+fn over_time(machine: &str, id: &str, metric: &str, title: &str, label: &str) -> Plot {
+    let curves = ALL.map(|config| Curve {
+        name: config.to_owned(),
+        points: Points::Series(key(machine, "plain", config, metric)),
+        scale: 1.0,
+    });
+    Plot {
+        id: format!("mobility-{id}-{machine}"),
+        title: format!("{title}, {machine} (replayed)"),
+        about: words::PLOT_TIME.to_owned(),
+        x: axis("seconds of the machine", Scale::Linear),
+        y: axis(label, Scale::Linear),
+        curves: curves.into(),
+    }
+}
+
+fn plots() -> Vec<Plot> {
+    let mut plots = vec![by_machine("under load"), by_machine("at rest")];
+    for machine in WATCHED {
+        plots.push(over_time(
+            machine,
+            "free",
+            "huge-free",
+            "Free huge pages over time",
+            "% of memory",
+        ));
+        plots.push(over_time(
+            machine,
+            "mixed",
+            "mixed",
+            "Page blocks that hold more than one kind",
+            "page blocks",
+        ));
+    }
+    plots
+}
+
+fn findings() -> Vec<Finding> {
+    let rest = |config: &str| -> Vec<Key> {
+        MACHINES
+            .map(|machine| key(machine, "plain at rest", config, "huge-pages"))
+            .into()
+    };
+    let load = |config: &str| -> Vec<Key> {
+        MACHINES
+            .map(|machine| key(machine, "plain under load", config, "huge-pages"))
+            .into()
+    };
+    let build = |config: &str| -> Vec<Key> {
+        MACHINES
+            .map(|machine| key(machine, "kernbench", config, "cpu-time"))
+            .into()
+    };
+    let more = [
+        "more huge pages with grouping by lists than without",
+        "fewer huge pages with grouping by lists than without",
+        "as many huge pages with grouping by lists as without",
+    ];
+    let faster = [
+        "faster with both than without",
+        "slower with both than without",
+        "as fast with both as without",
+    ];
+    let of_one = |config: &str| mean(key("gekko-lp4", "plain at rest", config, "huge-pages"), 0);
+    let possible = Piece::Figure(
+        Figure::new(
+            Statistic::Share,
+            key("gekko-lp4", "plain at rest", "brickyard", "huge-pages"),
+        )
+        .against(key("gekko-lp4", "plain at rest", "brickyard", "possible"))
+        .decimals(0),
+    );
+    vec![
+        summary(vec![
+            text("At rest machines have "),
+            word(rest("list-2007"), rest("vanilla"), more),
+            text(": "),
+            gmean(rest("list-2007"), rest("vanilla"), 1),
+            text(" times, "),
+            gmean(rest("zone-2007"), rest("vanilla"), 1),
+            text(" times by a zone, "),
+            gmean(rest("combined-2007"), rest("vanilla"), 1),
+            text(" times by both, "),
+            gmean(rest("brickyard"), rest("vanilla"), 1),
+            text(
+                " times with `brickyard` (counted on a replayed trace, geometric mean over machines). The document has more by lists and by both wherever it has a figure, and says that both should be merged.",
+            ),
+        ]),
+        summary(vec![
+            text("Under load it is "),
+            gmean(load("list-2007"), load("vanilla"), 1),
+            text(" times by lists, "),
+            gmean(load("combined-2007"), load("vanilla"), 1),
+            text(" times by both and "),
+            gmean(load("brickyard"), load("vanilla"), 1),
+            text(" times with `brickyard`. A simulated build is "),
+            word(build("combined-2007"), build("vanilla"), faster),
+            text(", "),
+            gmean(build("combined-2007"), build("vanilla"), 3),
+            text(" times the speed; the document finds the same performance."),
+        ]),
+        finding(vec![
+            text(
+                "On gekko-lp4 at rest, of whose figures the document makes its point (published: 1, 32, 4 and 51 % of memory): ",
+            ),
+            of_one("vanilla"),
+            text(" % without grouping, "),
+            of_one("list-2007"),
+            text(" % by lists, "),
+            of_one("zone-2007"),
+            text(" % by a zone, "),
+            of_one("combined-2007"),
+            text(" % by both; "),
+            of_one("brickyard"),
+            text(" % with `brickyard`, which is "),
+            possible,
+            text(" % of what the pages that cannot be moved leave possible."),
+        ]),
+        directions(),
+    ]
+}

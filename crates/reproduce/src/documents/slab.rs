@@ -1,0 +1,270 @@
+//! Dumazet 2008: `socketallocbench` on Piggin's SLQB, and where its time goes.
+
+mod printed;
+mod words;
+
+use printed::{INSTRUCTIONS, Part, SYMBOLS};
+
+use super::build::{
+    Row, Today, axis, curve_over_names, directions, finding, gmean, heads, line, mean, names,
+    summary, text, times, word,
+};
+use crate::data::Key;
+use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Scale, Statistic, Table};
+
+const EXPERIMENT: &str = "slab";
+const SLQB: &str = "slqb-2008";
+/// What the document is about, then the others.
+const HEAPS: [&str; 4] = ["slqb-2008", "system", "brickyard-pinned", "brickyard"];
+const PERCENTILES: [&str; 4] = ["p50", "p99", "p99.9", "p99.99"];
+
+fn socket(threads: u32, heap: &str, metric: &str) -> Key {
+    let workload = format!("socket threads-{threads}");
+    Key::new(EXPERIMENT, "host", &workload, heap, metric)
+}
+
+fn tail(heap: &str, metric: &str) -> Key {
+    Key::new(EXPERIMENT, "host", "tail size-64", heap, metric)
+}
+
+pub(super) fn document() -> Document {
+    Document {
+        experiment: EXPERIMENT,
+        title: "SLQB, and where an allocation's time goes",
+        source: "Eric Dumazet, \"Re: [rfc][patch] SLQB slab allocator\", 12 December 2008, on Nick Piggin's patch",
+        asked: words::ASKED,
+        findings: findings(),
+        mistakes: &words::MISTAKES,
+        tables: vec![time(), parts(), instructions(), symbols()],
+        today: today(),
+        plots: plots(),
+    }
+}
+
+fn time() -> Table {
+    let alone = socket(1, SLQB, "pair");
+    let eight = socket(8, SLQB, "pair");
+    // Eight tasks share the CPUs of this host, so the wall clock says how many CPUs it has: the direction is judged by CPU time.
+    let cpu = Figure::new(Statistic::Mean, socket(8, SLQB, "cpu")).against(socket(1, SLQB, "cpu"));
+    let cpu = cpu.printed("1.669").judged(1.285 / 1.669, Claim::Untested);
+    Table {
+        id: "slab-time".to_owned(),
+        title: "time ./socketallocbench (published: seconds; measured: ns for an allocation and its free)".to_owned(),
+        about: words::TIME.to_owned(),
+        head: vec![heads(&[
+            ("real", 1),
+            ("user (not modelled)", 1),
+            ("sys (not modelled)", 1),
+            ("CPU time of one task (user + sys, over the tasks)", 1),
+        ])],
+        lines: vec![
+            line(
+                "alone",
+                vec![
+                    Some(Figure::new(Statistic::Mean, alone).printed("1.300")),
+                    Some(Figure::not_modelled("0.078")),
+                    Some(Figure::not_modelled("1.207")),
+                    Some(Figure::new(Statistic::Mean, socket(1, SLQB, "cpu")).printed("1.285")),
+                ],
+            ),
+            line(
+                "-n 8",
+                vec![
+                    Some(Figure::new(Statistic::Mean, eight).printed("1.686")),
+                    Some(Figure::not_modelled("0.614")),
+                    Some(Figure::not_modelled("12.737")),
+                    Some(cpu),
+                ],
+            ),
+        ],
+    }
+}
+
+fn parts() -> Table {
+    let share = |metric| {
+        Figure::new(Statistic::Share, socket(1, SLQB, metric))
+            .against(socket(1, SLQB, "pair"))
+            .decimals(1)
+    };
+    let of = |head, samples, printed, metric| {
+        let cells = vec![
+            Some(Figure::not_modelled(samples)),
+            Some(share(metric).printed(printed)),
+        ];
+        line(head, cells)
+    };
+    Table {
+        id: "slab-parts".to_owned(),
+        title: "Inside kmem_cache_alloc: what its samples are spent on".to_owned(),
+        about: words::PARTS.to_owned(),
+        head: vec![heads(&[
+            ("samples (added up)", 1),
+            ("% of kmem_cache_alloc", 1),
+        ])],
+        lines: vec![
+            of("zeroing the object (rep stos)", "74845", "53.2", "zeroing"),
+            of(
+                "masking interrupts (pushf, cli, popf, and the instruction after each)",
+                "39998",
+                "28.4",
+                "masking",
+            ),
+            of("the rest", "25816", "18.4", "rest"),
+        ],
+    }
+}
+
+fn instructions() -> Table {
+    let lines = INSTRUCTIONS
+        .iter()
+        .map(|&(samples, percent, address, text, part)| {
+            let part = match part {
+                Part::Zeroing => ": zeroing",
+                Part::Masking => ": masking",
+                Part::Rest => "",
+            };
+            let cells = [samples, percent].map(|text| Some(Figure::not_modelled(text)));
+            line(format!("{address} {text}{part}"), cells.into())
+        });
+    Table {
+        id: "slab-instructions".to_owned(),
+        title: "kmem_cache_alloc, the instructions that have samples".to_owned(),
+        about: words::INSTRUCTIONS.to_owned(),
+        head: vec![heads(&[("samples", 1), ("% of all", 1)])],
+        lines: lines.collect(),
+    }
+}
+
+fn symbols() -> Table {
+    let lines = SYMBOLS
+        .iter()
+        .map(|&(samples, sum, percent, percent_sum, symbol)| {
+            let cells = [samples, sum, percent, percent_sum];
+            let cells = cells.map(|text| Some(Figure::not_modelled(text)));
+            line(symbol, cells.into())
+        });
+    Table {
+        id: "slab-symbols".to_owned(),
+        title: "Profile of the whole kernel, by symbol (not modelled)".to_owned(),
+        about: words::SYMBOLS.to_owned(),
+        head: vec![heads(&[
+            ("samples", 1),
+            ("cum. samples", 1),
+            ("%", 1),
+            ("cum. %", 1),
+        ])],
+        lines: lines.collect(),
+    }
+}
+
+fn today() -> Vec<Table> {
+    let today = Today {
+        experiment: EXPERIMENT,
+        configs: &HEAPS,
+        beside: Statistic::Gain,
+    };
+    let rows = [1, 8].into_iter().flat_map(|threads| {
+        [
+            ("wall clock, ns a pair", "pair"),
+            ("CPU time of one task, ns a pair", "cpu"),
+            ("of it zeroing, ns", "zeroing"),
+            ("the rest, ns", "rest"),
+            ("what masking would add, ns", "masking"),
+        ]
+        .map(|(head, metric)| {
+            let workload = format!("socket threads-{threads}");
+            let tasks = if threads == 1 { "alone" } else { "8 tasks" };
+            Row::new(format!("{tasks}: {head}"), "host", workload, metric).decimals(2)
+        })
+    });
+    let tails = PERCENTILES.map(|metric| {
+        Row::new(format!("{metric}, cycles"), "host", "tail size-64", metric).decimals(0)
+    });
+    vec![
+        today.table(
+            "slab-today",
+            "A socket's objects, every heap",
+            words::TODAY,
+            rows.collect(),
+        ),
+        today.table(
+            "slab-tail",
+            "The slowest calls: objects of 64 bytes",
+            words::TAIL,
+            tails.into(),
+        ),
+    ]
+}
+
+fn plots() -> Vec<Plot> {
+    let pairs = HEAPS
+        .map(|heap| curve_over_names(heap, [1, 8].map(|threads| socket(threads, heap, "cpu"))));
+    let tails =
+        HEAPS.map(|heap| curve_over_names(heap, PERCENTILES.map(|metric| tail(heap, metric))));
+    vec![
+        Plot {
+            id: "slab-pair".to_owned(),
+            title: "A socket's objects: an allocation and its free".to_owned(),
+            about: "CPU time of one task, alone and beside seven others.".to_owned(),
+            x: names("tasks", &["alone", "8 tasks"]),
+            y: axis("ns a pair", Scale::Linear),
+            curves: pairs.into(),
+        },
+        Plot {
+            id: "slab-latency".to_owned(),
+            title: "How long one allocation of 64 bytes takes".to_owned(),
+            about: "What most calls cost, and the slowest one in a hundred, thousand and ten thousand. The processor's clock counts in steps, so low values coincide.".to_owned(),
+            x: names("of all allocations", &["median", "p99", "p99.9", "p99.99"]),
+            y: axis("cycles", Scale::Log),
+            curves: tails.into(),
+        },
+    ]
+}
+
+fn findings() -> Vec<Finding> {
+    let share = |metric| {
+        Piece::Figure(
+            Figure::new(Statistic::Share, socket(1, SLQB, metric))
+                .against(socket(1, SLQB, "pair"))
+                .decimals(0),
+        )
+    };
+    let cpu = |threads, heap: &str| vec![socket(threads, heap, "cpu")];
+    let words = ["faster than alone", "slower than alone", "as fast as alone"];
+    vec![
+        summary(vec![
+            text("In the rebuilt SLQB zeroing has "),
+            share("zeroing"),
+            text(" % of an allocation and its free, and masking interrupts would add "),
+            share("masking"),
+            text(
+                " % (time on this host). The document's samples say 53 and 28 % of the allocation alone, so masking is what a cache that interrupts never enter can save. The objects of a socket take ",
+            ),
+            mean(socket(1, SLQB, "pair"), 1),
+            text(" ns a pair with SLQB and "),
+            mean(socket(1, "brickyard", "pair"), 1),
+            text(" with `brickyard`, "),
+            times(socket(1, "brickyard", "pair"), socket(1, SLQB, "pair"), 2),
+            text(" times its speed."),
+        ]),
+        finding(vec![
+            text("With eight tasks each one is "),
+            word(cpu(8, SLQB), cpu(1, SLQB), words),
+            text(": "),
+            gmean(cpu(8, SLQB), cpu(1, SLQB), 2),
+            text(" times the speed with SLQB (published: 0.77 times) and "),
+            gmean(cpu(8, "brickyard"), cpu(1, "brickyard"), 2),
+            text(
+                " times with `brickyard` (CPU time of a task on this host, whose CPUs the eight share).",
+            ),
+        ]),
+        finding(vec![
+            text("One allocation in ten thousand takes "),
+            mean(tail(SLQB, "p99.99"), 0),
+            text(" cycles or more with SLQB and "),
+            mean(tail("brickyard", "p99.99"), 0),
+            text(" with `brickyard`."),
+        ]),
+        directions(),
+    ]
+}

@@ -1,0 +1,27 @@
+//! What is said about the tables of 2008.
+
+pub(super) const ASKED: &str = "SLQB keeps a queue of free objects for each CPU. Is SLQB fast on a program that opens and closes sockets, alone and as eight tasks on eight CPUs, and what is its time spent on? The document says: no bad effect, the same as SLUB; most of the time goes into clearing the object, then into masking interrupts, \
+    and caches that interrupts never use need no masking.";
+
+pub(super) const MISTAKES: [&str; 5] = [
+    "\"No bad effect\": with eight tasks on eight CPUs each takes 1.686 s instead of 1.300, 30 % longer, and 30 % more CPU time. Whether SLQB or the rest of the kernel is the cause is not said.",
+    "\"Same than SLUB\", and SLAB \"really really bad\": no figure of either is given.",
+    "\"Most of the time\" is that of one function. Zeroing is 53 % of kmem_cache_alloc, which has 10.8 % of all samples: 5.8 % of the run. Masking is 3.1 % of the run.",
+    "The two listings are of different profiles: kmem_cache_alloc has 136,537 samples (10.8300 %) in the one and 140,659 (10.8277 %) in the other.",
+    "The profile is not of the runs that are timed: 1.26 million samples of 100,000 cycles at 3 GHz are 42 s of CPU time; both runs together have 14.6.",
+];
+
+pub(super) const TIME: &str = "Timed on this host: the objects of one socket (1216 zeroed, 640, 256 and 192 bytes) are allocated and freed in turn by the rebuilt SLQB, alone and by eight tasks. The document times a whole program with system calls, for which this is only the part of the allocator; seconds and nanoseconds cannot be compared, the two lines can. \
+    His eight tasks have a CPU each; here they share those of this host, so \"real\" says mostly how many there are, and the direction is judged by CPU time of one task. That column is worked out from his figures: 0.078 + 1.207 s alone, (0.614 + 12.737) / 8 with eight. User and system time are not told apart in a process.";
+
+pub(super) const PARTS: &str = "His samples, added up. A sample falls on the instruction after the one that was slow, since the interrupt is taken when that one has ended (\"skid\"): the 26,385 samples of a `testl` are those of `popf` before it, the 5,975 of a `nop` those of `cli`, the 4,888 of a `popl` those of `pushf`. So masking is counted as these three instructions and the one \
+    after each. `rep stos` can be interrupted on its way, so its samples are its own. Measured: the share of an allocation and its free (his is of the allocation alone); zeroing is what it costs more than without, and masking what saving and restoring the flags would add to it: a process cannot mask interrupts.";
+
+pub(super) const INSTRUCTIONS: &str = "As printed; instructions without samples are left out. Nothing here can be measured: it is another processor, another compiler and another program.";
+
+pub(super) const SYMBOLS: &str = "As printed. The network stack, files and system calls are not modelled; of these symbols only kmem_cache_alloc and kmem_cache_free are the allocator, with 15.3 % of the samples together.";
+
+pub(super) const TODAY: &str = "The same objects by each heap, timed on this host, and the gain over `slqb-2008` (positive is better). `system` is the C library's malloc; `brickyard-pinned` and `slqb-2008` are the library's two designs as a kernel has them, a thread standing for a CPU; `brickyard` is the heap of a process.";
+
+pub(super) const TAIL: &str =
+    "Each allocation is timed by the processor's clock, which counts in steps.";

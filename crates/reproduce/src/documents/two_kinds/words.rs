@@ -1,0 +1,34 @@
+//! What is said about the tables of 2005.
+
+pub(super) const ASKED: &str = "After a while a machine's free memory lies in small pieces, and large blocks cannot be had. If pages that user programs can give back are kept apart from the kernel's own, told apart by one flag a page, are there more large blocks, and does it cost anything? \
+    The document says: nearly three times as many at rest, a quarter more under load, and nothing that can be measured in speed.";
+
+pub(super) const MISTAKES: [&str; 6] = [
+    "The text says 160 attempts, and in the line below 275. The tables are of 275.",
+    "Every figure is of one run; no deviation is printed. A difference of 0.12 or 0.61 % in a rate cannot be told from noise that way, in either direction.",
+    "brk_test asks for no page: it moves the program break and touches nothing. It cannot show what an allocator costs.",
+    "The success rates are cut off, not rounded: 79 of 275 are 28.7 %, printed as 28; 98 are 35.6 %, printed as 35.",
+    "The rendering test: user time falls by 4.6 % and real time by 0.2 %, so the process waited 0.09 s in one kernel and 0.40 s in the other. The tests are told to run one after the other on one boot; what was different then is not said. \"No adverse cache effects\" is more than one such pair can carry.",
+    "The kernel build is said to vary \"by about 1-2 seconds or about 0.1%\"; 1 to 2 s of 736 are 0.14 to 0.27 %.",
+];
+
+pub(super) const SUMMARY: &str = "Six measurements of different kinds. Kernel extract and build: a recorded `tar` and recorded compiles, on one CPU of the simulated machine; elapsed seconds of a smaller job, so only the ratio can be compared. AIM9: the same loops, timed on this host. Huge pages: the protocol of the document on a replayed trace \
+    (seven builds; 275 tries for a block of order 10, one each tenth of a second; then at rest), which is exact and not timed. His kernel is 2.6.15 on a machine of 1.5 GiB with a disk; memory follows from his 296 blocks of 4 MiB that are 78 % of it.";
+
+pub(super) const BUILD: &str = "Simulated, on one CPU as make -j1 runs it. The trees and the compiler are of today and smaller, so seconds cannot be compared. The document prints whole seconds: it could not have seen a difference of less than 3 % of the extract.";
+
+pub(super) const AIM9: &str = "Only two of the tests ask the page allocator for pages, or are said to, and are run here as loops of the same kind: page_test grows and shrinks a program break and touches each new page; brk_test does the same and touches none. Rates are of this host; elapsed time and counts belong to his. \
+    The others time files, jumps, signals, programs and tasks of a kernel that is not here, so they are not modelled and stand as printed.";
+
+pub(super) const AIM9_DIFFERENCE: &str = "As before; the gain in percent is positive where the kernel with two kinds does more operations. All published differences are below 1 %, from one run each, so noise is what was published; what is asked here is whether there is more than that.";
+
+pub(super) const CACHE: &str = "The document renders a large file ten times, to see whether the allocator displaces what a program keeps in its caches. Here a loop of the same kind runs on this host: a working set of about the size of the second-level cache is read again and again, with pages taken and given back in between. \
+    \"User\" is the loop's own time, \"sys\" the time in the allocator. Seconds cannot be compared, the difference between the lines can.";
+
+pub(super) const HIGH_ORDER: &str = "Replayed: seven builds, as he describes, on a machine of 1.5 GiB with memory that the kernel does not map; 275 tries for 4 MiB under load, then as many as can be had at rest. Counted, not timed, and exact. What a build does comes from a recording of a smaller one, stretched; reclaim is a model of the oldest-first kind. \
+    Which zone a block came from is not counted here, and tries and failures follow from the success: those lines stand as printed.";
+
+pub(super) const TODAY_HUGE: &str =
+    "The same protocol for each configuration, and the gain over `vanilla`. Replayed, exact.";
+
+pub(super) const TODAY_TIME: &str = "The other measurements for the configurations that were run, and the gain over `vanilla` (positive is better). Simulated rows are exact, the others are of this host.";

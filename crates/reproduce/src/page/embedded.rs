@@ -1,0 +1,114 @@
+//! All rows as compact JSON in the page: words once, rows as numbers in the order of [`Data::row`](crate::data::Data::row).
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::Report;
+use super::figure::STATISTICS;
+
+/// What the script reads.
+#[derive(Serialize)]
+struct Embedded {
+    /// The statistics in words, by name.
+    statistics: BTreeMap<&'static str, &'static str>,
+    hosts: Vec<String>,
+    /// Name, kind, seed, host, command. The seed as text: it may be larger than a script's whole numbers.
+    cells: Vec<(String, &'static str, String, usize, String)>,
+    /// Machine, workload, configuration, metric, unit, better.
+    keys: Vec<[String; 6]>,
+    rows: Vec<EmbeddedRow>,
+}
+
+/// A row: key, cell, run, value, and its place along a series.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum EmbeddedRow {
+    Sample(usize, usize, u32, f64),
+    Point(usize, usize, u32, f64, f64),
+}
+
+/// Numbers for words, in the order in which they first come.
+struct Words<W> {
+    all: Vec<W>,
+    known: HashMap<W, usize>,
+}
+
+impl<W: Clone + Eq + core::hash::Hash> Words<W> {
+    fn new() -> Self {
+        Self {
+            all: Vec::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    fn number(&mut self, word: W) -> usize {
+        if let Some(&number) = self.known.get(&word) {
+            return number;
+        }
+        self.all.push(word.clone());
+        self.known.insert(word, self.all.len() - 1);
+        self.all.len() - 1
+    }
+}
+
+/// Writes the JSON as the content of a script element.
+pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+    let json = serde_json::to_string(&embedded(report))?;
+    out.write_all(escape(&json).as_bytes())
+}
+
+fn embedded(report: &Report<'_>) -> Embedded {
+    let mut hosts = Words::new();
+    let cells = report.data.cells().iter().map(|cell| {
+        let command = (report.cell_command)(&cell.cell);
+        let host = hosts.number(cell.host.to_string());
+        let seed = cell.seed.to_string();
+        (cell.cell.clone(), cell.kind.name(), seed, host, command)
+    });
+    let cells: Vec<_> = cells.collect();
+    let mut keys = Words::new();
+    let mut rows = Vec::with_capacity(report.data.len());
+    for (number, cell) in report.data.cells().iter().enumerate() {
+        for raw in &cell.rows {
+            let better = raw.better.name().to_owned();
+            let words = [
+                &raw.machine,
+                &raw.workload,
+                &raw.config,
+                &raw.metric,
+                &raw.unit,
+            ];
+            let [machine, workload, config, metric, unit] = words.map(String::clone);
+            let key = keys.number([machine, workload, config, metric, unit, better]);
+            rows.push(match raw.at {
+                None => EmbeddedRow::Sample(key, number, raw.run, raw.value),
+                Some(at) => EmbeddedRow::Point(key, number, raw.run, raw.value, at),
+            });
+        }
+    }
+    Embedded {
+        statistics: STATISTICS.into_iter().collect(),
+        hosts: hosts.all,
+        cells,
+        keys: keys.all,
+        rows,
+    }
+}
+
+/// JSON as the content of a script element: these characters stand in strings only, where they may be written so.
+fn escape(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' => escaped.push_str("\\u003c"),
+            '>' => escaped.push_str("\\u003e"),
+            '&' => escaped.push_str("\\u0026"),
+            '\u{2028}' => escaped.push_str("\\u2028"),
+            '\u{2029}' => escaped.push_str("\\u2029"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

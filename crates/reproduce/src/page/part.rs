@@ -1,0 +1,130 @@
+//! A document's part: what it asked, what came out, where it is wrong, then plots, its tables, today's, and the player.
+
+use core::fmt::Write as _;
+
+use super::finding;
+use super::markup::{Escaped, Prose};
+use super::{Embedded, Report, plots, table};
+use crate::document::{Document, Table};
+
+/// So many mistakes are told at once; the rest unfolds.
+const MISTAKES_SHOWN: usize = 3;
+
+/// The part as HTML. Writing to a string cannot fail.
+pub(super) fn of(report: &Report<'_>, document: &Document) -> String {
+    let mut out = String::new();
+    let name = Escaped(document.experiment);
+    let _ = write!(
+        out,
+        "<section class=\"part\" id=\"{name}\" aria-labelledby=\"{name}-title\"><h2 id=\"{name}-title\">{}</h2><p class=\"source\">{}</p><p>{}</p>",
+        Prose(document.title),
+        Prose(document.source),
+        Prose(document.asked)
+    );
+    write_findings(report, document, &mut out);
+    write_mistakes(document, &mut out);
+    if !document.plots.is_empty() {
+        out.push_str("<h3>Where to look first</h3><div class=\"plots\">");
+        for plot in &document.plots {
+            plots::write(report, document, plot, &mut out);
+        }
+        out.push_str("</div>");
+    }
+    write_tables(
+        report,
+        "As it was printed, and as it was measured here",
+        &document.tables,
+        &mut out,
+    );
+    write_tables(
+        report,
+        "The same with today's configurations",
+        &document.today,
+        &mut out,
+    );
+    for page in &report.pages {
+        if page.experiment == document.experiment {
+            write_player(page, &mut out);
+        }
+    }
+    out.push_str("<p class=\"up\"><a href=\"#top\">Back to the summary</a></p></section>\n");
+    out
+}
+
+fn write_findings(report: &Report<'_>, document: &Document, out: &mut String) {
+    let findings: Vec<String> = document
+        .findings
+        .iter()
+        .filter_map(|finding| finding::of(report, document, finding))
+        .collect();
+    out.push_str("<h3>What came out here</h3>");
+    if findings.is_empty() {
+        out.push_str("<p class=\"muted\">Nothing of it was measured in this run.</p>");
+        return;
+    }
+    out.push_str("<ul class=\"findings\">");
+    for finding in findings {
+        let _ = write!(out, "<li>{finding}</li>");
+    }
+    out.push_str("</ul>");
+}
+
+fn write_mistakes(document: &Document, out: &mut String) {
+    if document.mistakes.is_empty() {
+        return;
+    }
+    let (shown, more) = document
+        .mistakes
+        .split_at(document.mistakes.len().min(MISTAKES_SHOWN));
+    let write = |mistakes: &[&str], out: &mut String| {
+        for mistake in mistakes {
+            let _ = write!(out, "<li>{}</li>", Prose(mistake));
+        }
+    };
+    let _ = write!(
+        out,
+        "<h3 id=\"{}-mistakes\">Where the document is wrong, or cannot carry what it says</h3><ul class=\"mistakes\">",
+        Escaped(document.experiment)
+    );
+    write(shown, out);
+    out.push_str("</ul>");
+    if !more.is_empty() {
+        let _ = write!(
+            out,
+            "<details><summary>{} more</summary><ul class=\"mistakes\">",
+            more.len()
+        );
+        write(more, out);
+        out.push_str("</ul></details>");
+    }
+}
+
+fn write_tables(report: &Report<'_>, heading: &str, tables: &[Table], out: &mut String) {
+    if tables.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<h3>{heading}</h3>");
+    let mut before = "";
+    for table in tables {
+        // What holds for several tables in a row is said once.
+        let about = if table.about == before {
+            "As for the table before."
+        } else {
+            &table.about
+        };
+        table::write(report, table, about, out);
+        before = &table.about;
+    }
+}
+
+/// A page in a frame of its own, which may run its script and nothing else.
+fn write_player(page: &Embedded, out: &mut String) {
+    let _ = write!(
+        out,
+        "<h3>{title}</h3><p>Each pixel is a page of memory. The same as <a href=\"{}\">a page of its own</a>.</p>\
+        <iframe class=\"player\" loading=\"lazy\" sandbox=\"allow-scripts\" title=\"{title}\" srcdoc=\"{}\"></iframe>",
+        Escaped(&page.file),
+        Escaped(&page.html),
+        title = Escaped(&page.title)
+    );
+}

@@ -1,0 +1,213 @@
+//! Plots: the picture, and below it every point as a figure.
+
+use core::fmt::Write as _;
+
+use brickyard_report::plot;
+
+use super::Report;
+use super::figure::{self, four_digits};
+use super::markup::{Escaped, Prose, plain};
+use crate::document::{Axis, Curve, Document, Figure, Plot, Points, Scale, Statistic};
+use crate::judge::Judgement;
+
+/// A measured point.
+struct Measured {
+    /// Across.
+    x: f64,
+    /// Upward, before it is scaled.
+    value: f64,
+    /// From where to where its samples reach.
+    spread: Option<(f64, f64)>,
+    of: Of,
+}
+
+/// What a point is made of.
+enum Of {
+    /// The mean of samples.
+    Samples(Box<(Figure, Judgement)>),
+    /// A row by itself, and its unit.
+    Row(usize, String),
+}
+
+/// A curve that has points.
+struct Drawn<'p> {
+    curve: &'p Curve,
+    points: Vec<Measured>,
+}
+
+/// Writes a figure: heading, paragraph, picture, table. Writing to a string cannot fail.
+pub(super) fn write(report: &Report<'_>, document: &Document, plot: &Plot, out: &mut String) {
+    let drawn: Vec<Drawn<'_>> = plot
+        .curves
+        .iter()
+        .map(|curve| Drawn {
+            curve,
+            points: points(report, curve),
+        })
+        .filter(|drawn| !drawn.points.is_empty())
+        .collect();
+    let id = Escaped(&plot.id);
+    let _ = write!(
+        out,
+        "<figure class=\"plotted\" id=\"plot-{id}\"><figcaption><h4>{}</h4><p>{}</p></figcaption>",
+        Prose(&plot.title),
+        Prose(&plot.about)
+    );
+    if drawn.is_empty() {
+        let _ = write!(
+            out,
+            "<p class=\"muted\">Not measured in this run of {}.</p></figure>",
+            Escaped(document.experiment)
+        );
+        return;
+    }
+    let title = plain(&plot.title);
+    let _ = write!(
+        out,
+        "<div class=\"scroll bare\" role=\"region\" tabindex=\"0\" aria-label=\"Plot: {}\">{}</div><details><summary>Every point as a number</summary>",
+        Escaped(&title),
+        picture(plot, &drawn).svg()
+    );
+    write_table(plot, &drawn, out);
+    out.push_str("</details></figure>");
+}
+
+fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
+    match &curve.points {
+        Points::Samples(places) => places
+            .iter()
+            .filter_map(|(x, key)| {
+                let figure = Figure::new(Statistic::Mean, key.clone());
+                let judgement = (report.judged)(&figure)?;
+                let samples = report.data.samples(key)?;
+                let low = samples.values.iter().copied().fold(f64::INFINITY, f64::min);
+                let high = samples
+                    .values
+                    .iter()
+                    .copied()
+                    .fold(f64::NEG_INFINITY, f64::max);
+                Some(Measured {
+                    x: *x,
+                    value: judgement.value,
+                    spread: (samples.values.len() > 1).then_some((low, high)),
+                    of: Of::Samples(Box::new((figure, judgement))),
+                })
+            })
+            .collect(),
+        Points::Series(key) => {
+            let Some(series) = report.data.series(key) else {
+                return Vec::new();
+            };
+            let places = series.points.iter().zip(&series.rows);
+            places
+                .map(|(&(x, value), &row)| Measured {
+                    x,
+                    value,
+                    spread: None,
+                    of: Of::Row(row, series.unit.to_owned()),
+                })
+                .collect()
+        }
+    }
+}
+
+fn picture(plot: &Plot, drawn: &[Drawn<'_>]) -> plot::Plot {
+    let axis = |axis: &Axis| plot::Axis {
+        label: plain(&axis.label),
+        scale: match &axis.scale {
+            Scale::Linear => plot::Scale::Linear,
+            Scale::Log => plot::Scale::Log,
+            Scale::Names(names) => plot::Scale::Names(names.clone()),
+        },
+    };
+    let curves = drawn.iter().map(|Drawn { curve, points }| plot::Curve {
+        name: curve.name.clone(),
+        points: points
+            .iter()
+            .map(|point| plot::Point {
+                x: point.x,
+                y: point.value * curve.scale,
+                spread: point
+                    .spread
+                    .map(|(low, high)| (low * curve.scale, high * curve.scale)),
+            })
+            .collect(),
+    });
+    plot::Plot {
+        id: format!("{}-picture", plot.id),
+        title: plain(&plot.title),
+        about: plain(&plot.about),
+        x: axis(&plot.x),
+        y: axis(&plot.y),
+        curves: curves.collect(),
+    }
+}
+
+/// A line a place across, a column a curve.
+fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
+    let mut places: Vec<f64> = drawn
+        .iter()
+        .flat_map(|drawn| drawn.points.iter().map(|point| point.x))
+        .collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let title = plain(&plot.title);
+    let _ = write!(
+        out,
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Points: {}\"><table><caption class=\"unseen\">{}: {}</caption><thead><tr><th scope=\"col\">{}</th>",
+        Escaped(&title),
+        Escaped(&title),
+        Prose(&plot.y.label),
+        Prose(&plot.x.label)
+    );
+    for drawn in drawn {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", Escaped(&drawn.curve.name));
+    }
+    out.push_str("</tr></thead><tbody>");
+    // Each curve's points rise, so one place in each is enough.
+    let mut nexts: Vec<_> = drawn
+        .iter()
+        .map(|drawn| {
+            let mut sorted: Vec<&Measured> = drawn.points.iter().collect();
+            sorted.sort_by(|a, b| a.x.total_cmp(&b.x));
+            (drawn.curve, sorted.into_iter().peekable())
+        })
+        .collect();
+    for place in places {
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\">{}</th>",
+            place_name(plot, place)
+        );
+        for (curve, next) in &mut nexts {
+            out.push_str("<td>");
+            if let Some(point) = next.next_if(|point| point.x == place) {
+                write_point(curve, point, out);
+            }
+            out.push_str("</td>");
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div>");
+}
+
+fn write_point(curve: &Curve, point: &Measured, out: &mut String) {
+    let text = four_digits(point.value * curve.scale);
+    match &point.of {
+        Of::Samples(made) => figure::write_link(&made.0, &made.1, &text, out),
+        Of::Row(row, unit) => figure::write_row_link(*row, point.value, &text, unit, out),
+    }
+}
+
+fn place_name(plot: &Plot, place: f64) -> String {
+    match &plot.x.scale {
+        Scale::Names(names) => names
+            .get(place.round().max(0.0) as usize)
+            .map_or_else(String::new, |name| Escaped(name).to_string()),
+        // Places are what was chosen, such as a number of CPUs: as they are.
+        Scale::Linear | Scale::Log if place.fract() == 0.0 && place.abs() < 1e15 => {
+            format!("{place}")
+        }
+        Scale::Linear | Scale::Log => four_digits(place),
+    }
+}

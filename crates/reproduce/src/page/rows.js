@@ -1,0 +1,31 @@
+// The rows that the page holds: read when the first is wanted.
+
+const byId = (id) => document.getElementById(id);
+const asked = new URLSearchParams(location.hash.slice(1));
+if (asked.has("theme")) document.documentElement.dataset.theme = asked.get("theme");
+
+let held = null;
+
+function embedded() {
+  held ??= JSON.parse(byId("rows-embedded").textContent);
+  return held;
+}
+
+// A row with its words; its place is its line in rows.csv below the head, from 0.
+function rowAt(place) {
+  const { rows, keys, cells, hosts } = embedded();
+  const [key, cell, run, value, at] = rows[place];
+  const [machine, workload, config, metric, unit, better] = keys[key];
+  const [name, kind, seed, host, command] = cells[cell];
+  return { place, machine, workload, config, metric, run, at, value, unit, better, cell: name, kind, seed, host: hosts[host], command };
+}
+
+const placesOf = (figure) => figure.dataset.rows.split(",").filter(Boolean).map(Number);
+
+// A new element with attributes and children; text stays text.
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}

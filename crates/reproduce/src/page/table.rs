@@ -1,0 +1,87 @@
+//! A table: in each cell what was published, what was measured, and how the directions compare.
+
+use core::fmt::Write as _;
+
+use super::Report;
+use super::figure::{self, shown};
+use super::markup::{Escaped, Prose, plain};
+use crate::document::{Figure, Statistic, Table};
+
+/// Writes heading, the paragraph `about`, and the table. Writing to a string cannot fail.
+pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut String) {
+    let id = Escaped(&table.id);
+    let title = plain(&table.title);
+    let _ = write!(
+        out,
+        "<div class=\"table\" id=\"{id}\"><h4>{}</h4><p class=\"about\">{}</p><div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Table: {}\"><table><caption class=\"unseen\">{}</caption><thead>",
+        Prose(&table.title),
+        Prose(about),
+        Escaped(&title),
+        Escaped(&title)
+    );
+    write_head(table, out);
+    out.push_str("</thead><tbody>");
+    for line in &table.lines {
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Prose(&line.head));
+        for cell in &line.cells {
+            match cell {
+                None => out.push_str("<td></td>"),
+                Some(figure) => write_cell(report, figure, out),
+            }
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div></div>");
+}
+
+fn write_head(table: &Table, out: &mut String) {
+    for (number, heads) in table.head.iter().enumerate() {
+        out.push_str("<tr>");
+        if number == 0 {
+            let _ = write!(out, "<td rowspan=\"{}\"></td>", table.head.len());
+        }
+        for head in heads {
+            let text = Prose(&head.text);
+            if head.span > 1 {
+                let _ = write!(
+                    out,
+                    "<th scope=\"colgroup\" colspan=\"{}\">{text}</th>",
+                    head.span
+                );
+            } else {
+                let _ = write!(out, "<th scope=\"col\">{text}</th>");
+            }
+        }
+        out.push_str("</tr>");
+    }
+}
+
+fn write_cell(report: &Report<'_>, figure: &Figure, out: &mut String) {
+    out.push_str("<td>");
+    if let Some(published) = &figure.published {
+        let _ = write!(
+            out,
+            "<span class=\"published\"><span class=\"unseen\">published </span>{}</span><span class=\"unseen\">, measured </span>",
+            Escaped(published.text)
+        );
+    }
+    match (report.judged)(figure) {
+        Some(judgement) => {
+            let sign = match figure.statistic {
+                Statistic::Gain | Statistic::DifferencePercent | Statistic::Share => "%",
+                _ => "",
+            };
+            let text = shown(figure, &judgement) + sign;
+            figure::write_link(figure, &judgement, &text, out);
+            if judgement.is_significant() {
+                out.push_str("<span class=\"star\" title=\"p below 5 % after Holm's correction\"><span aria-hidden=\"true\">*</span><span class=\"unseen\">, significant</span></span>");
+            }
+            if let Some(verdict) = judgement.verdict {
+                figure::write_mark(verdict, out);
+            }
+        }
+        None if figure.of.is_empty() => out.push_str("<span class=\"muted\">not modelled</span>"),
+        None => out.push_str("<span class=\"muted\">not run</span>"),
+    }
+    out.push_str("</td>");
+}

@@ -1,0 +1,343 @@
+//! Invariant `traceable`: every figure of the page is walked back to the rows that it names, and computed from them anew, by rules written down here a second time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod page_sample;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use brickyard_report::Better;
+use brickyard_reproduce::data::{Data, Key};
+use brickyard_reproduce::document::{Document, Points};
+use brickyard_reproduce::documents;
+use brickyard_reproduce::raw::{CellRows, Kind, Raw};
+
+/// A figure's element: its attributes and its text.
+struct Element<'p> {
+    tag: &'p str,
+    text: &'p str,
+}
+
+impl Element<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let (_, rest) = self.tag.split_once(&format!(" {name}=\""))?;
+        rest.split('"').next()
+    }
+
+    fn number(&self, name: &str) -> f64 {
+        self.get(name).unwrap().parse().unwrap()
+    }
+
+    fn rows(&self) -> Vec<usize> {
+        let places = self.get("data-rows").unwrap().split(',');
+        places.map(|place| place.parse().unwrap()).collect()
+    }
+}
+
+fn figures(page: &str) -> Vec<Element<'_>> {
+    page.split("<a class=\"figure")
+        .skip(1)
+        .map(|rest| {
+            let (tag, rest) = rest.split_once('>').unwrap();
+            let text = rest.split("</a>").next().unwrap();
+            Element { tag, text }
+        })
+        .collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() as f64 - 1.0)).sqrt()
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        (sorted[middle - 1] + sorted[middle]) / 2.0
+    }
+}
+
+/// The value of a figure by its rows alone.
+fn computed(element: &Element<'_>, data: &Data) -> f64 {
+    let rows = element.rows();
+    let values: Vec<f64> = rows
+        .iter()
+        .map(|&place| data.row(place).unwrap().1.value)
+        .collect();
+    let better = data.row(rows[0]).unwrap().1.better;
+    let statistic = element.get("data-statistic").unwrap();
+    if statistic == "gmean-speedup" {
+        return gmean(element, data);
+    }
+    let (of, against) = values.split_at(element.number("data-n") as usize);
+    let times = |of: f64, against: f64| match better {
+        Better::Higher => of / against,
+        Better::Lower => against / of,
+    };
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match statistic {
+        "value" | "mean" => mean(of),
+        "median" => median(of),
+        "min" => least(of),
+        "max" => most(of),
+        "range" => most(of) - least(of),
+        "stddev" => deviation(of),
+        "interval95" => 1.959_963_984_540_054 * deviation(of) / (of.len() as f64).sqrt(),
+        "speedup" => times(mean(of), mean(against)),
+        "gain" if better == Better::Lower => 100.0 - mean(of) * 100.0 / mean(against),
+        "gain" => mean(of) * 100.0 / mean(against) - 100.0,
+        "difference" => mean(of) - mean(against),
+        "difference-percent" => (mean(of) - mean(against)) * 100.0 / mean(against).abs(),
+        "share" => mean(of) * 100.0 / mean(against),
+        other => panic!("{other} is no statistic"),
+    }
+}
+
+/// Rows come in pairs of groups, one of a key and one of what it is held against.
+fn gmean(element: &Element<'_>, data: &Data) -> f64 {
+    let mut groups: Vec<(String, Better, Vec<f64>)> = Vec::new();
+    for place in element.rows() {
+        let (_, raw) = data.row(place).unwrap();
+        let name = format!(
+            "{}|{}|{}|{}",
+            raw.machine, raw.workload, raw.config, raw.metric
+        );
+        match groups.last_mut() {
+            Some((last, _, values)) if *last == name => values.push(raw.value),
+            _ => groups.push((name, raw.better, vec![raw.value])),
+        }
+    }
+    let logarithms: Vec<f64> = groups
+        .chunks(2)
+        .map(|pair| {
+            let (of, against) = (mean(&pair[0].2), mean(&pair[1].2));
+            match pair[0].1 {
+                Better::Higher => (of / against).ln(),
+                Better::Lower => (against / of).ln(),
+            }
+        })
+        .collect();
+    assert_eq!(logarithms.len() as f64, element.number("data-n"));
+    mean(&logarithms).exp()
+}
+
+/// Walks all figures. Gives how many there are.
+fn walk(page: &str, data: &Data) -> usize {
+    let figures = figures(page);
+    for element in &figures {
+        let (told, computed) = (element.number("data-value"), computed(element, data));
+        let near = 1e-9 * computed.abs().max(1e-9);
+        assert!(
+            (told - computed).abs() <= near,
+            "{} {}: {told} is told, {computed} computed",
+            element.tag,
+            element.text
+        );
+        assert_eq!(element.get("href"), Some("#raw"));
+    }
+    figures.len()
+}
+
+#[test]
+fn every_figure_is_what_its_rows_give() {
+    let (documents, data) = (page_sample::documents(), page_sample::data());
+    let page = page_sample::page(&documents, &data, Vec::new());
+    let count = walk(&page, &data);
+    // Two tables of 12 by 8, findings in the summary and the part, and every point of three plots.
+    assert_eq!(count, 2 * 96 + 2 + 3 + 5 * (8 + 5 + 120));
+    // What is shown is what is told, rounded.
+    for element in figures(&page) {
+        let shown: Result<f64, _> = element.text.replace([',', '%'], "").parse();
+        if let Ok(shown) = shown {
+            let told = element.number("data-value");
+            assert!(
+                (shown - told).abs() <= 0.005_000_1_f64.max(told.abs() * 0.001),
+                "{shown} is shown, {told} told"
+            );
+        }
+    }
+}
+
+/// Made-up rows for every key that the documents speak of.
+fn rows_for(documents: &[Document]) -> Data {
+    let mut samples: BTreeSet<Key> = BTreeSet::new();
+    let mut series: BTreeSet<Key> = BTreeSet::new();
+    for document in documents {
+        for figure in document.figures() {
+            samples.extend(figure.of.iter().chain(&figure.against).cloned());
+        }
+        for curve in document.plots.iter().flat_map(|plot| &plot.curves) {
+            match &curve.points {
+                Points::Samples(places) => {
+                    samples.extend(places.iter().map(|(_, key)| key.clone()))
+                }
+                Points::Series(key) => {
+                    series.insert(key.clone());
+                }
+            }
+        }
+    }
+    let raw = |key: &Key, run: u32, at: Option<f64>, number: usize| Raw {
+        machine: key.machine.clone(),
+        workload: key.workload.clone(),
+        config: key.config.clone(),
+        metric: key.metric.clone(),
+        unit: "things".to_owned(),
+        better: if key.metric.len().is_multiple_of(2) {
+            Better::Lower
+        } else {
+            Better::Higher
+        },
+        run,
+        at,
+        value: 1.0 + (number * 7919 % 1009) as f64 / 97.0 + f64::from(run * run % 5) / 50.0,
+    };
+    let samples = samples.iter().enumerate().map(|(number, key)| {
+        let rows = (1..=7).map(|run| raw(key, run, None, number)).collect();
+        (key, number, rows)
+    });
+    let series = series.iter().enumerate().map(|(number, key)| {
+        let rows = (0..20)
+            .map(|i| raw(key, 1, Some(f64::from(i)), number + i as usize))
+            .collect();
+        (key, 1_000_000 + number, rows)
+    });
+    let cells = samples
+        .chain(series)
+        .map(|(key, number, rows): (_, _, Vec<Raw>)| CellRows {
+            cell: format!("{}.made-up.{number}", key.experiment),
+            kind: Kind::Simulated,
+            seed: 1,
+            host: brickyard_report::Host::unknown(),
+            rows,
+        });
+    Data::new(cells.collect())
+}
+
+#[test]
+fn every_figure_of_the_five_documents_can_be_walked() {
+    let documents = documents::all();
+    let data = rows_for(&documents);
+    let page = page_sample::page(&documents, &data, Vec::new());
+    let count = walk(&page, &data);
+    println!("{count} figures, {} rows, {} bytes", data.len(), page.len());
+    // With rows for all there is nothing left out.
+    assert!(
+        !page.contains("not run<")
+            && !page.contains("Not measured")
+            && !page.contains("nothing was measured")
+    );
+    let figures: usize = documents
+        .iter()
+        .map(|document| {
+            document
+                .figures()
+                .filter(|figure| !figure.of.is_empty())
+                .count()
+        })
+        .sum();
+    assert!(
+        count >= figures,
+        "{count} of {figures} figures are in the page"
+    );
+    for document in &documents {
+        for plot in &document.plots {
+            assert!(page.contains(&format!("id=\"{}-picture-title\"", plot.id)));
+        }
+    }
+    if let Some(kept) = std::env::var_os("BRICKYARD_PAGES") {
+        fs::write(PathBuf::from(kept).join("documents.html"), &page).unwrap();
+    }
+}
+
+#[test]
+fn ids_are_there_once_and_links_lead_somewhere() {
+    for documents in [page_sample::documents(), documents::all()] {
+        let page = page_sample::page(&documents, &Data::default(), Vec::new());
+        let of = |name: &str| -> Vec<&str> {
+            page.split(&format!(" {name}=\""))
+                .skip(1)
+                .map(|rest| rest.split('"').next().unwrap())
+                .collect()
+        };
+        let ids = of("id");
+        let mut once = BTreeSet::new();
+        for id in &ids {
+            assert!(once.insert(*id), "{id} is there twice");
+        }
+        for link in of("href").iter().filter_map(|link| link.strip_prefix('#')) {
+            assert!(once.contains(link), "nothing is called {link}");
+        }
+        assert!(!page.contains("NaN"));
+    }
+}
+
+#[test]
+fn names_do_not_become_markup() {
+    let (documents, data) = (page_sample::documents(), page_sample::data());
+    let page = page_sample::page(&documents, &data, Vec::new());
+    assert!(!page.contains("<img"));
+    assert_eq!(page.matches("<script").count(), 2);
+    assert!(page.contains("&lt;/script&gt;&lt;img src=x onerror=console.error(1)&gt;"));
+    assert!(page.contains("12.3 &lt;b&gt;"));
+    assert!(page.contains("default-src 'none'"));
+    for outside in ["src=\"http", "href=\"http", "url(", "@import"] {
+        assert!(!page.contains(outside), "{outside} in the page");
+    }
+}
+
+#[test]
+fn the_rows_in_the_page_are_the_rows() {
+    let data = page_sample::data();
+    let page = page_sample::page(&page_sample::documents(), &data, Vec::new());
+    let (_, rest) = page.split_once("id=\"rows-embedded\">").unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), data.len());
+    for (place, row) in rows.iter().enumerate() {
+        let (cell, raw) = data.row(place).unwrap();
+        let key = &json["keys"][row[0].as_u64().unwrap() as usize];
+        let words = [
+            &raw.machine,
+            &raw.workload,
+            &raw.config,
+            &raw.metric,
+            &raw.unit,
+        ];
+        for (told, word) in key.as_array().unwrap().iter().zip(words) {
+            assert_eq!(told, word);
+        }
+        assert_eq!(key[5], raw.better.name());
+        let told = &json["cells"][row[1].as_u64().unwrap() as usize];
+        assert_eq!(
+            (told[0].as_str(), told[1].as_str()),
+            (Some(cell.cell.as_str()), Some(cell.kind.name()))
+        );
+        assert_eq!(told[2], cell.seed.to_string());
+        assert_eq!(row[2], raw.run);
+        assert_eq!(row[3].as_f64(), Some(raw.value));
+        assert_eq!(row.get(4).and_then(serde_json::Value::as_f64), raw.at);
+    }
+}
+
+#[test]
+fn the_same_run_gives_the_same_page() {
+    let one = page_sample::page(&page_sample::documents(), &page_sample::data(), Vec::new());
+    assert_eq!(
+        one,
+        page_sample::page(&page_sample::documents(), &page_sample::data(), Vec::new())
+    );
+}
