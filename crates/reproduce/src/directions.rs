@@ -2,6 +2,7 @@
 
 use crate::document::{Among, Document, Figure, Finding, Outcome, Piece};
 use crate::judge::{Judgement, Verdict};
+use crate::page::figure::shown;
 
 /// What a figure came to; none where its rows are not there.
 pub type Judged<'j> = &'j dyn Fn(&Figure) -> Option<Judgement>;
@@ -67,10 +68,7 @@ impl Finding {
     pub fn plain(&self, judged: Judged<'_>, document: &Document) -> Option<String> {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => Some(text.clone()),
-            Piece::Figure(figure) => {
-                let value = judged(figure)?.value * figure.scale;
-                Some(format!("{value:.*}", figure.decimals))
-            }
+            Piece::Figure(figure) => Some(shown(figure, &judged(figure)?)),
             Piece::Word(word) => Some(word.chosen(judged(&word.figure)?.value).to_owned()),
             Piece::Directions(outcome, among) => {
                 let counts = Directions::of(judged, document, *among);

@@ -40,7 +40,7 @@ impl Report<'_> {
         write_rows(&file("rows.parquet"), &data)?;
         write_csv(&file("rows.csv"), &data)?;
         figures::write_csv(&file("figures.csv"), &documents, &judge)?;
-        let results = results(&data)?;
+        let results = results(&data, &Kind::ALL)?;
         write_as(&file("results.json"), |out| write_json(&results, out))?;
         let path = file("report.html");
         let judged = |figure: &Figure| judge.judge(figure);
@@ -51,7 +51,7 @@ impl Report<'_> {
             judged: &judged,
             command: self.command.clone(),
             cell_command: &cell_command,
-            warnings: warnings(&data, &results),
+            warnings: warnings(&data)?,
             pages: self.pages()?,
             date: today(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -124,7 +124,7 @@ impl Report<'_> {
 }
 
 /// What a reader has to know before any number.
-fn warnings(data: &Data, results: &Results) -> Vec<String> {
+fn warnings(data: &Data) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
     let timed = data.cells().iter().filter(|cell| cell.kind == Kind::Timed);
     let mut hosts: Vec<&Host> = Vec::new();
@@ -141,19 +141,21 @@ fn warnings(data: &Data, results: &Results) -> Vec<String> {
             hosts.join(", ")
         ));
     }
-    warnings.extend(noise_warning(results));
-    warnings
+    // What is simulated varies with the seed, and that is no noise of the host.
+    warnings.extend(noise_warning(&results(data, &[Kind::Timed])?));
+    Ok(warnings)
 }
 
-/// The samples as a document that `brickyard compare` reads. Noise is asked of what is timed alone: the rows of the others vary with the seed.
-fn results(data: &Data) -> anyhow::Result<Results> {
+/// The samples of these kinds as a document that `brickyard compare` reads.
+fn results(data: &Data, kinds: &[Kind]) -> anyhow::Result<Results> {
     let host = data.cells().iter().find(|cell| cell.kind == Kind::Timed);
     let host = host
         .or(data.cells().first())
         .map_or_else(Host::unknown, |cell| cell.host.clone());
     let mut results = Results::new("reproduce", host);
     for key in data.keys() {
-        let Some(samples) = data.samples(key) else {
+        let samples = data.samples(key);
+        let Some(samples) = samples.filter(|samples| kinds.contains(&samples.kind)) else {
             continue;
         };
         let metric = Metric {

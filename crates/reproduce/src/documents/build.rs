@@ -211,13 +211,13 @@ pub(super) fn directions() -> Finding {
     finding(vec![
         text("Of its directions that were measured ("),
         count(Outcome::Any),
-        text("), "),
+        text("): "),
         count(Outcome::Same),
-        text(" come out the same, "),
+        text(" the same, "),
         count(Outcome::Opposite),
-        text(" opposite, and "),
+        text(" opposite, "),
         count(Outcome::WithinNoise),
-        text(" are within noise or no more than a tenth of what was published."),
+        text(" within noise or no more than a tenth of what was published."),
     ])
 }
 

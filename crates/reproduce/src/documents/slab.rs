@@ -83,7 +83,7 @@ fn time() -> Table {
 fn parts() -> Table {
     let share = |metric| {
         Figure::new(Statistic::Share, socket(1, SLQB, metric))
-            .against(socket(1, SLQB, "pair"))
+            .against(socket(1, SLQB, "cpu"))
             .decimals(1)
     };
     let of = |head, samples, printed, metric| {
@@ -225,7 +225,7 @@ fn findings() -> Vec<Finding> {
     let share = |metric| {
         Piece::Figure(
             Figure::new(Statistic::Share, socket(1, SLQB, metric))
-                .against(socket(1, SLQB, "pair"))
+                .against(socket(1, SLQB, "cpu"))
                 .decimals(0),
         )
     };
@@ -238,13 +238,13 @@ fn findings() -> Vec<Finding> {
             text(" % of an allocation and its free, and masking interrupts would add "),
             share("masking"),
             text(
-                " % (time on this host). The document's samples say 53 and 28 % of the allocation alone, so masking is what a cache that interrupts never enter can save. The objects of a socket take ",
+                " % (CPU time on this host). The document's samples say 53 and 28 % of the allocation alone, so masking is what a cache that interrupts never enter can save. The objects of a socket take ",
             ),
-            mean(socket(1, SLQB, "pair"), 1),
+            mean(socket(1, SLQB, "cpu"), 1),
             text(" ns a pair with SLQB and "),
-            mean(socket(1, "brickyard", "pair"), 1),
+            mean(socket(1, "brickyard", "cpu"), 1),
             text(" with `brickyard`, "),
-            times(socket(1, "brickyard", "pair"), socket(1, SLQB, "pair"), 2),
+            times(socket(1, "brickyard", "cpu"), socket(1, SLQB, "cpu"), 2),
             text(" times its speed."),
         ]),
         finding(vec![

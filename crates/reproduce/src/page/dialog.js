@@ -84,7 +84,8 @@ document.addEventListener("click", (event) => {
 // A figure does what a button does, so it takes a button's keys too.
 document.addEventListener("keydown", (event) => {
   const figure = event.target.closest?.("a.figure");
-  if (figure && (event.key === " " || event.key === "Enter")) {
+  const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (figure && plain && (event.key === " " || event.key === "Enter")) {
     event.preventDefault();
     openFigure(figure);
   } else if (event.key === "Escape" && dialog.open) {

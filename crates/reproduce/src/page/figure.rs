@@ -60,7 +60,7 @@ pub(super) const fn name(statistic: Statistic) -> &'static str {
 }
 
 /// The number as it is shown: scaled, to the digits that the figure asks for, with commas from five digits on.
-pub(super) fn shown(figure: &Figure, judgement: &Judgement) -> String {
+pub(crate) fn shown(figure: &Figure, judgement: &Judgement) -> String {
     with_commas(&format!(
         "{:.*}",
         figure.decimals,

@@ -5,7 +5,8 @@ use core::fmt::Write as _;
 use super::Report;
 use super::figure::{self, shown};
 use super::markup::Prose;
-use crate::document::{Among, Document, Finding, Outcome, Piece};
+use crate::directions::Directions;
+use crate::document::{Document, Finding, Piece};
 use crate::judge::Verdict;
 
 /// How much is written.
@@ -15,73 +16,25 @@ pub(super) enum Length {
     Brief,
 }
 
-/// How many directions came out in which way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Directions {
-    pub(super) same: usize,
-    pub(super) opposite: usize,
-    pub(super) noise: usize,
-}
-
-impl Directions {
-    /// Those of a document.
-    pub(super) fn of(report: &Report<'_>, document: &Document, among: Among) -> Self {
-        let mut counts = Self::default();
-        for figure in document.directions(among) {
-            let judgement = (report.judged)(figure);
-            match judgement.and_then(|judgement| judgement.verdict) {
-                Some(Verdict::Same) => counts.same += 1,
-                Some(Verdict::Opposite) => counts.opposite += 1,
-                Some(Verdict::WithinNoise) => counts.noise += 1,
-                None => {}
-            }
-        }
-        counts
+/// The three counts with their marks; in brief the words are for screen readers only.
+pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String) {
+    let class_of_words = match length {
+        Length::Whole => "",
+        Length::Brief => " class=\"unseen\"",
+    };
+    out.push_str("<ul class=\"counts\">");
+    for (count, verdict, words) in [
+        (counts.same, Verdict::Same, "same"),
+        (counts.opposite, Verdict::Opposite, "opposite"),
+        (counts.noise, Verdict::WithinNoise, "within noise"),
+    ] {
+        let (sign, class) = figure::sign(verdict);
+        let _ = write!(
+            out,
+            "<li class=\"verdict {class}\"><span aria-hidden=\"true\">{sign}</span> <b>{count}</b><span{class_of_words}> {words}</span></li>"
+        );
     }
-
-    /// All that were judged.
-    pub(super) const fn all(self) -> usize {
-        self.same + self.opposite + self.noise
-    }
-
-    /// Together with others.
-    pub(super) const fn and(self, other: Self) -> Self {
-        Self {
-            same: self.same + other.same,
-            opposite: self.opposite + other.opposite,
-            noise: self.noise + other.noise,
-        }
-    }
-
-    const fn count(self, outcome: Outcome) -> usize {
-        match outcome {
-            Outcome::Any => self.all(),
-            Outcome::Same => self.same,
-            Outcome::Opposite => self.opposite,
-            Outcome::WithinNoise => self.noise,
-        }
-    }
-
-    /// The three counts with their marks; in brief the words are for screen readers only.
-    pub(super) fn write(self, length: Length, out: &mut String) {
-        let class_of_words = match length {
-            Length::Whole => "",
-            Length::Brief => " class=\"unseen\"",
-        };
-        out.push_str("<ul class=\"counts\">");
-        for (count, verdict, words) in [
-            (self.same, Verdict::Same, "same"),
-            (self.opposite, Verdict::Opposite, "opposite"),
-            (self.noise, Verdict::WithinNoise, "within noise"),
-        ] {
-            let (sign, class) = figure::sign(verdict);
-            let _ = write!(
-                out,
-                "<li class=\"verdict {class}\"><span aria-hidden=\"true\">{sign}</span> <b>{count}</b><span{class_of_words}> {words}</span></li>"
-            );
-        }
-        out.push_str("</ul>");
-    }
+    out.push_str("</ul>");
 }
 
 /// A finding as HTML. None if one of its figures cannot be computed.
@@ -102,7 +55,7 @@ pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) ->
                 figure::write_word(&word.figure, &judgement, chosen, &mut out);
             }
             Piece::Directions(outcome, among) => {
-                let counts = Directions::of(report, document, *among);
+                let counts = Directions::of(report.judged, document, *among);
                 if counts.all() == 0 {
                     return None;
                 }

@@ -20,7 +20,7 @@
 //! | `page.html`, `style.css`, `*.js` | the frame, the look, the dialog, the self-test (`#selftest`) |
 
 mod embedded;
-mod figure;
+pub(crate) mod figure;
 mod finding;
 mod markup;
 mod part;

@@ -64,7 +64,7 @@ pub(super) fn write(report: &Report<'_>, document: &Document, plot: &Plot, out: 
     let title = plain(&plot.title);
     let _ = write!(
         out,
-        "<div class=\"scroll bare\" role=\"region\" tabindex=\"0\" aria-label=\"Plot: {}\">{}</div><details><summary>Every point as a number</summary>",
+        "<div class=\"scroll bare\" role=\"group\" tabindex=\"0\" aria-label=\"Plot: {}\">{}</div><details><summary>Every point as a number</summary>",
         Escaped(&title),
         picture(plot, &drawn).svg()
     );
@@ -154,7 +154,7 @@ fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
     let title = plain(&plot.title);
     let _ = write!(
         out,
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Points: {}\"><table><caption class=\"unseen\">{}: {}</caption><thead><tr><th scope=\"col\">{}</th>",
+        "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"Points: {}\"><table><caption class=\"unseen\">{}: {}</caption><thead><tr><th scope=\"col\">{}</th>",
         Escaped(&title),
         Escaped(&title),
         Prose(&plot.y.label),

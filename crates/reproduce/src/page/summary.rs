@@ -4,8 +4,9 @@ use core::fmt::Write as _;
 
 use super::Report;
 use super::figure;
-use super::finding::{self, Directions, Length};
+use super::finding::{self, Length, write_counts};
 use super::markup::{Escaped, Prose, opening, question};
+use crate::directions::Directions;
 use crate::document::{Among, Document, Place};
 use crate::judge::Verdict;
 
@@ -15,7 +16,7 @@ pub(super) fn of(report: &Report<'_>) -> String {
     let counts: Vec<Directions> = report
         .documents
         .iter()
-        .map(|document| Directions::of(report, document, Among::All))
+        .map(|document| Directions::of(report.judged, document, Among::All))
         .collect();
     write_totals(&counts, &mut out);
     out.push_str("<div class=\"scroll bare\"><table class=\"summary\"><caption class=\"unseen\">Each document: what it asked, what came out here, how many of its directions come out, where it is wrong</caption><thead><tr><th scope=\"col\">What was asked</th><th scope=\"col\">What came out here</th><th scope=\"col\">Directions</th><th scope=\"col\">Where the source is wrong</th></tr></thead><tbody>");
@@ -40,7 +41,7 @@ fn write_totals(counts: &[Directions], out: &mut String) {
         "<div class=\"totals\"><p>Of <b>{}</b> published differences that could be judged here:</p>",
         all.all()
     );
-    all.write(Length::Whole, out);
+    write_counts(all, Length::Whole, out);
     out.push_str("</div>");
 }
 
@@ -65,7 +66,7 @@ fn write_line(report: &Report<'_>, document: &Document, counts: Directions, out:
     }
     out.push_str("</td><td data-head=\"Directions\">");
     if counts.all() > 0 {
-        counts.write(Length::Brief, out);
+        write_counts(counts, Length::Brief, out);
     } else {
         out.push_str("<span class=\"muted\">none judged</span>");
     }

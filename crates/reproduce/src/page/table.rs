@@ -13,7 +13,7 @@ pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut S
     let title = plain(&table.title);
     let _ = write!(
         out,
-        "<div class=\"table\" id=\"{id}\"><h4>{}</h4><p class=\"about\">{}</p><div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Table: {}\"><table><caption class=\"unseen\">{}</caption><thead>",
+        "<div class=\"table\" id=\"{id}\"><h4>{}</h4><p class=\"about\">{}</p><div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"Table: {}\"><table><caption class=\"unseen\">{}</caption><thead>",
         Prose(&table.title),
         Prose(about),
         Escaped(&title),

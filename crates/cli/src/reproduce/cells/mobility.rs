@@ -3,46 +3,45 @@
 //! | cells | what is run |
 //! |---|---|
 //! | `mobility.replayed.MACHINE.RECLAIM.CONFIG` | the protocol, once: nothing in it is left to chance |
-//! | `mobility.simulated.MACHINE.CONFIG.RUN` | kernbench on as many CPUs as the machine had |
-//! | `mobility.pictures.MACHINE` | the protocol again, filmed |
+//! | `mobility.simulated.MACHINE.CONFIG.RUN` | kernbench on as many CPUs as the machine had (`builds.rs`) |
+//! | `mobility.pictures.MACHINE` | the protocol of three configurations on one machine, filmed: the rows of those come with the film, so that nothing is run twice |
+
+mod builds;
 
 use brickyard::Configuration;
-use brickyard_machine::Profile as Caches;
 use brickyard_report::pagetypes::{Film, html};
 use brickyard_report::{Better, Metric};
 use brickyard_reproduce::raw::{Kind, Raw};
-use brickyard_simulate::kernbench::Kernbench;
 use brickyard_simulate::setting::FRAME_BYTES;
-use brickyard_simulate::{Configuration as Simulated, Setting};
 use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
-use brickyard_workload::jobs::Job;
 
 use super::protocol;
 use super::rows::Of;
 use crate::antifrag::{Filmed, Run};
-use crate::reproduce::cell::{Cell, Context, Done, Scale};
+use crate::reproduce::cell::{Cell, Done, Scale};
 
 /// All cells.
 pub(super) fn cells() -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for profile in Profile::OF_2007 {
-        for reclaim in Reclaim::ALL {
-            for config in Configuration::ALL {
-                cells.push(protocol_cell(Run {
-                    profile,
-                    reclaim,
-                    config,
-                }));
-            }
-        }
-    }
-    for profile in Profile::OF_2007 {
-        for config in BUILT {
-            cells.extend((1..=RUNS).map(|run| build_cell(profile, config, run)));
-        }
-    }
-    cells.push(pictures());
+    // The longest first, so that nobody waits for it alone at the end.
+    let mut cells = vec![pictures()];
+    let all = all_runs().filter(|run| !is_filmed(run));
+    cells.extend(all.map(protocol_cell));
+    cells.extend(builds::cells());
     cells
+}
+
+/// Every machine with every way of reclaim and every configuration.
+fn all_runs() -> impl Iterator<Item = Run> {
+    let machines = Profile::OF_2007.into_iter();
+    machines.flat_map(|profile| {
+        Reclaim::ALL.into_iter().flat_map(move |reclaim| {
+            Configuration::ALL.into_iter().map(move |config| Run {
+                profile,
+                reclaim,
+                config,
+            })
+        })
+    })
 }
 
 // ---- huge pages under load and at rest ----
@@ -158,167 +157,46 @@ fn protocol_rows(run: &Run, result: &Protocol) -> Vec<Raw> {
     rows
 }
 
-// ---- kernbench ----
-
-/// Those whose builds were timed, and today's.
-const BUILT: [Simulated; 5] = [
-    Simulated::Vanilla,
-    Simulated::List2007,
-    Simulated::Zone2007,
-    Simulated::Combined2007,
-    Simulated::Brickyard,
-];
-
-/// The machines whose builds are in the quick run.
-const QUICK_BUILT: [&str; 2] = ["elm3b245", "gekko-lp1"];
-
-/// The mean is of three builds, as in the mail.
-const RUNS: u32 = 3;
-
-/// Compile jobs of a build: each of those recorded four times.
-const COMPILES: usize = 48;
-
-/// Compile jobs at once, for each CPU.
-const WORKERS: usize = 2;
-
-/// Per cent of memory that is for the kernel too, where there is a zone for movable pages.
-const KERNEL_CORE: u8 = 60;
-
-/// Whose caches the CPUs have: the mail tells nothing of those machines' own.
-const CACHES: &str = "metatm-2007";
-
-const CPU_TIME: Metric<'static> = Metric {
-    name: "cpu-time",
-    unit: "s",
-    better: Better::Lower,
-};
-
-const ELAPSED: Metric<'static> = Metric {
-    name: "elapsed",
-    ..CPU_TIME
-};
-
-fn build_cell(profile: Profile, config: Simulated, run: u32) -> Cell {
-    Cell {
-        name: format!("mobility.simulated.{}.{config}.{run}", profile.name),
-        kind: Kind::Simulated,
-        scale: if QUICK_BUILT.contains(&profile.name) {
-            Scale::Quick
-        } else {
-            Scale::Full
-        },
-        seconds: 0.3,
-        work: Box::new(move |context| {
-            let setting = Setting {
-                profile: Caches::by_name(CACHES)?,
-                cpus: profile.cpus,
-                configuration: config,
-                frames: profile.memory as usize / FRAME_BYTES,
-                seed: context.seed_of(run),
-            };
-            Ok(build(&profile, &setting, run, &context)?.into())
-        }),
-    }
-}
-
-fn build(
-    profile: &Profile,
-    setting: &Setting,
-    run: u32,
-    context: &Context<'_>,
-) -> anyhow::Result<Vec<Raw>> {
-    let recorded = rotated(&context.traces.jobs("kernel")?, setting.seed);
-    let build = Kernbench {
-        recorded: &recorded,
-        jobs: COMPILES,
-        workers: WORKERS * setting.cpus,
-    };
-    let measured = build.run_on(setting, &setting.ground_of(KERNEL_CORE))?;
-    let of = Of {
-        machine: profile.name,
-        workload: "kernbench",
-        config: setting.configuration.name(),
-        run,
-    };
-    Ok(vec![
-        of.row(&CPU_TIME, measured.user + measured.system),
-        of.row(&ELAPSED, measured.elapsed),
-    ])
-}
-
-/// The build, begun with another of its compile jobs in each run. Which job is the last, with the other CPUs idle, decides more of the elapsed time than any allocator does, and so it is
-/// chance here, the same for all that are compared.
-fn rotated(recorded: &[Job], seed: u64) -> Vec<Job> {
-    let mut jobs = recorded.to_vec();
-    if !jobs.is_empty() {
-        let first = seed % jobs.len() as u64;
-        jobs.rotate_left(first as usize);
-    }
-    jobs
-}
-
 // ---- pictures ----
 
 /// The machine that is filmed.
 const FILMED: &str = "elm3b245";
 
-/// Those of the mail at their furthest apart, and today's.
+/// Those of the mail that are furthest apart, and today's.
 const FILMED_CONFIGS: [Configuration; 3] = [
     Configuration::Vanilla,
     Configuration::Combined2007,
     Configuration::Brickyard,
 ];
 
-/// How many pictures a film has: the page beside the rows holds them.
-const SHOTS: Metric<'static> = Metric {
-    name: "shots",
-    unit: "pictures",
-    better: Better::Higher,
-};
+fn is_filmed(run: &Run) -> bool {
+    run.profile.name == FILMED
+        && run.reclaim == Reclaim::Plain
+        && FILMED_CONFIGS.contains(&run.config)
+}
 
 fn pictures() -> Cell {
     Cell {
         name: format!("mobility.pictures.{FILMED}"),
         kind: Kind::Replayed,
         scale: Scale::Quick,
-        seconds: 7.0,
+        seconds: 9.0,
         work: Box::new(|context| {
-            let profile = Profile::OF_2007
-                .into_iter()
-                .find(|profile| profile.name == FILMED)
-                .expect("the filmed machine is one of those of 2007");
-            let films = FILMED_CONFIGS
-                .iter()
-                .map(|&config| film(profile, config, &context));
-            let films = films.collect::<anyhow::Result<Vec<Film>>>()?;
-            let mut page = Vec::new();
+            let (mut rows, mut films) = (Vec::new(), Vec::new());
+            for run in all_runs().filter(is_filmed) {
+                let (result, film) = protocol::run(&run, Filmed::Yes, &context)?;
+                rows.extend(protocol_rows(&run, &result));
+                films.extend(film);
+            }
             let films: Vec<&Film> = films.iter().collect();
+            let mut page = Vec::new();
             html::write(&films, &format!("{FILMED}, plain"), &mut page)?;
-            let shots = films.iter().map(|film| {
-                let of = Of {
-                    machine: FILMED,
-                    workload: "pictures",
-                    config: film.name(),
-                    run: 1,
-                };
-                of.row(&SHOTS, film.len() as f64)
-            });
             Ok(Done {
-                rows: shots.collect(),
+                rows,
                 pages: vec![(format!("{FILMED}.html"), page)],
             })
         }),
     }
-}
-
-fn film(profile: Profile, config: Configuration, context: &Context<'_>) -> anyhow::Result<Film> {
-    let run = Run {
-        profile,
-        reclaim: Reclaim::Plain,
-        config,
-    };
-    let (_, film) = protocol::run(&run, Filmed::Yes, context)?;
-    film.ok_or_else(|| anyhow::anyhow!("the run was not filmed"))
 }
 
 #[cfg(test)]
@@ -386,33 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn a_build_gives_the_same_rows_each_time_and_others_with_another_seed() {
+    fn every_run_is_in_one_cell() {
         let cells = cells();
-        let cell = |run| format!("mobility.simulated.gekko-lp1.zone-2007.{run}");
-        let once = rows_of(found(&cells, &cell(1)));
-        let keys: Vec<&str> = once.iter().map(|row| &*row.metric).collect();
-        assert_eq!(keys, ["cpu-time", "elapsed"]);
-        for row in &once {
-            assert_eq!(
-                (&*row.machine, &*row.workload, row.run),
-                ("gekko-lp1", "kernbench", 1)
-            );
-            assert!(row.value > 1.0);
+        assert_eq!(all_runs().filter(is_filmed).count(), FILMED_CONFIGS.len());
+        for run in all_runs() {
+            let cell = protocol_cell(run);
+            let count = cells.iter().filter(|other| other.name == cell.name).count();
+            assert_eq!(count, usize::from(!is_filmed(&run)), "{}", cell.name);
         }
-        // Two CPUs.
-        assert!(once[0].value > 1.8 * once[1].value && once[0].value <= 2.0 * once[1].value);
-        assert_eq!(once, rows_of(found(&cells, &cell(1))));
-        assert_ne!(once[1].value, rows_of(found(&cells, &cell(2)))[1].value);
-    }
-
-    #[test]
-    fn a_rotated_build_has_all_its_jobs() {
-        let jobs = traces().jobs("kernel").unwrap();
-        let turned = rotated(&jobs, 5);
-        assert_eq!(turned[0], jobs[5]);
-        assert_eq!(turned[turned.len() - 1], jobs[4]);
-        assert_eq!(rotated(&jobs, jobs.len() as u64), *jobs);
-        assert_eq!(rotated(&[], 3), []);
     }
 
     #[test]

@@ -247,7 +247,7 @@ fn of_host(workload: &'static str, config: Configuration, run: u32) -> Of<'stati
 }
 
 fn aim9(round: u32) -> Cell {
-    timed("aim9", round, 0.5, |round, mut context| {
+    timed("aim9", round, 0.3, |round, mut context| {
         let mut ground = Ground::new(aim9::PAGES)?;
         let mut rows = Vec::new();
         for test in [Test::Page, Test::Brk] {
@@ -266,7 +266,7 @@ fn aim9(round: u32) -> Cell {
 }
 
 fn render(round: u32) -> Cell {
-    timed("render", round, 0.6, |round, mut context| {
+    timed("render", round, 0.3, |round, mut context| {
         let mut ground = Ground::new(render::PAGES)?;
         let taken = turns(round, &mut context, |config| {
             let spent = ground.with(config, Render)?;

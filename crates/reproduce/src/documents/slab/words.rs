@@ -15,7 +15,7 @@ pub(super) const TIME: &str = "Timed on this host: the objects of one socket (12
     His eight tasks have a CPU each; here they share those of this host, so \"real\" says mostly how many there are, and the direction is judged by CPU time of one task. That column is worked out from his figures: 0.078 + 1.207 s alone, (0.614 + 12.737) / 8 with eight. User and system time are not told apart in a process.";
 
 pub(super) const PARTS: &str = "His samples, added up. A sample falls on the instruction after the one that was slow, since the interrupt is taken when that one has ended (\"skid\"): the 26,385 samples of a `testl` are those of `popf` before it, the 5,975 of a `nop` those of `cli`, the 4,888 of a `popl` those of `pushf`. So masking is counted as these three instructions and the one \
-    after each. `rep stos` can be interrupted on its way, so its samples are its own. Measured: the share of an allocation and its free (his is of the allocation alone); zeroing is what it costs more than without, and masking what saving and restoring the flags would add to it: a process cannot mask interrupts.";
+    after each. `rep stos` can be interrupted on its way, so its samples are its own. Measured: the share, in CPU time, of an allocation and its free (his is of the allocation alone); zeroing is what it costs more than without, and masking what saving and restoring the flags would add to it: a process cannot mask interrupts.";
 
 pub(super) const INSTRUCTIONS: &str = "As printed; instructions without samples are left out. Nothing here can be measured: it is another processor, another compiler and another program.";
 
