@@ -195,6 +195,14 @@ pub enum Statistic {
     Speedup,
     /// The mean's gain over that of `against` in percent: positive is better.
     Gain,
+    /// The gain of the smallest.
+    GainMin,
+    /// The gain of the largest.
+    GainMax,
+    /// The gain of the deviation: less is better, whichever way the metric goes.
+    GainStdDev,
+    /// The gain of the range: less is better, whichever way the metric goes.
+    GainRange,
     /// The mean less that of `against`.
     Difference,
     /// The mean less that of `against`, in percent of that, whichever way is better.
@@ -214,6 +222,15 @@ impl Statistic {
             Self::Share => 100.0,
             _ => 0.0,
         }
+    }
+
+    /// Is it of what one side's samples scatter by? Such a number says nothing of a direction.
+    #[must_use]
+    pub const fn is_of_scatter(self) -> bool {
+        matches!(
+            self,
+            Self::GainMin | Self::GainMax | Self::GainStdDev | Self::GainRange
+        )
     }
 }
 

@@ -147,7 +147,13 @@ impl<'d> Judge<'d> {
         )?;
         let unit = match figure.statistic {
             Statistic::Speedup | Statistic::GmeanSpeedup => "times",
-            Statistic::Gain | Statistic::DifferencePercent | Statistic::Share => "%",
+            Statistic::Gain
+            | Statistic::GainMin
+            | Statistic::GainMax
+            | Statistic::GainStdDev
+            | Statistic::GainRange
+            | Statistic::DifferencePercent
+            | Statistic::Share => "%",
             _ => of.unit,
         };
         let mut judgement = Judgement {
@@ -177,6 +183,9 @@ impl<'d> Judge<'d> {
         against: &Samples<'d>,
         out: &mut Judgement,
     ) {
+        if figure.statistic.is_of_scatter() {
+            return;
+        }
         let (Some(now), Some(before)) = (mean(&of.values), mean(&against.values)) else {
             return;
         };
@@ -248,12 +257,17 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 fn value(statistic: Statistic, of: &Samples<'_>, against: Option<&Samples<'_>>) -> Option<f64> {
     let summary = Summary::of(&of.values).ok()?;
     let both = || Some((summary.mean()?, mean(&against?.values)?));
+    let gain = |better, part: fn(&Summary) -> Option<f64>| {
+        let before = Summary::of(&against?.values).ok()?;
+        Some(gain_percent(better, part(&summary)?, part(&before)?))
+    };
+    let range = |summary: &Summary| Some(summary.max()? - summary.min()?);
     match statistic {
         Statistic::Mean => summary.mean(),
         Statistic::Median => summary.median(),
         Statistic::Min => summary.min(),
         Statistic::Max => summary.max(),
-        Statistic::Range => Some(summary.max()? - summary.min()?),
+        Statistic::Range => range(&summary),
         Statistic::StdDev => summary.stddev(),
         Statistic::Interval95 => {
             let root = (summary.n() as f64).sqrt();
@@ -261,6 +275,10 @@ fn value(statistic: Statistic, of: &Samples<'_>, against: Option<&Samples<'_>>) 
         }
         Statistic::Speedup => both().and_then(|(now, before)| speedup(of.better, now, before)),
         Statistic::Gain => both().map(|(now, before)| gain_percent(of.better, now, before)),
+        Statistic::GainMin => gain(of.better, Summary::min),
+        Statistic::GainMax => gain(of.better, Summary::max),
+        Statistic::GainStdDev => gain(Better::Lower, Summary::stddev),
+        Statistic::GainRange => gain(Better::Lower, range),
         Statistic::Difference => both().map(|(now, before)| now - before),
         Statistic::DifferencePercent => both()
             .filter(|&(_, before)| before != 0.0)

@@ -7,7 +7,7 @@ use crate::document::{Figure, Statistic};
 use crate::judge::{Judgement, Verdict};
 
 /// The statistics by the name that `data-statistic` has, and in words. `value` is a row by itself.
-pub(super) const STATISTICS: [(&str, &str); 14] = [
+pub(super) const STATISTICS: [(&str, &str); 18] = [
     ("mean", "mean"),
     ("median", "median"),
     ("min", "smallest sample"),
@@ -37,6 +37,22 @@ pub(super) const STATISTICS: [(&str, &str); 14] = [
         "geometric mean of speedups, pair by pair; above 1 is better",
     ),
     ("value", "one row as it is"),
+    (
+        "gain-min",
+        "gain of the smallest sample over that of the baseline; positive is better",
+    ),
+    (
+        "gain-max",
+        "gain of the largest sample over that of the baseline; positive is better",
+    ),
+    (
+        "gain-stddev",
+        "gain of the standard deviation over that of the baseline; positive is less of it",
+    ),
+    (
+        "gain-range",
+        "gain of the range over that of the baseline; positive is less of it",
+    ),
 ];
 
 /// The name of a statistic in `data-statistic`.
@@ -55,6 +71,11 @@ pub(super) const fn name(statistic: Statistic) -> &'static str {
         Statistic::DifferencePercent => 10,
         Statistic::Share => 11,
         Statistic::GmeanSpeedup => 12,
+        // 13 is a row by itself.
+        Statistic::GainMin => 14,
+        Statistic::GainMax => 15,
+        Statistic::GainStdDev => 16,
+        Statistic::GainRange => 17,
     };
     STATISTICS[place].0
 }

@@ -21,12 +21,18 @@ pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut S
     );
     write_head(table, out);
     out.push_str("</thead><tbody>");
+    // Where nothing of a table is modelled, its paragraph says so once.
+    let measured = table
+        .lines
+        .iter()
+        .flat_map(|line| line.cells.iter().flatten())
+        .any(|figure| !figure.of.is_empty());
     for line in &table.lines {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Prose(&line.head));
         for cell in &line.cells {
             match cell {
                 None => out.push_str("<td></td>"),
-                Some(figure) => write_cell(report, figure, out),
+                Some(figure) => write_cell(report, figure, measured, out),
             }
         }
         out.push_str("</tr>");
@@ -56,19 +62,28 @@ fn write_head(table: &Table, out: &mut String) {
     }
 }
 
-fn write_cell(report: &Report<'_>, figure: &Figure, out: &mut String) {
+fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut String) {
     out.push_str("<td>");
     if let Some(published) = &figure.published {
         let _ = write!(
             out,
-            "<span class=\"published\"><span class=\"unseen\">published </span>{}</span><span class=\"unseen\">, measured </span>",
+            "<span class=\"published\"><span class=\"unseen\">published </span>{}</span>",
             Escaped(published.text)
         );
+        if measured {
+            out.push_str("<span class=\"unseen\">, measured </span>");
+        }
     }
     match (report.judged)(figure) {
         Some(judgement) => {
             let sign = match figure.statistic {
-                Statistic::Gain | Statistic::DifferencePercent | Statistic::Share => "%",
+                Statistic::Gain
+                | Statistic::GainMin
+                | Statistic::GainMax
+                | Statistic::GainStdDev
+                | Statistic::GainRange
+                | Statistic::DifferencePercent
+                | Statistic::Share => "%",
                 _ => "",
             };
             let text = shown(figure, &judgement) + sign;
@@ -80,6 +95,7 @@ fn write_cell(report: &Report<'_>, figure: &Figure, out: &mut String) {
                 figure::write_mark(verdict, out);
             }
         }
+        None if figure.of.is_empty() && !measured => {}
         None if figure.of.is_empty() => out.push_str("<span class=\"muted\">not modelled</span>"),
         None => out.push_str("<span class=\"muted\">not run</span>"),
     }

@@ -75,6 +75,10 @@ fn a_judged_figure_has_two_keys_and_a_direction() {
                 figure.statistic,
                 Statistic::Speedup
                     | Statistic::Gain
+                    | Statistic::GainMin
+                    | Statistic::GainMax
+                    | Statistic::GainStdDev
+                    | Statistic::GainRange
                     | Statistic::Difference
                     | Statistic::DifferencePercent
                     | Statistic::Share
