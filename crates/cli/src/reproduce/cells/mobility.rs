@@ -180,7 +180,7 @@ fn pictures() -> Cell {
         name: format!("mobility.pictures.{FILMED}"),
         kind: Kind::Replayed,
         scale: Scale::Quick,
-        seconds: 9.0,
+        seconds: 11.0,
         work: Box::new(|context| {
             let (mut rows, mut films) = (Vec::new(), Vec::new());
             for run in all_runs().filter(is_filmed) {
