@@ -95,6 +95,13 @@ impl Reproduce {
         if self.list_cells {
             return list::list(&self.plan()?, self.seed, &self.output, &self.format);
         }
+        if !self.traces.is_dir() {
+            return Err(Misuse::new(format!(
+                "there is no folder {}: --traces DIR says where the traces are",
+                self.traces.display()
+            ))
+            .into());
+        }
         // Read before any long work: it may not be what it should.
         let expected = self.expect.as_deref().map(Expected::read).transpose()?;
         let folder = Folder::new(&self.output);

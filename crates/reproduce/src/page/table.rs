@@ -5,29 +5,52 @@ use core::fmt::Write as _;
 use super::Report;
 use super::figure::{self, shown};
 use super::markup::{Escaped, Prose, plain};
-use crate::document::{Figure, Statistic, Table};
+use crate::document::{Figure, Line, Statistic, Table};
 
 /// Writes heading, the paragraph `about`, and the table. Writing to a string cannot fail.
 pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut String) {
     let id = Escaped(&table.id);
     let title = plain(&table.title);
+    let (shown, left_out): (Vec<&Line>, Vec<&Line>) = table.lines.iter().partition(|line| {
+        let mut figures = line.cells.iter().flatten();
+        figures.any(|figure| says(report, figure))
+    });
     let _ = write!(
         out,
-        "<div class=\"table\" id=\"{id}\"><h4>{}</h4><p class=\"about\">{}</p><div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"Table: {}\"><table><caption class=\"unseen\">{}</caption><thead>",
+        "<div class=\"table\" id=\"{id}\"><h4>{}</h4><p class=\"about\">{}</p>",
         Prose(&table.title),
         Prose(about),
-        Escaped(&title),
-        Escaped(&title)
     );
-    write_head(table, out);
-    out.push_str("</thead><tbody>");
+    if !shown.is_empty() {
+        let _ = write!(
+            out,
+            "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"Table: {}\"><table><caption class=\"unseen\">{}</caption><thead>",
+            Escaped(&title),
+            Escaped(&title)
+        );
+        write_head(table, out);
+        out.push_str("</thead><tbody>");
+        write_lines(report, table, &shown, out);
+        out.push_str("</tbody></table></div>");
+    }
+    if !left_out.is_empty() {
+        let _ = write!(
+            out,
+            "<p class=\"muted\">{} lines were not run; <code>--full</code> has them.</p>",
+            left_out.len()
+        );
+    }
+    out.push_str("</div>");
+}
+
+fn write_lines(report: &Report<'_>, table: &Table, lines: &[&Line], out: &mut String) {
     // Where nothing of a table is modelled, its paragraph says so once.
-    let measured = table
+    let all = table
         .lines
         .iter()
-        .flat_map(|line| line.cells.iter().flatten())
-        .any(|figure| !figure.of.is_empty());
-    for line in &table.lines {
+        .flat_map(|line| line.cells.iter().flatten());
+    let measured = all.into_iter().any(|figure| !figure.of.is_empty());
+    for line in lines {
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", Prose(&line.head));
         for cell in &line.cells {
             match cell {
@@ -37,7 +60,11 @@ pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut S
         }
         out.push_str("</tr>");
     }
-    out.push_str("</tbody></table></div></div>");
+}
+
+/// Has a figure anything to say: was it published, or measured in this run?
+fn says(report: &Report<'_>, figure: &Figure) -> bool {
+    figure.published.is_some() || (report.judged)(figure).is_some()
 }
 
 fn write_head(table: &Table, out: &mut String) {
