@@ -11,6 +11,8 @@ of one host too.
 
 import argparse
 import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -42,26 +44,32 @@ def main():
     parse.add_argument("--scheduler", help="the address of a cluster's scheduler")
     options = parse.parse_args()
 
+    # Workers of a cluster may be started in another folder, so all paths are made whole here.
+    brickyard = shutil.which(options.brickyard)
+    if brickyard is None:
+        parse.error(f"there is no program {options.brickyard}")
+    brickyard, output, traces = (os.path.abspath(path) for path in (brickyard, options.output, options.traces))
+
     scale = "--full" if options.full else "--quick"
-    cells = listed(options.brickyard, scale, options.seed)
+    cells = listed(brickyard, scale, options.seed)
     where = options.scheduler or LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    arguments = (options.seed, options.output, options.traces)
+    arguments = (options.seed, output, traces)
     with Client(where) as client:
         workers = sorted(client.scheduler_info()["workers"])
         timed = [cell["cell"] for cell in cells if cell["kind"] == "timed"]
         exact = sorted((cell for cell in cells if cell["kind"] != "timed"), key=lambda cell: -cell["seconds"])
         print(f"{len(timed)} timed cells on one of {len(workers)} workers, then {len(exact)} others on all", flush=True)
         for name in timed:
-            client.submit(run, options.brickyard, name, *arguments, workers=workers[0], pure=False).result()
-        futures = [client.submit(run, options.brickyard, cell["cell"], *arguments, pure=False) for cell in exact]
+            client.submit(run, brickyard, name, *arguments, workers=workers[0], pure=False).result()
+        futures = [client.submit(run, brickyard, cell["cell"], *arguments, pure=False) for cell in exact]
         for count, future in enumerate(as_completed(futures), 1):
             future.result()
             if count % 50 == 0:
                 print(f"{count} of {len(exact)}", flush=True)
 
     # All cells are there: this runs none, and makes the report.
-    report = [options.brickyard, "reproduce", scale, "--resume", "--seed", str(options.seed)]
-    report += ["--output", options.output, "--traces", options.traces]
+    report = [brickyard, "reproduce", scale, "--resume", "--seed", str(options.seed)]
+    report += ["--output", output, "--traces", traces]
     sys.exit(subprocess.run(report).returncode)
 
 

@@ -2,7 +2,7 @@
 //!
 //! Of simulated and replayed figures the recorded runs are cut down to those that the new one has too, so that both are the same work: they are equal to the bit as long as the
 //! allocators are the same. [`EXACT_PERCENT`] allows for a change that moves accesses about. What is timed differs from host to host: there the speedup over the table's baseline
-//! is compared, and may differ by [`TIMED_TIMES`].
+//! is compared, and may differ by [`TIMED_TIMES`]; where either run's samples scatter so much that the interval of the speedup spans more than [`SCATTER_TIMES`], they say nothing.
 
 use std::path::Path;
 
@@ -18,6 +18,9 @@ pub const EXACT_PERCENT: f64 = 5.0;
 
 /// How many times a timed speedup may be off.
 pub const TIMED_TIMES: f64 = 3.0;
+
+/// A timed speedup is compared if the upper end of its interval is not more than so many times the lower, in both runs.
+pub const SCATTER_TIMES: f64 = 1.5;
 
 /// What is expected.
 #[derive(Debug, Clone)]
@@ -103,6 +106,12 @@ fn both(
     Some((was.kind, old.judge(figure)?, new.judge(figure)?))
 }
 
+/// Do the samples of a speedup agree well enough to say something?
+fn is_settled(judgement: &Judgement) -> bool {
+    let interval = judgement.interval;
+    interval.is_some_and(|(low, high)| low > 0.0 && high <= SCATTER_TIMES * low)
+}
+
 /// Whether a figure that could be compared is as expected.
 enum Complaint {
     AsExpected,
@@ -113,6 +122,9 @@ enum Complaint {
 fn complaint(figure: &Figure, kind: Kind, old: &Judgement, new: &Judgement) -> Option<Complaint> {
     if kind == Kind::Timed {
         let (was, is) = (old.speedup?, new.speedup?);
+        if !(is_settled(old) && is_settled(new)) {
+            return None;
+        }
         let times = (is / was).max(was / is);
         return Some(if times <= TIMED_TIMES {
             Complaint::AsExpected
