@@ -201,8 +201,9 @@ impl<'d> Judge<'d> {
             Better::Lower => -g,
         });
         out.p = p_of(of, against);
-        out.p_holm = self.adjusted.get(&pair).copied();
         if figure.judged == Judged::Yes {
+            // Only these are in the family that is corrected for.
+            out.p_holm = self.adjusted.get(&pair).copied();
             let published = figure.published.and_then(|published| published.speedup);
             out.verdict = published.zip(out.speedup).map(|(published, measured)| {
                 verdict(published, measured, out.interval, of.kind.is_exact())
