@@ -130,7 +130,7 @@ worse, better: so, and by more than 2 %. unclear: a loss of more than 2 % is nei
 Gmean: of 7 rows, lower is better; of a metric where higher is better, A / B.
 Only in A (1): x / gone / rate.
 Only in B (1): x / new / rate.
-1 of 8 rows differ by a single sample of a side, taken for exact. If they are timings, take more samples.
+1 of 8 rows differ by a single sample of a side, taken for exact as a replay's is; a single timing cannot be told from that. If they are timings, take more samples.
 In 2 of 8 rows a loss of more than 2 % is neither proven nor ruled out (95 % interval of the gain): x / never got that far / rate (0 and 1 samples), x / noisy / time (-50.9 % to +38.9 %). Run again on a quiet machine, or take more samples.
 ";
 
@@ -146,15 +146,15 @@ fn the_table_is_that_of_mmtests_with_a_verdict() {
     assert_eq!(code, Some(1));
 }
 
-const STATISTICS: &str = "                               unit              A                 B (gain)       B / A, 95 %       g      p
-x / slower / time              ns           100.00        110.00 * -10.00%*  1.0978 to 1.1022  -39.65  1e-19  worse
-x / faster / time              ns           100.00         80.00 *  20.00%*  0.7984 to 0.8016   92.06  9e-24  better
-x / alike / time               ns           0.1230        0.1230 (   0.00%)  0.9980 to 1.0020    0.00  1.000
-x / a little slower / time     ns           100.00        101.00 *  -1.00%*  1.0080 to 1.0120   -4.15   1e-6
-x / noisy / time               ns           100.00        106.00 (  -6.00%)  0.7859 to 1.4418   -0.20  1.000  unclear
-x / exact / rate               ops/s        500.00        505.00 *   1.00%*               n/a     n/a  exact
-x / exact and alike / rate     ops/s         7.000         7.000 (   0.00%)  1.0000 to 1.0000     n/a  exact
-x / never got that far / rate  ops/s           n/a         3.000 (     n/a)               n/a     n/a    n/a  unclear
+const STATISTICS: &str = "                               unit              A                 B (gain)       B / A, 95 %       g      p  p, ranks
+x / slower / time              ns           100.00        110.00 * -10.00%*  1.0973 to 1.1027  -39.65  1e-19      9e-4  worse
+x / faster / time              ns           100.00         80.00 *  20.00%*  0.7981 to 0.8019   92.06  9e-24      9e-4  better
+x / alike / time               ns           0.1230        0.1230 (   0.00%)  0.9976 to 1.0024    0.00  1.000     1.000
+x / a little slower / time     ns           100.00        101.00 *  -1.00%*  1.0075 to 1.0125   -4.15   1e-6      9e-4
+x / noisy / time               ns           100.00        106.00 (  -6.00%)  0.6779 to 1.6555   -0.20  1.000     0.686  unclear
+x / exact / rate               ops/s        500.00        505.00 *   1.00%*               n/a     n/a  exact       n/a
+x / exact and alike / rate     ops/s         7.000         7.000 (   0.00%)  1.0000 to 1.0000     n/a  exact       n/a
+x / never got that far / rate  ops/s           n/a         3.000 (     n/a)               n/a     n/a    n/a       n/a  unclear
 Gmean of B / A                                1.00          0.99 (   0.99%)
 ";
 
@@ -188,6 +188,8 @@ fn json_and_csv_have_every_figure_of_a_row() {
     assert!(figure("ratio_low") < 1.1 && figure("ratio_high") > 1.1);
     assert!(figure("hedges_g") < -10.0, "worse is below zero");
     assert_eq!(figure("cliffs_delta"), -1.0);
+    assert_eq!(row["ratio_by"], "t of log ratios");
+    assert!(figure("p_rank_sum") < 0.001);
     assert!(figure("p") < figure("p_holm") && figure("p_holm") < 1e-6);
     let counts = json!({"better": 1, "worse": 1, "same": 4, "unclear": 2});
     assert_eq!(json["counts"], counts);
@@ -224,6 +226,36 @@ fn the_same_document_twice_is_no_change() {
     let (code, out, err) = outcome(&folder.both(&["--threshold", "0"]));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert!(!out.contains('*') && !out.contains("Only in"), "{out}");
+}
+
+#[test]
+fn the_very_same_samples_are_the_same_however_they_scatter() {
+    let document = document(vec![time("x", "wild", &[1.0, 50.0, 2000.0])]);
+    let folder = Folder::of(&document, &document);
+    let (code, out, _) = outcome(&folder.both(&[]));
+    assert_eq!(code, Some(0));
+    assert!(
+        !out.contains("x / wild / time (") && out.contains("1 same, 0 unclear"),
+        "{out}"
+    );
+}
+
+#[test]
+fn rows_that_are_lacking_can_be_a_failure() {
+    let [a, b] = every_kind();
+    let folder = Folder::of(&a, &b);
+    let (code, out, err) = outcome(&folder.both(&["--complete"]));
+    assert_eq!((code, out.as_str()), (Some(2), TABLE));
+    assert!(
+        err.contains("lacks rows of the baseline (1): x / gone / rate"),
+        "{err}"
+    );
+    assert!(err.contains("1 of 8 rows got worse"), "{err}");
+    // What was not asked for is not lacking, and what B has besides does no harm.
+    let (code, _, err) = outcome(&folder.both(&["--complete", "--only", "alike"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let (code, ..) = outcome(&folder.both(&["--complete", "--only", "faster", "--only", "new"]));
+    assert_eq!(code, Some(0));
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn a_folder_with_cells_is_not_taken_for_a_new_one() {
     done(&["--cell", CELL, "-o", here]);
     let said = refused(2, &["--only", "locks", "-o", here]);
     assert!(
-        said.contains("has 1 cells of an earlier run: --resume goes on"),
+        said.contains("has 1 cell of an earlier run: --resume goes on"),
         "{said}"
     );
     // Another cell may come beside it; and by its name it may be run again, whatever became of its file.
@@ -225,7 +225,7 @@ fn an_interrupted_run_keeps_what_is_done_and_goes_on() {
     assert!(
         fs::read_to_string(here.join("report.html"))
             .unwrap()
-            .contains("were not run")
+            .contains("not run: the run was interrupted")
     );
     let kept = fs::metadata(Folder::new(here).cell(&first[0]))
         .unwrap()

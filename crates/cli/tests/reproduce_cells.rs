@@ -103,12 +103,15 @@ fn a_simulated_lock_has_its_times_and_waits_and_bulks() {
     let expected = lower("xeon-x5355", &WAITS);
     assert_eq!(by_config(&own_line), [(config, expected)].into());
 
-    let today = rows("locks.metatm-2007.objdump-8.brickyard.1", Kind::Simulated);
-    let expected = lower("metatm-2007", &WAITS[..1]);
-    assert_eq!(
-        by_config(&today),
-        [(("objdump cpus-8", "brickyard"), expected)].into()
-    );
+    for machine in ["metatm-2007", "xeon-x5355"] {
+        let cell = format!("locks.{machine}.objdump-8.brickyard.1");
+        let today = rows(&cell, Kind::Simulated);
+        let expected = lower(machine, &WAITS[..1]);
+        assert_eq!(
+            by_config(&today),
+            [(("objdump cpus-8", "brickyard"), expected)].into()
+        );
+    }
 }
 
 #[test]

@@ -15,10 +15,12 @@
 //! | `grid.rs` | the rows in lines and columns |
 //! | `compare.rs` | [`Comparison`]: gain and significance of each cell against the first configuration |
 //! | `signed_rank.rs` | [`SignedRank`]: Wilcoxon's test of runs in pairs |
+//! | `paired_t.rs` | [`PairedT`]: Student's test of the same, for a few pairs |
 //! | `rank_sum.rs`, `welch.rs` | [`RankSum`], [`Welch`]: tests of runs that are not in pairs |
 //! | `holm.rs` | [`holm()`]: the p of many tests at once |
 //! | `effect.rs` | [`hedges_g`], [`cliffs_delta`]: how large a difference is |
 //! | `bootstrap.rs` | [`Bootstrap`]: intervals of a mean and of a ratio of means |
+//! | `ratio_interval.rs` | [`ratio_interval`]: the interval of a ratio by the method that so many samples can carry |
 //! | `steps.rs`, `steps_table.rs` | [`Steps`], [`write_steps`]: each configuration against the one before it, as in 2007 |
 //! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
 //! | `table.rs`, `legend.rs` | [`write_table`]: the text table, and the lines under it that say how to read it |
@@ -60,8 +62,10 @@ mod legend;
 mod metric;
 mod noise;
 pub mod pagetypes;
+mod paired_t;
 pub mod plot;
 mod rank_sum;
+mod ratio_interval;
 mod results;
 mod row;
 mod signed_rank;
@@ -84,7 +88,9 @@ pub use host::Host;
 pub use json::{ReadError, parse_json, read_json, write_json, write_steps_json};
 pub use metric::{Better, Metric};
 pub use noise::{NOISE_LIMIT_PERCENT, Noisy, noise_warning, noisy_rows};
+pub use paired_t::PairedT;
 pub use rank_sum::{EXACT_LARGER_MAX, EXACT_SMALLER_MAX, RankSum};
+pub use ratio_interval::{BOOTSTRAP_LEAST, IntervalMethod, RatioInterval, Runs, ratio_interval};
 pub use results::{Results, ResultsError};
 pub use row::{Row, RowError};
 pub use signed_rank::{Distribution, EXACT_PAIRS_MAX, SignedRank, Unpaired, smallest_p};

@@ -88,7 +88,7 @@ impl Parts {
 }
 
 /// The chance of a t at least so far from 0, by the incomplete beta function, which keeps its digits in the tail.
-fn two_sided(t: f64, df: f64) -> f64 {
+pub(crate) fn two_sided(t: f64, df: f64) -> f64 {
     let inside = df / t.mul_add(t, df);
     beta_reg(df / 2.0, 0.5, inside).clamp(0.0, 1.0)
 }

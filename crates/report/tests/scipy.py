@@ -98,5 +98,11 @@ for name, a, b in CASES:
         stats.PermutationMethod(n_resamples=numpy.inf) if n <= 12 else "exact",
     )
     show("signed rank", pairs.statistic, pairs.pvalue)
+    paired = stats.ttest_rel(a[:n], b[:n])
+    show("paired t", paired.statistic, paired.df, paired.pvalue)
+    logs = stats.ttest_rel(numpy.log(a[:n]), numpy.log(b[:n])).confidence_interval()
+    show("log ratios", *numpy.exp(logs))
+    logs = stats.ttest_ind(numpy.log(a), numpy.log(b), equal_var=False).confidence_interval()
+    show("log means", *numpy.exp(logs))
 for p in FAMILIES:
     show("holm", *holm(p))

@@ -5,8 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use brickyard_report::{
-    Bootstrap, Distribution, EXACT_SMALLER_MAX, Interval, RankSum, SignedRank, Summary, Welch,
-    cliffs_delta, hedges_g, holm,
+    Bootstrap, Distribution, EXACT_SMALLER_MAX, Interval, IntervalMethod, PairedT, RankSum, Runs,
+    SignedRank, Summary, Welch, cliffs_delta, hedges_g, holm, ratio_interval,
 };
 
 /// How far a figure that leaves nothing to chance may be off, relative to it.
@@ -36,6 +36,12 @@ struct Case {
     student: [f64; 2],
     /// The smaller sum of ranks, and p, of as many of both as there are pairs.
     signed_rank: [f64; 2],
+    /// t, degrees of freedom and p of the same pairs.
+    paired_t: [f64; 3],
+    /// The ends of the t interval of the ratio: by the logarithms of these pairs' ratios,
+    log_ratios: [f64; 2],
+    /// and by the mean logarithms of both sides.
+    log_means: [f64; 2],
     /// The ends of the percentile interval and of the BCa interval: of the mean of `a`,
     mean: [[f64; 2]; 2],
     /// of the ratio of `a` to `b`,
@@ -70,6 +76,9 @@ fn cases() -> Vec<Case> {
             hedges_cliff: [-0.7055725612162764, -0.5],
             student: [98.00344167829158, 111.99655832170842],
             signed_rank: [3.0, 0.625],
+            paired_t: [-0.8892972917998876, 3.0, 0.43935365555641837],
+            log_ratios: [0.8894662923250571, 1.0675006415990242],
+            log_means: [0.9085493153431592, 1.034346533893609],
             mean: [[101.5, 108.5], [101.5, 108.5]],
             ratio: [
                 [0.9260089686098655, 1.0143918291550604],
@@ -90,6 +99,9 @@ fn cases() -> Vec<Case> {
             hedges_cliff: [-1.3181200000197908, -0.7222222222222222],
             student: [50.805028539529516, 56.694971460470484],
             signed_rank: [1.0, 0.0625],
+            paired_t: [-2.7679965539205345, 5.0, 0.03945885983682742],
+            log_ratios: [0.8424794415617051, 0.9912510513419147],
+            log_means: [0.8426216759153179, 0.9910837283824123],
             mean: [[51.75, 55.75], [51.75, 55.75]],
             ratio: [
                 [0.8553971486761711, 0.9734513274336283],
@@ -114,6 +126,9 @@ fn cases() -> Vec<Case> {
             hedges_cliff: [-153.66027988627027, -1.0],
             student: [12.67980831107152, 19.570191688928478],
             signed_rank: [0.0, 0.0078125],
+            paired_t: [-326.907386256703, 7.0, 6.617798965609553e-16],
+            log_ratios: [0.012366606451338384, 0.019378480720645103],
+            log_means: [0.012364182276464604, 0.019382280149107513],
             mean: [[13.5, 18.75], [13.375, 18.75]],
             ratio: [
                 [0.013321820648822006, 0.01858045336306206],
@@ -134,6 +149,9 @@ fn cases() -> Vec<Case> {
             hedges_cliff: [-0.9727956321962565, -0.5185185185185186],
             student: [20.784629106497995, 23.215370893502005],
             signed_rank: [2.5, 0.0625],
+            paired_t: [-2.3922316520829923, 8.0, 0.043703355830994106],
+            log_ratios: [0.8532782930820207, 0.9973634203312305],
+            log_means: [0.8515564148114634, 0.989971760177907],
             mean: [[21.0, 23.0], [21.0, 23.0]],
             ratio: [
                 [0.8580858085808581, 0.9799764428739695],
@@ -154,6 +172,9 @@ fn cases() -> Vec<Case> {
             hedges_cliff: [-0.3832483557575884, -0.20333333333333337],
             student: [526.423792344574, 560.6428743220926],
             signed_rank: [48.0, 0.52447509765625],
+            paired_t: [-0.660528727010741, 14.0, 0.5196358500154412],
+            log_ratios: [0.9115464827684095, 1.0560348562220034],
+            log_means: [0.9241582030359892, 1.011372961533704],
             mean: [[528.5333333333333, 558.8], [528.8326293397618, 559.0]],
             ratio: [
                 [0.9226590964785093, 1.0052393717389219],
@@ -174,6 +195,9 @@ fn cases() -> Vec<Case> {
             hedges_cliff: [-0.19899637025624517, -0.07840000000000003],
             student: [3713.7599994845937, 10064.240000515407],
             signed_rank: [144.0, 0.6338268518447876],
+            paired_t: [-0.7137825384284615, 24.0, 0.48224603630936824],
+            log_ratios: [0.2405425388206203, 2.074105472195448],
+            log_means: [0.18838867701402073, 2.6483045795077373],
             mean: [
                 [4090.519, 9980.208999999999],
                 [4331.316930987822, 10325.272969896458],
@@ -197,6 +221,9 @@ fn cases() -> Vec<Case> {
             hedges_cliff: [-0.4715568701349602, -0.24219999999999997],
             student: [1096.5183349902961, 1113.5816650097038],
             signed_rank: [8531.0, 0.0637629328117117],
+            paired_t: [-4.689395169483343, 199.0, 5.081782031872543e-06],
+            log_ratios: [0.9568174601943359, 0.9829432221761795],
+            log_means: [0.9575277367796278, 0.9802652738363548],
             mean: [[1096.58, 1113.5], [1096.605, 1113.525]],
             ratio: [
                 [0.9561967831047296, 0.9787126613631668],
@@ -217,6 +244,9 @@ fn cases() -> Vec<Case> {
             hedges_cliff: [-0.36603131218412227, -0.2698412698412699],
             student: [2.316406989997779e-12, 1.2826450152859367e-11],
             signed_rank: [10.0, 0.578125],
+            paired_t: [-0.6121276335929899, 6.0, 0.5629160702281133],
+            log_ratios: [0.2586989433475939, 1.8133670230902728],
+            log_means: [0.239937015416851, 1.8161287037145297],
             mean: [
                 [3.857142857142857e-12, 1.142857142857143e-11],
                 [4.142857142857142e-12, 1.1857142857142857e-11],
@@ -318,6 +348,37 @@ fn signed_rank_is_that_of_scipy() {
         close(case.name, "smaller sum", smaller, case.signed_rank[0]);
         close(case.name, "p", test.p, case.signed_rank[1]);
     }
+}
+
+#[test]
+fn paired_t_is_that_of_scipy() {
+    for case in cases() {
+        let (a, b) = pairs(&case);
+        let test = PairedT::of(a, b).unwrap();
+        close(case.name, "t", test.t, case.paired_t[0]);
+        close(case.name, "df", test.df, case.paired_t[1]);
+        close(case.name, "p", test.p, case.paired_t[2]);
+    }
+}
+
+#[test]
+fn the_ratio_of_a_few_has_the_t_interval_of_scipy() {
+    let mut few = 0;
+    for case in cases() {
+        let (a, b) = pairs(&case);
+        let found = [
+            ratio_interval(a, b, Runs::Paired).unwrap(),
+            ratio_interval(&case.a, &case.b, Runs::Independent).unwrap(),
+        ];
+        for (found, expected) in found.into_iter().zip([case.log_ratios, case.log_means]) {
+            if found.method == IntervalMethod::LogRatios {
+                close(case.name, "low", found.low, expected[0]);
+                close(case.name, "high", found.high, expected[1]);
+                few += 1;
+            }
+        }
+    }
+    assert_eq!(few, 10);
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub struct Directions {
     pub opposite: usize,
     /// The samples do not tell, or the difference is negligible.
     pub noise: usize,
+    /// No difference was published, and there is none. These are no directions, and not among [`all`](Self::all).
+    pub none: usize,
 }
 
 impl Directions {
@@ -28,13 +30,14 @@ impl Directions {
                 Some(Verdict::Same) => counts.same += 1,
                 Some(Verdict::Opposite) => counts.opposite += 1,
                 Some(Verdict::WithinNoise) => counts.noise += 1,
+                Some(Verdict::NoDifference) => counts.none += 1,
                 None => {}
             }
         }
         counts
     }
 
-    /// All that were judged.
+    /// All that were judged and had a direction to compare.
     #[must_use]
     pub const fn all(self) -> usize {
         self.same + self.opposite + self.noise
@@ -47,6 +50,7 @@ impl Directions {
             same: self.same + other.same,
             opposite: self.opposite + other.opposite,
             noise: self.noise + other.noise,
+            none: self.none + other.none,
         }
     }
 
@@ -69,7 +73,10 @@ impl Finding {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => Some(text.clone()),
             Piece::Figure(figure) => Some(shown(figure, &judged(figure)?)),
-            Piece::Word(word) => Some(word.chosen(judged(&word.figure)?.value).to_owned()),
+            Piece::Word(word) => {
+                let judgement = judged(&word.figure)?;
+                Some(word.chosen(judgement.value, judgement.interval).to_owned())
+            }
             Piece::Directions(outcome, among) => {
                 let counts = Directions::of(judged, document, *among);
                 (counts.all() > 0).then(|| counts.count(*outcome).to_string())

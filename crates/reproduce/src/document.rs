@@ -100,16 +100,19 @@ pub struct Word {
     pub above: &'static str,
     /// The word for a number below that.
     pub below: &'static str,
-    /// The word for a number in between.
+    /// The word for a number in between, and for one whose interval holds no difference.
     pub between: &'static str,
 }
 
 impl Word {
-    /// The word for this value of its figure, before it is scaled.
+    /// The word for this value of its figure, before it is scaled, with the 95 % interval of the speedup behind it: one that holds 1 tells no difference.
     #[must_use]
-    pub fn chosen(&self, value: f64) -> &'static str {
+    pub fn chosen(&self, value: f64, interval: Option<(f64, f64)>) -> &'static str {
         let beyond = value - self.figure.statistic.neutral();
-        if beyond > self.margin {
+        let is_noise = interval.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high);
+        if is_noise {
+            self.between
+        } else if beyond > self.margin {
             self.above
         } else if beyond < -self.margin {
             self.below

@@ -87,7 +87,7 @@ impl FromStr for Kind {
 /// What one cell gave: the smallest piece of an experiment that is run by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellRows {
-    /// The cell, such as `locks.simulated.find-8.hold.1`. Its first word is the experiment.
+    /// The cell, such as `locks.metatm-2007.find-8.hold.1`. Its first word is the experiment.
     pub cell: String,
     /// How it came about.
     pub kind: Kind,

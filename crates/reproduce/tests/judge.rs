@@ -1,10 +1,10 @@
 //! Every statistic of a figure, worked out by hand; intervals, tests and their correction on rows made for it.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use brickyard_report::{Better, Host};
+use brickyard_report::{Better, Host, PairedT};
 use brickyard_reproduce::data::{Data, Key};
 use brickyard_reproduce::document::{
-    Claim, Document, Figure, Finding, Judged, Piece, Place, Published, Statistic,
+    Claim, Document, Figure, Finding, Judged, Line, Piece, Place, Published, Statistic, Table,
 };
 use brickyard_reproduce::judge::{Judge, Verdict};
 use brickyard_reproduce::raw::{CellRows, Kind, Raw};
@@ -150,6 +150,90 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
         assert_eq!(judgement.p_holm, judgement.p);
         assert!(judgement.is_significant());
         assert_eq!(judgement.effect.unwrap() > 0.0, better == Better::Lower);
+        assert_eq!(judgement.interval_by(), Some("t of log ratios"));
+    }
+}
+
+#[test]
+fn a_few_pairs_are_judged_by_student() {
+    // Both have grown, but two pairs do not rule out that neither has.
+    let data = data(
+        Kind::Timed,
+        Better::Higher,
+        &[("old", &[10.0, 20.0]), ("new", &[10.5, 22.5])],
+    );
+    let figure = figure(Statistic::Speedup, Some(1.1));
+    let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+    let (low, high) = judgement.interval.unwrap();
+    assert!(low < 1.0 && high > 1.1);
+    assert_eq!(judgement.verdict, Some(Verdict::WithinNoise));
+    let p = PairedT::of(&[10.5, 22.5], &[10.0, 20.0]).map(|test| test.p);
+    assert_eq!(judgement.p, p);
+}
+
+#[test]
+fn from_ten_samples_on_the_interval_is_drawn() {
+    let old: Vec<f64> = (0..10).map(|i| 100.0 + f64::from(i * 3 % 10)).collect();
+    let new: Vec<f64> = old.iter().rev().map(|value| value * 1.2).collect();
+    let data = data(Kind::Timed, Better::Higher, &[("old", &old), ("new", &new)]);
+    let figure = figure(Statistic::Speedup, Some(1.1));
+    let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+    assert_eq!(judgement.interval_by(), Some("bootstrap"));
+    assert_eq!(judgement.verdict, Some(Verdict::Same));
+}
+
+#[test]
+fn exact_samples_that_do_not_vary_are_one_run() {
+    // Seven pairs, all of one sign: but they are one run seven times.
+    let (old, new) = ([2.0; 7], [1.9, 1.9, 1.9, 1.9, 1.9, 1.9, 1.900_000_001]);
+    for (kind, exact) in [(Kind::Simulated, true), (Kind::Timed, false)] {
+        let data = data(kind, Better::Lower, &[("old", &old), ("new", &new)]);
+        let figure = figure(Statistic::Speedup, Some(1.5));
+        let judge = Judge::new(&[document(core::slice::from_ref(&figure))], &data);
+        let judgement = judge.judge(&figure).unwrap();
+        assert_eq!(judgement.p.is_none(), exact);
+        assert_eq!(judgement.p_holm.is_none(), exact);
+        assert_eq!(judgement.interval.is_none(), exact);
+        assert_eq!(judgement.effect.is_none(), exact);
+        assert_eq!(judgement.verdict, Some(Verdict::Same));
+    }
+}
+
+#[test]
+fn where_no_difference_was_published_none_is_to_be_found() {
+    for (kind, new, expected) in [
+        (Kind::Simulated, [2.01; 3], Verdict::NoDifference),
+        (Kind::Simulated, [2.1; 3], Verdict::Opposite),
+        (Kind::Timed, [2.01, 2.0, 1.99], Verdict::WithinNoise),
+        (Kind::Timed, [2.001, 2.0, 1.999], Verdict::NoDifference),
+    ] {
+        let data = data(kind, Better::Lower, &[("old", &[2.0; 3]), ("new", &new)]);
+        let judge = Judge::new(&[], &data);
+        let judgement = judge.judge(&figure(Statistic::Gain, Some(1.002))).unwrap();
+        assert_eq!(judgement.verdict, Some(expected), "{kind} {new:?}");
+    }
+}
+
+#[test]
+fn percent_of_nothing_are_no_number() {
+    for old in [[0.0, 0.0], [-1.0, -2.0]] {
+        let data = data(
+            Kind::Timed,
+            Better::Lower,
+            &[("old", &old), ("new", &[1.0, 2.0])],
+        );
+        let judge = Judge::new(&[], &data);
+        for statistic in [
+            Statistic::Gain,
+            Statistic::GainMin,
+            Statistic::GainMax,
+            Statistic::DifferencePercent,
+            Statistic::Share,
+        ] {
+            let figure = figure(statistic, None);
+            assert_eq!(judge.judge(&figure), None, "{statistic:?} {old:?}");
+        }
+        assert!(judge.judge(&figure(Statistic::Difference, None)).is_some());
     }
 }
 
@@ -189,6 +273,50 @@ fn many_directions_are_corrected_together() {
     assert_eq!(judgement.p, Some(2.0 / 64.0));
     assert_eq!(judgement.p_holm, Some(4.0 / 64.0));
     assert!(!judgement.is_significant());
+}
+
+#[test]
+fn the_tables_of_today_are_a_family_of_their_own() {
+    let old = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+    let [new, third] = [0.9, 0.8].map(|times| old.map(|value| value * times));
+    let data = data(
+        Kind::Timed,
+        Better::Lower,
+        &[("old", &old), ("new", &new), ("third", &third)],
+    );
+    let judged = figure(Statistic::Speedup, Some(1.1));
+    let of = |config, statistic| Figure {
+        of: vec![key(config)],
+        ..figure(statistic, None)
+    };
+    let cells = [
+        of("new", Statistic::Gain),
+        of("new", Statistic::Speedup),
+        of("third", Statistic::Gain),
+        of("third", Statistic::Mean),
+    ];
+    let today = Table {
+        id: String::new(),
+        title: String::new(),
+        about: String::new(),
+        head: Vec::new(),
+        lines: vec![Line {
+            head: String::new(),
+            cells: cells.iter().cloned().map(Some).collect(),
+        }],
+    };
+    let document = Document {
+        today: vec![today],
+        ..document(core::slice::from_ref(&judged))
+    };
+    let judge = Judge::new(&[document], &data);
+    let p_holm = |figure| judge.judge(figure).unwrap().p_holm;
+    assert_eq!(p_holm(&judged), Some(2.0 / 64.0));
+    // Two comparisons, whatever they are shown as.
+    assert_eq!(p_holm(&cells[0]), Some(4.0 / 64.0));
+    assert_eq!(p_holm(&cells[1]), Some(4.0 / 64.0));
+    assert_eq!(p_holm(&cells[2]), Some(4.0 / 64.0));
+    assert_eq!(p_holm(&cells[3]), None);
 }
 
 #[test]

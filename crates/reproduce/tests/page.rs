@@ -10,8 +10,10 @@ use std::path::PathBuf;
 
 use brickyard_report::Better;
 use brickyard_reproduce::data::{Data, Key};
-use brickyard_reproduce::document::{Document, Points};
+use brickyard_reproduce::directions::Directions;
+use brickyard_reproduce::document::{Among, Document, Figure, Points};
 use brickyard_reproduce::documents;
+use brickyard_reproduce::judge::{Judge, Verdict};
 use brickyard_reproduce::raw::{CellRows, Kind, Raw};
 
 /// A figure's element: its attributes and its text.
@@ -170,8 +172,8 @@ fn every_figure_is_what_its_rows_give() {
     let (documents, data) = (page_sample::documents(), page_sample::data());
     let page = page_sample::page(&documents, &data, Vec::new());
     let count = walk(&page, &data);
-    // Two tables of 12 by 8, findings in the summary and the part, and every point of three plots.
-    assert_eq!(count, 2 * 96 + 2 + 3 + 5 * (8 + 5 + 120));
+    // Two tables of 12 by 8, the winner, findings in the summary and the part, and every point of three plots.
+    assert_eq!(count, 2 * 96 + 1 + 2 + 3 + 5 * (8 + 5 + 120));
     // What is shown is what is told, rounded.
     for element in figures(&page) {
         let shown: Result<f64, _> = element.text.replace([',', '%'], "").parse();
@@ -250,7 +252,8 @@ fn every_figure_of_the_five_documents_can_be_walked() {
     println!("{count} figures, {} rows, {} bytes", data.len(), page.len());
     // With rows for all there is nothing left out.
     assert!(
-        !page.contains("not run<")
+        !page.contains("no rows<")
+            && !page.contains("in this run.")
             && !page.contains("Not measured")
             && !page.contains("nothing was measured")
     );
@@ -297,6 +300,104 @@ fn ids_are_there_once_and_links_lead_somewhere() {
         }
         assert!(!page.contains("NaN"));
     }
+}
+
+#[test]
+fn what_is_missing_is_told_once_a_reason() {
+    let page = page_sample::page(&page_sample::documents(), &page_sample::data(), Vec::new());
+    assert!(page.contains("10 cells failed or not run; what needs them is left out"));
+    assert!(page.contains("<li>1 cell: no trace &lt;of it&gt;<ul><li>slab.host.timed.1: <code>brickyard reproduce --cell &#39;slab.host.timed.1&#39; -o report</code></li></ul>"));
+    assert_eq!(page.matches("<li>9 cells: interrupted<ul>").count(), 1);
+    // The first four, and how many more.
+    assert!(page.contains("&#39;slab.host.left.4&#39;") && !page.contains("slab.host.left.5"));
+    assert!(page.contains("<li>and 5 more</li>"));
+}
+
+#[test]
+fn what_has_no_rows_is_counted() {
+    let mut documents = page_sample::documents();
+    let mut second = documents[1].plots[0].clone();
+    second.id = "slab-second".to_owned();
+    documents[1].plots.push(second);
+    for figure in documents[1].tables[0]
+        .lines
+        .iter_mut()
+        .take(3)
+        .flat_map(|line| line.cells.iter_mut().flatten())
+    {
+        figure.published = None;
+    }
+    let page = page_sample::page(&documents, &page_sample::data(), Vec::new());
+    assert!(page.contains(">2 plots have no rows in this run.<"));
+    assert!(!page.contains("id=\"plot-slab-empty\""));
+    assert!(page.contains(">3 lines have no rows in this run.<"));
+    assert!(page.contains("Measured here: 7 runs a figure."));
+    documents.truncate(1);
+    let none = page_sample::page(&documents, &Data::default(), Vec::new());
+    assert!(none.contains(">3 plots have no rows in this run.<"));
+    assert!(none.contains(">8 lines have no rows in this run.<"));
+    assert!(!none.contains("Measured here"));
+}
+
+/// A place among names that has no point is not there, and those beside it keep their own.
+#[test]
+fn names_without_points_are_left_out() {
+    let documents = page_sample::documents();
+    let mut cells = page_sample::data().cells().to_vec();
+    for cell in &mut cells {
+        cell.rows.retain(|raw| raw.machine != "elm3b14");
+    }
+    let page = page_sample::page(&documents, &Data::new(cells), Vec::new());
+    assert!(!page.contains(">elm3b14<"));
+    for machine in ["bl6-13", "elm3b245", "gekko-lp4"] {
+        assert!(page.contains(&format!(">{machine}</text>")));
+        assert!(page.contains(&format!("<title>vanilla, {machine}: ")));
+    }
+}
+
+/// A gain over a baseline of zero has rows, but is no number.
+#[test]
+fn rows_that_give_no_number_are_a_dash() {
+    let mut documents = page_sample::documents();
+    documents.truncate(1);
+    let mut cells = page_sample::data().cells().to_vec();
+    for raw in cells.iter_mut().flat_map(|cell| &mut cell.rows) {
+        if raw.config == "list-2007" && raw.workload == "order-0 batch-1" {
+            raw.value = 0.0;
+        }
+    }
+    let page = page_sample::page(&documents, &Data::new(cells), Vec::new());
+    // Speedup, difference in percent, and share, in both tables; and of the winner's words all but that line are there.
+    assert!(page.contains("<span class=\"unseen\">no number</span>"));
+    assert!(!page.contains("no rows<"));
+}
+
+/// Where no difference was published and none is there, it stands apart from the directions.
+#[test]
+fn no_difference_in_either_is_no_direction() {
+    let mut documents = page_sample::documents();
+    documents.truncate(1);
+    let data = page_sample::data();
+    let judge = Judge::new(&documents, &data);
+    let judged = |figure: &Figure| {
+        let mut judgement = judge.judge(figure)?;
+        judgement.verdict = judgement.verdict.map(|_| Verdict::NoDifference);
+        Some(judgement)
+    };
+    let counts = Directions::of(&judged, &documents[0], Among::All);
+    assert_eq!(counts.all(), 0);
+    assert!(counts.none > 0);
+    let page = page_sample::page_judged(&documents, &data, Vec::new(), &judged);
+    assert!(page.contains("Of <b>0</b> published differences"));
+    let count = format!(
+        "<li class=\"verdict none\"><span aria-hidden=\"true\">=</span> <b>{}</b><span> no difference in either</span></li>",
+        counts.none
+    );
+    assert!(page.contains(&count));
+    assert!(page.contains("title=\"no difference in either\""));
+    // Where there is none, it is not counted.
+    let page = page_sample::page(&documents, &data, Vec::new());
+    assert!(!page.contains("no difference in either"));
 }
 
 #[test]

@@ -3,13 +3,13 @@
 //! Where all samples of a side are the same, on both sides, the result is exact (simulated, replayed, counted): any difference counts, and there is nothing to
 //! test. Else the means are held against each other by Welch's test, and p is corrected by Holm for all pairs that are tested. A difference that is significant
 //! and greater than the threshold makes a row better or worse. A row that is not worse is the same only if a loss greater than the threshold can be ruled out:
-//! by the 95 % interval of the difference.
+//! by the 95 % interval of the difference. The very same samples on both sides are the same, however much they scatter.
 
 use core::fmt;
 
 use brickyard_report::{
-    Better, Gmean, GmeanCell, Host, Interval, Results, Row, Welch, bootstrap_ratio, cliffs_delta,
-    gain_percent, hedges_g, holm,
+    Better, Gmean, GmeanCell, Host, Interval, RankSum, RatioInterval, Results, Row, Runs, Welch,
+    cliffs_delta, gain_percent, hedges_g, holm, ratio_interval,
 };
 
 use super::sides::{Pair, Sides};
@@ -17,9 +17,6 @@ use crate::progress;
 
 /// Means of exact results that differ by less than this, relative to the larger, are the same: the last digits of another machine's arithmetic.
 const EXACTLY: f64 = 1e-9;
-
-/// What the bootstrap draws by: the same documents give the same intervals.
-const SEED: u64 = 1;
 
 /// The rules that rows are judged by.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +34,7 @@ pub(super) struct Judge {
 pub(super) enum Depth {
     /// What a narrow table shows.
     Table,
-    /// Also effect sizes and the interval of the ratio, which takes 9,999 resamples a row.
+    /// Also effect sizes and the interval of the ratio, which takes 9,999 resamples a row of ten samples or more.
     Full,
 }
 
@@ -106,12 +103,14 @@ pub(super) struct Judged<'a> {
 /// The figures that only [`Depth::Full`] has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Full {
-    /// The 95 % interval of mean B / mean A, by the bootstrap.
-    pub(super) ratio: Option<Interval>,
+    /// The 95 % interval of B / A.
+    pub(super) ratio: Option<RatioInterval>,
     /// Hedges' g: positive is better.
     pub(super) hedges_g: Option<f64>,
     /// Cliff's delta: positive is better.
     pub(super) cliffs_delta: Option<f64>,
+    /// p of the rank-sum test, not corrected: a second opinion beside Welch's, which wild samples cannot carry away. Of rows that are tested.
+    pub(super) rank_sum_p: Option<f64>,
 }
 
 /// All of it.
@@ -181,7 +180,9 @@ impl Judge {
             Test::None => None,
         };
         let threshold = self.threshold_percent;
+        let identical = !pair.a.samples().is_empty() && pair.a.samples() == pair.b.samples();
         let verdict = match gain_percent {
+            _ if identical => Verdict::Same,
             Some(gain) if significant && gain > threshold => Verdict::Better,
             Some(gain) if significant && gain < -threshold => Verdict::Worse,
             _ if worst.is_some_and(|worst| worst >= -threshold) => Verdict::Same,
@@ -194,23 +195,27 @@ impl Judge {
             significant,
             verdict,
             gain_interval,
-            full: (self.depth == Depth::Full).then(|| full(pair)),
+            full: (self.depth == Depth::Full).then(|| full(pair, test)),
         }
     }
 }
 
 /// The figures that take longer.
-fn full(pair: &Pair<'_>) -> Full {
+fn full(pair: &Pair<'_>, test: Test) -> Full {
     let (a, b) = (pair.a.samples(), pair.b.samples());
     let sign = match pair.a.metric().better {
         Better::Higher => 1.0,
         Better::Lower => -1.0,
     };
     Full {
-        ratio: bootstrap_ratio(b, a, SEED),
+        ratio: ratio_interval(b, a, Runs::Independent),
         // No zero with a sign.
         hedges_g: hedges_g(b, a).map(|g| sign * g + 0.0),
         cliffs_delta: cliffs_delta(b, a).map(|delta| sign * delta + 0.0),
+        rank_sum_p: match test {
+            Test::Welch { .. } => RankSum::of(b, a).map(|test| test.p),
+            Test::Exact | Test::None => None,
+        },
     }
 }
 

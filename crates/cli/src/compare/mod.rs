@@ -8,7 +8,7 @@
 //! | `text.rs` | the table |
 //! | `record.rs` | the same for programs: CSV, JSON |
 //!
-//! Exit codes: 0 nothing got worse, 1 something did, 2 the two cannot be compared.
+//! Exit codes: 0 nothing got worse, 1 something did, 2 the two cannot be compared, or with `--complete` not in full.
 
 mod judged;
 mod notes;
@@ -40,7 +40,7 @@ Documents are what other subcommands write with `--format json -o FILE`; of the 
   brickyard compare before.json after.json --only order-0 --statistics
   brickyard compare run.json run.json --config-a list-2007 --config-b brickyard
 
-Exit code: 0 nothing got worse, 1 something did (named on standard error), 2 the two cannot be compared.")]
+Exit code: 0 nothing got worse, 1 something did (named on standard error), 2 the two cannot be compared, or with --complete not in full.")]
 pub(crate) struct Compare {
     /// The document that is the baseline, or a folder with a results.json.
     a: PathBuf,
@@ -55,6 +55,9 @@ pub(crate) struct Compare {
     /// Only rows with this text in their name (CONFIG / WORKLOAD / METRIC); several: any of them.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
+    /// Exit with 2 if the baseline has rows that the other document lacks. Those that --only leaves out do not count.
+    #[arg(long)]
+    complete: bool,
     /// Of the baseline only this configuration, against the one of --config-b: rows are matched by workload and metric.
     #[arg(long, value_name = "NAME", requires = "config_b")]
     config_a: Option<String>,
@@ -103,7 +106,27 @@ impl Compare {
             _ => text::table(&sides, &comparison, &notes),
         };
         self.write(&written)?;
-        verdict(&comparison)
+        let verdict = verdict(&comparison);
+        match self.lacking(&sides) {
+            Some(lacking) => {
+                let worse = verdict.err().map(|worse| format!("; {worse}"));
+                bail!(Misuse::new(lacking + &worse.unwrap_or_default()))
+            }
+            None => verdict,
+        }
+    }
+
+    /// Which rows of the baseline the other document lacks, if none may be lacking.
+    fn lacking(&self, sides: &Sides<'_>) -> Option<String> {
+        let lacking: Vec<String> = sides.alone[0].iter().map(|name| plain(name)).collect();
+        (self.complete && !lacking.is_empty()).then(|| {
+            format!(
+                "--complete: {} lacks rows of the baseline ({}): {}",
+                plain(&self.b.display().to_string()),
+                lacking.len(),
+                notes::some_of(&lacking, NAMED_MAX)
+            )
+        })
     }
 
     /// Fails if the comparison could not be written where it is to go, or would take the place of what it compares.

@@ -48,7 +48,7 @@ fn single(comparison: &Comparison<'_>) -> Option<String> {
     let count = comparison.rows.iter().filter(is_single).count();
     (count > 0).then(|| {
         let rows = comparison.rows.len();
-        format!("{count} of {rows} rows differ by a single sample of a side, taken for exact. If they are timings, take more samples.")
+        format!("{count} of {rows} rows differ by a single sample of a side, taken for exact as a replay's is; a single timing cannot be told from that. If they are timings, take more samples.")
     })
 }
 

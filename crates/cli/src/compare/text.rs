@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use brickyard_report::{Better, GmeanCell};
+use brickyard_report::{BOOTSTRAP_LEAST, Better, GmeanCell};
 
 use super::judged::{Comparison, Depth, Judged, Test, Verdict};
 use super::notes::plain;
@@ -54,7 +54,12 @@ fn head(sides: &Sides<'_>) -> String {
 fn heads(depth: Depth) -> Vec<(String, Side)> {
     let mut heads = vec![left(""), left("unit"), right("A"), right("B (gain)")];
     if depth == Depth::Full {
-        heads.extend([right("B / A, 95 %"), right("g"), right("p")]);
+        heads.extend([
+            right("B / A, 95 %"),
+            right("g"),
+            right("p"),
+            right("p, ranks"),
+        ]);
     }
     heads.push(left(""));
     heads
@@ -87,7 +92,8 @@ fn line(row: &Judged<'_>) -> Vec<(String, Side)> {
             Test::None => nothing(),
         };
         let g = full.hedges_g.map_or_else(nothing, two);
-        line.extend([right(&ratio), right(&g), right(&p)]);
+        let ranks = full.rank_sum_p.map_or_else(nothing, chance);
+        line.extend([right(&ratio), right(&g), right(&p), right(&ranks)]);
     }
     line.push(left(match row.verdict {
         Verdict::Same => "",
@@ -106,7 +112,7 @@ fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<(String, Side)> {
         right(&format!("{ratio:>12} ({gain:>8})")),
     ];
     if depth == Depth::Full {
-        line.extend([right(""), right(""), right("")]);
+        line.extend([right(""), right(""), right(""), right("")]);
     }
     line.push(left(""));
     line
@@ -138,7 +144,9 @@ fn legend(comparison: &Comparison<'_>) -> Vec<String> {
         ));
     }
     if comparison.depth == Depth::Full {
-        legend.push("B / A: BCa bootstrap, 9,999 resamples. g: Hedges' g, positive is better. p: after Holm; exact: nothing varies.".into());
+        legend.push(format!(
+            "B / A: Student's t of the logarithms; from {BOOTSTRAP_LEAST} samples of each side on, BCa bootstrap, 9,999 resamples. g: Hedges' g, positive is better. p: after Holm; exact: nothing varies. p, ranks: of the rank-sum test, not corrected."
+        ));
     }
     legend
 }

@@ -96,7 +96,7 @@ pub(crate) type Work = Box<dyn Fn(Context<'_>) -> anyhow::Result<Done> + Send + 
 
 /// A cell.
 pub(crate) struct Cell {
-    /// Its name: the experiment, then what tells it from others, in words of `a-z0-9+-` with dots between, such as `locks.simulated.find-8.hold.1`.
+    /// Its name: EXPERIMENT.MACHINE, then what tells it from others and where there are several the number of its run, in words of `a-z0-9+-` with dots between, such as `locks.metatm-2007.find-8.hold.1`.
     pub(crate) name: String,
     /// How its rows come about. Those that are timed have the host for themselves.
     pub(crate) kind: Kind,

@@ -24,6 +24,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use brickyard_reproduce::expect::Expected;
+use brickyard_reproduce::page::Missing;
 use brickyard_reproduce::store::Folder;
 use clap::{Args, ValueEnum};
 
@@ -71,10 +72,21 @@ pub(crate) struct Reproduce {
     /// Run these cells alone, whatever there is of them already, and make no report.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
     cell: Vec<String>,
-    /// Hold the tables against these rows of an earlier run (its rows.parquet), and fail where they differ by more than they may: simulated and replayed figures by 5 percent,
+    /// Hold the tables against these rows of an earlier run (its rows.parquet), and fail where they differ by more than they may: simulated and replayed figures by 1 percent,
     /// ratios of timed ones by three times.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
+}
+
+/// The folder in commands that repeat something: not the one that the report lies in, whose rows stay as they are.
+const AGAIN: &str = "again";
+
+/// So many cells, in words.
+fn counted(count: usize) -> String {
+    match count {
+        1 => "1 cell".to_owned(),
+        _ => format!("{count} cells"),
+    }
 }
 
 impl ValueEnum for Experiment {
@@ -112,12 +124,13 @@ impl Reproduce {
                 self.output.display()
             )
         })?;
+        self.same_seed(&folder, &done)?;
         let is_kept = |name: &String| self.cell.is_empty() && done.contains(name);
         if self.cell.is_empty() && !self.resume && !done.is_empty() {
             return Err(Misuse::new(format!(
-                "{} has {} cells of an earlier run: --resume goes on with it and keeps them, --output DIR takes another folder",
+                "{} has {} of an earlier run: --resume goes on with it and keeps what is done, --output DIR takes another folder",
                 self.output.display(),
-                done.len()
+                counted(done.len())
             ))
             .into());
         }
@@ -142,6 +155,20 @@ impl Reproduce {
         self.verdict(&ended)
     }
 
+    /// A folder has one seed. The first cell that can be read tells it; one that cannot be read is told of when the report needs it.
+    fn same_seed(&self, folder: &Folder, done: &[String]) -> Result<(), Misuse> {
+        let first = done.iter().find_map(|name| folder.read(name).ok());
+        match first {
+            Some(cell) if cell.seed != self.seed => Err(Misuse::new(format!(
+                "the cells of {} were run with seed {}, not {}: give --seed {1}, or another folder by --output",
+                self.output.display(),
+                cell.seed,
+                self.seed
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the report, and holds it against what is expected.
     fn report(
         &self,
@@ -149,14 +176,15 @@ impl Reproduce {
         ended: &Ended,
         expected: Option<&Expected>,
     ) -> anyhow::Result<()> {
-        let why = |(name, error): &(String, anyhow::Error)| format!("{name}: {error:#}");
-        let mut missing: Vec<String> = ended.failed.iter().map(why).collect();
-        if ended.left > 0 {
-            missing.push(format!(
-                "{} cells were not run: the run was interrupted; --resume goes on with it",
-                ended.left
-            ));
-        }
+        let failed = ended.failed.iter().map(|(cell, error)| Missing {
+            cell: cell.clone(),
+            why: format!("{error:#}"),
+        });
+        let left = ended.left.iter().map(|cell| Missing {
+            cell: cell.clone(),
+            why: "not run: the run was interrupted; --resume goes on with it".to_owned(),
+        });
+        let missing = failed.chain(left).collect();
         let report = Report {
             folder,
             seed: self.seed,
@@ -184,15 +212,15 @@ impl Reproduce {
     }
 
     fn verdict(&self, ended: &Ended) -> anyhow::Result<()> {
-        if ended.left > 0 {
+        if !ended.left.is_empty() {
             bail!(
-                "interrupted: {} cells are left; --resume --output {} goes on",
-                ended.left,
+                "interrupted: {} left; --resume --output {} goes on",
+                counted(ended.left.len()),
                 self.output.display()
             );
         }
         if !ended.failed.is_empty() {
-            bail!("{} cells failed", ended.failed.len());
+            bail!("{} failed", counted(ended.failed.len()));
         }
         Ok(())
     }
@@ -220,7 +248,10 @@ impl Reproduce {
     /// The command that repeats the whole run.
     fn command(&self) -> String {
         let scale = if self.full { "--full" } else { "--quick" };
-        let mut command = format!("brickyard reproduce {scale} --seed {}", self.seed);
+        let mut command = format!(
+            "brickyard reproduce {scale} --seed {} --output {AGAIN}",
+            self.seed
+        );
         if !self.only.is_empty() {
             let names: Vec<&str> = self.only.iter().map(|one| one.name()).collect();
             command += &format!(" --only {}", names.join(","));

@@ -1,20 +1,22 @@
 //! What is made of the cells of a folder: the page, the tables as files, and what the terminal says.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, bail};
 use brickyard_report::{Host, Metric, Results, Row, noise_warning, write_json};
-use brickyard_reproduce::data::Data;
+use brickyard_reproduce::data::{Data, Key};
 use brickyard_reproduce::directions::{Directions, Judged};
-use brickyard_reproduce::document::{Among, Document, Figure, Place};
+use brickyard_reproduce::document::{Among, Document, Figure, Judged as Judging, Place};
 use brickyard_reproduce::judge::Judge;
 use brickyard_reproduce::raw::{CellRows, Kind};
 use brickyard_reproduce::store::{Folder, write_csv, write_rows};
 use brickyard_reproduce::{documents, figures, page};
 
+use super::AGAIN;
 use super::plan::Plan;
 
 /// What the report is made of.
@@ -24,7 +26,7 @@ pub(super) struct Report<'a> {
     /// The command that made the run.
     pub(super) command: String,
     /// Cells that are lacking, with why.
-    pub(super) missing: Vec<String>,
+    pub(super) missing: Vec<page::Missing>,
     /// The experiments that were asked for.
     pub(super) experiments: Vec<&'static str>,
 }
@@ -40,22 +42,23 @@ impl Report<'_> {
         write_rows(&file("rows.parquet"), &data)?;
         write_csv(&file("rows.csv"), &data)?;
         figures::write_csv(&file("figures.csv"), &documents, &judge)?;
-        let results = results(&data, &Kind::ALL)?;
+        let results = results(&data, |_, _| true)?;
         write_as(&file("results.json"), |out| write_json(&results, out))?;
         let path = file("report.html");
         let judged = |figure: &Figure| judge.judge(figure);
-        let cell_command = |cell: &str| Plan::command(cell, self.seed, self.folder.path());
+        let cell_command = |cell: &str| Plan::command(cell, self.seed, Path::new(AGAIN));
         let report = page::Report {
             documents: &documents,
             data: &data,
             judged: &judged,
             command: self.command.clone(),
             cell_command: &cell_command,
-            warnings: warnings(&data)?,
-            pages: self.pages()?,
+            warnings: warnings(&documents, &data)?,
+            pages: self.pages(&data)?,
             date: today(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             missing: self.missing.clone(),
+            winner: Some(documents::winner()),
         };
         write_as(&path, |out| page::write(&report, out))?;
         for document in &documents {
@@ -92,26 +95,16 @@ impl Report<'_> {
         Ok(Data::new(cells))
     }
 
-    /// The pages that cells made.
-    fn pages(&self) -> anyhow::Result<Vec<page::Embedded>> {
-        let folder = self.folder.file("pages");
-        let Ok(entries) = fs::read_dir(&folder) else {
-            return Ok(Vec::new());
-        };
-        let mut paths: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect();
-        paths.sort();
-        let read = |path: &PathBuf| {
-            let name = path
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let html = fs::read_to_string(path)
+    /// The pages that the cells in `data` made: whoever counts the shots of a machine's films has a page of it.
+    fn pages(&self, data: &Data) -> anyhow::Result<Vec<page::Embedded>> {
+        let filmed = data.keys().filter(|key| key.metric == "shots");
+        let filmed: BTreeSet<_> = filmed.map(|key| (&key.experiment, &key.machine)).collect();
+        let read = |(experiment, name): (&String, &String)| {
+            let path = self.folder.file("pages").join(format!("{name}.html"));
+            let html = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
             Ok(page::Embedded {
-                experiment: "mobility".to_owned(),
+                experiment: experiment.clone(),
                 title: format!(
                     "Each page of {name} while huge pages are asked for, by configuration"
                 ),
@@ -119,12 +112,12 @@ impl Report<'_> {
                 html,
             })
         };
-        paths.iter().map(read).collect()
+        filmed.into_iter().map(read).collect()
     }
 }
 
 /// What a reader has to know before any number.
-fn warnings(data: &Data) -> anyhow::Result<Vec<String>> {
+fn warnings(documents: &[Document], data: &Data) -> anyhow::Result<Vec<String>> {
     let mut warnings = Vec::new();
     let timed = data.cells().iter().filter(|cell| cell.kind == Kind::Timed);
     let mut hosts: Vec<&Host> = Vec::new();
@@ -141,13 +134,19 @@ fn warnings(data: &Data) -> anyhow::Result<Vec<String>> {
             hosts.join(", ")
         ));
     }
-    // What is simulated varies with the seed, and that is no noise of the host.
-    warnings.extend(noise_warning(&results(data, &[Kind::Timed])?));
+    // What is simulated varies with the seed, which is no noise of the host; and of what is timed only rows whose direction is judged.
+    let figures = documents.iter().flat_map(Document::figures);
+    let judged = figures.filter(|figure| figure.judged == Judging::Yes);
+    let keys: BTreeSet<&Key> = judged
+        .flat_map(|figure| figure.of.iter().chain(&figure.against))
+        .collect();
+    let timed = results(data, |key, kind| kind == Kind::Timed && keys.contains(key))?;
+    warnings.extend(noise_warning(&timed));
     Ok(warnings)
 }
 
-/// The samples of these kinds as a document that `brickyard compare` reads.
-fn results(data: &Data, kinds: &[Kind]) -> anyhow::Result<Results> {
+/// The samples of some keys as a document that `brickyard compare` reads.
+fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Result<Results> {
     let host = data.cells().iter().find(|cell| cell.kind == Kind::Timed);
     let host = host
         .or(data.cells().first())
@@ -155,7 +154,7 @@ fn results(data: &Data, kinds: &[Kind]) -> anyhow::Result<Results> {
     let mut results = Results::new("reproduce", host);
     for key in data.keys() {
         let samples = data.samples(key);
-        let Some(samples) = samples.filter(|samples| kinds.contains(&samples.kind)) else {
+        let Some(samples) = samples.filter(|samples| wanted(key, samples.kind)) else {
             continue;
         };
         let metric = Metric {

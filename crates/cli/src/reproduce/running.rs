@@ -1,6 +1,7 @@
 //! The cells of a plan, run: those that are timed one by one with the host for themselves, then all others side by side. Each one's file is written as soon as it is done.
 
 use core::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -31,8 +32,8 @@ pub(super) struct Running<'a> {
 pub(super) struct Ended {
     /// Those that failed, with why.
     pub(super) failed: Vec<(String, anyhow::Error)>,
-    /// How many were not run, since the user ended it.
-    pub(super) left: usize,
+    /// Those that were not run, since the user ended it.
+    pub(super) left: Vec<String>,
 }
 
 /// Units of progress in a second of work.
@@ -48,6 +49,7 @@ impl Running<'_> {
     /// Where a result cannot be written: what is done is kept, and all else would be lost too.
     pub(super) fn run(&self, cells: Vec<Cell>) -> anyhow::Result<Ended> {
         let all = cells.len();
+        let mut left: BTreeSet<String> = cells.iter().map(|cell| cell.name.clone()).collect();
         let (exact, timed): (Vec<Cell>, Vec<Cell>) =
             cells.into_iter().partition(|cell| cell.kind.is_exact());
         let threads = self
@@ -87,17 +89,21 @@ impl Running<'_> {
         }
         bar.finish_and_clear();
         let mut ended = Ended::default();
-        let mut done = 0;
         for (name, outcome) in outcomes.into_iter().flatten() {
             match outcome {
-                Outcome::Done => done += 1,
+                Outcome::Done => {
+                    left.remove(&name);
+                }
                 Outcome::Unwritten(error) => return Err(error),
                 // What ended because the user asked for it has not failed.
                 Outcome::Failed(_) if interrupt::asked() => {}
-                Outcome::Failed(error) => ended.failed.push((name, error)),
+                Outcome::Failed(error) => {
+                    left.remove(&name);
+                    ended.failed.push((name, error));
+                }
             }
         }
-        ended.left = all - done - ended.failed.len();
+        ended.left = left.into_iter().collect();
         Ok(ended)
     }
 

@@ -1,7 +1,7 @@
 //! How much room the labels need, and what is left for the curves. All in units of the view box.
 
 use super::extent::{Ends, Extent};
-use super::ticks::{Tick, ticks};
+use super::ticks::{Tick, ticks, ticks_across};
 use super::{Plot, Scale};
 
 /// The width of every plot.
@@ -108,7 +108,6 @@ impl Layout {
         let x = Extent::of(&plot.x.scale, across.iter().copied(), Ends::Exact);
         let y = Extent::of(&plot.y.scale, reach, Ends::Round);
         let y_ticks = ticks(y, &[], 6);
-        let x_ticks = ticks(x, &across, 8);
         let widest = y_ticks.iter().map(|tick| width_of(&tick.label));
         let left = widest.fold(18.0, f64::max) + 14.0;
         let left = left.max(slanted_before(plot, left));
@@ -122,6 +121,7 @@ impl Layout {
         } else {
             WIDTH - 26.0
         };
+        let x_ticks = ticks_across(x, &across, right - left);
         let (top, bottom) = (TOP, TOP + INNER);
         let (slant, below) = below(plot, right - left);
         let x_label = bottom + below;

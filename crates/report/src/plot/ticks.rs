@@ -1,6 +1,7 @@
 //! Round numbers along an axis, and their labels: short, as people write them (`200k`, `1.5M`, `0.02`).
 
 use super::extent::Extent;
+use super::layout::width_of;
 
 /// A place of an axis that has a number.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,6 +10,42 @@ pub(super) struct Tick {
     pub(super) value: f64,
     /// How it is written.
     pub(super) label: String,
+}
+
+/// More places than these are too many to have a number each.
+const MEASURED_MAX: usize = 8;
+
+/// Free room between two labels side by side.
+const APART: f64 = 8.0;
+
+/// Ticks of an axis across `room`. Few places have their own numbers, such as 8, 16 and 32 CPUs, as far as they have room side by side; many, and fractions on an even axis, have
+/// round ones.
+pub(super) fn ticks_across(extent: Extent, values: &[f64], room: f64) -> Vec<Tick> {
+    let mut places: Vec<f64> = values
+        .iter()
+        .copied()
+        .filter(|&value| !extent.is_below(value))
+        .collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let fit = match extent {
+        Extent::Names(_) => false,
+        Extent::Linear(..) => places.iter().all(|value| value.fract() == 0.0),
+        Extent::Log(..) => true,
+    };
+    if !fit || places.is_empty() || places.len() > MEASURED_MAX {
+        return ticks(extent, values, MEASURED_MAX);
+    }
+    let mut shown: Vec<Tick> = Vec::new();
+    let mut free = f64::NEG_INFINITY;
+    for tick in places.into_iter().map(Tick::alone) {
+        let (middle, half) = (extent.part(tick.value) * room, width_of(&tick.label) / 2.0);
+        if middle - half >= free {
+            free = middle + half + APART;
+            shown.push(tick);
+        }
+    }
+    shown
 }
 
 /// Ticks of an axis, at most about `most` of them. `values` are those that the axis is of: where all are powers of two, so are the ticks of an axis of powers.
@@ -199,6 +236,31 @@ mod tests {
             labels(&found),
             ["1", "4", "16", "64", "256", "1024", "4096", "16384"]
         );
+    }
+
+    #[test]
+    fn few_places_have_their_own_numbers() {
+        let of = |extent, values: &[f64]| -> Vec<String> {
+            let found = ticks_across(extent, values, 400.0);
+            found.into_iter().map(|tick| tick.label).collect()
+        };
+        let log = |low: f64, high: f64| Extent::Log(low.log10(), high.log10());
+        let cpus = [32.0, 8.0, 16.0, 8.0];
+        assert_eq!(of(log(8.0, 32.0), &cpus), ["8", "16", "32"]);
+        assert_eq!(of(Extent::Linear(8.0, 32.0), &cpus), ["8", "16", "32"]);
+        assert_eq!(of(log(4.0, 16.0), &[8.0]), ["8"]);
+        assert_eq!(of(log(6.0, 18.0), &[6.0, 18.0]), ["6", "18"]);
+        // What has no room is left out, and an axis of time has round numbers.
+        assert_eq!(
+            of(Extent::Linear(1.0, 1000.0), &[1.0, 2.0, 3.0, 1000.0]),
+            ["1", "1000"]
+        );
+        let seconds = [0.37, 2.5, 6.1];
+        assert_eq!(
+            of(Extent::Linear(0.37, 6.1), &seconds),
+            ["1", "2", "3", "4", "5", "6"]
+        );
+        assert!(of(Extent::Names(3), &cpus).is_empty());
     }
 
     #[test]

@@ -174,9 +174,17 @@ pub(super) fn finding(pieces: Vec<Piece>) -> Finding {
     }
 }
 
+/// These over those: the geometric mean, or of one the speedup, whose interval is known.
+fn over(of: Vec<Key>, against: Vec<Key>) -> Figure {
+    match (&of[..], &against[..]) {
+        ([of], [against]) => Figure::new(Statistic::Speedup, of.clone()).against(against.clone()),
+        _ => Figure::gmean(of, against),
+    }
+}
+
 /// How many times as fast, or as much, these are as those, in the geometric mean.
 pub(super) fn gmean(of: Vec<Key>, against: Vec<Key>, decimals: usize) -> Piece {
-    Piece::Figure(Figure::gmean(of, against).decimals(decimals))
+    Piece::Figure(over(of, against).decimals(decimals))
 }
 
 /// The mean of one key.
@@ -193,11 +201,11 @@ pub(super) fn times(of: Key, against: Key, decimals: usize) -> Piece {
     )
 }
 
-/// Words that the geometric mean of speedups chooses: above 1, below 1, or within half a percent of it.
+/// Words that the geometric mean of speedups chooses: above 1, below 1, or within half a percent of it or of its own noise.
 pub(super) fn word(of: Vec<Key>, against: Vec<Key>, words: [&'static str; 3]) -> Piece {
     let [above, below, between] = words;
     Piece::Word(Word {
-        figure: Figure::gmean(of, against),
+        figure: over(of, against),
         margin: 0.005,
         above,
         below,

@@ -56,7 +56,7 @@ const MISTAKES: [&str; 5] = [
     "Gains of a deviation or a range, printed as if they were results, say nothing about which kernel is faster.",
 ];
 
-const TABLE: &str = "Simulated: sixteen jobs on the eight CPUs of the document's machine compile recorded files (a recording of today's compiler), five builds. The library's own source serves every page; \"user\" is all else that the recording holds, so it can hardly differ between allocators, and \"system\" is the allocator alone, a small part of what a kernel counts. \
+const TABLE: &str = "Simulated: sixteen jobs on the eight CPUs of the document's machine compile recorded files (a recording of today's compiler). The library's own source serves every page; \"user\" is all else that the recording holds, so it can hardly differ between allocators, and \"system\" is the allocator alone, a small part of what a kernel counts. \
     Seconds cannot be compared, gains can. Directions are judged of means alone. CPU's gain has the document's sign (more use is negative), its direction is judged as more being better.";
 
 const TODAY: &str = "The same build under each configuration, and the gain over `list-2007` (positive is better). Simulated.";

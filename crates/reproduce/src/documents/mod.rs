@@ -12,11 +12,14 @@ mod pagealloc;
 mod pft;
 mod slab;
 mod two_kinds;
+mod winner;
 
 use std::collections::BTreeSet;
 
 use crate::data::Key;
 use crate::document::{Document, Points};
+
+pub use winner::winner;
 
 /// All of them, in the order of the report.
 #[must_use]

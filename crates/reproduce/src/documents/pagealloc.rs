@@ -28,6 +28,8 @@ const CONFIGS: [&str; 7] = [
 const STORMS: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
 const STORM_CPUS: [u32; 3] = [1, 8, 32];
 const PERCENTILES: [&str; 4] = ["alloc-p50", "alloc-p90", "alloc-p99", "alloc-p99.9"];
+/// The batch of his one bad sample: by his own figures 666 cycles between neighbours of 427 and 342.
+const BAD_SAMPLE: u32 = 8;
 /// The largest batch that fits into the lists of the document's kernel, 186 pages.
 const FITS: u32 = 128;
 
@@ -44,7 +46,7 @@ const MISTAKES: [&str; 6] = [
 ];
 
 const TABLE: &str = "Timed on this host: a batch of single pages is taken and given back by one thread, on the library's own per-CPU lists (`list-2007`, with the lists of Linux 3.9: 31 and 186 pages) and magazines. He measured cycles inside a kernel, with a profiler running; here it is nanoseconds in a process, \
-    with neither interrupts to mask nor a kernel's checks around it. So gains can be compared, cycles cannot. The two slips of his benchmark are not repeated. Where lists and magazines trade places should come out: at batches larger than the lists.";
+    with neither interrupts to mask nor a kernel's checks around it. So gains can be compared, cycles cannot. The two slips of his benchmark are not repeated. Where lists and magazines trade places should come out: at batches larger than the lists. Batches of 8 are not judged: his figures of the baseline there are one bad sample. The totals are the sums of the lines of allocations and frees, so the 42 directions that are judged are fewer that stand for themselves.";
 
 const TODAY: &str = "Nanoseconds a page on this host, and the gain over `list-2007` (positive is better). All configurations took turns in each round.";
 
@@ -82,12 +84,17 @@ fn table() -> Table {
         let of_gain = Figure::new(Statistic::Gain, now())
             .against(before())
             .printed(gain);
+        let of_gain = if batch == BAD_SAMPLE {
+            of_gain
+        } else {
+            directed(of_gain, speedup, Claim::Untested)
+        };
         line(
             format!("order-0 {what}-{batch}"),
             vec![
                 Some(Figure::new(Statistic::Mean, before()).printed(vanilla)),
                 Some(Figure::new(Statistic::Mean, now()).printed(magazine)),
-                Some(directed(of_gain, speedup, Claim::Untested)),
+                Some(of_gain),
             ],
         )
     });
@@ -160,6 +167,11 @@ fn batches() -> impl Iterator<Item = u32> {
     totals.map(|&(_, batch, ..)| batch)
 }
 
+/// What an allocation and its free cost, at all batches.
+pub(super) fn all_batches(config: &str) -> Vec<Key> {
+    batches().map(|batch| key("total", batch, config)).collect()
+}
+
 fn plots() -> Vec<Plot> {
     let over_batches = CONFIGS.map(|config| {
         let points = batches().map(|batch| (f64::from(batch), key("total", batch, config)));
@@ -217,7 +229,6 @@ fn findings() -> Vec<Finding> {
             .map(|batch| key("total", batch, config))
             .collect::<Vec<_>>()
     };
-    let all = |config: &str| [of(config, Batch::Fits), of(config, Batch::Exceeds)].concat();
     let small = [
         "cheaper than per-CPU lists",
         "dearer than per-CPU lists",
@@ -240,7 +251,7 @@ fn findings() -> Vec<Finding> {
     };
     vec![
         summary(vec![
-            text("For batches that fit into the lists (up to 128 pages) magazines are "),
+            text("Up to 128 pages, which fit into the lists, magazines are "),
             word(
                 of("magazine-2013", Batch::Fits),
                 of("list-2007", Batch::Fits),
@@ -252,7 +263,7 @@ fn findings() -> Vec<Finding> {
                 of("list-2007", Batch::Fits),
                 2,
             ),
-            text(" times the speed. From 256 pages on they are "),
+            text(" times the speed; from 256 on "),
             word(
                 of("magazine-2013", Batch::Exceeds),
                 of("list-2007", Batch::Exceeds),
@@ -264,15 +275,13 @@ fn findings() -> Vec<Finding> {
                 of("list-2007", Batch::Exceeds),
                 2,
             ),
-            text(
-                " times (time on this host, one thread). In the document magazines are dearer up to 128 pages and cheaper from 256 on.",
-            ),
+            text(" times (this host, one thread). The document has them dearer, then cheaper."),
         ]),
-        summary(vec![
+        finding(vec![
             text("`brickyard` takes and frees a page at "),
-            gmean(all("brickyard"), all("list-2007"), 2),
+            gmean(all_batches("brickyard"), all_batches("list-2007"), 2),
             text(" times the speed of per-CPU lists and "),
-            gmean(all("brickyard"), all("magazine-2013"), 2),
+            gmean(all_batches("brickyard"), all_batches("magazine-2013"), 2),
             text(" times that of magazines (time on this host, geometric mean over all batches)."),
         ]),
         tail(8),

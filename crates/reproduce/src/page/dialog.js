@@ -15,7 +15,7 @@ function facts(figure) {
   if (data.published !== undefined) list.push(["Published", data.published]);
   list.push([data.statistic === "gmean-speedup" ? "Pairs" : "Samples", data.n]);
   if (data.speedup !== undefined) list.push(["Speedup over the baseline", `${digits(data.speedup)} times; above 1 is better`]);
-  if (data.low !== undefined) list.push(["Its 95 % interval", `${digits(data.low)} to ${digits(data.high)} (bootstrap)`]);
+  if (data.low !== undefined) list.push(["Its 95 % interval", `${digits(data.low)} to ${digits(data.high)}${data.intervalBy === undefined ? "" : ` (${data.intervalBy})`}`]);
   if (data.effect !== undefined) list.push(["Effect size", `${digits(data.effect, 3)} (Hedges' g)`]);
   if (data.p !== undefined) list.push(["p", digits(data.p, 3)]);
   if (data.pHolm !== undefined) list.push(["p after Holm's correction", digits(data.pHolm, 3)]);
@@ -47,7 +47,8 @@ function fillCommands(rows) {
     return code;
   });
   byId("rows-commands").replaceChildren(...shown);
-  if (commands.length > shown.length) byId("rows-commands").append(element("p", {}, `and ${commands.length - shown.length} more cells, which are in the column "cell"`));
+  const left = commands.length - shown.length;
+  if (left > 0) byId("rows-commands").append(element("p", {}, `and ${left} more ${left === 1 ? "cell, which is" : "cells, which are"} in the column "cell"`));
 }
 
 // What the figure is of, for the heading: what all its own rows have in common.

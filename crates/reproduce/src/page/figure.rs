@@ -210,6 +210,9 @@ fn write_element(
             let _ = write!(out, " data-{name}=\"{number}\"");
         }
     }
+    if let Some(by) = judgement.interval_by() {
+        let _ = write!(out, " data-interval-by=\"{}\"", Escaped(by));
+    }
     if let Some(verdict) = judgement.verdict {
         let _ = write!(out, " data-verdict=\"{}\"", verdict.name());
     }
@@ -225,6 +228,7 @@ pub(super) const fn sign(verdict: Verdict) -> (&'static str, &'static str) {
         Verdict::Same => ("\u{2713}", "same"),
         Verdict::Opposite => ("\u{2717}", "opposite"),
         Verdict::WithinNoise => ("\u{2248}", "noise"),
+        Verdict::NoDifference => ("=", "none"),
     }
 }
 
@@ -235,6 +239,7 @@ pub(super) fn write_mark(verdict: Verdict, out: &mut String) {
         Verdict::Same => "same direction",
         Verdict::Opposite => "opposite direction",
         Verdict::WithinNoise => "within noise",
+        Verdict::NoDifference => "no difference in either",
     };
     let _ = write!(
         out,

@@ -16,18 +16,27 @@ pub(super) enum Length {
     Brief,
 }
 
-/// The three counts with their marks; in brief the words are for screen readers only.
+/// The counts with their marks; in brief the words are for screen readers only. Where no difference was published and there is none, a fourth stands apart.
 pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String) {
     let class_of_words = match length {
         Length::Whole => "",
         Length::Brief => " class=\"unseen\"",
     };
     out.push_str("<ul class=\"counts\">");
-    for (count, verdict, words) in [
+    let all = [
         (counts.same, Verdict::Same, "same"),
         (counts.opposite, Verdict::Opposite, "opposite"),
         (counts.noise, Verdict::WithinNoise, "within noise"),
-    ] {
+        (
+            counts.none,
+            Verdict::NoDifference,
+            "no difference in either",
+        ),
+    ];
+    for (count, verdict, words) in all {
+        if verdict == Verdict::NoDifference && count == 0 {
+            continue;
+        }
         let (sign, class) = figure::sign(verdict);
         let _ = write!(
             out,
@@ -51,7 +60,7 @@ pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) ->
             }
             Piece::Word(word) => {
                 let judgement = (report.judged)(&word.figure)?;
-                let chosen = word.chosen(judgement.value);
+                let chosen = word.chosen(judgement.value, judgement.interval);
                 figure::write_word(&word.figure, &judgement, chosen, &mut out);
             }
             Piece::Directions(outcome, among) => {

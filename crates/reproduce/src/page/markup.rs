@@ -49,6 +49,11 @@ impl Display for Prose<'_> {
     }
 }
 
+/// A number of things, in words: `1 line has`, `2 lines have`.
+pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// A text of words without its backticks, for attributes and titles.
 pub(super) fn plain(text: &str) -> String {
     text.replace('`', "")

@@ -33,7 +33,7 @@ use core::fmt;
 use std::io::{self, Write};
 
 use crate::data::Data;
-use crate::document::{Document, Figure};
+use crate::document::{Document, Figure, Finding};
 use crate::judge::Judgement;
 use markup::Escaped;
 
@@ -68,7 +68,9 @@ pub struct Report<'r> {
     /// Of which version.
     pub version: String,
     /// Cells that failed or were not run.
-    pub missing: Vec<String>,
+    pub missing: Vec<Missing>,
+    /// Who wins by how much, above the summary's table. Its counts of directions are those of the first document.
+    pub winner: Option<Finding>,
 }
 
 impl fmt::Debug for Report<'_> {
@@ -80,6 +82,15 @@ impl fmt::Debug for Report<'_> {
             .field("command", &self.command)
             .finish_non_exhaustive()
     }
+}
+
+/// A cell that the report lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// Its name.
+    pub cell: String,
+    /// Why it has no rows, such as what it failed by.
+    pub why: String,
 }
 
 /// A page with a player, which the report holds in a frame of its own.

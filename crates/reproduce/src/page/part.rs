@@ -24,11 +24,8 @@ pub(super) fn of(report: &Report<'_>, document: &Document) -> String {
     write_findings(report, document, &mut out);
     write_mistakes(document, &mut out);
     if !document.plots.is_empty() {
-        out.push_str("<h3>Where to look first</h3><div class=\"plots\">");
-        for plot in &document.plots {
-            plots::write(report, document, plot, &mut out);
-        }
-        out.push_str("</div>");
+        out.push_str("<h3>Where to look first</h3>");
+        plots::write_all(report, &document.plots, &mut out);
     }
     write_tables(
         report,

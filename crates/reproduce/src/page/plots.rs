@@ -6,8 +6,8 @@ use brickyard_report::plot;
 
 use super::Report;
 use super::figure::{self, four_digits};
-use super::markup::{Escaped, Prose, plain};
-use crate::document::{Axis, Curve, Document, Figure, Plot, Points, Scale, Statistic};
+use super::markup::{Escaped, Prose, counted, plain};
+use crate::document::{Axis, Curve, Figure, Plot, Points, Scale, Statistic};
 use crate::judge::Judgement;
 
 /// A measured point.
@@ -35,17 +35,37 @@ struct Drawn<'p> {
     points: Vec<Measured>,
 }
 
-/// Writes a figure: heading, paragraph, picture, table. Writing to a string cannot fail.
-pub(super) fn write(report: &Report<'_>, document: &Document, plot: &Plot, out: &mut String) {
-    let drawn: Vec<Drawn<'_>> = plot
-        .curves
-        .iter()
-        .map(|curve| Drawn {
-            curve,
-            points: points(report, curve),
-        })
-        .filter(|drawn| !drawn.points.is_empty())
-        .collect();
+/// Writes the plots that have rows, and how many have none. Writing to a string cannot fail.
+pub(super) fn write_all(report: &Report<'_>, plots: &[Plot], out: &mut String) {
+    let all = plots.iter().map(|plot| (plot, drawn(report, plot)));
+    let (shown, empty): (Vec<_>, Vec<_>) = all.partition(|(_, drawn)| !drawn.is_empty());
+    if !shown.is_empty() {
+        out.push_str("<div class=\"plots\">");
+        for (plot, drawn) in &shown {
+            write(plot, drawn, out);
+        }
+        out.push_str("</div>");
+    }
+    if !empty.is_empty() {
+        let _ = write!(
+            out,
+            "<p class=\"muted\">{} in this run.</p>",
+            counted(empty.len(), "plot has no rows", "plots have no rows")
+        );
+    }
+}
+
+/// The curves that have points.
+fn drawn<'p>(report: &Report<'_>, plot: &'p Plot) -> Vec<Drawn<'p>> {
+    let all = plot.curves.iter().map(|curve| Drawn {
+        curve,
+        points: points(report, curve),
+    });
+    all.filter(|drawn| !drawn.points.is_empty()).collect()
+}
+
+/// Writes a figure: heading, paragraph, picture, table.
+fn write(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
     let id = Escaped(&plot.id);
     let _ = write!(
         out,
@@ -53,22 +73,14 @@ pub(super) fn write(report: &Report<'_>, document: &Document, plot: &Plot, out: 
         Prose(&plot.title),
         Prose(&plot.about)
     );
-    if drawn.is_empty() {
-        let _ = write!(
-            out,
-            "<p class=\"muted\">Not measured in this run of {}.</p></figure>",
-            Escaped(document.experiment)
-        );
-        return;
-    }
     let title = plain(&plot.title);
     let _ = write!(
         out,
         "<div class=\"scroll bare\" role=\"group\" tabindex=\"0\" aria-label=\"Plot: {}\">{}</div><details><summary>Every point as a number</summary>",
         Escaped(&title),
-        picture(plot, &drawn).svg()
+        picture(plot, drawn).svg()
     );
-    write_table(plot, &drawn, out);
+    write_table(plot, drawn, out);
     out.push_str("</details></figure>");
 }
 
@@ -112,12 +124,27 @@ fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
 }
 
 fn picture(plot: &Plot, drawn: &[Drawn<'_>]) -> plot::Plot {
+    // Of names only those that have a point: else a quick run's dots stand beside empty places.
+    let mut places: Vec<usize> = drawn
+        .iter()
+        .flat_map(|drawn| drawn.points.iter().map(|point| name_at(point.x)))
+        .collect();
+    places.sort_unstable();
+    places.dedup();
+    let is_named = matches!(plot.x.scale, Scale::Names(_));
+    let across = |x: f64| {
+        let place = is_named.then(|| places.binary_search(&name_at(x)).ok());
+        place.flatten().map_or(x, |place| place as f64)
+    };
     let axis = |axis: &Axis| plot::Axis {
         label: plain(&axis.label),
         scale: match &axis.scale {
             Scale::Linear => plot::Scale::Linear,
             Scale::Log => plot::Scale::Log,
-            Scale::Names(names) => plot::Scale::Names(names.clone()),
+            Scale::Names(names) => {
+                let shown = places.iter().filter_map(|&place| names.get(place));
+                plot::Scale::Names(shown.cloned().collect())
+            }
         },
     };
     let curves = drawn.iter().map(|Drawn { curve, points }| plot::Curve {
@@ -125,7 +152,7 @@ fn picture(plot: &Plot, drawn: &[Drawn<'_>]) -> plot::Plot {
         points: points
             .iter()
             .map(|point| plot::Point {
-                x: point.x,
+                x: across(point.x),
                 y: point.value * curve.scale,
                 spread: point
                     .spread
@@ -199,10 +226,15 @@ fn write_point(curve: &Curve, point: &Measured, out: &mut String) {
     }
 }
 
+/// The number of the name at a place.
+fn name_at(place: f64) -> usize {
+    place.round().max(0.0) as usize
+}
+
 fn place_name(plot: &Plot, place: f64) -> String {
     match &plot.x.scale {
         Scale::Names(names) => names
-            .get(place.round().max(0.0) as usize)
+            .get(name_at(place))
             .map_or_else(String::new, |name| Escaped(name).to_string()),
         // Places are what was chosen, such as a number of CPUs: as they are.
         Scale::Linear | Scale::Log if place.fract() == 0.0 && place.abs() < 1e15 => {

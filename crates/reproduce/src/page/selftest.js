@@ -72,7 +72,7 @@ async function selfTest() {
     must(theme === "dark" ? ground < 0.05 : ground > 0.85, `the ground in ${theme}`);
     const lowest = [["body", "color", 7], [".muted", "color", 4.5], ["a.figure", "color", 4.5], [".published", "color", 4.5],
       ...[0, 1, 2, 3, 4, 5, 6, 7].map((hue) => [`.hue-${hue} .mark`, "fill", 3]),
-      [".verdict.same", "color", 4.5], [".verdict.opposite", "color", 4.5], [".verdict.noise", "color", 4.5]];
+      [".verdict.same", "color", 4.5], [".verdict.opposite", "color", 4.5], [".verdict.noise", "color", 4.5], [".verdict.none", "color", 4.5]];
     for (const [selector, what, least] of lowest) {
       const color = of(selector, what);
       if (color === null) continue;

@@ -3,12 +3,14 @@
 use core::fmt::Write as _;
 
 use super::Report;
-use super::figure;
 use super::finding::{self, Length, write_counts};
-use super::markup::{Escaped, Prose, opening, question};
+use super::markup::{Escaped, Prose, counted, opening, question};
 use crate::directions::Directions;
 use crate::document::{Among, Document, Place};
-use crate::judge::Verdict;
+
+/// So many reasons for which cells are missing are told, and of each so many cells.
+const REASONS_SHOWN: usize = 6;
+const CELLS_SHOWN: usize = 4;
 
 /// The summary as HTML. Writing to a string cannot fail.
 pub(super) fn of(report: &Report<'_>) -> String {
@@ -18,38 +20,59 @@ pub(super) fn of(report: &Report<'_>) -> String {
         .iter()
         .map(|document| Directions::of(report.judged, document, Among::All))
         .collect();
+    write_winner(report, &mut out);
+    out.push_str("<div class=\"key\">");
     write_totals(&counts, &mut out);
-    out.push_str("<div class=\"scroll bare\"><table class=\"summary\"><caption class=\"unseen\">Each document: what it asked, what came out here, how many of its directions come out, where it is wrong</caption><thead><tr><th scope=\"col\">What was asked</th><th scope=\"col\">What came out here</th><th scope=\"col\">Directions</th><th scope=\"col\">Where the source is wrong</th></tr></thead><tbody>");
+    out.push_str(LEGEND);
+    out.push_str("</div><div class=\"scroll bare\"><table class=\"summary\"><caption class=\"unseen\">Each document: what it asked, what came out here, how many of its directions come out, where it is wrong</caption><thead><tr><th scope=\"col\">What was asked</th><th scope=\"col\">What came out here</th><th scope=\"col\">Directions</th><th scope=\"col\">Where the source is wrong</th></tr></thead><tbody>");
     for (document, &counts) in report.documents.iter().zip(&counts) {
         write_line(report, document, counts, &mut out);
     }
     out.push_str("</tbody></table></div>");
-    write_notes(report, &mut out);
+    write_warnings(report, &mut out);
+    write_missing(report, &mut out);
     write_facts(report, &mut out);
     out
+}
+
+/// Who wins by how much.
+fn write_winner(report: &Report<'_>, out: &mut String) {
+    let winner = report.winner.as_ref().zip(report.documents.first());
+    let told = winner.and_then(|(winner, document)| finding::of(report, document, winner));
+    if let Some(told) = told {
+        let _ = write!(out, "<p class=\"winner\">{told}</p>");
+    }
 }
 
 fn write_totals(counts: &[Directions], out: &mut String) {
     let all = counts
         .iter()
         .fold(Directions::default(), |all, &counts| all.and(counts));
-    if all.all() == 0 {
+    if all.all() + all.none == 0 {
         return;
     }
+    let differences = if all.all() == 1 {
+        "difference"
+    } else {
+        "differences"
+    };
     let _ = write!(
         out,
-        "<div class=\"totals\"><p>Of <b>{}</b> published differences that could be judged here:</p>",
+        "<div class=\"totals\"><p>Of <b>{}</b> published {differences} that could be judged here:</p>",
         all.all()
     );
     write_counts(all, Length::Whole, out);
     out.push_str("</div>");
 }
 
+/// How to read a cell of a table; the marks stand with their words in the totals.
+const LEGEND: &str = "<p><b>In a cell:</b> above, small, what was published; below what was measured here: press it for its raw rows and the command that repeats them. A star after it: p is below 5 % after Holm's correction.</p>";
+
 fn write_line(report: &Report<'_>, document: &Document, counts: Directions, out: &mut String) {
     let name = Escaped(document.experiment);
     let _ = write!(
         out,
-        "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a><p>{}</p></th><td data-head=\"What came out here\">",
+        "<tr><th scope=\"row\"><a href=\"#{name}\">{}</a> <p>{}</p></th><td data-head=\"What came out here\">",
         Prose(document.title),
         Prose(question(document.asked))
     );
@@ -65,7 +88,7 @@ fn write_line(report: &Report<'_>, document: &Document, counts: Directions, out:
         out.push_str("<p class=\"muted\">Not measured in this run.</p>");
     }
     out.push_str("</td><td data-head=\"Directions\">");
-    if counts.all() > 0 {
+    if counts.all() + counts.none > 0 {
         write_counts(counts, Length::Brief, out);
     } else {
         out.push_str("<span class=\"muted\">none judged</span>");
@@ -91,25 +114,50 @@ fn and_more(more: usize) -> String {
 }
 
 fn cells(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "cell" } else { "cells" })
+    counted(count, "cell", "cells")
 }
 
 /// What a reader must know first.
-fn write_notes(report: &Report<'_>, out: &mut String) {
-    if !report.warnings.is_empty() {
-        out.push_str("<section class=\"notes\" aria-label=\"Warnings\"><h2>Before you believe a number</h2><ul>");
-        for warning in &report.warnings {
-            let _ = write!(out, "<li>{}</li>", Prose(warning));
-        }
-        out.push_str("</ul></section>");
+fn write_warnings(report: &Report<'_>, out: &mut String) {
+    if report.warnings.is_empty() {
+        return;
     }
-    if !report.missing.is_empty() {
+    out.push_str(
+        "<section class=\"notes\" aria-label=\"Warnings\"><h2>Before you believe a number</h2><ul>",
+    );
+    for warning in &report.warnings {
+        let _ = write!(out, "<li>{}</li>", Prose(warning));
+    }
+    out.push_str("</ul></section>");
+}
+
+/// Which cells are missing: each reason once, with the commands that run the first cells again.
+fn write_missing(report: &Report<'_>, out: &mut String) {
+    if report.missing.is_empty() {
+        return;
+    }
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for missing in &report.missing {
+        let known = reasons.iter_mut().find(|(why, _)| *why == missing.why);
+        match known {
+            Some((_, cells)) => cells.push(&missing.cell),
+            None => reasons.push((&missing.why, vec![&missing.cell])),
+        }
+    }
+    let _ = write!(
+        out,
+        "<details class=\"notes\"><summary>{} failed or not run; what needs them is left out</summary><ul>",
+        cells(report.missing.len())
+    );
+    let shown = &reasons[..reasons.len().min(REASONS_SHOWN)];
+    for (why, names) in shown {
         let _ = write!(
             out,
-            "<details class=\"notes\"><summary>{} not run, or failed; what needs them is left out</summary><ul>",
-            cells(report.missing.len())
+            "<li>{}: {}<ul>",
+            cells(names.len()),
+            Escaped(why.trim())
         );
-        for cell in &report.missing {
+        for cell in names.iter().take(CELLS_SHOWN) {
             let command = (report.cell_command)(cell);
             let _ = write!(
                 out,
@@ -118,11 +166,23 @@ fn write_notes(report: &Report<'_>, out: &mut String) {
                 Escaped(&command)
             );
         }
-        out.push_str("</ul></details>");
+        if names.len() > CELLS_SHOWN {
+            let _ = write!(out, "<li>and {} more</li>", names.len() - CELLS_SHOWN);
+        }
+        out.push_str("</ul></li>");
     }
+    let told: usize = shown.iter().map(|(_, names)| names.len()).sum();
+    if told < report.missing.len() {
+        let _ = write!(
+            out,
+            "<li>and {} more, for other reasons</li>",
+            cells(report.missing.len() - told)
+        );
+    }
+    out.push_str("</ul></details>");
 }
 
-/// When, where, of what; and how to read a cell.
+/// When, where, of what.
 fn write_facts(report: &Report<'_>, out: &mut String) {
     let mut hosts: Vec<String> = report
         .data
@@ -132,26 +192,13 @@ fn write_facts(report: &Report<'_>, out: &mut String) {
         .collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let hosts = hosts.join("; ");
-    let marks = [
-        (Verdict::Same, "the same direction as published"),
-        (Verdict::Opposite, "the opposite"),
-        (Verdict::WithinNoise, "within noise"),
-    ]
-    .map(|(verdict, words)| {
-        let (sign, class) = figure::sign(verdict);
-        format!("<span class=\"verdict {class}\">{sign}</span> {words}")
-    });
     let _ = write!(
         out,
-        "<div class=\"facts\"><p><b>How to read a cell.</b> Above, small, what the document printed; below what was measured here: press it for its raw rows and the command that repeats them. \
-        {}. A star after a measured figure: p is below 5 % after Holm's correction.</p>\
-        <p>Made {} by brickyard {}, from {} rows of {}. Host: {}. <a href=\"#raw\">All raw rows and the command.</a></p></div>",
-        marks.join(", "),
+        "<p class=\"facts\">Made {} by brickyard {}, from {} of {}. Host: {}. <a href=\"#raw\">All raw rows and the command.</a></p>",
         Escaped(&report.date),
         Escaped(&report.version),
-        report.data.len(),
+        counted(report.data.len(), "row", "rows"),
         cells(report.data.cells().len()),
-        Escaped(&hosts)
+        Escaped(&hosts.join("; "))
     );
 }

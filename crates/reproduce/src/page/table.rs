@@ -4,7 +4,8 @@ use core::fmt::Write as _;
 
 use super::Report;
 use super::figure::{self, shown};
-use super::markup::{Escaped, Prose, plain};
+use super::markup::{Escaped, Prose, counted, plain};
+use crate::data::Key;
 use crate::document::{Figure, Line, Statistic, Table};
 
 /// Writes heading, the paragraph `about`, and the table. Writing to a string cannot fail.
@@ -21,6 +22,7 @@ pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut S
         Prose(&table.title),
         Prose(about),
     );
+    write_runs(report, table, out);
     if !shown.is_empty() {
         let _ = write!(
             out,
@@ -36,11 +38,38 @@ pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut S
     if !left_out.is_empty() {
         let _ = write!(
             out,
-            "<p class=\"muted\">{} lines were not run; <code>--full</code> has them.</p>",
-            left_out.len()
+            "<p class=\"muted\">{} in this run.</p>",
+            counted(left_out.len(), "line has no row", "lines have no rows")
         );
     }
     out.push_str("</div>");
+}
+
+/// How many samples a figure of the table has; of a geometric mean, that would be how many pairs.
+fn write_runs(report: &Report<'_>, table: &Table, out: &mut String) {
+    let figures = table
+        .lines
+        .iter()
+        .flat_map(|line| line.cells.iter().flatten());
+    let counts = figures
+        .filter(|figure| figure.statistic != Statistic::GmeanSpeedup)
+        .filter_map(|figure| Some((report.judged)(figure)?.n));
+    let ends = counts.fold(None, |ends, n| {
+        let (least, most) = ends.unwrap_or((n, n));
+        Some((least.min(n), most.max(n)))
+    });
+    let Some((least, most)) = ends else {
+        return;
+    };
+    let runs = if least == most {
+        counted(most, "run", "runs")
+    } else {
+        format!("{least} to {most} runs")
+    };
+    let _ = write!(
+        out,
+        "<p class=\"runs muted\">Measured here: {runs} a figure.</p>"
+    );
 }
 
 fn write_lines(report: &Report<'_>, table: &Table, lines: &[&Line], out: &mut String) {
@@ -64,7 +93,17 @@ fn write_lines(report: &Report<'_>, table: &Table, lines: &[&Line], out: &mut St
 
 /// Has a figure anything to say: was it published, or measured in this run?
 fn says(report: &Report<'_>, figure: &Figure) -> bool {
-    figure.published.is_some() || (report.judged)(figure).is_some()
+    figure.published.is_some() || has_rows(report, figure)
+}
+
+/// Are there rows for all that a figure is made of? Of a geometric mean, for one pair at least.
+fn has_rows(report: &Report<'_>, figure: &Figure) -> bool {
+    let measured = |key: &Key| report.data.samples(key).is_some();
+    if figure.statistic == Statistic::GmeanSpeedup {
+        let mut pairs = figure.of.iter().zip(&figure.against);
+        return pairs.any(|(of, against)| measured(of) && measured(against));
+    }
+    !figure.of.is_empty() && figure.of.iter().chain(&figure.against).all(measured)
 }
 
 fn write_head(table: &Table, out: &mut String) {
@@ -124,7 +163,8 @@ fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut St
         }
         None if figure.of.is_empty() && !measured => {}
         None if figure.of.is_empty() => out.push_str("<span class=\"muted\">not modelled</span>"),
-        None => out.push_str("<span class=\"muted\">not run</span>"),
+        None if has_rows(report, figure) => out.push_str("<span class=\"muted\" title=\"its rows give no such number\"><span aria-hidden=\"true\">\u{2013}</span><span class=\"unseen\">no number</span></span>"),
+        None => out.push_str("<span class=\"muted\">no rows</span>"),
     }
     out.push_str("</td>");
 }

@@ -25,9 +25,24 @@ pub enum ReadError {
         /// What is wrong.
         why: String,
     },
+    /// It is no file of all rows, or a damaged one.
+    #[error("{} is no file of rows: {why}; give the rows.parquet of a run", path.display())]
+    NoRows {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 impl ReadError {
+    pub(super) fn no_rows(path: &Path, why: impl Into<String>) -> Self {
+        Self::NoRows {
+            path: path.to_owned(),
+            why: why.into(),
+        }
+    }
+
     pub(super) fn damaged(path: &Path, why: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_owned(),

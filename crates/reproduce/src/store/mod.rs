@@ -1,7 +1,7 @@
 //! The folder of a run: a Parquet file a cell, and what is made of all of them.
 //!
 //! ```text
-//! DIR/raw/experiment=locks/locks.simulated.find-8.hold.1.parquet     a cell
+//! DIR/raw/experiment=locks/locks.metatm-2007.find-8.hold.1.parquet     a cell
 //! DIR/rows.parquet, DIR/rows.csv                                     all rows in one
 //! DIR/report.html, DIR/figures.csv, DIR/results.json                 what is derived
 //! ```

@@ -47,7 +47,7 @@ pub fn read_cell_bytes(bytes: &[u8]) -> Result<CellRows, String> {
 /// [`ReadError`]: it cannot be read, or is no such file.
 pub fn read_rows(path: &Path) -> Result<Vec<CellRows>, ReadError> {
     let bytes = bytes_of(path)?;
-    guarded(|| parse(&bytes, 1)).map_err(|why| ReadError::damaged(path, why))
+    guarded(|| parse(&bytes, 1)).map_err(|why| ReadError::no_rows(path, why))
 }
 
 /// The bytes of a file that is not too large.

@@ -7,8 +7,8 @@ use brickyard_reproduce::document::{
     Among, Axis, Claim, Curve, Document, Figure, Finding, Head, Line, Outcome, Piece, Place, Plot,
     Points, Scale, Statistic, Table, Word,
 };
-use brickyard_reproduce::judge::Judge;
-use brickyard_reproduce::page::{Embedded, Report, write};
+use brickyard_reproduce::judge::{Judge, Judgement};
+use brickyard_reproduce::page::{Embedded, Missing, Report, write};
 use brickyard_reproduce::raw::{CellRows, Kind, Raw};
 
 pub(crate) const CONFIGS: [&str; 5] = [
@@ -360,20 +360,57 @@ pub(crate) fn player() -> Embedded {
     }
 }
 
+/// Cells that failed: one by itself, and many for one reason.
+fn missing() -> Vec<Missing> {
+    let missing = |cell: String, why: &str| Missing {
+        cell,
+        why: why.to_owned(),
+    };
+    let mut all = vec![missing("slab.host.timed.1".to_owned(), "no trace <of it>")];
+    all.extend((1..=9).map(|run| missing(format!("slab.host.left.{run}"), "interrupted")));
+    all
+}
+
+/// A sentence with a figure, and a count of directions.
+fn winner() -> Finding {
+    let times = Figure::new(Statistic::Speedup, batch(64, "brickyard"));
+    Finding {
+        pieces: vec![
+            Piece::Text("Here `brickyard` is ".to_owned()),
+            Piece::Figure(times.against(batch(64, "list-2007"))),
+            Piece::Text(" times as fast, of ".to_owned()),
+            Piece::Directions(Outcome::Any, Among::All),
+            Piece::Text(" differences.".to_owned()),
+        ],
+        place: Place::Summary,
+    }
+}
+
 /// The page of these documents and rows.
 pub(crate) fn page(documents: &[Document], data: &Data, pages: Vec<Embedded>) -> String {
     let judge = Judge::new(documents, data);
+    page_judged(documents, data, pages, &|figure| judge.judge(figure))
+}
+
+/// The same with judgements of one's own.
+pub(crate) fn page_judged(
+    documents: &[Document],
+    data: &Data,
+    pages: Vec<Embedded>,
+    judged: &dyn Fn(&Figure) -> Option<Judgement>,
+) -> String {
     let report = Report {
         documents,
         data,
-        judged: &|figure| judge.judge(figure),
+        judged,
         command: "brickyard reproduce --quick -o report".to_owned(),
         cell_command: &|cell| format!("brickyard reproduce --cell '{cell}' -o report"),
         warnings: vec!["An atomic addition took between 4 and 31 ns on this host: of timed figures only large differences say something.".to_owned()],
         pages,
         date: "2026-01-02 03:04 UTC".to_owned(),
         version: "0.1.0".to_owned(),
-        missing: vec!["slab.timed.1".to_owned()],
+        missing: missing(),
+        winner: Some(winner()),
     };
     let mut out = Vec::new();
     write(&report, &mut out).unwrap();

@@ -2,14 +2,14 @@
 //!
 //! | cells | what is run |
 //! |---|---|
-//! | `mobility.replayed.MACHINE.RECLAIM.CONFIG` | the protocol, once: nothing in it is left to chance |
-//! | `mobility.simulated.MACHINE.CONFIG.RUN` | kernbench on as many CPUs as the machine had (`builds.rs`) |
-//! | `mobility.pictures.MACHINE` | the protocol of three configurations on one machine, filmed: the rows of those come with the film, so that nothing is run twice |
+//! | `mobility.MACHINE.RECLAIM.CONFIG` | the protocol, once: nothing in it is left to chance |
+//! | `mobility.MACHINE.kernbench.CONFIG.RUN` | kernbench on as many CPUs as the machine had (`builds.rs`) |
+//! | `mobility.MACHINE.pictures` | the protocol of three configurations on one machine, filmed (`pictures.rs`) |
 
 mod builds;
+mod pictures;
 
 use brickyard::Configuration;
-use brickyard_report::pagetypes::{Film, html};
 use brickyard_report::{Better, Metric};
 use brickyard_reproduce::raw::{Kind, Raw};
 use brickyard_simulate::setting::FRAME_BYTES;
@@ -18,13 +18,13 @@ use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 use super::protocol;
 use super::rows::Of;
 use crate::antifrag::{Filmed, Run};
-use crate::reproduce::cell::{Cell, Done, Scale};
+use crate::reproduce::cell::{Cell, Scale};
 
 /// All cells.
 pub(super) fn cells() -> Vec<Cell> {
     // The longest first, so that nobody waits for it alone at the end.
-    let mut cells = vec![pictures()];
-    let all = all_runs().filter(|run| !is_filmed(run));
+    let mut cells = pictures::cells();
+    let all = all_runs().filter(|run| !pictures::has_rows_of(run));
     cells.extend(all.map(protocol_cell));
     cells.extend(builds::cells());
     cells
@@ -91,11 +91,7 @@ fn protocol_cell(run: Run) -> Cell {
         config,
     } = run;
     Cell {
-        name: format!(
-            "mobility.replayed.{}.{}.{config}",
-            profile.name,
-            reclaim.name()
-        ),
+        name: format!("mobility.{}.{}.{config}", profile.name, reclaim.name()),
         kind: Kind::Replayed,
         scale: scale_of(&run),
         seconds: seconds_of(&profile, reclaim),
@@ -157,48 +153,6 @@ fn protocol_rows(run: &Run, result: &Protocol) -> Vec<Raw> {
     rows
 }
 
-// ---- pictures ----
-
-/// The machine that is filmed.
-const FILMED: &str = "elm3b245";
-
-/// Those of the mail that are furthest apart, and today's.
-const FILMED_CONFIGS: [Configuration; 3] = [
-    Configuration::Vanilla,
-    Configuration::Combined2007,
-    Configuration::Brickyard,
-];
-
-fn is_filmed(run: &Run) -> bool {
-    run.profile.name == FILMED
-        && run.reclaim == Reclaim::Plain
-        && FILMED_CONFIGS.contains(&run.config)
-}
-
-fn pictures() -> Cell {
-    Cell {
-        name: format!("mobility.pictures.{FILMED}"),
-        kind: Kind::Replayed,
-        scale: Scale::Quick,
-        seconds: 11.0,
-        work: Box::new(|context| {
-            let (mut rows, mut films) = (Vec::new(), Vec::new());
-            for run in all_runs().filter(is_filmed) {
-                let (result, film) = protocol::run(&run, Filmed::Yes, &context)?;
-                rows.extend(protocol_rows(&run, &result));
-                films.extend(film);
-            }
-            let films: Vec<&Film> = films.iter().collect();
-            let mut page = Vec::new();
-            html::write(&films, &format!("{FILMED}, plain"), &mut page)?;
-            Ok(Done {
-                rows,
-                pages: vec![(format!("{FILMED}.html"), page)],
-            })
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use brickyard_workload::antifrag;
@@ -212,7 +166,7 @@ mod tests {
     impl Watcher for Nobody {}
 
     fn run(machine: &str, reclaim: &str, config: &str) -> Vec<Raw> {
-        let name = format!("mobility.replayed.{machine}.{reclaim}.{config}");
+        let name = format!("mobility.{machine}.{reclaim}.{config}");
         rows_of(found(&cells(), &name))
     }
 
@@ -266,11 +220,19 @@ mod tests {
     #[test]
     fn every_run_is_in_one_cell() {
         let cells = cells();
-        assert_eq!(all_runs().filter(is_filmed).count(), FILMED_CONFIGS.len());
+        assert_eq!(
+            all_runs().filter(pictures::has_rows_of).count(),
+            pictures::CONFIGS.len()
+        );
         for run in all_runs() {
             let cell = protocol_cell(run);
             let count = cells.iter().filter(|other| other.name == cell.name).count();
-            assert_eq!(count, usize::from(!is_filmed(&run)), "{}", cell.name);
+            assert_eq!(
+                count,
+                usize::from(!pictures::has_rows_of(&run)),
+                "{}",
+                cell.name
+            );
         }
     }
 
@@ -282,10 +244,10 @@ mod tests {
             .filter(|cell| cell.scale == Scale::Quick)
             .collect();
         for begin in [
-            "mobility.replayed.elm3b245.plain.",
-            "mobility.replayed.gekko-lp1.lumpy.",
-            "mobility.simulated.elm3b245.",
-            "mobility.pictures.",
+            "mobility.elm3b245.plain.",
+            "mobility.gekko-lp1.lumpy.",
+            "mobility.elm3b245.kernbench.",
+            "mobility.elm3b245.pictures",
         ] {
             assert!(
                 quick.iter().any(|cell| cell.name.starts_with(begin)),

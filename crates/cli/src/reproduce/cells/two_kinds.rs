@@ -2,10 +2,10 @@
 //!
 //! | cells | what is run |
 //! |---|---|
-//! | `two-kinds.replayed.desktop-2005.CONFIG` | the protocol, once: nothing in it is left to chance |
-//! | `two-kinds.simulated.WORKLOAD.CONFIG.RUN` | `extract` or `build` on one CPU |
-//! | `two-kinds.timed.aim9.ROUND` | `page_test` and `brk_test`, on pages of this host's memory |
-//! | `two-kinds.timed.render.ROUND` | the renderer, on the same |
+//! | `two-kinds.desktop-2005.protocol.CONFIG` | the protocol, once: nothing in it is left to chance |
+//! | `two-kinds.desktop-2005.WORKLOAD.CONFIG.RUN` | `extract` or `build` on one CPU |
+//! | `two-kinds.host.aim9.ROUND` | `page_test` and `brk_test`, on pages of this host's memory |
+//! | `two-kinds.host.render.ROUND` | the renderer, on the same |
 
 use core::time::Duration;
 
@@ -31,10 +31,7 @@ use crate::reproduce::cell::{Cell, Context, Scale};
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells: Vec<Cell> = Configuration::ALL.into_iter().map(huge_pages).collect();
     for (job, jobs) in SIMULATED {
-        for config in Simulated::ALL
-            .into_iter()
-            .filter(|config| is_timed(config.name()))
-        {
+        for config in Simulated::ALL {
             cells.extend((1..=RUNS).map(|run| simulated(job, jobs, config, run)));
         }
     }
@@ -44,16 +41,20 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-/// What is timed and simulated: the posting's two kernels, Linux's later one, and today's.
-const TIMED: [Configuration; 4] = [
+/// Those of the quick run, which alone render: the posting's two kernels, Linux's later one, and today's.
+const SOME: [Configuration; 4] = [
     Configuration::Vanilla,
     Configuration::TwoKinds2005,
     Configuration::List2007,
     Configuration::Brickyard,
 ];
 
-fn is_timed(name: &str) -> bool {
-    TIMED.iter().any(|config| config.name() == name)
+fn scale_of(config: &str) -> Scale {
+    if SOME.iter().any(|some| some.name() == config) {
+        Scale::Quick
+    } else {
+        Scale::Full
+    }
 }
 
 const SECONDS: Metric<'static> = Metric {
@@ -72,13 +73,9 @@ const HUGE_PAGES: Metric<'static> = Metric {
 
 fn huge_pages(config: Configuration) -> Cell {
     Cell {
-        name: format!("two-kinds.replayed.desktop-2005.{config}"),
+        name: format!("two-kinds.{}.protocol.{config}", Profile::OF_2005.name),
         kind: Kind::Replayed,
-        scale: if is_timed(config.name()) {
-            Scale::Quick
-        } else {
-            Scale::Full
-        },
+        scale: scale_of(config.name()),
         seconds: 0.9,
         work: Box::new(move |context| {
             let run = Run {
@@ -141,9 +138,13 @@ const CACHES: &str = "metatm-2007";
 
 fn simulated(recorded: Recorded, jobs: usize, config: Simulated, run: u32) -> Cell {
     Cell {
-        name: format!("two-kinds.simulated.{}.{config}.{run}", recorded.workload()),
+        name: format!(
+            "two-kinds.{}.{}.{config}.{run}",
+            Profile::OF_2005.name,
+            recorded.workload()
+        ),
         kind: Kind::Simulated,
-        scale: Scale::Quick,
+        scale: scale_of(config.name()),
         seconds: 0.2,
         work: Box::new(move |context| {
             let setting = Setting {
@@ -205,7 +206,7 @@ fn timed(
     work: impl Fn(u32, Context<'_>) -> anyhow::Result<Vec<Raw>> + Send + Sync + 'static,
 ) -> Cell {
     Cell {
-        name: format!("two-kinds.timed.{name}.{round}"),
+        name: format!("two-kinds.{HOST}.{name}.{round}"),
         kind: Kind::Timed,
         scale: if round <= QUICK_ROUNDS {
             Scale::Quick
@@ -217,17 +218,18 @@ fn timed(
     }
 }
 
-/// Lets each configuration take its turns, in an order that begins with another one each round. What came of the turns of each.
-fn turns<T>(
+/// Lets each of `configs` take its turns, in an order that begins with another one each round. What came of the turns of each.
+fn turns<T, const N: usize>(
+    configs: [Configuration; N],
     round: u32,
     context: &mut Context<'_>,
     mut turn: impl FnMut(Configuration) -> anyhow::Result<T>,
-) -> anyhow::Result<[Vec<T>; TIMED.len()]> {
-    let mut taken = [const { Vec::new() }; TIMED.len()];
+) -> anyhow::Result<[Vec<T>; N]> {
+    let mut taken = [const { Vec::new() }; N];
     for _ in 0..TURNS {
-        for place in 0..TIMED.len() {
-            let whose = (place + round as usize) % TIMED.len();
-            let done = turn(TIMED[whose]).with_context(|| TIMED[whose].name())?;
+        for place in 0..N {
+            let whose = (place + round as usize) % N;
+            let done = turn(configs[whose]).with_context(|| configs[whose].name())?;
             taken[whose].push(done);
             if !context.follow.goes_on(0) {
                 anyhow::bail!("interrupted");
@@ -247,15 +249,15 @@ fn of_host(workload: &'static str, config: Configuration, run: u32) -> Of<'stati
 }
 
 fn aim9(round: u32) -> Cell {
-    timed("aim9", round, 0.3, |round, mut context| {
+    timed("aim9", round, 0.9, |round, mut context| {
         let mut ground = Ground::new(aim9::PAGES)?;
         let mut rows = Vec::new();
         for test in [Test::Page, Test::Brk] {
-            let taken = turns(round, &mut context, |config| {
+            let taken = turns(Configuration::ALL, round, &mut context, |config| {
                 let done = ground.with(config, Aim9 { test, least: LEAST })?;
                 done.context("the memory has too few free pages")
             })?;
-            for (config, taken) in TIMED.into_iter().zip(taken) {
+            for (config, taken) in Configuration::ALL.into_iter().zip(taken) {
                 let all = taken.into_iter().reduce(aim9::Done::and);
                 let rate = all.unwrap_or_default().rate();
                 rows.push(of_host(test.name(), config, round).row(&RATE, rate));
@@ -268,12 +270,12 @@ fn aim9(round: u32) -> Cell {
 fn render(round: u32) -> Cell {
     timed("render", round, 0.3, |round, mut context| {
         let mut ground = Ground::new(render::PAGES)?;
-        let taken = turns(round, &mut context, |config| {
+        let taken = turns(SOME, round, &mut context, |config| {
             let spent = ground.with(config, Render)?;
             spent.context("the memory has too few free pages")
         })?;
         let mut rows = Vec::new();
-        for (config, taken) in TIMED.into_iter().zip(taken) {
+        for (config, taken) in SOME.into_iter().zip(taken) {
             let of = of_host("render", config, round);
             let mean = |time: fn(&render::Spent) -> Duration| {
                 let times = taken.iter().map(time).map(|time| time.as_secs_f64());
@@ -310,7 +312,7 @@ mod tests {
     fn huge_pages_are_those_of_the_documented_protocol() {
         let rows = rows_of(found(
             &cells(),
-            "two-kinds.replayed.desktop-2005.two-kinds-2005",
+            "two-kinds.desktop-2005.protocol.two-kinds-2005",
         ));
         assert_eq!(
             keys(&rows),
@@ -328,7 +330,7 @@ mod tests {
     fn a_tree_is_unpacked_and_built_the_same_way_each_time() {
         let cells = cells();
         for workload in ["extract", "build"] {
-            let name = format!("two-kinds.simulated.{workload}.vanilla.1");
+            let name = format!("two-kinds.desktop-2005.{workload}.vanilla.1");
             let rows = rows_of(found(&cells, &name));
             assert_eq!(keys(&rows), [(workload, "elapsed"), (workload, "system")]);
             assert!(rows[0].value > 1.0 && rows[1].value > 0.0 && rows[1].value < rows[0].value);
@@ -339,17 +341,17 @@ mod tests {
     #[test]
     fn a_round_has_a_row_of_each_configuration() {
         let cells = cells();
-        let rows = rows_of(found(&cells, "two-kinds.timed.aim9.2"));
+        let rows = rows_of(found(&cells, "two-kinds.host.aim9.2"));
         assert_eq!(keys(&rows), [("page_test", "rate"), ("brk_test", "rate")]);
         let configs: Vec<&str> = rows.iter().map(|row| &*row.config).collect();
-        let names = TIMED.map(Configuration::name);
+        let names = Configuration::ALL.map(Configuration::name);
         assert_eq!(configs, [names, names].concat());
         assert!(
             rows.iter()
                 .all(|row| row.run == 2 && row.machine == HOST && row.value > 0.0)
         );
-        let rows = rows_of(found(&cells, "two-kinds.timed.render.1"));
-        assert_eq!(rows.len(), 3 * TIMED.len());
+        let rows = rows_of(found(&cells, "two-kinds.host.render.1"));
+        assert_eq!(rows.len(), 3 * SOME.len());
         assert_eq!(
             keys(&rows)[..3],
             [("render", "real"), ("render", "user"), ("render", "sys")]

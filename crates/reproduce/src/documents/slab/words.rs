@@ -15,13 +15,13 @@ pub(super) const TIME: &str = "Timed on this host: the objects of one socket (12
     His eight tasks have a CPU each; here they share those of this host, so \"real\" says mostly how many there are, and the direction is judged by CPU time of one task. That column is worked out from his figures: 0.078 + 1.207 s alone, (0.614 + 12.737) / 8 with eight. User and system time are not told apart in a process.";
 
 pub(super) const PARTS: &str = "His samples, added up. A sample falls on the instruction after the one that was slow, since the interrupt is taken when that one has ended (\"skid\"): the 26,385 samples of a `testl` are those of `popf` before it, the 5,975 of a `nop` those of `cli`, the 4,888 of a `popl` those of `pushf`. So masking is counted as these three instructions and the one \
-    after each. `rep stos` can be interrupted on its way, so its samples are its own. Measured: the share, in CPU time, of an allocation and its free (his is of the allocation alone); zeroing is what it costs more than without, and masking what saving and restoring the flags would add to it: a process cannot mask interrupts.";
+    after each. `rep stos` can be interrupted on its way, so its samples are its own. Measured: the share, in CPU time, of an allocation and its free (his is of the allocation alone); zeroing is what it costs more than without, and masking what saving and restoring the flags would add to it: a process cannot mask interrupts. So zeroing and the rest are 100 %, and masking comes on top of them; in his column all three are 100 %.";
 
 pub(super) const INSTRUCTIONS: &str = "As printed; instructions without samples are left out. Nothing here can be measured: it is another processor, another compiler and another program.";
 
 pub(super) const SYMBOLS: &str = "As printed. The network stack, files and system calls are not modelled; of these symbols only kmem_cache_alloc and kmem_cache_free are the allocator, with 15.3 % of the samples together.";
 
-pub(super) const TODAY: &str = "The same objects by each heap, timed on this host, and the gain over `slqb-2008` (positive is better). `system` is the C library's malloc; `brickyard-pinned` and `slqb-2008` are the library's two designs as a kernel has them, a thread standing for a CPU; `brickyard` is the heap of a process.";
+pub(super) const TODAY: &str = "The same objects by each heap, timed on this host, and the gain over `slqb-2008` (positive is better). `system` is the C library's malloc; `brickyard-pinned` and `slqb-2008` are the library's two designs as a kernel has them, a thread standing for a CPU; `brickyard` is the heap of a process. Zeroing and the rest are the CPU time; masking would come on top of it.";
 
 pub(super) const TAIL: &str =
     "Each allocation is timed by the processor's clock, which counts in steps.";

@@ -49,7 +49,7 @@ pub(super) fn today() -> Vec<Table> {
                 row("HugePages after tests", AT_REST, 0),
             ],
         ),
-        few.table(
+        all.table(
             "two-kinds-today-time",
             "What it costs",
             words::TODAY_TIME,
@@ -70,6 +70,13 @@ pub(super) fn today() -> Vec<Table> {
                 .scaled(1000.0),
                 row("page_test, ops/s", PAGE_TEST, 0),
                 row("brk_test, ops/s", BRK_TEST, 0),
+            ],
+        ),
+        few.table(
+            "two-kinds-today-render",
+            "What it costs a renderer's caches",
+            words::TODAY_RENDER,
+            vec![
                 render("render, real, ms", "real"),
                 render("render, user, ms", "user"),
                 render("render, sys, ms", "sys"),
@@ -127,7 +134,7 @@ pub(super) fn findings() -> Vec<Finding> {
             mean(key(UNDER_LOAD, "brickyard"), 0),
             text(". Counted on a replayed trace."),
         ]),
-        summary(vec![
+        finding(vec![
             text("Taking a page is "),
             word(one(PAGE_TEST, KINDS), one(PAGE_TEST, CLEAN), faster),
             text(": "),

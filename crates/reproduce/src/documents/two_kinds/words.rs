@@ -12,12 +12,12 @@ pub(super) const MISTAKES: [&str; 6] = [
     "The kernel build is said to vary \"by about 1-2 seconds or about 0.1%\"; 1 to 2 s of 736 are 0.14 to 0.27 %.",
 ];
 
-pub(super) const SUMMARY: &str = "Six measurements of different kinds. Kernel extract and build: a recorded `tar` and recorded compiles, on one CPU of the simulated machine; elapsed seconds of a smaller job, so only the ratio can be compared. AIM9: the same loops, timed on this host. Huge pages: the protocol of the document on a replayed trace \
+pub(super) const SUMMARY: &str = "Six measurements of different kinds. Kernel extract and build: a recorded `tar` and recorded compiles, on one CPU of the simulated machine; elapsed seconds of a smaller job, so only the ratio can be compared. AIM9: loops timed on this host. That of page_test takes and gives pages as the test does; that of brk_test moves a counter, with neither a system call nor a page fault. Huge pages: the protocol of the document on a replayed trace \
     (seven builds; 275 tries for a block of order 10, one each tenth of a second; then at rest), which is exact and not timed. His kernel is 2.6.15 on a machine of 1.5 GiB with a disk; memory follows from his 296 blocks of 4 MiB that are 78 % of it.";
 
 pub(super) const BUILD: &str = "Simulated, on one CPU as make -j1 runs it. The trees and the compiler are of today and smaller, so seconds cannot be compared. The document prints whole seconds: it could not have seen a difference of less than 3 % of the extract.";
 
-pub(super) const AIM9: &str = "Only two of the tests ask the page allocator for pages, or are said to, and are run here as loops of the same kind: page_test grows and shrinks a program break and touches each new page; brk_test does the same and touches none. Rates are of this host; elapsed time and counts belong to his. \
+pub(super) const AIM9: &str = "Only two of the tests ask the page allocator for pages, or are said to, and are run here as loops: page_test moves a program break down and up and touches each new page; brk_test moves it and touches none, so that here, without a system call or a page fault, it is a counter and nothing more. Rates are of this host; elapsed time and counts belong to his. \
     The others time files, jumps, signals, programs and tasks of a kernel that is not here, so they are not modelled and stand as printed.";
 
 pub(super) const AIM9_DIFFERENCE: &str = "As before; the gain in percent is positive where the kernel with two kinds does more operations. All published differences are below 1 %, from one run each, so noise is what was published; what is asked here is whether there is more than that.";
@@ -31,4 +31,6 @@ pub(super) const HIGH_ORDER: &str = "Replayed: seven builds, as he describes, on
 pub(super) const TODAY_HUGE: &str =
     "The same protocol for each configuration, and the gain over `vanilla`. Replayed, exact.";
 
-pub(super) const TODAY_TIME: &str = "The other measurements for the configurations that were run, and the gain over `vanilla` (positive is better). Simulated rows are exact, the others are of this host.";
+pub(super) const TODAY_RENDER: &str = "The loop of the table above for some configurations, and the gain over `vanilla` (positive is better). Times of this host.";
+
+pub(super) const TODAY_TIME: &str = "The other measurements, and the gain over `vanilla` (positive is better). Simulated runs differ by their seed alone, by which their caches miss a little differently; the others are times of this host.";

@@ -1,11 +1,11 @@
-//! The workloads of 2007 under the allocators that came later: the lock a ticket lock, held for a whole bulk.
+//! The workloads of 2007 under the allocators that came later, on both machines of the paper: the lock a ticket lock, held for a whole bulk.
 
 use brickyard_reproduce::raw::Kind;
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::Column;
 use brickyard_workload::jobs::Workload;
 
-use super::simulated::{CPUS, RUNS, Run, SIMULATOR, TIME, workload};
+use super::simulated::{CPUS, REAL, RUNS, Run, SIMULATOR, TIME, is_plotted, workload};
 use crate::reproduce::cell::{Cell, Scale};
 use crate::reproduce::cells::rows::Of;
 
@@ -15,14 +15,23 @@ const CONFIGURATIONS: [Configuration; 3] = [
     Configuration::Brickyard,
 ];
 
+/// The workloads of the real machine's tables, and its runs.
+const ON_REAL: [&str; 5] = ["mab", "config", "objdump", "kernel", "dd"];
+const REAL_RUNS: u32 = 5;
+
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for cpus in CPUS {
-        for workload in Workload::ALL.map(|workload| workload.name) {
-            for run in 1..=RUNS {
+    for (machine, cpus, runs) in CPUS
+        .map(|cpus| (SIMULATOR, cpus, RUNS))
+        .into_iter()
+        .chain([(REAL, 8, REAL_RUNS)])
+    {
+        let all = Workload::ALL.map(|workload| workload.name).into_iter();
+        for workload in all.filter(|name| machine == SIMULATOR || ON_REAL.contains(name)) {
+            for run in 1..=runs {
                 cells.extend(CONFIGURATIONS.map(|configuration| {
                     cell(Run {
-                        machine: SIMULATOR,
+                        machine,
                         workload,
                         cpus,
                         column: Column::Ticket,
@@ -38,7 +47,11 @@ pub(super) fn cells() -> Vec<Cell> {
 
 fn cell(run: Run) -> Cell {
     let config = run.configuration.name();
-    let quick = run.cpus == 8 && run.run <= 2 && ["pmake", "mab"].contains(&run.workload);
+    let both = run.cpus == 8 && run.run <= 2 && ["pmake", "mab"].contains(&run.workload);
+    let plotted = run.configuration == Configuration::Brickyard
+        && run.run == 1
+        && is_plotted(run.workload, run.cpus);
+    let quick = run.machine == SIMULATOR && (both || plotted);
     Cell {
         name: format!(
             "locks.{}.{}-{}.{config}.{}",

@@ -63,7 +63,7 @@ const ELAPSED: Metric<'static> = Metric {
 
 fn build_cell(profile: Profile, config: Configuration, run: u32) -> Cell {
     Cell {
-        name: format!("mobility.simulated.{}.{config}.{run}", profile.name),
+        name: format!("mobility.{}.kernbench.{config}.{run}", profile.name),
         kind: Kind::Simulated,
         scale: if QUICK_BUILT.contains(&profile.name) {
             Scale::Quick
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_build_gives_the_same_rows_each_time_and_others_with_another_seed() {
         let cells = cells();
-        let cell = |run| format!("mobility.simulated.gekko-lp1.zone-2007.{run}");
+        let cell = |run| format!("mobility.gekko-lp1.kernbench.zone-2007.{run}");
         let once = rows_of(found(&cells, &cell(1)));
         let keys: Vec<&str> = once.iter().map(|row| &*row.metric).collect();
         assert_eq!(keys, ["cpu-time", "elapsed"]);
