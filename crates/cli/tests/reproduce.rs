@@ -137,9 +137,13 @@ fn a_cell_is_one_file_and_the_same_again() {
     let read = Folder::new(&one).read(CELL).unwrap();
     assert_eq!((read.kind, read.seed), (Kind::Simulated, 1));
     assert!(!one.join("report.html").exists());
-    // Another seed is other work.
-    done(&["--cell", CELL, "--seed", "2", "--output", place(&two)]);
-    assert_ne!(Folder::new(&two).read(CELL).unwrap().rows, read.rows);
+    // Another seed is other work, and not for a folder that has one already.
+    let other = ["--cell", CELL, "--seed", "2", "--output"];
+    let said = refused(2, &[&other[..], &[place(&two)]].concat());
+    assert!(said.contains("were run with seed 1, not 2"), "{said}");
+    let three = folder.path().join("three");
+    done(&[&other[..], &[place(&three)]].concat());
+    assert_ne!(Folder::new(&three).read(CELL).unwrap().rows, read.rows);
 }
 
 #[test]

@@ -61,6 +61,12 @@ impl Report<'_> {
             winner: Some(documents::winner()),
         };
         write_as(&path, |out| page::write(&report, out))?;
+        let winner = documents
+            .first()
+            .and_then(|first| documents::winner().plain(&judged, first));
+        if let Some(winner) = winner {
+            println!("{winner}");
+        }
         for document in &documents {
             print!("{}", summary(document, &judged));
         }
