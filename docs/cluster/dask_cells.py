@@ -55,7 +55,7 @@ def main():
     where = options.scheduler or LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
     arguments = (options.seed, output, traces)
     with Client(where) as client:
-        workers = sorted(client.scheduler_info()["workers"])
+        workers = sorted(client.ncores())
         timed = [cell["cell"] for cell in cells if cell["kind"] == "timed"]
         exact = sorted((cell for cell in cells if cell["kind"] != "timed"), key=lambda cell: -cell["seconds"])
         print(f"{len(timed)} timed cells on one of {len(workers)} workers, then {len(exact)} others on all", flush=True)

@@ -2,8 +2,8 @@
 
 How to run it, from anywhere:
 
-    python3 -m venv /tmp/scipy && /tmp/scipy/bin/pip install 'scipy==1.17.1' 'numpy==2.4.6'
-    /tmp/scipy/bin/python crates/report/tests/scipy.py
+    python3 -m venv scipy-venv && scipy-venv/bin/pip install 'scipy==1.17.1' 'numpy==2.4.6'
+    scipy-venv/bin/python crates/report/tests/scipy.py
 
 The data are made of whole numbers by a short formula, the same as in `scipy.rs`, so no list of numbers has to be kept
 in two places. Of the bootstrap SciPy draws 200,000 resamples here; all else is exact.

@@ -20,10 +20,15 @@ use super::faults::touch_all;
 pub(crate) struct Ground(Arena);
 
 /// A page, until it is given back.
-#[derive(Debug)]
 pub(crate) struct Page<'a> {
     frame: Frame,
     bytes: &'a mut [u8],
+}
+
+impl fmt::Debug for Page<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Page").field(&self.frame).finish()
+    }
 }
 
 impl Page<'_> {
