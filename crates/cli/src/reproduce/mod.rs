@@ -42,7 +42,7 @@ pub(crate) struct Reproduce {
     /// What two cores do within two minutes. This is what happens where neither this nor --full is given.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// All runs, as many as the documents had, and all configurations: half an hour or more on two cores.
+    /// All runs, as many as the documents had, and all configurations: a quarter of an hour on two cores.
     #[arg(long)]
     full: bool,
     /// These experiments alone.
