@@ -227,6 +227,21 @@ impl Statistic {
         }
     }
 
+    /// Is it in percent, whatever the samples are in?
+    #[must_use]
+    pub const fn is_percent(self) -> bool {
+        matches!(
+            self,
+            Self::Gain
+                | Self::GainMin
+                | Self::GainMax
+                | Self::GainStdDev
+                | Self::GainRange
+                | Self::DifferencePercent
+                | Self::Share
+        )
+    }
+
     /// Is it of what one side's samples scatter by? Such a number says nothing of a direction.
     #[must_use]
     pub const fn is_of_scatter(self) -> bool {

@@ -183,13 +183,7 @@ impl<'d> Judge<'d> {
         )?;
         let unit = match figure.statistic {
             Statistic::Speedup | Statistic::GmeanSpeedup => "times",
-            Statistic::Gain
-            | Statistic::GainMin
-            | Statistic::GainMax
-            | Statistic::GainStdDev
-            | Statistic::GainRange
-            | Statistic::DifferencePercent
-            | Statistic::Share => "%",
+            statistic if statistic.is_percent() => "%",
             _ => of.unit,
         };
         let mut judgement = Judgement {

@@ -1,6 +1,7 @@
 //! What is measured, as it is kept: one value a row, with all that says what it is.
 //!
-//! Everything that a report shows is computed from such rows, and can be followed back to them. Nothing derived is stored.
+//! Everything that a report shows is computed from such rows, and can be followed back to them. Nothing that is made of several rows is stored. (What one turn measures by difference, as the
+//! part of zeroing in an allocation, is a row: no other has its two sides.)
 
 use core::fmt;
 use core::str::FromStr;

@@ -142,15 +142,10 @@ fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut St
     }
     match (report.judged)(figure) {
         Some(judgement) => {
-            let sign = match figure.statistic {
-                Statistic::Gain
-                | Statistic::GainMin
-                | Statistic::GainMax
-                | Statistic::GainStdDev
-                | Statistic::GainRange
-                | Statistic::DifferencePercent
-                | Statistic::Share => "%",
-                _ => "",
+            let sign = if figure.statistic.is_percent() {
+                "%"
+            } else {
+                ""
             };
             let text = shown(figure, &judgement) + sign;
             figure::write_link(figure, &judgement, &text, out);
