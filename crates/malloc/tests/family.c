@@ -225,6 +225,16 @@ static size_t resident(void) {
     return pages * sysconf(_SC_PAGESIZE);
 }
 
+// What is resident once that is less than `bytes`, or after half a minute: memory goes back at once only if nobody else is giving some back at that moment.
+static size_t resident_below(size_t bytes) {
+    size_t left = resident();
+    for (int tenths = 0; tenths < 300 && left >= bytes; tenths++) {
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        left = resident();
+    }
+    return left;
+}
+
 // Everything freed: the memory is the system's again after a while, though no thread of the program does anything.
 static void gives_back(void) {
     enum { COUNT = 400000 };
@@ -246,12 +256,8 @@ static void gives_back(void) {
     free(held);
     // Where threads have rows, this one keeps what lies in its own.
     const char *rows = getenv("BRICKYARD_ROWS");
-    size_t left = 0, kept = before + (full - before) / (rows && !strcmp(rows, "thread") ? 10 : 20);
-    for (int tenths = 0; tenths < 300; tenths++) {
-        left = resident();
-        if (left < kept) break;
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-    }
+    size_t kept = before + (full - before) / (rows && !strcmp(rows, "thread") ? 10 : 20);
+    size_t left = resident_below(kept);
     fprintf(stderr, "resident: %zu MiB, then %zu, at last %zu\n", before >> 20, full >> 20, left >> 20);
     CHECK(left < kept);
 }
@@ -310,7 +316,8 @@ static void shrinking(void) {
     for (int i = 0; i < RUNS; i++) memset(run[i] = malloc(LONG), i, LONG);
     CHECK(resident() - before > (size_t)RUNS * LONG / 10 * 9);
     for (int i = 0; i < RUNS; i++) run[i] = realloc(run[i], SHORT);
-    CHECK(resident() < before + RUNS * SHORT + (16 << 20));
+    size_t kept = before + RUNS * SHORT + (16 << 20);
+    CHECK(resident_below(kept) < kept);
     for (int i = 0; i < RUNS; i++) {
         CHECK(is(run[i], SHORT, i));
         free(run[i]);
