@@ -1,11 +1,34 @@
-//! Any bytes as a cell's file: refused, or rows with finite numbers. Start it with a real file in the corpus, since random bytes do not get past the first check.
+//! Any bytes as a cell's file, and as the file of all rows: refused, or rows with finite numbers, which are those of a run or are told not to be. Start it with a real file of each in the
+//! corpus, since random bytes do not get past the first check.
 //!
 //! The Parquet crate panics on some damaged files; the reader contains that, so here only a panic that escapes counts.
 
 #![no_main]
 
-use brickyard_reproduce::store::read_cell_bytes;
+use brickyard_reproduce::data::Data;
+use brickyard_reproduce::raw::CellRows;
+use brickyard_reproduce::store::{read_cell_bytes, read_rows_bytes};
 use libfuzzer_sys::fuzz_target;
+
+fn check(cells: Vec<CellRows>) {
+    let rows = || cells.iter().flat_map(|cell| &cell.rows);
+    assert!(
+        cells.iter().all(|cell| !cell.rows.is_empty()),
+        "a cell without rows"
+    );
+    assert!(
+        rows().all(|raw| raw.value.is_finite()),
+        "a value that is not finite"
+    );
+    assert!(
+        rows().all(|raw| raw.at.is_none_or(f64::is_finite)),
+        "a place that is not finite"
+    );
+    let count = rows().count();
+    if let Ok(data) = Data::new(cells) {
+        assert_eq!(data.len(), count, "rows are lost");
+    }
+}
 
 fuzz_target!(
     init: {
@@ -14,9 +37,10 @@ fuzz_target!(
     },
     |bytes: &[u8]| {
         if let Ok(cell) = read_cell_bytes(bytes) {
-            assert!(!cell.rows.is_empty());
-            assert!(cell.rows.iter().all(|raw| raw.value.is_finite()));
-            assert!(cell.rows.iter().all(|raw| raw.at.is_none_or(f64::is_finite)));
+            check(vec![cell]);
+        }
+        if let Ok(cells) = read_rows_bytes(bytes) {
+            check(cells);
         }
     }
 );

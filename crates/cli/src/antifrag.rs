@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard::Configuration;
-use brickyard_report::Better;
 use brickyard_report::pagetypes::Film;
+use brickyard_report::{Better, SampleKind};
 use brickyard_trace::file;
 use brickyard_workload::Script;
 use brickyard_workload::antifrag::{
@@ -68,7 +68,7 @@ pub(crate) struct Settings {
     stretch: Option<f64>,
     /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
     #[arg(long, default_value_t = Self::USUAL.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
-    kernelcore: u8,
+    pub(crate) kernelcore: u8,
     /// Seconds of the load between two samples.
     #[arg(long, default_value_t = Self::USUAL.every, value_name = "SECONDS")]
     every: f64,
@@ -379,6 +379,7 @@ fn lines<'d>(
             label: label.into(),
             unit,
             better,
+            kind: SampleKind::Exact,
             decimals,
             cells: cells.collect(),
             shown: Shown::Always,

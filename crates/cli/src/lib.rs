@@ -6,7 +6,7 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 asked for wrongly. A reader that goes away (a closed pipe) is no failure.
 
-// Only `bench slab`, which has objects to write into and to free, and `bench pft`, which clears pages, are allowed it, file by file.
+// Allowed, file by file, only where memory that an allocator gave is written: the objects of `bench slab`, the pages of `bench pft` and of the loops of 2005.
 #![deny(unsafe_code)]
 
 mod amount;
@@ -39,7 +39,7 @@ pub use bench::slab::heap::{Content, Global, GlobalHandle, Heap, HeapHandle};
 pub use bench::slab::turn::{HeapPeer, HeapTaken, HeapTurn};
 pub use bench::subject::{Handle, Subject};
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -105,7 +105,8 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("brickyard: {error:#}");
+            // Who closed standard error too is told by the exit code alone.
+            let _ = writeln!(io::stderr(), "brickyard: {error:#}");
             if error.is::<misuse::Misuse>() {
                 ExitCode::from(2)
             } else {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use brickyard::{Configuration, Order};
-use brickyard_report::Better;
 use brickyard_report::pagetypes::Film;
+use brickyard_report::{Better, SampleKind};
 use brickyard_trace::Trace;
 use brickyard_trace::file;
 use brickyard_workload::outcome::{Mixer, OfOrder, Sample};
@@ -310,6 +310,7 @@ fn over_time(sheet: &mut Sheet, runs: &[Run]) {
             label: label.into(),
             unit,
             better,
+            kind: SampleKind::Exact,
             decimals: 0,
             cells: cells.collect(),
             shown: Shown::Always,
@@ -345,6 +346,7 @@ fn indices(sheet: &mut Sheet, max: Order, runs: &[Run]) {
             label: format!("order {order}"),
             unit: "",
             better: Better::Lower,
+            kind: SampleKind::Exact,
             decimals: 3,
             cells: runs.iter().map(|run| Cell::of(index(run))).collect(),
             shown: Shown::UnlessAll(-1.0),
@@ -402,6 +404,7 @@ fn time(sheet: &mut Sheet, runs: &[Run]) {
             label: label.into(),
             unit,
             better,
+            kind: SampleKind::Timed,
             decimals,
             cells: runs
                 .iter()

@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use brickyard_report::{Better, Format, Host, Metric, Results, Row, TableOptions, write};
+use brickyard_report::{
+    Better, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
+};
 use clap::Args;
 
 /// The options of whoever prints a sheet.
@@ -45,6 +47,7 @@ pub(crate) struct Line {
     pub(crate) label: String,
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
+    pub(crate) kind: SampleKind,
     pub(crate) decimals: usize,
     pub(crate) cells: Vec<Cell>,
     pub(crate) shown: Shown,
@@ -108,6 +111,7 @@ impl Sheet {
             label: label.into(),
             unit,
             better,
+            kind: SampleKind::Exact,
             decimals: 0,
             cells: values
                 .into_iter()
@@ -202,12 +206,12 @@ impl Sheet {
                 }
                 let samples = cell.samples.clone();
                 let row = Row::new(column, &line.section, line.metric(&line.label), samples)?;
-                results.push(row)?;
+                results.push(row.of_kind(line.kind))?;
                 if let Some(published) = cell.published {
                     let label = format!("{} published", line.label);
                     let row =
                         Row::new(column, &line.section, line.metric(&label), vec![published])?;
-                    results.push(row)?;
+                    results.push(row.exact())?;
                 }
             }
         }

@@ -124,14 +124,14 @@ x / exact and alike / rate     ops/s         7.000         7.000 (   0.00%)
 x / never got that far / rate  ops/s           n/a         3.000 (     n/a)  unclear
 Gmean of B / A                                1.00          0.99 (   0.99%)
 
-8 rows: 1 worse, 1 better, 4 same, 2 unclear.
-Means; positive gains are better. Stars: they differ by Welch's test, p < 0.05 after Holm's correction for 5 tests; or nothing varies, and they differ.
+8 rows: 1 worse, 1 better, 0 changed, 4 same, 2 unclear.
+Means; positive gains are better. Stars: they differ: exact rows (the same work on both sides, or nothing varies) at all, others by Welch's test, p < 0.05 after Holm's correction for 5 tests.
 worse, better: so, and by more than 2 %. unclear: a loss of more than 2 % is neither proven nor ruled out.
 Gmean: of 7 rows, lower is better; of a metric where higher is better, A / B.
 Only in A (1): x / gone / rate.
 Only in B (1): x / new / rate.
 1 of 8 rows differ by a single sample of a side, taken for exact as a replay's is; a single timing cannot be told from that. If they are timings, take more samples.
-In 2 of 8 rows a loss of more than 2 % is neither proven nor ruled out (95 % interval of the gain): x / never got that far / rate (0 and 1 samples), x / noisy / time (-50.9 % to +38.9 %). Run again on a quiet machine, or take more samples.
+In 2 of 8 rows a loss above the threshold is neither proven nor ruled out (95 % interval of the gain): x / never got that far / rate (0 and 1 samples), x / noisy / time (-50.9 % to +38.9 %). Run again on a quiet machine, or take more samples.
 ";
 
 #[test]
@@ -191,7 +191,7 @@ fn json_and_csv_have_every_figure_of_a_row() {
     assert_eq!(row["ratio_by"], "t of log ratios");
     assert!(figure("p_rank_sum") < 0.001);
     assert!(figure("p") < figure("p_holm") && figure("p_holm") < 1e-6);
-    let counts = json!({"better": 1, "worse": 1, "same": 4, "unclear": 2});
+    let counts = json!({"better": 1, "worse": 1, "changed": 0, "same": 4, "unclear": 2});
     assert_eq!(json["counts"], counts);
     assert_eq!(json["tests"], 5);
     assert_eq!(json["only_in_a"], json!(["x / gone / rate"]));

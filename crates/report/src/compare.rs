@@ -26,7 +26,8 @@ const LOSS_FROM_ZERO_PERCENT: f64 = -99.0;
 ///
 /// For higher-better metrics new * 100 / base - 100, for lower-better ones 100 - new * 100 / base (`pdiff` and `pndiff`
 /// of mmtests). From a base of zero there is no percentage: 100 stands for better and -99 for worse, as in mmtests.
-/// Unlike there, a rate that falls to zero is -100 and not 0, and the sign is right for negative values too.
+/// Unlike there, a rate that falls to zero is -100 and not 0, and the sign is right for negative values too. Where neither way is better there is no gain:
+/// it is not a number.
 ///
 /// ```
 /// use brickyard_report::{Better, gain_percent};
@@ -37,6 +38,7 @@ pub fn gain_percent(better: Better, new: f64, base: f64) -> f64 {
     let improvement = match better {
         Better::Higher => new - base,
         Better::Lower => base - new,
+        Better::Neither => return f64::NAN,
     };
     if improvement == 0.0 {
         0.0
@@ -69,9 +71,9 @@ pub struct Cell {
     pub mean: Option<f64>,
     /// Their standard deviation, in the line's unit. `None` below two samples.
     pub stddev: Option<f64>,
-    /// The mean's gain over the baseline's. `None` where either is missing.
+    /// The mean's gain over the baseline's. `None` where either is missing, and where neither way is better.
     pub gain_percent: Option<f64>,
-    /// The deviation's gain over the baseline's; lower is better, whichever way the metric goes.
+    /// The deviation's gain over the baseline's; lower is better, whichever way the metric goes. `None` where it goes neither.
     pub stddev_gain_percent: Option<f64>,
     /// Whether the means differ significantly.
     pub significance: Significance,
@@ -142,17 +144,18 @@ fn cell(row: &Row, baseline: Option<&Row>, significance: Significance) -> Cell {
         gain.is_finite().then_some(gain)
     };
     let (new, base) = (row.summary(), baseline.map(Row::summary));
+    let better = row.metric().better;
+    let of_deviations = match better {
+        Better::Neither => Better::Neither,
+        Better::Higher | Better::Lower => Better::Lower,
+    };
     Cell {
         n: new.n(),
         mean: new.mean(),
         stddev: new.stddev(),
-        gain_percent: gain(
-            row.metric().better,
-            new.mean(),
-            base.and_then(|base| base.mean()),
-        ),
+        gain_percent: gain(better, new.mean(), base.and_then(|base| base.mean())),
         stddev_gain_percent: gain(
-            Better::Lower,
+            of_deviations,
             new.stddev(),
             base.and_then(|base| base.stddev()),
         ),
@@ -268,6 +271,25 @@ mod tests {
         assert_eq!(
             (cell.gain_percent, cell.stddev_gain_percent),
             (Some(100.0), Some(-100.0))
+        );
+    }
+
+    #[test]
+    fn what_is_better_neither_way_has_no_gain() {
+        assert!(gain_percent(Better::Neither, 3.0, 2.0).is_nan());
+        let neither = Metric {
+            better: Better::Neither,
+            ..RATE
+        };
+        let mut results = Results::new("test", Host::unknown());
+        for (config, samples) in [("base", [1.0, 2.0]), ("new", [3.0, 5.0])] {
+            let row = Row::new(config, "w", neither, samples.to_vec()).unwrap();
+            results.push(row).unwrap();
+        }
+        let cell = Comparison::new(&results).lines()[0].cells[1].unwrap();
+        assert_eq!(
+            (cell.mean, cell.gain_percent, cell.stddev_gain_percent),
+            (Some(4.0), None, None)
         );
     }
 

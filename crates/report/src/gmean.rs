@@ -3,7 +3,7 @@
 //! This is the `Gmean` line of mmtests: ratios new / base of the means, and where a line's better direction is not the
 //! table's, base / new. Two departures, because mmtests fills what it does not have: a line that a configuration lacks
 //! counts 1 there, and a ratio with a zero counts 0.00001. Here both are left out, and the cell says how many lines it
-//! is made of. Zero on both sides is a ratio of 1.
+//! is made of. Zero on both sides is a ratio of 1. Lines of what is better neither way are no part of it.
 
 use crate::compare::gain_percent;
 use crate::{Better, Comparison};
@@ -11,7 +11,7 @@ use crate::{Better, Comparison};
 /// The geometric means of all configurations of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gmean {
-    /// Which way of the ratios is better: that of the first line.
+    /// Which way of the ratios is better: that of the first line that has one.
     pub better: Better,
     /// One cell a configuration. `None` where no line gives a ratio.
     pub cells: Vec<Option<GmeanCell>>,
@@ -29,7 +29,7 @@ pub struct GmeanCell {
 }
 
 impl Gmean {
-    /// The geometric means of `comparison`. `None` for one without lines.
+    /// The geometric means of `comparison`, of all lines where one way is better. `None` for one without such lines.
     ///
     /// ```
     /// use brickyard_report::{Better, Comparison, Gmean, Host, Metric, Results, Row};
@@ -43,7 +43,8 @@ impl Gmean {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn of(comparison: &Comparison<'_>) -> Option<Self> {
-        let better = comparison.lines().first()?.metric.better;
+        let mut directions = comparison.lines().iter().map(|line| line.metric.better);
+        let better = directions.find(|better| *better != Better::Neither)?;
         let cells = (0..comparison.configs().len())
             .map(|config| cell(comparison, config, better))
             .collect();
@@ -59,11 +60,11 @@ fn cell(comparison: &Comparison<'_>, config: usize, better: Better) -> Option<Gm
         .iter()
         .filter_map(|line| {
             let ratio = ratio(mean_of(&line.cells, config)?, mean_of(&line.cells, 0)?)?;
-            Some(if line.metric.better == better {
-                ratio.ln()
-            } else {
-                -ratio.ln()
-            })
+            match line.metric.better {
+                Better::Neither => None,
+                same if same == better => Some(ratio.ln()),
+                _ => Some(-ratio.ln()),
+            }
         })
         .collect();
     let lines = logarithms.len();
@@ -144,6 +145,21 @@ mod tests {
         assert_eq!(cell.lines, 1);
         assert_eq!(gmean(&[("v", RATE, 0.0, 6.0)]), None);
         assert_eq!(gmean(&[("v", RATE, 0.0, 0.0)]).unwrap().ratio, 1.0);
+    }
+
+    #[test]
+    fn what_is_better_neither_way_is_no_part_of_it() {
+        let size = Metric {
+            better: Better::Neither,
+            ..TIME
+        };
+        let cell = gmean(&[("u", size, 1.0, 50.0), ("v", RATE, 3.0, 6.0)]).unwrap();
+        assert!((cell.ratio - 2.0).abs() < 1e-12 && (cell.gain_percent - 100.0).abs() < 1e-9);
+        assert_eq!(cell.lines, 1);
+        let row = Row::new("base", "u", size, vec![1.0]).unwrap();
+        let mut results = Results::new("test", Host::unknown());
+        results.push(row).unwrap();
+        assert_eq!(Gmean::of(&Comparison::new(&results)), None);
     }
 
     #[test]

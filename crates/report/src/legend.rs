@@ -48,15 +48,15 @@ fn gmean_text(comparison: &Comparison<'_>, gmean: &Gmean) -> String {
     if comparison
         .lines()
         .iter()
-        .any(|line| line.metric.better != gmean.better)
+        .any(|line| line.metric.better == gmean.better.opposite())
     {
-        let inverted = match gmean.better {
-            Better::Higher => Better::Lower,
-            Better::Lower => Better::Higher,
-        };
+        let inverted = gmean.better.opposite();
         text += &format!(", {inverted}-is-better lines inverted");
     }
-    let lines = comparison.lines().len();
+    let directed = comparison.lines().iter();
+    let lines = directed
+        .filter(|line| line.metric.better != Better::Neither)
+        .count();
     let counted = |cell: &Option<crate::GmeanCell>| cell.map_or(0, |cell| cell.lines);
     let partial = gmean
         .cells

@@ -11,6 +11,7 @@
 //! | `host.rs` | [`Host`]: the machine the samples were taken on |
 //! | `metric.rs` | [`Metric`] and [`Better`]: what is measured, in which unit, and which way is better |
 //! | `row.rs` | [`Row`]: samples with their names; everything derived is derived there |
+//! | `sample_kind.rs` | [`SampleKind`]: would another run give the same samples? |
 //! | `results.rs` | [`Results`]: the document, and what makes its rows comparable |
 //! | `grid.rs` | the rows in lines and columns |
 //! | `compare.rs` | [`Comparison`]: gain and significance of each cell against the first configuration |
@@ -28,6 +29,7 @@
 //! | `emit.rs` | [`Format`] and [`write()`]: one call that writes any of them |
 //! | `noise.rs` | [`noise_warning`]: a sentence when the samples vary too much to be trusted |
 //! | [`plot`] | curves and dots as SVG, for pages |
+//! | [`policy`] | the policy of such a page: nothing is fetched, no script runs but its own |
 //! | [`pagetypes`] | the picture of 2007, each page a pixel: PNG, GIF, video, and a page with a player |
 //!
 //! ```
@@ -64,10 +66,12 @@ mod noise;
 pub mod pagetypes;
 mod paired_t;
 pub mod plot;
+pub mod policy;
 mod rank_sum;
 mod ratio_interval;
 mod results;
 mod row;
+mod sample_kind;
 mod signed_rank;
 mod steps;
 mod steps_table;
@@ -93,6 +97,7 @@ pub use rank_sum::{EXACT_LARGER_MAX, EXACT_SMALLER_MAX, RankSum};
 pub use ratio_interval::{BOOTSTRAP_LEAST, IntervalMethod, RatioInterval, Runs, ratio_interval};
 pub use results::{Results, ResultsError};
 pub use row::{Row, RowError};
+pub use sample_kind::SampleKind;
 pub use signed_rank::{Distribution, EXACT_PAIRS_MAX, SignedRank, Unpaired, smallest_p};
 pub use steps::{SIGNIFICANT_P, Step, StepCell, StepLine, Steps};
 pub use steps_table::write_steps;

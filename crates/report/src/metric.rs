@@ -15,14 +15,28 @@ pub enum Better {
     Higher,
     /// Less is better: times, cycles, misses, deviations.
     Lower,
+    /// Neither way is: what describes a run and is no merit of it, such as the size of a batch. It is shown and never judged: no gain, and no part in a
+    /// geometric mean.
+    Neither,
 }
 
 impl Better {
-    /// `higher` or `lower`, as the JSON and CSV documents have it.
+    /// `higher`, `lower` or `neither`, as the JSON and CSV documents have it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Higher => "higher",
             Self::Lower => "lower",
+            Self::Neither => "neither",
+        }
+    }
+
+    /// The other way. Neither has none but itself.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Higher => Self::Lower,
+            Self::Lower => Self::Higher,
+            Self::Neither => Self::Neither,
         }
     }
 }

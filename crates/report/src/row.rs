@@ -6,7 +6,7 @@
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Better, Metric, NotFinite, Summary};
+use crate::{Better, Metric, NotFinite, SampleKind, Summary};
 
 /// How far a number read back may be off the one that its samples give, relative to it: the last digits of another
 /// program's arithmetic, and no more.
@@ -31,6 +31,8 @@ pub struct Row {
     better: Better,
     samples: Vec<f64>,
     summary: Summary,
+    kind: Option<SampleKind>,
+    runs: Option<Vec<u32>>,
 }
 
 /// Why a row cannot be made, or not read back.
@@ -55,6 +57,16 @@ pub enum RowError {
         stated: f64,
         /// What the samples say: a number, or "none".
         derived: String,
+        /// How many samples there are.
+        n: usize,
+    },
+    /// The runs are not those of the samples.
+    #[error("{row}: `runs` must name a run for each of the {n} samples, rising, but is {runs:?}")]
+    Runs {
+        /// The row's configuration, workload and metric.
+        row: String,
+        /// The runs.
+        runs: Vec<u32>,
         /// How many samples there are.
         n: usize,
     },
@@ -85,7 +97,42 @@ impl Row {
             better: metric.better,
             samples,
             summary,
+            kind: None,
+            runs: None,
         })
+    }
+
+    /// The same, and says how its samples came about.
+    #[must_use]
+    pub fn of_kind(self, kind: SampleKind) -> Self {
+        let kind = Some(kind);
+        Self { kind, ..self }
+    }
+
+    /// The same, and says that its samples are [`SampleKind::Exact`].
+    #[must_use]
+    pub fn exact(self) -> Self {
+        self.of_kind(SampleKind::Exact)
+    }
+
+    /// The same, and says that its samples are [`SampleKind::Timed`].
+    #[must_use]
+    pub fn timed(self) -> Self {
+        self.of_kind(SampleKind::Timed)
+    }
+
+    /// The same, and says of which run each sample is: the samples of two rows that have the same run are a pair, of the same seed or the same round.
+    ///
+    /// # Errors
+    /// [`RowError::Runs`] unless there is one run a sample, and they rise.
+    pub fn of_runs(self, runs: Vec<u32>) -> Result<Self, RowError> {
+        let n = self.samples.len();
+        if runs.len() != n || !runs.is_sorted_by(|a, b| a < b) {
+            let row = self.name();
+            return Err(RowError::Runs { row, runs, n });
+        }
+        let runs = Some(runs);
+        Ok(Self { runs, ..self })
     }
 
     /// What was measured: an allocator's design, a lock policy, a kernel.
@@ -110,6 +157,16 @@ impl Row {
     /// The samples in the order in which they were taken.
     pub fn samples(&self) -> &[f64] {
         &self.samples
+    }
+
+    /// How the samples came about. `None` where nobody said: documents did not always.
+    pub fn kind(&self) -> Option<SampleKind> {
+        self.kind
+    }
+
+    /// The runs that the samples are of, in the same order. `None` where nobody said: then they are 1, 2, 3 and so on.
+    pub fn runs(&self) -> Option<&[u32]> {
+        self.runs.as_deref()
     }
 
     /// The statistics of the samples.
@@ -157,6 +214,8 @@ struct Written {
     unit: String,
     better: Better,
     samples: Vec<f64>,
+    kind: Option<SampleKind>,
+    runs: Option<Vec<u32>>,
     n: Option<usize>,
     mean: Option<f64>,
     stddev: Option<f64>,
@@ -172,7 +231,11 @@ impl TryFrom<Written> for Row {
             unit: &written.unit,
             better: written.better,
         };
-        let row = Self::new(written.config, written.workload, metric, written.samples)?;
+        let mut row = Self::new(written.config, written.workload, metric, written.samples)?;
+        row.kind = written.kind;
+        if let Some(runs) = written.runs {
+            row = row.of_runs(runs)?;
+        }
         row.agree(
             "n",
             written.n.map(|n| n as f64),
@@ -187,16 +250,24 @@ impl TryFrom<Written> for Row {
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Row", 10)?;
+        let said = usize::from(self.kind.is_some()) + usize::from(self.runs.is_some());
+        let length = 10 + said;
+        let mut fields = serializer.serialize_struct("Row", length)?;
         fields.serialize_field("config", &self.config)?;
         fields.serialize_field("workload", &self.workload)?;
         fields.serialize_field("metric", &self.metric)?;
         fields.serialize_field("unit", &self.unit)?;
         fields.serialize_field("better", &self.better)?;
+        if let Some(kind) = &self.kind {
+            fields.serialize_field("kind", kind)?;
+        }
         fields.serialize_field("n", &self.summary.n())?;
         fields.serialize_field("mean", &self.summary.mean())?;
         fields.serialize_field("stddev", &self.summary.stddev())?;
         fields.serialize_field("ci95", &self.summary.ci95())?;
+        if let Some(runs) = &self.runs {
+            fields.serialize_field("runs", runs)?;
+        }
         fields.serialize_field("samples", &self.samples)?;
         fields.end()
     }
@@ -237,6 +308,34 @@ mod tests {
             let wrong = text.replace(r#""samples""#, &format!("{stated},\"samples\""));
             let refused = serde_json::from_str::<Row>(&wrong).unwrap_err().to_string();
             assert!(refused.contains(said), "{refused}");
+        }
+    }
+
+    #[test]
+    fn kind_and_runs_are_read_back_and_may_be_lacking() {
+        let row = Row::new("a", "w", ALLOC, vec![5.0, 6.0]).unwrap();
+        let plain = serde_json::to_string(&row).unwrap();
+        assert!(
+            !plain.contains("kind") && !plain.contains("runs"),
+            "{plain}"
+        );
+        let row = row.exact().of_runs(vec![1, 3]).unwrap();
+        let text = serde_json::to_string(&row).unwrap();
+        assert!(text.contains(r#""kind":"exact""#), "{text}");
+        assert!(text.contains(r#""runs":[1,3]"#), "{text}");
+        assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
+        assert_eq!(
+            (row.kind(), row.runs()),
+            (Some(SampleKind::Exact), Some([1, 3].as_slice()))
+        );
+
+        for wrong in ["[1]", "[3,1]", "[1,1]"] {
+            let wrong = text.replace("[1,3]", wrong);
+            let refused = serde_json::from_str::<Row>(&wrong).unwrap_err().to_string();
+            assert!(
+                refused.contains("a / w / alloc: `runs` must name"),
+                "{refused}"
+            );
         }
     }
 

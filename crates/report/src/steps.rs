@@ -19,7 +19,7 @@ pub const SIGNIFICANT_P: f64 = 0.05;
 /// A configuration against the one before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// How many times better its mean is: above 1 is better, whichever way the metric goes. `None` where a mean is missing or zero.
+    /// How many times better its mean is: above 1 is better, whichever way the metric goes. `None` where a mean is missing or zero, and where neither way is better.
     pub speedup: Option<f64>,
     /// The test of the two, whose samples are pairs. `None` where they are not.
     pub test: Option<SignedRank>,
@@ -147,6 +147,7 @@ fn step(row: &Row, before: &Row) -> Step {
         let (over, under) = match row.metric().better {
             Better::Lower => (then, now),
             Better::Higher => (now, then),
+            Better::Neither => return None,
         };
         let speedup = over / under;
         (speedup.is_finite() && over != 0.0).then_some(speedup)

@@ -117,10 +117,11 @@ fn write_legend(
     };
     let counts: Vec<usize> = of_main().map(|cell| cell.n).collect();
     let ratio = match main.better {
-        Better::Lower => "the mean before over the mean",
-        Better::Higher => "the mean over the mean before",
+        Better::Lower => "the mean before over the mean; above 1 is better",
+        Better::Higher => "the mean over the mean before; above 1 is better",
+        Better::Neither => "none, for neither way is better",
     };
-    writeln!(out, "Speedup: {ratio}; above 1 is better.")?;
+    writeln!(out, "Speedup: {ratio}.")?;
     if options.deviation == Deviation::Shown {
         write_interval(&counts, &mut out)?;
     }

@@ -144,12 +144,13 @@ impl Summary {
     }
 
     /// The arithmetic mean of the best 95 % of the samples, int(n * 0.95) of them but at least one (mmtests'
-    /// `BAmean-95`): what the machine can do when nothing disturbs it. `None` without samples.
+    /// `BAmean-95`): what the machine can do when nothing disturbs it; of all where neither way is better. `None` without samples.
     pub fn best_mean(&self, better: Better) -> Option<f64> {
         let kept = (self.n() * BEST_PERCENT / 100).max(1).min(self.n());
         mean_of(match better {
             Better::Lower => &self.sorted[..kept],
             Better::Higher => &self.sorted[self.n() - kept..],
+            Better::Neither => &self.sorted,
         })
     }
 }

@@ -1,9 +1,14 @@
 //! All rows of a run of the experiments, found by what they are.
 
+mod contradiction;
+
+use core::fmt;
 use std::collections::BTreeMap;
 
 use brickyard_report::Better;
 use serde::Serialize;
+
+pub use contradiction::Contradiction;
 
 use crate::raw::{CellRows, Kind, Raw};
 
@@ -51,6 +56,19 @@ impl Key {
     }
 }
 
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            experiment,
+            machine,
+            workload,
+            config,
+            metric,
+        } = self;
+        write!(f, "{experiment}, {machine}, {workload}, {config}, {metric}")
+    }
+}
+
 /// The samples of one key: rows without a place along a series, by run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples<'d> {
@@ -73,13 +91,13 @@ pub struct Samples<'d> {
 pub struct Series<'d> {
     /// The unit of the values.
     pub unit: &'d str,
-    /// Place in seconds, and value; rising.
+    /// Place in seconds, and value; the places rise. Points of one place are a step, in the order of their cell.
     pub points: Vec<(f64, f64)>,
     /// The places of the rows in [`Data::row`], in the same order.
     pub rows: Vec<usize>,
 }
 
-/// All rows.
+/// All rows. Those of one key are of one kind, in one unit, and agree on which way is better; of one run there is one sample, and of one run and place the points of one cell.
 #[derive(Debug, Clone, Default)]
 pub struct Data {
     cells: Vec<CellRows>,
@@ -90,8 +108,24 @@ pub struct Data {
 
 impl Data {
     /// The rows of `cells`, which are sorted by name first, so that a row has the same place whatever the order in which cells were run.
+    ///
+    /// # Errors
+    /// [`Contradiction`]: these are not the cells of one run.
+    pub fn new(cells: Vec<CellRows>) -> Result<Self, Contradiction> {
+        let data = Self::unchecked(cells);
+        contradiction::check(&data)?;
+        Ok(data)
+    }
+
+    /// Those cells alone of which `wanted` is true.
     #[must_use]
-    pub fn new(mut cells: Vec<CellRows>) -> Self {
+    pub fn part(&self, wanted: impl Fn(&CellRows) -> bool) -> Self {
+        let cells = self.cells.iter().filter(|&cell| wanted(cell));
+        // A part of rows that agree agrees.
+        Self::unchecked(cells.cloned().collect())
+    }
+
+    fn unchecked(mut cells: Vec<CellRows>) -> Self {
         cells.sort_by(|a, b| a.cell.cmp(&b.cell));
         let mut data = Self::default();
         for (place, cell) in cells.iter().enumerate() {
@@ -142,7 +176,7 @@ impl Data {
         self.index.keys()
     }
 
-    /// The samples of a key, by run; none where nothing was measured. Of two rows of one run (which one plan never gives) the later cell's stays.
+    /// The samples of a key, one a run; none where nothing was measured. Costs a sort of them.
     #[must_use]
     pub fn samples(&self, key: &Key) -> Option<Samples<'_>> {
         let of_key = self.index.get(key)?;

@@ -1,8 +1,7 @@
-//! How many directions of a document came out in which way; and a finding in plain words.
+//! How many directions of a document came out in which way.
 
-use crate::document::{Among, Document, Figure, Finding, Outcome, Piece};
+use crate::document::{Among, Document, Figure, Outcome};
 use crate::judge::{Judgement, Verdict};
-use crate::page::figure::shown;
 
 /// What a figure came to; none where its rows are not there.
 pub type Judged<'j> = &'j dyn Fn(&Figure) -> Option<Judgement>;
@@ -16,8 +15,16 @@ pub struct Directions {
     pub opposite: usize,
     /// The samples do not tell, or the difference is negligible.
     pub noise: usize,
-    /// No difference was published, and there is none. These are no directions, and not among [`all`](Self::all).
+    /// No difference was published, and there is none. These and the next two are no directions, and not among [`all`](Self::all).
     pub none: usize,
+    /// No difference was published, and there is one.
+    pub only_here: usize,
+    /// No difference was published, and the samples do not tell.
+    pub unclear: usize,
+    /// Those of `same` that the correction for many comparisons leaves: p is below 5 % after it, or the difference is exact.
+    pub same_corrected: usize,
+    /// Those of `opposite` that it leaves.
+    pub opposite_corrected: usize,
 }
 
 impl Directions {
@@ -26,11 +33,23 @@ impl Directions {
     pub fn of(judged: Judged<'_>, document: &Document, among: Among) -> Self {
         let mut counts = Self::default();
         for figure in document.directions(among) {
-            match judged(figure).and_then(|judgement| judgement.verdict) {
-                Some(Verdict::Same) => counts.same += 1,
-                Some(Verdict::Opposite) => counts.opposite += 1,
+            let Some(judgement) = judged(figure) else {
+                continue;
+            };
+            let corrected = usize::from(judgement.exact || judgement.is_significant());
+            match judgement.verdict {
+                Some(Verdict::Same) => {
+                    counts.same += 1;
+                    counts.same_corrected += corrected;
+                }
+                Some(Verdict::Opposite) => {
+                    counts.opposite += 1;
+                    counts.opposite_corrected += corrected;
+                }
                 Some(Verdict::WithinNoise) => counts.noise += 1,
                 Some(Verdict::NoDifference) => counts.none += 1,
+                Some(Verdict::OnlyHere) => counts.only_here += 1,
+                Some(Verdict::Unclear) => counts.unclear += 1,
                 None => {}
             }
         }
@@ -43,6 +62,12 @@ impl Directions {
         self.same + self.opposite + self.noise
     }
 
+    /// All for which no difference was published.
+    #[must_use]
+    pub const fn none_published(self) -> usize {
+        self.none + self.only_here + self.unclear
+    }
+
     /// Together with others.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
@@ -51,6 +76,10 @@ impl Directions {
             opposite: self.opposite + other.opposite,
             noise: self.noise + other.noise,
             none: self.none + other.none,
+            only_here: self.only_here + other.only_here,
+            unclear: self.unclear + other.unclear,
+            same_corrected: self.same_corrected + other.same_corrected,
+            opposite_corrected: self.opposite_corrected + other.opposite_corrected,
         }
     }
 
@@ -62,26 +91,8 @@ impl Directions {
             Outcome::Same => self.same,
             Outcome::Opposite => self.opposite,
             Outcome::WithinNoise => self.noise,
+            Outcome::SameCorrected => self.same_corrected,
+            Outcome::OppositeCorrected => self.opposite_corrected,
         }
-    }
-}
-
-impl Finding {
-    /// The sentence, for a terminal. None if one of its figures cannot be computed.
-    #[must_use]
-    pub fn plain(&self, judged: Judged<'_>, document: &Document) -> Option<String> {
-        let pieces = self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => Some(text.clone()),
-            Piece::Figure(figure) => Some(shown(figure, &judged(figure)?)),
-            Piece::Word(word) => {
-                let judgement = judged(&word.figure)?;
-                Some(word.chosen(judgement.value, judgement.interval).to_owned())
-            }
-            Piece::Directions(outcome, among) => {
-                let counts = Directions::of(judged, document, *among);
-                (counts.all() > 0).then(|| counts.count(*outcome).to_string())
-            }
-        });
-        pieces.collect()
     }
 }

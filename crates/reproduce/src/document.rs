@@ -3,6 +3,7 @@
 //! Nothing here is a measured number: each [`Figure`] says of which rows it is made and by which [`Statistic`], and `judge` computes it.
 
 use crate::data::Key;
+use crate::judge::Judgement;
 
 /// One of the five, or rather one of its experiments.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,32 +90,36 @@ pub enum Piece {
     Directions(Outcome, Among),
 }
 
-/// A word that a computed number chooses.
+/// A speedup that is known from one run alone, and might vary, must be further from 1 than this to be told in words.
+const UNKNOWN: f64 = 0.1;
+
+/// A word that a computed speedup chooses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Word {
-    /// The number.
+    /// The number, a speedup.
     pub figure: Figure,
-    /// Up to where the number is as good as none, on both sides of [`Statistic::neutral`].
+    /// How far from 1 it is as good as none.
     pub margin: f64,
     /// The word for a number above that.
     pub above: &'static str,
     /// The word for a number below that.
     pub below: &'static str,
-    /// The word for a number in between, and for one whose interval holds no difference.
+    /// The word for a number in between, and for one that may be no difference.
     pub between: &'static str,
 }
 
 impl Word {
-    /// The word for this value of its figure, before it is scaled, with the 95 % interval of the speedup behind it: one that holds 1 tells no difference.
+    /// The word for what its figure came to. A speedup whose interval holds 1 tells no difference; nor does one whose samples do not say how they vary, unless it is large.
     #[must_use]
-    pub fn chosen(&self, value: f64, interval: Option<(f64, f64)>) -> &'static str {
-        let beyond = value - self.figure.statistic.neutral();
-        let is_noise = interval.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high);
-        if is_noise {
-            self.between
-        } else if beyond > self.margin {
+    pub fn chosen(&self, found: &Judgement) -> &'static str {
+        let margin = match found.interval {
+            Some((low, high)) if low <= 1.0 && 1.0 <= high => return self.between,
+            None if !found.exact => self.margin.max(UNKNOWN),
+            _ => self.margin,
+        };
+        if found.value > 1.0 + margin {
             self.above
-        } else if beyond < -self.margin {
+        } else if found.value < 1.0 - margin {
             self.below
         } else {
             self.between
@@ -133,6 +138,10 @@ pub enum Outcome {
     Opposite,
     /// The samples do not tell, or the difference is negligible.
     WithinNoise,
+    /// As the document has it, and the correction for many comparisons leaves it.
+    SameCorrected,
+    /// The other way, and the correction leaves it.
+    OppositeCorrected,
 }
 
 /// Which directions are counted.
@@ -217,13 +226,86 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// The value that says "no difference": 1 of what is in times, 100 of a share, else 0.
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::Mean,
+        Self::Median,
+        Self::Min,
+        Self::Max,
+        Self::Range,
+        Self::StdDev,
+        Self::Interval95,
+        Self::Speedup,
+        Self::Gain,
+        Self::GainMin,
+        Self::GainMax,
+        Self::GainStdDev,
+        Self::GainRange,
+        Self::Difference,
+        Self::DifferencePercent,
+        Self::Share,
+        Self::GmeanSpeedup,
+    ];
+
+    /// The name that files and pages have: small letters, digits and dashes.
     #[must_use]
-    pub const fn neutral(self) -> f64 {
+    pub const fn name(self) -> &'static str {
+        self.told().0
+    }
+
+    /// What it is, in words for a reader.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        self.told().1
+    }
+
+    /// Name and words, side by side so that one cannot be taken for the other's.
+    const fn told(self) -> (&'static str, &'static str) {
         match self {
-            Self::Speedup | Self::GmeanSpeedup => 1.0,
-            Self::Share => 100.0,
-            _ => 0.0,
+            Self::Mean => ("mean", "mean"),
+            Self::Median => ("median", "median"),
+            Self::Min => ("min", "smallest sample"),
+            Self::Max => ("max", "largest sample"),
+            Self::Range => ("range", "largest sample less the smallest"),
+            Self::StdDev => ("stddev", "standard deviation (over n - 1)"),
+            Self::Interval95 => (
+                "interval95",
+                "half of the 95 % interval, 1.96 deviations over the root of n",
+            ),
+            Self::Speedup => ("speedup", "speedup of the mean over that of the baseline"),
+            Self::Gain => ("gain", "gain of the mean over that of the baseline"),
+            Self::GainMin => (
+                "gain-min",
+                "gain of the smallest sample over that of the baseline",
+            ),
+            Self::GainMax => (
+                "gain-max",
+                "gain of the largest sample over that of the baseline",
+            ),
+            Self::GainStdDev => (
+                "gain-stddev",
+                "gain of the standard deviation over that of the baseline",
+            ),
+            Self::GainRange => ("gain-range", "gain of the range over that of the baseline"),
+            Self::Difference => ("difference", "mean less that of the baseline"),
+            Self::DifferencePercent => (
+                "difference-percent",
+                "mean less that of the baseline, in percent of that",
+            ),
+            Self::Share => ("share", "mean in percent of that of the whole"),
+            Self::GmeanSpeedup => ("gmean-speedup", "geometric mean of speedups, pair by pair"),
+        }
+    }
+
+    /// Which of its numbers are better, in words; none where that is for the metric to say. Of a deviation and a range, less is better.
+    #[must_use]
+    pub const fn better(self) -> Option<&'static str> {
+        match self {
+            Self::Speedup | Self::GmeanSpeedup => Some("above 1"),
+            Self::Gain | Self::GainMin | Self::GainMax | Self::GainStdDev | Self::GainRange => {
+                Some("positive")
+            }
+            _ => None,
         }
     }
 

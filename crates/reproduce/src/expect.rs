@@ -2,13 +2,14 @@
 //!
 //! Of simulated and replayed cells those are held against each other that both runs have, with the same seed, so that both are the same work: they are equal to the bit as long as the
 //! allocators are the same. [`EXACT_PERCENT`] allows for a change that moves accesses about, not for one that does other work: **when an allocator, a lock policy or a workload is
-//! changed on purpose, the record is made anew**, in the same commit. A cell whose rows are not all there is told of. What is timed differs from host to host: there the speedup over
+//! changed on purpose, the record is made anew**, in the same commit. A cell whose rows are not all there is told of, and one whose series have more or fewer points than may be. What is timed differs from host to host: there the speedup over
 //! the table's baseline is compared, and may differ by [`TIMED_TIMES`]; where either run's samples scatter so much that the interval of the speedup spans more than
 //! [`SCATTER_TIMES`], they say nothing.
 //!
 //! A comparison that compares nothing is a difference too: whoever asks for one must not be told that all is well.
 
-use std::collections::{HashMap, HashSet};
+use core::fmt;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use crate::data::{Data, Key};
@@ -30,52 +31,84 @@ pub const SCATTER_TIMES: f64 = 1.5;
 /// What is expected.
 #[derive(Debug, Clone)]
 pub struct Expected {
-    cells: Vec<CellRows>,
+    data: Data,
 }
 
 /// What differs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Differences {
-    /// How many figures were compared.
-    pub compared: usize,
+    /// Simulated and replayed figures. Skipped are those that are not of the same runs.
+    pub exact: Tally,
+    /// Speedups of timed figures. Skipped are those whose samples scatter too much to say something.
+    pub timed: Tally,
     /// A line each: a figure that is off, a cell that lacks rows, or why nothing was compared.
     pub lines: Vec<String>,
+}
+
+/// How many figures both runs have of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// They were held against each other.
+    pub compared: usize,
+    /// They could not be.
+    pub skipped: usize,
+}
+
+impl Differences {
+    /// How many figures were compared, of all kinds.
+    #[must_use]
+    pub const fn compared(&self) -> usize {
+        self.exact.compared + self.timed.compared
+    }
+
+    fn count(&mut self, kind: Kind, place: &str, outcome: Outcome) {
+        let tally = if kind.is_exact() {
+            &mut self.exact
+        } else {
+            &mut self.timed
+        };
+        match outcome {
+            Outcome::Skipped => tally.skipped += 1,
+            Outcome::AsExpected => tally.compared += 1,
+            Outcome::Differs(why) => {
+                tally.compared += 1;
+                self.lines.push(format!("{place}: {why}"));
+            }
+        }
+    }
 }
 
 impl Expected {
     /// The rows of a file that [`write_rows`](crate::store::write_rows) wrote.
     ///
     /// # Errors
-    /// [`ReadError`], with the path.
+    /// [`ReadError`], with the path; also where its rows are not those of one run.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
+        let data = Data::new(read_rows(path)?);
         Ok(Self {
-            cells: read_rows(path)?,
+            data: data.map_err(|why| ReadError::no_rows(path, why.to_string()))?,
         })
     }
 
     /// Holds the tables of all documents against each other.
     #[must_use]
     pub fn differences(&self, found: &Data) -> Differences {
-        let common = Common::of(&self.cells, found.cells());
+        let common = Common::of(self.data.cells(), found.cells());
         let mut differences = Differences {
-            compared: 0,
             lines: common.lines(),
+            ..Differences::default()
         };
-        let (expected, found) = (common.data(&self.cells), common.data(found.cells()));
+        let (expected, found) = (common.part(&self.data), common.part(found));
         let (old, new) = (Judge::new(&[], &expected), Judge::new(&[], &found));
         for document in &documents::all() {
             for (place, figure) in figures(document) {
-                match outcome(figure, (&expected, &old), (&found, &new)) {
-                    Outcome::NothingToCompare => {}
-                    Outcome::AsExpected => differences.compared += 1,
-                    Outcome::Differs(why) => {
-                        differences.compared += 1;
-                        differences.lines.push(format!("{place}: {why}"));
-                    }
+                let outcome = outcome(figure, (&expected, &old), (&found, &new));
+                if let Some((kind, outcome)) = outcome {
+                    differences.count(kind, &place, outcome);
                 }
             }
         }
-        if differences.compared == 0 && differences.lines.is_empty() {
+        if differences.compared() == 0 && differences.lines.is_empty() {
             differences.lines.push(
                 "no figure could be compared: the run and the record have no cell in common whose samples say something; run some that the record has".to_owned(),
             );
@@ -117,11 +150,10 @@ impl<'c> Common<'c> {
     }
 
     /// The rows of these, and of all that is timed.
-    fn data(&self, cells: &[CellRows]) -> Data {
-        let common = |cell: &&CellRows| {
+    fn part(&self, data: &Data) -> Data {
+        data.part(|cell| {
             cell.kind == Kind::Timed || self.same_seed.contains_key(cell.cell.as_str())
-        };
-        Data::new(cells.iter().filter(common).cloned().collect())
+        })
     }
 
     /// What is wrong with the cells themselves.
@@ -129,7 +161,7 @@ impl<'c> Common<'c> {
         let mut lines: Vec<String> = self
             .same_seed
             .values()
-            .filter_map(|(expected, found)| lacking(expected, found))
+            .flat_map(|(expected, found)| unlike(expected, found))
             .collect();
         lines.sort_unstable();
         if let (count, Some((expected, found)), true) = (
@@ -145,31 +177,69 @@ impl<'c> Common<'c> {
     }
 }
 
-/// A line if `found` has not all that `expected` has.
-fn lacking(expected: &CellRows, found: &CellRows) -> Option<String> {
-    let there: HashSet<_> = found.rows.iter().map(key_of).collect();
-    let mut told = HashSet::new();
-    let mut lacking = expected.rows.iter().map(key_of);
-    let first = lacking.find(|key| !there.contains(key))?;
-    told.insert(first);
-    told.extend(lacking.filter(|key| !there.contains(key)));
-    let (machine, workload, config, metric, run) = first;
-    Some(format!(
-        "{}: {} of its rows' keys are lacking, the first: {machine}, {workload}, {config}, {metric}, run {run}",
-        expected.cell,
-        told.len()
-    ))
+/// A line if `found` has not all that `expected` has, and one if it has not as many points of series.
+fn unlike(expected: &CellRows, found: &CellRows) -> Vec<String> {
+    let there = counts(found);
+    let (mut lacking, mut uneven) = (Vec::new(), Vec::new());
+    for (key, count) in counts(expected) {
+        match there.get(&key) {
+            None => lacking.push(key),
+            Some(&points) if is_near(points as f64, count as f64) => {}
+            Some(&points) => uneven.push((key, points, count)),
+        }
+    }
+    let cell = &expected.cell;
+    let lacking_line = lacking.first().map(|first| {
+        let many = lacking.len();
+        format!("{cell}: {many} of its rows' keys are lacking, the first: {first}")
+    });
+    let uneven_line = uneven.first().map(|(first, points, count)| {
+        let many = uneven.len();
+        format!("{cell}: {many} of its series have more or fewer points than they may, the first has {points} where {count} are expected: {first}")
+    });
+    lacking_line.into_iter().chain(uneven_line).collect()
+}
+
+/// How many rows of a cell there are of each name: points of a series, else one.
+fn counts(cell: &CellRows) -> BTreeMap<Name<'_>, usize> {
+    let mut counts = BTreeMap::new();
+    for raw in &cell.rows {
+        *counts.entry(Name::of(raw)).or_default() += 1;
+    }
+    counts
 }
 
 /// What a row of a cell is called by.
-fn key_of(raw: &Raw) -> (&str, &str, &str, &str, u32) {
-    (
-        &raw.machine,
-        &raw.workload,
-        &raw.config,
-        &raw.metric,
-        raw.run,
-    )
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name<'r> {
+    words: [&'r str; 4],
+    run: u32,
+    is_point: bool,
+}
+
+impl<'r> Name<'r> {
+    fn of(raw: &'r Raw) -> Self {
+        Self {
+            words: [&raw.machine, &raw.workload, &raw.config, &raw.metric],
+            run: raw.run,
+            is_point: raw.at.is_some(),
+        }
+    }
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, run {}", self.words.join(", "), self.run)
+    }
+}
+
+/// Is an exact number as near to the expected one as it must be?
+fn is_near(is: f64, was: f64) -> bool {
+    (is - was).abs() <= allowed(was)
+}
+
+fn allowed(was: f64) -> f64 {
+    was.abs() * EXACT_PERCENT / 100.0
 }
 
 /// The figures of a document's tables, with what they are called.
@@ -196,25 +266,29 @@ fn is_settled(judgement: &Judgement) -> bool {
 
 /// How a figure of the new run is against that of the record.
 enum Outcome {
-    NothingToCompare,
+    Skipped,
     AsExpected,
     Differs(String),
 }
 
+/// None where there is nothing to compare.
 fn outcome(
     figure: &Figure,
     (expected, old): (&Data, &Judge<'_>),
     (found, new): (&Data, &Judge<'_>),
-) -> Outcome {
-    let kinds = figure.of.iter().filter_map(|key| expected.samples(key));
-    let compared = match kinds.map(|samples| samples.kind).next() {
-        Some(Kind::Timed) => timed(old.judge(figure), new.judge(figure)),
-        Some(_) if is_compared(figure.statistic) && is_same_work(figure, expected, found) => {
-            exact(old.judge(figure), new.judge(figure))
+) -> Option<(Kind, Outcome)> {
+    let mut kinds = figure.of.iter().filter_map(|key| expected.samples(key));
+    let kind = kinds.next()?.kind;
+    let outcome = match kind {
+        Kind::Timed => timed(old.judge(figure), new.judge(figure)),
+        _ if !is_compared(figure.statistic) => None,
+        _ if is_same_work(figure, expected, found) => exact(old.judge(figure), new.judge(figure)),
+        _ => {
+            let both = old.judge(figure).and(new.judge(figure));
+            both.map(|_| Outcome::Skipped)
         }
-        _ => None,
     };
-    compared.unwrap_or(Outcome::NothingToCompare)
+    Some((kind, outcome?))
 }
 
 /// Is the statistic compared where runs are exact? Gains and differences follow from these; deviations of a few runs say little.
@@ -242,7 +316,7 @@ fn timed(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
     let (old, new) = (old?, new?);
     let (was, is) = (old.speedup?, new.speedup?);
     if !(is_settled(&old) && is_settled(&new)) {
-        return None;
+        return Some(Outcome::Skipped);
     }
     let times = (is / was).max(was / is);
     Some(if times <= TIMED_TIMES {
@@ -263,10 +337,10 @@ fn exact(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
             "no number, where {was:.4} {unit} is expected"
         )));
     };
-    let allowed = was.abs() * EXACT_PERCENT / 100.0;
-    Some(if (is - was).abs() <= allowed {
+    Some(if is_near(is, was) {
         Outcome::AsExpected
     } else {
+        let allowed = allowed(was);
         Outcome::Differs(format!(
             "{is:.4} {unit}, where {was:.4} is expected; {allowed:.4} more or less is allowed"
         ))
@@ -274,6 +348,7 @@ fn exact(old: Option<Judgement>, new: Option<Judgement>) -> Option<Outcome> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
     use brickyard_report::{Better, Host};
 
@@ -291,6 +366,7 @@ mod tests {
                     kind,
                     seed: 2007,
                     host: Host::unknown(),
+                    program: String::new(),
                     rows: Vec::new(),
                 });
                 cells.len() - 1
@@ -307,17 +383,28 @@ mod tests {
                 value: 100.0 + (place % 7) as f64 + f64::from(run),
             }));
         }
+        // A series, of which no document has the metric.
+        let first = cells[0].rows[0].clone();
+        let points = (0..POINTS).map(|point| Raw {
+            metric: "points".to_owned(),
+            at: Some(f64::from(point)),
+            ..first.clone()
+        });
+        cells[0].rows.splice(0..0, points);
         cells
     }
+
+    /// So many points has the record's series.
+    const POINTS: u32 = 200;
 
     /// A run like the record, but for this change, against it.
     fn differences(kind: Kind, change: impl FnOnce(&mut Vec<CellRows>)) -> Differences {
         let mut found = record(kind);
         change(&mut found);
         let expected = Expected {
-            cells: record(kind),
+            data: Data::new(record(kind)).unwrap(),
         };
-        expected.differences(&Data::new(found))
+        expected.differences(&Data::new(found).unwrap())
     }
 
     fn each_value(cells: &mut [CellRows], change: impl Fn(&mut Raw)) {
@@ -329,7 +416,7 @@ mod tests {
     fn the_same_is_as_expected() {
         for kind in Kind::ALL {
             let found = differences(kind, |_| {});
-            assert!(found.compared > 100, "{}", found.compared);
+            assert!(found.compared() > 100, "{}", found.compared());
             assert_eq!(found.lines, [""; 0]);
         }
     }
@@ -338,7 +425,7 @@ mod tests {
     fn nothing_to_compare_is_a_difference() {
         for kind in Kind::ALL {
             let found = differences(kind, Vec::clear);
-            assert_eq!((found.compared, found.lines.len()), (0, 1));
+            assert_eq!((found.compared(), found.lines.len()), (0, 1));
             assert!(found.lines[0].starts_with("no figure could be compared"));
         }
     }
@@ -347,12 +434,12 @@ mod tests {
     fn another_seed_is_told_with_the_way_out() {
         let other = |cell: &mut CellRows| cell.seed = 1;
         let found = differences(Kind::Simulated, |cells| cells.iter_mut().for_each(other));
-        assert_eq!((found.compared, found.lines.len()), (0, 1));
+        assert_eq!((found.compared(), found.lines.len()), (0, 1));
         let line = &found.lines[0];
         assert!(line.ends_with("run again with --seed 2007"), "{line}");
         // Of some of them, the others are compared.
         let found = differences(Kind::Simulated, |cells| other(&mut cells[0]));
-        assert!(found.compared > 100, "{}", found.compared);
+        assert!(found.compared() > 100, "{}", found.compared());
         assert_eq!(found.lines, [""; 0]);
     }
 
@@ -371,6 +458,37 @@ mod tests {
     }
 
     #[test]
+    fn a_series_has_as_many_points_as_are_expected() {
+        let points = POINTS as usize;
+        for (kept, is_told) in [(points - 2, false), (points - 3, true), (1, true)] {
+            let found = differences(Kind::Replayed, |cells| {
+                drop(cells[0].rows.drain(kept..points));
+            });
+            assert_eq!(
+                !found.lines.is_empty(),
+                is_told,
+                "{kept}: {:?}",
+                found.lines
+            );
+            if let Some(line) = found.lines.first() {
+                assert!(
+                    line.contains(": 1 of its series have more or fewer"),
+                    "{line}"
+                );
+                assert!(
+                    line.contains(&format!("{kept} where {points} are")),
+                    "{line}"
+                );
+            }
+        }
+        let found = differences(Kind::Replayed, |cells| {
+            drop(cells[0].rows.drain(..points));
+        });
+        assert_eq!(found.lines.len(), 1, "{:?}", found.lines);
+        assert!(found.lines[0].contains("keys are lacking"));
+    }
+
+    #[test]
     fn exact_figures_may_be_off_by_one_percent() {
         for (times, is_told) in [(1.009, false), (1.011, true), (0.989, true)] {
             let found = differences(Kind::Simulated, |cells| {
@@ -378,6 +496,25 @@ mod tests {
             });
             assert_eq!(!found.lines.is_empty(), is_told, "{times}");
         }
+    }
+
+    #[test]
+    fn what_scatters_is_counted() {
+        let settled = differences(Kind::Timed, |_| {}).timed;
+        assert!(settled.compared > 100, "{settled:?}");
+        assert_eq!(settled.skipped, 0);
+        // Some configurations win the first round by far, and lose the second.
+        let found = differences(Kind::Timed, |cells| {
+            each_value(cells, |raw| {
+                let wins = (raw.run == 1) == (raw.config.len() % 2 == 1);
+                raw.value *= if wins { 0.1 } else { 10.0 };
+            });
+        });
+        let scattered = found.timed;
+        assert!(scattered.skipped > 20, "{scattered:?}");
+        let all = scattered.compared + scattered.skipped;
+        assert_eq!(all, settled.compared);
+        assert_eq!(found.exact, Tally::default());
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! All figures of all tables as CSV: what was published, what was measured, and how the directions compare.
+//!
+//! `value` is as the rows have it. What is to be held against `published` is `value` times `scale`, which `shown` has as the page's tables do.
 
 use std::path::Path;
 
-use crate::document::{Document, Figure, Statistic, Table};
+use crate::document::{Document, Figure, Table};
 use crate::judge::Judge;
+use crate::shown::in_cell;
 use crate::store::{WriteError, write_records};
 
 /// The columns.
-const HEAD: [&str; 21] = [
+const HEAD: [&str; 27] = [
     "experiment",
     "table",
     "line",
@@ -18,10 +21,15 @@ const HEAD: [&str; 21] = [
     "config",
     "metric",
     "against",
+    "against_machine",
+    "against_workload",
+    "against_metric",
     "published",
     "published_speedup",
     "value",
     "unit",
+    "scale",
+    "shown",
     "n",
     "speedup",
     "speedup_low95",
@@ -29,6 +37,7 @@ const HEAD: [&str; 21] = [
     "hedges_g",
     "p",
     "p_holm",
+    "verdict",
 ];
 
 /// Writes them, a line a figure; a figure of which nothing was measured has only what was published.
@@ -36,8 +45,7 @@ const HEAD: [&str; 21] = [
 /// # Errors
 /// [`WriteError`], with the path.
 pub fn write_csv(path: &Path, documents: &[Document], judge: &Judge<'_>) -> Result<(), WriteError> {
-    let head = HEAD.iter().copied().chain(["verdict"]).map(str::to_owned);
-    let mut records = vec![head.collect()];
+    let mut records = vec![HEAD.map(str::to_owned).to_vec()];
     for document in documents {
         for table in document.tables.iter().chain(&document.today) {
             for line in &table.lines {
@@ -45,7 +53,7 @@ pub fn write_csv(path: &Path, documents: &[Document], judge: &Judge<'_>) -> Resu
                     if let Some(figure) = figure {
                         let name = column_name(table, column);
                         let place = [document.experiment, &table.id, &line.head, &name];
-                        records.push(record(place, figure, judge));
+                        records.push(record(place, figure, judge).to_vec());
                     }
                 }
             }
@@ -72,21 +80,33 @@ pub fn column_name(table: &Table, column: usize) -> String {
     words.join(" ")
 }
 
-fn record(place: [&str; 4], figure: &Figure, judge: &Judge<'_>) -> Vec<String> {
+/// A word for each column of [`HEAD`].
+fn record(
+    [experiment, table, line, column]: [&str; 4],
+    figure: &Figure,
+    judge: &Judge<'_>,
+) -> [String; HEAD.len()] {
     let judgement = judge.judge(figure);
     let told = judgement.as_ref();
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let interval = told.and_then(|told| told.interval);
-    let of = figure.of.first();
+    let (of, against) = (figure.of.first(), figure.against.first());
     let word = |word: Option<&String>| word.cloned().unwrap_or_default();
-    let mut record: Vec<String> = place.map(str::to_owned).to_vec();
-    record.extend([
-        name(figure.statistic).to_owned(),
+    let verdict = told.and_then(|told| told.verdict);
+    [
+        experiment.to_owned(),
+        table.to_owned(),
+        line.to_owned(),
+        column.to_owned(),
+        figure.statistic.name().to_owned(),
         word(of.map(|key| &key.machine)),
         word(of.map(|key| &key.workload)),
         word(of.map(|key| &key.config)),
         word(of.map(|key| &key.metric)),
-        word(figure.against.first().map(|key| &key.config)),
+        word(against.map(|key| &key.config)),
+        word(against.map(|key| &key.machine)),
+        word(against.map(|key| &key.workload)),
+        word(against.map(|key| &key.metric)),
         figure
             .published
             .map(|it| it.text.to_owned())
@@ -94,6 +114,8 @@ fn record(place: [&str; 4], figure: &Figure, judge: &Judge<'_>) -> Vec<String> {
         number(figure.published.and_then(|it| it.speedup)),
         number(told.map(|told| told.value)),
         told.map(|told| told.unit.clone()).unwrap_or_default(),
+        number(told.map(|_| figure.scale)),
+        told.map(|told| in_cell(figure, told)).unwrap_or_default(),
         told.map(|told| told.n.to_string()).unwrap_or_default(),
         number(told.and_then(|told| told.speedup)),
         number(interval.map(|(low, _)| low)),
@@ -101,33 +123,8 @@ fn record(place: [&str; 4], figure: &Figure, judge: &Judge<'_>) -> Vec<String> {
         number(told.and_then(|told| told.effect)),
         number(told.and_then(|told| told.p)),
         number(told.and_then(|told| told.p_holm)),
-        told.and_then(|told| told.verdict)
+        verdict
             .map(|verdict| verdict.name().to_owned())
             .unwrap_or_default(),
-    ]);
-    record
-}
-
-/// A statistic's name, as files and pages have it.
-#[must_use]
-pub const fn name(statistic: Statistic) -> &'static str {
-    match statistic {
-        Statistic::Mean => "mean",
-        Statistic::Median => "median",
-        Statistic::Min => "min",
-        Statistic::Max => "max",
-        Statistic::Range => "range",
-        Statistic::StdDev => "standard deviation",
-        Statistic::Interval95 => "95 % interval, half of it",
-        Statistic::Speedup => "speedup",
-        Statistic::Gain => "gain",
-        Statistic::GainMin => "gain of the min",
-        Statistic::GainMax => "gain of the max",
-        Statistic::GainStdDev => "gain of the standard deviation",
-        Statistic::GainRange => "gain of the range",
-        Statistic::Difference => "difference",
-        Statistic::DifferencePercent => "difference in percent",
-        Statistic::Share => "share",
-        Statistic::GmeanSpeedup => "geometric mean of speedups",
-    }
+    ]
 }

@@ -8,7 +8,9 @@
 //! | [`documents`] | the five, as data |
 //! | [`judge`] | a figure's number, its interval, and how its direction compares |
 //! | [`expect`] | is a run as an earlier one was? |
-//! | [`directions`] | how many directions come out, and findings in plain words |
+//! | [`directions`] | how many directions come out |
+//! | `finding` | findings in plain words |
+//! | `shown` | a number as a reader sees it |
 //! | [`figures`] | all figures of all tables as CSV |
 //! | [`page`] | the report as one HTML page |
 //! | [`store`] | the folder of a run: Parquet and CSV |
@@ -23,7 +25,9 @@ pub mod document;
 pub mod documents;
 pub mod expect;
 pub mod figures;
+mod finding;
 pub mod judge;
 pub mod page;
 pub mod raw;
+mod shown;
 pub mod store;

@@ -26,7 +26,7 @@ pub struct Raw {
     pub better: Better,
     /// Which run or round, from 1. Rows of one run under two configurations are a pair: the same seed, or the same round.
     pub run: u32,
-    /// Where along a series, in seconds of the machine; none for a value that stands for itself.
+    /// Where along a series, in seconds of the machine; none for a value that stands for itself. Several rows of a cell at one place are a step, in their order.
     pub at: Option<f64>,
     /// The value.
     pub value: f64,
@@ -36,9 +36,9 @@ pub struct Raw {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// By the simulated multiprocessor: the same on every host.
+    /// By the simulated multiprocessor: the same on every host, by the same build of the program.
     Simulated,
-    /// By a replayed trace, in which nothing is timed: the same on every host.
+    /// By a replayed trace, in which nothing is timed: the same on every host, by the same build of the program.
     Replayed,
     /// By the host's clock: different on every host, and noisy.
     Timed,
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// Does the same cell give the same rows everywhere?
+    /// Does the same cell with the same seed, run by the same build of the program, give the same rows everywhere?
     #[must_use]
     pub const fn is_exact(self) -> bool {
         !matches!(self, Self::Timed)
@@ -94,8 +94,10 @@ pub struct CellRows {
     pub kind: Kind,
     /// The seed that all chance of the run came from: that of the first run of the experiment.
     pub seed: u64,
-    /// Where it was run.
+    /// Where it was run; [`Host::unknown`] where nobody knows, as of rows from a file that does not say it.
     pub host: Host,
+    /// Which build of the program ran it, in its own words; empty where nobody knows. Two builds may give other rows for the same cell.
+    pub program: String,
     /// What it gave.
     pub rows: Vec<Raw>,
 }

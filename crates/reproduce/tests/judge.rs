@@ -1,7 +1,7 @@
 //! Every statistic of a figure, worked out by hand; intervals, tests and their correction on rows made for it.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use brickyard_report::{Better, Host, PairedT};
+use brickyard_report::{Better, Host, PairedT, Summary, Welch};
 use brickyard_reproduce::data::{Data, Key};
 use brickyard_reproduce::document::{
     Claim, Document, Figure, Finding, Judged, Line, Piece, Place, Published, Statistic, Table,
@@ -32,9 +32,10 @@ fn data(kind: Kind, better: Better, columns: &[(&str, &[f64])]) -> Data {
         kind,
         seed: 1,
         host: Host::unknown(),
+        program: String::new(),
         rows: rows(config, better, values),
     };
-    Data::new(columns.iter().map(cell).collect())
+    Data::new(columns.iter().map(cell).collect()).unwrap()
 }
 
 fn key(config: &str) -> Key {
@@ -84,7 +85,7 @@ fn each_statistic_is_what_its_name_says() {
     let data = data(
         Kind::Timed,
         Better::Lower,
-        &[("old", &[4.0, 6.0]), ("new", &[1.0, 2.0, 6.0])],
+        &[("old", &[4.0, 5.0, 6.0]), ("new", &[1.0, 2.0, 6.0])],
     );
     let judge = Judge::new(&[], &data);
     let value = |statistic| judge.judge(&figure(statistic, None)).unwrap().value;
@@ -106,7 +107,7 @@ fn each_statistic_is_what_its_name_says() {
     // Cells are sorted by name, so the rows of `new` come first.
     assert_eq!(
         (mean.rows, mean.n, mean.unit.as_str()),
-        (vec![0, 1, 2, 3, 4], 3, "s")
+        (vec![0, 1, 2, 3, 4, 5], 3, "s")
     );
 }
 
@@ -150,7 +151,7 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
         assert_eq!(judgement.p_holm, judgement.p);
         assert!(judgement.is_significant());
         assert_eq!(judgement.effect.unwrap() > 0.0, better == Better::Lower);
-        assert_eq!(judgement.interval_by(), Some("t of log ratios"));
+        assert_eq!(judgement.interval_by, Some("t of log ratios"));
     }
 }
 
@@ -178,7 +179,7 @@ fn from_ten_samples_on_the_interval_is_drawn() {
     let data = data(Kind::Timed, Better::Higher, &[("old", &old), ("new", &new)]);
     let figure = figure(Statistic::Speedup, Some(1.1));
     let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
-    assert_eq!(judgement.interval_by(), Some("bootstrap"));
+    assert_eq!(judgement.interval_by, Some("bootstrap"));
     assert_eq!(judgement.verdict, Some(Verdict::Same));
 }
 
@@ -203,8 +204,8 @@ fn exact_samples_that_do_not_vary_are_one_run() {
 fn where_no_difference_was_published_none_is_to_be_found() {
     for (kind, new, expected) in [
         (Kind::Simulated, [2.01; 3], Verdict::NoDifference),
-        (Kind::Simulated, [2.1; 3], Verdict::Opposite),
-        (Kind::Timed, [2.01, 2.0, 1.99], Verdict::WithinNoise),
+        (Kind::Simulated, [2.1; 3], Verdict::OnlyHere),
+        (Kind::Timed, [2.01, 2.0, 1.99], Verdict::Unclear),
         (Kind::Timed, [2.001, 2.0, 1.999], Verdict::NoDifference),
     ] {
         let data = data(kind, Better::Lower, &[("old", &[2.0; 3]), ("new", &new)]);
@@ -257,7 +258,7 @@ fn many_directions_are_corrected_together() {
         ..cell.clone()
     };
     cells.extend(cells.clone().iter().map(|cell| other(cell, "n")));
-    let data = Data::new(cells);
+    let data = Data::new(cells).unwrap();
     let first = figure(Statistic::Speedup, Some(1.1));
     let mut second = first.clone();
     for key in second.of.iter_mut().chain(&mut second.against) {
@@ -320,14 +321,142 @@ fn the_tables_of_today_are_a_family_of_their_own() {
 }
 
 #[test]
-fn one_exact_run_counts_and_one_timed_run_does_not() {
+fn one_replayed_run_counts_and_no_other_does() {
     for (kind, expected) in [
         (Kind::Replayed, Verdict::Same),
+        // Another seed may give another.
+        (Kind::Simulated, Verdict::WithinNoise),
         (Kind::Timed, Verdict::WithinNoise),
     ] {
         let data = data(kind, Better::Lower, &[("old", &[2.0]), ("new", &[1.0])]);
         let figure = figure(Statistic::Speedup, Some(1.5));
         let judge = Judge::new(&[], &data);
         assert_eq!(judge.judge(&figure).unwrap().verdict, Some(expected));
+    }
+}
+
+/// Of the same work: a run of the one against a run of the other, whoever had more of them.
+#[test]
+fn only_common_runs_are_compared() {
+    let old: Vec<f64> = (1..=15).map(f64::from).collect();
+    let new: Vec<f64> = old[..5].iter().map(|value| value * 1.01).collect();
+    let data = data(
+        Kind::Simulated,
+        Better::Higher,
+        &[("old", &old), ("new", &new)],
+    );
+    let figure = figure(Statistic::Speedup, Some(1.02));
+    let judge = Judge::new(&[document(core::slice::from_ref(&figure))], &data);
+    let judgement = judge.judge(&figure).unwrap();
+    assert!((judgement.value - 1.01).abs() < 1e-12);
+    assert_eq!((judgement.n, judgement.rows.len()), (5, 10));
+    assert_eq!(judgement.verdict, Some(Verdict::Same));
+    let (low, high) = judgement.interval.unwrap();
+    assert!(low > 1.009 && high < 1.011);
+    assert!(judgement.is_significant());
+}
+
+/// Sides without a common run have nothing else than all their runs.
+#[test]
+fn sides_without_a_common_run_are_independent() {
+    let mut cells = data(
+        Kind::Timed,
+        Better::Higher,
+        &[("old", &[1.0, 1.1, 0.9]), ("new", &[2.0, 2.1, 1.9])],
+    )
+    .cells()
+    .to_vec();
+    for row in &mut cells[0].rows {
+        row.run += 10;
+    }
+    let data = Data::new(cells).unwrap();
+    let judgement = Judge::new(&[], &data)
+        .judge(&figure(Statistic::Speedup, None))
+        .unwrap();
+    let welch = Welch::of(&[2.0, 2.1, 1.9], &[1.0, 1.1, 0.9]).map(|test| test.p);
+    assert_eq!(judgement.p, welch);
+}
+
+/// Workloads `a` and `b`, two configurations: the rows of `runs` runs, each `new` some times `old`.
+fn two_workloads(kind: Kind, times: [&[f64]; 2]) -> Data {
+    let mut cells = Vec::new();
+    for (workload, times) in ["a", "b"].into_iter().zip(times) {
+        let old: Vec<f64> = (1..=times.len()).map(|run| run as f64).collect();
+        let new: Vec<f64> = old.iter().zip(times).map(|(old, by)| old * by).collect();
+        let of_one = data(kind, Better::Higher, &[("old", &old), ("new", &new)]);
+        cells.extend(of_one.cells().iter().map(|cell| {
+            CellRows {
+                cell: format!("{}.{workload}", cell.cell),
+                rows: cell
+                    .rows
+                    .iter()
+                    .map(|raw| Raw {
+                        workload: workload.to_owned(),
+                        ..raw.clone()
+                    })
+                    .collect(),
+                ..cell.clone()
+            }
+        }));
+    }
+    Data::new(cells).unwrap()
+}
+
+fn gmean_of_two() -> Figure {
+    let keys = |config| ["a", "b"].map(|workload| Key::new("x", "m", workload, config, "time"));
+    Figure::gmean(keys("new").to_vec(), keys("old").to_vec())
+}
+
+#[test]
+fn a_geometric_mean_varies_as_that_of_each_run() {
+    // The runs' own geometric means are 2, 2.2 and 1.8.
+    let data = two_workloads(Kind::Timed, [&[4.0, 4.0, 4.0], &[1.0, 1.21, 0.81]]);
+    let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
+    let logarithms = [2.0_f64, 2.2, 1.8].map(f64::ln);
+    let summary = Summary::of(&logarithms).unwrap();
+    let (middle, reach) = (summary.mean().unwrap(), summary.ci95().unwrap());
+    let (low, high) = judgement.interval.unwrap();
+    assert!((low.ln() - (middle - reach)).abs() < 1e-9);
+    assert!((high.ln() - (middle + reach)).abs() < 1e-9);
+    assert_eq!(judgement.interval_by, Some("t of log ratios"));
+    assert!(!judgement.exact);
+}
+
+#[test]
+fn a_geometric_mean_of_what_is_exact_is_exact() {
+    let data = two_workloads(Kind::Replayed, [&[4.0], &[1.0]]);
+    let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
+    assert_eq!((judgement.value, judgement.n), (2.0, 2));
+    assert!(judgement.exact && judgement.interval.is_none());
+    // One simulated run each: nobody knows.
+    let data = two_workloads(Kind::Simulated, [&[4.0], &[1.0]]);
+    let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
+    assert!(!judgement.exact && judgement.interval.is_none());
+}
+
+#[test]
+fn a_geometric_mean_with_a_zero_in_it_is_none() {
+    let data = two_workloads(Kind::Replayed, [&[4.0], &[0.0]]);
+    assert_eq!(Judge::new(&[], &data).judge(&gmean_of_two()), None);
+}
+
+#[test]
+fn the_same_samples_under_two_names_are_one_test() {
+    let times: &[f64] = &[1.1, 1.2, 1.1, 1.3, 1.1, 1.2];
+    for (kind, tests) in [(Kind::Simulated, 1.0), (Kind::Timed, 2.0)] {
+        let data = two_workloads(kind, [times, times]);
+        let of = |workload: &str| {
+            let key = |config| Key::new("x", "m", workload, config, "time");
+            Figure::new(Statistic::Speedup, key("new"))
+                .against(key("old"))
+                .printed("1.1")
+                .judged(1.1, Claim::Untested)
+        };
+        let judge = Judge::new(&[document(&[of("a"), of("b")])], &data);
+        for workload in ["a", "b"] {
+            let judgement = judge.judge(&of(workload)).unwrap();
+            assert_eq!(judgement.p, Some(2.0 / 64.0));
+            assert_eq!(judgement.p_holm, Some(tests * 2.0 / 64.0), "{kind}");
+        }
     }
 }

@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use brickyard_report::Better;
+use brickyard_report::pagetypes::html;
+use brickyard_report::{Better, policy};
 use brickyard_reproduce::data::{Data, Key};
 use brickyard_reproduce::directions::Directions;
-use brickyard_reproduce::document::{Among, Document, Figure, Points};
+use brickyard_reproduce::document::{Among, Document, Figure, Points, Statistic};
 use brickyard_reproduce::documents;
 use brickyard_reproduce::judge::{Judge, Verdict};
+use brickyard_reproduce::page::Embedded;
 use brickyard_reproduce::raw::{CellRows, Kind, Raw};
 
 /// A figure's element: its attributes and its text.
@@ -86,6 +88,7 @@ fn computed(element: &Element<'_>, data: &Data) -> f64 {
     let times = |of: f64, against: f64| match better {
         Better::Higher => of / against,
         Better::Lower => against / of,
+        Better::Neither => panic!("a speedup of {statistic}, where neither way is better"),
     };
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -118,6 +121,7 @@ fn gain(better: Better, of: f64, against: f64) -> f64 {
     match better {
         Better::Lower => 100.0 - of * 100.0 / against,
         Better::Higher => of * 100.0 / against - 100.0,
+        Better::Neither => panic!("a gain where neither way is better"),
     }
 }
 
@@ -142,6 +146,7 @@ fn gmean(element: &Element<'_>, data: &Data) -> f64 {
             match pair[0].1 {
                 Better::Higher => (of / against).ln(),
                 Better::Lower => (against / of).ln(),
+                Better::Neither => panic!("a speedup where neither way is better"),
             }
         })
         .collect();
@@ -174,17 +179,44 @@ fn every_figure_is_what_its_rows_give() {
     let count = walk(&page, &data);
     // Two tables of 12 by 8, the winner, findings in the summary and the part, and every point of three plots.
     assert_eq!(count, 2 * 96 + 1 + 2 + 3 + 5 * (8 + 5 + 120));
-    // What is shown is what is told, rounded.
+    // What is shown is what is told, scaled and rounded.
+    let mut scales = BTreeSet::new();
     for element in figures(&page) {
         let shown: Result<f64, _> = element.text.replace([',', '%'], "").parse();
         if let Ok(shown) = shown {
-            let told = element.number("data-value");
+            let scale = element.get("data-scale").unwrap_or("1");
+            scales.insert(scale.to_owned());
+            let told = element.number("data-value") * scale.parse::<f64>().unwrap();
             assert!(
                 (shown - told).abs() <= 0.005_000_1_f64.max(told.abs() * 0.001),
                 "{shown} is shown, {told} told"
             );
         }
     }
+    assert!(scales.iter().eq(["-1", "0.01", "1", "1000"]), "{scales:?}");
+}
+
+#[test]
+fn every_statistic_has_a_name_and_words_of_its_own() {
+    let page = page_sample::page(&[], &Data::default(), Vec::new());
+    let told = &embedded(&page)["statistics"];
+    let mut words = BTreeSet::new();
+    for statistic in Statistic::ALL {
+        let name = statistic.name();
+        assert!(
+            name.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        );
+        assert!(words.insert(statistic.words()), "{name}");
+        assert_eq!(told[name][0], statistic.words());
+        assert_eq!(told[name][1].as_str(), statistic.better());
+        // No name stands for two variants, nor words for another's name.
+        let spelled = format!("{statistic:?}").to_lowercase();
+        assert_eq!(name.replace('-', ""), spelled);
+    }
+    // A row by itself is none, but is told as one.
+    assert_eq!(told.as_object().unwrap().len(), Statistic::ALL.len() + 1);
+    assert_eq!(told["value"][0], "one row as it is");
 }
 
 /// Made-up rows for every key that the documents speak of.
@@ -238,9 +270,10 @@ fn rows_for(documents: &[Document]) -> Data {
             kind: Kind::Simulated,
             seed: 1,
             host: brickyard_report::Host::unknown(),
+            program: String::new(),
             rows,
         });
-    Data::new(cells.collect())
+    Data::new(cells.collect()).unwrap()
 }
 
 #[test]
@@ -347,12 +380,33 @@ fn names_without_points_are_left_out() {
     for cell in &mut cells {
         cell.rows.retain(|raw| raw.machine != "elm3b14");
     }
-    let page = page_sample::page(&documents, &Data::new(cells), Vec::new());
+    let page = page_sample::page(&documents, &Data::new(cells).unwrap(), Vec::new());
     assert!(!page.contains(">elm3b14<"));
     for machine in ["bl6-13", "elm3b245", "gekko-lp4"] {
         assert!(page.contains(&format!(">{machine}</text>")));
         assert!(page.contains(&format!("<title>vanilla, {machine}: ")));
     }
+}
+
+/// Two points of a curve at the same place are both there, and those behind them too.
+#[test]
+fn a_place_may_have_two_points() {
+    let (mut documents, data) = (page_sample::documents(), page_sample::data());
+    let mut plot = documents[0].plots[0].clone();
+    plot.id = "pagealloc-twice".to_owned();
+    plot.curves.truncate(1);
+    let Points::Samples(places) = &mut plot.curves[0].points else {
+        panic!("the first plot is of samples");
+    };
+    places.insert(1, places[0].clone());
+    let count = places.len();
+    documents[0].plots = vec![plot];
+    let page = page_sample::page(&documents, &data, Vec::new());
+    let (_, table) = page.split_once("Every point as a number").unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    assert_eq!(figures(table).len(), count);
+    assert_eq!(table.matches("</a>, <a ").count(), 1);
+    assert!(!table.contains("<td></td>"));
 }
 
 /// A gain over a baseline of zero has rows, but is no number.
@@ -366,7 +420,7 @@ fn rows_that_give_no_number_are_a_dash() {
             raw.value = 0.0;
         }
     }
-    let page = page_sample::page(&documents, &Data::new(cells), Vec::new());
+    let page = page_sample::page(&documents, &Data::new(cells).unwrap(), Vec::new());
     // Speedup, difference in percent, and share, in both tables; and of the winner's words all but that line are there.
     assert!(page.contains("<span class=\"unseen\">no number</span>"));
     assert!(!page.contains("no rows<"));
@@ -414,13 +468,45 @@ fn names_do_not_become_markup() {
     }
 }
 
+/// The page lets its own script run and the player's, each by its hash, and no other. Without a script each figure is a link to where its rows are told.
+#[test]
+fn only_the_pages_own_scripts_may_run() {
+    let (documents, data) = (page_sample::documents(), page_sample::data());
+    let player = page_sample::player();
+    let (_, own) = player.html.rsplit_once("<script>").unwrap();
+    assert_eq!(own.split("</script>").next(), Some(&*html::script()));
+    let page = page_sample::page(&documents, &data, vec![player]);
+    let (_, own) = page.rsplit_once("<script>").unwrap();
+    let own = own.split("</script>").next().unwrap();
+    let policy = policy::of(&[own, &html::script()]);
+    assert!(page.contains(&format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">"
+    )));
+    assert!(!page.contains("script-src 'unsafe-inline'"));
+    // What a foreign page holds does not make it into the policy.
+    let foreign = Embedded {
+        html: "<script>1</script>".to_owned(),
+        ..page_sample::player()
+    };
+    let page = page_sample::page(&documents, &data, vec![foreign]);
+    assert!(page.contains(&policy));
+    for element in figures(&page) {
+        assert_eq!(element.get("href"), Some("#raw"));
+        assert_eq!(element.get("tabindex"), None);
+    }
+}
+
+/// The rows and words that the page holds for its script.
+fn embedded(page: &str) -> serde_json::Value {
+    let (_, rest) = page.split_once("id=\"rows-embedded\">").unwrap();
+    serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap()
+}
+
 #[test]
 fn the_rows_in_the_page_are_the_rows() {
     let data = page_sample::data();
     let page = page_sample::page(&page_sample::documents(), &data, Vec::new());
-    let (_, rest) = page.split_once("id=\"rows-embedded\">").unwrap();
-    let json: serde_json::Value =
-        serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap();
+    let json = embedded(&page);
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), data.len());
     for (place, row) in rows.iter().enumerate() {

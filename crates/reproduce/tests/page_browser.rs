@@ -17,6 +17,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use brickyard_reproduce::data::Data;
+use brickyard_reproduce::page::Embedded;
 use tempfile::TempDir;
 
 const BROWSERS: [&str; 4] = [
@@ -78,6 +79,19 @@ fn command(browser: &Path, folder: &TempDir) -> Command {
 
 /// All that is said on the console, up to the outcome of the page's self-test.
 fn self_test(browser: &Path, folder: &TempDir, url: &str) -> Vec<String> {
+    said(browser, folder, url, |lines| {
+        let last = lines.last();
+        last.is_some_and(|line| line.contains("\"page selftest "))
+    })
+}
+
+/// All that is said on the console, until it is enough.
+fn said(
+    browser: &Path,
+    folder: &TempDir,
+    url: &str,
+    is_enough: impl Fn(&[String]) -> bool,
+) -> Vec<String> {
     let mut running = Running(command(browser, folder).arg(url).spawn().unwrap());
     let stderr = BufReader::new(running.0.stderr.take().unwrap());
     let (said, heard) = mpsc::channel();
@@ -90,16 +104,13 @@ fn self_test(browser: &Path, folder: &TempDir, url: &str) -> Vec<String> {
         }
     });
     let mut lines = Vec::new();
-    loop {
+    while !is_enough(&lines) {
         let line = heard
             .recv_timeout(PATIENCE)
             .unwrap_or_else(|_| panic!("the page says nothing; before: {lines:#?}"));
-        let last = line.contains("\"page selftest ");
         lines.push(line);
-        if last {
-            return lines;
-        }
     }
+    lines
 }
 
 /// Nothing but good outcomes: those of so many players, then the page's. Gives the last.
@@ -173,4 +184,30 @@ fn a_run_of_nothing_is_a_page_too() {
     );
     let said = assert_ok(&lines, 0);
     assert!(said.contains("0 figures, 0 plots"), "{said}");
+}
+
+/// Should foreign text ever get through as markup, in the page or in a page that it holds, none of it runs.
+#[test]
+fn a_foreign_script_does_not_run() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::with_prefix("brickyard-page-").unwrap();
+    let (documents, data) = (page_sample::documents(), page_sample::data());
+    let script = "<script>console.error('foreign ran')</script>";
+    let foreign = Embedded {
+        html: format!("<body onload=\"console.error('foreign ran')\">{script}</body>"),
+        ..page_sample::player()
+    };
+    let html = page_sample::page(&documents, &data, vec![foreign]);
+    // Frames out of view are not loaded.
+    let html = html.replace("loading=\"lazy\"", "");
+    let html = html.replacen("</main>", &format!("{script}</main>"), 1);
+    let page = write_page(&folder, "foreign.html", &html);
+    let url = format!("file://{}", page.display());
+    let lines = said(&browser, &folder, &url, |lines| lines.len() == 3);
+    for line in &lines {
+        assert!(
+            line.contains("Content Security Policy") && !line.contains("\"foreign ran\""),
+            "{lines:#?}"
+        );
+    }
 }

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::fs;
+use std::io;
+use std::path::Path;
 
 use brickyard_report::{Better, Host};
 use brickyard_reproduce::data::Data;
 use brickyard_reproduce::raw::{CellRows, Kind, Raw};
 use brickyard_reproduce::store::{
-    Folder, read_cell, read_cell_bytes, read_rows, write_cell, write_csv, write_rows,
+    Folder, appear, read_cell, read_cell_bytes, read_rows, write_cell, write_csv, write_rows,
 };
 use proptest::prelude::*;
 
@@ -20,23 +22,19 @@ fn raw() -> impl Strategy<Value = Raw> {
         "[a-z%]{0,4}",
     );
     let numbers = (
-        any::<bool>(),
+        proptest::sample::select(vec![Better::Higher, Better::Lower, Better::Neither]),
         0..=u32::MAX,
         proptest::option::of(-1e9..1e9),
         -1e300..1e300,
     );
     (words, numbers).prop_map(
-        |((machine, workload, config, metric, unit), (higher, run, at, value))| Raw {
+        |((machine, workload, config, metric, unit), (better, run, at, value))| Raw {
             machine,
             workload,
             config,
             metric,
             unit,
-            better: if higher {
-                Better::Higher
-            } else {
-                Better::Lower
-            },
+            better,
             run,
             at,
             value,
@@ -45,16 +43,21 @@ fn raw() -> impl Strategy<Value = Raw> {
 }
 
 fn cell() -> impl Strategy<Value = CellRows> {
-    let about = ("[a-z]{1,5}\\.[a-z0-9+]{1,9}", 0..3_usize, any::<u64>());
-    (about, proptest::collection::vec(raw(), 1..40)).prop_map(|((cell, kind, seed), rows)| {
-        CellRows {
+    let name = "[a-z]{1,5}\\.[a-z0-9+]{1,9}";
+    let about = (name, 0..3_usize, any::<u64>(), "[a-b]{0,1}", 1..3_u32);
+    (about, proptest::collection::vec(raw(), 1..40)).prop_map(
+        |((cell, kind, seed, program, cpus), rows)| CellRows {
             cell,
             kind: Kind::ALL[kind],
             seed,
-            host: Host::read(),
+            host: Host {
+                cpus: Some(cpus),
+                ..Host::read()
+            },
+            program,
             rows,
-        }
-    })
+        },
+    )
 }
 
 proptest! {
@@ -70,8 +73,11 @@ proptest! {
 
     #[test]
     fn all_rows_are_read_as_they_were_written(cells in proptest::collection::btree_map("[a-z]{1,3}\\.[a-z]{1,3}", cell(), 1..5)) {
-        let named = cells.into_iter().map(|(name, cell)| CellRows { cell: name, host: Host::unknown(), ..cell });
-        let data = Data::new(named.collect());
+        let named = cells.into_iter().map(|(name, cell)| CellRows { cell: name, ..cell });
+        // Rows that contradict each other are no run.
+        let Ok(data) = Data::new(named.collect()) else {
+            return Err(TestCaseError::reject("rows of one key"));
+        };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
         write_rows(&path, &data).unwrap();
@@ -111,6 +117,7 @@ fn one_row(cell: &str) -> CellRows {
         kind: Kind::Timed,
         seed: 1,
         host: Host::unknown(),
+        program: String::new(),
         rows: vec![Raw {
             machine: "host".to_owned(),
             workload: "w".to_owned(),
@@ -132,7 +139,7 @@ fn a_folder_knows_its_cells_by_their_partitions() {
     assert_eq!(folder.cells().unwrap(), [""; 0]);
     for cell in ["slab.socket.1", "locks.find-8.hold.1"] {
         folder.write(&one_row(cell)).unwrap();
-        assert!(folder.has(cell));
+        assert!(folder.cell(cell).is_file());
     }
     assert_eq!(
         folder.cells().unwrap(),
@@ -147,7 +154,7 @@ fn a_folder_knows_its_cells_by_their_partitions() {
     fs::copy(folder.cell("slab.socket.1"), folder.cell("slab.socket.2")).unwrap();
     let refused = folder.read("slab.socket.2").unwrap_err().to_string();
     assert!(
-        refused.contains("it has the rows of the cell slab.socket.1; delete it"),
+        refused.contains("it has the rows of the cell slab.socket.1; run with --resume"),
         "{refused}"
     );
 }
@@ -160,11 +167,11 @@ fn what_is_no_cell_is_refused_in_words() {
     let refused = read_cell(&path).unwrap_err().to_string();
     assert!(refused.contains("is no result of a cell"), "{refused}");
     assert!(
-        refused.ends_with("delete it, and run with --resume to have it again"),
+        refused.ends_with("; run with --resume to have it again"),
         "{refused}"
     );
     // A Parquet file with other columns.
-    let data = Data::new(vec![one_row("a.b")]);
+    let data = Data::new(vec![one_row("a.b")]).unwrap();
     write_rows(&path, &data).unwrap();
     let refused = read_cell(&path).unwrap_err().to_string();
     assert!(
@@ -182,4 +189,113 @@ fn what_is_no_cell_is_refused_in_words() {
     two.rows.push(two.rows[0].clone());
     write_cell(&path, &two).unwrap();
     assert_eq!(read_cell(&path).unwrap().rows.len(), 2);
+}
+
+#[test]
+fn what_the_reader_would_refuse_is_not_written() {
+    type Change = fn(&mut CellRows);
+    let place = tempfile::tempdir().unwrap();
+    let changes: [(Change, &str); 4] = [
+        (|cell| cell.rows.clear(), "the cell a.b has no row; run"),
+        (
+            |cell| cell.rows[0].value = f64::NAN,
+            "in the row host, w, c, m, run 1 of the cell a.b `value` is NaN, which is no finite number; run",
+        ),
+        (
+            |cell| cell.rows[0].value = f64::NEG_INFINITY,
+            "`value` is -inf, which",
+        ),
+        (
+            |cell| cell.rows[0].at = Some(f64::INFINITY),
+            "`at` is inf, which",
+        ),
+    ];
+    for (change, told) in changes {
+        let mut cell = one_row("a.b");
+        change(&mut cell);
+        let refused = write_cell(&place.path().join("x.parquet"), &cell);
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains(told), "{said}");
+        if !cell.rows.is_empty() {
+            let rows = Data::new(vec![cell]).unwrap();
+            let refused = write_rows(&place.path().join("rows.parquet"), &rows);
+            assert!(refused.unwrap_err().to_string().contains(told));
+        }
+    }
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_appears_when_it_is_whole_or_not_at_all() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("deep/x.html");
+    appear(&path, |out| {
+        out.write_all(b"first")?;
+        assert!(!path.exists());
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    let refused = appear(&path, |out| {
+        out.write_all(b"second")?;
+        Err(io::Error::other("the disk is full"))
+    });
+    let said = refused.unwrap_err().to_string();
+    assert!(
+        said.starts_with("cannot write ") && said.ends_with("x.html"),
+        "{said}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_too_large_is_refused_in_the_words_of_its_form() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("x.parquet");
+    let file = fs::File::create(&path).unwrap();
+    file.set_len((64 << 20) + 1).unwrap();
+    let refused = read_rows(&path).unwrap_err().to_string();
+    assert!(
+        refused.ends_with(
+            "is no file of rows: it is larger than 64 MiB; give the rows.parquet of a run"
+        ),
+        "{refused}"
+    );
+    let refused = read_cell(&path).unwrap_err().to_string();
+    assert!(
+        refused.contains("is no result of a cell: it is larger"),
+        "{refused}"
+    );
+    // A device says that it has no bytes, and has no end.
+    let zero = Path::new("/dev/zero");
+    if zero.exists() {
+        let refused = read_rows(zero).unwrap_err().to_string();
+        assert!(refused.contains("it is larger than 64 MiB"), "{refused}");
+    }
+}
+
+/// Cells of three hosts and two builds in one file.
+#[test]
+fn rows_of_all_cells_know_their_hosts_and_builds() {
+    let ran = [
+        ("a.1", 1, "x"),
+        ("a.2", 2, "x"),
+        ("a.3", 2, "y"),
+        ("a.4", 2, "x"),
+    ];
+    let cells = ran.map(|(name, cpus, program)| {
+        let mut cell = one_row(name);
+        cell.host.cpus = Some(cpus);
+        cell.program = program.to_owned();
+        cell.rows[0].workload = name.to_owned();
+        cell
+    });
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("rows.parquet");
+    write_rows(&path, &Data::new(cells.to_vec()).unwrap()).unwrap();
+    assert_eq!(read_rows(&path).unwrap(), cells);
+    // The largest group, of the second and fourth, is not written out.
+    let bytes = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+    assert!(bytes.contains("\"cells\":[\"a.1\"]") && !bytes.contains("[\"a.2\""));
 }

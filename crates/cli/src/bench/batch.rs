@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use brickyard::Frame;
 
-use super::clock::cost_of_the_clock;
+use super::clock::{Laps, ns_of_the_clock};
 use super::random::Random;
 use super::schedule::{Api, Freed, Workload};
 use super::subject::{Handle, Subject};
@@ -180,7 +180,6 @@ impl<H: Handle> Batch<H> {
         let (alloc, free) = self.time_halves(rounds, least * 2)?;
         let pages = rounds as f64 * self.frames.len() as f64;
         let total = total.as_nanos() as f64 / pages;
-        let (alloc, free) = (alloc.as_nanos() as f64, free.as_nanos() as f64);
         let share = if alloc + free > 0.0 {
             alloc / (alloc + free)
         } else {
@@ -227,10 +226,10 @@ impl<H: Handle> Batch<H> {
         Ok(begun.elapsed())
     }
 
-    /// The times of the allocations and of the frees of so many rounds, or of as many as the time allows, less what the clock costs.
-    fn time_halves(&mut self, rounds: u64, most: Duration) -> Result<(Duration, Duration), Short> {
-        let (mut alloc, mut free) = (Duration::ZERO, Duration::ZERO);
-        let clock = cost_of_the_clock();
+    /// What the allocations and the frees of a round take, in ns, less what the clock costs: of so many rounds, or of as many as the time allows.
+    fn time_halves(&mut self, rounds: u64, most: Duration) -> Result<(f64, f64), Short> {
+        let mut halves = Halves::default();
+        let clock = ns_of_the_clock();
         let first = Instant::now();
         for _ in 0..rounds {
             let begun = Instant::now();
@@ -238,12 +237,100 @@ impl<H: Handle> Batch<H> {
             let between = Instant::now();
             self.free();
             let done = Instant::now();
-            alloc += (between - begun).saturating_sub(clock);
-            free += (done - between).saturating_sub(clock);
+            halves.add(between - begun, done - between, clock);
             if done - first > most {
                 break;
             }
         }
-        Ok((alloc, free))
+        Ok(halves.typical(clock))
+    }
+}
+
+/// The times of allocations and of frees, one after the other.
+///
+/// They are summed in groups, so that the clock's steps even out, and of the groups the median counts: where the host did something else for a millisecond, that would be more than all the
+/// small batches of a sample took, and on one side alone.
+#[derive(Debug, Default)]
+struct Halves {
+    group: (Laps, Laps),
+    allocs: Vec<f64>,
+    frees: Vec<f64>,
+}
+
+impl Halves {
+    /// Rounds of a group.
+    const GROUP: u64 = 64;
+
+    /// Longer halves are far above the clock's steps, and are a group each.
+    const LONG: Duration = Duration::from_micros(10);
+
+    #[inline(always)]
+    fn add(&mut self, alloc: Duration, free: Duration, clock: f64) {
+        self.group.0.add(alloc);
+        self.group.1.add(free);
+        if self.group.0.count() == Self::GROUP || alloc + free > Self::LONG {
+            self.close(clock);
+        }
+    }
+
+    #[inline(never)]
+    fn close(&mut self, clock: f64) {
+        let (alloc, free) = core::mem::take(&mut self.group);
+        self.allocs.push(alloc.mean(clock));
+        self.frees.push(free.mean(clock));
+    }
+
+    /// What an allocation and a free of a batch take, in ns.
+    fn typical(mut self, clock: f64) -> (f64, f64) {
+        if self.group.0.count() > 0 {
+            self.close(clock);
+        }
+        (median(&mut self.allocs), median(&mut self.frees))
+    }
+}
+
+/// The median, or nothing where it is less than that.
+fn median(all: &mut [f64]) -> f64 {
+    all.sort_unstable_by(f64::total_cmp);
+    all.get(all.len() / 2).map_or(0.0, |median| median.max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Halves of 3 and 5 ns by a clock that counts in steps of 10 and costs 25 itself, on a host that now and then does something else.
+    #[test]
+    fn coarse_steps_and_interrupts_do_not_decide_the_share() {
+        let mut halves = Halves::default();
+        let reading = |at: u64| at / 10 * 10;
+        let mut now = 0;
+        for round in 0..10_000_u64 {
+            let mut lap = |ns: u64| {
+                let begun = reading(now);
+                now += ns + 25;
+                Duration::from_nanos(reading(now) - begun)
+            };
+            let interrupt = if round % 2000 == 7 { 1_000_000 } else { 0 };
+            let (alloc, free) = (lap(3), lap(5 + interrupt));
+            halves.add(alloc, free, 25.0);
+        }
+        let (alloc, free) = halves.typical(25.0);
+        assert!((alloc - 3.0).abs() < 0.5, "{alloc}");
+        assert!((free - 5.0).abs() < 0.5, "{free}");
+    }
+
+    #[test]
+    fn a_single_long_round_is_a_group() {
+        let mut halves = Halves::default();
+        for us in [300, 200, 900] {
+            halves.add(
+                Duration::from_micros(us),
+                Duration::from_micros(us / 2),
+                0.0,
+            );
+        }
+        assert_eq!(halves.typical(0.0), (300_000.0, 150_000.0));
+        assert_eq!(Halves::default().typical(20.0), (0.0, 0.0));
     }
 }

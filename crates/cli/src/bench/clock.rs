@@ -5,6 +5,57 @@ use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// Many short laps of time, each between two readings of the clock.
+///
+/// What the readings cost is taken off the sum, not off each lap. The clock counts in steps, so a lap shorter than a step reads as too short or too long;
+/// cut at nothing one by one, the short ones would no longer make up for the long ones, and whatever is timed would seem to take about a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Laps {
+    spent: Duration,
+    count: u64,
+}
+
+impl Laps {
+    /// One more, as the clock says.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, spent: Duration) {
+        self.spent += spent;
+        self.count += 1;
+    }
+
+    /// How many there were.
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What one took on average, in ns, where a lap with nothing in it reads as `clock` ns. Less than nothing where there was so little that the clock's steps decide.
+    pub(crate) fn mean(&self, clock: f64) -> f64 {
+        self.spent.as_nanos() as f64 / self.count.max(1) as f64 - clock
+    }
+
+    /// What all of them took, in ns, where a lap with nothing in it reads as `clock` ns.
+    pub(crate) fn ns(&self, clock: f64) -> f64 {
+        (self.spent.as_nanos() as f64 - clock * self.count as f64).max(0.0)
+    }
+}
+
+/// What two readings of the clock, one behind the other, differ by, in ns: the median of many, each the mean of some, since the clock counts in steps.
+pub(crate) fn ns_of_the_clock() -> f64 {
+    const READINGS: u32 = 32;
+    let mut costs: Vec<Duration> = (0..101)
+        .map(|_| {
+            let begun = Instant::now();
+            let mut last = begun;
+            for _ in 0..READINGS {
+                last = Instant::now();
+            }
+            last - begun
+        })
+        .collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2].as_nanos() as f64 / f64::from(READINGS)
+}
+
 /// What two readings of the clock, one behind the other, differ by: the median of many.
 pub(crate) fn cost_of_the_clock() -> Duration {
     let mut costs: Vec<Duration> = (0..101)
@@ -21,4 +72,43 @@ pub(crate) fn cost_of_the_clock() -> Duration {
 pub(crate) fn cpu_of_this_thread() -> Duration {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Halves of 3 and 5 ns by a clock that counts in steps of 10 and costs 25 itself.
+    #[test]
+    fn a_clock_with_coarse_steps_tells_short_laps_apart_by_their_sums() {
+        let reading = |at: u64| at / 10 * 10;
+        let (mut short, mut long) = (Laps::default(), Laps::default());
+        let mut now = 0;
+        for _ in 0..10_000 {
+            for (laps, ns) in [(&mut short, 3), (&mut long, 5)] {
+                let begun = reading(now);
+                now += ns + 25;
+                laps.add(Duration::from_nanos(reading(now) - begun));
+            }
+        }
+        let (short, long) = (short.ns(25.0), long.ns(25.0));
+        let share = short / (short + long);
+        assert!((share - 3.0 / 8.0).abs() < 0.01, "{share}");
+        assert!(((short + long) / 80_000.0 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn nothing_takes_less_than_nothing() {
+        let mut laps = Laps::default();
+        assert_eq!(laps.ns(20.0), 0.0);
+        laps.add(Duration::from_nanos(15));
+        assert_eq!(laps.ns(20.0), 0.0);
+        assert_eq!(laps.ns(10.0), 5.0);
+    }
+
+    #[test]
+    fn the_clock_costs_something() {
+        let ns = ns_of_the_clock();
+        assert!(ns.is_finite() && ns > 0.0, "{ns}");
+    }
 }

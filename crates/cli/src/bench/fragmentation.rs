@@ -91,7 +91,7 @@ impl Fragmentation {
         let workload = format!("half-taken rounds-{} memory-{memory}", self.rounds);
         let mut results = Results::new("fragmentation", Host::read());
         for (config, shares) in configs.iter().zip(shares) {
-            results.push(Row::new(config.name(), &workload, WHOLE_HUGE, shares)?)?;
+            results.push(Row::new(config.name(), &workload, WHOLE_HUGE, shares)?.exact())?;
         }
         let label = |workload: &str, metric: &str| format!("{metric} {workload}");
         self.output.emit(&results, &label)

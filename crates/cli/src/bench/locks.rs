@@ -13,12 +13,13 @@ use brickyard::Order;
 use brickyard::bulk::{LockReading, MeterReading, Timing};
 use brickyard::front::ListSizes;
 use brickyard_report::{Better, Host, Metric, Results, Row};
+use brickyard_simulate::locks::Column;
 use clap::Args;
 
 use super::bursts::{Got, Load, USUAL};
 use super::machine::FRAME_BYTES;
 use super::turns::{Round, Turns};
-use super::zone2007::{Column, Zone2007};
+use super::zone2007::Zone2007;
 use crate::amount::{bytes, bytes_text};
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
@@ -27,8 +28,8 @@ use crate::output::Output;
 /// The options of `brickyard bench locks`.
 #[derive(Debug, Args)]
 pub(crate) struct Locks {
-    /// The columns, each held against the one before it. [default: all]
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
+    /// The columns, each held against the one before it: hold, release, ticket, ticket+yield, ticket+yield+own-line. [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Vec<Column>,
     /// The most threads; it is measured with 1, 2, 4 … of them. [default: as many as there are CPUs]
     #[arg(long, value_name = "N")]
@@ -173,8 +174,7 @@ impl Locks {
 
     /// What came out of every round of every column, with so many threads.
     fn measure(&self, columns: &[Column], threads: usize) -> anyhow::Result<Vec<Vec<Taken>>> {
-        let names: Vec<String> = columns.iter().map(|&column| column.name()).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
         let turns = Turns {
             names: &names,
             samples: self.samples,
@@ -232,7 +232,8 @@ impl Locks {
         for (metric, value) in metrics(per_burst, pages) {
             for (&column, taken) in columns.iter().zip(taken) {
                 let samples = taken.iter().map(&value).collect();
-                results.push(Row::new(column.name(), &workload, metric, samples)?)?;
+                let row = Row::new(column.name(), &workload, metric, samples)?;
+                results.push(row.timed())?;
             }
         }
         Ok(())

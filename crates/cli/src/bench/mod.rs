@@ -34,7 +34,7 @@ mod pagealloc;
 pub(crate) mod pages;
 pub(crate) mod peer;
 pub(crate) mod pft;
-mod random;
+pub(crate) mod random;
 mod remote;
 pub(crate) mod render;
 pub(crate) mod rounds;

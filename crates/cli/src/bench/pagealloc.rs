@@ -253,7 +253,8 @@ impl PageAlloc {
                         let values: Option<Vec<f64>> = taken.iter().map(value).collect();
                         if let Some(values) = values {
                             let name = self.name(workload);
-                            results.push(Row::new(contestant.name(), name, metric, values)?)?;
+                            let row = Row::new(contestant.name(), name, metric, values)?;
+                            results.push(row.timed())?;
                         }
                     }
                 }

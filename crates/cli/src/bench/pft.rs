@@ -230,7 +230,8 @@ impl Pft {
                 for (column, taken) in self.config.iter().zip(taken) {
                     let samples = taken.iter().map(value).collect();
                     let workload = format!("threads-{threads}");
-                    results.push(Row::new(column.name(), workload, metric, samples)?)?;
+                    let row = Row::new(column.name(), workload, metric, samples)?;
+                    results.push(row.timed())?;
                 }
             }
         }

@@ -16,7 +16,7 @@ use brickyard::{Frame, Platform};
 use brickyard_arena::Threads;
 
 use super::batch::{Batch, Sample, Short};
-use super::clock::cost_of_the_clock;
+use super::clock::{Laps, ns_of_the_clock};
 use super::schedule::Workload;
 use super::subject::{Handle, Subject};
 
@@ -84,8 +84,8 @@ fn sample_of_pair<S: Subject>(
         batch.handle.settle();
         let (spent, batches) = given?;
         let pages = batches as f64 * workload.batch as f64;
-        let alloc = spent.as_nanos() as f64 / pages;
-        let free = taken.as_nanos() as f64 / pages;
+        let alloc = spent / pages;
+        let free = taken / pages;
         Ok(Sample {
             alloc,
             free,
@@ -94,15 +94,15 @@ fn sample_of_pair<S: Subject>(
     })
 }
 
-/// Allocates batches and hands them over until the time is up. Returns the time that the timed ones took to allocate, and how many they were.
+/// Allocates batches and hands them over until the time is up. Returns the time that the timed ones took to allocate, in ns, and how many they were.
 fn give<H: Handle>(
     batch: &mut Batch<H>,
     full: Sender<Parcel>,
     emptied: &Receiver<Vec<Frame>>,
     least: Duration,
-) -> Result<(Duration, u64), Short> {
-    let clock = cost_of_the_clock();
-    let (mut spent, mut timed) = (Duration::ZERO, 0);
+) -> Result<(f64, u64), Short> {
+    let clock = ns_of_the_clock();
+    let (mut spent, mut timed) = (Laps::default(), 0);
     let mut new = UNDER_WAY;
     let begun = Instant::now();
     while timed < LEAST_TIMED || begun.elapsed() < least + least / 4 {
@@ -123,34 +123,34 @@ fn give<H: Handle>(
         let took = before.elapsed();
         frames.copy_from_slice(&batch.frames);
         if stage == Stage::Timed {
-            spent += took.saturating_sub(clock);
+            spent.add(took);
             timed += 1;
         }
         full.send(Parcel { frames, stage }).map_err(|_| Short)?;
     }
-    Ok((spent, timed))
+    Ok((spent.ns(clock), timed))
 }
 
-/// Frees what is handed over until nothing more comes. Returns the time that took for the timed ones.
+/// Frees what is handed over until nothing more comes. Returns the time that took for the timed ones, in ns.
 fn take<H: Handle>(
     batch: &mut Batch<H>,
     filled: &Receiver<Parcel>,
     empty: &Sender<Vec<Frame>>,
-) -> Duration {
-    let clock = cost_of_the_clock();
-    let mut spent = Duration::ZERO;
+) -> f64 {
+    let clock = ns_of_the_clock();
+    let mut spent = Laps::default();
     while let Some(Parcel { frames, stage }) = next(filled) {
         batch.frames.copy_from_slice(&frames);
         let before = Instant::now();
         batch.free();
         let took = before.elapsed();
         if stage == Stage::Timed {
-            spent += took.saturating_sub(clock);
+            spent.add(took);
         }
         // The giver wants no more of them once its time is up.
         let _ = empty.send(frames);
     }
-    spent
+    spent.ns(clock)
 }
 
 /// The next thing that comes, or nothing if nobody will send any more. Spins, and lets others run after a while.

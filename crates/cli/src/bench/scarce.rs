@@ -23,7 +23,7 @@ use brickyard_arena::Threads;
 use brickyard_report::{Better, Host, Metric, Results, Row};
 use clap::Args;
 
-use super::clock::cost_of_the_clock;
+use super::clock::{Laps, ns_of_the_clock};
 use super::design::{ThroughNodes, ThroughZone};
 use super::fill::take_all;
 use super::machine::{Build, FRAME_BYTES, Kind, Level, named};
@@ -181,7 +181,8 @@ impl Scarce {
                 }
                 for (config, taken) in self.config.iter().zip(taken) {
                     let values = taken.iter().map(|turn| turn[place][question]).collect();
-                    results.push(Row::new(config.name(), &workload, REQUEST, values)?)?;
+                    let row = Row::new(config.name(), &workload, REQUEST, values)?;
+                    results.push(row.timed())?;
                 }
             }
         }
@@ -274,8 +275,8 @@ impl Asking {
         if held.is_empty() {
             bail!("there is no block to be freed and found again");
         }
-        let clock = cost_of_the_clock();
-        let (mut spent, mut timed) = (Duration::ZERO, 0_u32);
+        let clock = ns_of_the_clock();
+        let (mut spent, mut timed) = (Laps::default(), 0_u32);
         let begun = Instant::now();
         while timed == 0 || begun.elapsed() < self.least + self.least / 4 {
             let block = &mut held[random.below(held.len())];
@@ -290,10 +291,10 @@ impl Asking {
             *block = found;
             // The first quarter of the time warms up.
             if begun.elapsed() > self.least / 4 {
-                spent += took.saturating_sub(clock);
+                spent.add(took);
                 timed += 1;
             }
         }
-        Ok(spent.as_nanos() as f64 / f64::from(timed))
+        Ok(spent.ns(clock) / f64::from(timed))
     }
 }

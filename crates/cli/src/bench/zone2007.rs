@@ -10,51 +10,10 @@ use brickyard::sync::{Exclusive, OwnLine, RawLock, TestAndSetLock, TicketLock};
 use brickyard::zone::ZonePlan;
 use brickyard::{FrameRange, ZoneKind};
 use brickyard_arena::Threads;
-use clap::ValueEnum;
+use brickyard_simulate::locks::Column;
 
 use super::bursts::{self, Got, Load};
-use super::machine::{FRAME_BYTES, named};
-
-/// A lock and how long it is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Column {
-    /// A test-and-set lock, for the whole bulk: Linux up to 2.6.24.
-    Hold,
-    /// The same, released after each page: the patch of 2007.
-    Release,
-    /// A ticket lock, for the whole bulk.
-    Ticket,
-    /// A ticket lock, given up after a page if somebody waits: the patch of 2008.
-    #[value(name = "ticket+yield")]
-    TicketYield,
-    /// The same in its own cache line.
-    #[value(name = "ticket+yield+own-line")]
-    TicketYieldOwnLine,
-}
-
-impl Column {
-    /// All five, in the order of the table.
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Hold,
-        Self::Release,
-        Self::Ticket,
-        Self::TicketYield,
-        Self::TicketYieldOwnLine,
-    ];
-
-    /// Its name.
-    pub(crate) fn name(self) -> String {
-        named(self)
-    }
-
-    const fn policy(self) -> BulkPolicy {
-        match self {
-            Self::Hold | Self::Ticket => BulkPolicy::Hold,
-            Self::Release => BulkPolicy::ReleaseEachPage,
-            Self::TicketYield | Self::TicketYieldOwnLine => BulkPolicy::YieldWhenContended,
-        }
-    }
-}
+use super::machine::FRAME_BYTES;
 
 /// The zone of Linux 2.6 that columns are run on: each run has a new one.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +54,7 @@ impl Zone2007 {
         let span = FrameRange::new(0, self.frames);
         let plan = ZonePlan {
             tuning: Tuning {
-                bulk: column.policy(),
+                bulk: policy(column),
                 timing,
             },
             lists: self.lists,
@@ -106,6 +65,15 @@ impl Zone2007 {
             Column::Ticket | Column::TicketYield => run_on::<TicketLock>(&plan, load),
             Column::TicketYieldOwnLine => run_on::<OwnLine<TicketLock>>(&plan, load),
         }
+    }
+}
+
+/// [`Column::policy`], for the allocator of this host: that of the simulator has types of its own.
+const fn policy(column: Column) -> BulkPolicy {
+    match column {
+        Column::Hold | Column::Ticket => BulkPolicy::Hold,
+        Column::Release => BulkPolicy::ReleaseEachPage,
+        Column::TicketYield | Column::TicketYieldOwnLine => BulkPolicy::YieldWhenContended,
     }
 }
 

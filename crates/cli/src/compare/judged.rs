@@ -1,22 +1,21 @@
 //! What each pair of rows says.
 //!
-//! Where all samples of a side are the same, on both sides, the result is exact (simulated, replayed, counted): any difference counts, and there is nothing to
-//! test. Else the means are held against each other by Welch's test, and p is corrected by Holm for all pairs that are tested. A difference that is significant
-//! and greater than the threshold makes a row better or worse. A row that is not worse is the same only if a loss greater than the threshold can be ruled out:
-//! by the 95 % interval of the difference. The very same samples on both sides are the same, however much they scatter.
+//! Exact rows (`tested.rs`) are what they are: the gain is that of the means, and any difference counts. Else the means are held against each other by Welch's
+//! test, with p corrected by Holm for all pairs that are tested. A difference that counts and is greater than the threshold makes a row better or worse; a row
+//! that is not worse is the same only if a loss greater than the threshold can be ruled out, by the 95 % interval of the difference.
+//!
+//! The samples of a timed row are rounds of one run, and runs of one build differ by more than their rounds. So it has a threshold of its own, which is for how
+//! many times one mean is the other, alike for times and for rates.
 
 use core::fmt;
 
-use brickyard_report::{
-    Better, Gmean, GmeanCell, Host, Interval, RankSum, RatioInterval, Results, Row, Runs, Welch,
-    cliffs_delta, gain_percent, hedges_g, holm, ratio_interval,
-};
+use brickyard_report::{Better, GmeanCell, Interval, SampleKind, Welch, gain_percent};
 
-use super::sides::{Pair, Sides};
+use super::full::{self, Full};
+use super::pair::Pair;
+use super::sides::Sides;
+use super::tested::{Test, does_not_vary, tests};
 use crate::progress;
-
-/// Means of exact results that differ by less than this, relative to the larger, are the same: the last digits of another machine's arithmetic.
-const EXACTLY: f64 = 1e-9;
 
 /// The rules that rows are judged by.
 #[derive(Debug, Clone, Copy)]
@@ -25,8 +24,19 @@ pub(super) struct Judge {
     pub(super) alpha: f64,
     /// A loss or gain must be greater than this, in percent, to make a row worse or better.
     pub(super) threshold_percent: f64,
+    /// Of timed rows one mean must be more than so many percent above the other.
+    pub(super) timed: Timed,
     /// How much is worked out.
     pub(super) depth: Depth,
+}
+
+/// What the samples of a timed row are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Timed {
+    /// Rounds of one run. One mean must be more than so many percent above the other to make a row worse or better.
+    Rounds { threshold_percent: f64 },
+    /// Each the mean of a run. They are judged as all others.
+    Runs,
 }
 
 /// How much is worked out.
@@ -38,29 +48,15 @@ pub(super) enum Depth {
     Full,
 }
 
-/// How a pair was tested.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Test {
-    /// Nothing varies: the difference is what it is.
-    Exact,
-    /// By Welch's test.
-    Welch {
-        /// Its p.
-        p: f64,
-        /// The same after Holm's correction.
-        p_holm: f64,
-    },
-    /// Not at all: too few samples.
-    None,
-}
-
 /// What a pair says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// A gain that is significant and greater than the threshold.
+    /// A gain that counts and is greater than the threshold.
     Better,
     /// Such a loss.
     Worse,
+    /// It differs, and no percentage says by how much: from 0, or where neither way is better.
+    Changed,
     /// No such loss, surely.
     Same,
     /// There may be one: the samples scatter too much, or are too few.
@@ -68,12 +64,19 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) const ALL: [Self; 4] = [Self::Worse, Self::Better, Self::Same, Self::Unclear];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Worse,
+        Self::Better,
+        Self::Changed,
+        Self::Same,
+        Self::Unclear,
+    ];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
+            Self::Changed => "changed",
             Self::Same => "same",
             Self::Unclear => "unclear",
         }
@@ -89,36 +92,21 @@ impl fmt::Display for Verdict {
 /// A pair, judged.
 #[derive(Debug)]
 pub(super) struct Judged<'a> {
-    pub(super) pair: &'a Pair<'a>,
-    /// Positive is better. `None` where a side has no samples.
+    pub(super) pair: &'a Pair,
+    /// Positive is better. `None` where a side has no samples, where the baseline is 0 and the other is not, and where neither way is better.
     pub(super) gain_percent: Option<f64>,
     pub(super) test: Test,
     pub(super) significant: bool,
     pub(super) verdict: Verdict,
-    /// The gains that the 95 % interval of the difference reaches to: the worst, and the best.
+    /// The gains that the 95 % interval of the difference reaches to: the worst, and the best. Of what is tested.
     pub(super) gain_interval: Option<Interval>,
     pub(super) full: Option<Full>,
-}
-
-/// The figures that only [`Depth::Full`] has.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Full {
-    /// The 95 % interval of B / A.
-    pub(super) ratio: Option<RatioInterval>,
-    /// Hedges' g: positive is better.
-    pub(super) hedges_g: Option<f64>,
-    /// Cliff's delta: positive is better.
-    pub(super) cliffs_delta: Option<f64>,
-    /// p of the rank-sum test, not corrected: a second opinion beside Welch's, which wild samples cannot carry away. Of rows that are tested.
-    pub(super) rank_sum_p: Option<f64>,
 }
 
 /// All of it.
 #[derive(Debug)]
 pub(super) struct Comparison<'a> {
-    pub(super) alpha: f64,
-    pub(super) threshold_percent: f64,
-    pub(super) depth: Depth,
+    pub(super) judge: Judge,
     pub(super) rows: Vec<Judged<'a>>,
     /// How many pairs p is corrected for.
     pub(super) tests: usize,
@@ -149,43 +137,34 @@ impl Judge {
             .iter()
             .filter(|test| matches!(test, Test::Welch { .. }));
         Comparison {
-            alpha: self.alpha,
-            threshold_percent: self.threshold_percent,
-            depth: self.depth,
+            judge: *self,
             rows,
             tests: tested.count(),
-            gmean: gmean(&sides.pairs),
+            gmean: full::gmean(&sides.pairs),
         }
     }
 
-    fn judged<'a>(&self, pair: &'a Pair<'a>, test: Test) -> Judged<'a> {
-        let (a, b) = (pair.a.summary().mean(), pair.b.summary().mean());
-        let better = pair.a.metric().better;
-        let gain = |now: f64| Some(gain_percent(better, now, a?)).filter(|gain| gain.is_finite());
-        let gain_percent = b.and_then(gain);
-        let significant = match test {
-            Test::Exact => gain_percent != Some(0.0) && !exactly_same(a, b),
-            Test::Welch { p_holm, .. } => p_holm < self.alpha,
-            Test::None => false,
+    fn judged<'a>(&self, pair: &'a Pair, test: Test) -> Judged<'a> {
+        let significant = test.is_significant(self.alpha);
+        let gain_percent = pair.means().and_then(|(a, b)| gain(pair.better(), b, a));
+        let gain_interval = match test {
+            Test::Welch { .. } => gain_interval(pair),
+            Test::Exact(_) | Test::None => None,
         };
-        let difference = Welch::difference95(pair.b.samples(), pair.a.samples());
-        let gain_interval = difference.and_then(|by| {
-            let (one, other) = (gain(a? + by.low)?, gain(a? + by.high)?);
-            let (low, high) = (one.min(other), one.max(other));
-            Some(Interval { low, high })
-        });
         let worst = match test {
-            Test::Exact => gain_percent,
+            Test::Exact(_) => gain_percent,
             Test::Welch { .. } => gain_interval.map(|gain| gain.low),
             Test::None => None,
         };
-        let threshold = self.threshold_percent;
-        let identical = !pair.a.samples().is_empty() && pair.a.samples() == pair.b.samples();
+        let allowed = self.allowed(pair);
+        let (a, b) = (pair.a.samples(), pair.b.samples());
         let verdict = match gain_percent {
-            _ if identical => Verdict::Same,
-            Some(gain) if significant && gain > threshold => Verdict::Better,
-            Some(gain) if significant && gain < -threshold => Verdict::Worse,
-            _ if worst.is_some_and(|worst| worst >= -threshold) => Verdict::Same,
+            _ if !a.is_empty() && a == b => Verdict::Same,
+            Some(gain) if significant && gain > allowed.high => Verdict::Better,
+            Some(gain) if significant && gain < allowed.low => Verdict::Worse,
+            None if significant => Verdict::Changed,
+            None if pair.better() == Better::Neither => Verdict::Same,
+            _ if worst.is_some_and(|worst| worst >= allowed.low) => Verdict::Same,
             _ => Verdict::Unclear,
         };
         Judged {
@@ -195,82 +174,45 @@ impl Judge {
             significant,
             verdict,
             gain_interval,
-            full: (self.depth == Depth::Full).then(|| full(pair, test)),
+            full: (self.depth == Depth::Full).then(|| full::of(pair, test)),
         }
+    }
+
+    /// The gains that make a pair neither better nor worse.
+    fn allowed(&self, pair: &Pair) -> Interval {
+        let (most, least) = match (pair.kind, self.timed) {
+            (Some(SampleKind::Timed), Timed::Rounds { threshold_percent }) => {
+                // So many percent above the other is fewer percent below.
+                let below = 100.0 * threshold_percent / (100.0 + threshold_percent);
+                (threshold_percent, below)
+            }
+            _ => (self.threshold_percent, self.threshold_percent),
+        };
+        let (low, high) = match pair.better() {
+            Better::Higher => (-least, most),
+            Better::Lower | Better::Neither => (-most, least),
+        };
+        Interval { low, high }
     }
 }
 
-/// The figures that take longer.
-fn full(pair: &Pair<'_>, test: Test) -> Full {
-    let (a, b) = (pair.a.samples(), pair.b.samples());
-    let sign = match pair.a.metric().better {
-        Better::Higher => 1.0,
-        Better::Lower => -1.0,
+/// The gain in percent, where there is one: not from 0, where any number would be arbitrary.
+fn gain(better: Better, now: f64, base: f64) -> Option<f64> {
+    let gain = gain_percent(better, now, base);
+    (gain.is_finite() && (base != 0.0 || now == 0.0)).then_some(gain)
+}
+
+/// The gains that the 95 % interval of the difference reaches to.
+fn gain_interval(pair: &Pair) -> Option<Interval> {
+    let (a, b) = pair.means()?;
+    let by = if does_not_vary(pair) {
+        let by = b - a;
+        Interval { low: by, high: by }
+    } else {
+        Welch::difference95(pair.b.samples(), pair.a.samples())?
     };
-    Full {
-        ratio: ratio_interval(b, a, Runs::Independent),
-        // No zero with a sign.
-        hedges_g: hedges_g(b, a).map(|g| sign * g + 0.0),
-        cliffs_delta: cliffs_delta(b, a).map(|delta| sign * delta + 0.0),
-        rank_sum_p: match test {
-            Test::Welch { .. } => RankSum::of(b, a).map(|test| test.p),
-            Test::Exact | Test::None => None,
-        },
-    }
-}
-
-/// How each pair is tested, and with which outcome.
-fn tests(pairs: &[Pair<'_>]) -> Vec<Test> {
-    let p: Vec<f64> = pairs
-        .iter()
-        .map(|pair| {
-            let test = Welch::of(pair.b.samples(), pair.a.samples());
-            test.map_or(f64::NAN, |test| test.p)
-        })
-        .collect();
-    let corrected = holm(&p);
-    let test = |((pair, p), p_holm): ((&Pair<'_>, f64), f64)| {
-        if is_constant(pair.a) && is_constant(pair.b) {
-            Test::Exact
-        } else if p.is_nan() {
-            Test::None
-        } else {
-            Test::Welch { p, p_holm }
-        }
-    };
-    pairs.iter().zip(p).zip(corrected).map(test).collect()
-}
-
-/// Has the row samples, and are they all the same?
-fn is_constant(row: &Row) -> bool {
-    let summary = row.summary();
-    summary.n() > 0 && summary.min() == summary.max()
-}
-
-/// Are these the same but for the last digits?
-fn exactly_same(a: Option<f64>, b: Option<f64>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => (a - b).abs() <= EXACTLY * a.abs().max(b.abs()),
-        _ => false,
-    }
-}
-
-/// The geometric mean of all ratios, by the rules of the tables.
-fn gmean(pairs: &[Pair<'_>]) -> Option<(Better, GmeanCell)> {
-    let mut results = Results::new("both", Host::unknown());
-    for (number, pair) in pairs.iter().enumerate() {
-        for (config, row) in [("a", pair.a), ("b", pair.b)] {
-            // The number stands for the workload: no two pairs can be taken for one.
-            let row = Row::new(
-                config,
-                number.to_string(),
-                row.metric(),
-                row.samples().to_vec(),
-            );
-            results.push(row.ok()?).ok()?;
-        }
-    }
-    let gmean = Gmean::of(&brickyard_report::Comparison::new(&results))?;
-    let of_b = *gmean.cells.get(1)?;
-    Some((gmean.better, of_b?))
+    let gain = |by: f64| gain(pair.better(), a + by, a);
+    let (one, other) = (gain(by.low)?, gain(by.high)?);
+    let (low, high) = (one.min(other), one.max(other));
+    Some(Interval { low, high })
 }

@@ -3,17 +3,25 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `sides.rs` | both sides: read, and their rows matched |
+//! | `pair.rs` | two rows, and which of their samples are held against each other |
+//! | `several.rs` | several runs of one build as one side |
+//! | `tested.rs` | how a pair is tested |
 //! | `judged.rs` | what each pair of rows says: gain, significance, verdict |
+//! | `full.rs` | figures that decide nothing: effect sizes, geometric mean |
 //! | `notes.rs` | what must be said beside the figures: other hosts, rows without a partner, scatter |
 //! | `text.rs` | the table |
 //! | `record.rs` | the same for programs: CSV, JSON |
 //!
 //! Exit codes: 0 nothing got worse, 1 something did, 2 the two cannot be compared, or with `--complete` not in full.
 
+mod full;
 mod judged;
 mod notes;
+mod pair;
 mod record;
+mod several;
 mod sides;
+mod tested;
 mod text;
 
 use std::fs::{self, File, OpenOptions};
@@ -21,10 +29,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use brickyard_report::SampleKind;
 use clap::Args;
 
 use crate::misuse::Misuse;
-use judged::{Comparison, Depth, Judge, Verdict};
+use judged::{Comparison, Depth, Judge, Timed, Verdict};
 use notes::plain;
 use sides::{Chosen, Sides};
 
@@ -39,6 +48,12 @@ Documents are what other subcommands write with `--format json -o FILE`; of the 
   brickyard compare before.json after.json
   brickyard compare before.json after.json --only order-0 --statistics
   brickyard compare run.json run.json --config-a list-2007 --config-b brickyard
+  brickyard compare a1.json b1.json --again-a a2.json --again-a a3.json --again-b b2.json --again-b b3.json
+
+What is simulated, replayed or counted is the same in every run of a build, so any loss greater than --threshold is found, and it is one of the code. What is
+timed differs from run to run of one build, by more than its rounds tell. With one run a side such a row is worse only if it is significantly so and beyond
+--timed-threshold, so a smaller loss is not found. With several runs a side (--again-a, --again-b; run A and B in turn) each is one sample, and --threshold
+holds for these rows too.
 
 Exit code: 0 nothing got worse, 1 something did (named on standard error), 2 the two cannot be compared, or with --complete not in full.")]
 pub(crate) struct Compare {
@@ -49,6 +64,15 @@ pub(crate) struct Compare {
     /// A loss that is proven and greater than this is worse.
     #[arg(long, default_value = "2", allow_negative_numbers = true, value_parser = percent, value_name = "PERCENT")]
     threshold: f64,
+    /// A timed row of one run a side is worse or better only if one mean is more than so many percent above the other: 100 is twice.
+    #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = percent, value_name = "PERCENT")]
+    timed_threshold: f64,
+    /// Another run of the baseline's build; several: all of them. A timed row has then one sample a run.
+    #[arg(long, value_name = "FILE", requires = "again_b")]
+    again_a: Vec<PathBuf>,
+    /// Another run of the other document's build.
+    #[arg(long, value_name = "FILE", requires = "again_a")]
+    again_b: Vec<PathBuf>,
     /// The chance to call any row different if none is.
     #[arg(long, default_value = "0.05", allow_negative_numbers = true, value_parser = probability, value_name = "P")]
     alpha: f64,
@@ -58,6 +82,9 @@ pub(crate) struct Compare {
     /// Exit with 2 if the baseline has rows that the other document lacks. Those that --only leaves out do not count.
     #[arg(long)]
     complete: bool,
+    /// Exit with 1 also if a row changed from 0, or one where neither way is better.
+    #[arg(long)]
+    fail_on_changed: bool,
     /// Of the baseline only this configuration, against the one of --config-b: rows are matched by workload and metric.
     #[arg(long, value_name = "NAME", requires = "config_b")]
     config_a: Option<String>,
@@ -81,12 +108,16 @@ impl Compare {
             (Some(a), Some(b)) => Chosen::Configs { a, b },
             _ => Chosen::All,
         };
-        let documents = [sides::read(&self.a)?, sides::read(&self.b)?];
+        let documents = [
+            sides::read_all(&self.a, &self.again_a)?,
+            sides::read_all(&self.b, &self.again_b)?,
+        ];
         let sides = Sides::of(&documents, chosen, &self.only)?;
         self.check_output(&sides)?;
         let judge = Judge {
             alpha: self.alpha,
             threshold_percent: self.threshold,
+            timed: self.timed(),
             depth: if self.statistics || self.format != "table" {
                 Depth::Full
             } else {
@@ -106,13 +137,23 @@ impl Compare {
             _ => text::table(&sides, &comparison, &notes),
         };
         self.write(&written)?;
-        let verdict = verdict(&comparison);
+        let verdict = self.verdict(&comparison);
         match self.lacking(&sides) {
             Some(lacking) => {
                 let worse = verdict.err().map(|worse| format!("; {worse}"));
                 bail!(Misuse::new(lacking + &worse.unwrap_or_default()))
             }
             None => verdict,
+        }
+    }
+
+    /// What the samples of timed rows are.
+    fn timed(&self) -> Timed {
+        if self.again_a.is_empty() {
+            let threshold_percent = self.timed_threshold.max(self.threshold);
+            Timed::Rounds { threshold_percent }
+        } else {
+            Timed::Runs
         }
     }
 
@@ -129,6 +170,17 @@ impl Compare {
         })
     }
 
+    /// The end of it: an error where rows got worse, or changed where none may.
+    fn verdict(&self, comparison: &Comparison<'_>) -> anyhow::Result<()> {
+        let changed = comparison.count(Verdict::Changed);
+        worse(comparison)?;
+        if self.fail_on_changed && changed > 0 {
+            let rows = comparison.rows.len();
+            bail!("{changed} of {rows} rows changed, and --fail-on-changed allows none");
+        }
+        Ok(())
+    }
+
     /// Fails if the comparison could not be written where it is to go, or would take the place of what it compares.
     fn check_output(&self, sides: &Sides<'_>) -> anyhow::Result<()> {
         let Some(path) = &self.output else {
@@ -138,7 +190,7 @@ impl Compare {
         let opened = OpenOptions::new().append(true).create(true).open(path);
         opened.with_context(|| format!("cannot write {}", path.display()))?;
         let same = |input: &PathBuf| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
-        if sides.paths().into_iter().any(same) {
+        if sides.files().into_iter().flatten().any(same) {
             let path = path.display();
             bail!(Misuse::new(format!(
                 "{path} is one of the documents that are compared: give --output another name"
@@ -171,8 +223,8 @@ impl Compare {
     }
 }
 
-/// The end of it: an error that names the rows that got worse, if some did.
-fn verdict(comparison: &Comparison<'_>) -> anyhow::Result<()> {
+/// An error that names the rows that got worse, if some did.
+fn worse(comparison: &Comparison<'_>) -> anyhow::Result<()> {
     let mut worse: Vec<(f64, String)> = comparison
         .rows
         .iter()
@@ -182,15 +234,23 @@ fn verdict(comparison: &Comparison<'_>) -> anyhow::Result<()> {
     if worse.is_empty() {
         return Ok(());
     }
+    let mut rows = comparison.rows.iter();
+    let has_timed = rows.any(|row| row.pair.kind == Some(SampleKind::Timed));
     worse.sort_by(|a, b| a.0.total_cmp(&b.0));
     let named = worse
         .iter()
         .map(|(gain, name)| format!("{name} ({gain:.2} %)"));
     bail!(
-        "{} of {} rows got worse by more than {} %: {}",
+        "{} of {} rows got worse by more than {} %{}: {}",
         worse.len(),
         comparison.rows.len(),
-        comparison.threshold_percent,
+        comparison.judge.threshold_percent,
+        match comparison.judge.timed {
+            Timed::Rounds { threshold_percent } if has_timed => {
+                format!(" (timed: {threshold_percent} %)")
+            }
+            _ => String::new(),
+        },
         notes::some_of(&named.collect::<Vec<_>>(), NAMED_MAX)
     )
 }

@@ -3,8 +3,9 @@
 use brickyard_report::Host;
 
 use super::NAMED_MAX;
-use super::judged::{Comparison, Judged, Test, Verdict};
+use super::judged::{Comparison, Judged, Verdict};
 use super::sides::Sides;
+use super::tested::Test;
 
 /// The notes to a comparison.
 pub(super) fn of(sides: &Sides<'_>, comparison: &Comparison<'_>) -> Vec<String> {
@@ -22,6 +23,8 @@ pub(super) fn of(sides: &Sides<'_>, comparison: &Comparison<'_>) -> Vec<String> 
             notes.push(format!("Only in {side} ({count}): {names}."));
         }
     }
+    notes.extend(in_part(comparison));
+    notes.extend(changed(comparison));
     notes.extend(single(comparison));
     notes.extend(unclear(comparison));
     notes
@@ -39,11 +42,38 @@ fn hosts([a, b]: [&Host; 2]) -> Option<String> {
     })
 }
 
+/// A warning if exact rows are compared in part.
+fn in_part(comparison: &Comparison<'_>) -> Option<String> {
+    let count = comparison.rows.iter().filter(|row| row.pair.is_part());
+    let (count, rows) = (count.count(), comparison.rows.len());
+    (count > 0).then(|| {
+        format!("In {count} of {rows} rows one side has runs that the other lacks: only those that both have are compared.")
+    })
+}
+
+/// The rows that differ without a percentage that says by how much.
+fn changed(comparison: &Comparison<'_>) -> Option<String> {
+    let all = comparison.rows.iter();
+    let rows = all.filter(|row| row.verdict == Verdict::Changed);
+    let named = rows.filter_map(|row| {
+        let (a, b) = row.pair.means()?;
+        Some(format!("{} ({a} to {b})", plain(&row.pair.name)))
+    });
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| {
+        let (count, rows) = (named.len(), comparison.rows.len());
+        let named = some_of(&named, NAMED_MAX);
+        format!("{count} of {rows} rows changed from 0, or where neither way is better, so no percentage judges them: {named}. With --fail-on-changed that is a failure.")
+    })
+}
+
 /// A warning if a difference rests on one sample a side.
 fn single(comparison: &Comparison<'_>) -> Option<String> {
     let is_single = |row: &&Judged<'_>| {
-        let both = [row.pair.a, row.pair.b];
-        row.significant && both.iter().any(|side| side.samples().len() == 1)
+        let both = [&row.pair.a, &row.pair.b];
+        row.pair.kind.is_none()
+            && row.significant
+            && both.iter().any(|side| side.samples().len() == 1)
     };
     let count = comparison.rows.iter().filter(is_single).count();
     (count > 0).then(|| {
@@ -69,19 +99,15 @@ fn unclear(comparison: &Comparison<'_>) -> Option<String> {
             (Test::Welch { .. }, Some(gain)) => {
                 format!("{:.1} % to {:+.1} %", gain.low, gain.high)
             }
-            _ => format!(
-                "{} and {} samples",
-                row.pair.a.samples().len(),
-                row.pair.b.samples().len()
-            ),
+            _ if row.pair.is_part() => "no run in common".into(),
+            _ => format!("{} and {} samples", row.pair.of[0], row.pair.of[1]),
         };
         format!("{} ({why})", plain(&row.pair.name))
     });
     Some(format!(
-        "In {} of {} rows a loss of more than {} % is neither proven nor ruled out (95 % interval of the gain): {}. Run again on a quiet machine, or take more samples.",
+        "In {} of {} rows a loss above the threshold is neither proven nor ruled out (95 % interval of the gain): {}. Run again on a quiet machine, or take more samples.",
         rows.len(),
         comparison.rows.len(),
-        comparison.threshold_percent,
         some_of(&named.collect::<Vec<_>>(), NAMED_MAX)
     ))
 }

@@ -1,10 +1,11 @@
 //! The comparison for programs. CSV and JSON have the same figures of a row under the same names.
 
-use brickyard_report::{Host, Row};
+use brickyard_report::{Host, Row, SampleKind};
 use serde::Serialize;
 
-use super::judged::{Comparison, Judged, Test, Verdict};
+use super::judged::{Comparison, Judged, Timed, Verdict};
 use super::sides::Sides;
+use super::tested::Test;
 
 /// A pair of rows. What cannot be said is `null`, or an empty field.
 #[derive(Serialize)]
@@ -28,6 +29,7 @@ struct Record<'a> {
     ratio_by: Option<&'a str>,
     hedges_g: Option<f64>,
     cliffs_delta: Option<f64>,
+    kind: Option<SampleKind>,
     test: &'a str,
     p: Option<f64>,
     p_holm: Option<f64>,
@@ -38,12 +40,12 @@ struct Record<'a> {
 
 impl<'a> Record<'a> {
     fn of(judged: &Judged<'a>) -> Self {
-        let (a, b): (&'a Row, &'a Row) = (judged.pair.a, judged.pair.b);
+        let (a, b): (&'a Row, &'a Row) = (&judged.pair.a, &judged.pair.b);
         let (of_a, of_b, metric) = (a.summary(), b.summary(), a.metric());
         let ratio = of_a.mean().zip(of_b.mean()).map(|(a, b)| b / a);
         let interval = judged.full.and_then(|full| full.ratio);
         let (test, p, p_holm) = match judged.test {
-            Test::Exact => ("exact", None, None),
+            Test::Exact(_) => ("exact", None, None),
             Test::Welch { p, p_holm } => ("welch", Some(p), Some(p_holm)),
             Test::None => ("none", None, None),
         };
@@ -67,6 +69,7 @@ impl<'a> Record<'a> {
             ratio_by: interval.map(|interval| interval.method.name()),
             hedges_g: judged.full.and_then(|full| full.hedges_g),
             cliffs_delta: judged.full.and_then(|full| full.cliffs_delta),
+            kind: judged.pair.kind,
             test,
             p,
             p_holm,
@@ -81,6 +84,7 @@ impl<'a> Record<'a> {
 #[derive(Serialize)]
 struct Side<'a> {
     file: String,
+    more_files: Vec<String>,
     experiment: &'a str,
     config: Option<&'a str>,
     host: &'a Host,
@@ -100,6 +104,7 @@ struct Gmean<'a> {
 struct Counts {
     better: usize,
     worse: usize,
+    changed: usize,
     same: usize,
     unclear: usize,
 }
@@ -110,6 +115,7 @@ struct Document<'a> {
     b: Side<'a>,
     alpha: f64,
     threshold_percent: f64,
+    timed_threshold_percent: f64,
     tests: usize,
     counts: Counts,
     gmean: Option<Gmean<'a>>,
@@ -136,6 +142,10 @@ pub(super) fn json(
 ) -> anyhow::Result<String> {
     let side = |at: usize| Side {
         file: sides.paths()[at].display().to_string(),
+        more_files: sides.files()[at][1..]
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
         experiment: sides.experiments()[at],
         config: sides.configs()[at],
         host: sides.hosts()[at],
@@ -143,12 +153,17 @@ pub(super) fn json(
     let document = Document {
         a: side(0),
         b: side(1),
-        alpha: comparison.alpha,
-        threshold_percent: comparison.threshold_percent,
+        alpha: comparison.judge.alpha,
+        threshold_percent: comparison.judge.threshold_percent,
+        timed_threshold_percent: match comparison.judge.timed {
+            Timed::Rounds { threshold_percent } => threshold_percent,
+            Timed::Runs => comparison.judge.threshold_percent,
+        },
         tests: comparison.tests,
         counts: Counts {
             better: comparison.count(Verdict::Better),
             worse: comparison.count(Verdict::Worse),
+            changed: comparison.count(Verdict::Changed),
             same: comparison.count(Verdict::Same),
             unclear: comparison.count(Verdict::Unclear),
         },

@@ -9,24 +9,45 @@ use brickyard_report::{Host, Metric, Results, Row, read_json};
 
 use super::NAMED_MAX;
 use super::notes::{plain, some_of};
+use super::pair::Pair;
+use super::several;
 use crate::misuse::Misuse;
 
 /// A document and where it is from.
 #[derive(Debug)]
 pub(super) struct Document {
-    path: PathBuf,
+    /// The files: the first names it, the others are more runs of the same build.
+    paths: Vec<PathBuf>,
     results: Results,
 }
 
+/// Reads a document, and those of more runs of the same build.
+pub(super) fn read_all(path: &Path, more: &[PathBuf]) -> anyhow::Result<Document> {
+    let mut document = read(path)?;
+    let mut others = Vec::new();
+    for path in more {
+        let other = read(path)?;
+        document.paths.extend(other.paths);
+        others.push(other.results);
+    }
+    if !others.is_empty() {
+        document.results = several::as_samples(&document.results, &others)?;
+    }
+    Ok(document)
+}
+
 /// Reads a document; of a folder, its results.json.
-pub(super) fn read(path: &Path) -> anyhow::Result<Document> {
+fn read(path: &Path) -> anyhow::Result<Document> {
     let path = if path.is_dir() {
         path.join("results.json")
     } else {
         path.to_owned()
     };
     match read_json(&path) {
-        Ok(results) => Ok(Document { path, results }),
+        Ok(results) => Ok(Document {
+            paths: vec![path],
+            results,
+        }),
         Err(error) => {
             let error = plain(&format!("{:#}", anyhow::Error::new(error)));
             bail!(Misuse::new(format!(
@@ -45,22 +66,13 @@ pub(super) enum Chosen<'a> {
     Configs { a: &'a str, b: &'a str },
 }
 
-/// A row of each side that measure the same.
-#[derive(Debug)]
-pub(super) struct Pair<'a> {
-    /// What both are called.
-    pub(super) name: String,
-    pub(super) a: &'a Row,
-    pub(super) b: &'a Row,
-}
-
 /// Both sides, matched.
 #[derive(Debug)]
 pub(super) struct Sides<'a> {
     documents: &'a [Document; 2],
     chosen: Chosen<'a>,
     /// In the order of the baseline.
-    pub(super) pairs: Vec<Pair<'a>>,
+    pub(super) pairs: Vec<Pair>,
     /// The names of rows that only one side has.
     pub(super) alone: [Vec<String>; 2],
 }
@@ -92,7 +104,7 @@ impl<'a> Sides<'a> {
             let name = name(row, chosen);
             match left.remove(&key(row, chosen)) {
                 _ if !wanted(&name) => {}
-                Some(b) => sides.pairs.push(Pair { name, a: row, b }),
+                Some(b) => sides.pairs.push(Pair::new(name, row, b)?),
                 None => sides.alone[0].push(name),
             }
         }
@@ -106,9 +118,15 @@ impl<'a> Sides<'a> {
         Ok(sides)
     }
 
-    /// The files.
+    /// The files that name the sides.
     pub(super) fn paths(&self) -> [&PathBuf; 2] {
-        self.documents.each_ref().map(|document| &document.path)
+        self.files().map(|paths| &paths[0])
+    }
+
+    /// All files of each side, at least one.
+    pub(super) fn files(&self) -> [&[PathBuf]; 2] {
+        let documents = self.documents.each_ref();
+        documents.map(|document| document.paths.as_slice())
     }
 
     /// The experiments' names.
@@ -133,7 +151,7 @@ impl<'a> Sides<'a> {
 
     /// Is there anything to compare, and can all of it be?
     fn check(&self, only: &[String]) -> anyhow::Result<()> {
-        for Pair { name, a, b } in &self.pairs {
+        for Pair { name, a, b, .. } in &self.pairs {
             if a.metric() != b.metric() {
                 let yardstick = |metric: Metric<'_>| {
                     let (unit, better) = (plain(metric.unit), metric.better);
@@ -209,7 +227,7 @@ fn rows<'a>(
     if let (Some(config), true) = (config, rows.is_empty()) {
         let configs = document.results.configs();
         let configs: Vec<String> = configs.into_iter().map(plain).collect();
-        let (path, config) = (document.path.display(), plain(config));
+        let (path, config) = (document.paths[0].display(), plain(config));
         bail!(Misuse::new(format!(
             "{option}: {path} has no configuration `{config}`, but {}",
             some_of(&configs, 4 * NAMED_MAX)

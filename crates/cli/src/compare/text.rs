@@ -2,11 +2,12 @@
 
 use core::fmt::Write as _;
 
-use brickyard_report::{BOOTSTRAP_LEAST, Better, GmeanCell};
+use brickyard_report::{BOOTSTRAP_LEAST, Better, GmeanCell, SampleKind};
 
-use super::judged::{Comparison, Depth, Judged, Test, Verdict};
+use super::judged::{Comparison, Depth, Judged, Timed, Verdict};
 use super::notes::plain;
 use super::sides::Sides;
+use super::tested::Test;
 
 /// To which side a column's texts stand.
 #[derive(Clone, Copy, PartialEq)]
@@ -18,10 +19,11 @@ enum Side {
 /// The table with its head and all that stands below it.
 pub(super) fn table(sides: &Sides<'_>, comparison: &Comparison<'_>, notes: &[String]) -> String {
     let mut text = head(sides);
-    let mut lines = vec![heads(comparison.depth)];
+    let depth = comparison.judge.depth;
+    let mut lines = vec![heads(depth)];
     lines.extend(comparison.rows.iter().map(line));
     if let Some((_, cell)) = &comparison.gmean {
-        lines.push(gmean_line(cell, comparison.depth));
+        lines.push(gmean_line(cell, depth));
     }
     text += &aligned(&lines);
     text += "\n";
@@ -35,10 +37,11 @@ pub(super) fn table(sides: &Sides<'_>, comparison: &Comparison<'_>, notes: &[Str
 /// Who is compared.
 fn head(sides: &Sides<'_>) -> String {
     let mut head = plain(sides.experiments()[0]) + "\n";
-    let who = sides.paths().into_iter().zip(sides.configs());
-    for ((path, config), letter) in who.zip(["A", "B"]) {
-        let path = plain(&path.display().to_string());
-        let _ = write!(head, "{letter}: {path}");
+    let who = sides.files().into_iter().zip(sides.configs());
+    for ((files, config), letter) in who.zip(["A", "B"]) {
+        let files = files.iter().map(|file| plain(&file.display().to_string()));
+        let files = files.collect::<Vec<_>>().join(", ");
+        let _ = write!(head, "{letter}: {files}");
         if let Some(config) = config {
             let _ = write!(head, ", {}", plain(config));
         }
@@ -75,7 +78,13 @@ fn line(row: &Judged<'_>) -> Vec<(String, Side)> {
     } else {
         ('(', ')')
     };
-    let gain = row.gain_percent.map_or_else(nothing, percent);
+    let gain = match row.gain_percent {
+        Some(gain) => percent(gain),
+        None if a == Some(0.0) && b.is_some() && row.pair.better() != Better::Neither => {
+            "from 0".into()
+        }
+        None => nothing(),
+    };
     let mut line = vec![
         left(&plain(&row.pair.name)),
         left(&plain(row.pair.a.metric().unit)),
@@ -87,7 +96,7 @@ fn line(row: &Judged<'_>) -> Vec<(String, Side)> {
             format!("{} to {}", four(ratio.low), four(ratio.high))
         });
         let p = match row.test {
-            Test::Exact => "exact".into(),
+            Test::Exact(_) => "exact".into(),
             Test::Welch { p_holm, .. } => chance(p_holm),
             Test::None => nothing(),
         };
@@ -121,34 +130,46 @@ fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<(String, Side)> {
 /// How to read it.
 fn legend(comparison: &Comparison<'_>) -> Vec<String> {
     let counts = Verdict::ALL.map(|verdict| format!("{} {verdict}", comparison.count(verdict)));
-    let rows = comparison.rows.len();
+    let (rows, judge) = (comparison.rows.len(), comparison.judge);
     let mut legend = vec![
         format!("{rows} rows: {}.", counts.join(", ")),
         format!(
-            "Means; positive gains are better. Stars: they differ by Welch's test, p < {} after Holm's correction for {} tests; or nothing varies, and they differ.",
-            comparison.alpha, comparison.tests
+            "Means; positive gains are better. Stars: they differ: exact rows (the same work on both sides, or nothing varies) at all, others by Welch's test, p < {} after Holm's correction for {} tests.",
+            judge.alpha, comparison.tests
         ),
         format!(
             "worse, better: so, and by more than {threshold} %. unclear: a loss of more than {threshold} % is neither proven nor ruled out.",
-            threshold = comparison.threshold_percent
+            threshold = judge.threshold_percent
         ),
     ];
+    legend.extend(timed(comparison));
     if let Some((better, cell)) = &comparison.gmean {
-        let inverse = match better {
-            Better::Higher => "lower",
-            Better::Lower => "higher",
-        };
+        let inverse = better.opposite();
         legend.push(format!(
             "Gmean: of {} rows, {better} is better; of a metric where {inverse} is better, A / B.",
             cell.lines
         ));
     }
-    if comparison.depth == Depth::Full {
+    if judge.depth == Depth::Full {
         legend.push(format!(
-            "B / A: Student's t of the logarithms; from {BOOTSTRAP_LEAST} samples of each side on, BCa bootstrap, 9,999 resamples. g: Hedges' g, positive is better. p: after Holm; exact: nothing varies. p, ranks: of the rank-sum test, not corrected."
+            "B / A: Student's t of the logarithms; from {BOOTSTRAP_LEAST} samples of each side on, BCa bootstrap, 9,999 resamples. g: Hedges' g, positive is better. p: after Holm; exact: nothing to test. p, ranks: of the rank-sum test, not corrected."
         ));
     }
     legend
+}
+
+/// How timed rows are judged, if there are some.
+fn timed(comparison: &Comparison<'_>) -> Option<String> {
+    let rows = comparison.rows.iter();
+    let timed = rows.filter(|row| row.pair.kind == Some(SampleKind::Timed));
+    let count = timed.count();
+    (count > 0).then(|| match comparison.judge.timed {
+        Timed::Rounds { threshold_percent } => format!(
+            "Timed rows ({count}): only where one mean is more than {} times the other, for two runs of one build differ by less than that but by much. More runs of both (--again-a, --again-b) show less.",
+            1.0 + threshold_percent / 100.0
+        ),
+        Timed::Runs => format!("Timed rows ({count}): a sample is the mean of a run."),
+    })
 }
 
 fn left(text: &str) -> (String, Side) {

@@ -108,6 +108,13 @@ pub(crate) struct Cell {
     pub(crate) work: Work,
 }
 
+impl Cell {
+    /// The number of its run, from 1; none where there is but one.
+    pub(crate) fn run(&self) -> Option<u32> {
+        self.name.rsplit('.').next()?.parse().ok()
+    }
+}
+
 impl fmt::Debug for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cell")

@@ -5,15 +5,21 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::plan::Plan;
+use super::cell::Cell;
+use super::command::Commands;
 
-/// Prints them: names alone, or as CSV or JSON with kind, rough cost and command.
-pub(super) fn list(plan: &Plan, seed: u64, folder: &Path, format: &str) -> anyhow::Result<()> {
+/// Prints them: names alone, or as CSV or JSON with kind, rough cost and the command that fills `folder`.
+pub(super) fn list(
+    cells: &[Cell],
+    commands: Commands<'_>,
+    folder: &Path,
+    format: &str,
+) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let command = |name: &str| Plan::command(name, seed, folder);
+    let command = |name: &str| commands.cell(name, folder);
     match format {
         "json" => {
-            let cells = plan.cells.iter().map(|cell| {
+            let cells = cells.iter().map(|cell| {
                 json!({
                     "cell": cell.name,
                     "kind": cell.kind.name(),
@@ -26,7 +32,7 @@ pub(super) fn list(plan: &Plan, seed: u64, folder: &Path, format: &str) -> anyho
         }
         "csv" => {
             writeln!(out, "cell,kind,seconds,command")?;
-            for cell in &plan.cells {
+            for cell in cells {
                 let command = command(&cell.name).replace('"', "\"\"");
                 writeln!(
                     out,
@@ -36,7 +42,7 @@ pub(super) fn list(plan: &Plan, seed: u64, folder: &Path, format: &str) -> anyho
             }
         }
         _ => {
-            for cell in &plan.cells {
+            for cell in cells {
                 writeln!(out, "{}", cell.name)?;
             }
         }

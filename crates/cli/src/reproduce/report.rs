@@ -1,158 +1,97 @@
-//! What is made of the cells of a folder: the page, the tables as files, and what the terminal says.
+//! What is made of the cells of a folder: the page, and the tables as files.
 
-use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use anyhow::{Context as _, bail};
-use brickyard_report::{Host, Metric, Results, Row, noise_warning, write_json};
+use anyhow::bail;
+use brickyard_report::{Host, Metric, Results, Row, SampleKind, write_json};
 use brickyard_reproduce::data::{Data, Key};
-use brickyard_reproduce::directions::{Directions, Judged};
-use brickyard_reproduce::document::{Among, Document, Figure, Judged as Judging, Place};
+use brickyard_reproduce::document::Figure;
 use brickyard_reproduce::judge::Judge;
 use brickyard_reproduce::raw::{CellRows, Kind};
-use brickyard_reproduce::store::{Folder, write_csv, write_rows};
+use brickyard_reproduce::store::{Folder, appear, write_csv, write_rows};
 use brickyard_reproduce::{documents, figures, page};
 
-use super::AGAIN;
-use super::plan::Plan;
+use super::cell::Experiment;
+use super::command::{Begins, Commands};
+use super::plan::Scope;
+use super::say::{print, tell};
+use super::{pages, summary, warnings};
 
-/// What the report is made of.
+/// What the report is made of, beside rows.
 pub(super) struct Report<'a> {
     pub(super) folder: &'a Folder,
-    pub(super) seed: u64,
-    /// The command that made the run.
-    pub(super) command: String,
-    /// Cells that are lacking, with why.
+    pub(super) commands: Commands<'a>,
+    /// What it is of: the experiments, and how much of each.
+    pub(super) scope: &'a Scope,
+    /// Cells of it that are lacking, with why.
     pub(super) missing: Vec<page::Missing>,
-    /// The experiments that were asked for.
-    pub(super) experiments: Vec<&'static str>,
+    /// Sentences on the folder that a reader has to know.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Report<'_> {
-    /// Makes everything, and prints the summary, whose last line is the path of the page.
-    pub(super) fn make(&self) -> anyhow::Result<Data> {
-        let data = self.data()?;
+    /// Makes everything of the rows of these cells, and prints the summary, whose last line is the path of the page.
+    pub(super) fn make(&self, cells: Vec<CellRows>) -> anyhow::Result<Data> {
+        if cells.is_empty() {
+            let path = self.folder.path().display();
+            bail!("no cell of {path} is done, so there is nothing to report");
+        }
+        let data = Data::new(cells)?;
         let mut documents = documents::all();
-        documents.retain(|document| self.experiments.contains(&document.experiment));
+        let experiments: Vec<&str> = self.scope.experiments().map(Experiment::name).collect();
+        documents.retain(|document| experiments.contains(&document.experiment));
         let judge = Judge::new(&documents, &data);
         let file = |name: &str| self.folder.file(name);
         write_rows(&file("rows.parquet"), &data)?;
         write_csv(&file("rows.csv"), &data)?;
         figures::write_csv(&file("figures.csv"), &documents, &judge)?;
         let results = results(&data, |_, _| true)?;
-        write_as(&file("results.json"), |out| write_json(&results, out))?;
+        appear(&file("results.json"), |out| write_json(&results, out))?;
+        let (pages, lacking) = pages::of(self.folder, &data);
+        let mut warnings = self.warnings.clone();
+        warnings.extend(warnings::of(&documents, &data)?);
+        warnings.extend(lacking);
+        warnings.iter().for_each(tell);
         let path = file("report.html");
         let judged = |figure: &Figure| judge.judge(figure);
-        let cell_command = |cell: &str| Plan::command(cell, self.seed, Path::new(AGAIN));
+        let cell_command = |cell: &str| self.cell_command(cell);
         let report = page::Report {
             documents: &documents,
             data: &data,
             judged: &judged,
-            command: self.command.clone(),
+            command: self.commands.run(self.scope, Begins::New, &self.again("")),
             cell_command: &cell_command,
-            warnings: warnings(&documents, &data)?,
-            pages: self.pages(&data)?,
+            warnings,
+            pages,
             date: today(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             missing: self.missing.clone(),
             winner: Some(documents::winner()),
         };
-        write_as(&path, |out| page::write(&report, out))?;
-        let winner = documents
-            .first()
-            .and_then(|first| documents::winner().plain(&judged, first));
-        if let Some(winner) = winner {
-            println!("{winner}");
-        }
-        for document in &documents {
-            print!("{}", summary(document, &judged));
-        }
-        println!("{}", path.display());
+        appear(&path, |mut out| page::write(&report, &mut out))?;
+        let path = path.display();
+        print(&format!("{}{path}\n", summary::of(&documents, &judged)))?;
         Ok(data)
     }
 
-    /// The rows of all cells in the folder.
-    fn data(&self) -> anyhow::Result<Data> {
-        let names = self.folder.cells().with_context(|| {
-            let path = self.folder.path().display();
-            format!("cannot look into {path}")
-        })?;
-        let mut cells: Vec<CellRows> = Vec::new();
-        for name in &names {
-            let cell = self.folder.read(name)?;
-            if cell.seed != self.seed {
-                bail!(
-                    "{name} was run with seed {}, not {}: give --seed {0}, or another folder by --output",
-                    cell.seed,
-                    self.seed
-                );
-            }
-            if self.experiments.contains(&cell.experiment()) {
-                cells.push(cell);
-            }
+    /// A missing cell is run into the folder of the report, which it makes whole. One that is there is repeated elsewhere: its rows stay as they are.
+    fn cell_command(&self, cell: &str) -> String {
+        if self.missing.iter().any(|missing| missing.cell == cell) {
+            self.commands.cell(cell, self.folder.path())
+        } else {
+            self.commands.cell(cell, &self.again("-cells"))
         }
-        if cells.is_empty() {
-            let path = self.folder.path().display();
-            bail!("no cell of {path} is done, so there is nothing to report");
-        }
-        Ok(Data::new(cells))
     }
 
-    /// The pages that the cells in `data` made: whoever counts the shots of a machine's films has a page of it.
-    fn pages(&self, data: &Data) -> anyhow::Result<Vec<page::Embedded>> {
-        let filmed = data.keys().filter(|key| key.metric == "shots");
-        let filmed: BTreeSet<_> = filmed.map(|key| (&key.experiment, &key.machine)).collect();
-        let read = |(experiment, name): (&String, &String)| {
-            let path = self.folder.file("pages").join(format!("{name}.html"));
-            let html = fs::read_to_string(&path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            Ok(page::Embedded {
-                experiment: experiment.clone(),
-                title: format!(
-                    "Each page of {name} while huge pages are asked for, by configuration"
-                ),
-                file: format!("pages/{name}.html"),
-                html,
-            })
-        };
-        filmed.into_iter().map(read).collect()
+    /// The folder in commands that repeat something. A folder has one seed, and a whole run begins with an empty one.
+    fn again(&self, what: &str) -> PathBuf {
+        PathBuf::from(format!("again-seed-{}{what}", self.commands.seed))
     }
 }
 
-/// What a reader has to know before any number.
-fn warnings(documents: &[Document], data: &Data) -> anyhow::Result<Vec<String>> {
-    let mut warnings = Vec::new();
-    let timed = data.cells().iter().filter(|cell| cell.kind == Kind::Timed);
-    let mut hosts: Vec<&Host> = Vec::new();
-    for cell in timed {
-        if !hosts.contains(&&cell.host) {
-            hosts.push(&cell.host);
-        }
-    }
-    if hosts.len() > 1 {
-        let hosts: Vec<String> = hosts.iter().map(|host| format!("({host})")).collect();
-        warnings.push(format!(
-            "What is timed was timed on {} hosts, whose figures do not mix: {}. Run these cells on one host.",
-            hosts.len(),
-            hosts.join(", ")
-        ));
-    }
-    // What is simulated varies with the seed, which is no noise of the host; and of what is timed only rows whose direction is judged.
-    let figures = documents.iter().flat_map(Document::figures);
-    let judged = figures.filter(|figure| figure.judged == Judging::Yes);
-    let keys: BTreeSet<&Key> = judged
-        .flat_map(|figure| figure.of.iter().chain(&figure.against))
-        .collect();
-    let timed = results(data, |key, kind| kind == Kind::Timed && keys.contains(key))?;
-    warnings.extend(noise_warning(&timed));
-    Ok(warnings)
-}
-
-/// The samples of some keys as a document that `brickyard compare` reads.
-fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Result<Results> {
+/// The samples of some keys as a document that `brickyard compare` reads: with their kind and their runs, by which exact ones are compared pair by pair.
+pub(super) fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Result<Results> {
     let host = data.cells().iter().find(|cell| cell.kind == Kind::Timed);
     let host = host
         .or(data.cells().first())
@@ -169,44 +108,15 @@ fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Result<R
             better: samples.better,
         };
         let workload = format!("{} {} {}", key.experiment, key.machine, key.workload);
-        results.push(Row::new(&key.config, workload, metric, samples.values)?)?;
+        let row = Row::new(&key.config, workload, metric, samples.values)?;
+        let kind = if samples.kind.is_exact() {
+            SampleKind::Exact
+        } else {
+            SampleKind::Timed
+        };
+        results.push(row.of_kind(kind).of_runs(samples.runs)?)?;
     }
     Ok(results)
-}
-
-fn write_as(
-    path: &PathBuf,
-    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
-) -> anyhow::Result<()> {
-    let done = File::create(path).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.flush()
-    });
-    done.with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// What the terminal says of a document: its directions, and its first findings.
-fn summary(document: &Document, judged: Judged<'_>) -> String {
-    let mut out = format!("{} ({})\n", document.title, document.experiment);
-    let counts = Directions::of(judged, document, Among::All);
-    if counts.all() > 0 {
-        out += &format!(
-            "  of {} published directions {} come out the same, {} opposite, {} within noise\n",
-            counts.all(),
-            counts.same,
-            counts.opposite,
-            counts.noise
-        );
-    }
-    let first = document
-        .findings
-        .iter()
-        .filter(|finding| finding.place == Place::Summary);
-    for text in first.filter_map(|finding| finding.plain(judged, document)) {
-        out += &format!("  {text}\n");
-    }
-    out
 }
 
 /// The date of the host, as `2026-11-21`.
@@ -214,4 +124,65 @@ fn today() -> String {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     now.split_once('T')
         .map_or_else(|| now.clone(), |(date, _)| date.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use brickyard_report::Better;
+    use brickyard_reproduce::raw::Raw;
+
+    use super::*;
+
+    fn cell(name: &str, kind: Kind, run: u32, better: Better) -> CellRows {
+        let raw = Raw {
+            machine: "m".into(),
+            workload: "w".into(),
+            config: "c".into(),
+            metric: "time".into(),
+            unit: "s".into(),
+            better,
+            run,
+            at: None,
+            value: 2.0,
+        };
+        CellRows {
+            cell: name.into(),
+            kind,
+            seed: 1,
+            host: Host::unknown(),
+            program: String::new(),
+            rows: vec![raw],
+        }
+    }
+
+    /// By these `brickyard compare` knows what it may hold against what.
+    #[test]
+    fn a_row_says_its_kind_and_its_runs() -> anyhow::Result<()> {
+        let data = Data::new(vec![
+            cell("a.1", Kind::Simulated, 1, Better::Lower),
+            cell("a.3", Kind::Simulated, 3, Better::Lower),
+            cell("b.1", Kind::Replayed, 1, Better::Neither),
+            cell("c.1", Kind::Timed, 1, Better::Higher),
+        ])?;
+        let results = results(&data, |_, _| true)?;
+        let rows = results.rows().iter();
+        let said: Vec<_> = rows
+            .map(|row| {
+                (
+                    row.kind(),
+                    row.runs().unwrap_or_default(),
+                    row.metric().better,
+                )
+            })
+            .collect();
+        assert_eq!(
+            said,
+            [
+                (Some(SampleKind::Exact), &[1, 3][..], Better::Lower),
+                (Some(SampleKind::Exact), &[1][..], Better::Neither),
+                (Some(SampleKind::Timed), &[1][..], Better::Higher),
+            ]
+        );
+        Ok(())
+    }
 }

@@ -1,20 +1,24 @@
 //! The cells of a plan, run: those that are timed one by one with the host for themselves, then all others side by side. Each one's file is written as soon as it is done.
 
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::IsTerminal;
 use std::sync::Mutex;
+use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use brickyard_report::Host;
 use brickyard_reproduce::raw::CellRows;
-use brickyard_reproduce::store::Folder;
+use brickyard_reproduce::store::{Folder, WriteError, appear};
 use indicatif::ProgressBar;
 
 use super::cell::{Cell, Context};
+use super::lock;
+use super::say::tell;
 use super::traces::Traces;
+use super::{pages, panics, program};
 use crate::side_by_side::{self, Follow};
 use crate::{interrupt, progress};
 
@@ -28,12 +32,45 @@ pub(super) struct Running<'a> {
 }
 
 /// What became of the cells.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ended {
     /// Those that failed, with why.
     pub(super) failed: Vec<(String, anyhow::Error)>,
     /// Those that were not run, since the user ended it.
     pub(super) left: Vec<String>,
+}
+
+impl Ended {
+    /// Was this cell to be run, and is not done?
+    pub(super) fn has(&self, cell: &str) -> bool {
+        let failed = self.failed.iter().map(|(name, _)| name);
+        failed.chain(&self.left).any(|name| name == cell)
+    }
+
+    /// From what became of those of `left` that were begun.
+    fn of(
+        outcomes: impl Iterator<Item = (String, Outcome)>,
+        mut left: BTreeSet<String>,
+    ) -> anyhow::Result<Self> {
+        let mut failed = Vec::new();
+        for (name, outcome) in outcomes {
+            match outcome {
+                Outcome::Done => {
+                    left.remove(&name);
+                }
+                Outcome::Ended => {}
+                Outcome::Failed(error) => {
+                    left.remove(&name);
+                    failed.push((name, error));
+                }
+                Outcome::Unwritten(error) => return Err(error),
+            }
+        }
+        Ok(Self {
+            failed,
+            left: left.into_iter().collect(),
+        })
+    }
 }
 
 /// Units of progress in a second of work.
@@ -49,9 +86,11 @@ impl Running<'_> {
     /// Where a result cannot be written: what is done is kept, and all else would be lost too.
     pub(super) fn run(&self, cells: Vec<Cell>) -> anyhow::Result<Ended> {
         let all = cells.len();
-        let mut left: BTreeSet<String> = cells.iter().map(|cell| cell.name.clone()).collect();
-        let (exact, timed): (Vec<Cell>, Vec<Cell>) =
+        let left: BTreeSet<String> = cells.iter().map(|cell| cell.name.clone()).collect();
+        let (mut exact, timed): (Vec<Cell>, Vec<Cell>) =
             cells.into_iter().partition(|cell| cell.kind.is_exact());
+        // The longest first, so that at the end no core waits for one that has just begun.
+        exact.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         let threads = self
             .jobs
             .unwrap_or_else(side_by_side::cores)
@@ -64,6 +103,7 @@ impl Running<'_> {
         let bar = progress::bar(total, "{wide_bar} {percent} % {msg}, {eta} left");
         let teller = Teller::new(all);
         let full = AtomicBool::new(false);
+        let host = lock::Host::new();
         let mut outcomes = Vec::new();
         for (cells, threads) in [(timed, 1), (exact, threads)] {
             outcomes.extend(side_by_side::run_with(
@@ -77,9 +117,15 @@ impl Running<'_> {
                         return None;
                     }
                     bar.set_message(cell.name.clone());
-                    let outcome = self.one(cell, follow.quiet());
-                    if matches!(outcome, Outcome::Unwritten(_)) {
-                        full.store(true, Ordering::Relaxed);
+                    let say = |line: &str| bar.suspend(|| tell(line));
+                    let outcome = self.one(cell, follow.quiet(), &host, &say);
+                    match &outcome {
+                        // At once: who watches a long run need not wait for its end.
+                        Outcome::Failed(error) => {
+                            say(&format!("brickyard: {}: {error:#}", cell.name));
+                        }
+                        Outcome::Unwritten(_) => full.store(true, Ordering::Relaxed),
+                        Outcome::Done | Outcome::Ended => {}
                     }
                     follow.goes_on(units(cell, threads));
                     teller.tell(&bar);
@@ -88,46 +134,49 @@ impl Running<'_> {
             ));
         }
         bar.finish_and_clear();
-        let mut ended = Ended::default();
-        for (name, outcome) in outcomes.into_iter().flatten() {
-            match outcome {
-                Outcome::Done => {
-                    left.remove(&name);
-                }
-                Outcome::Unwritten(error) => return Err(error),
-                // What ended because the user asked for it has not failed.
-                Outcome::Failed(_) if interrupt::asked() => {}
-                Outcome::Failed(error) => {
-                    left.remove(&name);
-                    ended.failed.push((name, error));
-                }
-            }
-        }
-        ended.left = left.into_iter().collect();
-        Ok(ended)
+        Ended::of(outcomes.into_iter().flatten(), left)
     }
 
-    fn one(&self, cell: &Cell, follow: Follow<'_>) -> Outcome {
+    fn one(
+        &self,
+        cell: &Cell,
+        follow: Follow<'_>,
+        host: &lock::Host,
+        say: &dyn Fn(&str),
+    ) -> Outcome {
+        let program = match program::of(cell, self.traces) {
+            Ok(program) => program,
+            Err(error) => return Outcome::Failed(error),
+        };
+        // Dropped when the cell has been run.
+        let timing = (!cell.kind.is_exact()).then(|| host.wait(say));
+        if matches!(timing, Some(None)) {
+            return Outcome::Ended;
+        }
+        let none = Traces::none();
         let context = Context {
             seed: self.seed,
-            traces: self.traces,
+            traces: if Traces::serve(cell) {
+                self.traces
+            } else {
+                &none
+            },
             follow,
         };
-        let done = match (cell.work)(context) {
+        let done = panics::caught(|| (cell.work)(context));
+        drop(timing);
+        let done = match done.unwrap_or_else(|words| Err(anyhow!("it panicked: {words}"))) {
             Ok(done) => done,
-            Err(error) => return Outcome::Failed(error),
+            Err(error) => return Outcome::of(error),
         };
         if done.rows.is_empty() {
             return Outcome::Failed(anyhow!("it measured nothing"));
         }
         // Pages first: the cell is done when its rows are there.
         for (name, page) in &done.pages {
-            let path = self.folder.file("pages").join(name);
-            let written =
-                fs::create_dir_all(self.folder.file("pages")).and_then(|()| fs::write(&path, page));
-            if let Err(error) = written.with_context(|| format!("cannot write {}", path.display()))
-            {
-                return Outcome::Unwritten(error);
+            let path = self.folder.file(pages::FOLDER).join(name);
+            if let Err(error) = appear(&path, |out| out.write_all(page)) {
+                return Outcome::Unwritten(error.into());
             }
         }
         let rows = CellRows {
@@ -135,10 +184,13 @@ impl Running<'_> {
             kind: cell.kind,
             seed: self.seed,
             host: Host::read(),
+            program,
             rows: done.rows,
         };
         match self.folder.write(&rows) {
             Ok(()) => Outcome::Done,
+            // Its rows are wrong, not the disk.
+            Err(error @ WriteError::NoResult { .. }) => Outcome::Failed(error.into()),
             Err(error) => Outcome::Unwritten(error.into()),
         }
     }
@@ -148,8 +200,28 @@ impl Running<'_> {
 #[derive(Debug)]
 enum Outcome {
     Done,
+    /// The user asked for an end.
+    Ended,
     Failed(anyhow::Error),
     Unwritten(anyhow::Error),
+}
+
+/// Ctrl-C ends the processes that a cell began at once, and this one learns of it a moment later.
+const GRACE: Duration = Duration::from_millis(50);
+
+impl Outcome {
+    /// That of a cell which ended with this error, just now.
+    fn of(error: anyhow::Error) -> Self {
+        if !interrupt::asked() {
+            thread::sleep(GRACE);
+        }
+        // What ended because the user asked for it has not failed.
+        if interrupt::asked() {
+            Self::Ended
+        } else {
+            Self::Failed(error)
+        }
+    }
 }
 
 /// Lines of progress, where there is no terminal to draw a bar on.
@@ -178,10 +250,95 @@ impl Teller {
         if !std::io::stderr().is_terminal() && seconds >= state.1 + LINE_EVERY {
             state.1 = seconds;
             let left = bar.eta().as_secs();
-            eprintln!(
+            tell(format_args!(
                 "{} of {} cells, {seconds} s, about {left} s left",
                 state.0, self.all
-            );
+            ));
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use std::path::Path;
+
+    use brickyard_report::Better;
+    use brickyard_reproduce::raw::{Kind, Raw};
+
+    use super::super::cell::{Done, Scale};
+    use super::*;
+
+    fn cell(name: &str, work: fn(Context<'_>) -> anyhow::Result<Done>) -> Cell {
+        Cell {
+            name: name.to_owned(),
+            kind: Kind::Simulated,
+            scale: Scale::Quick,
+            seconds: 1.0,
+            work: Box::new(work),
+        }
+    }
+
+    fn measured(_: Context<'_>) -> anyhow::Result<Done> {
+        let row = Raw {
+            machine: "m".to_owned(),
+            workload: "w".to_owned(),
+            config: "c".to_owned(),
+            metric: "m".to_owned(),
+            unit: "s".to_owned(),
+            better: Better::Lower,
+            run: 1,
+            at: None,
+            value: 1.0,
+        };
+        Ok(vec![row].into())
+    }
+
+    fn ended(cells: Vec<Cell>) -> (tempfile::TempDir, Ended) {
+        let place = tempfile::tempdir().unwrap();
+        let running = Running {
+            folder: &Folder::new(place.path()),
+            traces: &Traces::new(Path::new("/nowhere")),
+            seed: 1,
+            jobs: Some(1),
+        };
+        let ended = running.run(cells).unwrap();
+        (place, ended)
+    }
+
+    #[test]
+    fn one_that_fails_or_panics_ends_no_other() {
+        let (place, ended) = ended(vec![
+            cell("pft.a", |_| panic!("out of order")),
+            cell("pft.b", |_| Err(anyhow!("no luck"))),
+            cell("pft.c", |_| Ok(Done::default())),
+            cell("pft.d", measured),
+        ]);
+        assert_eq!(ended.left, [""; 0]);
+        let why: Vec<String> = ended
+            .failed
+            .iter()
+            .map(|(name, error)| format!("{name}: {error:#}"))
+            .collect();
+        assert_eq!(why.len(), 3, "{why:?}");
+        assert!(why[0].starts_with("pft.a: it panicked: out of order ("));
+        assert_eq!(why[1..], ["pft.b: no luck", "pft.c: it measured nothing"]);
+        assert_eq!(Folder::new(place.path()).cells().unwrap(), ["pft.d"]);
+    }
+
+    #[test]
+    fn only_a_cell_that_says_so_is_given_traces() {
+        let asks = |context: Context<'_>| {
+            context.traces.jobs("kernel")?;
+            measured(context)
+        };
+        let (_place, ended) = ended(vec![cell("pft.a", asks), cell("locks.a", asks)]);
+        let why: Vec<String> = ended
+            .failed
+            .iter()
+            .map(|(_, error)| format!("{error:#}"))
+            .collect();
+        assert!(why[0].contains("not one of those that work by traces"));
+        assert!(why[1].contains("--traces DIR says where the traces are"));
     }
 }

@@ -164,11 +164,11 @@ impl Kernbench {
                     unit: figure.unit,
                     better: figure.better,
                 };
-                let all = Row::new(config.name(), &workload, metric, values)?;
+                let all = Row::new(config.name(), &workload, metric, values)?.exact();
                 let summary = all.summary();
                 let of_all = |metric, value: Option<f64>| {
                     let values = value.into_iter().collect();
-                    Row::new(config.name(), &workload, metric, values)
+                    Row::new(config.name(), &workload, metric, values).map(Row::exact)
                 };
                 let row = match statistic {
                     "min" => of_all(metric, summary.min())?,

@@ -41,7 +41,7 @@ pub(crate) struct Locks {
     )]
     cpus: Vec<usize>,
     /// The columns, each held against the one before it: hold, release, ticket, ticket+yield, ticket+yield+own-line. [default: all]
-    #[arg(long, value_delimiter = ',', value_parser = column, value_name = "NAMES")]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Vec<Column>,
     /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core.
     #[arg(long, default_value = "metatm-2007", value_parser = profile, value_name = "NAME")]
@@ -78,12 +78,6 @@ pub(crate) struct Locks {
     published: bool,
     #[command(flatten)]
     output: Output,
-}
-
-fn column(name: &str) -> Result<Column, String> {
-    let found = Column::ALL.into_iter().find(|column| column.name() == name);
-    let names = Column::ALL.map(Column::name).join(", ");
-    found.ok_or_else(|| format!("there is no such column; there are {names}"))
 }
 
 fn part(text: &str) -> Result<Part, String> {

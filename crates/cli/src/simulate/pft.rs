@@ -99,7 +99,8 @@ impl Pft {
                         let values = runs.iter().map(value).collect();
                         // As the rows of `bench pft` are called: one thread a CPU.
                         let workload = format!("threads-{cpus}");
-                        results.push(Row::new(config.name(), workload, metric, values)?)?;
+                        let row = Row::new(config.name(), workload, metric, values)?;
+                        results.push(row.exact())?;
                     }
                 }
             }

@@ -183,7 +183,8 @@ impl Storm {
                 for (metric, values) in self.figures(case.cpus, runs, alone) {
                     let config = self.setup.configs()[column].name();
                     let workload = format!("{} cpus-{}", case.storm.shape, case.cpus);
-                    results.push(Row::new(config, workload, metric.as_metric(), values)?)?;
+                    let row = Row::new(config, workload, metric.as_metric(), values)?;
+                    results.push(row.exact())?;
                 }
             }
         }

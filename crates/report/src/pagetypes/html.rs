@@ -1,6 +1,6 @@
 //! Films as one self-contained page with a player: `player/` holds its text, style and script.
 //!
-//! Nothing is fetched: the page forbids itself the network. Shots are embedded as the film's own zlib streams in
+//! Nothing is fetched, and no script runs but the player's own: the page forbids itself all else ([`policy`]). Shots are embedded as the film's own zlib streams in
 //! base64, a key every sixteenth, so that the player decodes what it shows and no more. Whatever comes from outside
 //! (names, numbers) reaches the page as JSON in which `<`, `>` and `&` are escaped, and the script sets it as text.
 
@@ -16,6 +16,7 @@ use super::{
     kind::{Color, PageKind},
     reel::{Coding, KEY_EVERY, Reel, checksum},
 };
+use crate::policy;
 
 /// More cells are not drawn at once: larger memory gets a cell for 2, 4, 8 ... pages.
 const FILM_CELLS_MAX: u64 = 1 << 22;
@@ -52,6 +53,15 @@ pub fn write(films: &[&Film], title: &str, out: &mut impl Write) -> Result<(), P
     let scale = scale(films);
     let scenes: Vec<Scene<'_>> = films.iter().map(|film| Scene::new(film, scale)).collect();
     write_page(&scenes, title, out).map_err(PictureError::Write)
+}
+
+/// The text of the player's script element, for the policy of a page that holds such a page in a frame. The same in every page that this version writes.
+#[must_use]
+pub fn script() -> String {
+    format!(
+        "\n(() => {{\n\"use strict\";\n{}\n}})();\n",
+        SCRIPTS.concat()
+    )
 }
 
 /// The scale of all films of a page, so that they can be compared: the least that keeps within both limits.
@@ -207,6 +217,7 @@ struct AboutShot<'a> {
 }
 
 fn write_page(scenes: &[Scene<'_>], title: &str, out: &mut impl Write) -> io::Result<()> {
+    let script = script();
     let mut rest = PAGE;
     while let Some((before, after)) = rest.split_once("{{") {
         let (marker, after) = after
@@ -218,9 +229,8 @@ fn write_page(scenes: &[Scene<'_>], title: &str, out: &mut impl Write) -> io::Re
             "style" => out.write_all(STYLE.as_bytes())?,
             "about" => out.write_all(about(scenes)?.as_bytes())?,
             "films" => write_streams(scenes, out)?,
-            "script" => SCRIPTS
-                .iter()
-                .try_for_each(|script| out.write_all(script.as_bytes()))?,
+            "policy" => out.write_all(policy::of(&[&script]).as_bytes())?,
+            "script" => out.write_all(script.as_bytes())?,
             other => unreachable!("the page has no marker {other}"),
         }
         rest = after;
@@ -312,6 +322,15 @@ mod tests {
             escape_json("\"</script><!--&\""),
             "\"\\u003c/script\\u003e\\u003c!--\\u0026\""
         );
+    }
+
+    #[test]
+    fn the_policy_is_of_the_pages_own_script() {
+        assert!(!PAGE.contains("unsafe-inline"));
+        assert!(PAGE.contains(r#"content="{{policy}}""#));
+        // What a script element holds starts and ends at its tags.
+        assert_eq!(PAGE.matches("<script>{{script}}</script>").count(), 1);
+        assert_eq!(PAGE.matches("<script>").count(), 1);
     }
 
     #[test]

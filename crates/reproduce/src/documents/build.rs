@@ -33,10 +33,11 @@ pub(super) fn printed_speedup(better: Better, before: &str, now: &str) -> Option
     if before <= 0.0 || now <= 0.0 {
         return None;
     }
-    Some(match better {
-        Better::Higher => now / before,
-        Better::Lower => before / now,
-    })
+    match better {
+        Better::Higher => Some(now / before),
+        Better::Lower => Some(before / now),
+        Better::Neither => None,
+    }
 }
 
 /// The figure with its direction, where there is one.
@@ -225,7 +226,13 @@ pub(super) fn directions() -> Finding {
         count(Outcome::Opposite),
         text(" opposite, "),
         count(Outcome::WithinNoise),
-        text(" within noise or no more than a tenth of what was published."),
+        text(
+            " within noise or no more than a tenth of what was published. Corrected for their number, ",
+        ),
+        count(Outcome::SameCorrected),
+        text(" and "),
+        count(Outcome::OppositeCorrected),
+        text(" of the first two remain."),
     ])
 }
 

@@ -180,7 +180,7 @@ fn plot() -> Plot {
     Plot {
         id: "kernbench-system".to_owned(),
         title: "Time in the allocator during a build (simulated)".to_owned(),
-        about: "All CPUs together. The compiler's own time is many times as long, so the build itself gains little by any of them.".to_owned(),
+        about: "All CPUs together. The build itself cannot gain more than this.".to_owned(),
         x: names("configuration", &CONFIGS),
         y: Axis {
             label: "system time, s".to_owned(),

@@ -61,10 +61,16 @@ struct Measured {
     metric: &'static str,
     better: Better,
     decimals: usize,
+    directions: Directions,
 }
 
-/// Times that differ by less than this the document calls similar.
-const SIMILAR: f64 = 0.01;
+/// Are the directions of a table judged?
+#[derive(Clone, Copy)]
+enum Directions {
+    Judged,
+    /// They are those of another table, measured once.
+    Left,
+}
 
 impl Measured {
     const fn kernbench(metric: &'static str) -> Self {
@@ -73,6 +79,7 @@ impl Measured {
             metric,
             better: Better::Lower,
             decimals: 2,
+            directions: Directions::Judged,
         }
     }
 
@@ -82,16 +89,15 @@ impl Measured {
             metric: "huge-pages",
             better: Better::Higher,
             decimals: 1,
+            directions: Directions::Judged,
         }
     }
 
-    /// With the published direction: of similar times the document says that there is none.
-    fn judged(&self, figure: Figure, speedup: Option<f64>) -> Figure {
-        let similar = speedup.is_some_and(|speedup| (speedup - 1.0).abs() < SIMILAR);
-        if self.better == Better::Lower && similar {
-            directed(figure, Some(1.0), Claim::Noise)
-        } else {
-            directed(figure, speedup, Claim::Untested)
+    /// The same with its directions not judged.
+    const fn left(self) -> Self {
+        Self {
+            directions: Directions::Left,
+            ..self
         }
     }
 
@@ -106,7 +112,10 @@ impl Measured {
             } else {
                 let speedup = printed_speedup(self.better, texts[0], text);
                 let figure = figure.against(of(KERNELS[0]));
-                self.judged(figure, speedup)
+                match self.directions {
+                    Directions::Judged => directed(figure, speedup, Claim::Untested),
+                    Directions::Left => figure,
+                }
             })
         });
         line(format!("{machine} ({architecture})"), cells.collect())
@@ -114,7 +123,7 @@ impl Measured {
 
     fn table(&self, id: &str, title: &str, about: &str, lines: &[printed::Line]) -> Table {
         let unit = match self.better {
-            Better::Lower => "Seconds",
+            Better::Lower | Better::Neither => "Seconds",
             Better::Higher => "Percentage",
         };
         Table {
@@ -166,13 +175,13 @@ fn tables() -> Vec<Table> {
             words::HUGE_PAGES,
             &printed::AT_REST,
         ),
-        cpu.table(
+        cpu.left().table(
             "cpu-time-reclaim",
             "Kernbench Total CPU Time, with the reclaim patches",
             words::KERNBENCH_RECLAIM,
             &printed::CPU_TIME_RECLAIM,
         ),
-        elapsed.table(
+        elapsed.left().table(
             "elapsed-reclaim",
             "Kernbench Total Elapsed Time, with the reclaim patches",
             words::KERNBENCH_RECLAIM,

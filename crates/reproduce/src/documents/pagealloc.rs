@@ -202,9 +202,8 @@ fn plots() -> Vec<Plot> {
         Plot {
             id: "pagealloc-batch".to_owned(),
             title: "An allocation and its free, over the size of the batch".to_owned(),
-            about:
-                "The step at 256 pages is where a batch no longer fits into per-CPU lists of 186."
-                    .to_owned(),
+            about: "Between 128 and 256 pages a batch no longer fits into per-CPU lists of 186."
+                .to_owned(),
             x: axis("pages in a batch", Scale::Log),
             y: axis("ns a page, allocation and free", Scale::Log),
             curves: over_batches.into(),

@@ -53,7 +53,7 @@ const TABLE: &str = "Simulated: the machine's caches and clock, 1 to 8 CPUs, eac
 const TODAY_I7: &str =
     "The same machine, and the gain over `list-2007` (positive is better). Simulated.";
 const TODAY_METATM: &str = "A machine of 2007 with up to 32 CPUs, where a line that changes hands costs 200 cycles. Simulated. No document has figures for it.";
-const TODAY_HOST: &str = "Real threads of this host take real pages and clear them. Faults a second of wall clock, and of CPU time. Clearing a page is most of the work, so allocators differ less than in the simulation.";
+const TODAY_HOST: &str = "Real threads of this host take real pages and clear them. Faults a second of wall clock, and of CPU time.";
 
 fn key(machine: &str, workload: &str, config: &str, metric: &str) -> Key {
     Key::new(EXPERIMENT, machine, workload, config, metric)

@@ -53,6 +53,11 @@ pub(super) fn document() -> Document {
     }
 }
 
+/// The published direction. `brk_test` has none: it asks for no page, so that what is measured here is a control.
+fn direction(of: Of, clean: &str, kinds: &str) -> Option<f64> {
+    (of != BRK_TEST).then(|| printed_speedup(of.3, clean, kinds))?
+}
+
 /// A line of the summary: both columns, and the difference as a number and in percent.
 fn difference_line(difference: &Difference) -> crate::document::Line {
     let &Difference {
@@ -69,7 +74,7 @@ fn difference_line(difference: &Difference) -> crate::document::Line {
     let of_percent = Figure::new(Statistic::DifferencePercent, now())
         .against(before())
         .printed(percent);
-    let speedup = printed_speedup(of.3, clean, kinds);
+    let speedup = direction(of, clean, kinds);
     let claim = match speedup {
         Some(1.0) => Claim::Noise,
         _ => Claim::Untested,
@@ -201,7 +206,7 @@ fn aim9_differences() -> Table {
         let compare = |statistic| Figure::new(statistic, now()).against(key(of, CLEAN));
         let percent = directed(
             compare(Statistic::Gain).printed(test.percent),
-            printed_speedup(of.3, clean, kinds),
+            direction(of, clean, kinds),
             Claim::Noise,
         );
         let cells = vec![

@@ -8,10 +8,24 @@ let opener = null;
 
 const digits = (text, count = 4) => String(Number(Number(text).toPrecision(count)));
 
+// The statistic in words. A table may turn the sign of its numbers, as its document does.
+function statisticOf({ statistic, scale }) {
+  const [words, better] = embedded().statistics[statistic] ?? [statistic, null];
+  if (better === null) return words;
+  if (Number(scale ?? 1) > 0) return `${words}; ${better} is better`;
+  return `${words}, with its sign turned: ${better === "positive" ? "negative" : "below -1"} is better`;
+}
+
+// The number of the heading before it was rounded; and what the rows give, where it is shown as a multiple of that.
+function exactly({ value, unit, scale }) {
+  const given = `${value} ${unit}`;
+  return scale === undefined ? given : `${Number(value) * Number(scale)}, which is ${scale} times ${given}`;
+}
+
 function facts(figure) {
   const data = figure.dataset;
-  const list = [["Statistic", embedded().statistics[data.statistic] ?? data.statistic]];
-  list.push(["To the last digit", `${data.value} ${data.unit}`]);
+  const list = [["Statistic", statisticOf(data)]];
+  list.push(["To the last digit", exactly(data)]);
   if (data.published !== undefined) list.push(["Published", data.published]);
   list.push([data.statistic === "gmean-speedup" ? "Pairs" : "Samples", data.n]);
   if (data.speedup !== undefined) list.push(["Speedup over the baseline", `${digits(data.speedup)} times; above 1 is better`]);

@@ -6,13 +6,14 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Report;
-use super::figure::STATISTICS;
+use super::figure::ROW;
+use crate::document::Statistic;
 
 /// What the script reads.
 #[derive(Serialize)]
 struct Embedded {
-    /// The statistics in words, by name.
-    statistics: BTreeMap<&'static str, &'static str>,
+    /// The statistics by name: in words, and which of their numbers are better.
+    statistics: BTreeMap<&'static str, (&'static str, Option<&'static str>)>,
     hosts: Vec<String>,
     /// Name, kind, seed, host, command. The seed as text: it may be larger than a script's whole numbers.
     cells: Vec<(String, &'static str, String, usize, String)>,
@@ -89,12 +90,18 @@ fn embedded(report: &Report<'_>) -> Embedded {
         }
     }
     Embedded {
-        statistics: STATISTICS.into_iter().collect(),
+        statistics: statistics(),
         hosts: hosts.all,
         cells,
         keys: keys.all,
         rows,
     }
+}
+
+fn statistics() -> BTreeMap<&'static str, (&'static str, Option<&'static str>)> {
+    let all = Statistic::ALL.into_iter();
+    let all = all.map(|statistic| (statistic.name(), (statistic.words(), statistic.better())));
+    all.chain([(ROW.0, (ROW.1, None))]).collect()
 }
 
 /// JSON as the content of a script element: these characters stand in strings only, where they may be written so.

@@ -3,11 +3,13 @@
 use core::fmt::Write as _;
 
 use super::Report;
-use super::figure::{self, shown};
+use super::figure;
 use super::markup::Prose;
 use crate::directions::Directions;
 use crate::document::{Document, Finding, Piece};
+use crate::finding::of_how_many;
 use crate::judge::Verdict;
+use crate::shown::shown;
 
 /// How much is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub(super) enum Length {
     Brief,
 }
 
-/// The counts with their marks; in brief the words are for screen readers only. Where no difference was published and there is none, a fourth stands apart.
+/// The counts with their marks; in brief the words are for screen readers only. Of where no difference was published there are more, which stand apart.
 pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String) {
     let class_of_words = match length {
         Length::Whole => "",
@@ -24,24 +26,36 @@ pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String)
     };
     out.push_str("<ul class=\"counts\">");
     let all = [
-        (counts.same, Verdict::Same, "same"),
-        (counts.opposite, Verdict::Opposite, "opposite"),
-        (counts.noise, Verdict::WithinNoise, "within noise"),
+        (counts.same, Verdict::Same, Some(counts.same_corrected)),
         (
-            counts.none,
-            Verdict::NoDifference,
-            "no difference in either",
+            counts.opposite,
+            Verdict::Opposite,
+            Some(counts.opposite_corrected),
         ),
+        (counts.noise, Verdict::WithinNoise, None),
+        (counts.none, Verdict::NoDifference, None),
+        (counts.only_here, Verdict::OnlyHere, None),
+        (counts.unclear, Verdict::Unclear, None),
     ];
-    for (count, verdict, words) in all {
-        if verdict == Verdict::NoDifference && count == 0 {
+    for (count, verdict, left) in all {
+        let is_apart = matches!(
+            verdict,
+            Verdict::NoDifference | Verdict::OnlyHere | Verdict::Unclear
+        );
+        if is_apart && count == 0 {
             continue;
         }
         let (sign, class) = figure::sign(verdict);
         let _ = write!(
             out,
-            "<li class=\"verdict {class}\"><span aria-hidden=\"true\">{sign}</span> <b>{count}</b><span{class_of_words}> {words}</span></li>"
+            "<li class=\"verdict {class}\"><span aria-hidden=\"true\">{sign}</span> <b>{count}</b><span{class_of_words}> {}",
+            verdict.name()
         );
+        // Those that are proven when the number of comparisons is corrected for.
+        if let (Length::Whole, Some(left), 1..) = (length, left, count) {
+            let _ = write!(out, " (corrected: {left})");
+        }
+        out.push_str("</span></li>");
     }
     out.push_str("</ul>");
 }
@@ -57,10 +71,11 @@ pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) ->
             Piece::Figure(figure) => {
                 let judgement = (report.judged)(figure)?;
                 figure::write_link(figure, &judgement, &shown(figure, &judgement), &mut out);
+                out.push_str(&of_how_many(figure, &judgement));
             }
             Piece::Word(word) => {
                 let judgement = (report.judged)(&word.figure)?;
-                let chosen = word.chosen(judgement.value, judgement.interval);
+                let chosen = word.chosen(&judgement);
                 figure::write_word(&word.figure, &judgement, chosen, &mut out);
             }
             Piece::Directions(outcome, among) => {

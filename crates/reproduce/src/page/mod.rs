@@ -1,26 +1,26 @@
 //! The report: one HTML page with the summary, each document's plots and tables, the player, and all raw rows.
 //!
-//! Nothing is fetched and nothing is written: the page forbids itself the network. All text, tables and plots are in the HTML and are read without JavaScript; a script adds a
+//! Nothing is fetched and nothing is written, and no script runs but the page's own and the player's, as this version writes them: the page forbids itself all else ([`policy`]). All text, tables and plots are in the HTML and are read without JavaScript; a script adds a
 //! dialog with the raw rows of a figure, what they were tested for, and the commands that repeat them. Whatever comes from outside is escaped where it is written.
 //!
 //! Invariant `traceable`: every measured figure is an element of class `figure`, with the places of its rows in `data-rows` (as [`Data::row`] counts them, and the lines of
 //! `rows.csv` below its head), the statistic in `data-statistic`, how many of the rows are its own samples in `data-n` (the rest is what it is held against; of a geometric
-//! mean it is the number of pairs of samples) and the number to the last bit in `data-value`. A test walks all of them.
+//! mean it is the number of pairs of samples) and the number to the last bit in `data-value`, which is shown as `data-scale` times that where there is one. A test walks all of them.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `markup` | escaping, and code in prose |
-//! | `figure` | a figure's element, its text, the mark of its verdict |
+//! | `figure` | a figure's element, the mark of its verdict |
 //! | `finding` | sentences with figures in them; how many directions came out |
 //! | `summary` | the first screen |
 //! | `part` | a document's part |
 //! | `table`, `plots` | tables, and plots with theirs |
 //! | `raw_part` | how to read the files and repeat the run |
 //! | `embedded` | all rows as JSON, for the script |
-//! | `page.html`, `style.css`, `*.js` | the frame, the look, the dialog, the self-test (`#selftest`) |
+//! | `page.html`, `style.css`, `*.js` | the frame, the look, the keys in tables, the dialog, the self-test (`#selftest`) |
 
 mod embedded;
-pub(crate) mod figure;
+mod figure;
 mod finding;
 mod markup;
 mod part;
@@ -32,6 +32,9 @@ mod table;
 use core::fmt;
 use std::io::{self, Write};
 
+use brickyard_report::pagetypes::html;
+use brickyard_report::policy;
+
 use crate::data::Data;
 use crate::document::{Document, Figure, Finding};
 use crate::judge::Judgement;
@@ -39,8 +42,9 @@ use markup::Escaped;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("rows.js"),
+    include_str!("tables.js"),
     include_str!("dialog.js"),
     include_str!("copy.js"),
     include_str!("players.js"),
@@ -111,6 +115,7 @@ pub struct Embedded {
 /// # Errors
 /// Those of `out`.
 pub fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+    let script = script();
     let mut rest = PAGE;
     while let Some((before, after)) = rest.split_once("{{") {
         let (marker, after) = after
@@ -131,15 +136,22 @@ pub fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
             }
             "raw" => out.write_all(raw_part::of(report).as_bytes())?,
             "rows" => embedded::write(report, out)?,
-            "script" => SCRIPTS
-                .iter()
-                .try_for_each(|script| out.write_all(script.as_bytes()))?,
+            "policy" => out.write_all(policy::of(&[&script, &html::script()]).as_bytes())?,
+            "script" => out.write_all(script.as_bytes())?,
             other => unreachable!("the page has no marker {other}"),
         }
         rest = after;
     }
     out.write_all(rest.as_bytes())?;
     out.flush()
+}
+
+/// The text of the page's script element.
+fn script() -> String {
+    format!(
+        "\n(() => {{\n\"use strict\";\n{}\n}})();\n",
+        SCRIPTS.concat()
+    )
 }
 
 /// The way to each part.

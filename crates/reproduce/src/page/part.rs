@@ -114,7 +114,7 @@ fn write_tables(report: &Report<'_>, heading: &str, tables: &[Table], out: &mut 
     }
 }
 
-/// A page in a frame of its own, which may run its script and nothing else.
+/// A page in a frame of its own, which may run the player's script as this version writes it, and nothing else. One that another version wrote plays where it lies as a file only.
 fn write_player(page: &Embedded, out: &mut String) {
     let _ = write!(
         out,

@@ -5,10 +5,11 @@ use core::fmt::Write as _;
 use brickyard_report::plot;
 
 use super::Report;
-use super::figure::{self, four_digits};
+use super::figure;
 use super::markup::{Escaped, Prose, counted, plain};
 use crate::document::{Axis, Curve, Figure, Plot, Points, Scale, Statistic};
 use crate::judge::Judgement;
+use crate::shown::four_digits;
 
 /// A measured point.
 struct Measured {
@@ -89,7 +90,7 @@ fn points(report: &Report<'_>, curve: &Curve) -> Vec<Measured> {
         Points::Samples(places) => places
             .iter()
             .filter_map(|(x, key)| {
-                let figure = Figure::new(Statistic::Mean, key.clone());
+                let figure = Figure::new(Statistic::Mean, key.clone()).scaled(curve.scale);
                 let judgement = (report.judged)(&figure)?;
                 let samples = report.data.samples(key)?;
                 let low = samples.values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -191,7 +192,7 @@ fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
         let _ = write!(out, "<th scope=\"col\">{}</th>", Escaped(&drawn.curve.name));
     }
     out.push_str("</tr></thead><tbody>");
-    // Each curve's points rise, so one place in each is enough.
+    // Each curve's points rise, so one place in each is enough. Several may stand at the same one.
     let mut nexts: Vec<_> = drawn
         .iter()
         .map(|drawn| {
@@ -208,8 +209,11 @@ fn write_table(plot: &Plot, drawn: &[Drawn<'_>], out: &mut String) {
         );
         for (curve, next) in &mut nexts {
             out.push_str("<td>");
-            if let Some(point) = next.next_if(|point| point.x == place) {
+            let mut before = "";
+            while let Some(point) = next.next_if(|point| point.x.total_cmp(&place).is_le()) {
+                out.push_str(before);
                 write_point(curve, point, out);
+                before = ", ";
             }
             out.push_str("</td>");
         }
@@ -222,7 +226,15 @@ fn write_point(curve: &Curve, point: &Measured, out: &mut String) {
     let text = four_digits(point.value * curve.scale);
     match &point.of {
         Of::Samples(made) => figure::write_link(&made.0, &made.1, &text, out),
-        Of::Row(row, unit) => figure::write_row_link(*row, point.value, &text, unit, out),
+        Of::Row(place, unit) => {
+            let row = figure::Row {
+                place: *place,
+                value: point.value,
+                unit,
+                scale: curve.scale,
+            };
+            figure::write_row_link(&row, &text, out);
+        }
     }
 }
 

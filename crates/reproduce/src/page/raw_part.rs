@@ -34,7 +34,7 @@ pub(super) fn of(report: &Report<'_>) -> String {
     );
     out.push_str("<h3>The whole run again</h3>");
     write_code(&report.command, &mut out);
-    out.push_str("<p>One cell by itself; all cells are listed by <code>brickyard reproduce --list-cells</code>:</p>");
+    out.push_str("<p>One cell by itself; all cells are listed by <code>brickyard reproduce --full --list-cells</code>:</p>");
     if let Some(cell) = report.data.cells().first() {
         write_code(&(report.cell_command)(&cell.cell), &mut out);
     }

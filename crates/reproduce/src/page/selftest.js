@@ -37,7 +37,8 @@ async function selfTest() {
   // The dialog: opened by keys, shows the figure's rows, closed by Escape, and the focus is back.
   const key = (target, key) => target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   const shownRows = () => [...document.querySelectorAll("#rows-table [data-row]")].map((row) => Number(row.dataset.row));
-  for (const [i, figure] of figures.slice(0, 40).entries()) {
+  const scaled = figures.filter((figure) => figure.dataset.scale !== undefined);
+  for (const [i, figure] of [...figures.slice(0, 40), ...scaled.slice(0, 40)].entries()) {
     figure.closest("details")?.setAttribute("open", "");
     figure.focus();
     must(document.activeElement === figure, "a figure takes the focus");
@@ -45,6 +46,7 @@ async function selfTest() {
     must(dialog.open && dialog.contains(document.activeElement), "a key opens the dialog");
     must(String(shownRows()) === String(placesOf(figure)), `the dialog has the rows of ${figure.outerHTML}`);
     must(dialog.textContent.includes(figure.dataset.value), "the dialog has the number");
+    must(agree(figure.textContent, toTheLastDigit()), `the heading ${figure.textContent} is ${toTheLastDigit()}, rounded`);
     const cells = new Set(placesOf(figure).map((place) => rowAt(place).command));
     must(document.querySelectorAll("#rows-commands code").length === Math.min(40, cells.size), "the dialog has the commands");
     key(document.activeElement, "Escape");
@@ -56,6 +58,39 @@ async function selfTest() {
     must(dialog.open, "a click opens the dialog");
     byId("rows-close").click();
     must(!dialog.open, "its button closes it");
+  }
+
+  // A table is one stop, from which the arrow keys reach every figure and come back.
+  for (const table of tables) {
+    table.closest("details")?.setAttribute("open", "");
+    const all = [...table.querySelectorAll(FIGURE)];
+    const stops = all.filter((figure) => figure.tabIndex === 0);
+    must(stops.length === 1 && table.parentElement.tabIndex < 0, `${stops.length} stops in the table ${table.caption.textContent}`);
+    stops[0].focus();
+    key(stops[0], "Home");
+    walk("ArrowRight", all.slice(all.indexOf(document.activeElement)));
+    walk("ArrowLeft", [...all].reverse());
+    const column = all[0].closest("td").cellIndex;
+    const down = all.filter((figure) => figure.closest("td").cellIndex === column);
+    if (new Set(down.map((figure) => figure.closest("tr"))).size === down.length) {
+      walk("ArrowDown", down);
+      walk("ArrowUp", down.reverse());
+    }
+    must(all[0].tabIndex === 0 && all.filter((figure) => figure.tabIndex === 0).length === 1, "Tab comes back to where one was");
+  }
+  function walk(name, figures) {
+    for (const figure of figures) {
+      const frame = figure.closest(".scroll");
+      must(document.activeElement === figure, `${name} leads to ${figure.outerHTML}`);
+      key(figure, name);
+      // An event does not scroll as a key does, by which one gets to the cells without figures first.
+      while (document.activeElement === figure && figure !== figures.at(-1) && scrolls(frame, name)) key(figure, name);
+    }
+  }
+  function scrolls(frame, name) {
+    const before = frame.scrollLeft;
+    frame.scrollLeft += name === "ArrowRight" ? 40 : -40;
+    return frame.scrollLeft !== before;
   }
 
   // Nothing is wider than the page; what is wide scrolls by itself.
@@ -85,6 +120,20 @@ async function selfTest() {
   // Each player plays: in a frame of its own, which tries itself out.
   for (const player of players) must(await playerTest(player), "a player's self-test");
   return `ok: ${figures.length} figures, ${plots.length} plots, ${curves} curves, ${players.length} players, ${innerWidth} wide`;
+}
+
+// The number that the open dialog has in full.
+function toTheLastDigit() {
+  const all = [...document.querySelectorAll("#rows-facts div")];
+  return parseFloat(all.find((fact) => fact.firstChild.textContent === "To the last digit").lastChild.textContent);
+}
+
+// Is a text the number, rounded? Words are no numbers.
+function agree(text, number) {
+  const bare = text.replace(/[,%]/g, "");
+  const rounded = Number(bare);
+  const digits = bare.split(".")[1]?.length ?? 0;
+  return !Number.isFinite(rounded) || Math.abs(rounded - number) <= Math.max(0.501 * 10 ** -digits, Math.abs(number) * 0.001);
 }
 
 // A page's relative luminance of "rgb(r, g, b)".

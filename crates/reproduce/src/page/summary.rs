@@ -48,7 +48,7 @@ fn write_totals(counts: &[Directions], out: &mut String) {
     let all = counts
         .iter()
         .fold(Directions::default(), |all, &counts| all.and(counts));
-    if all.all() + all.none == 0 {
+    if all.all() + all.none_published() == 0 {
         return;
     }
     let differences = if all.all() == 1 {
@@ -88,7 +88,7 @@ fn write_line(report: &Report<'_>, document: &Document, counts: Directions, out:
         out.push_str("<p class=\"muted\">Not measured in this run.</p>");
     }
     out.push_str("</td><td data-head=\"Directions\">");
-    if counts.all() + counts.none > 0 {
+    if counts.all() + counts.none_published() > 0 {
         write_counts(counts, Length::Brief, out);
     } else {
         out.push_str("<span class=\"muted\">none judged</span>");

@@ -3,10 +3,11 @@
 use core::fmt::Write as _;
 
 use super::Report;
-use super::figure::{self, shown};
+use super::figure;
 use super::markup::{Escaped, Prose, counted, plain};
 use crate::data::Key;
 use crate::document::{Figure, Line, Statistic, Table};
+use crate::shown;
 
 /// Writes heading, the paragraph `about`, and the table. Writing to a string cannot fail.
 pub(super) fn write(report: &Report<'_>, table: &Table, about: &str, out: &mut String) {
@@ -142,12 +143,7 @@ fn write_cell(report: &Report<'_>, figure: &Figure, measured: bool, out: &mut St
     }
     match (report.judged)(figure) {
         Some(judgement) => {
-            let sign = if figure.statistic.is_percent() {
-                "%"
-            } else {
-                ""
-            };
-            let text = shown(figure, &judgement) + sign;
+            let text = shown::in_cell(figure, &judgement);
             figure::write_link(figure, &judgement, &text, out);
             if judgement.is_significant() {
                 out.push_str("<span class=\"star\" title=\"p below 5 % after Holm's correction\"><span aria-hidden=\"true\">*</span><span class=\"unseen\">, significant</span></span>");

@@ -18,7 +18,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// It is no file of a cell, or a damaged one.
-    #[error("{} is no result of a cell: {why}; delete it, and run with --resume to have it again", path.display())]
+    #[error("{} is no result of a cell: {why}; run with --resume to have it again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    pub(super) fn no_rows(path: &Path, why: impl Into<String>) -> Self {
+    pub(crate) fn no_rows(path: &Path, why: impl Into<String>) -> Self {
         Self::NoRows {
             path: path.to_owned(),
             why: why.into(),
@@ -63,12 +63,12 @@ pub enum WriteError {
         /// Why not.
         source: io::Error,
     },
-    /// The Parquet layer refused.
-    #[error("cannot write {}: {why}", path.display())]
-    Parquet {
+    /// What a cell gave is no result: it would be refused when it is read.
+    #[error("cannot write {}: {why}; run the cell again, and if that does not help, mend what it measures", path.display())]
+    NoResult {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// What is wrong with it.
         why: String,
     },
 }
@@ -81,11 +81,10 @@ impl WriteError {
         }
     }
 
-    pub(super) fn parquet(path: &Path, why: &parquet::errors::ParquetError) -> Self {
-        // A full disk comes wrapped; its own words are the useful ones.
-        Self::Parquet {
+    pub(super) fn no_result(path: &Path, why: String) -> Self {
+        Self::NoResult {
             path: path.to_owned(),
-            why: why.to_string(),
+            why,
         }
     }
 }

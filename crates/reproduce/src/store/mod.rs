@@ -6,16 +6,20 @@
 //! DIR/report.html, DIR/figures.csv, DIR/results.json                 what is derived
 //! ```
 //!
-//! The folder `experiment=…` is a partition as Hive has it, which DuckDB, Spark and pandas read as a column. A cell's file takes its name when it is whole, so a
-//! cell is done exactly if its file is there, whoever ran it and wherever.
+//! The folder `experiment=…` is a partition as Hive has it, which DuckDB, Spark and pandas read as a column. Every file of a run takes its name when it is whole and on
+//! the disk ([`appear`]), so a cell is done exactly if its file is there, whoever ran it and wherever.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `schema` | the columns |
 //! | `write`, `read` | rows to columns and back, believing nothing |
+//! | `ran` | where cells were run and by which build, beside all rows |
+//! | `appear` | a file that appears when it is whole |
 //! | `error` | what can go wrong, and what to do about it |
 
+mod appear;
 mod error;
+mod ran;
 mod read;
 mod schema;
 mod write;
@@ -25,8 +29,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use appear::appear;
 pub use error::{ReadError, WriteError};
-pub use read::{read_cell, read_cell_bytes, read_rows};
+pub use read::{read_cell, read_cell_bytes, read_rows, read_rows_bytes};
 pub use write::{write_cell, write_csv, write_records, write_rows};
 
 use crate::raw::{CellRows, experiment_of};
@@ -67,12 +72,6 @@ impl Folder {
         let partition = format!("experiment={}", experiment_of(cell));
         let name = format!("{cell}.parquet");
         self.path.join("raw").join(partition).join(name)
-    }
-
-    /// Is this cell done?
-    #[must_use]
-    pub fn has(&self, cell: &str) -> bool {
-        self.cell(cell).is_file()
     }
 
     /// The names of all cells that are done, sorted.

@@ -33,8 +33,17 @@ pub(super) const NAMES: [&str; 12] = [
 /// The key of the version, of which there is one.
 pub(super) const VERSION_KEY: &str = "brickyard.cell";
 
-/// The key of the host, as JSON.
+/// The key of the host, as JSON. Of a cell's file.
 pub(super) const HOST_KEY: &str = "brickyard.host";
+
+/// The key of the build of the program that ran the cell. Of a cell's file.
+pub(super) const PROGRAM_KEY: &str = "brickyard.program";
+
+/// The key of both, in groups of cells. Of the file of all rows; older ones have none.
+pub(super) const RAN_KEY: &str = "brickyard.ran";
+
+/// The column before the others. Of the file of all rows.
+pub(super) const EXPERIMENT: &str = "experiment";
 
 /// Of a cell's file.
 pub(super) fn of_cell() -> Result<TypePtr, ParquetError> {
@@ -46,7 +55,7 @@ pub(super) fn of_cell() -> Result<TypePtr, ParquetError> {
 /// Of the file of all rows, which has the experiment as a column.
 pub(super) fn of_rows() -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(parse_message_type(&format!(
-        "message rows {{ required binary experiment (STRING); {COLUMNS} }}"
+        "message rows {{ required binary {EXPERIMENT} (STRING); {COLUMNS} }}"
     ))?))
 }
 

@@ -1,6 +1,5 @@
-//! Rows to columns. Each file grows under a temporary name beside its own, and takes its name when it is whole.
+//! Rows to columns. What the reader would refuse is not written.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,11 +9,14 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::KeyValue;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::TypePtr;
-use tempfile::NamedTempFile;
 
 use super::VERSION;
+use super::appear::appear;
 use super::error::WriteError;
-use super::schema::{HOST_KEY, VERSION_KEY, of_cell, of_rows, properties};
+use super::ran;
+use super::schema::{
+    EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY, of_cell, of_rows, properties,
+};
 use crate::data::Data;
 use crate::raw::{CellRows, Raw};
 
@@ -24,35 +26,69 @@ type Placed<'r> = (&'r CellRows, &'r Raw);
 /// Writes a cell's file, with the folders above it. It appears when it is whole.
 ///
 /// # Errors
-/// [`WriteError`], with the path.
+/// [`WriteError`], with the path; [`WriteError::NoResult`] of a cell without rows, or with one whose value or place is not finite.
 pub fn write_cell(path: &Path, cell: &CellRows) -> Result<(), WriteError> {
+    if cell.rows.is_empty() {
+        let why = format!("the cell {} has no row", cell.cell);
+        return Err(WriteError::no_result(path, why));
+    }
     let rows: Vec<Placed<'_>> = cell.rows.iter().map(|raw| (cell, raw)).collect();
-    let host = serde_json::to_string(&cell.host)
-        .map_err(|error| WriteError::io(path, io::Error::other(error)))?;
+    check_finite(path, &rows)?;
+    let host =
+        serde_json::to_string(&cell.host).map_err(|error| WriteError::io(path, error.into()))?;
     let pairs = vec![
         KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string()),
         KeyValue::new(HOST_KEY.to_owned(), host),
+        KeyValue::new(PROGRAM_KEY.to_owned(), cell.program.clone()),
     ];
-    appear(path, |file| {
-        let done = table(file, of_cell, pairs, &rows, None);
-        done.map_err(|why| WriteError::parquet(path, &why))
+    appear(path, |out| {
+        table(out, of_cell, pairs, &rows, None).map_err(io::Error::other)
     })
 }
 
-/// Writes all rows as one Parquet file, with a column `experiment` before the others.
+/// Writes all rows as one Parquet file, with a column `experiment` before the others. The hosts and the builds of the program are among its key-value pairs.
 ///
 /// # Errors
-/// [`WriteError`], with the path.
+/// [`WriteError`], with the path; [`WriteError::NoResult`] of a row whose value or place is not finite.
 pub fn write_rows(path: &Path, data: &Data) -> Result<(), WriteError> {
     let rows: Vec<Placed<'_>> = (0..data.len())
         .filter_map(|place| data.row(place))
         .collect();
-    let pairs = vec![KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string())];
-    appear(path, |file| {
+    check_finite(path, &rows)?;
+    let ran = ran::to_json(data.cells()).map_err(|error| WriteError::io(path, error.into()))?;
+    let pairs = vec![
+        KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string()),
+        KeyValue::new(RAN_KEY.to_owned(), ran),
+    ];
+    appear(path, |out| {
         let experiment = |(cell, _): &Placed<'_>| text(cell.experiment());
-        let done = table(file, of_rows, pairs, &rows, Some(&experiment));
-        done.map_err(|why| WriteError::parquet(path, &why))
+        table(out, of_rows, pairs, &rows, Some(&experiment)).map_err(io::Error::other)
     })
+}
+
+/// Are all numbers finite? The first that is not is named.
+fn check_finite(path: &Path, rows: &[Placed<'_>]) -> Result<(), WriteError> {
+    let of = |raw: &Raw| [("value", Some(raw.value)), ("at", raw.at)];
+    for (cell, raw) in rows {
+        for (column, number) in of(raw) {
+            if let Some(number) = number.filter(|number| !number.is_finite()) {
+                let Raw {
+                    machine,
+                    workload,
+                    config,
+                    metric,
+                    run,
+                    ..
+                } = raw;
+                let why = format!(
+                    "in the row {machine}, {workload}, {config}, {metric}, run {run} of the cell {} `{column}` is {number}, which is no finite number",
+                    cell.cell
+                );
+                return Err(WriteError::no_result(path, why));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes all rows as CSV, with the same columns as [`write_rows`].
@@ -60,7 +96,7 @@ pub fn write_rows(path: &Path, data: &Data) -> Result<(), WriteError> {
 /// # Errors
 /// [`WriteError`], with the path.
 pub fn write_csv(path: &Path, data: &Data) -> Result<(), WriteError> {
-    let head = core::iter::once("experiment").chain(super::schema::NAMES);
+    let head = core::iter::once(EXPERIMENT).chain(NAMES);
     let head = head.map(str::to_owned).collect();
     let rows = (0..data.len()).filter_map(|place| data.row(place));
     let rows = rows.map(|(cell, raw)| {
@@ -89,39 +125,13 @@ pub fn write_csv(path: &Path, data: &Data) -> Result<(), WriteError> {
 /// # Errors
 /// [`WriteError`], with the path.
 pub fn write_records(path: &Path, records: &[Vec<String>]) -> Result<(), WriteError> {
-    appear(path, |file| {
-        let mut out = csv::Writer::from_writer(file);
-        let mut written = records
-            .iter()
-            .try_for_each(|record| out.write_record(record));
-        written = written.and_then(|()| Ok(out.flush()?));
-        written.map_err(|error| WriteError::io(path, error.into()))
+    appear(path, |out| {
+        let mut out = csv::Writer::from_writer(out);
+        for record in records {
+            out.write_record(record)?;
+        }
+        out.flush()
     })
-}
-
-/// Lets `fill` write a file that appears as `path` when it is whole.
-fn appear(
-    path: &Path,
-    fill: impl FnOnce(&mut NamedTempFile) -> Result<(), WriteError>,
-) -> Result<(), WriteError> {
-    let io = |error| WriteError::io(path, error);
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(folder).map_err(io)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".brickyard-").suffix(".unfinished");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(fs::Permissions::from_mode(0o666)); // less the umask
-    }
-    let mut file = builder.tempfile_in(folder).map_err(io)?;
-    fill(&mut file)?;
-    file.flush().map_err(io)?;
-    file.persist(path).map_err(|error| io(error.error))?;
-    Ok(())
 }
 
 fn text(text: &str) -> ByteArray {
@@ -134,7 +144,7 @@ fn text(text: &str) -> ByteArray {
     reason = "Parquet has no unsigned numbers: bits as they are"
 )]
 fn table(
-    out: &mut NamedTempFile,
+    out: &mut (dyn Write + Send),
     schema: fn() -> ParquetResult<TypePtr>,
     pairs: Vec<KeyValue>,
     rows: &[Placed<'_>],
@@ -192,4 +202,104 @@ fn column<T: DataType>(
         next.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
     next.typed::<T>().write_batch(values, levels, None)?;
     next.close()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use std::fs::File;
+
+    use brickyard_report::{Better, Host};
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+    use crate::raw::Kind;
+    use crate::store::read_rows;
+    use crate::store::schema::COLUMNS;
+
+    /// Two cells of two rows each.
+    fn cells(kind: Kind) -> [CellRows; 2] {
+        ["e.a", "e.b"].map(|cell| CellRows {
+            cell: cell.to_owned(),
+            kind,
+            seed: 1,
+            host: Host::unknown(),
+            program: String::new(),
+            rows: [1, 2]
+                .map(|run| Raw {
+                    machine: "host".to_owned(),
+                    workload: cell.to_owned(),
+                    config: "c".to_owned(),
+                    metric: "m".to_owned(),
+                    unit: "s".to_owned(),
+                    better: Better::Lower,
+                    run,
+                    at: None,
+                    value: 1.0,
+                })
+                .to_vec(),
+        })
+    }
+
+    /// What is read of a file of these rows in this order, the first column of which says so of each.
+    fn read(
+        rows: &[Placed<'_>],
+        schema: fn() -> ParquetResult<TypePtr>,
+        first: &dyn Fn(&Placed<'_>) -> ByteArray,
+    ) -> Result<Vec<CellRows>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.parquet");
+        // As an older version wrote it: it does not say where the cells ran.
+        let pairs = vec![KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string())];
+        let mut file = File::create(&path).unwrap();
+        table(&mut file, schema, pairs, rows, Some(first)).unwrap();
+        read_rows(&path).map_err(|error| error.to_string())
+    }
+
+    fn experiment((cell, _): &Placed<'_>) -> ByteArray {
+        text(cell.experiment())
+    }
+
+    #[test]
+    fn rows_in_another_order_are_of_the_same_cells() {
+        let [a, b] = cells(Kind::Timed);
+        let rows = [
+            (&a, &a.rows[0]),
+            (&b, &b.rows[0]),
+            (&a, &a.rows[1]),
+            (&b, &b.rows[1]),
+        ];
+        assert_eq!(
+            read(&rows, of_rows, &experiment),
+            Ok(cells(Kind::Timed).to_vec())
+        );
+        // Kind and seed are one in all of them.
+        let [other, _] = cells(Kind::Simulated);
+        let rows = [(&a, &a.rows[0]), (&b, &b.rows[0]), (&other, &other.rows[1])];
+        let said = read(&rows, of_rows, &experiment).unwrap_err();
+        assert!(
+            said.contains("the rows of e.a do not agree on kind and seed"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn the_first_column_is_the_experiment_of_its_cell() {
+        let [a, _] = cells(Kind::Timed);
+        let rows = [(&a, &a.rows[0])];
+        let other_name = || {
+            let columns = format!("message rows {{ required binary note (STRING); {COLUMNS} }}");
+            Ok(Arc::new(parse_message_type(&columns)?))
+        };
+        let said = read(&rows, other_name, &experiment).unwrap_err();
+        assert!(
+            said.contains("its columns are not experiment, cell, kind"),
+            "{said}"
+        );
+        let said = read(&rows, of_rows, &|_| text("f")).unwrap_err();
+        assert!(
+            said.contains("e.a is no cell of its experiment \"f\""),
+            "{said}"
+        );
+    }
 }

@@ -164,7 +164,7 @@ fn of_2005_and_2008(into: &mut Words) {
     let socket = numbered("socket threads", &[1, 8]);
     let parts = ["pair", "cpu", "zeroing", "masking", "rest"];
     into.add("slab", &["host"], &socket, &HEAPS, &parts);
-    let percentiles = ["p50", "p99", "p99.9", "p99.99"];
+    let percentiles = ["p99.9", "p99.99"];
     into.add(
         "slab",
         &["host"],

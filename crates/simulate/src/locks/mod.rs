@@ -14,16 +14,18 @@
 //! | file | what it tells |
 //! |---|---|
 //! | `load.rs` | what the tasks do: [`Load`], [`Crew`] |
+//! | `column.rs` | a lock and how long it is held: [`Column`] |
 //! | `crew.rs` | a crew at work on a machine |
 //! | `measured.rs` | what came of a run: [`Measured`], [`Times`] |
 //! | [`published`] | the tables of 2007 and 2008, and whether a difference goes the same way here |
 
+mod column;
 mod crew;
 mod load;
 mod measured;
 pub mod published;
 
-use brickyard::bulk::{BulkPolicy, Tuning};
+use brickyard::bulk::Tuning;
 pub use brickyard::front::ListSizes;
 use brickyard::sync::{Exclusive, OwnLine, TestAndSetLock, TicketLock, Timed};
 use brickyard::zone::ZonePlan;
@@ -32,60 +34,13 @@ use brickyard_machine::{Failure, Profile};
 
 use crate::ground::Ground;
 
+pub use column::{Column, UnknownColumn};
 use crew::AtWork;
 pub use load::{Crew, Duty, Load, Part};
 pub use measured::{Bulks, Measured, Times};
 
 /// Bytes of a frame.
 const FRAME_BYTES: u64 = 4096;
-
-/// A lock and how long it is held. Each changes one thing of the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// A test-and-set lock, for the whole bulk: Linux up to 2.6.24 on x86.
-    Hold,
-    /// The same, released after each page: the patch of October 2007.
-    Release,
-    /// A ticket lock, for the whole bulk.
-    Ticket,
-    /// A ticket lock, given up after a page if somebody waits: the patch of 2008.
-    TicketYield,
-    /// The same lock alone in its cache line.
-    TicketYieldOwnLine,
-}
-
-impl Column {
-    /// All five, in the order of the table.
-    pub const ALL: [Self; 5] = [
-        Self::Hold,
-        Self::Release,
-        Self::Ticket,
-        Self::TicketYield,
-        Self::TicketYieldOwnLine,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Release => "release",
-            Self::Ticket => "ticket",
-            Self::TicketYield => "ticket+yield",
-            Self::TicketYieldOwnLine => "ticket+yield+own-line",
-        }
-    }
-
-    /// How long the lock is held in a bulk.
-    #[must_use]
-    pub const fn policy(self) -> BulkPolicy {
-        match self {
-            Self::Hold | Self::Ticket => BulkPolicy::Hold,
-            Self::Release => BulkPolicy::ReleaseEachPage,
-            Self::TicketYield | Self::TicketYieldOwnLine => BulkPolicy::YieldWhenContended,
-        }
-    }
-}
 
 /// What a CPU's lists keep, where nothing else is said.
 ///

@@ -40,6 +40,21 @@ pub unsafe trait HeapHandle {
     unsafe fn free(&mut self, object: *mut u8, layout: Layout);
 }
 
+// SAFETY: all comes from the handle behind it, which promises the same.
+unsafe impl<H: HeapHandle> HeapHandle for &mut H {
+    #[inline(always)]
+    unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
+        // SAFETY: the caller's promise is the same.
+        unsafe { (**self).alloc(layout, content) }
+    }
+
+    #[inline(always)]
+    unsafe fn free(&mut self, object: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { (**self).free(object, layout) };
+    }
+}
+
 /// A global allocator as a heap, called directly: the layout is known to it, also at the free.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Global<G>(pub G);

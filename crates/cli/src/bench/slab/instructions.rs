@@ -68,7 +68,8 @@ pub(crate) fn count(contestants: &[Contestant]) -> anyhow::Result<Option<Results
                         }
                         let name = work(HITS).to_string();
                         let value = vec![each - by_itself];
-                        results.push(Row::new(&contestant.name, name, *metric, value)?)?;
+                        let row = Row::new(&contestant.name, name, *metric, value)?;
+                        results.push(row.exact())?;
                     }
                     Err(error) => {
                         failed += 1;

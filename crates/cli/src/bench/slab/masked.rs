@@ -5,39 +5,20 @@
 
 use core::alloc::Layout;
 
-use super::heap::{Content, Heap, HeapHandle};
+use super::heap::{Content, HeapHandle};
 
-/// The heap, masked. On processors other than x86-64 there is none.
+/// A thread's way to a heap, masked. On processors other than x86-64 there is none.
 #[derive(Debug)]
-pub(crate) struct Masked<'h, H>(&'h H);
+pub(crate) struct Masked<H>(H);
 
-impl<'h, H: Heap> Masked<'h, H> {
-    pub(crate) const fn new(heap: &'h H) -> Option<Self> {
-        if cfg!(target_arch = "x86_64") {
-            Some(Self(heap))
-        } else {
-            None
-        }
-    }
-}
-
-/// A thread's way to it.
-#[derive(Debug)]
-pub(crate) struct MaskedHandle<H>(H);
-
-impl<H: Heap> Heap for Masked<'_, H> {
-    type Handle<'m>
-        = MaskedHandle<H::Handle<'m>>
-    where
-        Self: 'm;
-
-    fn handle(&self) -> Self::Handle<'_> {
-        MaskedHandle(self.0.handle())
+impl<H: HeapHandle> Masked<H> {
+    pub(crate) fn new(handle: H) -> Option<Self> {
+        cfg!(target_arch = "x86_64").then_some(Self(handle))
     }
 }
 
 // SAFETY: all comes from the heap behind it, which promises the same.
-unsafe impl<H: HeapHandle> HeapHandle for MaskedHandle<H> {
+unsafe impl<H: HeapHandle> HeapHandle for Masked<H> {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
         // As a kernel does it, the zeroing is outside where the heap allows it; this heap does not say.

@@ -9,6 +9,7 @@
 //! | `socket.rs`, `local.rs`, `remote.rs`, `swap.rs`, `tail.rs` | workloads about time |
 //! | `producers.rs`, `refill.rs`, `giveback.rs` | workloads about memory |
 //! | `hits.rs`, `instructions.rs` | instructions of a hit, counted by valgrind |
+//! | `alternating.rs` | how much more one loop takes than another |
 //! | `crowd.rs`, `ring.rs`, `link.rs` | threads at the same time, how objects pass between them, how far apart they are |
 //! | `turn.rs`, `child.rs`, `mark.rs` | a turn, in a process of its own, and how that says where it is |
 //! | `process.rs`, `resident.rs` | starting that process, and what it has resident |
@@ -17,6 +18,7 @@
 //! Each turn is a process of its own, and the contestants take turns at each workload. A turn warms up before it measures, and takes the median of five
 //! repeats; a row has a sample a round.
 
+mod alternating;
 mod child;
 mod contestant;
 pub(crate) mod crowd;

@@ -84,7 +84,8 @@ pub(crate) fn results(
                         .collect();
                     if !values.is_empty() {
                         let name = format!("{work}{way}");
-                        results.push(Row::new(&contestant.name, name, *metric, values)?)?;
+                        let row = Row::new(&contestant.name, name, *metric, values)?;
+                        results.push(row.timed())?;
                     }
                 }
             }

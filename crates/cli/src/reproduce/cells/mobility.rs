@@ -22,7 +22,7 @@ use crate::reproduce::cell::{Cell, Scale};
 
 /// All cells.
 pub(super) fn cells() -> Vec<Cell> {
-    // The longest first, so that nobody waits for it alone at the end.
+    // Those that were filmed have their rows from the film; the others run by themselves.
     let mut cells = pictures::cells();
     let all = all_runs().filter(|run| !pictures::has_rows_of(run));
     cells.extend(all.map(protocol_cell));

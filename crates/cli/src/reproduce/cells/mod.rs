@@ -1,8 +1,10 @@
-//! The cells of each experiment, a file each.
+//! The cells of each experiment, a file or a folder each; and what they share: `timed.rs` and `order.rs` for what is timed, `protocol.rs`, `served.rs`, `configs.rs`, `rows.rs`.
 
 use super::cell::{Cell, Experiment};
 
-/// All cells of an experiment, of the full scale, in the order in which they are run.
+pub(super) use timed::by_rounds;
+
+/// All cells of an experiment, of the full scale.
 pub(super) fn of(experiment: Experiment) -> Vec<Cell> {
     match experiment {
         Experiment::Locks => locks::cells(),
@@ -15,14 +17,18 @@ pub(super) fn of(experiment: Experiment) -> Vec<Cell> {
     }
 }
 
+mod configs;
 mod kernbench;
 mod locks;
 mod mobility;
+mod order;
 mod pagealloc;
 mod pft;
 mod protocol;
 mod rows;
+mod served;
 mod slab;
 #[cfg(test)]
 mod testing;
+mod timed;
 mod two_kinds;

@@ -11,6 +11,9 @@ use crate::reproduce::cell::Context;
 const COMPILE: &str = "compile";
 const WALK: &str = "walk";
 
+/// Per cent of memory that is for the kernel too, where there is a zone for movable pages; also of the builds beside it.
+pub(super) const KERNEL_CORE: u8 = Settings::USUAL.kernelcore;
+
 /// Runs it once.
 ///
 /// # Errors

@@ -6,23 +6,19 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context as _, bail};
 use brickyard_report::{Better, Metric};
-use brickyard_reproduce::raw::{Kind, Raw};
+use brickyard_reproduce::raw::Raw;
 
 use crate::bench::slab::crowd::Clock;
 use crate::bench::slab::objects::Shape;
 use crate::bench::slab::socket::{CPU, SEEN};
 use crate::bench::slab::turn;
 use crate::bench::slab::work::{Work, Workload};
-use crate::reproduce::cell::{Cell, Context, Scale};
-use crate::reproduce::cells::rows::{HOST, Of};
+use crate::reproduce::cell::Cell;
+use crate::reproduce::cells::rows::Of;
+use crate::reproduce::cells::timed::{FEW, Round, Timed};
 
 const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
-
-/// Rounds, and how many of them are quick: what a signed-rank test needs to say something.
-const ROUNDS: u32 = 15;
-const QUICK_ROUNDS: u32 = 6;
 
 /// The time that a sample of `socket` takes about, in microseconds; there are three in a turn. Eight tasks on two CPUs take four times as long.
 const SOCKET_US: u64 = 10_000;
@@ -49,9 +45,8 @@ const SOCKET: [Told; 5] = [
     (lower("rest", "ns"), "rest"),
 ];
 
-const TAIL: [Told; 4] = [
-    (lower("p50", "cycles"), "p50"),
-    (lower("p99", "cycles"), "p99"),
+/// Of the slow calls alone: what most of them take, also the slowest in a hundred, is less than a step of the time stamp counter or two.
+const TAIL: [Told; 2] = [
     (lower("p99.9", "cycles"), "p99.9"),
     (lower("p99.99", "cycles"), "p99.99"),
 ];
@@ -98,41 +93,22 @@ const TASKS: [Task; 3] = [
 ];
 
 pub(super) fn cells() -> Vec<Cell> {
-    (1..=ROUNDS).map(cell).collect()
+    let timed = Timed {
+        name: "slab.host.heaps",
+        quick: FEW,
+        seconds: 2.3,
+        work: rows,
+    };
+    timed.cells()
 }
 
-fn cell(round: u32) -> Cell {
-    Cell {
-        name: format!("slab.host.heaps.{round}"),
-        kind: Kind::Timed,
-        scale: if round <= QUICK_ROUNDS {
-            Scale::Quick
-        } else {
-            Scale::Full
-        },
-        seconds: 1.5,
-        work: Box::new(move |context| Ok(rows(context, round)?.into())),
-    }
-}
-
-/// Each heap once at each task; another one begins in each round. A new process has nothing that could be warmed up, but the files of the program, which have been read when this runs.
-fn rows(mut context: Context<'_>, round: u32) -> anyhow::Result<Vec<Raw>> {
+/// Each heap once at each task.
+fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let mut rows = Vec::new();
     for task in &TASKS {
-        for place in 0..HEAPS.len() {
-            if !context.follow.goes_on(0) {
-                bail!("interrupted");
-            }
-            let heap = HEAPS[(place + round as usize) % HEAPS.len()];
-            let said =
-                turn(heap, &task.work).with_context(|| format!("{heap}, {}", task.workload))?;
-            let of = Of {
-                machine: HOST,
-                workload: task.workload,
-                config: heap,
-                run: round,
-            };
-            rows.extend(told(&of, task, &said));
+        let said = round.turns(task.workload, 1, &HEAPS, |heap| turn(heap, &task.work))?;
+        for (heap, said) in said {
+            rows.extend(told(&round.of(task.workload, heap), task, &said));
         }
     }
     Ok(rows)

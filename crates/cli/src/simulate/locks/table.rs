@@ -117,8 +117,8 @@ impl Table {
             for (column, runs) in columns.iter().zip(&cells) {
                 let Some(runs) = runs else { continue };
                 let samples = runs.iter().map(&value).collect();
-                self.results
-                    .push(Row::new(column.name(), line.name(), metric, samples)?)?;
+                let row = Row::new(column.name(), line.name(), metric, samples)?;
+                self.results.push(row.exact())?;
             }
         }
         Ok(())
@@ -271,7 +271,6 @@ fn metrics(ns: f64) -> Vec<(Metric<'static>, Value)> {
 /// The figures of the second table of 2007, for one direction.
 fn bulks(names: [&'static str; 4], of: fn(&Measured) -> Bulks) -> [(Metric<'static>, Value); 4] {
     let units = ["pages/bulk", "pages/bulk", "order", "order"];
-    let better = [Better::Higher, Better::Lower, Better::Lower, Better::Lower];
     let figures: [fn(Bulks) -> f64; 4] = [
         |bulks| bulks.count,
         |bulks| bulks.count_deviation,
@@ -282,7 +281,8 @@ fn bulks(names: [&'static str; 4], of: fn(&Measured) -> Bulks) -> [(Metric<'stat
         let metric = Metric {
             name: names[place],
             unit: units[place],
-            better: better[place],
+            // What a bulk is like is no merit of a lock.
+            better: Better::Neither,
         };
         let figure = figures[place];
         let value: Value = Box::new(move |run| figure(of(run)));

@@ -215,7 +215,7 @@ pub(super) fn findings() -> Vec<Finding> {
             text(" times its speed then."),
         ]),
         finding(vec![
-            text("Of these workloads `config` on 32 CPUs meets the lock often: the CPUs spend "),
+            text("In `config` on 32 CPUs the CPUs spend "),
             mean(key(METATM, "config", 32, "hold", "waiting"), 2),
             text(" % of their time waiting when it is held, and "),
             mean(key(METATM, "config", 32, "release", "waiting"), 2),

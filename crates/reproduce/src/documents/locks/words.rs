@@ -21,14 +21,14 @@ pub(super) const MISTAKES: [&str; 13] = [
 ];
 
 pub(super) const SIMULATED: &str = "Simulated here too: the library's own source on a machine with the paper's figures (caches, 200 cycles to memory, 1 GHz, an instruction a cycle, disk of 5.5 ms, lists of 7 and 42 pages). The workloads are cut from \
-    recordings of today's commands and multiplied as in the paper, so seconds cannot be compared, only ratios; the two that he marked `*` as too noisy to print are shown as measured. More CPUs help `find` not at all: each of its 32 searches waits for the disk some 830 times, one after the other, and all searches wait at the same time. They help `pmake` up to 16 only: it has 27 files, and ends with the longest. His kernel is Linux 2.6.16 on a full-system simulator; here nothing but the allocator \
+    recordings of today's commands and multiplied as in the paper, so seconds cannot be compared, only ratios; the two that he marked `*` as too noisy to print are shown as measured. More CPUs help `find` not at all: each of its 32 searches waits for the disk some 830 times, one after the other, and all searches wait at the same time. More than 27 cannot help `pmake`: it has 27 files, and ends with the longest. His kernel is Linux 2.6.16 on a full-system simulator; here nothing but the allocator \
     meets the caches. The page as it is kept has lost its columns; each printed figure stands where the asterisks in the head, the ratio of the means and the other CPU counts agree that it belongs.";
 
 pub(super) const REAL: &str = "He measured on a Dell PowerEdge 2900. Here the same machine is simulated (its caches, 2.66 GHz, 8 CPUs), with the recorded commands as work: ratios can be compared, seconds cannot. Both kernel compiles are held against the same recorded compile. \
     Not modelled: hdparm, whose time goes into the disk and the bus (the row stands as printed, in MB/s), and lmbench, which was run but of which nothing was printed. A difference that is significant here and less than a tenth of the published one counts as noise: what moved the \
     published figure was then not this lock.";
 
-pub(super) const BULKS: &str = "Counted, not timed: how many pages, of which order, each bulk operation moved. He does not say on how many CPUs; here on 8, and the number changes nothing. Blocks of higher order go past the per-CPU lists and count as bulks of one, as in his kernel. \
+pub(super) const BULKS: &str = "Counted, not timed: how many pages, of which order, each bulk operation moved. He does not say on how many CPUs; here on 8. Blocks of higher order go past the per-CPU lists and count as bulks of one, as in his kernel. \
     What differs is what today's kernel asked for while it was recorded: more high orders for slabs, fewer stacks of two pages.";
 
 pub(super) const TICKET: &str = "Columns: unmod is a test-and-set lock held for the bulk; ts a ticket lock held for the bulk; ts+opt gives it up after a page if somebody waits; +cl puts the lock alone in its cache line. Each speedup is over the column before. Simulated on the same \
@@ -38,13 +38,13 @@ pub(super) const TODAY: &str = "Time of the simulated machine, and the gain over
 
 pub(super) const TODAY_REAL: &str = "The same on the simulated Xeon of the tables of October and January, with the workloads that stand there. The gain is over `hold` (positive is better).";
 
-pub(super) const WAITS: &str = "How long a CPU waited for the zone lock each time it came, how long it then held it, and which part of all CPUs' busy time went into waiting: no policy can gain more than that by shorter waits. Nanoseconds are cycles of this machine.";
+pub(super) const WAITS: &str = "How long a CPU waited for the zone lock each time it came, how long it then held it, and which part of all CPUs' busy time went into waiting. That is no bound of what a policy can gain: a run ends with its slowest CPU. Nanoseconds are cycles of this machine.";
 
 pub(super) const THREADS: &str = "Real threads of this host take bursts of pages and give them back, so that the zone lock is met as often as can be. This is no workload of the document: it shows what the policies cost on real caches. On a host with two CPUs a ticket lock suffers when its next owner does not run.";
 
-pub(super) const PLOT_CPUS: &str = "The same work on more CPUs. `find` and others hardly meet the lock; this workload does. Curves that rise wait for it. Quick runs have fewer points and curves.";
+pub(super) const PLOT_CPUS: &str = "The same work on more CPUs. Which part of their time the CPUs wait for the lock stands in the table of waits. Quick runs have fewer points and curves.";
 
 pub(super) const PLOT_WAIT: &str = "Giving the lock up early shortens some waits; what it does to the longest, and to the time of the whole run, is another matter.";
 
 pub(super) const PLOT_WAITING: &str =
-    "The most that any policy could win by shorter waits. The published gains are 1 to 5 %.";
+    "Which part of all CPUs' busy time goes into waiting for the zone lock.";

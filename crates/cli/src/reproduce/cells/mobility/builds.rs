@@ -9,7 +9,9 @@ use brickyard_simulate::{Configuration, Setting};
 use brickyard_workload::antifrag::Profile;
 use brickyard_workload::jobs::Job;
 
+use super::super::protocol::KERNEL_CORE;
 use super::super::rows::Of;
+use super::super::served::all_served;
 use crate::reproduce::cell::{Cell, Context, Scale};
 
 /// All of them.
@@ -43,9 +45,6 @@ const COMPILES: usize = 48;
 
 /// Compile jobs at once, for each CPU.
 const WORKERS: usize = 2;
-
-/// Per cent of memory that is for the kernel too, where there is a zone for movable pages.
-const KERNEL_CORE: u8 = 60;
 
 /// Whose caches the CPUs have: the mail tells nothing of those machines' own.
 const CACHES: &str = "metatm-2007";
@@ -97,6 +96,7 @@ fn build(
         workers: WORKERS * setting.cpus,
     };
     let measured = build.run_on(setting, &setting.ground_of(KERNEL_CORE))?;
+    all_served(&measured.counts)?;
     let of = Of {
         machine: profile.name,
         workload: "kernbench",

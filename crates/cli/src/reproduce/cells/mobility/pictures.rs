@@ -34,7 +34,7 @@ pub(super) const CONFIGS: [Configuration; 3] = [
 const SHOTS: Metric<'static> = Metric {
     name: "shots",
     unit: "shots",
-    better: Better::Higher,
+    better: Better::Neither,
 };
 
 /// Do the run's rows come with the film?

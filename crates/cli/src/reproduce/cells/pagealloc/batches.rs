@@ -2,18 +2,18 @@
 
 use core::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use brickyard::Configuration;
 use brickyard_report::{Better, Metric};
-use brickyard_reproduce::raw::{Kind, Raw};
+use brickyard_reproduce::raw::Raw;
 
 use crate::bench::conditions::Conditions;
 use crate::bench::contestant::Contestant;
 use crate::bench::machine::Level;
-use crate::bench::rounds::{Rounds, Taken};
+use crate::bench::rounds::Rounds;
 use crate::bench::schedule::Schedule;
-use crate::reproduce::cell::{Cell, Context, Scale};
-use crate::reproduce::cells::rows::{HOST, Of};
+use crate::reproduce::cell::Cell;
+use crate::reproduce::cells::timed::{Round, Timed};
 
 /// Who takes turns: all of them, the baseline of 2013 first.
 const CONFIGURATIONS: [Configuration; 7] = [
@@ -26,8 +26,7 @@ const CONFIGURATIONS: [Configuration; 7] = [
     Configuration::Brickyard,
 ];
 
-/// Rounds, and how many of them are quick: the fewest by which a signed-rank test can call one of the document's 42 gains significant, corrected for all of them (2 / 2^11 x 42 < 0.05).
-const ROUNDS: u32 = 15;
+/// Quick rounds: the fewest by which a signed-rank test can call one of the document's 42 gains significant, corrected for all of them (2 / 2^11 x 42 < 0.05).
 const QUICK_ROUNDS: u32 = 11;
 
 /// The largest batch: 64 MiB of pages.
@@ -47,63 +46,38 @@ const fn ns_a_page(name: &'static str) -> Metric<'static> {
 }
 
 pub(super) fn cells() -> Vec<Cell> {
-    (1..=ROUNDS).map(cell).collect()
+    let timed = Timed {
+        name: "pagealloc.host.batches",
+        quick: QUICK_ROUNDS,
+        seconds: 1.7,
+        work: rows,
+    };
+    timed.cells()
 }
 
-fn cell(round: u32) -> Cell {
-    Cell {
-        name: format!("pagealloc.host.batches.{round}"),
-        kind: Kind::Timed,
-        scale: if round <= QUICK_ROUNDS {
-            Scale::Quick
-        } else {
-            Scale::Full
-        },
-        seconds: 1.5,
-        work: Box::new(move |context| Ok(rows(context, round)?.into())),
-    }
-}
-
-/// Each configuration once; another one begins in each round.
-fn rows(mut context: Context<'_>, round: u32) -> anyhow::Result<Vec<Raw>> {
+/// Each configuration once.
+fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let schedule = Schedule {
         most_batch: MOST_BATCH,
         ..Schedule::plain(&[Level::Node])
     };
     let workloads = schedule.workloads();
-    let rounds = Rounds {
+    let batches = Rounds {
         workloads: &workloads,
         least: SAMPLE,
         step: &|| {},
     };
-    let warm_up = Rounds {
-        workloads: &workloads[..1],
-        ..rounds
-    };
-    let mut turn = |configuration, rounds: &Rounds<'_>| -> anyhow::Result<Taken> {
-        let taken = Conditions::USUAL.turn(&Contestant::Configuration(configuration), rounds)?;
-        if !context.follow.goes_on(0) {
-            bail!("interrupted");
-        }
-        Ok(taken)
-    };
-    for configuration in CONFIGURATIONS {
-        turn(configuration, &warm_up)?;
-    }
+    let taken = round.turns("batches", 1, &CONFIGURATIONS, |configuration| {
+        Conditions::USUAL.turn(&Contestant::Configuration(configuration), &batches)
+    })?;
     let mut rows = Vec::new();
-    for place in 0..CONFIGURATIONS.len() {
-        let configuration = CONFIGURATIONS[(place + round as usize) % CONFIGURATIONS.len()];
-        let taken = turn(configuration, &rounds)?;
+    for (configuration, taken) in taken {
         for (workload, sample) in workloads.iter().zip(taken.0) {
             let sample = sample.with_context(|| {
                 format!("{configuration} had too few free pages for {workload}")
             })?;
-            let of = Of {
-                machine: HOST,
-                workload: &workload.to_string(),
-                config: configuration.name(),
-                run: round,
-            };
+            let workload = workload.to_string();
+            let of = round.of(&workload, configuration.name());
             let values = [sample.alloc, sample.free, sample.total];
             let of_sample = METRICS.iter().zip(values);
             rows.extend(of_sample.map(|(metric, value)| of.row(metric, value)));

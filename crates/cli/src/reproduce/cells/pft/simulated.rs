@@ -11,16 +11,9 @@ use brickyard_simulate::{Configuration, Setting};
 
 use super::{FAULTS_CPU, FAULTS_SEC};
 use crate::reproduce::cell::{Cell, Context, Scale};
+use crate::reproduce::cells::configs::SIMULATED_OF_2013;
 use crate::reproduce::cells::rows::Of;
 use crate::simulate::setup::usual_frames;
-
-/// Who is compared, the baseline of 2013 first.
-const CONFIGURATIONS: [Configuration; 4] = [
-    Configuration::List2007,
-    Configuration::Magazine2013,
-    Configuration::Vanilla,
-    Configuration::Brickyard,
-];
 
 /// A machine, and what is done there.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +48,7 @@ pub(super) fn cells() -> Vec<Cell> {
     for machine in MACHINES {
         for &cpus in machine.cpus {
             for run in 1..=RUNS {
-                let of_run = CONFIGURATIONS.map(|configuration| {
+                let of_run = SIMULATED_OF_2013.map(|configuration| {
                     Run {
                         machine,
                         cpus,

@@ -1,0 +1,69 @@
+//! Figures that decide nothing: those of a pair that take longer, and the geometric mean of all.
+
+use brickyard_report::{
+    Better, Gmean, GmeanCell, Host, RankSum, RatioInterval, Results, Row, Runs, SampleKind,
+    cliffs_delta, hedges_g, ratio_interval,
+};
+
+use super::pair::Pair;
+use super::tested::Test;
+
+/// The figures that only [`Depth::Full`](super::judged::Depth::Full) has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Full {
+    /// The 95 % interval of B / A.
+    pub(super) ratio: Option<RatioInterval>,
+    /// Hedges' g: positive is better. None of what is exact: its scatter is that of the work.
+    pub(super) hedges_g: Option<f64>,
+    /// Cliff's delta: positive is better.
+    pub(super) cliffs_delta: Option<f64>,
+    /// p of the rank-sum test, not corrected: a second opinion beside Welch's, which wild samples cannot carry away. Of rows that are tested.
+    pub(super) rank_sum_p: Option<f64>,
+}
+
+/// The figures that take longer.
+pub(super) fn of(pair: &Pair, test: Test) -> Full {
+    let (a, b) = (pair.a.samples(), pair.b.samples());
+    let is_exact = pair.kind == Some(SampleKind::Exact);
+    let sign = match pair.better() {
+        Better::Higher => Some(1.0),
+        Better::Lower => Some(-1.0),
+        Better::Neither => None,
+    };
+    // No zero with a sign.
+    let signed = |effect: f64| sign.map(|sign| sign * effect + 0.0);
+    let runs = if is_exact {
+        Runs::Paired
+    } else {
+        Runs::Independent
+    };
+    Full {
+        ratio: ratio_interval(b, a, runs),
+        hedges_g: hedges_g(b, a).filter(|_| !is_exact).and_then(signed),
+        cliffs_delta: cliffs_delta(b, a).and_then(signed),
+        rank_sum_p: match test {
+            Test::Welch { .. } => RankSum::of(b, a).map(|test| test.p),
+            Test::Exact(_) | Test::None => None,
+        },
+    }
+}
+
+/// The geometric mean of all ratios, by the rules of the tables.
+pub(super) fn gmean(pairs: &[Pair]) -> Option<(Better, GmeanCell)> {
+    let mut results = Results::new("both", Host::unknown());
+    for (number, pair) in pairs.iter().enumerate() {
+        for (config, row) in [("a", &pair.a), ("b", &pair.b)] {
+            // The number stands for the workload: no two pairs can be taken for one.
+            let row = Row::new(
+                config,
+                number.to_string(),
+                row.metric(),
+                row.samples().to_vec(),
+            );
+            results.push(row.ok()?).ok()?;
+        }
+    }
+    let gmean = Gmean::of(&brickyard_report::Comparison::new(&results))?;
+    let of_b = *gmean.cells.get(1)?;
+    Some((gmean.better, of_b?))
+}

@@ -1,0 +1,35 @@
+//! What a simulated run must have done before its times mean something.
+
+use anyhow::ensure;
+use brickyard_simulate::tasks::Counts;
+
+/// Was every request served, and every free taken? One that fails makes a run quicker than it was.
+///
+/// # Errors
+/// Where not.
+pub(super) fn all_served(counts: &Counts) -> anyhow::Result<()> {
+    let Counts {
+        failed, refused, ..
+    } = counts;
+    ensure!(*failed == 0, "{failed} requests failed for want of memory");
+    ensure!(*refused == 0, "{refused} frees were refused");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_request_or_a_refused_free_is_an_error() {
+        let all = Counts {
+            asked: 7,
+            ..Counts::default()
+        };
+        assert!(all_served(&all).is_ok());
+        let failed = all_served(&Counts { failed: 2, ..all }).unwrap_err();
+        assert_eq!(failed.to_string(), "2 requests failed for want of memory");
+        let refused = all_served(&Counts { refused: 1, ..all }).unwrap_err();
+        assert_eq!(refused.to_string(), "1 frees were refused");
+    }
+}

@@ -1,0 +1,52 @@
+//! The geometric mean of several speedups, and what it may vary by.
+
+use std::collections::BTreeSet;
+
+use brickyard_report::{IntervalMethod, RatioInterval, Runs, Summary};
+
+use super::sides::{Sides, speedup};
+use super::statistic::mean;
+
+/// The geometric mean of the speedups of all these. None where one has none: a side that is zero.
+pub(super) fn of(all: &[Sides<'_>]) -> Option<f64> {
+    let logarithms = all.iter().map(|sides| Some(sides.speedup()?.ln()));
+    Some(mean(&logarithms.collect::<Option<Vec<f64>>>()?)?.exp())
+}
+
+/// Its 95 % interval: Student's t of what each run's geometric mean is, over the runs that all of those have that vary. None where these are fewer than two.
+pub(super) fn interval(all: &[Sides<'_>]) -> Option<RatioInterval> {
+    let (exact, varying): (Vec<&Sides<'_>>, Vec<&Sides<'_>>) =
+        all.iter().partition(|sides| sides.is_exact());
+    let constant: f64 = exact
+        .iter()
+        .map(|sides| Some(sides.speedup()?.ln()))
+        .sum::<Option<f64>>()?;
+    let mut runs: Option<BTreeSet<u32>> = None;
+    for sides in &varying {
+        if sides.runs == Runs::Independent {
+            return None;
+        }
+        let of = sides.of.runs.iter().copied();
+        runs = Some(match runs {
+            Some(runs) => of.filter(|run| runs.contains(run)).collect(),
+            None => of.collect(),
+        });
+    }
+    let of_run = |run: u32| {
+        let logarithms = varying.iter().map(|sides| {
+            let place = sides.of.runs.iter().position(|&other| other == run)?;
+            let (now, before) = (sides.of.values[place], sides.against.values[place]);
+            Some(speedup(sides.of.better, now, before)?.ln())
+        });
+        let sum = logarithms.sum::<Option<f64>>()?;
+        Some((constant + sum) / all.len() as f64)
+    };
+    let of_runs: Option<Vec<f64>> = runs?.into_iter().map(of_run).collect();
+    let summary = Summary::of(&of_runs?).ok()?;
+    let (middle, reach) = (summary.mean()?, summary.ci95()?);
+    Some(RatioInterval {
+        low: (middle - reach).exp(),
+        high: (middle + reach).exp(),
+        method: IntervalMethod::LogRatios,
+    })
+}

@@ -1,0 +1,261 @@
+//! From a figure to its number, and to what may be said of its direction.
+//!
+//! Two sides are compared over the runs that both have (the same seeds, or the same rounds): a side that had more runs than the other, in a quick or an interrupted run, did other work in
+//! them. Only sides that share no run are taken for independent.
+//!
+//! Three things are told apart, because readers mix them up:
+//! - the **interval** of the speedup: below ten samples a side by Student's t of the logarithms, from ten on by the bootstrap ([`ratio_interval`](brickyard_report::ratio_interval)). It decides the verdict. That of a
+//!   geometric mean over several keys is Student's t of each run's mean logarithm.
+//! - **p**: of six pairs or more the test of the documents, Wilcoxon's signed-rank test (fewer cannot reach 5 %); of two to five pairs the paired t test; of what is not in pairs
+//!   Welch's t test.
+//! - **p after Holm**: the same, corrected for all directions of the same document that are judged; in today's tables, for all comparisons of the document's tables of today. Tests of
+//!   the very same samples are one test. A star stands only for this one.
+//!
+//! Replayed samples, and several simulated ones, that do not vary on either side ([`CONSTANT`]) are exact: there is nothing to test and no interval, and the sign counts. One simulated
+//! run says nothing: another seed may give another.
+//!
+//! A verdict compares directions, nothing more. "Within noise" is also said of a difference that is real, since simulated runs with one seed do the same work, and has the published
+//! direction, but is less than a tenth of it (of its logarithm): what moved the published figure was then something else. Where a document published a difference below 1 % ([`NONE`])
+//! that it does not call significant, or one that it calls noise itself, it published none: then the whole interval (of exact samples: the value) must lie within 1 %, or within what
+//! the document calls noise, for "no difference in either", and wholly outside for "a difference here alone". These are no directions, and are counted apart.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `sides` | two sides: their common runs, interval and p |
+//! | `statistic` | the number of a statistic |
+//! | `gmean` | the geometric mean over several keys, and its interval |
+//! | `verdict` | how a measured direction compares with the published one |
+
+mod gmean;
+mod sides;
+mod statistic;
+mod verdict;
+
+use core::cell::RefCell;
+use std::collections::HashMap;
+
+use brickyard_report::{Better, RatioInterval, hedges_g, holm};
+use serde::Serialize;
+
+use crate::data::{Data, Key, Samples};
+use crate::document::{Document, Figure, Judged, Statistic};
+use sides::Sides;
+
+pub use sides::{CONSTANT, PAIRS_LEAST};
+pub use statistic::mean;
+pub use verdict::{NEGLIGIBLE, NONE, Verdict};
+
+/// What a figure came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The number, before it is scaled for show.
+    pub value: f64,
+    /// Its unit: that of the samples, `times`, or `%`.
+    pub unit: String,
+    /// The rows that it is made of, as places of [`Data::row`]; those of `of` first.
+    pub rows: Vec<usize>,
+    /// How many samples of `of`; of a geometric mean, how many keys.
+    pub n: usize,
+    /// How many times better than `against`; above 1 is better.
+    pub speedup: Option<f64>,
+    /// The 95 % interval of `speedup`; none where it is exact, and where the samples do not say.
+    pub interval: Option<(f64, f64)>,
+    /// How the interval was found, in words; none where there is none.
+    pub interval_by: Option<&'static str>,
+    /// Is there a `speedup` that cannot come out otherwise?
+    pub exact: bool,
+    /// Hedges' g of the two: above 0 is better.
+    pub effect: Option<f64>,
+    /// Of the test that the module tells of.
+    pub p: Option<f64>,
+    /// The same after Holm's correction.
+    pub p_holm: Option<f64>,
+    /// How the direction compares. None where it is not judged.
+    pub verdict: Option<Verdict>,
+}
+
+impl Judgement {
+    /// The star: is p below 5 % after the correction?
+    #[must_use]
+    pub fn is_significant(&self) -> bool {
+        self.p_holm.is_some_and(|p| p < 0.05)
+    }
+
+    /// A number that is held against nothing.
+    pub(crate) fn alone(value: f64, unit: &str, rows: Vec<usize>, n: usize) -> Self {
+        Self {
+            value,
+            unit: unit.to_owned(),
+            rows,
+            n,
+            speedup: None,
+            interval: None,
+            interval_by: None,
+            exact: false,
+            effect: None,
+            p: None,
+            p_holm: None,
+            verdict: None,
+        }
+    }
+
+    fn has_interval(&mut self, found: Option<RatioInterval>) {
+        self.interval = found.map(|found| (found.low, found.high));
+        self.interval_by = found.map(|found| found.method.name());
+    }
+}
+
+/// What two sets of samples are held together for.
+type Pair = (Vec<Key>, Vec<Key>);
+
+/// Judges the figures of documents by the rows that there are.
+#[derive(Debug)]
+pub struct Judge<'d> {
+    data: &'d Data,
+    // p after Holm's correction: of the directions that are judged, and of the comparisons of today's tables.
+    judged: HashMap<Pair, f64>,
+    today: HashMap<Pair, f64>,
+    // Resampling is the costly part, and one pair of sides stands in several figures.
+    intervals: RefCell<HashMap<Pair, Option<RatioInterval>>>,
+}
+
+impl<'d> Judge<'d> {
+    /// A judge by these rows. Tests every direction of `documents`, and every comparison of their tables of today, once, for the correction.
+    #[must_use]
+    pub fn new(documents: &[Document], data: &'d Data) -> Self {
+        let mut judge = Self {
+            data,
+            judged: HashMap::new(),
+            today: HashMap::new(),
+            intervals: RefCell::default(),
+        };
+        for document in documents {
+            let judged = document.figures();
+            let judged = judge.family(judged.filter(|figure| figure.judged == Judged::Yes));
+            judge.judged.extend(judged);
+            let lines = document.today.iter().flat_map(|table| &table.lines);
+            let today = lines.flat_map(|line| line.cells.iter().flatten());
+            let today = judge.family(today.filter(|figure| is_compared_today(figure)));
+            judge.today.extend(today);
+        }
+        judge
+    }
+
+    /// The p of these figures, corrected for one another. Figures of the very same samples are one test.
+    fn family<'f>(&self, figures: impl Iterator<Item = &'f Figure>) -> HashMap<Pair, f64> {
+        let mut tests: Vec<(Sides<'_>, f64)> = Vec::new();
+        let mut of_pair: HashMap<Pair, usize> = HashMap::new();
+        for figure in figures {
+            let pair = (figure.of.clone(), figure.against.clone());
+            let Some(sides) = self.sides(figure) else {
+                continue;
+            };
+            let Some(p) = sides.p() else { continue };
+            let known = tests
+                .iter()
+                .position(|(other, _)| other.is_one_with(&sides));
+            let place = known.unwrap_or_else(|| {
+                tests.push((sides, p));
+                tests.len() - 1
+            });
+            of_pair.insert(pair, place);
+        }
+        let adjusted = holm(&tests.iter().map(|&(_, p)| p).collect::<Vec<_>>());
+        let pairs = of_pair.into_iter();
+        pairs.map(|(pair, place)| (pair, adjusted[place])).collect()
+    }
+
+    /// What a figure came to. None where its rows are not there, or do not give such a number.
+    #[must_use]
+    pub fn judge(&self, figure: &Figure) -> Option<Judgement> {
+        if figure.statistic == Statistic::GmeanSpeedup {
+            return self.gmean(figure);
+        }
+        let Some(sides) = self.sides(figure) else {
+            let of = self.data.samples(figure.of.first()?)?;
+            let value = statistic::of(figure.statistic, &of, None)?;
+            return Some(alone(figure.statistic, value, &of));
+        };
+        let value = statistic::of(figure.statistic, &sides.of, Some(&sides.against))?;
+        let mut judgement = alone(figure.statistic, value, &sides.of);
+        judgement.rows.extend(&sides.against.rows);
+        self.compare(figure, &sides, &mut judgement);
+        Some(judgement)
+    }
+
+    /// Fills in what a comparison says.
+    fn compare(&self, figure: &Figure, sides: &Sides<'_>, out: &mut Judgement) {
+        if figure.statistic.is_of_scatter() {
+            return;
+        }
+        let pair = (figure.of.clone(), figure.against.clone());
+        out.speedup = sides.speedup();
+        out.exact = sides.is_exact() && out.speedup.is_some();
+        if !sides.is_exact() {
+            let mut intervals = self.intervals.borrow_mut();
+            let interval = intervals.entry(pair.clone());
+            out.has_interval(*interval.or_insert_with(|| sides.interval()));
+            let (of, against) = (&sides.of, &sides.against);
+            out.effect = hedges_g(&of.values, &against.values).and_then(|g| match of.better {
+                Better::Higher => Some(g),
+                Better::Lower => Some(-g),
+                Better::Neither => None,
+            });
+            out.p = sides.p();
+        }
+        // A figure is in one family at most, and only its p is corrected.
+        if figure.judged == Judged::Yes {
+            out.p_holm = self.judged.get(&pair).copied();
+            let said = figure.published;
+            out.verdict = said.and_then(|said| verdict::of(said, out));
+        } else if is_compared_today(figure) {
+            out.p_holm = self.today.get(&pair).copied();
+        }
+    }
+
+    /// Both sides of a figure that has two.
+    fn sides(&self, figure: &Figure) -> Option<Sides<'d>> {
+        let of = self.data.samples(figure.of.first()?)?;
+        let against = self.data.samples(figure.against.first()?)?;
+        Some(Sides::new(of, against))
+    }
+
+    /// The geometric mean over those keys of which both sides are there. None where one of them has no ratio.
+    fn gmean(&self, figure: &Figure) -> Option<Judgement> {
+        let pairs = figure.of.iter().zip(&figure.against);
+        let there = pairs.filter_map(|(of, against)| {
+            let (of, against) = (self.data.samples(of)?, self.data.samples(against)?);
+            Some(Sides::new(of, against))
+        });
+        let there: Vec<Sides<'_>> = there.collect();
+        let value = gmean::of(&there)?;
+        let rows = there.iter().flat_map(|sides| {
+            let (of, against) = (&sides.of.rows, &sides.against.rows);
+            of.iter().chain(against).copied()
+        });
+        let mut judgement = Judgement::alone(value, "times", rows.collect(), there.len());
+        judgement.speedup = Some(value);
+        judgement.exact = there.iter().all(Sides::is_exact);
+        if !judgement.exact {
+            judgement.has_interval(gmean::interval(&there));
+        }
+        Some(judgement)
+    }
+}
+
+/// What one side says by itself.
+fn alone(statistic: Statistic, value: f64, of: &Samples<'_>) -> Judgement {
+    let unit = match statistic {
+        Statistic::Speedup | Statistic::GmeanSpeedup => "times",
+        statistic if statistic.is_percent() => "%",
+        _ => of.unit,
+    };
+    Judgement::alone(value, unit, of.rows.clone(), of.values.len())
+}
+
+/// Is a figure, if it stands in a table of today, one of those whose p is corrected there?
+fn is_compared_today(figure: &Figure) -> bool {
+    figure.judged == Judged::No
+        && !figure.against.is_empty()
+        && matches!(figure.statistic, Statistic::Gain | Statistic::Speedup)
+}

@@ -1,0 +1,144 @@
+//! Two sides of a comparison: the runs that both have, and what they say of the difference.
+
+use std::collections::BTreeSet;
+
+use brickyard_report::{Better, PairedT, RatioInterval, Runs, SignedRank, Welch, ratio_interval};
+
+use super::statistic::mean;
+use crate::data::Samples;
+use crate::raw::Kind;
+
+/// The fewest pairs with which the signed-rank test can reach 5 %.
+pub const PAIRS_LEAST: usize = 6;
+
+/// Samples whose span is not more than this part of the largest do not vary.
+pub const CONSTANT: f64 = 1e-6;
+
+/// The samples of a figure, and those that it is held against.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sides<'d> {
+    pub(super) of: Samples<'d>,
+    pub(super) against: Samples<'d>,
+    pub(super) runs: Runs,
+}
+
+impl<'d> Sides<'d> {
+    /// Of both the runs that both have; all, where they have none in common.
+    pub(super) fn new(of: Samples<'d>, against: Samples<'d>) -> Self {
+        let runs = |side: &Samples<'_>| side.runs.iter().copied().collect::<BTreeSet<u32>>();
+        let common: BTreeSet<u32> = runs(&of).intersection(&runs(&against)).copied().collect();
+        if common.is_empty() {
+            return Self {
+                of,
+                against,
+                runs: Runs::Independent,
+            };
+        }
+        Self {
+            of: only(of, &common),
+            against: only(against, &common),
+            runs: Runs::Paired,
+        }
+    }
+
+    /// Are these the same samples, so that a test of the one is a test of the other?
+    pub(super) fn is_one_with(&self, other: &Self) -> bool {
+        let same = |a: &Samples<'_>, b: &Samples<'_>| {
+            let rows = a.rows == b.rows;
+            let values = a.kind.is_exact() && b.kind.is_exact() && a.values == b.values;
+            (rows || values) && a.runs == b.runs && a.better == b.better
+        };
+        same(&self.of, &other.of) && same(&self.against, &other.against)
+    }
+
+    /// How many times better the mean is. None where one side's is not above zero.
+    pub(super) fn speedup(&self) -> Option<f64> {
+        speedup(
+            self.of.better,
+            mean(&self.of.values)?,
+            mean(&self.against.values)?,
+        )
+    }
+
+    /// Can neither side come out otherwise?
+    pub(super) fn is_exact(&self) -> bool {
+        [&self.of, &self.against].into_iter().all(|side| {
+            let (low, high) = side
+                .values
+                .iter()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
+                    (low.min(value), high.max(value))
+                });
+            let enough = match side.kind {
+                Kind::Replayed => true,
+                Kind::Simulated => side.values.len() > 1,
+                Kind::Timed => false,
+            };
+            enough && high - low <= CONSTANT * low.abs().max(high.abs())
+        })
+    }
+
+    /// The 95 % interval of the speedup.
+    pub(super) fn interval(&self) -> Option<RatioInterval> {
+        // Better, when lower, is the other way up.
+        let (top, bottom) = match self.of.better {
+            Better::Higher => (&self.of.values, &self.against.values),
+            Better::Lower => (&self.against.values, &self.of.values),
+            Better::Neither => return None,
+        };
+        ratio_interval(top, bottom, self.runs)
+    }
+
+    /// p of the test that fits. None of what is exact.
+    pub(super) fn p(&self) -> Option<f64> {
+        if self.is_exact() {
+            return None;
+        }
+        let (now, before) = (&self.of.values, &self.against.values);
+        match self.runs {
+            Runs::Paired if now.len() >= PAIRS_LEAST => {
+                SignedRank::of(before, now).ok().map(|test| test.p)
+            }
+            Runs::Paired => PairedT::of(now, before).map(|test| test.p),
+            Runs::Independent => Welch::of(now, before).map(|test| test.p),
+        }
+    }
+}
+
+/// The samples of these runs.
+fn only<'d>(side: Samples<'d>, runs: &BTreeSet<u32>) -> Samples<'d> {
+    let wanted: Vec<usize> = (0..side.runs.len())
+        .filter(|&place| runs.contains(&side.runs[place]))
+        .collect();
+    Samples {
+        runs: wanted.iter().map(|&place| side.runs[place]).collect(),
+        values: wanted.iter().map(|&place| side.values[place]).collect(),
+        rows: wanted.iter().map(|&place| side.rows[place]).collect(),
+        ..side
+    }
+}
+
+/// How many times better: above 1 is better, whichever way the metric goes. None where one side is not above zero, and where neither way is better.
+pub(super) fn speedup(better: Better, now: f64, before: f64) -> Option<f64> {
+    if now <= 0.0 || before <= 0.0 {
+        return None;
+    }
+    match better {
+        Better::Higher => Some(now / before),
+        Better::Lower => Some(before / now),
+        Better::Neither => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn better_is_above_one_either_way() {
+        assert_eq!(speedup(Better::Lower, 2.0, 3.0), Some(1.5));
+        assert_eq!(speedup(Better::Higher, 3.0, 2.0), Some(1.5));
+        assert_eq!(speedup(Better::Higher, 3.0, 0.0), None);
+        assert_eq!(speedup(Better::Lower, 0.0, 3.0), None);
+    }
+}

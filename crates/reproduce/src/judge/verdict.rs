@@ -1,0 +1,158 @@
+//! How a measured direction compares with the published one.
+
+use serde::Serialize;
+
+use super::Judgement;
+use crate::document::{Claim, Published};
+
+/// The part of a published difference, as a logarithm, below which a measured one of the same direction is none.
+pub const NEGLIGIBLE: f64 = 0.1;
+
+/// A published difference below this, as a part of the whole, is none, unless the document calls it significant; and so is a measured one beside it.
+pub const NONE: f64 = 0.01;
+
+/// How a measured direction compares with the published one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The same direction.
+    Same,
+    /// The other one.
+    Opposite,
+    /// The samples do not tell which, or the difference is negligible.
+    WithinNoise,
+    /// No difference was published, and there is none.
+    NoDifference,
+    /// No difference was published, and there is one.
+    OnlyHere,
+    /// No difference was published, and the samples do not tell whether there is one.
+    Unclear,
+}
+
+impl Verdict {
+    /// All of them. The last three are of what no direction was published for.
+    pub const ALL: [Self; 6] = [
+        Self::Same,
+        Self::Opposite,
+        Self::WithinNoise,
+        Self::NoDifference,
+        Self::OnlyHere,
+        Self::Unclear,
+    ];
+
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Opposite => "opposite",
+            Self::WithinNoise => "within noise",
+            Self::NoDifference => "no difference in either",
+            Self::OnlyHere => "a difference here alone",
+            Self::Unclear => "none published, unclear here",
+        }
+    }
+}
+
+/// The verdict on what was published. None where it has no direction, or none was measured.
+pub(super) fn of(said: Published, found: &Judgement) -> Option<Verdict> {
+    let speedup = found.speedup?;
+    let range = if found.exact {
+        Some((speedup, speedup))
+    } else {
+        found.interval
+    };
+    verdict(said, range)
+}
+
+/// `range` is where the measured speedup lies: its interval, or what is exact itself; none where the samples do not say.
+fn verdict(said: Published, range: Option<(f64, f64)>) -> Option<Verdict> {
+    let published = said.speedup?.ln();
+    let (is_none, none) = match said.claim {
+        Claim::Significant => (false, 0.0),
+        Claim::Noise => (true, published.abs().max(NONE.ln_1p())),
+        Claim::Untested => (published.abs() < NONE.ln_1p(), NONE.ln_1p()),
+    };
+    let Some((low, high)) = range.map(|(low, high)| (low.ln(), high.ln())) else {
+        return Some(if is_none {
+            Verdict::Unclear
+        } else {
+            Verdict::WithinNoise
+        });
+    };
+    if is_none {
+        return Some(if -none <= low && high <= none {
+            Verdict::NoDifference
+        } else if high < -none || low > none {
+            Verdict::OnlyHere
+        } else {
+            Verdict::Unclear
+        });
+    }
+    Some(if low <= 0.0 && 0.0 <= high {
+        Verdict::WithinNoise
+    } else if (low > 0.0) != (published > 0.0) {
+        Verdict::Opposite
+    } else if f64::midpoint(low, high).abs() < NEGLIGIBLE * published.abs() {
+        Verdict::WithinNoise
+    } else {
+        Verdict::Same
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_compares_directions() {
+        use Claim::{Noise, Significant, Untested};
+        use Verdict::{NoDifference, OnlyHere, Opposite, Same, Unclear, WithinNoise};
+        let clear = Some((1.02, 1.05));
+        let exactly = |speedup| Some((speedup, speedup));
+        for (published, claim, range, expected) in [
+            (1.02, Untested, clear, Same),
+            (0.98, Untested, clear, Opposite),
+            (1.02, Untested, Some((0.99, 1.07)), WithinNoise),
+            // A tenth of what was published is the least that counts.
+            (1.50, Untested, clear, WithinNoise),
+            (1.02, Untested, exactly(1.0), WithinNoise),
+            // But not of what points the other way, and however large that is.
+            (0.50, Untested, clear, Opposite),
+            (14.5, Untested, exactly(0.25), Opposite),
+            (24.0, Untested, exactly(1.667), Same),
+            (24.0, Untested, exactly(1.2), WithinNoise),
+            // One run each: exact or nothing.
+            (1.02, Untested, exactly(1.03), Same),
+            (0.98, Untested, exactly(1.0021), Opposite),
+            (1.02, Untested, None, WithinNoise),
+            (1.0, Untested, None, Unclear),
+            // None published: it is to lie within 1 %, wholly.
+            (1.0, Untested, Some((0.995, 1.005)), NoDifference),
+            (1.009, Noise, Some((1.0005, 1.002)), NoDifference),
+            (0.991, Untested, Some((0.9, 1.2)), Unclear),
+            (1.0, Untested, Some((1.005, 1.02)), Unclear),
+            (1.0, Untested, clear, OnlyHere),
+            (1.005, Untested, clear, OnlyHere),
+            (1.0, Untested, Some((0.96, 0.98)), OnlyHere),
+            (1.0, Untested, exactly(1.009), NoDifference),
+            (1.0, Untested, exactly(1.02), OnlyHere),
+            // What the document calls noise is none, however large.
+            (1.04, Noise, exactly(1.03), NoDifference),
+            (0.96, Noise, exactly(1.03), NoDifference),
+            (0.96, Noise, exactly(1.05), OnlyHere),
+            (1.04, Noise, Some((0.9, 1.2)), Unclear),
+            // Small, but called significant: a direction as any other.
+            (1.005, Significant, clear, Same),
+            (0.995, Significant, clear, Opposite),
+        ] {
+            let said = Published {
+                text: "",
+                speedup: Some(published),
+                claim,
+            };
+            let case = format!("{published} {claim:?} {range:?}");
+            assert_eq!(verdict(said, range), Some(expected), "{case}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What is compared: a lock, and how long it is held for a bulk of pages. The columns of the tables of 2007 and 2008, on simulated machines and on real ones.
+
+use core::fmt;
+use core::str::FromStr;
+
+use brickyard::bulk::BulkPolicy;
+
+/// A lock and how long it is held. Each changes one thing of the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// A test-and-set lock, for the whole bulk: Linux up to 2.6.24 on x86.
+    Hold,
+    /// The same, released after each page: the patch of October 2007.
+    Release,
+    /// A ticket lock, for the whole bulk.
+    Ticket,
+    /// A ticket lock, given up after a page if somebody waits: the patch of 2008.
+    TicketYield,
+    /// The same lock alone in its cache line.
+    TicketYieldOwnLine,
+}
+
+impl Column {
+    /// All five, in the order of the table.
+    pub const ALL: [Self; 5] = [
+        Self::Hold,
+        Self::Release,
+        Self::Ticket,
+        Self::TicketYield,
+        Self::TicketYieldOwnLine,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Release => "release",
+            Self::Ticket => "ticket",
+            Self::TicketYield => "ticket+yield",
+            Self::TicketYieldOwnLine => "ticket+yield+own-line",
+        }
+    }
+
+    /// How long the lock is held in a bulk.
+    #[must_use]
+    pub const fn policy(self) -> BulkPolicy {
+        match self {
+            Self::Hold | Self::Ticket => BulkPolicy::Hold,
+            Self::Release => BulkPolicy::ReleaseEachPage,
+            Self::TicketYield | Self::TicketYieldOwnLine => BulkPolicy::YieldWhenContended,
+        }
+    }
+}
+
+/// Its name.
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// By its name.
+///
+/// ```
+/// use brickyard_simulate::locks::Column;
+///
+/// assert_eq!("ticket+yield".parse(), Ok(Column::TicketYield));
+/// let error = "spin".parse::<Column>().unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "there is no such column; there are hold, release, ticket, ticket+yield, ticket+yield+own-line"
+/// );
+/// ```
+impl FromStr for Column {
+    type Err = UnknownColumn;
+
+    fn from_str(name: &str) -> Result<Self, UnknownColumn> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|column| column.name() == name)
+            .ok_or(UnknownColumn)
+    }
+}
+
+/// No column is called so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownColumn;
+
+impl fmt::Display for UnknownColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Column::ALL.map(Column::name).join(", ");
+        write!(f, "there is no such column; there are {names}")
+    }
+}
+
+impl core::error::Error for UnknownColumn {}
