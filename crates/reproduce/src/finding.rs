@@ -1,8 +1,7 @@
 //! A finding in plain words.
 
 use crate::directions::{Directions, Judged};
-use crate::document::{Document, Figure, Finding, Piece, Statistic};
-use crate::judge::Judgement;
+use crate::document::{Document, Finding, Piece, Statistic};
 use crate::shown::shown;
 
 impl Finding {
@@ -11,26 +10,35 @@ impl Finding {
     pub fn plain(&self, judged: Judged<'_>, document: &Document) -> Option<String> {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => Some(text.clone()),
-            Piece::Figure(figure) => {
-                let judgement = judged(figure)?;
-                Some(shown(figure, &judgement) + &of_how_many(figure, &judgement))
-            }
+            Piece::Figure(figure) => Some(shown(figure, &judged(figure)?)),
             Piece::Word(word) => Some(word.chosen(&judged(&word.figure)?).to_owned()),
             Piece::Directions(outcome, among) => {
                 let counts = Directions::of(judged, document, *among);
                 (counts.all() > 0).then(|| counts.count(*outcome).to_string())
             }
         });
-        pieces.collect()
+        let sentence: Option<String> = pieces.collect();
+        Some(sentence? + &self.incomplete(judged))
     }
-}
 
-/// What stands behind a geometric mean in a sentence where not all that it is to be of was run; else nothing.
-pub(crate) fn of_how_many(figure: &Figure, judgement: &Judgement) -> String {
-    let all = figure.of.len();
-    if figure.statistic == Statistic::GmeanSpeedup && judgement.n < all {
-        format!(" (over {} of {all})", judgement.n)
-    } else {
-        String::new()
+    /// What stands behind the sentence where its geometric means are not over all that they are to be over: a quick run, or one that was interrupted. Else nothing.
+    pub(crate) fn incomplete(&self, judged: Judged<'_>) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for piece in &self.pieces {
+            if let Piece::Figure(figure) = piece
+                && figure.statistic == Statistic::GmeanSpeedup
+                && let Some(judgement) = judged(figure)
+                && judgement.n < figure.of.len()
+            {
+                let part = format!("{} of {}", judgement.n, figure.of.len());
+                if !parts.contains(&part) {
+                    parts.push(part);
+                }
+            }
+        }
+        if parts.is_empty() {
+            return String::new();
+        }
+        format!(" (In this run means are over {}.)", parts.join(", "))
     }
 }

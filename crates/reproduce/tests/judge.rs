@@ -460,3 +460,28 @@ fn the_same_samples_under_two_names_are_one_test() {
         }
     }
 }
+
+#[test]
+fn a_sentence_says_what_its_means_are_not_over() {
+    let data = two_workloads(Kind::Replayed, [&[4.0], &[1.0]]);
+    let mut cells = data.cells().to_vec();
+    cells.retain(|cell| !cell.cell.ends_with(".b"));
+    for (data, expected) in [
+        (&data, "2.00 times."),
+        (
+            &Data::new(cells).unwrap(),
+            "4.00 times. (In this run means are over 1 of 2.)",
+        ),
+    ] {
+        let judge = Judge::new(&[], data);
+        let finding = Finding {
+            pieces: vec![
+                Piece::Figure(gmean_of_two()),
+                Piece::Text(" times.".to_owned()),
+            ],
+            place: Place::Document,
+        };
+        let said = finding.plain(&|figure| judge.judge(figure), &document(&[]));
+        assert_eq!(said.as_deref(), Some(expected));
+    }
+}

@@ -7,7 +7,6 @@ use super::figure;
 use super::markup::Prose;
 use crate::directions::Directions;
 use crate::document::{Document, Finding, Piece};
-use crate::finding::of_how_many;
 use crate::judge::Verdict;
 use crate::shown::shown;
 
@@ -71,7 +70,6 @@ pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) ->
             Piece::Figure(figure) => {
                 let judgement = (report.judged)(figure)?;
                 figure::write_link(figure, &judgement, &shown(figure, &judgement), &mut out);
-                out.push_str(&of_how_many(figure, &judgement));
             }
             Piece::Word(word) => {
                 let judgement = (report.judged)(&word.figure)?;
@@ -87,5 +85,6 @@ pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) ->
             }
         }
     }
+    out.push_str(&finding.incomplete(report.judged));
     Some(out)
 }
