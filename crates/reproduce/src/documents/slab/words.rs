@@ -23,4 +23,4 @@ pub(super) const SYMBOLS: &str = "As printed. The network stack, files and syste
 
 pub(super) const TODAY: &str = "The same objects by each heap, timed on this host, and the gain over `slqb-2008` (positive is better). `system` is the C library's malloc; `brickyard-pinned` and `slqb-2008` are the library's two designs as a kernel has them, a thread standing for a CPU; `brickyard` is the heap of a process. Zeroing and the rest are the CPU time; masking would come on top of it.";
 
-pub(super) const TAIL: &str = "Each allocation is timed by the processor's clock, which counts in steps. The median, and the slowest of a hundred, are less than one, and so cannot be told.";
+pub(super) const TAIL: &str = "Each allocation is timed by the processor's clock, which counts in steps. The median of all calls, and the slowest of a hundred, are less than one, and so cannot be told. Of the rounds the middle one and the worst stand here: in the worst the host did something else.";
