@@ -96,7 +96,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
     cell: Vec<String>,
     /// Hold the tables against these rows of an earlier run (its rows.parquet), and fail where they differ by more than they may: simulated and replayed figures by 1 percent,
-    /// ratios of timed ones by three times.
+    /// ratios of timed ones by three times. Those that scatter too much to say are left out. How many were compared is said.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 }
