@@ -1,6 +1,7 @@
 //! What a heap gives back to the system once everything is freed. Four threads allocate 488 MiB in objects of 16 to 2048 bytes and free them in an order chosen at
 //! random. Then all of them wait, and nothing in this process runs any more, while who started it watches what is resident.
 
+use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
@@ -23,9 +24,10 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
     mark("before")?;
     let together = Barrier::new(THREADS + 1);
     thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(THREADS);
         for (number, table) in tables.iter().enumerate() {
             let together = &together;
-            scope.spawn(move || {
+            threads.push(scope.spawn(move || {
                 let mut hand = Hand::new(heap.handle());
                 let mut random = Random::new(number as u64);
                 let mut live = table.lock().unwrap_or_else(PoisonError::into_inner);
@@ -44,7 +46,7 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
                 together.wait();
                 // Nobody ends before all was looked at: a thread that ends gives back what it caches.
                 together.wait();
-            });
+            }));
         }
         together.wait();
         let live = mark("live");
@@ -52,6 +54,10 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
         together.wait();
         let freed = live.and_then(|()| mark_at_rest("freed"));
         together.wait();
+        // The scope itself waits until they have done their work, not until they are gone: a heap that tidies up when the process ends would find threads that still do.
+        for one in threads {
+            one.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
         freed
     })?;
     Ok(HeapTaken::default())
