@@ -179,6 +179,12 @@ fn of_several_runs_each_is_a_sample() {
     assert_eq!((code, &row["verdict"]), (Some(0), &json!("unclear")));
     let output = compare(&[&a[0], &a[1]], &["--again-a", "0.json"]);
     assert_eq!(output.status.code(), Some(2));
+    // One run is not two.
+    let twice = ["--again-a", "./0.json", "--again-b", "1.json"];
+    let output = compare(&[&a[0], &a[1]], &twice);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("is given twice for one side"), "{said}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Nothing here is a measured number: each [`Figure`] says of which rows it is made and by which [`Statistic`], and `judge` computes it.
 
 use crate::data::Key;
-use crate::judge::Judgement;
+use crate::judge::{Judgement, NONE};
 
 /// One of the five, or rather one of its experiments.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,20 +109,25 @@ pub struct Word {
 }
 
 impl Word {
-    /// The word for what its figure came to. A speedup whose interval holds 1 tells no difference; nor does one whose samples do not say how they vary, unless it is large.
+    /// The word for what its figure came to. A speedup whose interval holds 1 tells no difference; nor does one whose samples do not say how they vary, unless it is large. Where there may be one
+    /// all the same, the words say so.
     #[must_use]
-    pub fn chosen(&self, found: &Judgement) -> &'static str {
-        let margin = match found.interval {
-            Some((low, high)) if low <= 1.0 && 1.0 <= high => return self.between,
-            None if !found.exact => self.margin.max(UNKNOWN),
-            _ => self.margin,
+    pub fn chosen(&self, found: &Judgement) -> String {
+        let (margin, is_sure) = match found.interval {
+            Some((low, high)) if low <= 1.0 && 1.0 <= high => {
+                (f64::INFINITY, 1.0 - NONE <= low && high <= 1.0 + NONE)
+            }
+            None if !found.exact => (self.margin.max(UNKNOWN), false),
+            _ => (self.margin, true),
         };
         if found.value > 1.0 + margin {
-            self.above
+            self.above.to_owned()
         } else if found.value < 1.0 - margin {
-            self.below
+            self.below.to_owned()
+        } else if is_sure {
+            self.between.to_owned()
         } else {
-            self.between
+            format!("{} (as far as this run tells)", self.between)
         }
     }
 }

@@ -11,7 +11,7 @@ impl Finding {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => Some(text.clone()),
             Piece::Figure(figure) => Some(shown(figure, &judged(figure)?)),
-            Piece::Word(word) => Some(word.chosen(&judged(&word.figure)?).to_owned()),
+            Piece::Word(word) => Some(word.chosen(&judged(&word.figure)?)),
             Piece::Directions(outcome, among) => {
                 let counts = Directions::of(judged, document, *among);
                 (counts.all() > 0).then(|| counts.count(*outcome).to_string())
@@ -39,6 +39,9 @@ impl Finding {
         if parts.is_empty() {
             return String::new();
         }
-        format!(" (In this run means are over {}.)", parts.join(", "))
+        format!(
+            " (A full run has more: here means are over {}.)",
+            parts.join(" and ")
+        )
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt::Write as _;
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -27,6 +28,13 @@ pub(super) fn read_all(path: &Path, more: &[PathBuf]) -> anyhow::Result<Document
     let mut others = Vec::new();
     for path in more {
         let other = read(path)?;
+        let is_same = |one: &PathBuf| other.paths.iter().any(|path| is_one_file(one, path));
+        if document.paths.iter().any(is_same) {
+            bail!(Misuse::new(format!(
+                "{} is given twice for one side: give another run of the same build",
+                path.display()
+            )));
+        }
         document.paths.extend(other.paths);
         others.push(other.results);
     }
@@ -34,6 +42,11 @@ pub(super) fn read_all(path: &Path, more: &[PathBuf]) -> anyhow::Result<Document
         document.results = several::as_samples(&document.results, &others)?;
     }
     Ok(document)
+}
+
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
 }
 
 /// Reads a document; of a folder, its results.json.

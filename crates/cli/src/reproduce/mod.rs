@@ -67,7 +67,7 @@ pub(crate) struct Reproduce {
     /// All runs, as many as the documents had, and all configurations: a quarter of an hour on two cores.
     #[arg(long)]
     full: bool,
-    /// These experiments alone.
+    /// These experiments alone; several with commas between.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
     only: Vec<Experiment>,
     /// Where all chance comes from: the first run of each experiment has this seed, the second the next.
@@ -92,7 +92,7 @@ pub(crate) struct Reproduce {
     /// How --list-cells prints.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"], requires = "list_cells")]
     format: String,
-    /// Run these cells alone, whatever there is of them already, and make no report.
+    /// Run these cells alone (several with commas between), whatever there is of them already, and make no report.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
     cell: Vec<String>,
     /// Hold the tables against these rows of an earlier run (its rows.parquet), and fail where they differ by more than they may: simulated and replayed figures by 1 percent,
@@ -346,6 +346,9 @@ fn missing(scope: &Scope, kept: &Kept, ended: &Ended) -> Vec<Missing> {
 /// Holds a report against what is expected.
 fn hold(expected: &Expected, data: &Data) -> anyhow::Result<()> {
     let differences = expected.differences(data);
+    if differences.compared() == 0 {
+        bail!("{}", differences.lines.join("; "));
+    }
     differences.lines.iter().for_each(tell);
     let (exact, timed) = (differences.exact, differences.timed);
     tell(format_args!(

@@ -26,7 +26,7 @@ pub(super) fn of(folder: &Folder, data: &Data) -> (Vec<Embedded>, Vec<String>) {
             Ok(html) => pages.push(Embedded {
                 experiment: cell.experiment().to_owned(),
                 title: format!(
-                    "Each page of {machine} while huge pages are asked for, by configuration"
+                    "Each page of {machine} while huge pages are asked for, by configuration. At the end the huge pages that were got are held, so that few are free"
                 ),
                 file,
                 html,

@@ -204,10 +204,20 @@ pub(super) fn times(of: Key, against: Key, decimals: usize) -> Piece {
 
 /// Words that the geometric mean of speedups chooses: above 1, below 1, or within half a percent of it or of its own noise.
 pub(super) fn word(of: Vec<Key>, against: Vec<Key>, words: [&'static str; 3]) -> Piece {
+    word_beyond(0.005, of, against, words)
+}
+
+/// The same, with how far from 1 is as good as none.
+pub(super) fn word_beyond(
+    margin: f64,
+    of: Vec<Key>,
+    against: Vec<Key>,
+    words: [&'static str; 3],
+) -> Piece {
     let [above, below, between] = words;
     Piece::Word(Word {
         figure: over(of, against),
-        margin: 0.005,
+        margin,
         above,
         below,
         between,

@@ -14,8 +14,8 @@
 //! Replayed samples, and several simulated ones, that do not vary on either side ([`CONSTANT`]) are exact: there is nothing to test and no interval, and the sign counts. One simulated
 //! run says nothing: another seed may give another.
 //!
-//! A verdict compares directions, nothing more. "Within noise" is also said of a difference that is real, since simulated runs with one seed do the same work, and has the published
-//! direction, but is less than a tenth of it (of its logarithm): what moved the published figure was then something else. Where a document published a difference below 1 % ([`NONE`])
+//! A verdict compares directions, nothing more. "Within noise" is also said of a difference that is real, since simulated runs with one seed do the same work, but less than a tenth
+//! of what was published (of its logarithm): what moved the published figure was then something else. Where a document published a difference below 1 % ([`NONE`])
 //! that it does not call significant, or one that it calls noise itself, it published none: then the whole interval (of exact samples: the value) must lie within 1 %, or within what
 //! the document calls noise, for "no difference in either", and wholly outside for "a difference here alone". These are no directions, and are counted apart.
 //!

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Judgement;
 use crate::document::{Claim, Published};
 
-/// The part of a published difference, as a logarithm, below which a measured one of the same direction is none.
+/// The part of a published difference, as a logarithm, below which a measured one is none.
 pub const NEGLIGIBLE: f64 = 0.1;
 
 /// A published difference below this, as a part of the whole, is none, unless the document calls it significant; and so is a measured one beside it.
@@ -54,9 +54,13 @@ impl Verdict {
     }
 }
 
-/// The verdict on what was published. None where it has no direction, or none was measured.
+/// The verdict on what was published. None where it has no direction, or none was measured, or only once where another run may say otherwise.
 pub(super) fn of(said: Published, found: &Judgement) -> Option<Verdict> {
     let speedup = found.speedup?;
+    // One run that could have come out otherwise says nothing.
+    if !found.exact && found.n < 2 {
+        return None;
+    }
     let range = if found.exact {
         Some((speedup, speedup))
     } else {
@@ -91,12 +95,12 @@ fn verdict(said: Published, range: Option<(f64, f64)>) -> Option<Verdict> {
     }
     Some(if low <= 0.0 && 0.0 <= high {
         Verdict::WithinNoise
-    } else if (low > 0.0) != (published > 0.0) {
-        Verdict::Opposite
     } else if f64::midpoint(low, high).abs() < NEGLIGIBLE * published.abs() {
         Verdict::WithinNoise
-    } else {
+    } else if (low > 0.0) == (published > 0.0) {
         Verdict::Same
+    } else {
+        Verdict::Opposite
     })
 }
 
@@ -117,14 +121,17 @@ mod tests {
             // A tenth of what was published is the least that counts.
             (1.50, Untested, clear, WithinNoise),
             (1.02, Untested, exactly(1.0), WithinNoise),
-            // But not of what points the other way, and however large that is.
-            (0.50, Untested, clear, Opposite),
+            // Whichever way it points; but of a ratio, so that a loss can be large beside any gain.
+            (0.50, Untested, clear, WithinNoise),
+            (1.015, Significant, exactly(0.99993), WithinNoise),
+            (0.90, Untested, clear, Opposite),
             (14.5, Untested, exactly(0.25), Opposite),
             (24.0, Untested, exactly(1.667), Same),
             (24.0, Untested, exactly(1.2), WithinNoise),
             // One run each: exact or nothing.
             (1.02, Untested, exactly(1.03), Same),
             (0.98, Untested, exactly(1.0021), Opposite),
+            (0.98, Untested, exactly(1.0019), WithinNoise),
             (1.02, Untested, None, WithinNoise),
             (1.0, Untested, None, Unclear),
             // None published: it is to lie within 1 %, wholly.

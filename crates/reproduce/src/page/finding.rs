@@ -74,7 +74,7 @@ pub(super) fn of(report: &Report<'_>, document: &Document, finding: &Finding) ->
             Piece::Word(word) => {
                 let judgement = (report.judged)(&word.figure)?;
                 let chosen = word.chosen(&judgement);
-                figure::write_word(&word.figure, &judgement, chosen, &mut out);
+                figure::write_word(&word.figure, &judgement, &chosen, &mut out);
             }
             Piece::Directions(outcome, among) => {
                 let counts = Directions::of(report.judged, document, *among);

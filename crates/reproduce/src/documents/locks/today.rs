@@ -144,7 +144,7 @@ pub(super) fn plots() -> Vec<Plot> {
         },
         Plot {
             id: "locks-waiting".to_owned(),
-            title: "How much there is to gain: time all CPUs wait, on 8 CPUs".to_owned(),
+            title: "Time all CPUs wait for the lock, on 8 CPUs".to_owned(),
             about: words::PLOT_WAITING.to_owned(),
             x: names("workload", &WORKLOADS),
             y: axis("waiting, % of busy time", Scale::Log),
