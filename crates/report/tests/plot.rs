@@ -294,6 +294,22 @@ fn any_curve() -> impl Strategy<Value = Curve> {
     (name, points).prop_map(|(name, points)| Curve { name, points })
 }
 
+/// The third of three curves stands to the right of its place, which is at the right end.
+#[test]
+fn a_dot_between_the_last_name_and_the_end_stays_inside() {
+    let curve = |x| Curve {
+        name: "brickyard".to_owned(),
+        points: vec![Point {
+            x,
+            y: 0.0,
+            spread: None,
+        }],
+    };
+    let names = Scale::Names(vec![String::new(), String::new()]);
+    let curves = vec![curve(0.0), curve(0.0), curve(1.376)];
+    assert_sound(&plot(names, Scale::Linear, curves).svg());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -94,7 +94,7 @@ fn write_dots(
     out: &mut String,
 ) {
     for point in &curve.points {
-        let x = number(layout.across(point.x) + aside);
+        let x = number(place_of(point.x, aside, layout));
         if layout.y.begins_at_zero() {
             let _ = write!(
                 out,
@@ -122,13 +122,18 @@ fn write_dots(
     }
 }
 
+/// Where a point is drawn that stands beside its place. One that lies between names may come to the side of the plot, and stays inside.
+fn place_of(x: f64, aside: f64, layout: &Layout) -> f64 {
+    (layout.across(x) + aside).clamp(layout.left, layout.right.max(layout.left))
+}
+
 fn write_mark(point: Point, aside: f64, said: &str, look: Look, layout: &Layout, out: &mut String) {
     let hollow = layout.y.is_below(point.y) || layout.x.is_below(point.x);
     let _ = write!(
         out,
         "<path class=\"mark{}\" transform=\"translate({} {})\" d=\"{}\"><title>{}</title></path>",
         if hollow { " hollow" } else { "" },
-        number(layout.across(point.x) + aside),
+        number(place_of(point.x, aside, layout)),
         number(layout.upward(point.y)),
         look.marker(),
         escape(said)
