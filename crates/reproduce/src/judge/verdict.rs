@@ -93,9 +93,8 @@ fn verdict(said: Published, range: Option<(f64, f64)>) -> Option<Verdict> {
             Verdict::Unclear
         });
     }
-    Some(if low <= 0.0 && 0.0 <= high {
-        Verdict::WithinNoise
-    } else if f64::midpoint(low, high).abs() < NEGLIGIBLE * published.abs() {
+    let is_negligible = f64::midpoint(low, high).abs() < NEGLIGIBLE * published.abs();
+    Some(if is_negligible || low <= 0.0 && 0.0 <= high {
         Verdict::WithinNoise
     } else if (low > 0.0) == (published > 0.0) {
         Verdict::Same
