@@ -45,7 +45,7 @@ impl Arena {
     ///
     /// let arena = Arena::growing(MapPlan::new(1 << 30).align_to(4 << 20).reserve()?);
     /// let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 1);
-    /// let mut metadata = Mapped::new(Brickyard::<&Arena>::bytes(&plan))?;
+    /// let mut metadata = Mapped::new(Brickyard::<&Arena>::checked_bytes(&plan)?)?;
     /// let zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
     ///
     /// let first = FrameRange::at(arena.frames().start, 1024);

@@ -9,7 +9,7 @@ use core::cell::UnsafeCell;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use brickyard::sync::{RawLock, TicketLock};
+use brickyard::sync::{Locked, TicketLock};
 use rustix::mm::{
     Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap,
 };
@@ -36,7 +36,7 @@ struct Table {
 /// Blocks with a mapping each.
 #[derive(Debug)]
 pub(crate) struct LargeBlocks {
-    lock: TicketLock,
+    lock: Locked<TicketLock, ()>,
     table: UnsafeCell<Table>,
     bytes: AtomicUsize,
 }
@@ -197,19 +197,16 @@ impl Table {
 impl LargeBlocks {
     pub(crate) const fn new() -> Self {
         Self {
-            lock: TicketLock::UNLOCKED,
+            lock: Locked::new(()),
             table: UnsafeCell::new(Table::new()),
             bytes: AtomicUsize::new(0),
         }
     }
 
     fn with_table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
-        self.lock.lock(ThreadArea::relax);
-        // SAFETY: the lock is held, so this is the only reference.
-        let result = work(unsafe { &mut *self.table.get() });
-        // SAFETY: locked above.
-        unsafe { self.lock.unlock() };
-        result
+        let _held = self.lock.lock(ThreadArea::relax);
+        // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
+        work(unsafe { &mut *self.table.get() })
     }
 
     /// Bytes of all large blocks.
@@ -369,6 +366,18 @@ mod tests {
         }
         assert!(large.alloc(usize::MAX, 1).is_none() && large.alloc(1 << 62, 1).is_none());
         assert_eq!(large.bytes(), 0);
+    }
+
+    #[test]
+    fn a_panic_leaves_the_lock_free() {
+        let large = LargeBlocks::new();
+        let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            large.with_table(|_| panic!("in the table"));
+        }));
+        assert!(panicked.is_err() && !large.lock.is_locked());
+        let block = large.alloc(4096, 1).unwrap();
+        // SAFETY: the block is this test's.
+        assert!(unsafe { large.free(block) });
     }
 
     #[test]

@@ -22,7 +22,7 @@
 //! // 16 MiB to hand out, and metadata for it beside.
 //! let arena = Arena::new(MapPlan::new(16 << 20).huge(Huge::Transparent).map()?);
 //! let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 4); // four threads with lists of their own
-//! let mut metadata = Mapped::new(Brickyard::<&Arena>::bytes(&plan))?;
+//! let mut metadata = Mapped::new(Brickyard::<&Arena>::checked_bytes(&plan)?)?;
 //! let zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
 //! zone.add(arena.frames())?;
 //!

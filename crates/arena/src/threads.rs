@@ -1,6 +1,7 @@
 //! The platform of a process: each thread is a CPU, there are no interrupts, waiting threads let others run.
 
 use core::cell::Cell;
+use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -131,6 +132,9 @@ impl Drop for Visit {
     }
 }
 
+/// A visit takes microseconds. Whoever waits longer than this for one to end goes without.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
 /// Spins before a waiting thread lets others run.
 const SPINS_BEFORE_YIELD: u32 = 64;
 
@@ -154,13 +158,17 @@ impl Platform for Threads {
         }
     }
 
-    /// Runs `work` here if `cpu` is the caller's own number or one whose thread has ended; no new thread gets the number meanwhile (it gets a higher
-    /// one, and keeps it). Says no for threads that run, and for numbers that no thread ever had: their slots are empty.
+    /// Runs `work` here if `cpu` is the caller's own number or one whose thread has ended; no new
+    /// thread gets the number meanwhile (it gets a higher one, and keeps it). Says no for threads
+    /// that run, and for numbers that no thread ever had: their slots are empty; and for a number
+    /// that others visit for a second on end: somebody stands still there, or waits for what the
+    /// caller has, or is the caller. `work` may panic.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         if NUMBER.get() == cpu && cpu < ENDED {
             work();
             return true;
         }
+        let mut begun = None;
         loop {
             match Visit::of(cpu) {
                 Visitable::Now(_visit) => {
@@ -169,7 +177,12 @@ impl Platform for Threads {
                     return true;
                 }
                 // Not "no" at once: what the other visitor fetches may be just what the caller looks for.
-                Visitable::Later => self.relax(),
+                Visitable::Later => {
+                    if begun.get_or_insert_with(Instant::now).elapsed() >= WAIT_MAX {
+                        return false;
+                    }
+                    self.relax();
+                }
                 Visitable::Never => return false,
             }
         }

@@ -18,8 +18,8 @@ use crate::node::movable::{self, Sizing};
 use crate::store::bitmap::Bitmap;
 use crate::store::buddy::Buddy;
 use crate::store::grouping::Grouping;
-use crate::zone::{Placed, TooLittleMemory, Zone, ZonePlan};
-use crate::{FrameRange, Platform, ZoneKind};
+use crate::zone::{Placed, Zone, ZonePlan};
+use crate::{FrameRange, PlanError, Platform, ZoneKind};
 
 /// A configuration. The default is [`Configuration::Brickyard`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -105,16 +105,54 @@ impl Configuration {
     }
 
     /// The bytes of metadata that [`Configuration::run`] needs for `plan`.
+    ///
+    /// # Panics
+    /// Where [`Configuration::checked_bytes`] is an error.
     #[must_use]
     pub fn bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &MachinePlan) -> usize {
+        match self.checked_bytes::<A, L, P>(plan) {
+            Ok(bytes) => bytes,
+            Err(why) => why.refuse(),
+        }
+    }
+
+    /// The same, for a plan that may be too large.
+    ///
+    /// # Errors
+    /// Which limit of a zone the plan passes.
+    pub fn checked_bytes<A: SlotAccess, L: RawLock, P: Platform>(
+        self,
+        plan: &MachinePlan,
+    ) -> Result<usize, PlanError> {
         let (first, second) = plan.zones(self);
-        let zones = core::iter::once(first).chain(second);
-        zones.map(|zone| self.zone_bytes::<A, L, P>(&zone)).sum()
+        core::iter::once(first)
+            .chain(second)
+            .try_fold(0_usize, |sum, zone| {
+                let bytes = self.checked_zone_bytes::<A, L, P>(&zone)?;
+                sum.checked_add(bytes).ok_or(PlanError::TooManyBytes)
+            })
     }
 
     /// The bytes of metadata that one zone of this configuration needs.
+    ///
+    /// # Panics
+    /// Where [`Configuration::checked_zone_bytes`] is an error.
     #[must_use]
     pub fn zone_bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &ZonePlan) -> usize {
+        match self.checked_zone_bytes::<A, L, P>(plan) {
+            Ok(bytes) => bytes,
+            Err(why) => why.refuse(),
+        }
+    }
+
+    /// The same, for a plan that may be too large.
+    ///
+    /// # Errors
+    /// Which limit of a zone the plan passes.
+    pub fn checked_zone_bytes<A: SlotAccess, L: RawLock, P: Platform>(
+        self,
+        plan: &ZonePlan,
+    ) -> Result<usize, PlanError> {
         self.choose::<A, L, P, _>(Bytes(plan))
     }
 
@@ -123,14 +161,15 @@ impl Configuration {
     /// Per-CPU lists are reached by `A`, zones (and magazines) locked by `L`.
     ///
     /// # Errors
-    /// [`TooLittleMemory`] where `memory` is shorter than [`Configuration::bytes`].
+    /// What [`Configuration::checked_bytes`] is refused with; [`PlanError::TooLittleMemory`] where
+    /// `memory` is shorter; what else a zone [cannot be built](crate::design::Classic::zone) for.
     pub fn run<A: SlotAccess, L: RawLock, P: Platform + Clone, E: Experiment<P>>(
         self,
         plan: &MachinePlan,
         platform: P,
         memory: &mut [MaybeUninit<u8>],
         experiment: E,
-    ) -> Result<E::Output, TooLittleMemory> {
+    ) -> Result<E::Output, PlanError> {
         self.choose::<A, L, P, _>(Build {
             zones: plan.zones(self),
             platform,
@@ -230,17 +269,32 @@ pub trait Experiment<P: Platform> {
 /// A design whose zones can be built from a plan, with their metadata in memory that lives for `'m`.
 pub trait Planned<'m>: Design {
     /// The bytes of metadata that a zone by `plan` needs.
-    fn bytes_for(plan: &ZonePlan) -> usize;
+    ///
+    /// # Panics
+    /// Where [`Planned::checked_bytes_for`] is an error.
+    fn bytes_for(plan: &ZonePlan) -> usize {
+        match Self::checked_bytes_for(plan) {
+            Ok(bytes) => bytes,
+            Err(why) => why.refuse(),
+        }
+    }
+
+    /// The same, for a plan that may be too large.
+    ///
+    /// # Errors
+    /// Which limit of a zone the plan passes.
+    fn checked_bytes_for(plan: &ZonePlan) -> Result<usize, PlanError>;
 
     /// A zone by `plan`. It has no memory to hand out yet.
     ///
     /// # Errors
-    /// [`TooLittleMemory`] where `memory` is shorter than [`Planned::bytes_for`].
+    /// What [`Planned::checked_bytes_for`] is refused with; [`PlanError::TooLittleMemory`] where `memory`
+    /// is shorter; what else the design has no zone for.
     fn zone_by(
         plan: &ZonePlan,
         platform: Self::Platform,
         memory: &'m mut [MaybeUninit<u8>],
-    ) -> Result<Zone<Self>, TooLittleMemory>;
+    ) -> Result<Zone<Self>, PlanError>;
 }
 
 impl<'m, G, F, L, P> Planned<'m> for Classic<'m, G, F, L, P>
@@ -250,15 +304,15 @@ where
     L: RawLock,
     P: Platform,
 {
-    fn bytes_for(plan: &ZonePlan) -> usize {
-        Self::bytes(plan)
+    fn checked_bytes_for(plan: &ZonePlan) -> Result<usize, PlanError> {
+        Self::checked_bytes(plan)
     }
 
     fn zone_by(
         plan: &ZonePlan,
         platform: P,
         memory: &'m mut [MaybeUninit<u8>],
-    ) -> Result<Zone<Self>, TooLittleMemory> {
+    ) -> Result<Zone<Self>, PlanError> {
         Self::zone(plan, platform, memory)
     }
 }
@@ -269,15 +323,15 @@ where
     L: RawLock,
     P: Platform,
 {
-    fn bytes_for(plan: &ZonePlan) -> usize {
-        Self::bytes(plan)
+    fn checked_bytes_for(plan: &ZonePlan) -> Result<usize, PlanError> {
+        Self::checked_bytes(plan)
     }
 
     fn zone_by(
         plan: &ZonePlan,
         platform: P,
         memory: &'m mut [MaybeUninit<u8>],
-    ) -> Result<Zone<Self>, TooLittleMemory> {
+    ) -> Result<Zone<Self>, PlanError> {
         Self::zone(plan, platform, memory)
     }
 }
@@ -295,10 +349,10 @@ pub trait Choice<'m, P: Platform> {
 struct Bytes<'p>(&'p ZonePlan);
 
 impl<'m, P: Platform> Choice<'m, P> for Bytes<'_> {
-    type Output = usize;
+    type Output = Result<usize, PlanError>;
 
-    fn run<D: Planned<'m, Platform = P>>(self) -> usize {
-        D::bytes_for(self.0)
+    fn run<D: Planned<'m, Platform = P>>(self) -> Self::Output {
+        D::checked_bytes_for(self.0)
     }
 }
 
@@ -311,7 +365,7 @@ struct Build<'m, P, E> {
 }
 
 impl<'m, P: Platform + Clone, E: Experiment<P>> Choice<'m, P> for Build<'m, P, E> {
-    type Output = Result<E::Output, TooLittleMemory>;
+    type Output = Result<E::Output, PlanError>;
 
     fn run<D: Planned<'m, Platform = P>>(self) -> Self::Output {
         let filled = |plan: &ZonePlan, memory| {
@@ -322,7 +376,7 @@ impl<'m, P: Platform + Clone, E: Experiment<P>> Choice<'m, P> for Build<'m, P, E
             Ok(zone)
         };
         let (first, second) = self.zones;
-        let cut = D::bytes_for(&first).min(self.memory.len());
+        let cut = D::checked_bytes_for(&first)?.min(self.memory.len());
         let (low, high) = self.memory.split_at_mut(cut);
         let low = filled(&first, low)?;
         match second {

@@ -68,6 +68,100 @@ impl fmt::Display for AllocError {
 
 impl Error for AllocError {}
 
+/// Why a zone cannot be built from its plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanError {
+    /// The memory supplied for the zone's metadata is too small.
+    TooLittleMemory {
+        /// The bytes that were supplied.
+        supplied: usize,
+        /// The bytes that suffice.
+        needed: usize,
+    },
+    /// The span has more frames than a zone can have.
+    TooManyFrames {
+        /// Its frames; in a bitmap store counted from the start of its first page block.
+        frames: usize,
+        /// The most there can be, see [`FRAMES_MOST`](crate::store::FRAMES_MOST).
+        most: usize,
+    },
+    /// The span has more page blocks than a bitmap store can have.
+    TooManyBlocks {
+        /// Its blocks, counted from the start of the block of the highest order it begins in.
+        blocks: usize,
+        /// The most there can be, see [`BLOCKS_MOST`](crate::store::bitmap::Bitmap::BLOCKS_MOST).
+        most: usize,
+    },
+    /// The metadata needs more bytes than this machine has addresses.
+    TooManyBytes,
+    /// The store groups by page blocks, and these are larger than the largest block.
+    PageBlockTooLarge {
+        /// The order of a page block.
+        page_block_order: Order,
+        /// The highest order of the zone.
+        max_order: Order,
+    },
+}
+
+impl PlanError {
+    /// Ends the compilation where a constant is evaluated, and else panics, in words that name the
+    /// limit. A constant cannot print numbers, so these are in the text.
+    pub(crate) const fn refuse(self) -> ! {
+        match self {
+            Self::TooLittleMemory { .. } => panic!("the zone's metadata needs more bytes"),
+            Self::TooManyFrames { .. } => panic!(
+                "a zone spans at most 2^32 - 2 frames: give the rest to one more zone of the node"
+            ),
+            Self::TooManyBlocks { .. } => panic!(
+                "a zone has at most 2^24 page blocks: \
+                 use larger page blocks, or give the rest to one more zone of the node"
+            ),
+            Self::TooManyBytes => panic!(
+                "the zone's metadata needs more bytes than there are addresses: \
+                 plan fewer CPUs and magazines, or several smaller zones"
+            ),
+            Self::PageBlockTooLarge { .. } => {
+                panic!("a page block is at most a block of the highest order")
+            }
+        }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::TooLittleMemory { supplied, needed } => write!(
+                f,
+                "the zone's metadata needs {needed} bytes, {supplied} were supplied"
+            ),
+            Self::TooManyFrames { frames, most } => write!(
+                f,
+                "a zone spans at most {most} frames, and here {frames}: give the rest to one \
+                 more zone of the node"
+            ),
+            Self::TooManyBlocks { blocks, most } => write!(
+                f,
+                "a zone has at most {most} page blocks, and here {blocks}: use larger page \
+                 blocks, or give the rest to one more zone of the node"
+            ),
+            Self::TooManyBytes => f.write_str(
+                "the zone's metadata needs more bytes than there are addresses: plan fewer \
+                 CPUs and magazines, or several smaller zones",
+            ),
+            Self::PageBlockTooLarge {
+                page_block_order,
+                max_order,
+            } => write!(
+                f,
+                "page blocks of order {page_block_order} are above the highest order \
+                 {max_order}: plan smaller page blocks, or larger blocks"
+            ),
+        }
+    }
+}
+
+impl Error for PlanError {}
+
 /// Why a free was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FreeError {

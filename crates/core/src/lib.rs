@@ -62,7 +62,7 @@ pub mod zone;
 pub use configuration::{
     Choice, Configuration, Experiment, MachinePlan, Planned, UnknownConfiguration,
 };
-pub use error::{AllocError, BulkFreeError, FreeError, RangeError};
+pub use error::{AllocError, BulkFreeError, FreeError, PlanError, RangeError};
 pub use frame::{Frame, FrameRange, Order};
 pub use mobility::{MigrateType, Mobility};
 pub use platform::{InterruptState, OneCpu, Platform};

@@ -1,26 +1,40 @@
-//! Frames on their way between a magazine and the store are not lost to others: a request waits for them, through a zone and through nodes.
+//! Frames on their way between a magazine and the store are not lost to others: a request waits for them, through a zone and
+//! through nodes. But not for ever: whoever moves them may stand still.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, Ordering};
-use core::time::Duration;
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use brickyard::design::Magazine2013;
 use brickyard::node::{Node, Nodes};
-use brickyard::sync::{RawLock, TicketLock};
-use brickyard::zone::ZonePlan;
-use brickyard::{Context, Frame, FrameRange, Mobility, Platform, Request, ZoneKind};
+use brickyard::sync::{PATIENCE, RawLock, TicketLock};
+use brickyard::zone::{LOOKS_MOST, ZonePlan};
+use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
 
 thread_local! {
     /// Does this thread stop at the next magazine that it tries?
     static STOPS: Cell<bool> = const { Cell::new(false) };
 }
 
-static STOPPED: AtomicBool = AtomicBool::new(false);
-static GO_ON: AtomicBool = AtomicBool::new(false);
+/// The scene of one test: leaked, since the locks find it by thread.
+#[derive(Debug)]
+struct Scene {
+    stopped: AtomicU64,
+    /// The thread that is stopped goes on once others have waited so often.
+    patience: u64,
+    waits: AtomicU64,
+}
+
+thread_local! {
+    static SCENE: Cell<Option<&'static Scene>> = const { Cell::new(None) };
+}
+
+fn scene() -> &'static Scene {
+    SCENE.get().expect("each thread of a test has its scene")
+}
 
 /// A ticket lock at which a thread can be stopped before it takes it.
 struct Stopping(TicketLock);
@@ -35,8 +49,8 @@ unsafe impl RawLock for Stopping {
 
     fn try_lock(&self) -> bool {
         if STOPS.take() {
-            STOPPED.store(true, Ordering::SeqCst);
-            while !GO_ON.load(Ordering::SeqCst) {
+            scene().stopped.store(1, Ordering::SeqCst);
+            while scene().waits.load(Ordering::SeqCst) < scene().patience {
                 thread::yield_now();
             }
         }
@@ -65,54 +79,80 @@ impl Platform for Machine {
     }
 
     fn relax(&self) {
-        thread::yield_now();
+        scene().waits.fetch_add(1, Ordering::SeqCst);
+        // Where nobody is going to move, there is no use in letting others run.
+        if scene().patience < u64::MAX {
+            thread::yield_now();
+        }
     }
 }
 
 const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 300), 1);
 type Stopped<'m> = Magazine2013<'m, Machine, Stopping>;
 
-/// One thread is stopped with all frames taken from the store and not yet in a magazine. Another one's request must not fail for that.
-#[test]
-fn a_request_waits_for_frames_that_are_on_their_way() {
+/// One thread is stopped with all frames taken from the store and not yet in a magazine, until others have waited so often.
+/// What two others get meanwhile, one by the nodes and one by the zone; and how often they waited.
+fn beside_a_stopped_refill(patience: u64) -> ([Option<Frame>; 2], u64) {
+    let scene: &'static Scene = Box::leak(Box::new(Scene {
+        stopped: AtomicU64::new(0),
+        patience,
+        waits: AtomicU64::new(0),
+    }));
+    SCENE.set(Some(scene));
     let mut memory = vec![MaybeUninit::uninit(); Stopped::bytes(&PLAN)];
     let zones = [Stopped::zone(&PLAN, Machine, &mut memory).unwrap()];
     zones[0].add(PLAN.span).unwrap();
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::new(&node);
     let page = Request::page(Mobility::Movable);
-    thread::scope(|scope| {
-        let refilling = scope.spawn(|| {
+    let (first, others, waits) = thread::scope(|threads| {
+        let refilling = threads.spawn(|| {
+            SCENE.set(Some(scene));
             STOPS.set(true);
             nodes.alloc(0, &page)
         });
-        while !STOPPED.load(Ordering::SeqCst) {
+        while scene.stopped.load(Ordering::SeqCst) == 0 {
             thread::yield_now();
         }
-        assert_eq!((zones[0].free_frames(), zones[0].cached_frames()), (0, 0));
+        // No assertion here, since the other thread would be waited for.
+        let there = (zones[0].free_frames(), zones[0].cached_frames());
         // An interrupt waits for nobody.
-        assert!(
-            nodes
-                .alloc(0, &page.in_context(Context::Interrupt))
-                .is_err()
-        );
-        let waiting: Vec<thread::ScopedJoinHandle<'_, Result<Frame, _>>> = vec![
-            scope.spawn(|| nodes.alloc(0, &page)),
-            scope.spawn(|| zones[0].alloc(&page)),
-        ];
-        thread::sleep(Duration::from_millis(20));
-        assert!(waiting.iter().all(|thread| !thread.is_finished()));
-        GO_ON.store(true, Ordering::SeqCst);
+        let interrupt = nodes.alloc(0, &page.in_context(Context::Interrupt));
+        let before = (there, interrupt.ok(), scene.waits.load(Ordering::SeqCst));
+        let others = [nodes.alloc(0, &page).ok(), zones[0].alloc(&page).ok()];
+        let waits = scene.waits.load(Ordering::SeqCst);
+        // Now it goes on in any case.
+        scene.waits.store(patience, Ordering::SeqCst);
         let first = refilling.join().unwrap().unwrap();
-        let mut frames = vec![first];
-        frames.extend(
-            waiting
-                .into_iter()
-                .map(|thread| thread.join().unwrap().unwrap()),
-        );
-        frames.sort_unstable();
-        frames.dedup();
-        assert_eq!(frames.len(), 3);
+        assert_eq!(before, ((0, 0), None, 0));
+        (first, others, waits)
     });
-    assert_eq!(nodes.check().unwrap().allocated, 3);
+    let mut frames: Vec<Frame> = others.into_iter().flatten().chain([first]).collect();
+    let taken = frames.len();
+    frames.sort_unstable();
+    frames.dedup();
+    assert_eq!(frames.len(), taken);
+    assert_eq!(nodes.check().unwrap().allocated, taken);
+    // Nothing was lost on the way.
+    for &frame in &frames {
+        nodes.free(frame, Order::ZERO).unwrap();
+    }
+    nodes.drain();
+    assert_eq!(nodes.check().unwrap().free, PLAN.span.len());
+    (others, waits)
+}
+
+#[test]
+fn a_request_waits_for_frames_that_are_on_their_way() {
+    let (others, waits) = beside_a_stopped_refill(100);
+    assert!(others.iter().all(Option::is_some), "{others:?}");
+    assert!(waits >= 100);
+}
+
+#[test]
+fn a_request_does_not_wait_for_a_cpu_that_stands_still() {
+    let (others, waits) = beside_a_stopped_refill(u64::MAX);
+    assert_eq!(others, [None, None]);
+    // By the nodes twice, before reclaim and after; by the zone once.
+    assert!(waits <= 3 * u64::from(LOOKS_MOST * PATIENCE), "{waits}");
 }

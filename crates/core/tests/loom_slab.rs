@@ -76,7 +76,21 @@ fn on_cpu<T: Send + 'static>(
         move_to(cpu);
         work()
     });
+    go_second();
     other.unwrap()
+}
+
+std::thread_local! {
+    // Do threads that are started go first? Of the model that runs on this thread of the system: loom's threads are coroutines of it.
+    static SWAPPED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Loom remembers one last access a word, so that a thread which reads before it writes hides what another read there before. So each model runs twice: with whoever starts a
+/// thread going on first, and with that thread first.
+fn go_second() {
+    if SWAPPED.get() {
+        thread::yield_now();
+    }
 }
 
 /// Runs `model` in every schedule in which running threads are interrupted at most `bound` times. `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
@@ -85,25 +99,34 @@ fn explore(
     bound: impl Into<Option<usize>>,
     model: impl Fn() + Clone + Sync + Send + 'static,
 ) {
-    let start = std::time::Instant::now();
-    let schedules = Arc::new(AtomicUsize::new(0));
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(bound.into());
-    builder.max_branches = 50_000;
-    let counted = Arc::clone(&schedules);
-    builder.check(move || {
-        // Relaxed: a word outside the model, of one system thread.
-        counted.fetch_add(1, Ordering::Relaxed);
+    let bound = bound.into();
+    let mut most = 0;
+    for swapped in [false, true] {
+        SWAPPED.set(swapped);
+        let start = std::time::Instant::now();
+        let schedules = Arc::new(AtomicUsize::new(0));
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(bound);
+        builder.max_branches = 50_000;
+        let counted = Arc::clone(&schedules);
         let model = model.clone();
-        let first = thread::Builder::new().stack_size(STACK).spawn(model);
-        first.unwrap().join().unwrap();
-    });
-    let schedules = schedules.load(Ordering::Relaxed);
-    let bound = builder.preemption_bound;
-    println!(
-        "{name}: {schedules} schedules, preemption bound {bound:?} {:?}",
-        start.elapsed()
-    );
+        builder.check(move || {
+            // Relaxed: a word outside the model, of one system thread.
+            counted.fetch_add(1, Ordering::Relaxed);
+            let model = model.clone();
+            let first = thread::Builder::new().stack_size(STACK).spawn(model);
+            first.unwrap().join().unwrap();
+        });
+        let schedules = schedules.load(Ordering::Relaxed);
+        let bound = builder.preemption_bound;
+        let turn = if swapped { ", swapped" } else { "" };
+        println!(
+            "{name}{turn}: {schedules} schedules, preemption bound {bound:?} {:?}",
+            start.elapsed()
+        );
+        most = most.max(schedules);
+    }
+    assert!(most > 1, "{name}: one schedule proves nothing");
 }
 
 /// A value that lives as long as a run of a model.

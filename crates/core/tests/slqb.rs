@@ -623,21 +623,21 @@ fn it_is_refused_where_callers_cannot_be_pinned() {
     unsafe impl Local for Unpinned {
         const PINS: bool = false;
 
-        unsafe fn pop<C: Caller>(&self, _: Rows<'_>, _: usize) -> Option<NonNull<u8>> {
+        unsafe fn pop<C: Caller>(&self, _: &Rows<'_>, _: usize) -> Option<NonNull<u8>> {
             None
         }
 
-        unsafe fn push<C: Caller>(&self, _: Rows<'_>, _: usize, _: NonNull<u8>) -> Pushed {
+        unsafe fn push<C: Caller>(&self, _: &Rows<'_>, _: usize, _: NonNull<u8>) -> Pushed {
             Pushed::Full
         }
 
-        fn read<C: Caller>(&self, _: Rows<'_>, _: usize) -> (usize, usize) {
+        fn read<C: Caller>(&self, _: &Rows<'_>, _: usize) -> (usize, usize) {
             (0, 0)
         }
 
         unsafe fn replace<C: Caller>(
             &self,
-            _: Rows<'_>,
+            _: &Rows<'_>,
             _: usize,
             _: usize,
             _: usize,

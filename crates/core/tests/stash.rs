@@ -677,16 +677,17 @@ fn interrupt() {
 #[derive(Debug)]
 struct Interrupted;
 
-// SAFETY: `visit` never lets anyone in, and two `enter`s of one slot cannot overlap by the trait's own condition.
+// SAFETY: `try_visit` never lets anyone in, and two `try_enter`s of one slot cannot overlap by the trait's own condition.
 unsafe impl SlotAccess for Interrupted {
     const EMPTY: Self = Self;
     const LENDS: bool = false;
 
-    fn enter(&self, _relax: impl FnMut()) {
+    fn try_enter(&self) -> bool {
         interrupt();
+        true
     }
 
-    fn visit(&self, _relax: impl FnMut()) -> bool {
+    fn try_visit(&self) -> bool {
         false
     }
 
@@ -704,13 +705,15 @@ unsafe impl SlotAccess for LentAndInterrupted {
     const EMPTY: Self = Self(Shared::EMPTY);
     const LENDS: bool = true;
 
-    fn enter(&self, relax: impl FnMut()) {
-        self.0.enter(relax);
-        interrupt();
+    fn try_enter(&self) -> bool {
+        self.0.try_enter() && {
+            interrupt();
+            true
+        }
     }
 
-    fn visit(&self, relax: impl FnMut()) -> bool {
-        self.0.visit(relax) && {
+    fn try_visit(&self) -> bool {
+        self.0.try_visit() && {
             interrupt();
             true
         }

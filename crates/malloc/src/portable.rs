@@ -19,7 +19,7 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
 /// Takes memory back; null is nothing.
 ///
 /// # Safety
-/// It came from this library, and nobody uses it any more.
+/// It came from this library and was not freed since, or is null; nobody uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
     // SAFETY: passed on, both.

@@ -32,4 +32,4 @@ pub use lock::LockApi;
 pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
 pub use once::{Lease, OnceSlot};
 pub use place::{Zeroable, place, place_zeroed};
-pub use slot::{Exclusive, Inside, Shared, Slot, SlotAccess};
+pub use slot::{Exclusive, Inside, PATIENCE, Shared, Slot, SlotAccess};

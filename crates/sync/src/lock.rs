@@ -27,7 +27,9 @@ pub unsafe trait RawLock: Sync + 'static {
     )]
     const UNLOCKED: Self;
 
-    /// Takes the lock, calling `relax` while it waits.
+    /// Takes the lock, calling `relax` while it waits. Where that panics, no memory is at risk, but
+    /// the caller keeps its place among those who wait: a lock that is handed on in order is never
+    /// had again. So it had better not.
     fn lock(&self, relax: impl FnMut());
 
     /// Takes the lock if nobody holds it. Never waits.
@@ -257,6 +259,10 @@ unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
 
 /// Data and the lock that guards it. The data is made of words of this crate, so a shared reference is enough to change
 /// it; [`Locked::lock`] is the way to the reference.
+///
+/// The lock gives out no exclusive reference, so it makes nothing sound that is not sound without
+/// it: it can be shared between threads exactly if the data can. [`Locked::unlocked`] and a
+/// forgotten [`Held`] are safe for that reason.
 #[derive(Debug)]
 pub struct Locked<L, T> {
     lock: L,

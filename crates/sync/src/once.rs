@@ -16,8 +16,11 @@ const SET: u32 = 3;
 
 /// A place for one value. Nobody waits: who comes while another puts its value in finds the place taken, and who looks too early finds nothing.
 ///
-/// Invariant `set-means-there`: while `state` is `CLOSED`, `SET` or above, the value is there and is not changed; while it is `BUSY` only the one who turned it from `EMPTY`
-/// touches the value. What `state` is above `SET` are [leases](OnceSlot::lease), and [`OnceSlot::close`] waits for none and refuses while there are some.
+/// Invariant `set-means-there`: while `state` is `CLOSED`, `SET` or above, the value is there and
+/// is not changed; while it is `BUSY` only the one who turned it from `EMPTY` touches the value.
+/// What `state` is above `SET` are [leases](OnceSlot::lease), and [`OnceSlot::close`] waits for
+/// none and refuses while there are some. They are counted up to the last number and not beyond it,
+/// so forgetting leases keeps a place from being closed, no more.
 pub struct OnceSlot<T> {
     state: AtomicU32,
     value: UnsafeCell<MaybeUninit<T>>,
@@ -67,12 +70,14 @@ impl<T: Copy> OnceSlot<T> {
         Some(unsafe { (*self.value.get()).assume_init_ref() })
     }
 
-    /// The value, if one is there and the place is not closed; it stays closed to [`OnceSlot::close`] as long as the lease lives.
+    /// The value, if one is there and the place is not closed; [`OnceSlot::close`] refuses as long
+    /// as the lease lives. `None` too where 2^32 - 4 leases are out, which only those can be that
+    /// were forgotten: one more, and the place would seem empty.
     #[must_use]
     pub fn lease(&self) -> Option<Lease<'_, T>> {
         // Relaxed: the exchange below decides.
         let mut state = self.state.load(Ordering::Relaxed);
-        while state >= SET {
+        while (SET..u32::MAX).contains(&state) {
             // Acquire: pairs with the release in `set`, through other leases' exchanges too.
             let leased =
                 self.state
@@ -106,7 +111,9 @@ impl<T: Copy> OnceSlot<T> {
     /// Empties the place.
     ///
     /// # Safety
-    /// Nobody has a reference to the value or a lease any more, or gets one meanwhile: [`OnceSlot::close`] sees to leases.
+    /// Nobody has a reference to the value or a lease any more, or gets one meanwhile:
+    /// [`OnceSlot::close`] sees to leases, unless somebody else [reopens](OnceSlot::reopen) the
+    /// place.
     pub unsafe fn clear(&self) {
         // Release: pairs with the acquire in `set` of who comes next. The value is `Copy`, so there is nothing to drop.
         self.state.store(EMPTY, Ordering::Release);
@@ -170,6 +177,21 @@ mod tests {
         unsafe { slot.clear() };
         assert_eq!(slot.get(), None);
         assert_eq!(slot.set(3), Ok(&3));
+    }
+
+    #[test]
+    fn more_leases_than_can_be_counted_are_refused() {
+        let slot = OnceSlot::new();
+        let seen = slot.set(1).unwrap();
+        // So many that all but two of those that can be counted have been forgotten.
+        slot.state.store(u32::MAX - 2, Ordering::Relaxed);
+        let (a, b) = (slot.lease().unwrap(), slot.lease().unwrap());
+        assert!(slot.lease().is_none());
+        assert_eq!((slot.set(2), slot.get(), *seen), (Err(2), Some(&1), 1));
+        drop(a);
+        let again = slot.lease().unwrap();
+        assert!(slot.lease().is_none() && !slot.close());
+        assert_eq!((*again, *b), (1, 1));
     }
 
     #[test]

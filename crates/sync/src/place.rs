@@ -6,7 +6,10 @@ use core::slice;
 /// Makes `count` values with `make` at the start of `memory`, aligned as they need it.
 ///
 /// Returns the values and the memory behind them, or `None` where `memory` is too small (nothing is written then). The values are
-/// never dropped. Costs one call of `make` each.
+/// never dropped, those made before a `make` that panics included. Costs one call of `make` each.
+///
+/// Both parts are borrowed as the memory was, for as long, and do not overlap; so two owners of one
+/// value cannot be made.
 ///
 /// ```
 /// use core::mem::MaybeUninit;

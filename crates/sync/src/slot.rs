@@ -13,12 +13,19 @@ use core::ops::Deref;
 
 use crate::{AtomicU32, Ordering};
 
+/// How often somebody else is waited for, with a call of `relax` each time, before the caller does without: for whoever is
+/// in a slot, or has frames in hand. Longer than anybody who goes on takes; emptying a full stash takes some 100
+/// microseconds.
+pub const PATIENCE: u32 = 8192;
+
 /// The way into a CPU's slot.
 ///
+/// Nobody waits in here: each call is one try, and how often it is made again is [`Slot`]'s to say.
+///
 /// # Safety
-/// Between an `enter`, or a `visit` that returned true, and the `leave` that ends it, nobody else may be let in. An
-/// implementation may rely on `enter` being called on the slot's own CPU only, by someone who stays there and whom no
-/// other user of the slot interrupts until `leave`.
+/// Between a `try_enter` or `try_visit` that returned true and the `leave` that ends it, nobody else may be let in. An
+/// implementation may rely on `try_enter` being called on the slot's own CPU only, by someone who stays there and whom
+/// no other user of the slot interrupts until `leave`.
 pub unsafe trait SlotAccess: Sync + 'static {
     /// A slot that nobody is in.
     #[allow(
@@ -30,11 +37,11 @@ pub unsafe trait SlotAccess: Sync + 'static {
     /// Can a foreign CPU let itself in?
     const LENDS: bool;
 
-    /// The owner goes in, calling `relax` while a visitor is inside.
-    fn enter(&self, relax: impl FnMut());
+    /// The owner goes in; false while a visitor is inside.
+    fn try_enter(&self) -> bool;
 
-    /// A foreign CPU goes in, waiting while someone is inside; false where foreign CPUs are never let in.
-    fn visit(&self, relax: impl FnMut()) -> bool;
+    /// A foreign CPU goes in; false while someone is inside, and where foreign CPUs are never let in.
+    fn try_visit(&self) -> bool;
 
     /// Whoever is inside goes out.
     ///
@@ -47,16 +54,18 @@ pub unsafe trait SlotAccess: Sync + 'static {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exclusive;
 
-// SAFETY: `visit` never lets anyone in, and two `enter`s of one slot cannot overlap by the trait's own condition.
+// SAFETY: `try_visit` never lets anyone in, and two `try_enter`s of one slot cannot overlap by the trait's own condition.
 unsafe impl SlotAccess for Exclusive {
     const EMPTY: Self = Self;
     const LENDS: bool = false;
 
     #[inline(always)]
-    fn enter(&self, _relax: impl FnMut()) {}
+    fn try_enter(&self) -> bool {
+        true
+    }
 
     #[inline]
-    fn visit(&self, _relax: impl FnMut()) -> bool {
+    fn try_visit(&self) -> bool {
         false
     }
 
@@ -74,16 +83,13 @@ pub struct Shared {
 }
 
 impl Shared {
-    #[inline]
-    fn go_in(&self, mut relax: impl FnMut()) {
-        // Acquire: pairs with the release in `leave` of who was inside before. Relaxed where it fails: then nothing is read.
-        while self
-            .inside
+    #[inline(always)]
+    fn go_in(&self) -> bool {
+        // Acquire: pairs with the release in `leave` of who was inside before. Relaxed where it fails: then nothing is
+        // read.
+        self.inside
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
-            relax();
-        }
+            .is_ok()
     }
 }
 
@@ -94,15 +100,14 @@ unsafe impl SlotAccess for Shared {
     };
     const LENDS: bool = true;
 
-    #[inline]
-    fn enter(&self, relax: impl FnMut()) {
-        self.go_in(relax);
+    #[inline(always)]
+    fn try_enter(&self) -> bool {
+        self.go_in()
     }
 
     #[inline]
-    fn visit(&self, relax: impl FnMut()) -> bool {
-        self.go_in(relax);
-        true
+    fn try_visit(&self) -> bool {
+        self.go_in()
     }
 
     #[inline]
@@ -131,22 +136,35 @@ impl<A: SlotAccess, T> Slot<A, T> {
     }
 
     /// Lets the owner in: the CPU that the slot belongs to, kept there, with interrupts that use the slot masked.
+    ///
+    /// `None` where a visitor is inside and is not out after [`PATIENCE`] looks, each with a call of `relax`: it stands
+    /// still, and the owner does without its slot.
+    pub fn enter(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
+        let enter = || self.access.try_enter();
+        let inside = enter() || wait(enter, relax);
+        inside.then(|| self.inside())
+    }
+
+    /// As [`Slot::enter`], at once or not at all.
     #[inline(always)]
-    pub fn enter(&self, relax: impl FnMut()) -> Inside<'_, A, T> {
-        self.access.enter(relax);
+    pub fn try_enter(&self) -> Option<Inside<'_, A, T>> {
+        self.access.try_enter().then(|| self.inside())
+    }
+
+    /// Lets a foreign CPU in, if this kind of slot can be lent, and nobody is inside for longer than [`PATIENCE`] looks.
+    pub fn visit(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
+        let visit = || self.access.try_visit();
+        let inside = A::LENDS && (visit() || wait(visit, relax));
+        inside.then(|| self.inside())
+    }
+
+    /// The caller has been let in.
+    #[inline(always)]
+    const fn inside(&self) -> Inside<'_, A, T> {
         Inside {
             of: self,
             stays: PhantomData,
         }
-    }
-
-    /// Lets a foreign CPU in, if this kind of slot can be lent.
-    #[inline]
-    pub fn visit(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
-        self.access.visit(relax).then(|| Inside {
-            of: self,
-            stays: PhantomData,
-        })
     }
 
     /// The data from outside: for its atomic words only.
@@ -155,6 +173,14 @@ impl<A: SlotAccess, T> Slot<A, T> {
     pub const fn outside(&self) -> &T {
         &self.data
     }
+}
+
+/// Tries again until it works, at most [`PATIENCE`] times.
+fn wait(try_again: impl Fn() -> bool, mut relax: impl FnMut()) -> bool {
+    (0..PATIENCE).any(|_| {
+        relax();
+        try_again()
+    })
 }
 
 /// Somebody is inside the slot as long as this lives.

@@ -5,7 +5,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use brickyard_sync::{
-    Exclusive, GuardedU64, Locked, OwnLine, RawLock, Shared, Slot, TestAndSetLock, TicketLock,
+    Exclusive, GuardedU64, Locked, OwnLine, PATIENCE, RawLock, Shared, Slot, TestAndSetLock,
+    TicketLock,
 };
 
 const THREADS: u64 = 4;
@@ -83,15 +84,41 @@ fn waiters_are_seen() {
     waiter_is_seen::<OwnLine<TestAndSetLock>>();
 }
 
+/// Whoever stands still in a slot is waited for so often, and no longer; who is out in time is waited for.
+#[test]
+fn a_slot_is_waited_for_a_bounded_time() {
+    let slot = Slot::<Shared, _>::new(GuardedU64::new(1));
+    let inside = slot.visit(|| ()).unwrap();
+    for enter in [true, false] {
+        let mut looks = 0;
+        let look = || {
+            looks += 1;
+            assert!(looks <= PATIENCE, "it waits without end");
+        };
+        let other = match enter {
+            true => slot.enter(look),
+            false => slot.visit(look),
+        };
+        assert!(other.is_none());
+        assert_eq!(looks, PATIENCE);
+    }
+    let mut inside = Some(inside);
+    let own = slot.enter(|| drop(inside.take()));
+    assert_eq!(own.unwrap().get(), 1);
+    // Who was kept out has left nothing behind.
+    assert!(slot.enter(|| unreachable!("nobody is inside")).is_some());
+}
+
 #[test]
 fn a_shared_slot_lends_and_an_exclusive_one_does_not() {
     let shared = Slot::<Shared, _>::new(GuardedU64::new(1));
-    shared.enter(|| unreachable!("nobody is inside")).set(2);
-    let visitor = shared.visit(|| unreachable!("nobody is inside")).unwrap();
+    let nobody = || unreachable!("nobody is inside");
+    shared.enter(nobody).unwrap().set(2);
+    let visitor = shared.visit(nobody).unwrap();
     assert_eq!(visitor.get(), 2);
     drop(visitor);
     let exclusive = Slot::<Exclusive, _>::new(GuardedU64::new(1));
-    exclusive.enter(|| ()).set(3);
+    exclusive.enter(|| ()).unwrap().set(3);
     assert!(exclusive.visit(|| ()).is_none());
     assert_eq!(align_of_val(&exclusive), 128);
 }

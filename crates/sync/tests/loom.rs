@@ -9,6 +9,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -18,21 +19,50 @@ use brickyard_sync::{
 };
 use loom::thread;
 
+std::thread_local! {
+    // Do threads that are started go first? Of the model that runs on this thread of the system: loom's threads are coroutines of it.
+    static SWAPPED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Loom remembers one last access a word, so that a thread which reads before it writes hides what another read there before. So each model runs twice: with whoever starts a
+/// thread going on first, and with that thread first.
+fn go_second() {
+    if SWAPPED.get() {
+        thread::yield_now();
+    }
+}
+
+/// Starts a thread.
+fn start<T: 'static>(work: impl FnOnce() -> T + 'static) -> thread::JoinHandle<T> {
+    let other = thread::spawn(work);
+    go_second();
+    other
+}
+
 /// Runs `model` in every schedule; with a bound, in those where running threads are interrupted no more often than that.
 /// `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
 fn explore(name: &str, bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
-    let schedules = Arc::new(AtomicUsize::new(0));
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(bound);
-    let counted = Arc::clone(&schedules);
-    builder.check(move || {
-        // Relaxed: a word outside the model, of one system thread.
-        counted.fetch_add(1, Ordering::Relaxed);
-        model();
-    });
-    let schedules = schedules.load(Ordering::Relaxed);
-    let bound = builder.preemption_bound;
-    println!("{name}: {schedules} schedules, preemption bound {bound:?}");
+    let model = Arc::new(model);
+    let mut most = 0;
+    for swapped in [false, true] {
+        SWAPPED.set(swapped);
+        let schedules = Arc::new(AtomicUsize::new(0));
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(bound);
+        let counted = Arc::clone(&schedules);
+        let model = Arc::clone(&model);
+        builder.check(move || {
+            // Relaxed: a word outside the model, of one system thread.
+            counted.fetch_add(1, Ordering::Relaxed);
+            model();
+        });
+        let schedules = schedules.load(Ordering::Relaxed);
+        let bound = builder.preemption_bound;
+        let turn = if swapped { ", swapped" } else { "" };
+        println!("{name}{turn}: {schedules} schedules, preemption bound {bound:?}");
+        most = most.max(schedules);
+    }
+    assert!(most > 1, "{name}: one schedule proves nothing");
 }
 
 /// How often a waiter looks before loom stops trying other schedules for what follows.
@@ -93,7 +123,7 @@ fn excludes<L: RawLock + 'static>(threads: u64, rounds: u64) {
     let others: Vec<_> = (1..threads)
         .map(|_| {
             let counter = Arc::clone(&counter);
-            thread::spawn(move || work(&counter))
+            start(move || work(&counter))
         })
         .collect();
     work(&counter);
@@ -143,7 +173,7 @@ fn tries<L: RawLock + 'static>(name: &str) {
         let counter = counter::<L>();
         let other = {
             let counter = Arc::clone(&counter);
-            thread::spawn(move || add_one(&counter))
+            start(move || add_one(&counter))
         };
         let mut expected = 1;
         for _ in 0..2 {
@@ -184,7 +214,7 @@ fn waiter_is_seen_or_missed<L: RawLock + 'static>(name: &str) {
         assert!(!held.is_contended(), "nobody waits yet");
         let other = {
             let counter = Arc::clone(&counter);
-            thread::spawn(move || add_one(&counter))
+            start(move || add_one(&counter))
         };
         // The second look, after an explicit switch: loom by itself does not interrupt a thread before a load that another
         // thread's exchange could precede, if that thread has loaded the word before.
@@ -221,7 +251,7 @@ fn a_ticket_lock_given_up_goes_to_the_waiter_that_was_seen() {
         let held = counter.lock(waiting());
         let other = {
             let counter = Arc::clone(&counter);
-            thread::spawn(move || add_one(&counter))
+            start(move || add_one(&counter))
         };
         let waits = held.is_contended();
         drop(held);
@@ -242,20 +272,20 @@ fn a_ticket_lock_given_up_goes_to_the_waiter_that_was_seen() {
 fn a_shared_slot_lets_its_owner_or_a_visitor_in() {
     explore("shared slot, owner 2 x, visitor 1 x", None, || {
         let slot = Arc::new(Slot::<Shared, _>::new(GuardedU64::new(0)));
-        drop(slot.enter(|| unreachable!("nobody is inside")));
+        drop(slot.enter(|| unreachable!("nobody is inside")).unwrap());
         let visitor = {
             let slot = Arc::clone(&slot);
-            thread::spawn(move || {
+            start(move || {
                 let inside = slot.visit(waiting()).expect("a shared slot lends");
                 inside.set(inside.get() + 1);
             })
         };
         for _ in 0..2 {
-            let inside = slot.enter(waiting());
+            let inside = slot.enter(waiting()).expect("nobody stands still");
             inside.set(inside.get() + 1);
         }
         visitor.join().unwrap();
-        assert_eq!(slot.enter(waiting()).get(), 3);
+        assert_eq!(slot.enter(waiting()).unwrap().get(), 3);
     });
 }
 
@@ -265,13 +295,13 @@ fn an_exclusive_slot_lets_no_visitor_in() {
         let slot = Arc::new(Slot::<Exclusive, _>::new(GuardedU64::new(0)));
         let visitor = {
             let slot = Arc::clone(&slot);
-            thread::spawn(move || assert!(slot.visit(waiting()).is_none()))
+            start(move || assert!(slot.visit(waiting()).is_none()))
         };
-        let inside = slot.enter(waiting());
+        let inside = slot.enter(waiting()).unwrap();
         inside.set(inside.get() + 1);
         drop(inside);
         visitor.join().unwrap();
-        assert_eq!(slot.enter(waiting()).get(), 1);
+        assert_eq!(slot.enter(waiting()).unwrap().get(), 1);
     });
 }
 
@@ -294,14 +324,14 @@ fn one_value_gets_into_a_place_and_brings_what_was_written_before() {
         let place = place();
         let first = {
             let place = Arc::clone(&place);
-            thread::spawn(move || {
+            start(move || {
                 place.1.set(7);
                 place.0.set(1).is_ok()
             })
         };
         let second = {
             let place = Arc::clone(&place);
-            thread::spawn(move || place.0.set(2) == Ok(&2))
+            start(move || place.0.set(2) == Ok(&2))
         };
         match place.0.get() {
             Some(1) => {
@@ -329,7 +359,7 @@ fn a_place_that_was_emptied_is_taken_after_all_that_was_done_with_it() {
         assert_eq!(place.0.set(1), Ok(&1));
         let next = {
             let (place, noted) = (Arc::clone(&place), Arc::clone(&noted));
-            thread::spawn(move || {
+            start(move || {
                 if place.0.set(2).is_err() {
                     return;
                 }
@@ -488,9 +518,9 @@ fn two_owners_of_an_exclusive_slot_are_found() {
         let slot = Arc::new(Slot::<Exclusive, _>::new(GuardedU64::new(0)));
         let other = {
             let slot = Arc::clone(&slot);
-            thread::spawn(move || slot.enter(waiting()).set(1))
+            start(move || slot.enter(waiting()).unwrap().set(1))
         };
-        slot.enter(waiting()).set(2);
+        slot.enter(waiting()).unwrap().set(2);
         other.join().unwrap();
     });
 }
@@ -503,7 +533,7 @@ fn a_forgotten_word_is_found() {
         let word = Arc::new(AtomicU32::new(0));
         let other = {
             let word = Arc::clone(&word);
-            thread::spawn(move || word.fetch_add(1, Ordering::Relaxed))
+            start(move || word.fetch_add(1, Ordering::Relaxed))
         };
         word.fetch_add(1, Ordering::Relaxed);
         other.join().unwrap();

@@ -52,7 +52,9 @@ macro_rules! on {
     ($design:ident, $zone:expr) => {{
         let mut memory = [MaybeUninit::uninit(); 64 << 10];
         let mut tables = [MaybeUninit::uninit(); Tables::bytes(PAGES)];
-        // SAFETY: frame `i` is page `i` of the memory, which nobody uses but by this zone, and whose alignment is the zone's largest block.
+        // SAFETY: `direct-map`: frame `i` is page `i` of the memory, which nobody uses but by this
+        // zone, and whose alignment is the zone's largest block. `frames-of-the-source`: nobody else
+        // asks the zone for anything while the source is there.
         let pages = unsafe { ZonePages::new($zone, 12) };
         pages.is_some_and(|pages| {
             let tables = Tables::Any(&mut tables);

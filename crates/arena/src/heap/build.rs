@@ -140,16 +140,34 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
         if begun.is_err() {
             continue;
         }
+        let mut attempt = Attempt::new(area);
+        build()?;
+        life::begin();
+        attempt.outcome = BUILT;
+    }
+}
+
+/// The calling thread builds the heap, as long as this lives: whatever ends it, others are told.
+struct Attempt<'t> {
+    area: &'t ThreadArea,
+    outcome: u32,
+}
+
+impl<'t> Attempt<'t> {
+    fn new(area: &'t ThreadArea) -> Self {
         area.inside.set(area.inside.get() + 1);
-        let done = build();
-        if done.is_ok() {
-            life::begin();
+        Self {
+            area,
+            outcome: FAILED,
         }
-        area.inside.set(area.inside.get() - 1);
-        let state = if done.is_ok() { BUILT } else { FAILED };
-        // Release: pairs with the acquire in `built`, or above.
-        PLACE.state.store(state, Ordering::Release);
-        done?;
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.area.inside.set(self.area.inside.get() - 1);
+        // Release: pairs with the acquire in `built`, or of who tries next.
+        PLACE.state.store(self.outcome, Ordering::Release);
     }
 }
 
@@ -240,21 +258,18 @@ fn build_slabs(
     // SAFETY: the mapping is zero.
     let (rows, _) = unsafe { brickyard::sync::place_zeroed(rows, words) }
         .expect("a mapping begins with a page, and has room for its own words");
-    // SAFETY: the words are these slabs' own, and the fast paths' beside them, which keep to `one-store`.
-    let rows = unsafe { Rows::new(rows, ROW_SHIFT) };
-    let plan = SlabPlan {
-        rows: Some(rows),
-        ..SlabPlan::new(SIZES.len(), cpus.rows())
-    };
+    // The fast paths beside the slabs reach them by their address, and keep to `one-store`.
+    let rows = Rows::new(rows, ROW_SHIFT).expect("the shift is a page's at least");
+    let plan = SlabPlan::new(SIZES.len(), cpus.rows());
     let plan = match rules()? {
         Some(rules) => plan.debug_text(rules, life::report),
         None => plan,
     };
-    let memory = for_ever(HeapSlabs::bytes(&plan, 1))?;
+    let memory = for_ever(HeapSlabs::bytes_beside_rows(&plan, 1))?;
     // SAFETY: the mapping is zero.
     let tables = unsafe { Tables::zeroed(tables) };
-    let slabs = HeapSlabs::new(plan, span, cpus, memory, tables)
-        .expect("the plan was asked for the bytes of both");
+    let slabs = HeapSlabs::with_rows(plan, span, cpus, rows, memory, tables)
+        .expect("the plan was asked for the bytes, and slabs can number a span's pages");
     let first = slabs.general::<TaskOnly>().map(|general| general.first());
     assert_eq!(
         first,

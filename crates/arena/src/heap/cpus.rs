@@ -84,23 +84,28 @@ impl Platform for Cpus {
 unsafe impl Local for Cpus {
     const PINS: bool = false;
 
-    unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+    unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         // SAFETY: passed on.
         unsafe { either!(self, cpus => cpus.pop::<C>(rows, column)) }
     }
 
-    unsafe fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
+    unsafe fn push<C: Caller>(
+        &self,
+        rows: &Rows<'_>,
+        column: usize,
+        object: NonNull<u8>,
+    ) -> Pushed {
         // SAFETY: passed on.
         unsafe { either!(self, cpus => cpus.push::<C>(rows, column, object)) }
     }
 
-    fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize) {
+    fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {
         either!(self, cpus => cpus.read::<C>(rows, column))
     }
 
     unsafe fn replace<C: Caller>(
         &self,
-        rows: Rows<'_>,
+        rows: &Rows<'_>,
         cpu: usize,
         column: usize,
         expected: usize,

@@ -138,7 +138,8 @@ unsafe fn hit(column: usize) -> *mut u8 {
 /// Puts an object on this CPU's sheaf in `column`; false if it has to go another way.
 ///
 /// # Safety
-/// As [`hit`]; the object belongs to that cache, and nobody uses it any more.
+/// As [`hit`]; the object is one of that cache, or of any where the column is closed (0), was not
+/// freed since it was handed out, and nobody uses it any more.
 #[inline(always)]
 unsafe fn put(column: usize, object: *mut u8) -> bool {
     // Relaxed: `built-before-seen`.
@@ -180,7 +181,8 @@ pub fn alloc(bytes: usize) -> *mut u8 {
 /// Takes memory back, if this CPU has room for it at hand; else false, and [`free_slow`] is to be asked.
 ///
 /// # Safety
-/// It came from this heap, or is null; if this returns true, nobody uses it any more.
+/// It came from this heap and was not freed since, or is null; if this returns true, nobody uses it
+/// any more.
 #[inline(always)]
 pub unsafe fn quick_free(memory: *mut u8) -> bool {
     // Relaxed: the start may be another only while there are no pages.
@@ -202,7 +204,7 @@ pub unsafe fn quick_free(memory: *mut u8) -> bool {
 /// Takes memory back; null is nothing.
 ///
 /// # Safety
-/// It came from this heap, and nobody uses it any more.
+/// It came from this heap and was not freed since, and nobody uses it any more.
 #[inline(always)]
 pub unsafe fn free(memory: *mut u8) {
     // SAFETY: passed on, both.

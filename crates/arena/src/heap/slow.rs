@@ -112,7 +112,8 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
 /// Takes memory back by the slow path; null is nothing. What is not the heap's is reported, and the process ended, since nobody could go on from there.
 ///
 /// # Safety
-/// If it came from this heap, nobody uses it any more.
+/// If it points into what this heap has handed out, it is as it was handed out, was not freed
+/// since, and nobody uses it any more.
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow(memory: *mut u8) {
@@ -178,7 +179,8 @@ pub fn usable_size(memory: *mut u8) -> usize {
 /// Memory for `bytes` bytes with what `memory` held, as far as it fits; null if there is none, and then `memory` is as it was. `realloc`, without its special cases.
 ///
 /// # Safety
-/// `memory` came from this heap, is not null, and nobody uses it afterwards unless this returns null.
+/// `memory` came from this heap, is not null, and was not freed since; nobody uses it afterwards
+/// unless this returns null.
 #[must_use]
 pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     let had = usable_size(memory);

@@ -13,7 +13,7 @@ use super::{Rseq, ThreadRows, pop_shifted, push_shifted, replace};
 impl Rseq {
     /// Has every CPU a row?
     #[inline(always)]
-    const fn reaches(&self, rows: Rows<'_>) -> bool {
+    const fn reaches(&self, rows: &Rows<'_>) -> bool {
         rows.rows() >= self.cpus()
     }
 }
@@ -21,7 +21,7 @@ impl Rseq {
 impl ThreadRows {
     /// Has every number a row?
     #[inline(always)]
-    const fn reaches(&self, rows: Rows<'_>) -> bool {
+    const fn reaches(&self, rows: &Rows<'_>) -> bool {
         rows.rows() >= Self::ROWS
     }
 }
@@ -33,7 +33,7 @@ macro_rules! local {
             const PINS: bool = $pins;
 
             #[inline(always)]
-            unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+            unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
                 if !self.reaches(rows) {
                     return None;
                 }
@@ -45,7 +45,7 @@ macro_rules! local {
             #[inline(always)]
             unsafe fn push<C: Caller>(
                 &self,
-                rows: Rows<'_>,
+                rows: &Rows<'_>,
                 column: usize,
                 object: NonNull<u8>,
             ) -> Pushed {
@@ -58,7 +58,7 @@ macro_rules! local {
                 unsafe { push_shifted(self.area(), place, column, object.as_ptr()) }
             }
 
-            fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize) {
+            fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {
                 let cpu = self.cpu();
                 // Relaxed: it may be another CPU's by now, and is compared again before it is changed.
                 // SAFETY: a word of the rows, which are there as long as this view of them.
@@ -68,7 +68,7 @@ macro_rules! local {
 
             unsafe fn replace<C: Caller>(
                 &self,
-                rows: Rows<'_>,
+                rows: &Rows<'_>,
                 cpu: usize,
                 column: usize,
                 expected: usize,

@@ -97,7 +97,8 @@ impl Platform for Rseq {
     /// Runs `work` with the calling thread kept on `cpu` by its affinity, which is restored afterwards. False where the thread may not go there: the CPU is offline, or not
     /// of its cpuset. Some microseconds, or as long as the CPU is busy with others.
     ///
-    /// An affinity that somebody else gives the thread meanwhile is lost; one that takes it away from `cpu` makes what `work` tries with the row fail.
+    /// An affinity that somebody else gives the thread meanwhile is lost; one that takes it away
+    /// from `cpu` makes what `work` tries with the row fail. `work` may panic.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         if cpu >= self.cpus {
             return false;
@@ -108,9 +109,8 @@ impl Platform for Rseq {
         if !Affinity::only(cpu).set() {
             return false;
         }
+        let _back = Back(found);
         work();
-        // It was this thread's a moment ago. Should all those CPUs have gone offline since, the system has chosen others already.
-        let _ = found.set();
         true
     }
 
@@ -160,6 +160,17 @@ impl Affinity {
             libc::sched_setaffinity(0, size_of_val(&self.0), self.0.as_ptr().cast())
         });
         done == 0
+    }
+}
+
+/// The thread gets the affinity back that it had, when this is dropped.
+struct Back(Affinity);
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        // It was this thread's a moment ago. Should all those CPUs have gone offline since, the
+        // system has chosen others already.
+        let _ = self.0.set();
     }
 }
 

@@ -114,6 +114,68 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     }
 }
 
+/// A visit takes microseconds. Whoever waits longer than this for one to end goes without.
+const WAIT_NANOSECONDS_MAX: u64 = 1_000_000_000;
+
+/// The caller's turn to look whether a number can be visited, as long as this lives.
+struct Turn {
+    number: usize,
+}
+
+impl Turn {
+    /// `None` if another visitor does not end in time.
+    fn at(number: usize) -> Option<Self> {
+        let (word, bit) = place(number);
+        let mut begun = None;
+        // Acquire: pairs with the release in `drop`, of the visitor before.
+        while NUMBERS.visited[word].fetch_or(bit, Ordering::Acquire) & bit != 0 {
+            // Not "no" at once: what the other visitor fetches may be just what the caller looks
+            // for.
+            let now = nanoseconds();
+            if now.saturating_sub(*begun.get_or_insert(now)) >= WAIT_NANOSECONDS_MAX {
+                return None;
+            }
+            ThreadArea::relax();
+        }
+        Some(Self { number })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (word, bit) = place(self.number);
+        // Release: pairs with the acquire of the next visitor.
+        NUMBERS.visited[word].fetch_and(!bit, Ordering::Release);
+    }
+}
+
+/// The calling thread goes by a number that no thread has, as long as this lives: sequences look
+/// nowhere else.
+struct Visit {
+    turn: Turn,
+    /// What it went by before.
+    own: u32,
+}
+
+impl Visit {
+    /// `None` if a thread has the number.
+    fn begin(turn: Turn) -> Option<Self> {
+        if !NUMBERS.take_exactly(turn.number) {
+            return None;
+        }
+        let row = &ThreadArea::of_this_thread().row;
+        let own = row.replace(turn.number as u32);
+        Some(Self { turn, own })
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        ThreadArea::of_this_thread().row.set(self.own);
+        NUMBERS.give(self.turn.number);
+    }
+}
+
 impl ThreadRows {
     /// Rows that there are to be, the empty one included: so many threads less one have one at a time.
     pub const ROWS: usize = 256;
@@ -189,37 +251,25 @@ impl Platform for ThreadRows {
         ThreadArea::relax();
     }
 
-    /// Runs `work` here, if `cpu` is the caller's own number or one that no thread has. No thread takes the number meanwhile. False for the number of another thread: only that one
-    /// reaches its row.
+    /// Runs `work` here, if `cpu` is the caller's own number or one that no thread has. No thread
+    /// takes the number meanwhile. False for the number of another thread: only that one reaches
+    /// its row; and for a number that others visit for a second on end: somebody stands still
+    /// there, or waits for what the caller has. `work` may panic, and must not fork.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         if cpu == 0 || cpu >= Self::ROWS {
             return false;
         }
         // First of all, since `work` may ask for it: a number taken in there would be lost.
         let _ = self.number();
-        let area = ThreadArea::of_this_thread();
-        let own = area.row.get();
-        if own as usize == cpu {
+        if ThreadArea::of_this_thread().row.get() as usize == cpu {
             work();
             return true;
         }
-        let (word, bit) = place(cpu);
-        // Acquire: pairs with the release below, of the visitor before.
-        while NUMBERS.visited[word].fetch_or(bit, Ordering::Acquire) & bit != 0 {
-            // Not "no" at once: what the other visitor fetches may be just what the caller looks for.
-            self.relax();
-        }
-        let free = NUMBERS.take_exactly(cpu);
-        if free {
-            // The visitor takes the number's part: sequences look nowhere else.
-            area.row.set(cpu as u32);
-            work();
-            area.row.set(own);
-            NUMBERS.give(cpu);
-        }
-        // Release: pairs with the acquire of the next visitor.
-        NUMBERS.visited[word].fetch_and(!bit, Ordering::Release);
-        free
+        let Some(_visit) = Turn::at(cpu).and_then(Visit::begin) else {
+            return false;
+        };
+        work();
+        true
     }
 
     fn ticks(&self) -> u64 {

@@ -9,11 +9,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use brickyard::sync::RawLock;
 use brickyard::{Context, Frame, Mobility, Order};
 
 use super::{Contents, RUN_BYTES_MAX, Span};
 use crate::Release;
+use crate::rows::ThreadArea;
 
 /// So much may be idle, whatever is in use.
 const IDLE_BYTES: usize = 8 << 20;
@@ -183,11 +183,8 @@ impl Span {
     /// Gives the memory of all idle pages back to the system; how many bytes. Some tenths of a microsecond a page, and a call of the system for each piece of free memory. Others
     /// can allocate and free meanwhile.
     pub fn release_idle(&self) -> usize {
-        self.counts.releasing.lock(crate::rows::ThreadArea::relax);
-        let released = self.release(Order::ZERO, 0);
-        // SAFETY: locked above.
-        unsafe { self.counts.releasing.unlock() };
-        released
+        let _held = self.counts.releasing.lock(ThreadArea::relax);
+        self.release(Order::ZERO, 0)
     }
 
     /// One round of giving memory back, to be called about once a second: all that is idle if pages have neither come nor gone since the last round, else the half of it, so that what is idle for ten
@@ -205,10 +202,10 @@ impl Span {
         loop {
             let piece = self.idle_bytes().saturating_sub(PIECE_BYTES).max(enough);
             let _inside = enter();
-            self.counts.releasing.lock(crate::rows::ThreadArea::relax);
-            let step = self.release(Order::ZERO, piece);
-            // SAFETY: locked above.
-            unsafe { self.counts.releasing.unlock() };
+            let step = {
+                let _held = self.counts.releasing.lock(ThreadArea::relax);
+                self.release(Order::ZERO, piece)
+            };
             released += step;
             if step == 0 || self.idle_bytes() <= enough {
                 return released > 0;
@@ -219,17 +216,18 @@ impl Span {
     /// Gives memory back if too much is idle: the largest pieces first.
     pub(super) fn release_surplus(&self) {
         let allowed = |span: &Self| IDLE_BYTES.max(span.bytes_in_use() / IDLE_PART);
-        if self.idle_bytes() <= allowed(self) || !self.counts.releasing.try_lock() {
+        if self.idle_bytes() <= allowed(self) {
             return;
         }
+        let Some(_held) = self.counts.releasing.try_lock() else {
+            return;
+        };
         // A quarter less than is allowed, so that the next page is not too much again.
         let enough = allowed(self) / 4 * 3;
         let _ = self.release(self.largest(), enough);
         if self.idle_bytes() > enough {
             let _ = self.release(Order::ZERO, enough);
         }
-        // SAFETY: locked above.
-        unsafe { self.counts.releasing.unlock() };
     }
 
     fn largest(&self) -> Order {

@@ -25,7 +25,7 @@ use std::io;
 use brickyard::design::LockFree;
 use brickyard::front::Direct;
 use brickyard::slab::{PageAsk, PageSource};
-use brickyard::sync::{RawLock, TicketLock};
+use brickyard::sync::{Locked, TicketLock};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
 
@@ -39,16 +39,19 @@ pub const RUN_BYTES_MAX: usize = 2 << 20;
 /// The least and the usual length of a span, in bytes.
 pub const SPAN_BYTES: (usize, usize) = (64 << 20, 256 << 30);
 
-/// The largest length of a span, in bytes: 16 TiB.
+/// The largest length of a span, in bytes: a zone less than 16 TiB.
 const SPAN_BYTES_MAX: usize = ZONES * ZONE_BYTES;
+
+/// Slabs can number its pages, however small the system's are.
+const _: () = assert!(SPAN_BYTES_MAX >> 12 <= brickyard::slab::MAX_PAGES);
 
 /// What its start is a multiple of.
 const SPAN_ALIGN: usize = 4 << 20;
 
 const ZONE_BYTES: usize = 1 << 30;
 
-/// The most zones of a span.
-const ZONES: usize = 16 << 10;
+/// The most zones of a span: 16 TiB are one page of 4 KiB more than slabs can number.
+const ZONES: usize = (16 << 10) - 1;
 
 /// What a zone grows by.
 const STEP_BYTES: usize = 32 << 20;
@@ -91,7 +94,7 @@ pub struct Span {
     zones: AtomicUsize,
     /// Pages that zones have got.
     grown: AtomicUsize,
-    growing: TicketLock,
+    growing: Locked<TicketLock, ()>,
     counts: Counts,
 }
 
@@ -104,7 +107,7 @@ struct Counts {
     /// Pages that are free and may have memory.
     idle: AtomicUsize,
     /// Held by who gives memory back.
-    releasing: TicketLock,
+    releasing: Locked<TicketLock, ()>,
     /// Where that went on last time.
     cursor: AtomicUsize,
     /// What was in use and idle at the last round of [`Span::release_by_age`], folded.
@@ -191,11 +194,11 @@ impl Span {
             layout,
             zones: AtomicUsize::new(0),
             grown: AtomicUsize::new(0),
-            growing: TicketLock::UNLOCKED,
+            growing: Locked::new(()),
             counts: Counts {
                 in_use: AtomicUsize::new(0),
                 idle: AtomicUsize::new(0),
-                releasing: TicketLock::UNLOCKED,
+                releasing: Locked::new(()),
                 cursor: AtomicUsize::new(0),
                 last_round: AtomicUsize::new(0),
             },
@@ -329,10 +332,10 @@ impl Span {
                     return Some(frame.number());
                 }
             }
-            self.growing.lock(ThreadArea::relax);
-            let more = self.grown.load(Ordering::Relaxed) != grown || self.grow();
-            // SAFETY: locked above.
-            unsafe { self.growing.unlock() };
+            let more = {
+                let _held = self.growing.lock(ThreadArea::relax);
+                self.grown.load(Ordering::Relaxed) != grown || self.grow()
+            };
             if !more {
                 return self.find_behind_release(request);
             }
@@ -342,10 +345,8 @@ impl Span {
     /// Who gives memory back holds some free pages meanwhile: without those, nothing is refused.
     #[cold]
     fn find_behind_release(&self, request: &Request) -> Option<usize> {
-        self.counts.releasing.lock(ThreadArea::relax);
+        let _held = self.counts.releasing.lock(ThreadArea::relax);
         let found = (0..self.zones()).find_map(|index| self.zone(index).alloc(request).ok());
-        // SAFETY: locked above.
-        unsafe { self.counts.releasing.unlock() };
         Some(found?.number())
     }
 

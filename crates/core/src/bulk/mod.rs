@@ -113,7 +113,8 @@ impl Moves {
         self.started() == started
     }
 
-    fn started(&self) -> usize {
+    /// How many moves have begun.
+    pub(crate) fn started(&self) -> usize {
         // Relaxed: the locks taken in between have ordered it, see the type.
         self.sum(|lane| lane.started.load(Ordering::Relaxed))
     }

@@ -2,7 +2,7 @@
 
 use brickyard_sync::RawLock;
 
-use super::{Front, Reach, Returned};
+use super::{Drained, Front, Reach, Returned};
 use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::store::Store;
@@ -25,8 +25,8 @@ impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
         false
     }
 
-    fn drain(&self, _backing: &Backing<S, L, P>, _reach: Reach) -> usize {
-        0
+    fn drain(&self, _backing: &Backing<S, L, P>, _reach: Reach) -> Drained {
+        Drained::default()
     }
 
     fn arrivals(&self) -> usize {

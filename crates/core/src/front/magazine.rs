@@ -16,7 +16,7 @@
 use brickyard_sync::{Held, Locked, RawLock};
 
 use super::lists::{ColdWalk, LISTS, Lists};
-use super::{Front, Reach, Returned};
+use super::{Drained, Front, Reach, Returned};
 use crate::bulk::{Backing, Batch};
 use crate::check::Violation;
 use crate::platform::Pinned;
@@ -246,16 +246,17 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
     }
 
     /// Waits for each magazine in turn and empties it; who waits for it meanwhile does not matter.
-    fn drain(&self, backing: &Backing<S, Z, P>, reach: Reach) -> usize {
+    fn drain(&self, backing: &Backing<S, Z, P>, reach: Reach) -> Drained {
         let platform = backing.platform();
         if reach == Reach::Own {
-            return 0;
+            return Drained::default();
         }
         let pinned = Pinned::new(platform);
         let drain = |magazine: &Magazine<L>| {
             let magazine = magazine.0.lock(|| pinned.relax());
             let all = magazine.len();
-            self.drain_and_unlock(backing, magazine, ColdWalk::new(LISTS - 1, all, all, all))
+            let walk = ColdWalk::new(LISTS - 1, all, all, all);
+            Drained::of(self.drain_and_unlock(backing, magazine, walk))
         };
         self.magazines.iter().map(drain).sum()
     }

@@ -39,6 +39,41 @@ pub enum Returned {
     FreeAlready,
 }
 
+/// What a drain has brought to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drained {
+    /// So many frames.
+    pub frames: usize,
+    /// How many caches hold something, and could not be entered for as long as the caller waits: somebody is inside.
+    pub left_out: usize,
+}
+
+impl Drained {
+    /// All of a cache.
+    #[must_use]
+    pub const fn of(frames: usize) -> Self {
+        Self {
+            frames,
+            left_out: 0,
+        }
+    }
+
+    /// Nothing of a cache that somebody is in.
+    pub(crate) const LEFT_OUT: Self = Self {
+        frames: 0,
+        left_out: 1,
+    };
+}
+
+impl core::iter::Sum for Drained {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            frames: sum.frames + one.frames,
+            left_out: sum.left_out + one.left_out,
+        })
+    }
+}
+
 /// How far a drain may go, by what its caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -115,8 +150,8 @@ pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
     /// Does the caller get anything from a front where it runs, or only from the store?
     fn serves_here(&self, backing: &Backing<S, L, P>) -> bool;
 
-    /// Gives every frame within `reach` back to the store. Returns how many.
-    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> usize;
+    /// Gives every frame within `reach` back to the store.
+    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> Drained;
 
     /// How many frames were ever freed to it, modulo some power of two: unchanged if none was meanwhile.
     fn arrivals(&self) -> usize;

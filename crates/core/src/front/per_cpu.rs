@@ -10,7 +10,7 @@
 use brickyard_sync::{Inside, RawLock, Slot, SlotAccess};
 
 use super::lists::{ColdWalk, LISTS, Lists};
-use super::{Front, Reach, Returned};
+use super::{Drained, Front, Reach, Returned};
 use crate::bulk::{Backing, Batch};
 use crate::check::Violation;
 use crate::platform::{Masked, Pinned};
@@ -95,14 +95,27 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         Self { slots, sizes }
     }
 
-    /// Calls `with` inside the caller's own slot, interrupts masked; `None` on a CPU without one.
+    /// Calls `with` inside the caller's own slot, interrupts masked; `None` on a CPU without one, and where a visitor is in
+    /// it: of an interrupt at once, else if he stands still.
     #[inline]
     fn with_own<P: Platform, R>(&self, platform: &P, with: impl FnOnce(&Lists) -> R) -> Option<R> {
         let pinned = Pinned::new(platform);
         let _masked = Masked::new(platform);
         let slot = self.slots.get(pinned.cpu)?;
-        let own = slot.enter(|| platform.relax());
+        let own = Self::enter(platform, slot)?;
         Some(with(&own.0))
+    }
+
+    /// Lets the owner in. An interrupt waits for nobody.
+    #[inline]
+    fn enter<'s, P: Platform>(
+        platform: &P,
+        slot: &'s Slot<A, CpuLists>,
+    ) -> Option<Inside<'s, A, CpuLists>> {
+        slot.try_enter().or_else(|| match platform.in_interrupt() {
+            true => None,
+            false => slot.enter(|| platform.relax()),
+        })
     }
 
     /// Takes one frame inside the slot, after a refill if its list is empty.
@@ -180,13 +193,21 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         cpu: usize,
         slot: &Slot<A, CpuLists>,
         reach: Reach,
-    ) -> usize {
+    ) -> Drained {
         let platform = backing.platform();
-        let mut drained = 0;
+        let holds_nothing = || slot.outside().0.peek_len() == 0;
+        let empty = |inside: Option<Inside<'_, A, CpuLists>>| match inside {
+            Some(inside) => Drained::of(self.drain_inside(backing, &inside)),
+            None if holds_nothing() => Drained::default(),
+            None => Drained::LEFT_OUT,
+        };
+        let mut drained = Drained::default();
         let mut drain_here = || {
             let _masked = Masked::new(platform);
-            let inside = slot.enter(|| platform.relax());
-            drained = self.drain_inside(backing, &inside);
+            drained = empty(match reach {
+                Reach::Own => slot.try_enter(),
+                Reach::Locks | Reach::All => Self::enter(platform, slot),
+            });
         };
         let own = {
             let pinned = Pinned::new(platform);
@@ -197,13 +218,12 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
             own
         };
         // A CPU that holds nothing is left in peace.
-        if own || reach == Reach::Own || slot.outside().0.peek_len() == 0 {
+        if own || reach == Reach::Own || holds_nothing() {
             return drained;
         }
         if A::LENDS {
             let _masked = Masked::new(platform);
-            let visitor = slot.visit(|| platform.relax());
-            return visitor.map_or(0, |inside| self.drain_inside(backing, &inside));
+            return empty(slot.visit(|| platform.relax()));
         }
         if reach == Reach::All {
             platform.run_on(cpu, &mut drain_here);
@@ -264,7 +284,7 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
         backing.platform().cpu() < self.slots.len()
     }
 
-    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> usize {
+    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> Drained {
         self.slots
             .iter()
             .enumerate()

@@ -24,23 +24,30 @@ use crate::{
 };
 
 /// A node: the zones of memory that is equally far from some CPUs, lowest kind first.
+///
+/// Memory that is [too large](crate::zone#limits) for one zone is several zones of one kind, in the
+/// order of their spans, which do not overlap. They share what one zone would have: the marks and what is
+/// held back are split among them. Requests go to the last of them first. No block and no
+/// contiguous range reaches from one into the next; so they had better meet at a multiple of the largest
+/// block.
 pub struct Node<'z, D: Design> {
     id: u32,
     zones: &'z [Zone<D>],
 }
 
 impl<'z, D: Design> Node<'z, D> {
-    /// A node of these zones.
+    /// A node of these zones: in rising order of their kind, and where there are several of one kind, in
+    /// that of their spans ([`Nodes::check`] tells spans that are not; a constant cannot see them).
     ///
     /// # Panics
-    /// If the zones are not in rising order of their kind.
+    /// If the kind of a zone is lower than that of the one before it.
     #[must_use]
     pub const fn new(id: u32, zones: &'z [Zone<D>]) -> Self {
         let mut i = 1;
         while i < zones.len() {
             assert!(
-                zones[i - 1].kind().index() < zones[i].kind().index(),
-                "zones in rising order of their kind"
+                zones[i - 1].kind().index() <= zones[i].kind().index(),
+                "zones in rising order of their kind, of which there may be several"
             );
             i += 1;
         }
@@ -57,6 +64,32 @@ impl<'z, D: Design> Node<'z, D> {
     #[must_use]
     pub const fn zones(&self) -> &'z [Zone<D>] {
         self.zones
+    }
+
+    /// The frames that its zones of each kind manage.
+    fn managed_by_kind(&self) -> [usize; ZoneKind::COUNT] {
+        let mut managed = [0_usize; ZoneKind::COUNT];
+        for zone in self.zones {
+            let sum = &mut managed[zone.kind().index()];
+            *sum = sum.saturating_add(zone.managed_frames());
+        }
+        managed
+    }
+
+    /// Do the spans of zones of one kind follow each other?
+    fn check_spans(&self) -> Result<(), Violation> {
+        let mut pairs = self.zones.iter().zip(self.zones.iter().skip(1));
+        let wrong = pairs.find(|(lower, upper)| {
+            lower.kind() == upper.kind() && lower.span().end > upper.span().start
+        });
+        match wrong {
+            None => Ok(()),
+            Some((_, upper)) => Err(Violation::at(
+                "spans-in-order",
+                "a zone that begins before the end of one of its kind",
+                upper.span().start,
+            )),
+        }
     }
 }
 
@@ -133,7 +166,8 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     }
 
     /// The zones that may serve `request`, best first: those of node `from`, from the highest kind allowed to the lowest, then
-    /// those of the nodes behind it, round to the one before it.
+    /// those of the nodes behind it, round to the one before it. Of several zones of one kind, the last
+    /// is the best.
     pub(crate) fn zonelist(
         &self,
         from: usize,
@@ -170,6 +204,10 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
             Mark::Min => watermark::reserved_mark(marks.min, request.context),
         };
         let reserve = zone.reserve_against(request.highest);
+        if D::Store::LOCK_FREE && mark == 0 && reserve == 0 {
+            // Nothing is held back: what is free can be had, and such a store knows better than any sum of its counts.
+            return true;
+        }
         let admits = |free| above_mark(free, set_aside, request, mark, reserve);
         // As a rule the quick count is far above.
         admits(zone.backing().unlocked().free_frames_at_least()) || admits(zone.free_frames())
@@ -206,6 +244,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     /// A block that lies in this CPU's cache of the zone that serves `request` best, here and now.
     #[inline]
     fn hit(&self, from: usize, request: &Request) -> Option<Frame> {
+        // The first of the zonelist, where it is in there.
         let best = self.nodes.get(from)?.zones.last()?;
         let may_serve = best.kind() <= request.highest
             && (best.kind() != ZoneKind::Movable || request.mobility == Mobility::Movable);
@@ -345,17 +384,17 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     }
 
     /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed, by Linux's rules, with the ratios 256, 256,
-    /// 32, 0, 0 of `lowmem_reserve_ratio`. To be called again when memory is added or removed.
+    /// 32, 0, 0 of `lowmem_reserve_ratio`. To be called again when memory is added or removed. Zones of one
+    /// kind in a node have together what one zone of all their memory would have, each by its memory.
     pub fn set_min_free_kbytes(&self, kbytes: usize, frame_bytes: usize) {
         let is_low = |zone: &&Zone<D>| zone.kind() <= ZoneKind::Normal;
         let min_free = watermark::frames_of_kbytes(kbytes, frame_bytes);
         let lowmem = self.zones().filter(is_low).map(Zone::managed_frames).sum();
         for node in self.nodes {
-            let mut managed = [0; ZoneKind::COUNT];
-            for zone in node.zones {
-                managed[zone.kind().index()] = zone.managed_frames();
-            }
+            let managed = node.managed_by_kind();
             let reserves = watermark::lowmem_reserve(&managed, &watermark::LOWMEM_RESERVE_RATIO);
+            // What the zones before have of their kind.
+            let mut before = [0_usize; ZoneKind::COUNT];
             for zone in node.zones {
                 let index = zone.kind().index();
                 let marks = watermark::zone_marks(
@@ -365,7 +404,15 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
                     min_free,
                     watermark::SCALE_FACTOR,
                 );
-                zone.set_watermarks(marks, reserves[index]);
+                let own = zone.managed_frames();
+                let part = watermark::Part {
+                    before: before[index],
+                    own,
+                    all: managed[index],
+                };
+                let reserve = reserves[index].map(|frames| part.of(frames));
+                zone.set_watermarks(part.of_marks(marks), reserve);
+                before[index] = before[index].saturating_add(own);
             }
         }
     }
@@ -382,6 +429,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     /// # Errors
     /// The first invariant that does not hold.
     pub fn check(&self) -> Result<Census, Violation> {
+        self.nodes.iter().try_for_each(Node::check_spans)?;
         let mut sum = Census::default();
         for zone in self.zones() {
             let census = zone.check()?;

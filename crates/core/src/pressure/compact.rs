@@ -191,16 +191,12 @@ impl<'z, D: Design> Compaction<'z, D> {
     }
 
     fn run(&mut self, hooks: &impl Migrate) -> Compacted {
-        if let Some(request) = self.request {
-            let guard = self.zone.lock();
-            self.armed = guard.capture().is_some_and(|slot| slot.arm(request));
-        }
+        let armed = self
+            .request
+            .and_then(|request| Armed::new(self.zone, request));
+        self.armed = armed.is_some();
         let why = self.pass(hooks);
-        let caught = if self.armed {
-            self.zone.lock().capture().and_then(Capture::disarm)
-        } else {
-            None
-        };
+        let caught = armed.and_then(Armed::disarm);
         Compacted {
             why: if caught.is_some() {
                 Why::Succeeded
@@ -392,6 +388,39 @@ impl<'z, D: Design> Compaction<'z, D> {
         if answer != Migration::Moved {
             // The place is free again, and the next one to look at.
             self.free_below[order.index()] = to.plus(order.frames());
+        }
+    }
+}
+
+/// The zone's capture slot waits for a block as long as this lives. Where a hook panics, what it has caught is freed.
+struct Armed<'z, D: Design> {
+    zone: &'z Zone<D>,
+    order: Order,
+}
+
+impl<'z, D: Design> Armed<'z, D> {
+    /// `None` where there is no slot, or somebody else has it.
+    fn new(zone: &'z Zone<D>, request: &Request) -> Option<Self> {
+        let armed = zone.lock().capture().is_some_and(|slot| slot.arm(request));
+        armed
+            .then_some(request.order)
+            .map(|order| Self { zone, order })
+    }
+
+    /// The block, if one was caught.
+    fn disarm(self) -> Option<Frame> {
+        let caught = self.zone.lock().capture().and_then(Capture::disarm);
+        core::mem::forget(self);
+        caught
+    }
+}
+
+impl<D: Design> Drop for Armed<'_, D> {
+    fn drop(&mut self) {
+        let caught = self.zone.lock().capture().and_then(Capture::disarm);
+        if let Some(frame) = caught {
+            let given = self.zone.free(frame, self.order);
+            debug_assert!(given.is_ok(), "a block that was caught: {given:?}");
         }
     }
 }

@@ -151,10 +151,28 @@ pub fn offline<D: Design>(
     range: FrameRange,
     hooks: &impl Migrate,
 ) -> Result<usize, RangeError> {
-    zone.administer().isolate(range)?;
-    let result = clear(zone, range, hooks).and_then(|()| zone.administer().remove(range));
-    zone.administer().unisolate(range);
-    result
+    let _isolated = Isolated::new(zone, range)?;
+    clear(zone, range, hooks)?;
+    zone.administer().remove(range)
+}
+
+/// A range is isolated as long as this lives; no longer, too, where a hook panics.
+struct Isolated<'z, D: Design> {
+    zone: &'z Zone<D>,
+    range: FrameRange,
+}
+
+impl<'z, D: Design> Isolated<'z, D> {
+    fn new(zone: &'z Zone<D>, range: FrameRange) -> Result<Self, RangeError> {
+        zone.administer().isolate(range)?;
+        Ok(Self { zone, range })
+    }
+}
+
+impl<D: Design> Drop for Isolated<'_, D> {
+    fn drop(&mut self) {
+        self.zone.administer().unisolate(self.range);
+    }
 }
 
 /// The last frame of the last thing in `place` that is not tolerated there: no place can begin before its end.
@@ -194,11 +212,9 @@ fn take_range<D: Design>(
     mobility: Mobility,
     hooks: &impl Migrate,
 ) -> Result<(), RangeError> {
-    zone.administer().isolate(place)?;
-    let taken = clear(zone, place, hooks)
-        .and_then(|()| zone.administer().take_isolated(place, mobility.into()));
-    zone.administer().unisolate(place);
-    taken
+    let _isolated = Isolated::new(zone, place)?;
+    clear(zone, place, hooks)?;
+    zone.administer().take_isolated(place, mobility.into())
 }
 
 /// Moves everything out of an isolated range.

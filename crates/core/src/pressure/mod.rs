@@ -107,6 +107,7 @@ pub trait Migrate {
     /// out again, at another order or mobility. Whoever implements this makes sure, by a lock of its own, that
     /// [`Migration::Moved`] and [`Migration::NotNeeded`] are said only of a block of this order that is still its own, and that it frees such a block no
     /// more. The allocator does not remember the address limit that a block was asked for with: where a page must stay below one, it is not moved.
+    /// Where it panics nobody knows how far it came: both blocks stay in use, and all else is as before.
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration;
 }
 

@@ -2,9 +2,11 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::panic::Location;
 use core::ptr::NonNull;
+
+use brickyard_sync::OnceSlot;
 
 use super::debug;
 use super::design::SlabDesign;
@@ -12,7 +14,7 @@ use super::error::{FreeFault, SlabError};
 use super::kind::{Callers, Kind};
 use super::local::Caller;
 use super::pages::CacheId;
-use super::queues::Queues;
+use super::queues::{Queues, Whereabouts};
 use super::stats::CacheNumbers;
 use super::{Slabs, Track};
 use crate::Platform;
@@ -162,12 +164,18 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
 
     /// Takes an object back.
     ///
-    /// What is always checked: that the object was not the last one freed on this CPU, and on the slow path (once in as many frees as a sheaf or a batch holds) that it is one of this cache's.
-    /// Bad frees that are noticed only when the object reaches its slab are refused there and counted ([`CacheNumbers::refused`]). All are told to the plan's `report` as well. What can be checked beyond
-    /// that: see [`debug`].
+    /// Mistakes are looked for where that costs nothing: that the object was not the last one freed
+    /// on this CPU; and on the slow path (once in as many frees as a sheaf or a batch holds) that
+    /// it is one of this cache's. Bad frees that are noticed only when the object reaches its slab
+    /// are refused there and counted ([`CacheNumbers::refused`]). All are told to the plan's
+    /// `report` as well. What can be checked beyond that: see [`debug`]. A bad free that nothing
+    /// notices goes into a queue like a good one, and what it named is handed out next.
     ///
     /// # Safety
-    /// If it is an object of this cache, nobody uses it any more.
+    /// It is an object of this cache, which this cache handed out and which was not freed since;
+    /// nobody uses it any more. Of a cache that is checked ([`Checks::FREES`](super::Checks::FREES)
+    /// or any other) it may be any address: what is no object in use is refused. There it is enough
+    /// that if it is one, nobody uses it any more, and nobody else frees it at the same time.
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed.
@@ -195,7 +203,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// Takes objects back.
     ///
     /// # Safety
-    /// As [`RawCache::free`].
+    /// As [`RawCache::free`], of each; no two are the same.
     ///
     /// # Errors
     /// How many were freed before a bad one, and what is wrong with that.
@@ -264,18 +272,13 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         // Nobody who comes by the number is turned away before it is known that nothing is in use.
         self.shrink();
         self.is_unused()?;
-        if !slot.close() {
-            return Err(users);
-        }
+        let closed = Closed::of(slot).ok_or(users)?;
         // What users left who were here until just now.
         queues.drain::<C>(ground, kind);
         queues.shrink::<C>(ground, kind);
-        if let Err(leak) = self.is_unused() {
-            slot.reopen();
-            return Err(leak);
-        }
+        self.is_unused()?;
         // SAFETY: `one-handle`: this is the handle, nothing borrows it, and the slot is closed.
-        unsafe { slot.clear() };
+        unsafe { closed.clear() };
         Ok(())
     }
 
@@ -290,8 +293,11 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         Err(Leak { objects, remains })
     }
 
-    /// Calls `each` for every object that is in no slab: in use, or in a queue of a CPU (none, after [`RawCache::shrink`]). With who took it, where that is tracked. Looks at every page of the span; for reports,
-    /// while nobody else uses the cache. An interrupt is told none of a cache for tasks.
+    /// Calls `each` for every object that is in no slab: in use, or in a queue of a CPU (none,
+    /// after [`RawCache::shrink`]). With who took it, where that is tracked. Looks at every page of
+    /// the span and takes a lock for each object; for reports. Exact while nobody else uses the
+    /// cache; else what others take and free meanwhile may be told or not, and what is told may be
+    /// free by then. An interrupt is told none of a cache for tasks.
     pub fn each_in_use(&self, mut each: impl FnMut(NonNull<u8>, Option<Track>)) {
         if !self.slabs.ground.is_welcome::<C>() {
             return;
@@ -299,21 +305,45 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         let Slabs { ground, queues, .. } = self.slabs;
         let kind = self.kind();
         for page in 0..ground.pages.count() {
-            let first = ground.pointer(ground.pages.address_of(page));
-            if ground.pages.cache_of(first) != self.id || ground.pages.head_of(page) != page {
+            if !ground.pages.begins(page, self.id) {
                 continue;
             }
-            let colour = ground.pages.record(page).colour.get() as usize;
             for index in 0..kind.geometry.objects as usize {
-                if queues.in_slab(ground, kind, page, index) {
-                    continue;
+                // Who took it stands in the slab's own pages, so it is read while the slab cannot
+                // go.
+                let found = queues.look(ground, kind, page, index, |place, at| {
+                    let is_out = at == Whereabouts::Out;
+                    is_out.then(|| (place, debug::last_alloc(kind, place)))
+                });
+                if let Some((place, track)) = found.flatten() {
+                    each(debug::object_at(kind, place), track);
                 }
-                let at = first.addr().get() + colour + index * kind.geometry.stride as usize;
-                let place = ground.pointer(at);
-                let track = debug::last_alloc(kind, place);
-                each(ground.pointer(at + kind.before), track);
             }
         }
+    }
+}
+
+/// A cache that lets nobody in any more, until this is dropped; or for good, once the cache has
+/// gone.
+struct Closed<'m>(&'m OnceSlot<Kind>);
+
+impl<'m> Closed<'m> {
+    fn of(slot: &'m OnceSlot<Kind>) -> Option<Self> {
+        slot.close().then_some(Self(slot))
+    }
+
+    /// # Safety
+    /// As [`OnceSlot::clear`].
+    unsafe fn clear(self) {
+        let slot = ManuallyDrop::new(self).0;
+        // SAFETY: passed on.
+        unsafe { slot.clear() };
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.reopen();
     }
 }
 
@@ -372,10 +402,12 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// The slow way back to the cache with this number.
+    /// The slow way back to the cache with this number. What is no object of the cache, by the
+    /// tables, is refused.
     ///
     /// # Safety
-    /// If it is an object of this cache, nobody uses it any more.
+    /// If it is an object of this cache, it was handed out and not freed since, and nobody uses it
+    /// any more.
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed. [`FreeFault::NotASlab`] too if the cache is just being destroyed, [`FreeFault::TaskOnly`] if it was made for callers of another kind.
@@ -428,7 +460,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         let taken = unsafe { self.queues.overflow::<C>(&self.ground, kind, place) };
         taken.inspect_err(|&fault| {
             // What is always checked; of a checked object, that another CPU was just freeing it too.
-            debug::refuse(&self.ground, kind, object, fault, caller);
+            debug::refuse(&self.ground, &self.queues, kind, object, fault, caller);
         })
     }
 }

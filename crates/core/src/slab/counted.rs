@@ -41,7 +41,8 @@ impl<'m, L> Counted<'m, L> {
     /// Bytes of memory for `cpus` CPUs: 4 KiB each.
     #[must_use]
     pub const fn bytes(cpus: usize) -> usize {
-        cpus * COLUMNS * size_of::<Counts>() + align_of::<Counts>()
+        let counts = cpus.saturating_mul(COLUMNS * size_of::<Counts>());
+        counts.saturating_add(align_of::<Counts>())
     }
 
     /// Counts what `local` does. `None` if the memory is less than [`Counted::bytes`].
@@ -51,7 +52,7 @@ impl<'m, L> Counted<'m, L> {
             allocs: AtomicU64::new(0),
             frees: AtomicU64::new(0),
         };
-        let (counts, _) = place(memory, cpus * COLUMNS, zero)?;
+        let (counts, _) = place(memory, cpus.checked_mul(COLUMNS)?, zero)?;
         Some(Self { local, counts })
     }
 
@@ -131,7 +132,7 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
     const PINS: bool = L::PINS;
 
     #[inline]
-    unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+    unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         // SAFETY: passed on.
         let object = unsafe { self.local.pop::<C>(rows, column) }?;
         // The caller may have moved since: then another CPU's count goes up, and the sum is right all the same.
@@ -143,7 +144,12 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
     }
 
     #[inline]
-    unsafe fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
+    unsafe fn push<C: Caller>(
+        &self,
+        rows: &Rows<'_>,
+        column: usize,
+        object: NonNull<u8>,
+    ) -> Pushed {
         // SAFETY: passed on.
         let pushed = unsafe { self.local.push::<C>(rows, column, object) };
         if pushed == Pushed::Done
@@ -156,14 +162,14 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
     }
 
     #[inline]
-    fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize) {
+    fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {
         self.local.read::<C>(rows, column)
     }
 
     #[inline]
     unsafe fn replace<C: Caller>(
         &self,
-        rows: Rows<'_>,
+        rows: &Rows<'_>,
         cpu: usize,
         column: usize,
         expected: usize,

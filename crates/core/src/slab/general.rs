@@ -118,10 +118,14 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         }
     }
 
-    /// Takes memory back, by the layout that it was asked with.
+    /// Takes memory back, by the layout that it was asked with. The layout says whose it is: a
+    /// wrong one is noticed on the slow path only, and what it was freed to hands it out as memory
+    /// of another size.
     ///
     /// # Safety
-    /// If it came from here with this layout, nobody uses it any more.
+    /// It came from here, for this layout or one that [`General::cache_of`] gives the same cache;
+    /// it was not freed since, and nobody uses it any more. (Caches that are checked: see
+    /// [`RawCache::free`](super::RawCache::free).)
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed.
@@ -134,9 +138,10 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     }
 
     /// Takes memory back whose layout is not known any more: the tables of pages know its cache.
+    /// What lies in no slab of these caches is refused.
     ///
     /// # Safety
-    /// As [`General::free`].
+    /// If it lies in one, it came from here and was not freed since, and nobody uses it any more.
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed.

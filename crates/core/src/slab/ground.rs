@@ -9,6 +9,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use brickyard_sync::{Lease, OnceSlot};
@@ -16,12 +17,12 @@ use brickyard_sync::{Lease, OnceSlot};
 use super::debug::{self, Finding};
 use super::design::SlabDesign;
 use super::error::FreeFault;
-use super::kind::Kind;
+use super::kind::{Callers, Kind};
 use super::local::{Caller, Inside};
 use super::pages::{CacheId, Pages};
 use super::source::{PageAsk, PageSource};
-use crate::Context;
 use crate::platform::Platform;
+use crate::{Context, Order};
 
 /// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
 pub struct Ground<'m, D: SlabDesign<'m>> {
@@ -37,6 +38,35 @@ pub struct Ground<'m, D: SlabDesign<'m>> {
 impl<'m, D: SlabDesign<'m>> fmt::Debug for Ground<'m, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ground").finish_non_exhaustive()
+    }
+}
+
+/// Pages that are no slab, yet or any more: they go back to the source when this is dropped, by a
+/// constructor or a report that panics too, unless they have become one.
+#[must_use = "the pages go back as soon as this is dropped"]
+pub(crate) struct LoosePages<'g, 'm, D: SlabDesign<'m>> {
+    ground: &'g Ground<'m, D>,
+    order: Order,
+    head: usize,
+}
+
+impl<'m, D: SlabDesign<'m>> LoosePages<'_, 'm, D> {
+    /// The number of the first.
+    pub(crate) const fn head(&self) -> usize {
+        self.head
+    }
+
+    /// They are a slab from now on: the number of the first.
+    pub(crate) fn keep(self) -> usize {
+        ManuallyDrop::new(self).head
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> Drop for LoosePages<'_, 'm, D> {
+    fn drop(&mut self) {
+        let first = self.ground.pointer(self.ground.pages.address_of(self.head));
+        // SAFETY: `slab-pages`: taken with this order, and no slab.
+        unsafe { self.ground.source.give(first, self.order) };
     }
 }
 
@@ -79,14 +109,25 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         C::MASKS || !self.local.in_interrupt()
     }
 
+    /// May the caller take the locks of a cache? Not in an interrupt that may have interrupted
+    /// their holder.
+    pub(crate) fn may_touch(&self, kind: &Kind) -> bool {
+        kind.callers == Callers::All || !self.local.in_interrupt()
+    }
+
     /// Waits a little for another CPU.
     #[inline]
     pub(crate) fn relax(&self) {
         self.local.relax();
     }
 
-    /// Pages for a slab of `kind`, of this node's memory if they can be had, else of any; the number of the first. No lock is held.
-    pub(crate) fn take_pages<C: Caller>(&self, kind: &Kind, node: usize) -> Option<usize> {
+    /// Pages for a slab of `kind`, of this node's memory if they can be had, else of any. No lock
+    /// is held.
+    pub(crate) fn take_pages<C: Caller>(
+        &self,
+        kind: &Kind,
+        node: usize,
+    ) -> Option<LoosePages<'_, 'm, D>> {
         let near = self.take_pages_of::<C>(kind, Some(node));
         near.or_else(|| match self.nodes() {
             1 => None,
@@ -94,12 +135,12 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         })
     }
 
-    /// Pages for a slab of `kind`, of one node's memory or of any; the number of the first. No lock is held.
+    /// Pages for a slab of `kind`, of one node's memory or of any. No lock is held.
     pub(crate) fn take_pages_of<C: Caller>(
         &self,
         kind: &Kind,
         node: Option<usize>,
-    ) -> Option<usize> {
+    ) -> Option<LoosePages<'_, 'm, D>> {
         let context = if self.local.in_interrupt() {
             Context::Interrupt
         } else if C::MASKS {
@@ -114,19 +155,22 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
             context,
         })?;
         let _ = first.as_ptr().expose_provenance();
-        self.pages.page_of(first)
+        Some(LoosePages {
+            ground: self,
+            order: kind.geometry.order,
+            head: self.pages.page_of(first)?,
+        })
     }
 
     /// Gives a slab's pages back. No lock is held, and the tables do not know the slab any more.
     pub(crate) fn give_pages(&self, kind: &Kind, head: usize) {
+        let _pages = LoosePages {
+            ground: self,
+            order: kind.geometry.order,
+            head,
+        };
+        // Reports, if there is cause; the pages go back behind it, whatever becomes of that.
         debug::old_slab(self, kind, head);
-        // SAFETY: `slab-pages`.
-        unsafe {
-            self.source.give(
-                self.pointer(self.pages.address_of(head)),
-                kind.geometry.order,
-            );
-        }
     }
 
     /// An address inside the span as a pointer.
@@ -144,6 +188,13 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
             _ if self.pages.page_of(address).is_none() => 0,
             _ => self.source.node_of(address),
         }
+    }
+
+    /// Where the place of an object is, by number, of the slab of `kind` that begins at page
+    /// `head`.
+    pub(crate) fn place_of(&self, kind: &Kind, head: usize, index: usize) -> NonNull<u8> {
+        let first = self.pages.address_of(head) + self.pages.record(head).colour.get() as usize;
+        self.pointer(first + index * kind.geometry.stride as usize)
     }
 
     /// Which object of which slab of `kind` begins at `address`: the slab's first page, and the object's number.

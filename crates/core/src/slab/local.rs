@@ -9,6 +9,7 @@ use core::ptr::{NonNull, with_exposed_provenance};
 
 use brickyard_sync::{AtomicUsize, Ordering};
 
+use super::BuildError;
 use super::counted::Hits;
 use super::sheaf::{SHEAF_BYTES, WORD_BYTES};
 use crate::platform::{InterruptState, Pinned as Stay, Platform};
@@ -85,21 +86,74 @@ impl<'p, P: Platform> Inside<'p, P> {
 }
 
 /// All CPUs' rows, in the caller's memory.
-#[derive(Debug, Clone, Copy)]
+///
+/// Invariant `rows-of-one-system`: the words are one value's, made from a borrow that nobody shares
+/// and neither copied nor cloned; a system of slabs takes that value. So no word is in two systems,
+/// and what one of them puts into a row comes out of no cache of another. Others see rows by
+/// reference, and reach their words through raw pointers alone.
+///
+/// ```
+/// # use brickyard::slab::Rows;
+/// # use brickyard::sync::AtomicUsize;
+/// let words: &mut [AtomicUsize] = &mut [const { AtomicUsize::new(0) }; 64];
+/// let rows = Rows::new(words, 8)?;
+/// assert_eq!((rows.rows(), rows.row_shift()), (2, 8));
+/// # Ok::<(), brickyard::slab::BuildError>(())
+/// ```
+///
+/// Two values over the same words do not compile:
+/// ```compile_fail,E0499
+/// # use brickyard::slab::Rows;
+/// # use brickyard::sync::AtomicUsize;
+/// let words: &mut [AtomicUsize] = &mut [const { AtomicUsize::new(0) }; 64];
+/// let first = Rows::new(words, 8);
+/// let second = Rows::new(words, 8);
+/// drop(first);
+/// ```
+/// nor does a copy of what a system shows:
+/// ```compile_fail,E0507
+/// # use brickyard::slab::{Rows, sheaf::Sheaves};
+/// # use brickyard::sync::TicketLock;
+/// fn steal<'m>(sheaves: &Sheaves<'m, TicketLock>) -> Rows<'m> {
+///     *sheaves.rows()
+/// }
+/// ```
+/// ```compile_fail,E0277
+/// # use brickyard::slab::{Rows, sheaf::Sheaves};
+/// # use brickyard::sync::TicketLock;
+/// fn steal<'m>(sheaves: &Sheaves<'m, TicketLock>) -> Rows<'m> {
+///     Rows::clone(sheaves.rows())
+/// }
+/// ```
+#[derive(Debug)]
 pub struct Rows<'m> {
+    /// Whole rows.
     words: &'m [AtomicUsize],
-    /// log2 of the bytes of a row.
+    /// log2 of the bytes of a row, [`Rows::LEAST_SHIFT`] at least.
     row_shift: u32,
 }
 
 impl<'m> Rows<'m> {
-    /// `words` as rows of `1 << row_shift` bytes, for one system of slabs.
+    /// log2 of the bytes that a row has at least: two lines.
+    pub const LEAST_SHIFT: u32 = 7;
+
+    /// As many rows of `1 << row_shift` bytes as `words` have room for, for one system of slabs.
     ///
-    /// # Safety
-    /// As long as the system is used, nobody but it touches the words, or whoever keeps to what [`Local`] asks.
-    #[must_use]
-    pub const unsafe fn new(words: &'m [AtomicUsize], row_shift: u32) -> Self {
-        Self { words, row_shift }
+    /// # Errors
+    /// [`BuildError::Rows`], if a row would be less than two lines, or more than there can be.
+    pub fn new(words: &'m mut [AtomicUsize], row_shift: u32) -> Result<Self, BuildError> {
+        let needed = 1 << Self::LEAST_SHIFT;
+        // Half of all addresses is more than any slice has.
+        if !(Self::LEAST_SHIFT..usize::BITS - 1).contains(&row_shift) {
+            return Err(BuildError::Rows { needed });
+        }
+        // What is left behind the last whole row would be a row with words that nobody has set.
+        let per_row = (1 << row_shift) / WORD_BYTES;
+        let whole = words.len() - words.len() % per_row;
+        Ok(Self {
+            words: &words[..whole],
+            row_shift,
+        })
     }
 
     /// The first word of CPU 0.
@@ -117,10 +171,11 @@ impl<'m> Rows<'m> {
     /// How many CPUs have one.
     #[must_use]
     pub const fn rows(&self) -> usize {
-        (self.words.len() * size_of::<usize>()) >> self.row_shift
+        (self.words.len() * WORD_BYTES) >> self.row_shift
     }
 
-    /// Where a word of a CPU's row lies, if it has one: for who writes a [`Local`].
+    /// Where a word of a CPU's row lies, if it has one: for who writes a [`Local`]. What may be
+    /// done with it, and when, is said there.
     #[inline(always)]
     #[must_use]
     pub fn place(&self, cpu: usize, column: usize) -> Option<*const AtomicUsize> {
@@ -131,7 +186,7 @@ impl<'m> Rows<'m> {
     #[inline(always)]
     #[must_use]
     pub(crate) fn word(&self, cpu: usize, column: usize) -> Option<&'m AtomicUsize> {
-        let per_row = (1 << self.row_shift) / size_of::<usize>();
+        let per_row = (1 << self.row_shift) / WORD_BYTES;
         debug_assert!(column < per_row);
         self.words
             .get(cpu.checked_mul(per_row)?.checked_add(column)?)
@@ -153,8 +208,10 @@ pub enum Pushed {
 /// How a CPU reaches its own row: every change of it is one store of one word.
 ///
 /// # Safety
-/// Each operation happens at one moment, as far as all others of this row can tell, and only while the caller runs on the row's CPU. `pop` and `push` work on the
-/// sheaf whose top the word holds, as [`sheaf`](super::sheaf) lays it out.
+/// Each operation happens at one moment, as far as all others of this row can tell, and only while
+/// the caller runs on the row's CPU. `pop` and `push` work on the sheaf whose top the word holds,
+/// as [`sheaf`](super::sheaf) lays it out. Words of rows are changed by nothing else, and pointers
+/// to them are not kept: rows may go with the slabs that they are of.
 pub unsafe trait Local: Platform {
     /// Can the caller be kept on its CPU ([`Platform::pin`])? Then whole sections are its own, and [`Slqb2008`](super::Slqb2008) can be had.
     const PINS: bool;
@@ -163,16 +220,17 @@ pub unsafe trait Local: Platform {
     ///
     /// # Safety
     /// `column` of these rows holds tops (`top-in-sheaf`), of a cache that is used by callers of kind `C`. So it is of a cache's `main` in the rows of [`Sheaves`](super::sheaf::Sheaves).
-    unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>>;
+    unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>>;
 
     /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is that one.
     ///
     /// # Safety
     /// As [`Local::pop`]; and the object is the column's cache's, and nobody uses it any more.
-    unsafe fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed;
+    unsafe fn push<C: Caller>(&self, rows: &Rows<'_>, column: usize, object: NonNull<u8>)
+    -> Pushed;
 
     /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU has no row. Out of date at once.
-    fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize);
+    fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize);
 
     /// Puts `new` in `column` of the row of `cpu`, if the caller is on that CPU now and the word is `expected`.
     ///
@@ -180,7 +238,7 @@ pub unsafe trait Local: Platform {
     /// `new` is what the column may hold: the top of a sheaf that is the caller's and is given up with it, or that of none. What it held is the caller's from then on.
     unsafe fn replace<C: Caller>(
         &self,
-        rows: Rows<'_>,
+        rows: &Rows<'_>,
         cpu: usize,
         column: usize,
         expected: usize,
@@ -203,10 +261,23 @@ pub struct Pinned<P>(P);
 impl<P> Pinned<P> {
     /// The way by `platform`.
     ///
+    /// Of its copies each is as good as the first: what they keep apart is CPUs, and each system of
+    /// slabs has rows of its own.
+    ///
     /// # Safety
-    /// Whoever is between [`Platform::pin`] and [`Platform::unpin`] of this platform is the only one on the CPU that `pin` told: no other thread is told the same CPU, or enters there, and between
-    /// [`Platform::mask_interrupts`] and [`Platform::restore_interrupts`] no interrupt either; [`Platform::in_interrupt`] is true where one may have come between. So
-    /// [`OneCpu`](crate::OneCpu) is for slabs that one thread uses.
+    /// As long as slabs use it or a copy of it:
+    /// - Whoever is between [`Platform::pin`] and [`Platform::unpin`] of this platform is the only
+    ///   one on the CPU that `pin` told: no other thread is told the same CPU, or enters there, and
+    ///   between [`Platform::mask_interrupts`] and [`Platform::restore_interrupts`] no interrupt
+    ///   either; [`Platform::in_interrupt`] is true where one may have come between.
+    /// - What the platform's methods do uses no slabs: they are called in the middle of it.
+    ///   ([`Platform::run_on`] alone is called outside.)
+    /// - Nobody unpins or restores what it has not pinned or masked itself. The methods are safe to
+    ///   call, and [`Slabs::local`](super::Slabs::local) shows the platform.
+    /// - The CPUs that it tells are below 2^32; `usize::MAX` and the number below it are nobody's.
+    ///
+    /// So [`OneCpu`](crate::OneCpu) is for slabs that one thread uses. Their type can be shared
+    /// between threads like any other, so it is on the caller to keep them from other threads.
     #[must_use]
     pub const unsafe fn new(platform: P) -> Self {
         Self(platform)
@@ -278,16 +349,11 @@ impl<P: Platform> Platform for Pinned<P> {
     }
 }
 
-/// Pins the caller, masks what is to be masked, and undoes both.
+/// Pins the caller, masks what is to be masked, and undoes both, whatever panics in between.
 #[inline(always)]
 fn inside<C: Caller, P: Platform, R>(platform: &P, work: impl FnOnce(usize) -> R) -> R {
-    let cpu = platform.pin();
-    let done = {
-        let _masked = MaskedFor::new::<C>(platform);
-        work(cpu)
-    };
-    platform.unpin();
-    done
+    let inside = Inside::new::<C>(platform);
+    work(inside.cpu)
 }
 
 /// The word of a sheaf at an address.
@@ -305,7 +371,7 @@ unsafe impl<P: Platform> Local for Pinned<P> {
     const PINS: bool = true;
 
     #[inline(always)]
-    unsafe fn pop<C: Caller>(&self, rows: Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+    unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         inside::<C, P, _>(&self.0, |cpu| {
             let main = rows.word(cpu, column)?;
             // Relaxed, here and below: the row is this CPU's own.
@@ -319,7 +385,12 @@ unsafe impl<P: Platform> Local for Pinned<P> {
     }
 
     #[inline(always)]
-    unsafe fn push<C: Caller>(&self, rows: Rows<'_>, column: usize, object: NonNull<u8>) -> Pushed {
+    unsafe fn push<C: Caller>(
+        &self,
+        rows: &Rows<'_>,
+        column: usize,
+        object: NonNull<u8>,
+    ) -> Pushed {
         inside::<C, P, _>(&self.0, |cpu| {
             let Some(main) = rows.word(cpu, column) else {
                 return Pushed::Full;
@@ -343,7 +414,7 @@ unsafe impl<P: Platform> Local for Pinned<P> {
     }
 
     #[inline]
-    fn read<C: Caller>(&self, rows: Rows<'_>, column: usize) -> (usize, usize) {
+    fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {
         inside::<C, P, _>(&self.0, |cpu| {
             let word = rows.word(cpu, column);
             (cpu, word.map_or(0, |word| word.load(Ordering::Relaxed)))
@@ -353,7 +424,7 @@ unsafe impl<P: Platform> Local for Pinned<P> {
     #[inline]
     unsafe fn replace<C: Caller>(
         &self,
-        rows: Rows<'_>,
+        rows: &Rows<'_>,
         cpu: usize,
         column: usize,
         expected: usize,

@@ -71,8 +71,6 @@ use core::mem::MaybeUninit;
 
 use brickyard_sync::{Lease, OnceSlot, place};
 
-use crate::Platform;
-
 pub use cache::{Leak, RawCache, Remains};
 pub use counted::{Counted, Hits};
 pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
@@ -82,8 +80,8 @@ pub use general::General;
 pub use ground::Ground;
 pub use kind::{CacheSpec, Constructor, Kind};
 pub use local::{Caller, Everywhere, Local, Pinned, Pushed, Rows, TaskOnly};
-pub use pages::{CacheId, Pages, SlabRecord, Tables, Zeroed};
-pub use queues::Queues;
+pub use pages::{CacheId, MAX_PAGES, Pages, SlabRecord, Tables, Zeroed};
+pub use queues::{Queues, Whereabouts};
 pub use reserve::Reserve;
 pub use slqb::FreePointers;
 pub use source::{PageAsk, PageSource, ZonePages};
@@ -92,6 +90,7 @@ pub use typed::{Cache, Object};
 
 use geometry::Geometry;
 use kind::Callers;
+use pages::PAGE_SHIFTS;
 
 /// The most caches of one system: their numbers are bytes, 0 is none, and the first is the cache of sheaves.
 pub const MAX_CACHES: usize = 254;
@@ -106,9 +105,6 @@ pub struct SlabPlan {
     pub caches: usize,
     /// How many CPUs have queues of their own.
     pub cpus: usize,
-    /// Rows of one's own making, zero throughout, one for each CPU, for who needs them a certain distance apart; `None`: in the memory, as close as lines allow.
-    /// (The default design's; `slqb-2008` has none.)
-    pub rows: Option<Rows<'static>>,
     /// What is checked in which caches, beside what their specifications ask for.
     pub rules: Rules,
     /// Who is told of what checks find. It must not use the cache that the finding is about.
@@ -126,7 +122,6 @@ impl SlabPlan {
         Self {
             caches,
             cpus,
-            rows: None,
             rules: Rules::NONE,
             report: |_| {},
             free_pointers: FreePointers::Encoded,
@@ -156,7 +151,7 @@ impl SlabPlan {
 
     /// All caches, the one of the slabs themselves included.
     const fn numbers(&self) -> usize {
-        self.caches + 2
+        self.caches.saturating_add(2)
     }
 }
 
@@ -180,6 +175,21 @@ pub enum BuildError {
     },
     /// [`Slqb2008`] needs a platform that keeps callers on their CPU.
     Unpinned,
+    /// The source has more pages than slabs can number ([`MAX_PAGES`]).
+    TooManyPages {
+        /// So many it has.
+        pages: usize,
+    },
+    /// The source's pages are smaller or larger than slabs can be made of.
+    PageSize {
+        /// log2 of their bytes.
+        page_shift: u32,
+    },
+    /// Rows of one's own are too small.
+    Rows {
+        /// The bytes that each must have, rounded up to a power of two.
+        needed: usize,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -188,8 +198,25 @@ impl fmt::Display for BuildError {
             Self::TooManyCaches { planned } => {
                 write!(f, "{planned} caches planned: at most {MAX_CACHES} can be")
             }
+            Self::Memory { needed: usize::MAX } => {
+                f.write_str("slabs for this plan need more memory than can be: plan fewer CPUs")
+            }
             Self::Memory { needed } => write!(f, "slabs need {needed} bytes of memory"),
             Self::Tables { needed } => write!(f, "the tables of pages need {needed} bytes"),
+            Self::TooManyPages { pages } => write!(
+                f,
+                "the source has {pages} pages, and slabs can number {MAX_PAGES}: give it a shorter \
+                 span, or larger pages, or build slabs over each of several sources"
+            ),
+            Self::PageSize { page_shift } => write!(
+                f,
+                "the source's pages have 2^{page_shift} bytes: slabs are made of pages of 1 KiB to \
+                 64 KiB"
+            ),
+            Self::Rows { needed } => write!(
+                f,
+                "a CPU's row needs {needed} bytes: make each as long, a power of two"
+            ),
             Self::Unpinned => {
                 f.write_str("slqb-2008 needs a platform that keeps callers on their CPU")
             }
@@ -217,10 +244,29 @@ impl<'m, D: SlabDesign<'m>> fmt::Debug for Slabs<'m, D> {
 
 impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// Bytes of memory that [`Slabs::new`] needs, beside the tables of pages ([`Tables::bytes`]).
+    /// `usize::MAX` if they are more than can be.
     #[must_use]
     pub fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        let kinds = plan.numbers() * size_of::<OnceSlot<Kind>>() + align_of::<OnceSlot<Kind>>();
-        kinds + D::Queues::bytes(plan, nodes)
+        let kinds = plan
+            .numbers()
+            .saturating_mul(size_of::<OnceSlot<Kind>>())
+            .saturating_add(align_of::<OnceSlot<Kind>>());
+        kinds.saturating_add(D::Queues::bytes(plan, nodes))
+    }
+
+    /// Bytes of memory that [`Slabs::with_rows`] needs, beside the rows and the tables of pages.
+    #[must_use]
+    pub fn bytes_beside_rows(plan: &SlabPlan, nodes: usize) -> usize {
+        match Self::bytes(plan, nodes) {
+            usize::MAX => usize::MAX,
+            bytes => bytes - plan.cpus * Self::row_bytes(plan, nodes),
+        }
+    }
+
+    /// Bytes that a CPU's row must have, a power of two; 0 in a design without rows.
+    #[must_use]
+    pub fn row_bytes(plan: &SlabPlan, nodes: usize) -> usize {
+        D::Queues::row_bytes(plan, nodes)
     }
 
     /// Slabs over `source`.
@@ -234,6 +280,77 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         memory: &'m mut [MaybeUninit<u8>],
         tables: Tables<'m>,
     ) -> Result<Self, BuildError> {
+        let needed = Self::bytes(&plan, source.nodes());
+        Self::build(plan, source, local, (None, memory, needed), tables)
+    }
+
+    /// The same with rows of the caller's making, one for each CPU, for who needs them a certain
+    /// distance apart: they are these slabs' from now on. A design without rows (`slqb-2008`) has
+    /// no use for them.
+    ///
+    /// ```
+    /// # use brickyard::slab::{Pinned, Sheafed, SlabPlan, Slabs, Tables};
+    /// # use brickyard::OneCpu;
+    /// # mod support { include!("../../tests/support/pages.rs"); }
+    /// # use support::TestPages;
+    /// use brickyard::slab::Rows;
+    /// use brickyard::sync::AtomicUsize;
+    /// # fn main() -> Result<(), brickyard::slab::BuildError> {
+    /// type Design<'s> = Sheafed<'s, &'s TestPages, Pinned<OneCpu>>;
+    /// # let source = TestPages::new(64, 1);
+    /// # let plan = SlabPlan::new(8, 1);
+    /// # let bytes = Slabs::<Design<'_>>::bytes_beside_rows(&plan, 1);
+    /// # let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
+    /// # let mut tables = vec![core::mem::MaybeUninit::uninit(); Tables::bytes(64)];
+    /// # let tables = Tables::Any(&mut tables);
+    /// # // SAFETY: one thread uses these slabs.
+    /// # let cpus = unsafe { Pinned::new(OneCpu) };
+    /// let mut words: Vec<AtomicUsize> = (0..512).map(|_| AtomicUsize::new(0)).collect();
+    /// let rows = Rows::new(&mut words, 12)?;
+    /// let memory = &mut memory;
+    /// let slabs = Slabs::<Design<'_>>::with_rows(plan, &source, cpus, rows, memory, tables)?;
+    /// assert_eq!(slabs.queues().rows().row_shift(), 12);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// Rows are one system's. The second of two does not compile:
+    /// ```compile_fail,E0382
+    /// # use brickyard::slab::{Rows, SlabDesign, SlabPlan, Slabs, Tables};
+    /// # use core::mem::MaybeUninit;
+    /// fn two<'m, D: SlabDesign<'m>>(
+    ///     plan: SlabPlan,
+    ///     [one, two]: [D::Source; 2],
+    ///     [here, there]: [D::Local; 2],
+    ///     rows: Rows<'m>,
+    ///     [near, far]: [&'m mut [MaybeUninit<u8>]; 2],
+    ///     [these, those]: [Tables<'m>; 2],
+    /// ) {
+    ///     let first = Slabs::<D>::with_rows(plan, one, here, rows, near, these);
+    ///     let second = Slabs::<D>::with_rows(plan, two, there, rows, far, those);
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn with_rows(
+        plan: SlabPlan,
+        source: D::Source,
+        local: D::Local,
+        rows: Rows<'m>,
+        memory: &'m mut [MaybeUninit<u8>],
+        tables: Tables<'m>,
+    ) -> Result<Self, BuildError> {
+        let needed = Self::bytes_beside_rows(&plan, source.nodes());
+        Self::build(plan, source, local, (Some(rows), memory, needed), tables)
+    }
+
+    fn build(
+        plan: SlabPlan,
+        source: D::Source,
+        local: D::Local,
+        (rows, memory, needed): (Option<Rows<'m>>, &'m mut [MaybeUninit<u8>], usize),
+        tables: Tables<'m>,
+    ) -> Result<Self, BuildError> {
         if plan.caches > MAX_CACHES {
             return Err(BuildError::TooManyCaches {
                 planned: plan.caches,
@@ -242,13 +359,28 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         if <D::Queues as Queues<'m, D>>::NEEDS_PIN && !<D::Local as Local>::PINS {
             return Err(BuildError::Unpinned);
         }
-        let nodes = source.nodes();
-        let needed = Self::bytes(&plan, nodes);
+        if let Some(rows) = &rows {
+            let needed = Self::row_bytes(&plan, source.nodes());
+            if 1 << rows.row_shift() < needed {
+                return Err(BuildError::Rows { needed });
+            }
+        }
+        let (pages, page_shift) = (source.pages(), source.page_shift());
+        if pages > MAX_PAGES {
+            return Err(BuildError::TooManyPages { pages });
+        }
+        if !PAGE_SHIFTS.contains(&page_shift) {
+            return Err(BuildError::PageSize { page_shift });
+        }
         let short = BuildError::Memory { needed };
+        // No product or sum below can be too large, then.
+        if needed == usize::MAX {
+            return Err(short);
+        }
         let (kinds, rest) = place(memory, plan.numbers(), OnceSlot::new).ok_or(short)?;
-        let queues = D::Queues::new(&plan, nodes, rest).ok_or(short)?;
+        let queues = D::Queues::new(&plan, source.nodes(), rows, rest).ok_or(short)?;
         let pages = Pages::new(&source, tables).ok_or(BuildError::Tables {
-            needed: Tables::bytes(source.pages()),
+            needed: Tables::bytes(pages),
         })?;
         let slabs = Self {
             ground: Ground {
@@ -375,12 +507,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// The caches that the caller may come to: an interrupt leaves caches for tasks alone. None of them is destroyed while it is looked at.
     fn kinds(&self) -> impl Iterator<Item = Lease<'m, Kind>> {
         let leases = self.ground.kinds.iter().filter_map(OnceSlot::lease);
-        leases.filter(|kind| self.may_touch(kind))
-    }
-
-    /// May the caller take the locks of a cache? Not in an interrupt that may have interrupted their holder.
-    fn may_touch(&self, kind: &Kind) -> bool {
-        kind.callers == Callers::All || !self.ground.local.in_interrupt()
+        leases.filter(|kind| self.ground.may_touch(kind))
     }
 
     /// Calls `work` for each cache that the caller may come to, as the cache's own callers would.
@@ -426,7 +553,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     pub(crate) fn numbers_of(&self, kind: &Kind) -> CacheNumbers {
         let page_bytes = 1 << self.ground.source.page_shift();
         let mut numbers = CacheNumbers::of(kind, page_bytes);
-        if self.may_touch(kind) {
+        if self.ground.may_touch(kind) {
             self.queues.numbers(&self.ground, kind, &mut numbers);
         }
         numbers

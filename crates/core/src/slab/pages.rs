@@ -13,6 +13,14 @@ use super::source::PageSource;
 /// The number of a cache; 0 is none.
 pub type CacheId = u8;
 
+/// The most pages of a source: records link pages by their numbers plus 1, in 32 bits. Of 4 KiB
+/// each they are 16 TiB.
+pub const MAX_PAGES: usize = u32::MAX as usize;
+
+/// The shifts of a page's size: a page holds a sheaf, and the largest slab of pages of 64 KiB is as
+/// long as objects' numbers are worked out exactly for.
+pub(crate) const PAGE_SHIFTS: core::ops::RangeInclusive<u32> = 10..=16;
+
 /// What is known of a slab. A line of a CPU's cache to itself.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -71,16 +79,18 @@ pub enum Tables<'m> {
 pub struct Zeroed<'m>(&'m mut [MaybeUninit<u8>]);
 
 impl<'m> Tables<'m> {
-    /// Bytes for the tables of `pages` pages: 65 a page, and some for alignment.
+    /// Bytes for the tables of `pages` pages: 65 a page, and some for alignment. `usize::MAX` if
+    /// they are more than can be.
     #[must_use]
     pub const fn bytes(pages: usize) -> usize {
-        pages * (size_of::<SlabRecord>() + 1) + align_of::<SlabRecord>()
+        let tables = pages.saturating_mul(size_of::<SlabRecord>() + 1);
+        tables.saturating_add(align_of::<SlabRecord>())
     }
 
     /// Memory that is zero.
     ///
     /// # Safety
-    /// Every byte of it is 0.
+    /// Every byte of it is 0. (Nobody else can change that any more: it is borrowed for good.)
     #[must_use]
     pub const unsafe fn zeroed(memory: &'m mut [MaybeUninit<u8>]) -> Self {
         Self::Zeroed(Zeroed(memory))
@@ -166,13 +176,21 @@ impl<'m> Pages<'m> {
         &self.records[page]
     }
 
-    /// The pages from `head` on are a slab of `cache`.
+    /// The pages from `head` on are a slab of `cache`. Its owner is written already.
     pub(crate) fn begin(&self, head: usize, pages: usize, cache: CacheId) {
         for back in 0..pages {
             self.records[head + back].back.set(back as u32);
-            // Relaxed: see `cache_of`.
-            self.ids[head + back].store(cache, Ordering::Relaxed);
+            // Release: pairs with the acquire in `begins`. Others have an object of the slab; see
+            // `cache_of`.
+            self.ids[head + back].store(cache, Ordering::Release);
         }
+    }
+
+    /// Does a slab of `cache` begin at this page? For who has no object of it: so long as it does
+    /// not hold the lock that the slab would go under, the answer is out of date at once.
+    pub(crate) fn begins(&self, page: usize, cache: CacheId) -> bool {
+        // Acquire: pairs with the release in `begin`, so that the record is the slab's.
+        self.ids[page].load(Ordering::Acquire) == cache && self.head_of(page) == page
     }
 
     /// The pages from `head` on are a slab no longer.

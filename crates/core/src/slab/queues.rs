@@ -9,7 +9,7 @@ use super::error::FreeFault;
 use super::geometry::Shape;
 use super::ground::Ground;
 use super::kind::Kind;
-use super::local::Caller;
+use super::local::{Caller, Rows};
 use super::pages::CacheId;
 use super::sizes::Sizes;
 use super::stats::CacheNumbers;
@@ -17,7 +17,20 @@ use super::stats::CacheNumbers;
 /// How free objects wait for their next use: per CPU, per node, in slabs. All addresses are those of an object's place in its slab.
 ///
 /// The library's own: [`Sheaves`](super::sheaf::Sheaves), [`Slqb`](super::slqb::Slqb).
-pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
+///
+/// # Safety
+/// Typed caches write values into what comes out of it, without a word of their users' that is
+/// unsafe. So:
+/// - What [`hit`](Queues::hit), [`miss`](Queues::miss) and [`miss_on`](Queues::miss_on) return is
+///   an object of that cache (`object-bytes`), and nobody else's until it comes back.
+/// - Pages go back only when all objects of their slab are in it, and not while
+///   [`look`](Queues::look) looks.
+/// - A cache of which nothing is out and [`is_clear`](Queues::is_clear) is true has left nothing
+///   that the next cache of its number could take for its own.
+/// - Whoever passes calls on to another design's state, as one that counts or delays does, passes
+///   on the ground, kind and handle that it was called with: state is one system's, and a kind is
+///   kept by nobody.
+pub unsafe trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// How slabs are shaped.
     const SHAPE: Shape;
     /// Which general sizes there are.
@@ -27,11 +40,23 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// Does it need callers that stay on their CPU ([`Local::PINS`](super::Local::PINS))?
     const NEEDS_PIN: bool = false;
 
-    /// Bytes of the caller's memory that it needs for `plan` on `nodes` nodes.
+    /// Bytes of the caller's memory that it needs for `plan` on `nodes` nodes, the CPUs' rows
+    /// included; `usize::MAX` if they are more than can be.
     fn bytes(plan: &SlabPlan, nodes: usize) -> usize;
 
-    /// Its state in the caller's memory; `None` where that is too small.
-    fn new(plan: &SlabPlan, nodes: usize, memory: &'m mut [MaybeUninit<u8>]) -> Option<Self>;
+    /// Bytes of a CPU's row in it; 0 in a design without rows.
+    fn row_bytes(_plan: &SlabPlan, _nodes: usize) -> usize {
+        0
+    }
+
+    /// Its state in the caller's memory, with these rows, or with rows in the same memory; `None`
+    /// where that is too small. A design without rows drops them.
+    fn new(
+        plan: &SlabPlan,
+        nodes: usize,
+        rows: Option<Rows<'m>>,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Option<Self>;
 
     /// A cache has been made; nobody uses it yet.
     fn open(&self, ground: &Ground<'m, D>, kind: &Kind);
@@ -45,7 +70,7 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// The fast way back: false if the object has to go by [`Queues::overflow`].
     ///
     /// # Safety
-    /// The object is of this cache, and nobody uses it any more.
+    /// As [`RawCache::free`](super::RawCache::free), for the cache with this handle.
     unsafe fn put<C: Caller>(
         &self,
         ground: &Ground<'m, D>,
@@ -69,7 +94,8 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// Takes an object back, after [`Queues::put`] would not; flushes the queues.
     ///
     /// # Safety
-    /// Nobody uses the object any more.
+    /// If it is an object of the cache, it was handed out and not freed since, and nobody uses it
+    /// any more.
     ///
     /// # Errors
     /// [`FreeFault`], and nothing has changed.
@@ -98,6 +124,25 @@ pub trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// What is counted of a cache, without what the geometry tells.
     fn numbers(&self, ground: &Ground<'m, D>, kind: &Kind, numbers: &mut CacheNumbers);
 
-    /// Is the object at `index` of the slab that begins at page `head` in the slab, that is, neither in use nor in a queue?
-    fn in_slab(&self, ground: &Ground<'m, D>, kind: &Kind, head: usize, index: usize) -> bool;
+    /// Calls `look` with the place of the object at `index` and where the object is, if a slab of
+    /// the cache begins at page `head`. The slab stays as long as `look` runs: it holds the lock
+    /// that slabs go under, so it comes back soon and calls nothing. For who does not have the
+    /// object, which would keep the slab.
+    fn look<R>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        head: usize,
+        index: usize,
+        look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
+    ) -> Option<R>;
+}
+
+/// Where an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// In its slab.
+    InSlab,
+    /// In use, or in a queue.
+    Out,
 }

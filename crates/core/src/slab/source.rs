@@ -24,8 +24,16 @@ pub struct PageAsk {
 /// Pages for slabs, out of one span of addresses.
 ///
 /// # Safety
-/// What [`PageSource::take`] gives lies in the span, is aligned to its own size, can be read and written, and is nobody else's until it is given back.
-/// Start, length, page size and nodes never change.
+/// - What [`PageSource::take`] gives lies in the span, is aligned to its own size, can be read and
+///   written, and is nobody else's until it is given back by [`PageSource::give`]: no other way
+///   leads to it, by the number of a frame, for instance.
+/// - The span reaches neither address 0 nor the end of all addresses.
+/// - Start, length, page size and nodes never change, nor does the node of a page.
+/// - [`PageSource::node_of`], for a page of the span, and [`PageSource::local_node`], for any
+///   number at all, are below [`PageSource::nodes`]; these three use no slabs, since they are
+///   called in the middle of it.
+///
+/// Several systems of slabs can have one source, if it can be shared: each takes pages of its own.
 pub unsafe trait PageSource: Sync {
     /// Where the span begins: page `i` is at `start + (i << page_shift)`. Aligned to the largest block that is ever given.
     fn start(&self) -> NonNull<u8>;
@@ -64,6 +72,11 @@ pub unsafe trait PageSource: Sync {
 }
 
 /// A [`Zone`] as a source of pages.
+///
+/// A zone knows frames by number and not by owner: [`Zone::free`], which is safe since it touches
+/// no memory, takes any frame back from whoever has it. So the promise of [`ZonePages::new`] is
+/// about everybody who has the zone. Where slabs alone use it, [`ZonePages::alone`] has the
+/// compiler see to that.
 pub struct ZonePages<'z, D: Design> {
     zone: &'z Zone<D>,
     start: NonNull<u8>,
@@ -79,8 +92,22 @@ impl<'z, D: Design> ZonePages<'z, D> {
     /// The pages of `zone`, whose span is mapped as one piece. `None` where the platform has no address for its first frame.
     ///
     /// # Safety
-    /// Frame `i` of the zone's span is at [`Platform::address`] of its first frame plus `i << page_shift`; whatever the zone hands out can be read and written there,
-    /// and the first address is a multiple of the zone's largest block.
+    /// As long as this source lives, and slabs over it with it:
+    ///
+    /// Invariant `direct-map`: frame `i` of the zone's span is at [`Platform::address`] of its
+    /// first frame plus `i << page_shift`; whatever the zone hands out can be read and written
+    /// there, and the first address is a multiple of the zone's largest block.
+    ///
+    /// Invariant `frames-of-the-source`:
+    /// - What the source has taken and not given back is left alone by everybody else who has the
+    ///   zone: nobody frees such a frame ([`Zone::free`], [`Zone::free_range`], and others), or
+    ///   makes it part of what is freed, or says that it has moved it; nobody takes a range away
+    ///   that holds one ([`Zone::remove`] and [`Zone::reserve`] refuse those in use) or adds one
+    ///   again. What the zone itself handed somebody else, that one may free.
+    /// - No other zone hands these frames out, and nothing else works on the zone's metadata: a
+    ///   store and fronts of one's own share no words with those of another zone.
+    /// - Parts of the zone that are not this library's hand out each frame that is free to one
+    ///   caller, in blocks aligned to their size.
     pub unsafe fn new(zone: &'z Zone<D>, page_shift: u32) -> Option<Self> {
         let start = zone.platform().address(zone.span().start)?;
         Some(Self {
@@ -88,6 +115,34 @@ impl<'z, D: Design> ZonePages<'z, D> {
             start,
             page_shift,
         })
+    }
+
+    /// The same for who has the zone to itself: while the source lives, nobody else can free its
+    /// frames, or do anything with the zone.
+    ///
+    /// ```compile_fail,E0502
+    /// # use brickyard::design::Design;
+    /// # use brickyard::slab::{PageAsk, PageSource, ZonePages};
+    /// # use brickyard::zone::Zone;
+    /// # use brickyard::{Frame, Order};
+    /// fn takes_a_slabs_page_away<D: Design>(zone: &mut Zone<D>, frame: Frame, ask: PageAsk)
+    /// where
+    ///     Zone<D>: Sync,
+    /// {
+    ///     // SAFETY: suppose that frames are where they have to be.
+    ///     let pages = unsafe { ZonePages::alone(zone, 12) };
+    ///     let _ = zone.free(frame, Order::ZERO);
+    ///     let _ = pages.map(|pages| pages.take(ask));
+    /// }
+    /// ```
+    ///
+    /// # Safety
+    /// `direct-map`, and the second and the third line of `frames-of-the-source`: see
+    /// [`ZonePages::new`].
+    pub unsafe fn alone(zone: &'z mut Zone<D>, page_shift: u32) -> Option<Self> {
+        // SAFETY: passed on; and the zone is borrowed for good, so all that is left to do with it
+        // is done through this source.
+        unsafe { Self::new(zone, page_shift) }
     }
 
     fn frame(&self, page: NonNull<u8>) -> Frame {
@@ -104,8 +159,9 @@ impl<D: Design> fmt::Debug for ZonePages<'_, D> {
     }
 }
 
-// SAFETY: a zone hands out frames of its span, each to one owner, in blocks aligned to their size by number; the constructor's condition makes them memory that
-// is aligned alike.
+// SAFETY: a zone hands out frames of its span, each to one owner, in blocks aligned to their size
+// by number; `direct-map` makes them memory that is aligned alike, and `frames-of-the-source`
+// leaves them to the source until it gives them back.
 unsafe impl<D: Design> PageSource for ZonePages<'_, D>
 where
     Zone<D>: Sync,
@@ -129,7 +185,7 @@ where
         let request = Request::new(ask.order, ask.mobility).in_context(ask.context);
         let frame = self.zone.alloc(&request).ok()?;
         let offset = (frame.number() - self.zone.span().start.number()) << self.page_shift;
-        // SAFETY: invariant `direct-map`, by the constructor's condition: the frame is memory at this offset.
+        // SAFETY: `direct-map`: the frame is memory at this offset.
         Some(unsafe { self.start.add(offset) })
     }
 

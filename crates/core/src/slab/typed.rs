@@ -1,4 +1,17 @@
-//! A cache of values of one type.
+//! A cache of values of one type: the one part of slabs that holds values without a word of its
+//! users' that is unsafe.
+//!
+//! Why that is sound, beside `object-bytes` and `owns-its-value`:
+//! - **Threads.** Only bytes pass through a cache. A value comes in by [`Cache::alloc`] with who
+//!   made it and goes with its [`Object`], which is sent and shared as the value itself may be; so
+//!   the cache can be shared whatever the type is.
+//! - **Lifetimes.** An object borrows its cache, and this the slabs, which own the source of pages.
+//!   So neither is destroyed, dropped or moved while a value is there; and the cache is invariant
+//!   in the type, so it lives no longer than what values borrow.
+//! - **Forgotten objects** count as in use for good: the cache is not destroyed, and their pages
+//!   stay with it. Where the slabs go all the same, no reference to the value is left, since each
+//!   borrowed the object.
+//! - **Panics.** A value whose drop panics is not dropped again, and its memory stays out.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -56,7 +69,7 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
     /// Takes a value's memory back, without dropping the value.
     ///
     /// # Safety
-    /// As [`RawCache::free`].
+    /// As [`RawCache::free`]. So what [`Object::into_raw`] gave, or [`Cache::alloc_uninit`], once.
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed.

@@ -12,7 +12,8 @@
 
 use brickyard_sync::{AtomicU32, GuardedU32, Ordering};
 
-use crate::{Frame, FrameRange, MigrateType, Order};
+use super::FRAMES_MOST;
+use crate::{Frame, FrameRange, MigrateType, Order, PlanError};
 
 /// What the block is that starts at a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,6 +105,7 @@ impl Default for FrameRecord {
 
 /// No frame, as a link.
 const NONE: u32 = u32::MAX;
+const _: () = assert!(FRAMES_MOST <= NONE as usize, "every frame has a link");
 
 /// The records of a span of frames.
 #[derive(Debug)]
@@ -116,15 +118,26 @@ impl<'m> FrameTable<'m> {
     /// Records for `span`, one a frame. Holes in the span need records too.
     ///
     /// # Panics
-    /// If there are fewer records than frames, or more than 2^32 - 2 frames (16 TiB of 4 KiB frames; take a zone more).
+    /// If there are fewer records than frames, or more than [`FRAMES_MOST`] frames.
     #[must_use]
     pub const fn new(span: FrameRange, records: &'m [FrameRecord]) -> Self {
         assert!(records.len() >= span.len(), "a record for each frame");
-        assert!(
-            span.len() < NONE as usize,
-            "a zone spans at most 2^32 - 2 frames"
-        );
+        if let Err(why) = Self::checked(span) {
+            why.refuse();
+        }
         Self { span, records }
+    }
+
+    /// Can a table have so many records?
+    ///
+    /// # Errors
+    /// [`PlanError::TooManyFrames`] above [`FRAMES_MOST`].
+    pub const fn checked(span: FrameRange) -> Result<(), PlanError> {
+        let (frames, most) = (span.len(), FRAMES_MOST);
+        if frames > most {
+            return Err(PlanError::TooManyFrames { frames, most });
+        }
+        Ok(())
     }
 
     /// The frames that have records.

@@ -1,33 +1,62 @@
 //! Isolated ranges: from these nothing is handed out. At most four at a time; both stores keep them so.
 
-use brickyard_sync::{AtomicUsize, Ordering};
+use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::Frame;
 use crate::FrameRange;
 
+/// Ranges that can be isolated at a time.
+const SLOTS: usize = 4;
+
 /// The ranges that are isolated now, at most four.
 #[derive(Debug)]
 pub(in crate::store) struct Isolation {
+    // What places are counted from.
+    base: usize,
     // How many slots are in use: the only word that is read while nothing is isolated.
     active: AtomicUsize,
-    // Start and end of each; equal while unused. Written under the zone's lock, read by fronts as a hint.
-    slots: [(AtomicUsize, AtomicUsize); 4],
+    // A range each: where it starts in the low half, where it ends in the high half; 0 while unused. One word, so that
+    // nobody sees the start of one range with the end of another. Written under the zone's lock, read by all as a hint.
+    slots: [AtomicU64; SLOTS],
 }
 
 impl Isolation {
-    pub(in crate::store) const fn new() -> Self {
+    /// Of ranges from `base` on, and less than 2^32 frames behind it.
+    pub(in crate::store) const fn new(base: usize) -> Self {
         Self {
+            base,
             active: AtomicUsize::new(0),
-            slots: [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 4],
+            slots: [const { AtomicU64::new(0) }; SLOTS],
         }
+    }
+
+    /// A range as a word; `None` of one that cannot be isolated here.
+    fn packed(&self, range: FrameRange) -> Option<u64> {
+        if range.is_empty() {
+            return Some(0);
+        }
+        let place = |frame: Frame| {
+            let place = frame.number().checked_sub(self.base)?;
+            Some(u64::from(u32::try_from(place).ok()?))
+        };
+        Some(place(range.end)? << 32 | place(range.start)?)
+    }
+
+    /// The range of a word; an empty one of 0.
+    const fn unpacked(&self, word: u64) -> FrameRange {
+        if word == 0 {
+            return FrameRange::new(0, 0);
+        }
+        let (start, end) = (word as u32 as usize, (word >> 32) as usize);
+        FrameRange::new(self.base + start, self.base + end)
     }
 
     pub(in crate::store) fn ranges(&self) -> impl Iterator<Item = FrameRange> {
         // Relaxed: exact under the zone's lock. A front that reads an old value keeps a page of an isolated range, which
         // the next drain brings back.
-        self.slots.iter().map(|(start, end)| {
-            FrameRange::new(start.load(Ordering::Relaxed), end.load(Ordering::Relaxed))
-        })
+        self.slots
+            .iter()
+            .map(|slot| self.unpacked(slot.load(Ordering::Relaxed)))
     }
 
     #[inline]
@@ -55,14 +84,16 @@ impl Isolation {
 
     /// Writes `new` over the slot that holds `old`; false where there is none.
     pub(in crate::store) fn replace(&self, old: FrameRange, new: FrameRange) -> bool {
-        let mut slots = self.slots.iter().zip(self.ranges());
-        let Some(((start, end), _)) = slots.find(|(_, range)| *range == old) else {
+        let (Some(old), Some(new)) = (self.packed(old), self.packed(new)) else {
             return false;
         };
         // Relaxed: as above.
-        start.store(new.start.number(), Ordering::Relaxed);
-        end.store(new.end.number(), Ordering::Relaxed);
-        true
+        let mut slots = self.slots.iter();
+        let slot = slots.find(|slot| slot.load(Ordering::Relaxed) == old);
+        if let Some(slot) = slot {
+            slot.store(new, Ordering::Relaxed);
+        }
+        slot.is_some()
     }
 
     pub(in crate::store) fn set_active(&self, change: isize) {

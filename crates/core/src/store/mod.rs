@@ -14,6 +14,10 @@ use crate::check::Violation;
 use crate::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
 use frames::{FrameTable, State};
 
+/// The most frames that a store, and so a zone, can span: 16 TiB of 4 KiB frames, less two. Every place
+/// in it, and one that means "none", fits into 32 bits. A node has room for any number of zones.
+pub const FRAMES_MOST: usize = u32::MAX as usize - 1;
+
 /// A block that a store has given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
@@ -114,7 +118,8 @@ pub trait Store: Sync {
     /// The type of the page block that `frame` lies in, where blocks have types.
     fn block_type(&self, frame: Frame) -> Option<MigrateType>;
 
-    /// The page block of `frame` is for pages of this mobility from now on, what is in it as well as what is free. Does nothing where blocks have no types, where the block is free as a
+    /// The page block of `frame` is for pages of this mobility from now on. A store that knows the mobility of what is in use
+    /// by its place (the bitmap store) goes on to take that for movable, unless it was asked for as something else. Does nothing where blocks have no types, where the block is free as a
     /// whole, and where it is kept for atomic requests.
     fn dedicate(&self, _frame: Frame, _kind: Mobility) {}
 

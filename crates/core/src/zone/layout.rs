@@ -24,9 +24,53 @@
 //! | each magazine | | 128 |
 //!
 //! Apart from the CPUs, that is 0.0098 % of memory in frames of 4 KiB with the one, 0.3 % with the other.
+//!
+//! # Limits
+//!
+//! A zone spans at most [`FRAMES_MOST`](crate::store::FRAMES_MOST) frames, 2^32 - 2: 16 TiB of 4 KiB
+//! frames. With the bitmap store these are counted from the start of the first page block, and there are
+//! at most [`BLOCKS_MOST`](Bitmap::BLOCKS_MOST) page blocks, 2^24, which is less only where page blocks
+//! are below order 8. Larger memory is several zones of one kind, see [`Node`](crate::node::Node).
+//!
+//! A plan that is a constant is refused by the compiler, where its `bytes` are another:
+//!
+//! ```compile_fail
+//! use brickyard::{FrameRange, OneCpu, ZoneKind};
+//! use brickyard::design::Brickyard;
+//! use brickyard::zone::ZonePlan;
+//!
+//! const SPAN: FrameRange = FrameRange::new(0, u32::MAX as usize);
+//! const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, SPAN, 1);
+//! // error[E0080]: a zone spans at most 2^32 - 2 frames: give the rest to one more zone of the node
+//! const BYTES: usize = Brickyard::<OneCpu>::bytes(&PLAN);
+//! println!("{BYTES}");
+//! ```
+//!
+//! With one frame less there is such a zone:
+//!
+//! ```
+//! use brickyard::{FrameRange, OneCpu, ZoneKind};
+//! use brickyard::design::Brickyard;
+//! use brickyard::zone::ZonePlan;
+//!
+//! const SPAN: FrameRange = FrameRange::new(0, u32::MAX as usize - 1);
+//! const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, SPAN, 1);
+//! const BYTES: usize = Brickyard::<OneCpu>::bytes(&PLAN);
+//! println!("{BYTES}");
+//! ```
+//!
+//! One that is known at run time only is asked for its `checked_bytes`:
+//!
+//! ```
+//! use brickyard::{FrameRange, OneCpu, PlanError, ZoneKind};
+//! use brickyard::design::Brickyard;
+//! use brickyard::zone::ZonePlan;
+//!
+//! let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, usize::MAX), 1);
+//! let refused = Brickyard::<OneCpu>::checked_bytes(&plan);
+//! assert!(matches!(refused, Err(PlanError::TooManyFrames { .. })));
+//! ```
 
-use core::error::Error;
-use core::fmt;
 use core::mem::{MaybeUninit, align_of, size_of};
 
 use brickyard_sync::{AtomicU64, RawLock, Slot, SlotAccess, place};
@@ -42,7 +86,7 @@ use crate::store::bitmap::Bitmap;
 use crate::store::buddy::Buddy;
 use crate::store::frames::{FrameRecord, FrameTable};
 use crate::store::grouping::{BlockRecord, Grouping, HighAtomic, NoGrouping, PageBlocks, TwoKinds};
-use crate::{FrameRange, Order, Platform, ZoneKind};
+use crate::{FrameRange, Order, PlanError, Platform, ZoneKind};
 
 /// A piece of the embedder's memory.
 type Memory = [MaybeUninit<u8>];
@@ -97,27 +141,6 @@ impl ZonePlan {
         PageBlocks::blocks_in(self.span, self.page_block_order)
     }
 }
-
-/// The memory supplied for a zone's metadata is too small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLittleMemory {
-    /// The bytes that were supplied.
-    pub supplied: usize,
-    /// The bytes that suffice.
-    pub needed: usize,
-}
-
-impl fmt::Display for TooLittleMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { supplied, needed } = self;
-        write!(
-            f,
-            "the zone's metadata needs {needed} bytes, {supplied} were supplied"
-        )
-    }
-}
-
-impl Error for TooLittleMemory {}
 
 /// Places `count` values and gives out shared references to them.
 fn placed<T>(
@@ -248,40 +271,67 @@ where
     P: Platform,
 {
     /// The bytes of metadata that a zone by `plan` needs, wherever they lie.
+    ///
+    /// For constants. A plan that is known at run time only is asked for its
+    /// [`checked_bytes`](Self::checked_bytes).
+    ///
+    /// # Panics
+    /// Where no zone is that large; in a constant, that is an error of the compiler.
     #[must_use]
     pub const fn bytes(plan: &ZonePlan) -> usize {
-        // Each part may have to skip up to its alignment first.
-        plan.span.len() * size_of::<FrameRecord>()
-            + (align_of::<FrameRecord>() - 1)
-            + G::UNITS.of(plan) * G::UNIT_BYTES
-            + (G::UNIT_ALIGN - 1)
-            + F::UNITS.of(plan) * F::UNIT_BYTES
-            + (F::UNIT_ALIGN - 1)
+        match Self::checked_bytes(plan) {
+            Ok(bytes) => bytes,
+            Err(why) => why.refuse(),
+        }
+    }
+
+    /// The same, for a plan that is known at run time only.
+    ///
+    /// # Errors
+    /// [`PlanError::TooManyFrames`], and [`PlanError::TooManyBytes`] where the sum has no number.
+    pub const fn checked_bytes(plan: &ZonePlan) -> Result<usize, PlanError> {
+        if let Err(why) = FrameTable::checked(plan.span) {
+            return Err(why);
+        }
+        let records = units(
+            plan.span.len(),
+            size_of::<FrameRecord>(),
+            align_of::<FrameRecord>(),
+        );
+        let grouping = units(G::UNITS.of(plan), G::UNIT_BYTES, G::UNIT_ALIGN);
+        let front = units(F::UNITS.of(plan), F::UNIT_BYTES, F::UNIT_ALIGN);
+        sum([records, grouping, front])
     }
 
     /// A zone by `plan` with its metadata in `memory`. It has no memory to hand out yet.
     ///
     /// # Errors
-    /// [`TooLittleMemory`] where `memory` is shorter than [`bytes`](Self::bytes).
+    /// What [`checked_bytes`](Self::checked_bytes) is refused with; [`PlanError::TooLittleMemory`] where
+    /// `memory` is shorter; [`PlanError::PageBlockTooLarge`] where the store groups by page blocks that
+    /// are larger than its largest block.
     pub fn zone(
         plan: &ZonePlan,
         platform: P,
         memory: &'m mut Memory,
-    ) -> Result<Zone<Self>, TooLittleMemory> {
-        let too_little = TooLittleMemory {
+    ) -> Result<Zone<Self>, PlanError> {
+        let too_little = PlanError::TooLittleMemory {
             supplied: memory.len(),
-            needed: Self::bytes(plan),
+            needed: Self::checked_bytes(plan)?,
         };
-        Self::build(plan, platform, memory).ok_or(too_little)
-    }
-
-    fn build(plan: &ZonePlan, platform: P, memory: &'m mut Memory) -> Option<Zone<Self>> {
-        let (front, rest) = F::place(plan, memory)?;
-        let (records, rest) = placed(rest, plan.span.len(), FrameRecord::new)?;
-        let (grouping, _) = G::place(plan, rest)?;
+        let (front, rest) = F::place(plan, memory).ok_or(too_little)?;
+        let (records, rest) = placed(rest, plan.span.len(), FrameRecord::new).ok_or(too_little)?;
+        let (grouping, _) = G::place(plan, rest).ok_or(too_little)?;
+        if let Some(page_block_order) = grouping.page_block_order()
+            && page_block_order > plan.max_order
+        {
+            return Err(PlanError::PageBlockTooLarge {
+                page_block_order,
+                max_order: plan.max_order,
+            });
+        }
         let table = FrameTable::new(plan.span, records);
         let store = Buddy::new(table, plan.max_order, grouping);
-        Some(Zone::new(plan.kind, platform, store, front, plan.tuning))
+        Ok(Zone::new(plan.kind, platform, store, front, plan.tuning))
     }
 }
 
@@ -291,46 +341,90 @@ where
     L: RawLock,
     P: Platform,
 {
-    /// How many words the store of a zone by `plan` needs.
-    const fn words(plan: &ZonePlan) -> usize {
-        Bitmap::words(plan.span, plan.max_order, plan.page_block_order)
-    }
-
     /// The bytes of metadata that a zone by `plan` needs, wherever they lie.
+    ///
+    /// For constants. A plan that is known at run time only is asked for its
+    /// [`checked_bytes`](Self::checked_bytes).
+    ///
+    /// # Panics
+    /// Where no zone is that large; in a constant, that is an error of the compiler.
     #[must_use]
     pub const fn bytes(plan: &ZonePlan) -> usize {
+        match Self::checked_bytes(plan) {
+            Ok(bytes) => bytes,
+            Err(why) => why.refuse(),
+        }
+    }
+
+    /// The same, for a plan that is known at run time only.
+    ///
+    /// # Errors
+    /// [`PlanError::TooManyFrames`], [`PlanError::TooManyBlocks`], and [`PlanError::TooManyBytes`] where
+    /// the sum has no number.
+    pub const fn checked_bytes(plan: &ZonePlan) -> Result<usize, PlanError> {
+        let words = match Self::words(plan) {
+            Ok(words) => words,
+            Err(why) => return Err(why),
+        };
         // The words of a block lie in one cache line, so they begin at one.
-        Self::words(plan) * size_of::<AtomicU64>()
-            + (LINE - 1)
-            + F::UNITS.of(plan) * F::UNIT_BYTES
-            + (F::UNIT_ALIGN - 1)
+        let words = units(words, size_of::<AtomicU64>(), LINE);
+        let front = units(F::UNITS.of(plan), F::UNIT_BYTES, F::UNIT_ALIGN);
+        sum([words, front, Some(0)])
     }
 
     /// A zone by `plan` with its metadata in `memory`. It has no memory to hand out yet.
     ///
     /// # Errors
-    /// [`TooLittleMemory`] where `memory` is shorter than [`bytes`](Self::bytes).
+    /// What [`checked_bytes`](Self::checked_bytes) is refused with; [`PlanError::TooLittleMemory`] where
+    /// `memory` is shorter.
     pub fn zone(
         plan: &ZonePlan,
         platform: P,
         memory: &'m mut Memory,
-    ) -> Result<Zone<Self>, TooLittleMemory> {
-        let too_little = TooLittleMemory {
+    ) -> Result<Zone<Self>, PlanError> {
+        let too_little = PlanError::TooLittleMemory {
             supplied: memory.len(),
-            needed: Self::bytes(plan),
+            needed: Self::checked_bytes(plan)?,
         };
-        Self::build(plan, platform, memory).ok_or(too_little)
+        let (front, rest) = F::place(plan, memory).ok_or(too_little)?;
+        let skip = rest.as_ptr().align_offset(LINE);
+        let rest = rest.get_mut(skip..).ok_or(too_little)?;
+        let zero = || AtomicU64::new(0);
+        let (words, _) = placed(rest, Self::words(plan)?, zero).ok_or(too_little)?;
+        let store = Bitmap::new(plan.span, plan.max_order, plan.page_block_order, words);
+        Ok(Zone::new(plan.kind, platform, store, front, plan.tuning))
     }
 
-    fn build(plan: &ZonePlan, platform: P, memory: &'m mut Memory) -> Option<Zone<Self>> {
-        let (front, rest) = F::place(plan, memory)?;
-        let skip = rest.as_ptr().align_offset(LINE);
-        let (words, _) = placed(rest.get_mut(skip..)?, Self::words(plan), || {
-            AtomicU64::new(0)
-        })?;
-        let store = Bitmap::new(plan.span, plan.max_order, plan.page_block_order, words);
-        Some(Zone::new(plan.kind, platform, store, front, plan.tuning))
+    /// How many words the store of a zone by `plan` needs.
+    const fn words(plan: &ZonePlan) -> Result<usize, PlanError> {
+        Bitmap::checked_words(plan.span, plan.max_order, plan.page_block_order)
     }
+}
+
+/// The bytes of so many units, and what may have to be skipped before the first. `None` where that is no
+/// number.
+const fn units(count: usize, bytes: usize, align: usize) -> Option<usize> {
+    match count.checked_mul(bytes) {
+        Some(bytes) => bytes.checked_add(align - 1),
+        None => None,
+    }
+}
+
+/// The bytes of all parts.
+const fn sum(parts: [Option<usize>; 3]) -> Result<usize, PlanError> {
+    let mut sum: usize = 0;
+    let mut i = 0;
+    while i < parts.len() {
+        let Some(bytes) = parts[i] else {
+            return Err(PlanError::TooManyBytes);
+        };
+        let Some(more) = sum.checked_add(bytes) else {
+            return Err(PlanError::TooManyBytes);
+        };
+        sum = more;
+        i += 1;
+    }
+    Ok(sum)
 }
 
 /// A cache line.

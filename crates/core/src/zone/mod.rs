@@ -31,22 +31,36 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may have, caches and frames on their way between a front and
-//! the store included. The exceptions: requests in an interrupt, which wait for no other CPU; atomic requests where slots are exclusive, which may
-//! interrupt no other CPU; CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on) anything; and with the lock-free store, frames that
-//! a CPU has in hand which then stands still (after some 65,000 looks it is waited for no longer), and, for requests with a limit inside the zone and while something is isolated,
-//! frames of a larger block that is being given up at that moment.
+//! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may have, caches and
+//! frames on their way between a front and the store included. The exceptions:
+//!
+//! - requests in an interrupt, which wait for no other CPU and leave all caches but their own alone;
+//! - atomic requests where slots are exclusive, which may interrupt no other CPU;
+//! - CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on) anything;
+//! - frames that somebody has in hand who stands still: on their way, promised, of a block that he is opening, in a shared
+//!   slot that he is in;
+//! - requests with a limit inside the zone, and all while something is isolated: frames of a larger block that is being
+//!   given up or opened at that moment;
+//! - a request that has looked everywhere [`LOOKS_MOST`] times, while each time frames came or went; where what is free is
+//!   below a mark, [`LOOKS_BELOW_A_MARK`] times.
+//!
+//! **Bounds.** A request asks the front and the store, and as a last resort looks everywhere at most [`LOOKS_MOST`] times:
+//! each look visits every cache once (waiting for each at most [`PATIENCE`] calls of [`Platform::relax`] where slots are
+//! shared), searches the store once, which has its own bound, see [`bitmap`](crate::store::bitmap), and waits at most
+//! [`PATIENCE`] more for frames that somebody has in hand. Orders above 0 and interrupts look once. Whatever others do, it
+//! then goes on to compaction and reclaim (by [`Nodes`](crate::node::Nodes), which does all of this in each zone, and again
+//! after each reclaim that helped) or is refused. By a design with a lock, the waits for that lock come on top.
 
 mod deferral;
 mod layout;
 mod scanners;
 pub mod watermark;
 
-pub use layout::{Placed, TooLittleMemory, Units, ZonePlan};
+pub use layout::{Placed, Units, ZonePlan};
 
 use core::fmt;
 
-use brickyard_sync::{AtomicUsize, Ordering};
+use brickyard_sync::{AtomicUsize, Ordering, PATIENCE};
 
 use crate::bulk::{Backing, MeterReading, StoreGuard, Tuning};
 use crate::check::Violation;
@@ -69,8 +83,23 @@ const fn fragmented_above(order: Order) -> i32 {
     (1000 - (1000 >> order.get())) / 2
 }
 
-/// How often a request that finds nothing in a lock-free store looks again although something is on its way: then whoever moves it stands still.
-const PATIENCE: u32 = 1 << 16;
+/// How often a request for one frame looks everywhere at most: see the [module](self).
+pub const LOOKS_MOST: u32 = 64;
+
+/// How often a request does so that may not have what is free, since that is below a mark: frames on their way may lift the
+/// zone above it, but no more than so many times is reclaim put off.
+pub const LOOKS_BELOW_A_MARK: u32 = 4;
+
+/// What a look everywhere has found.
+enum Look {
+    Found(Frame),
+    /// Nothing that the request may have was free all the while.
+    Nothing,
+    /// Nothing; but frames came and went meanwhile, or somebody has some in hand.
+    Unsettled,
+    /// The same, and what is free is below a mark.
+    UnsettledBelowAMark,
+}
 
 /// The guard of a zone's store.
 pub(crate) type Guard<'z, D> =
@@ -210,38 +239,116 @@ impl<D: Design> Zone<D> {
         store.managed_frames() / 100 + store.page_block_order().frames()
     }
 
-    /// Drains and tries again, until it succeeds, or nothing was free all the while it looked (`order-0-succeeds`). It tries only while
-    /// `admitted` says so: frames that come out of a cache may lift the zone above its mark.
+    /// Drains and tries again, until it succeeds, or nothing was free all the while it looked (`order-0-succeeds`), but
+    /// [`LOOKS_MOST`] times at most. It takes only what `admitted` allows: frames that come out of a cache may lift the
+    /// zone above its mark; if they do not, that is all that can be done here.
     pub(crate) fn last_resort(
         &self,
         request: &Request,
         admitted: impl Fn() -> bool,
     ) -> Option<Frame> {
         let reach = Reach::of(request.context, self.platform());
-        let mut patience = PATIENCE;
-        loop {
-            let arrivals = self.front.arrivals();
-            let settled = self.backing.moves().settled();
-            let drained = self.front.drain(&self.backing, reach);
-            // Judged under the lock, where the counters are exact: a free page that changes its list is on none for a moment.
-            let guard = self.lock();
-            let taken = admitted().then(|| guard.take(request)).flatten();
-            drop(guard);
-            if let Some(taken) = taken {
-                return Some(taken.frame);
+        let looks = match request.order {
+            Order::ZERO if reach != Reach::Own => LOOKS_MOST,
+            _ => 1,
+        };
+        let mut below_a_mark = 0;
+        for look in 1..=looks {
+            match self.look_everywhere(request, reach, &admitted) {
+                Look::Found(frame) => return Some(frame),
+                Look::Nothing => return None,
+                Look::Unsettled => {}
+                Look::UnsettledBelowAMark => {
+                    below_a_mark += 1;
+                    if below_a_mark == LOOKS_BELOW_A_MARK {
+                        return None;
+                    }
+                }
             }
-            // A frame may have been freed to a cache that was looked at already, by someone who then took one that was still to be found.
-            let may_refuse =
-                patience == 0 || !admitted() || self.backing.unlocked().may_refuse(request);
-            patience = patience.saturating_sub(1);
-            let nothing_moved = drained == 0
-                && may_refuse
-                && self.front.arrivals() == arrivals
-                && settled.is_some_and(|started| self.backing.moves().still(started));
-            if nothing_moved || reach == Reach::Own || request.order > Order::ZERO {
-                return None;
+            if look < looks {
+                self.wait_for_others(request, look);
             }
+        }
+        None
+    }
+
+    /// Waits a little, at `least` so often, until frames that are on their way have arrived, and what somebody has in hand in
+    /// the store is to be had, or others have done something; or until it is clear that whoever has them stands still.
+    fn wait_for_others(&self, request: &Request, least: u32) {
+        let store = self.backing.unlocked();
+        let before = self.activity();
+        for waited in 1..=PATIENCE {
             self.platform().relax();
+            // To look costs more than to wait.
+            if waited < least || !waited.is_power_of_two() {
+                continue;
+            }
+            let arrived = self.backing.moves().settled().is_some();
+            let goes_on = || {
+                !D::Store::LOCK_FREE
+                    || self.activity() != before
+                    || store.may_refuse(request)
+                    || store.can_serve(request)
+            };
+            if arrived && goes_on() {
+                break;
+            }
+        }
+    }
+
+    /// What changes where anybody does anything: frees to caches, moves, and what is free.
+    fn activity(&self) -> [usize; 3] {
+        let store = self.backing.unlocked();
+        [
+            self.front.arrivals(),
+            self.backing.moves().started(),
+            store.free_frames(),
+        ]
+    }
+
+    /// Is something kept here that this request may not have, by a mark or a reserve?
+    fn holds_back_from(&self, request: &Request) -> bool {
+        self.watermarks().min > 0 || self.reserve_against(request.highest) > 0
+    }
+
+    /// Brings what caches hold to the store, and takes what `request` wants there.
+    fn look_everywhere(
+        &self,
+        request: &Request,
+        reach: Reach,
+        admitted: impl Fn() -> bool,
+    ) -> Look {
+        let arrivals = self.front.arrivals();
+        let settled = self.backing.moves().settled();
+        let drained = self.front.drain(&self.backing, reach);
+        // Judged under the lock, where the counters are exact: a free page that changes its list is on none for a moment.
+        let guard = self.lock();
+        let admitted = admitted();
+        let taken = admitted.then(|| guard.take(request)).flatten();
+        drop(guard);
+        if let Some(taken) = taken {
+            return Look::Found(taken.frame);
+        }
+        let moves = self.backing.moves();
+        let all_seen = drained.left_out == 0 && settled.is_some_and(|started| moves.still(started));
+        if !admitted && self.holds_back_from(request) {
+            // With all that the caches had the zone is below its mark. That is for reclaim to mend.
+            return match all_seen {
+                true => Look::Nothing,
+                false => Look::UnsettledBelowAMark,
+            };
+        }
+        // A frame may have been freed to a cache that was looked at already, by someone who then took one that was still
+        // to be found.
+        let nothing_came = drained.frames == 0
+            && self.backing.unlocked().may_refuse(request)
+            && self.front.arrivals() == arrivals
+            // Asked once more: the store was looked at since.
+            && all_seen
+            && settled.is_some_and(|started| moves.still(started));
+        match nothing_came {
+            true => Look::Nothing,
+            false => Look::Unsettled,
         }
     }
 
@@ -314,16 +421,18 @@ impl<D: Design> Zone<D> {
         Ok(taken)
     }
 
-    /// The block of `request`'s order that starts exactly at `frame`.
+    /// The block of `request`'s order that starts exactly at `frame`. Where it lies in a cache, the caches are drained as
+    /// far as the request's context allows.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] where a part is in use, [`RangeError::Absent`] or [`RangeError::OutsideSpan`] where it is no memory of this zone,
+    /// [`RangeError::Busy`] where a part is in use (or others came between each time it was tried), [`RangeError::Absent`] or [`RangeError::OutsideSpan`] where it is no memory of this zone,
     /// [`RangeError::Isolated`] where it is isolated, [`RangeError::Malformed`] for a misaligned frame or too high an order; nothing has changed then.
     pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
         let first = self.lock().take_at(frame, request);
         match first {
             Err(RangeError::Busy { .. }) => {
-                self.drain();
+                let reach = Reach::of(request.context, self.platform());
+                self.front.drain(&self.backing, reach);
                 self.lock().take_at(frame, request)
             }
             other => other,
@@ -456,7 +565,7 @@ impl<D: Design> Zone<D> {
     /// the own CPU's lists alone.
     pub fn drain(&self) -> usize {
         let reach = Reach::of(Context::MaySleep, self.platform());
-        self.front.drain(&self.backing, reach)
+        self.front.drain(&self.backing, reach).frames
     }
 
     // ---- watermarks ----
@@ -519,8 +628,9 @@ impl<D: Design> Zone<D> {
         self.lock().block_of(frame)
     }
 
-    /// The page block of `frame` is for pages of this mobility from now on, what is in it as well as what is free: for an embedder that takes over memory in use, and knows what most of a
-    /// block is. Does nothing where blocks have no types, where the block is free as a whole, and where it is kept for atomic requests.
+    /// The page block of `frame` is for pages of this mobility from now on: for an embedder that takes over memory in use, and
+    /// knows what most of a block is. The bitmap store goes on to take what is in use in it for movable, unless it was asked
+    /// for as something else; hooks say better. Does nothing where blocks have no types, where the block is free as a whole, and where it is kept for atomic requests.
     pub fn dedicate(&self, frame: Frame, kind: Mobility) {
         self.administer().dedicate(frame, kind);
     }

@@ -123,6 +123,43 @@ pub fn zone_marks(
     }
 }
 
+/// What falls to one of several zones of a kind in a node: their memory is one, and so are its marks
+/// and reserves. In frames.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    /// What the zones before it have.
+    pub(crate) before: usize,
+    /// What it has.
+    pub(crate) own: usize,
+    /// What all have together.
+    pub(crate) all: usize,
+}
+
+impl Part {
+    /// Its part of `whole`. The parts of all zones add up to it; a zone that has all has it whole, also
+    /// where that is nothing.
+    pub(crate) fn of(self, whole: usize) -> usize {
+        let up_to = |frames: usize| match frames {
+            0 => 0,
+            _ if frames >= self.all => whole,
+            _ => proportion(whole, frames, self.all),
+        };
+        if self.own == self.all {
+            return whole;
+        }
+        // Zones may grow meanwhile, so the two need not be in order.
+        up_to(self.before.saturating_add(self.own)).saturating_sub(up_to(self.before))
+    }
+
+    /// Its part of the marks of all. The gaps are split, not their sums, so that rounding keeps the order.
+    pub(crate) fn of_marks(self, marks: Marks) -> Marks {
+        let min = self.of(marks.min);
+        let low = min.saturating_add(self.of(marks.low - marks.min));
+        let high = low.saturating_add(self.of(marks.high - marks.low));
+        Marks { min, low, high }
+    }
+}
+
 /// `whole` * `part` / `of`, rounded down; 0 where `of` is 0. Stops at the largest number.
 fn proportion(whole: usize, part: usize, of: usize) -> usize {
     let product = whole as u128 * part as u128;

@@ -77,6 +77,11 @@ impl Blocks {
         Loan::Near(self.0[0].get() as usize)
     }
 
+    /// Is it one of them?
+    pub(super) fn contains(&self, block: usize) -> bool {
+        self.0.iter().any(|entry| entry.get() == block as u32)
+    }
+
     /// All loans end.
     pub(super) fn let_go(&self, store: &Bitmap<'_>) {
         for entry in &self.0 {

@@ -13,12 +13,13 @@
 //! at the store, later, it is refused and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
 //! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of its array, and lies in no other place.
+//! Invariant `lent-to-somebody`: a block that is lent is one that some CPU fetches from, so that the loan ends with the next drain.
 
 mod blocks;
 
 use brickyard_sync::{AtomicU64, GuardedU32, Inside, Ordering, RawLock, Slot, SlotAccess};
 
-use super::{Front, Reach, Returned};
+use super::{Drained, Front, Reach, Returned};
 use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::platform::Pinned;
@@ -303,8 +304,9 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Class::None
     }
 
-    /// Calls `with` inside the caller's own slot; `None` in an interrupt, and on a CPU without one.
-    #[inline(always)]
+    /// Calls `with` inside the caller's own slot; `None` in an interrupt, on a CPU without one, and where a visitor stands
+    /// still in it. What is looked at in one call may be otherwise in the next: another task may have run on this CPU
+    /// meanwhile, or the caller be on another.
     fn with_own<P: Platform, R>(
         &self,
         platform: &P,
@@ -315,7 +317,22 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
         let pinned = Pinned::new(platform);
         let slot = self.slots.get(pinned.cpu)?;
-        let own = slot.enter(|| platform.relax());
+        let own = slot.enter(|| platform.relax())?;
+        Some(with(&own))
+    }
+
+    /// The same where it can be had at once: for hits. A visitor is waited for on the longer way.
+    #[inline(always)]
+    fn with_own_now<P: Platform, R>(
+        &self,
+        platform: &P,
+        with: impl FnOnce(&CpuStash) -> R,
+    ) -> Option<R> {
+        if platform.in_interrupt() {
+            return None;
+        }
+        let pinned = Pinned::new(platform);
+        let own = self.slots.get(pinned.cpu)?.try_enter()?;
         Some(with(&own))
     }
 
@@ -342,6 +359,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let kind = request.mobility.into();
         let place = place_of(kind);
         let stack = &own.singles[place];
+        debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
         let store = backing.unlocked();
         let half = (stack.limit(self.first_limit()) / 2).max(1) as usize;
         let wanted = half.min(FETCH_MOST);
@@ -370,7 +388,12 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         while taken < wanted
             && let Some(block) = blocks.fullest(store, kind)
         {
-            taken += store.take_singles_from(block, kind, wanted - taken, &mut keep);
+            let more = store.take_singles_from(block, kind, wanted - taken, &mut keep);
+            if more == 0 {
+                // Others were faster, or a part of it is just being isolated: elsewhere then.
+                break;
+            }
+            taken += more;
         }
         if taken < wanted {
             let loan = blocks.loan(store, kind, self.slots.len());
@@ -415,8 +438,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         stack.shift(leaving);
     }
 
-    /// Fetches half as many page blocks as there is room for, and takes one.
-    fn refill_huge<L: RawLock, P: Platform>(
+    /// Takes a page block inside the slot, after fetching half as many as there is room for if there is none.
+    fn take_huge<L: RawLock, P: Platform>(
         &self,
         backing: &Backing<Bitmap<'_>, L, P>,
         own: &CpuStash,
@@ -424,9 +447,12 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
     ) -> Option<u32> {
         let kind = request.mobility.into();
         let stack = &own.huge[place_of(kind)];
+        // Fetched only while there is none, in the same visit: another task of this CPU may have freed some since the
+        // caller looked last.
+        let at_hand = stack.pop();
         let wanted = self.sizes.huge / 2;
-        if wanted == 0 {
-            return None;
+        if at_hand.is_some() || wanted == 0 {
+            return at_hand;
         }
         // They leave the store before they lie here.
         let _transit = backing.moves().begin(backing.platform().cpu());
@@ -565,15 +591,26 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         cpu: usize,
         slot: &Slot<A, CpuStash>,
         reach: Reach,
-    ) -> usize {
+    ) -> Drained {
         let platform = backing.platform();
-        let mut drained = 0;
+        let huge = backing.unlocked().page_block_order();
+        let holds_nothing = || slot.outside().frames(huge) == 0;
+        let empty = |inside: Option<Inside<'_, A, CpuStash>>| match inside {
+            Some(inside) => Drained::of(self.drain_inside(backing, &inside)),
+            None if holds_nothing() => Drained::default(),
+            None => Drained::LEFT_OUT,
+        };
+        let mut drained = Drained::default();
         let mut drain_here = || {
             // Whoever is interrupted may be in the middle of its stash.
-            if !platform.in_interrupt() {
-                let inside = slot.enter(|| platform.relax());
-                drained = self.drain_inside(backing, &inside);
+            if platform.in_interrupt() {
+                return;
             }
+            drained = empty(match reach {
+                // Nor does a request wait that may be an interrupt's.
+                Reach::Own => slot.try_enter(),
+                Reach::Locks | Reach::All => slot.enter(|| platform.relax()),
+            });
         };
         let own = {
             let pinned = Pinned::new(platform);
@@ -584,14 +621,12 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             own
         };
         // A CPU that holds nothing is left in peace.
-        let huge = backing.unlocked().page_block_order();
-        if own || reach == Reach::Own || slot.outside().frames(huge) == 0 {
+        if own || reach == Reach::Own || holds_nothing() {
             return drained;
         }
         if A::LENDS {
             let pinned = Pinned::new(platform);
-            let visitor = slot.visit(|| pinned.relax());
-            return visitor.map_or(0, |inside| self.drain_inside(backing, &inside));
+            return empty(slot.visit(|| pinned.relax()));
         }
         if reach == Reach::All {
             platform.run_on(cpu, &mut drain_here);
@@ -626,7 +661,7 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
     fn keep(&self, backing: &Backing<Bitmap<'_>, L, P>, frame: Frame) -> bool {
         let store = backing.unlocked();
         let offset = store.offset(frame);
-        let kept = self.with_own(backing.platform(), |own| {
+        let kept = self.with_own_now(backing.platform(), |own| {
             let stack = own.singles.get(store.plain_single_in_use(offset)?)?;
             let len = stack.len();
             // Where it is empty, what is compared is none of its entries; then the longer way finds out.
@@ -648,11 +683,11 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
         }
         if request.order == Order::ZERO {
             let place = request.mobility as usize;
-            let hit = self.with_own(backing.platform(), |own| own.singles[place].pop());
+            let hit = self.with_own_now(backing.platform(), |own| own.singles[place].pop());
             return hit.flatten().map(|entry| store.frame_at(entry as usize));
         }
         let place = place_of(request.mobility.into());
-        let hit = self.with_own(backing.platform(), |own| {
+        let hit = self.with_own_now(backing.platform(), |own| {
             match Self::class(request.order, store.page_block_order()) {
                 Class::Small(small) => own.small[small][place].pop(),
                 Class::Huge => own.huge[place].pop(),
@@ -672,14 +707,14 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
             if let Some(entry) = self.with_own(backing.platform(), own) {
                 return entry.map(|entry| store.frame_at(entry as usize));
             }
-        } else if let Some(frame) = self.hit(backing, request) {
-            return Some(frame);
         } else if request.order == store.page_block_order() {
-            let own = |own: &CpuStash| self.refill_huge(backing, own, request);
+            let own = |own: &CpuStash| self.take_huge(backing, own, request);
             let entry = self.with_own(backing.platform(), own).flatten();
             if let Some(entry) = entry {
                 return Some(store.frame_at(entry as usize));
             }
+        } else if let Some(frame) = self.hit(backing, request) {
+            return Some(frame);
         }
         store.take(request).map(|taken| taken.frame)
     }
@@ -775,7 +810,7 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
         !platform.in_interrupt() && platform.cpu() < self.slots.len()
     }
 
-    fn drain(&self, backing: &Backing<Bitmap<'_>, L, P>, reach: Reach) -> usize {
+    fn drain(&self, backing: &Backing<Bitmap<'_>, L, P>, reach: Reach) -> Drained {
         self.slots
             .iter()
             .enumerate()
@@ -808,6 +843,14 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
                     return Err(Violation::at("cached-once", found, frame));
                 }
                 frames += order.frames();
+            }
+        }
+        for block in store.lent_blocks() {
+            let mut slots = self.slots.iter().map(Slot::outside);
+            if !slots.any(|own| own.blocks.iter().any(|blocks| blocks.contains(block))) {
+                let frame = store.frame_at(block << huge.get());
+                let found = "a block that is lent to nobody";
+                return Err(Violation::at("lent-to-somebody", found, frame));
             }
         }
         Ok(frames)

@@ -69,7 +69,7 @@ use super::design::SlabDesign;
 use super::error::FreeFault;
 use super::ground::Ground;
 use super::kind::Kind;
-use super::queues::Queues;
+use super::queues::{Queues, Whereabouts};
 use spot::Spot;
 
 pub use checks::Checks;
@@ -154,12 +154,16 @@ pub(super) fn on_free<'m, D: SlabDesign<'m>>(
     caller: &'static Location<'static>,
 ) -> Result<NonNull<u8>, FreeFault> {
     let refused = |fault| {
-        refuse(ground, kind, object, fault, caller);
+        refuse(ground, queues, kind, object, fault, caller);
         fault
     };
     let (head, index, spot) = locate(ground, kind, object).map_err(refused)?;
-    if queues.in_slab(ground, kind, head, index) {
-        return Err(refused(FreeFault::DoubleFree));
+    // Out: then it is its caller's, and keeps its slab.
+    match queues.look(ground, kind, head, index, |_, at| at) {
+        Some(Whereabouts::Out) => {}
+        Some(Whereabouts::InSlab) => return Err(refused(FreeFault::DoubleFree)),
+        // It was no object in use, and the slab has just gone.
+        None => return Err(refused(FreeFault::NotASlab)),
     }
     if let Some(fault) = spot.zones(paint::ZONE_USED) {
         // An object that was left out, or that another CPU is just freeing.
@@ -199,33 +203,35 @@ fn locate<'m, 'k, D: SlabDesign<'m>>(
 /// Reports a free that is refused for what `object` is: whose it is, and who had to do with it.
 pub(super) fn refuse<'m, D: SlabDesign<'m>>(
     ground: &Ground<'m, D>,
+    queues: &impl Queues<'m, D>,
     kind: &Kind,
     object: NonNull<u8>,
     fault: FreeFault,
     caller: &'static Location<'static>,
 ) {
-    report_free(ground, kind, object, fault, Moment::Free, caller);
+    report_free(ground, queues, kind, object, fault, (Moment::Free, caller));
 }
 
 /// Reports a free that turned out bad when the object was put back into its slab.
 #[track_caller]
 pub(super) fn refuse_late<'m, D: SlabDesign<'m>>(
     ground: &Ground<'m, D>,
+    queues: &impl Queues<'m, D>,
     kind: &Kind,
     object: NonNull<u8>,
     fault: FreeFault,
 ) {
     let caller = Location::caller();
-    report_free(ground, kind, object, fault, Moment::Flush, caller);
+    report_free(ground, queues, kind, object, fault, (Moment::Flush, caller));
 }
 
 fn report_free<'m, D: SlabDesign<'m>>(
     ground: &Ground<'m, D>,
+    queues: &impl Queues<'m, D>,
     kind: &Kind,
     object: NonNull<u8>,
     fault: FreeFault,
-    moment: Moment,
-    caller: &'static Location<'static>,
+    (moment, caller): (Moment, &'static Location<'static>),
 ) {
     let other;
     let owner = match fault {
@@ -242,7 +248,9 @@ fn report_free<'m, D: SlabDesign<'m>>(
     let Some(fault) = Fault::of(fault, name, inside) else {
         return;
     };
-    let [allocated, freed] = spot.map_or([User::Untracked; 2], |spot| spot.users());
+    let [allocated, freed] = spot
+        .and_then(|spot| users_of(ground, queues, spot))
+        .unwrap_or([User::Untracked; 2]);
     (ground.report)(&Finding {
         cache: kind.spec.name,
         size: kind.spec.size,
@@ -253,6 +261,24 @@ fn report_free<'m, D: SlabDesign<'m>>(
         allocated,
         freed,
     });
+}
+
+/// Who had to do with an object that the caller does not have: read while its slab cannot go.
+/// `None` if it has gone, or the caller must not look.
+fn users_of<'m, D: SlabDesign<'m>>(
+    ground: &Ground<'m, D>,
+    queues: &impl Queues<'m, D>,
+    spot: Spot<'_>,
+) -> Option<[User; 2]> {
+    let kind = spot.kind;
+    // The cache may be another than the one that the caller came to.
+    if !ground.may_touch(kind) {
+        return None;
+    }
+    let (head, index) = ground.find(kind, spot.place).ok()?;
+    queues.look(ground, kind, head, index, |place, _| {
+        Spot { kind, place }.users()
+    })
 }
 
 /// Reports that the link of the free object at `place` was written over, on which `lost` others hung.
@@ -286,7 +312,13 @@ fn spot_around<'m, 'k, D: SlabDesign<'m>>(
     Some(Spot { kind, place })
 }
 
+/// The object whose place this is.
+pub(super) fn object_at(kind: &Kind, place: NonNull<u8>) -> NonNull<u8> {
+    Spot { kind, place }.object()
+}
+
 /// Who took the object whose place this is, where that is tracked and nobody has written over it.
+/// The slab is there meanwhile.
 pub(super) fn last_alloc(kind: &Kind, place: NonNull<u8>) -> Option<Track> {
     let [allocated, _] = Spot { kind, place }.users();
     allocated.track()

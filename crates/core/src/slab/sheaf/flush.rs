@@ -131,7 +131,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             gone.each(&ground.pages, |head| ground.give_pages(kind, head));
             // One a round, as an example of all that are counted.
             if let Some((object, fault)) = refused {
-                debug::refuse_late(ground, kind, object, fault);
+                debug::refuse_late(ground, self, kind, object, fault);
             }
         }
     }
@@ -176,12 +176,12 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     ) -> Result<(), FreeFault> {
         let column = self.column(kind.id, AWAY);
         // SAFETY: `top-in-sheaf` holds of `AWAY` too; and by the caller's promise.
-        match unsafe { ground.local.push::<C>(self.rows, column, object) } {
+        match unsafe { ground.local.push::<C>(&self.rows, column, object) } {
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
             Pushed::Full => self.check_out::<C, D>(ground, kind, object)?,
         }
-        let (cpu, top) = ground.local.read::<C>(self.rows, column);
+        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
         let fresh = self.empty_sheaf::<C, D>(ground, kind, None);
         let Some(fresh) = fresh else {
             return self.give_single::<C, D>(ground, kind, object);

@@ -49,7 +49,7 @@ use super::ground::Ground;
 use super::kind::Kind;
 use super::local::{Caller, Everywhere, Local, Pushed, Rows};
 use super::pages::CacheId;
-use super::queues::Queues;
+use super::queues::{Queues, Whereabouts};
 use super::sizes::Sizes;
 use super::stats::CacheNumbers;
 use super::{BOOT_CACHE, SlabPlan};
@@ -106,23 +106,30 @@ pub struct Sheaves<'m, K> {
 impl<'m, K: RawLock> Sheaves<'m, K> {
     /// Words of a row: [`MAIN`], [`SPARE`], and [`AWAY`] where there is another node.
     const fn words_of_row(plan: &SlabPlan, nodes: usize) -> usize {
-        plan.numbers() * if nodes > 1 { AWAY + 1 } else { SPARE + 1 }
+        let parts = if nodes > 1 { AWAY + 1 } else { SPARE + 1 };
+        plan.numbers().saturating_mul(parts)
     }
 
     /// log2 of the bytes of a row: two lines at least.
     const fn row_shift(plan: &SlabPlan, nodes: usize) -> u32 {
-        let bytes = (Self::words_of_row(plan, nodes) * WORD_BYTES).next_power_of_two();
-        if bytes < 128 {
-            7
+        let bytes = Self::words_of_row(plan, nodes).saturating_mul(WORD_BYTES);
+        let shift = match bytes.checked_next_power_of_two() {
+            Some(bytes) => bytes.trailing_zeros(),
+            // More caches than can be; the plan is refused.
+            None => usize::BITS - 1,
+        };
+        if shift < Rows::LEAST_SHIFT {
+            Rows::LEAST_SHIFT
         } else {
-            bytes.trailing_zeros()
+            shift
         }
     }
 
-    /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its `main`.
+    /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its
+    /// `main`. They stay these slabs' (`rows-of-one-system`).
     #[must_use]
-    pub const fn rows(&self) -> Rows<'m> {
-        self.rows
+    pub const fn rows(&self) -> &Rows<'m> {
+        &self.rows
     }
 
     #[inline(always)]
@@ -142,7 +149,11 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 }
 
-impl<'m, K, D> Queues<'m, D> for Sheaves<'m, K>
+// SAFETY: `object-in-one-place`: what a sheaf or the shelf gives out is in neither from then on,
+// and came there as an object of the cache, out of its slab or from who freed it. `on-the-shelf`:
+// pages go back with the last object, and the depot's lock is held where a slab ends and while
+// `look` looks. `is_clear` looks at every row; the depots' sheaves are emptied before it is asked.
+unsafe impl<'m, K, D> Queues<'m, D> for Sheaves<'m, K>
 where
     K: RawLock,
     D: SlabDesign<'m>,
@@ -152,28 +163,39 @@ where
     const NAME: &'static str = "brickyard";
 
     fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        let rows = match plan.rows {
-            Some(_) => 0,
-            None => plan.cpus << Self::row_shift(plan, nodes),
-        };
-        let depots = plan.numbers() * nodes * size_of::<Guarded<K>>();
-        let seen = plan.numbers() * plan.cpus * WORD_BYTES;
-        rows + depots + seen + 2 * align_of::<Guarded<K>>()
+        let rows = plan
+            .cpus
+            .saturating_mul(<Self as Queues<'m, D>>::row_bytes(plan, nodes));
+        let depots = plan.numbers().saturating_mul(nodes);
+        let depots = depots.saturating_mul(size_of::<Guarded<K>>());
+        let seen = plan.numbers().saturating_mul(plan.cpus);
+        let seen = seen.saturating_mul(WORD_BYTES);
+        rows.saturating_add(depots)
+            .saturating_add(seen)
+            .saturating_add(2 * align_of::<Guarded<K>>())
     }
 
-    fn new(plan: &SlabPlan, nodes: usize, memory: &'m mut [MaybeUninit<u8>]) -> Option<Self> {
+    fn row_bytes(plan: &SlabPlan, nodes: usize) -> usize {
+        1 << Self::row_shift(plan, nodes)
+    }
+
+    fn new(
+        plan: &SlabPlan,
+        nodes: usize,
+        rows: Option<Rows<'m>>,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Option<Self> {
         let guarded = || Guarded(Locked::new(Depot::new()));
-        let (depots, rest) = place(memory, plan.numbers() * nodes, guarded)?;
-        let seen = plan.numbers() * plan.cpus;
-        let (rows, rest) = match plan.rows {
+        let (depots, rest) = place(memory, plan.numbers().checked_mul(nodes)?, guarded)?;
+        let seen = plan.numbers().checked_mul(plan.cpus)?;
+        let (rows, rest) = match rows {
             Some(rows) => (rows, rest),
             None => {
                 let row_shift = Self::row_shift(plan, nodes);
-                let words = (plan.cpus << row_shift) / WORD_BYTES;
+                let words = plan.cpus.checked_mul(1 << row_shift)? / WORD_BYTES;
                 // Behind the depots a line begins.
                 let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
-                // SAFETY: the words are these slabs' own.
-                (unsafe { Rows::new(words, row_shift) }, rest)
+                (Rows::new(words, row_shift).ok()?, rest)
             }
         };
         if (1 << rows.row_shift()) / WORD_BYTES < Self::words_of_row(plan, nodes) {
@@ -213,7 +235,7 @@ where
     #[inline(always)]
     fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>> {
         // SAFETY: `top-in-sheaf`: the handle is the column of the cache's `main`.
-        unsafe { ground.local.pop::<C>(self.rows, handle) }
+        unsafe { ground.local.pop::<C>(&self.rows, handle) }
     }
 
     #[inline(always)]
@@ -227,7 +249,7 @@ where
             return false;
         }
         // SAFETY: as in `hit`, and by the caller's promise.
-        unsafe { ground.local.push::<C>(self.rows, handle, object) == Pushed::Done }
+        unsafe { ground.local.push::<C>(&self.rows, handle, object) == Pushed::Done }
     }
 
     fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>> {
@@ -235,7 +257,7 @@ where
             return self.single::<C, D>(ground, kind);
         }
         let column = self.column(kind.id, MAIN);
-        let (cpu, top) = ground.local.read::<C>(self.rows, column);
+        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
         let empty = words::sentinel(kind.geometry.capacity as usize);
         if cpu >= self.rows.rows() {
             return self.single::<C, D>(ground, kind);
@@ -243,7 +265,7 @@ where
         if top != closed() && top % SHEAF_BYTES != empty {
             // Another CPU's row by now, or somebody else has filled it.
             // SAFETY: as in `hit`.
-            if let Some(object) = unsafe { ground.local.pop::<C>(self.rows, column) } {
+            if let Some(object) = unsafe { ground.local.pop::<C>(&self.rows, column) } {
                 return Some(object);
             }
         }
@@ -290,7 +312,7 @@ where
         // On the slow path there is time to look whether it is an object at all.
         ground.find(kind, object)?;
         let column = self.column(kind.id, MAIN);
-        let (cpu, top) = ground.local.read::<C>(self.rows, column);
+        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
         if cpu >= self.rows.rows() {
             return self.give_single::<C, D>(ground, kind, object);
         }
@@ -300,7 +322,7 @@ where
         let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
         // Asked again even where it was full: `put` has not told why it would not.
         // SAFETY: as in `put`.
-        match unsafe { ground.local.push::<C>(self.rows, column, object) } {
+        match unsafe { ground.local.push::<C>(&self.rows, column, object) } {
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
             // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
@@ -330,7 +352,7 @@ where
             return;
         }
         let column = self.column(kind.id, MAIN);
-        let (cpu, top) = ground.local.read::<C>(self.rows, column);
+        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
         let rows = self.rows.rows();
         let seen = (cpu < rows)
             .then(|| self.seen.get(usize::from(kind.id) * rows + cpu))
@@ -401,11 +423,27 @@ where
         numbers.free_hits = hits.map(|hits| hits.frees);
     }
 
-    fn in_slab(&self, ground: &Ground<'m, D>, kind: &Kind, head: usize, index: usize) -> bool {
+    fn look<R>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        head: usize,
+        index: usize,
+        look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
+    ) -> Option<R> {
         let address = ground.pages.address_of(head);
         let _inside = ground.inside::<Everywhere>();
+        // A page's node never changes, so this is the depot that has its slab, if there is one.
         let _depot = self.depot(ground, kind.id, ground.node_of(ground.pointer(address)));
-        shelf::is_free(&ground.pages, head, index)
+        if !ground.pages.begins(head, kind.id) {
+            return None;
+        }
+        let whereabouts = if shelf::is_free(&ground.pages, head, index) {
+            Whereabouts::InSlab
+        } else {
+            Whereabouts::Out
+        };
+        Some(look(ground.place_of(kind, head, index), whereabouts))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Towards the caller: objects out of slabs into sheaves, and slabs out of pages.
 
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use brickyard_sync::RawLock;
@@ -12,6 +14,32 @@ use super::super::kind::Kind;
 use super::super::local::{Caller, Everywhere};
 use super::words::Sheaf;
 use super::{Sheaves, shelf};
+
+/// A sheaf in hand while pages are taken and objects made, by code that may panic: it goes to the
+/// barn when this is dropped.
+struct InHand<'a, 'm, C: Caller, D: SlabDesign<'m>, K: RawLock> {
+    sheaves: &'a Sheaves<'m, K>,
+    ground: &'a Ground<'m, D>,
+    kind: &'a Kind,
+    sheaf: Sheaf,
+    caller: PhantomData<fn() -> C>,
+}
+
+impl<'m, C: Caller, D: SlabDesign<'m>, K: RawLock> InHand<'_, 'm, C, D, K> {
+    fn keep(self) -> Sheaf {
+        let kept = ManuallyDrop::new(self);
+        // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
+        unsafe { Sheaf::at(kept.sheaf.address()) }
+    }
+}
+
+impl<'m, C: Caller, D: SlabDesign<'m>, K: RawLock> Drop for InHand<'_, 'm, C, D, K> {
+    fn drop(&mut self) {
+        // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
+        let sheaf = unsafe { Sheaf::at(self.sheaf.address()) };
+        self.sheaves.to_barn::<C, D>(self.ground, self.kind, sheaf);
+    }
+}
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
     /// One object out of a slab, past all sheaves.
@@ -85,10 +113,10 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         kind: &Kind,
         node: Option<usize>,
     ) -> bool {
-        let Some(head) = ground.take_pages_of::<C>(kind, node) else {
+        let Some(pages) = ground.take_pages_of::<C>(kind, node) else {
             return false;
         };
-        let first = ground.pages.address_of(head);
+        let first = ground.pages.address_of(pages.head());
         let owner = ground.node_of(ground.pointer(first));
         let colour = {
             let _inside = ground.inside::<C>();
@@ -106,7 +134,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         debug::new_slab(ground, kind, first + colour as usize);
         let _inside = ground.inside::<C>();
         let depot = self.depot(ground, kind.id, owner);
-        shelf::begin(&depot, &ground.pages, kind, head, colour);
+        shelf::begin(&depot, &ground.pages, kind, pages.keep(), colour);
         true
     }
 
@@ -162,11 +190,15 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             Some(sheaf) => sheaf,
             None => self.new_sheaf(ground, kind)?,
         };
-        if self.fill::<C, D>(ground, kind, node, &sheaf) {
-            return Some(sheaf);
-        }
-        self.to_barn::<C, D>(ground, kind, sheaf);
-        None
+        let in_hand = InHand::<C, D, K> {
+            sheaves: self,
+            ground,
+            kind,
+            sheaf,
+            caller: PhantomData,
+        };
+        let filled = self.fill::<C, D>(ground, kind, node, &in_hand.sheaf);
+        filled.then(|| in_hand.keep())
     }
 
     /// Memory for a sheaf of `kind`: from the cache of sheaves, which has no queues itself, so that the two never need each other.

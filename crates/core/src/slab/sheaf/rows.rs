@@ -23,7 +23,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         unsafe {
             ground
                 .local
-                .replace::<C>(self.rows, cpu, column, expected, new)
+                .replace::<C>(&self.rows, cpu, column, expected, new)
         }
     }
 
@@ -34,7 +34,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         kind: &Kind,
     ) -> Option<Sheaf> {
         let column = self.column(kind.id, SPARE);
-        let (cpu, spare) = ground.local.read::<C>(self.rows, column);
+        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
         if spare == 0 || !self.detach::<C, D>(ground, cpu, column, spare, 0) {
             return None;
         }
@@ -50,7 +50,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         sheaf: Sheaf,
     ) {
         let column = self.column(kind.id, SPARE);
-        let (cpu, spare) = ground.local.read::<C>(self.rows, column);
+        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
         if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.top()) {
             return;
         }
@@ -85,7 +85,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         column: usize,
     ) -> Option<Sheaf> {
         loop {
-            let (cpu, top) = ground.local.read::<C>(self.rows, column);
+            let (cpu, top) = ground.local.read::<C>(&self.rows, column);
             if top == 0 || top == closed() {
                 return None;
             }

@@ -125,10 +125,11 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
     /// A new slab, for the list of the CPU or node whose memory it is; an object of it.
     fn grow<C: Caller>(&mut self, wish: Wish) -> Option<usize> {
         let ground = self.ground();
-        let head = ground.take_pages::<C>(self.kind(), wish.node)?;
+        let pages = ground.take_pages::<C>(self.kind(), wish.node)?;
+        let first = ground.pages.address_of(pages.head());
         let colour = wish.colour * self.kind().geometry.colour_step;
-        self.make(ground.pages.address_of(head) + colour as usize);
-        let node = ground.node_of(ground.pointer(ground.pages.address_of(head)));
+        self.make(first + colour as usize);
+        let node = ground.node_of(ground.pointer(first));
 
         let inside = Inside::new::<C>(&ground.local);
         let here = self.cpu(inside.cpu);
@@ -138,10 +139,10 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
             let away = if is_near { 0 } else { node as u32 + 1 };
             state.outgoing.away.set(away);
             if is_near {
-                return self.add_slab(at, head, colour);
+                return self.add_slab(at, pages.keep(), colour);
             }
         }
-        let object = self.with_node(node, |errand, at| errand.add_slab(at, head, colour));
+        let object = self.with_node(node, |errand, at| errand.add_slab(at, pages.keep(), colour));
         debug_assert!(object.is_some(), "a page of node {node}");
         object.flatten()
     }

@@ -74,7 +74,7 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
     fn tell<C: Caller>(&self) {
         let (ground, kind, broken) = (self.ground(), self.kind(), self.broken);
         if let Some((object, fault)) = self.refused {
-            debug::refuse_late(ground, kind, ground.pointer(object), fault);
+            debug::refuse_late(ground, self.slqb, kind, ground.pointer(object), fault);
         }
         if broken == Broken::default() {
             return;

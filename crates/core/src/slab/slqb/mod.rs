@@ -52,9 +52,9 @@ use super::error::FreeFault;
 use super::geometry::Shape;
 use super::ground::Ground;
 use super::kind::Kind;
-use super::local::{Caller, Everywhere};
+use super::local::{Caller, Everywhere, Rows};
 use super::pages::CacheId;
-use super::queues::Queues;
+use super::queues::{Queues, Whereabouts};
 use super::sizes::Sizes;
 use super::stats::CacheNumbers;
 use errand::{Errand, Inside, node_of_cpu};
@@ -127,7 +127,11 @@ fn secret(plan: &SlabPlan, at: usize) -> usize {
     (plan.secret ^ at).wrapping_mul(odd).rotate_left(29) ^ plan.secret
 }
 
-impl<'m, K, D> Queues<'m, D> for Slqb<'m, K>
+// SAFETY: `run-in-one-place`: what a run gives out is in none from then on, and came there as an
+// object of the cache, whose links are followed to objects of the cache alone. `partial-list`:
+// pages go back with the last object, and the page lock is held where a slab ends and while `look`
+// looks. `open` makes all queues of a number new.
+unsafe impl<'m, K, D> Queues<'m, D> for Slqb<'m, K>
 where
     K: RawLock,
     D: SlabDesign<'m>,
@@ -138,16 +142,24 @@ where
     const NEEDS_PIN: bool = true;
 
     fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        let cpus = plan.cpus * plan.numbers() * size_of::<CpuState<K>>();
-        let nodes = nodes * plan.numbers() * size_of::<NodeState<K>>();
-        cpus + nodes + align_of::<CpuState<K>>() + align_of::<NodeState<K>>()
+        let caches = plan.numbers();
+        let cpus = plan.cpus.saturating_mul(caches);
+        let nodes = nodes.saturating_mul(caches);
+        cpus.saturating_mul(size_of::<CpuState<K>>())
+            .saturating_add(nodes.saturating_mul(size_of::<NodeState<K>>()))
+            .saturating_add(align_of::<CpuState<K>>() + align_of::<NodeState<K>>())
     }
 
-    fn new(plan: &SlabPlan, nodes: usize, memory: &'m mut [MaybeUninit<u8>]) -> Option<Self> {
+    fn new(
+        plan: &SlabPlan,
+        nodes: usize,
+        _: Option<Rows<'m>>,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Option<Self> {
         let caches = plan.numbers();
         let at = memory.as_ptr().addr();
-        let (cpus, rest) = place(memory, plan.cpus * caches, CpuState::new)?;
-        let (nodes, _) = place(rest, nodes * caches, NodeState::new)?;
+        let (cpus, rest) = place(memory, plan.cpus.checked_mul(caches)?, CpuState::new)?;
+        let (nodes, _) = place(rest, nodes.checked_mul(caches)?, NodeState::new)?;
         Some(Self {
             cpus,
             nodes,
@@ -310,13 +322,17 @@ where
         }
     }
 
-    fn in_slab(&self, ground: &Ground<'m, D>, kind: &Kind, head: usize, index: usize) -> bool {
+    fn look<R>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        head: usize,
+        index: usize,
+        look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
+    ) -> Option<R> {
         let record = ground.pages.record(head);
-        let Some((list, _)) = self.list(record.owner.get(), kind.id) else {
-            return false;
-        };
-        let first = ground.pages.address_of(head) + record.colour.get() as usize;
-        let object = first + index * kind.geometry.stride as usize;
+        let owner = record.owner.get();
+        let (list, _) = self.list(owner, kind.id)?;
         let links = ObjectLinks {
             ground,
             kind,
@@ -324,6 +340,17 @@ where
         };
         let _inside = Inside::new::<Everywhere>(&ground.local);
         let slabs = list.slabs(|| ground.relax());
-        slabs.has(links, head, object)
+        // `owner-before-cache`: behind the lock, a slab of the cache with this owner is this
+        // list's, and no other lock lets it go.
+        if !ground.pages.begins(head, kind.id) || record.owner.get() != owner {
+            return None;
+        }
+        let place = ground.place_of(kind, head, index);
+        let whereabouts = if slabs.has(links, head, place.addr().get()) {
+            Whereabouts::InSlab
+        } else {
+            Whereabouts::Out
+        };
+        Some(look(place, whereabouts))
     }
 }

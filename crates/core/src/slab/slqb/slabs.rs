@@ -5,6 +5,12 @@
 //!
 //! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of its objects leaves it, and stay until the last one is back. So whoever has an object of it may read
 //! them without the lock; only bad frees can find them changed, so they are looked at again behind the lock.
+//!
+//! Invariant `owner-before-cache`: both under the owner's page lock, a slab's owner is written
+//! before its pages' cache, and the cache is cleared when the slab ends. So who holds a list's page
+//! lock and finds the cache, and then the list as owner, has found a slab of this list, which stays
+//! as long as the lock is held: had it been another list's, that one would have been seen as its
+//! owner.
 
 use super::super::counts::counts;
 use super::super::design::SlabDesign;
@@ -71,9 +77,10 @@ impl SlabList {
         colour: u32,
     ) {
         let (pages, kind) = (&links.ground.pages, links.kind);
+        // `owner-before-cache`.
+        pages.record(head).owner.set(owner);
         let record = self.slabs.add(pages, kind, head, colour);
         record.free[0].set((pages.address_of(head) + colour as usize) as u64);
-        record.owner.set(owner);
         self.counts.slabs_new.add(1);
     }
 

@@ -4,7 +4,7 @@ use brickyard_sync::Ordering;
 
 use super::state::{BlockState, Mode};
 use super::word::WORD_FRAMES;
-use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks};
+use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, Raised, TRIES};
 use crate::store::Store;
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 
@@ -60,7 +60,9 @@ impl Bitmap<'_> {
     /// Takes back any aligned part of a block in use.
     pub(super) fn give_block(&self, offset: usize, order: Order) -> Result<(), FreeError> {
         let block = self.block_at(offset);
-        loop {
+        // Open or huge, and huge at most once: while a part of it is the caller's it can become open, and no more than
+        // that. If it goes on changing, nothing in it is the caller's.
+        for _ in 0..TRIES {
             match self.state(block).mode() {
                 Mode::Free | Mode::Changing => return Err(FreeError::DoubleFree),
                 Mode::Open => return self.give_narrow(offset, order),
@@ -76,6 +78,7 @@ impl Bitmap<'_> {
                 }
             }
         }
+        Err(FreeError::DoubleFree)
     }
 
     /// The same, in an open block.
@@ -91,6 +94,11 @@ impl Bitmap<'_> {
         let allocated = Order::new(joined);
         if order > allocated || !self.frame_at(offset).is_aligned(order) {
             return Err(FreeError::WrongOrder { allocated });
+        }
+        if !self.state(self.block_at(offset)).is_open() {
+            // While a part of it is the caller's it stays open. It was free, and somebody has just taken it as a whole:
+            // what was read above is what he has written.
+            return Err(FreeError::DoubleFree);
         }
         if joined > 0 {
             self.cut_out(head, joined, offset, order.get());
@@ -131,8 +139,24 @@ impl Bitmap<'_> {
                 self.add_isolated(isolated.count_ones() as usize);
             }
         }
-        let lent = frames > refused && self.raise(block, frames - refused, all, borrower);
-        Given { refused, lent }
+        let freed = frames - refused;
+        if freed == 0 {
+            return Given {
+                refused,
+                lent: false,
+            };
+        }
+        let raised = self.raise(block, freed, all, borrower);
+        if raised == Raised::Refused {
+            // Two CPUs have freed the same frames at the same moment, and a third has taken their block as a whole in
+            // between. Whoever opens the block next writes over what was set here.
+            self.totals.free.remove(block, freed);
+            refused = frames;
+        }
+        Given {
+            refused,
+            lent: raised == Raised::Lent,
+        }
     }
 
     /// The number of the mobility of a frame that is, as far as can be seen without being its owner, a block of order 0 in use, in a block that is plain. What a front

@@ -105,7 +105,7 @@ impl Bitmap<'_> {
     }
 
     /// The blocks that are lent, as far as they are known to be.
-    pub(super) fn lent_blocks(&self) -> impl Iterator<Item = usize> + use<'_> {
+    pub(crate) fn lent_blocks(&self) -> impl Iterator<Item = usize> + use<'_> {
         // Acquire: pairs with `count_loan`: who took the last block from the sets has counted it before.
         let any = self.totals.lent.load(Ordering::Acquire) > 0;
         let all = if any { self.states.len() } else { 0 };

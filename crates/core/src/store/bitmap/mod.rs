@@ -29,6 +29,13 @@
 //!
 //! Administration (ranges that come and go, isolation) is one at a time, by the zone's lock; it meets requests as they meet each other.
 //!
+//! **Bounds.** A search passes over its sets at most `TRIES` (64) times, each block of them once a pass, and goes round again
+//! only because others were faster; it calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
+//! themselves. A try to take bits out of a word is made again at most as often. What must not be left undone (a free, a
+//! promise taken back, a set that has to follow its block) is a change of one word, tried until nobody comes between: each
+//! try in vain is another's success. Nothing here waits for anybody. A CPU that stands still keeps from others what it has
+//! in hand: frames that it has promised itself, and a page block while it opens it.
+//!
 //! # Invariants
 //!
 //! `counted`: a count is the number of its block's free bits, less promises made and frees not yet counted. `run-known`: no run is larger than its state
@@ -53,9 +60,11 @@ use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
 
 use super::frames::State;
 use super::isolation::Isolation;
-use super::{Census, Claimed, Fallback, FreeTable, Merged, Store, Taken};
+use super::{Census, Claimed, FRAMES_MOST, Fallback, FreeTable, Merged, Store, Taken};
 use crate::check::Violation;
-use crate::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
+use crate::{
+    Frame, FrameRange, FreeError, MigrateType, Mobility, Order, PlanError, RangeError, Request,
+};
 use index::{Index, Set};
 pub(crate) use lend::{Borrower, Borrows, Loan};
 use state::BlockState;
@@ -110,6 +119,32 @@ struct Totals {
     lent: AtomicUsize,
 }
 
+/// How often a request tries again because others came between, in each search and at each word: then it has been
+/// unlucky for long enough, and goes on to the next means.
+const TRIES: usize = 64;
+
+/// How often a search calls all loans in: each time costs a look at every page block.
+const CALL_INS: usize = 2;
+
+/// Does a block stay on loan?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// As it is.
+    Yes,
+    /// No: nobody would know that he has it.
+    No,
+}
+
+/// What came of raising a block's count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Raised {
+    Counted,
+    /// The same, and the block is lent to whoever frees, and was not.
+    Lent,
+    /// These frames were no longer in use.
+    Refused,
+}
+
 /// What came of a try to take from one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt<T> {
@@ -150,22 +185,58 @@ impl<'m> Bitmap<'m> {
         (span.start.number() >> block_order) & ((1 << groups) - 1)
     }
 
+    /// The most page blocks of a store: what four levels of the summary have room for. Those before
+    /// the first one count too, up to where a block of the highest order may start.
+    pub const BLOCKS_MOST: usize = 1 << 24;
+
     /// How many words [`Bitmap::new`] needs for a span.
+    ///
+    /// # Panics
+    /// Where [`Bitmap::checked_words`] says that no store is that large; in a constant, that is an
+    /// error of the compiler.
     #[must_use]
     pub const fn words(span: FrameRange, max_order: Order, page_block_order: Order) -> usize {
+        match Self::checked_words(span, max_order, page_block_order) {
+            Ok(words) => words,
+            Err(why) => why.refuse(),
+        }
+    }
+
+    /// The same, for a span that is known at run time only.
+    ///
+    /// # Errors
+    /// [`PlanError::TooManyFrames`] above [`FRAMES_MOST`], counted from the start of the first page
+    /// block; [`PlanError::TooManyBlocks`] above [`Bitmap::BLOCKS_MOST`].
+    pub const fn checked_words(
+        span: FrameRange,
+        max_order: Order,
+        page_block_order: Order,
+    ) -> Result<usize, PlanError> {
         let block_order = Self::block_order(page_block_order).get();
+        let before = span.start.number() & ((1 << block_order) - 1);
+        let frames = span.len().saturating_add(before);
+        if !span.is_empty() && frames > FRAMES_MOST {
+            let most = FRAMES_MOST;
+            return Err(PlanError::TooManyFrames { frames, most });
+        }
         let blocks = Self::blocks_in(span, block_order);
         let positions = blocks + Self::phase_of(span, max_order, block_order);
-        3 * (blocks << (block_order - WORD_ORDER))
+        if positions > Self::BLOCKS_MOST {
+            return Err(PlanError::TooManyBlocks {
+                blocks: positions,
+                most: Self::BLOCKS_MOST,
+            });
+        }
+        Ok(3 * (blocks << (block_order - WORD_ORDER))
             + blocks
-            + Index::words_for(positions, block_order)
+            + Index::words_for(positions, block_order))
     }
 
     /// An empty store over `words`, all of which are zero: nothing is memory yet, see [`Store::add`]. Page blocks have the
     /// [order nearest](Bitmap::block_order) to `page_block_order`.
     ///
     /// # Panics
-    /// With fewer words than [`Bitmap::words`] says, a span of 2^32 - 1 frames or more (16 TiB of 4 KiB frames), or of more than 2^24 page blocks; take a zone more.
+    /// With fewer words than [`Bitmap::words`] says, and where that panics.
     #[must_use]
     pub const fn new(
         span: FrameRange,
@@ -179,10 +250,6 @@ impl<'m> Bitmap<'m> {
         );
         let block_order = Self::block_order(page_block_order).get();
         let base = (span.start.number() >> block_order) << block_order;
-        assert!(
-            span.is_empty() || ((span.end.number() - base) as u64) < u32::MAX as u64,
-            "a zone spans less than 2^32 - 1 frames, from the start of its first page block on"
-        );
         let blocks = Self::blocks_in(span, block_order);
         let phase = Self::phase_of(span, max_order, block_order);
         let plane = blocks << (block_order - WORD_ORDER);
@@ -201,7 +268,7 @@ impl<'m> Bitmap<'m> {
             memory,
             states,
             index: Index::new(blocks + phase, block_order, rest),
-            isolation: Isolation::new(),
+            isolation: Isolation::new(base),
             totals: Totals {
                 free: Total::new(span.len()),
                 isolated: AtomicUsize::new(0),
@@ -323,7 +390,11 @@ impl<'m> Bitmap<'m> {
         changed
     }
 
-    /// Changes the state by `next`, until nobody comes between. `None` where `next` will not; else what it was, and what it is.
+    /// Changes the state by `next`, until nobody comes between. `None` where `next` will not; else what it was, and what
+    /// it is.
+    ///
+    /// Each try in vain is another's change of this block, so somebody gets on, and nobody who stands still is waited
+    /// for. It serves what cannot be left undone: frees, and promises that are taken back.
     fn change(
         &self,
         block: usize,
@@ -338,30 +409,44 @@ impl<'m> Bitmap<'m> {
         }
     }
 
-    /// Frees frames whose bits have just been set in the words of `masks`, by raising the count. The block is lent to whoever frees them if `loan` says so. Is it, and was not?
-    fn raise(&self, block: usize, frames: usize, masks: &Masks, loan: Borrower) -> bool {
+    /// Frees frames whose bits have just been set in the words of `masks`, by raising the count. The block is lent to
+    /// whoever frees them if `loan` says so.
+    ///
+    /// A block that frames in use lie in is open, and has room for them in its count. Where that is not so they have been
+    /// freed twice, and the block was taken as a whole after the first time.
+    fn raise(&self, block: usize, frames: usize, masks: &Masks, loan: Borrower) -> Raised {
         let changed = self.change(block, |state| {
             let count = state.count() + frames;
-            debug_assert!(count <= self.block_frames(), "counted");
+            if !state.is_open() || count > self.block_frames() {
+                return None;
+            }
             if count == self.block_frames() {
                 // Nothing is in use in it, so nothing is mixed or joined.
                 return Some(state.with_free(count, self.block_order).unmixed());
             }
-            // What is free elsewhere in it has been counted, or will be by who freed it.
-            let known = if state.count() == 0 { 0 } else { state.run() };
-            let run = self.run_with(block, known, masks);
+            // `run-known`: what was free before and still is has no larger run than the state says, but where the count
+            // was 0: then others may have taken these very frames, and what is counted here is theirs, elsewhere.
+            let run = match state.count() {
+                0 => self.largest_run(block, |word| self.free_bits(word)),
+                _ => self.run_with(block, state.run(), masks),
+            };
             Some(loan.take(state.with_free(count, run)))
         });
-        changed.is_some_and(|(old, new)| new.is_lent() && !old.is_lent())
+        match changed {
+            None => Raised::Refused,
+            Some((old, new)) if new.is_lent() && !old.is_lent() => Raised::Lent,
+            Some(_) => Raised::Counted,
+        }
     }
 
-    /// Takes a promise of so many frames back.
-    fn take_back(&self, block: usize, frames: usize) {
+    /// Takes a promise of so many frames back, and with it the loan of the block, if that came of the promise alone.
+    fn take_back(&self, block: usize, frames: usize, loan: Kept) {
         self.change(block, |state| {
             let count = state.count() + frames;
             debug_assert!(count <= self.block_frames(), "counted");
             let run = self.largest_run(block, |word| self.free_bits(word));
             let raised = state.with_free(count, run);
+            let raised = raised.with_lent(state.is_lent() && loan == Kept::Yes);
             let whole = count == self.block_frames();
             Some(if whole { raised.unmixed() } else { raised })
         });

@@ -6,7 +6,7 @@ use super::index::{From, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
 use super::wide::Isolated;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
-use super::{Attempt, Bitmap, Loan, MOST_WORDS};
+use super::{Attempt, Bitmap, CALL_INS, Kept, Loan, MOST_WORDS, TRIES};
 use crate::store::{Claimed, Fallback, Taken};
 use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
@@ -89,14 +89,16 @@ impl Bitmap<'_> {
 
     // ---- which block ----
 
-    /// Tries blocks, the best first, until one serves. `None` where none does.
+    /// Tries blocks, the best first, until one serves. `None` where none does, or others were faster in each of [`TRIES`]
+    /// passes.
     pub(super) fn take_best<T>(
         &self,
         order: u8,
         wanted: Wanted,
         mut attempt: impl FnMut(usize) -> Attempt<T>,
     ) -> Option<(T, Option<Fallback>)> {
-        loop {
+        let mut call_ins = CALL_INS;
+        for _ in 0..TRIES {
             if self.totals.free.is_nothing() {
                 return None;
             }
@@ -106,7 +108,8 @@ impl Bitmap<'_> {
                     return Some(got);
                 }
             }
-            if self.call_in_loans() {
+            if call_ins > 0 && self.call_in_loans() {
+                call_ins -= 1;
                 continue;
             }
             for set in self.foreign_sets(order, wanted.kind) {
@@ -114,11 +117,11 @@ impl Bitmap<'_> {
                     return Some(got);
                 }
             }
-            // Where somebody was faster, somebody has got on; so this ends unless all others do.
             if !lost {
-                return self.try_any(order, attempt);
+                break;
             }
         }
+        self.try_any(order, wanted, attempt)
     }
 
     /// The sets in which a block may serve without harm, the best first: those of its mobility by fullness or by the least run that suffices, then blocks that are free as a whole.
@@ -220,27 +223,43 @@ impl Bitmap<'_> {
         });
     }
 
-    /// The last resort: looks at the blocks themselves. For a single frame, if the total says that there is one; and for all, while something is isolated, since
-    /// blocks that are so in part are in no set.
+    /// Looks at the blocks themselves. All of them for a single frame, if the total says that there is one, and while
+    /// something is isolated, since blocks that are so in part are in no set; else those that are lent again already.
     fn try_any<T>(
         &self,
         order: u8,
+        wanted: Wanted,
         mut attempt: impl FnMut(usize) -> Attempt<T>,
     ) -> Option<(T, Option<Fallback>)> {
-        if !self.isolation.any() && order > 0 {
-            return None;
-        }
-        (0..self.states.len()).find_map(|block| match attempt(block) {
+        let mut taken = |block| match attempt(block) {
             Attempt::Got(got, fallback) => Some((got, fallback)),
             Attempt::Lost | Attempt::Nothing => None,
-        })
+        };
+        let mut below = self.blocks_below(wanted);
+        if order == 0 || self.isolation.any() {
+            below.find_map(taken)
+        } else {
+            let mut lent = self.lent_blocks().filter(|block| below.contains(block));
+            lent.find_map(&mut taken)
+        }
+    }
+
+    /// The blocks that something wanted may lie in, as far as its limit tells.
+    fn blocks_below(&self, wanted: Wanted) -> core::ops::Range<usize> {
+        let limit = wanted.limit.unwrap_or(usize::MAX);
+        0..limit.div_ceil(self.block_frames()).min(self.states.len())
     }
 
     // ---- which frames ----
 
     /// The free frames of a word that may be had.
     fn visible(&self, word: usize, wanted: Wanted) -> u64 {
-        let mut bits = self.free_bits(word);
+        self.free_bits(word) & self.eligible(word, wanted)
+    }
+
+    /// The frames of a word that may be had if they are free.
+    fn eligible(&self, word: usize, wanted: Wanted) -> u64 {
+        let mut bits = !0;
         let first = word * WORD_FRAMES;
         if let Some(limit) = wanted.limit {
             let below = limit.saturating_sub(first);
@@ -431,8 +450,11 @@ impl Bitmap<'_> {
             }
         }
         if taken < promised {
-            // Others took a part of what was seen.
-            self.take_back(block, promised - taken);
+            // Others took a part of what was seen. If they took all, the caller will not hear of this block, so that a
+            // loan made above would be nobody's.
+            let orphan = taken == 0 && new.is_lent() && !old.is_lent();
+            let loan = if orphan { Kept::No } else { Kept::Yes };
+            self.take_back(block, promised - taken, loan);
         }
         self.totals.free.remove(block, taken);
         // After the last atomic instruction, which would wait for all that is written here.
@@ -499,13 +521,16 @@ impl Bitmap<'_> {
         if freed > 0 {
             self.totals.free.remove(block, freed);
         }
-        self.take_back(block, frames - freed);
+        self.take_back(block, frames - freed, Kept::Yes);
     }
 
-    /// Takes `bits` out of a word, all of them or none.
+    /// Takes `bits` out of a word, all of them or none; none, too, where others came between [`TRIES`] times.
     pub(super) fn clear_bits(&self, word: usize, bits: u64) -> bool {
         let mut seen = self.free_bits(word);
-        while seen & bits == bits {
+        for _ in 0..TRIES {
+            if seen & bits != bits {
+                break;
+            }
             // As in `take_bits`.
             match self.free[word].compare_exchange(
                 seen,
@@ -539,27 +564,30 @@ impl Bitmap<'_> {
 
     // ---- given places ----
 
-    /// Takes exactly the frames of `masks` from a block, all or none, isolated ones included.
+    /// Takes exactly the frames of `masks` from a block, all or none, isolated ones included; none, too, where others came
+    /// between [`TRIES`] times.
     pub(super) fn take_masks(&self, block: usize, masks: &[u64; MOST_WORDS]) -> bool {
         let first = self.first_word(block);
         let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
-        loop {
+        let promised = (0..TRIES).find_map(|_| {
             let old = match self.opened::<()>(block, frames) {
                 Ok(state) => state,
-                Err(Attempt::Lost) => continue,
-                Err(_) => return false,
+                Err(Attempt::Lost) => return None,
+                Err(_) => return Some(false),
             };
             let there = |i: usize| self.free_bits(first + i) & masks[i] == masks[i];
             if !(0..self.block_words()).all(there) {
-                return false;
+                return Some(false);
             }
             let count = old.count() - frames;
             let run = self.run_without(block, old.run(), count, |word| {
                 self.free_bits(word) & !masks[word - first]
             });
-            if self.change_once(block, old, old.with_free(count, run)) {
-                break;
-            }
+            self.change_once(block, old, old.with_free(count, run))
+                .then_some(true)
+        });
+        if promised != Some(true) {
+            return false;
         }
         for i in 0..self.block_words() {
             if masks[i] != 0 && !self.clear_bits(first + i, masks[i]) {
@@ -586,21 +614,29 @@ impl Bitmap<'_> {
         if self.limit_of(request).is_none() && !self.isolation.any() {
             return false;
         }
-        // The total counts what this request may not have. So every block is looked at.
+        // The total counts what this request may not have. So every block is looked at that it might be served from. If
+        // one has changed meanwhile, a frame may have been freed behind this look by who then took one ahead of it.
         let wanted = self.wanted(request);
-        !(0..self.states.len()).any(|block| {
-            let below = wanted
-                .limit
-                .is_none_or(|limit| block << self.block_order < limit);
-            let state = self.state(block);
+        let before = self.states_below(wanted);
+        let something = self.blocks_below(wanted).any(|block| {
             let first = self.first_word(block);
-            below
-                && match state.mode() {
-                    Mode::Huge => false,
-                    Mode::Free | Mode::Changing => !state.is_isolated(),
-                    Mode::Open => (first..first + self.block_words())
-                        .any(|word| self.visible(word, wanted) != 0),
-                }
+            let mut words = first..first + self.block_words();
+            match self.state(block).mode() {
+                Mode::Huge => false,
+                Mode::Free | Mode::Changing => words.any(|word| self.eligible(word, wanted) != 0),
+                Mode::Open => words.any(|word| self.visible(word, wanted) != 0),
+            }
+        });
+        !something && self.states_below(wanted) == before
+    }
+
+    /// The states of all blocks that something wanted may lie in, as one number: another one once any of them has changed,
+    /// since each change counts up a state's version.
+    fn states_below(&self, wanted: Wanted) -> u64 {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let states = self.blocks_below(wanted).map(|block| self.state(block));
+        states.fold(0, |sum, state| {
+            (sum ^ state.to_bits()).wrapping_mul(ODD).rotate_left(23)
         })
     }
 

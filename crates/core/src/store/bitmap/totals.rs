@@ -17,6 +17,9 @@ const DRIFT_MOST: usize = 2048;
 /// Zones below so many frames have nothing to gain: all is counted by the shared counter.
 const SMALL_ZONE: usize = 2048;
 
+/// How often the parts are added up at most, for a sum that is of one moment.
+const READINGS: usize = 4;
+
 /// Counts changes in the high half of a part, so that nobody who looks twice takes two for none.
 const CHANGE: u64 = 1 << 32;
 
@@ -35,6 +38,14 @@ impl Part {
         let step = CHANGE.wrapping_add(frames as i64 as u64);
         Self::drift(self.0.fetch_add(step, order).wrapping_add(step))
     }
+}
+
+/// The sum of all parts and the shared counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reading {
+    frames: isize,
+    /// Else it is put together from different moments.
+    of_one_moment: bool,
 }
 
 /// Frames that are free or on their way to or from the words.
@@ -117,16 +128,29 @@ impl Total {
 
     /// Is nothing free, nor on its way, at some moment of this call?
     pub(super) fn is_nothing(&self) -> bool {
-        // Acquire, here and below: pairs with the releases in `remove`.
+        // Acquire: pairs with the releases in `remove`.
         let shared = self.shared.0.load(Ordering::Acquire) as isize;
         if self.drift_most == 0 || shared > self.error_most() as isize {
             return shared == 0;
         }
+        self.reading()
+            == Reading {
+                frames: 0,
+                of_one_moment: true,
+            }
+    }
+
+    /// All parts and the shared counter, added up.
+    fn reading(&self) -> Reading {
         let before: [u64; PARTS] = self.words();
+        // Acquire: pairs with the releases in `remove` and of settlements.
         let shared = self.shared.0.load(Ordering::Acquire) as isize;
         let parts: isize = before.iter().map(|&word| Part::drift(word)).sum();
-        // The parts as they were while the shared counter was read, if none has changed.
-        shared + parts == 0 && self.words() == before
+        Reading {
+            frames: shared + parts,
+            // The parts as they were while the shared counter was read, if none has changed.
+            of_one_moment: self.words() == before,
+        }
     }
 
     fn words(&self) -> [u64; PARTS] {
@@ -134,17 +158,20 @@ impl Total {
         core::array::from_fn(|part| self.parts[part].0.load(Ordering::Acquire))
     }
 
-    /// How many. A hint, exact where nobody is at work.
+    /// How many: as it was at one moment, if others have left it alone in one of [`READINGS`] readings; else about as many.
     pub(super) fn frames(&self) -> usize {
-        // Relaxed: a hint.
-        let shared = self.shared.0.load(Ordering::Relaxed);
         if self.drift_most == 0 {
-            return shared;
+            // Relaxed: a hint.
+            return self.shared.0.load(Ordering::Relaxed);
         }
-        let parts = self.parts.iter();
-        // Relaxed: a hint.
-        let drift = parts.map(|part| Part::drift(part.0.load(Ordering::Relaxed)));
-        (shared as isize + drift.sum::<isize>()).max(0) as usize
+        let mut reading = self.reading();
+        for _ in 1..READINGS {
+            if reading.of_one_moment {
+                break;
+            }
+            reading = self.reading();
+        }
+        reading.frames.max(0) as usize
     }
 
     /// As many, or fewer by an amount that is small beside it: one word read as long as plenty is free.

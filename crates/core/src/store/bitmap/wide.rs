@@ -9,7 +9,7 @@ use super::index::{From, Index};
 use super::state::{BlockState, Mode};
 use super::take::Wanted;
 use super::word;
-use super::{Attempt, Bitmap};
+use super::{Attempt, Bitmap, CALL_INS, TRIES};
 use crate::store::Taken;
 use crate::{FrameRange, FreeError, MigrateType, Order, Request};
 
@@ -34,9 +34,11 @@ impl Bitmap<'_> {
             return self.take_one_block(wanted);
         }
         let blocks = 1 << (order - self.block_order);
-        loop {
+        let mut call_ins = CALL_INS;
+        for _ in 0..TRIES {
             let Some(block) = self.find_blocks(order, wanted) else {
-                if self.call_in_loans() {
+                if call_ins > 0 && self.call_in_loans() {
+                    call_ins -= 1;
                     continue;
                 }
                 return None;
@@ -49,31 +51,31 @@ impl Bitmap<'_> {
                 });
             }
         }
+        None
     }
 
-    /// Takes any page block that is free as a whole.
+    /// Takes any page block that is free as a whole: one of the set, or one that is lent, though nothing in it is in use.
     fn take_one_block(&self, wanted: Wanted) -> Option<Taken> {
-        loop {
-            let mut lost = false;
-            let mut attempt =
-                |block: usize| match self.take_whole(block, wanted.kind, false, Isolated::Not) {
-                    true => Attempt::Got(block, None),
-                    // Not free as a whole: then it has no place in the set. Whoever changed it may stand still before it says so there.
-                    false => Attempt::Nothing,
-                };
-            let got = self.try_set(Index::WHOLE, wanted, &mut attempt, &mut lost);
-            if let Some((block, _)) = got {
-                self.totals.free.remove(block, self.block_frames());
-                let frame = self.frame_at(block << self.block_order);
-                return Some(Taken {
-                    frame,
-                    fallback: None,
-                });
-            }
-            if !lost && !self.call_in_loans() {
-                return None;
-            }
-        }
+        let mut attempt =
+            |block: usize| match self.take_whole(block, wanted.kind, false, Isolated::Not) {
+                true => Attempt::Got(block, None),
+                // Not free as a whole: then it has no place in the set. Whoever changed it may stand still before it
+                // says so there.
+                false => Attempt::Nothing,
+            };
+        let mut from_set = || self.try_set(Index::WHOLE, wanted, &mut attempt, &mut false);
+        let block = from_set().or_else(|| self.call_in_loans().then(&mut from_set).flatten());
+        let block = block.map(|(block, _)| block).or_else(|| {
+            // Lent again by now, it may be.
+            let mut lent = self.lent_blocks();
+            lent.find(|&block| self.take_whole(block, wanted.kind, false, Isolated::Not))
+        })?;
+        self.totals.free.remove(block, self.block_frames());
+        let frame = self.frame_at(block << self.block_order);
+        Some(Taken {
+            frame,
+            fallback: None,
+        })
     }
 
     /// An aligned group of blocks that are free as a whole and lie below the limit.
@@ -169,7 +171,7 @@ impl Bitmap<'_> {
             let huge = state.with_mode(Mode::Huge).with_free(0, 0).with_kind(kind);
             huge.with_tail(tail).with_lent(false).unmixed()
         };
-        loop {
+        for _ in 0..TRIES {
             let old = self.state(block);
             let spared = old.is_isolated() && isolated == Isolated::Not;
             if old.count() != self.block_frames() || spared {
@@ -187,6 +189,7 @@ impl Bitmap<'_> {
                 return self.change_quietly(block, huge).map(|new| (old, new));
             }
         }
+        None
     }
 
     /// Changes the state by `next`, until nobody comes between; the sets are left to the caller.
@@ -310,9 +313,10 @@ impl Bitmap<'_> {
         let first = self.first_word(block);
         for word in first..first + self.block_words() {
             let head = u64::from(word == first);
-            // Relaxed: every frame of it is the caller's; the change of state that follows, or what hands the block on, publishes it.
-            self.free[word].store(0, Ordering::Relaxed);
-            self.inner[word].store(!head, Ordering::Relaxed);
+            // Release: who reads this for a bad free sees that the block is no longer open. All else is published by the
+            // change of state that follows, or by what hands the block on: every frame of it is the caller's.
+            self.free[word].store(0, Ordering::Release);
+            self.inner[word].store(!head, Ordering::Release);
         }
     }
 
@@ -422,6 +426,7 @@ impl Bitmap<'_> {
             .with_mode(Mode::Free)
             .with_free(self.block_frames(), self.block_order)
             .with_tail(false)
+            .with_lent(false)
             .unmixed()
     }
 }

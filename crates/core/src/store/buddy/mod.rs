@@ -57,6 +57,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
     /// As [`Buddy::new`], in a constant; there, the caller sees to it that page blocks are no larger than the largest block.
     #[must_use]
     pub const fn const_new(table: FrameTable<'m>, max_order: Order, grouping: G) -> Self {
+        let isolation = Isolation::new(table.span().start.number());
         Self {
             table,
             max_order,
@@ -65,7 +66,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             nonempty: [const { GuardedU32::new(0) }; MigrateType::COUNT],
             free: [const { AtomicUsize::new(0) }; MigrateType::COUNT],
             managed: AtomicUsize::new(0),
-            isolation: Isolation::new(),
+            isolation,
         }
     }
 

@@ -1,0 +1,599 @@
+//! What a zone can be at most, and that memory beyond it is several zones of one kind.
+//!
+//! Nothing here builds a zone of terabytes: a plan is judged before any of its memory is touched. On
+//! machines of 32 bits the compiler does that, since bytes run out before frames do.
+
+#![cfg(not(loom))]
+#![cfg_attr(
+    target_pointer_width = "32",
+    allow(
+        unused_imports,
+        dead_code,
+        reason = "some tests need numbers of 64 bits"
+    )
+)]
+
+mod support;
+
+use core::mem::MaybeUninit;
+
+use brickyard::design::{Brickyard, Design, List2007, Magazine2013, TwoKinds2005, Vanilla};
+use brickyard::front::{Direct, Front, Stash};
+use brickyard::node::{Node, Nodes};
+use brickyard::pressure::ContiguousRequest;
+use brickyard::stats::{BuddyInfo, PageTypeInfo, ZoneSnapshot};
+use brickyard::store::FRAMES_MOST;
+use brickyard::store::bitmap::Bitmap;
+use brickyard::store::frames::FrameTable;
+use brickyard::store::grouping::NoGrouping;
+use brickyard::sync::{Exclusive, Shared, TicketLock};
+use brickyard::zone::watermark::{self, Marks};
+use brickyard::zone::{Zone, ZonePlan};
+use brickyard::{
+    Configuration, Experiment, Frame, FrameRange, MachinePlan, OneCpu, Order, PlanError,
+    RangeError, Request, ZoneKind,
+};
+
+use support::{
+    Cpus, MOVABLE, Parts, UNMOVABLE, Unlocked, exhausted, frame, full, full_unlocked, request,
+    small, take_all,
+};
+
+use ZoneKind::{Dma, Movable, Normal};
+
+// ---- plans ----
+
+fn plan(frames: usize) -> ZonePlan {
+    ZonePlan::new(Normal, FrameRange::new(0, frames), 1)
+}
+
+/// 2^30 frames have 12 GiB of records, which must not wrap around; their bits have 390 MiB.
+#[cfg(target_pointer_width = "32")]
+const _: () = {
+    const PLAN: ZonePlan = ZonePlan::new(Normal, FrameRange::new(0, 1 << 30), 1);
+    let records = Vanilla::<OneCpu>::checked_bytes(&PLAN);
+    assert!(matches!(records, Err(PlanError::TooManyBytes)));
+    let bits = Brickyard::<OneCpu>::checked_bytes(&PLAN);
+    assert!(matches!(bits, Ok(bytes) if bytes > 3 << 27 && bytes < 1 << 29));
+    const ALL: ZonePlan = ZonePlan::new(Normal, FrameRange::new(0, usize::MAX), 1);
+    let bits = Brickyard::<OneCpu>::checked_bytes(&ALL);
+    assert!(matches!(bits, Err(PlanError::TooManyFrames { .. })));
+};
+
+/// What each design says of a plan: its bytes, and the zone in no memory at all.
+fn judged(plan: &ZonePlan) -> [(Result<usize, PlanError>, PlanError); 5] {
+    macro_rules! judge {
+        ($design:ty) => {
+            (
+                <$design>::checked_bytes(plan),
+                <$design>::zone(plan, OneCpu, &mut []).expect_err("there is no memory"),
+            )
+        };
+    }
+    [
+        judge!(Brickyard<OneCpu>),
+        judge!(Vanilla<OneCpu>),
+        judge!(TwoKinds2005<OneCpu>),
+        judge!(List2007<OneCpu>),
+        judge!(Magazine2013<OneCpu>),
+    ]
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn the_most_frames_have_a_zone_in_every_design() {
+    for (bytes, zone) in judged(&plan(FRAMES_MOST)) {
+        let needed = bytes.expect("within the limits");
+        let supplied = 0;
+        assert_eq!(zone, PlanError::TooLittleMemory { supplied, needed });
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn one_frame_more_is_refused_by_every_design() {
+    for frames in [FRAMES_MOST + 1, FRAMES_MOST + 2, usize::MAX] {
+        let most = FRAMES_MOST;
+        let refused = PlanError::TooManyFrames { frames, most };
+        for (bytes, zone) in judged(&plan(frames)) {
+            assert_eq!((bytes, zone), (Err(refused), refused));
+        }
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn frames_before_the_span_count_in_its_first_page_block() {
+    let from = |start: usize| ZonePlan {
+        span: FrameRange::new(start, start + FRAMES_MOST),
+        ..plan(0)
+    };
+    let [bitmap, buddy, ..] = judged(&from(512 * 7 + 5)).map(|(bytes, _)| bytes);
+    let frames = FRAMES_MOST + 5;
+    let most = FRAMES_MOST;
+    assert_eq!(bitmap, Err(PlanError::TooManyFrames { frames, most }));
+    assert!(buddy.is_ok());
+    assert!(judged(&from(512 * 8))[0].0.is_ok());
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn where_a_span_lies_is_no_limit() {
+    // The last frame of a machine with 52 bits of address, and far beyond.
+    for end in [1 << 40, 1 << 52, usize::MAX / 1024 * 1024] {
+        let span = FrameRange::new(end - 4096, end);
+        let plan = ZonePlan { span, ..small(0) };
+        let zone = full_unlocked::<Direct>(&plan, Cpus::new());
+        assert_eq!(take_all(&zone, MOVABLE.mobility).len(), 4096);
+        assert_eq!(zone.free_range(span), Ok(()));
+        assert_eq!(zone.check().map(|census| census.free), Ok(4096));
+        let zone: Plain = full(&plan, Cpus::new());
+        assert_eq!(take_all(&zone, MOVABLE.mobility).len(), 4096);
+        assert_eq!(zone.free_range(span), Ok(()));
+        assert_eq!(zone.check().map(|census| census.free), Ok(4096));
+    }
+}
+
+#[test]
+fn the_most_page_blocks_have_a_store_and_one_more_has_none() {
+    // Words of 64 frames: 2^24 of them are 2^30 frames, far below the most.
+    let least = Order::new(6);
+    let words = |span| Bitmap::checked_words(span, least, least);
+    assert!(words(FrameRange::new(0, Bitmap::BLOCKS_MOST << 6)).is_ok());
+    // Wherever they begin.
+    assert!(words(FrameRange::at(Frame::new(64 * 3), Bitmap::BLOCKS_MOST << 6)).is_ok());
+    let most = Bitmap::BLOCKS_MOST;
+    let blocks = most + 1;
+    let refused = PlanError::TooManyBlocks { blocks, most };
+    let over = FrameRange::new(0, (most << 6) + 1);
+    assert_eq!(words(over), Err(refused));
+    // A block of the highest order may begin before the span, and its blocks count.
+    let most_frames = FrameRange::at(Frame::new(64 * 3), most << 6);
+    assert_eq!(
+        Bitmap::checked_words(most_frames, Order::new(8), least),
+        Err(PlanError::TooManyBlocks {
+            blocks: most + 3,
+            most
+        })
+    );
+    let plan = ZonePlan {
+        span: over,
+        max_order: least,
+        page_block_order: least,
+        ..plan(0)
+    };
+    let [bitmap, buddy, ..] = judged(&plan);
+    assert_eq!(bitmap, (Err(refused), refused));
+    assert!(buddy.0.is_ok());
+}
+
+#[test]
+fn bytes_without_a_number_are_refused() {
+    for cpus in [usize::MAX, usize::MAX / 128, usize::MAX / 128 + 1] {
+        let plan = ZonePlan {
+            cpus,
+            magazines: cpus,
+            ..plan(4096)
+        };
+        let refused = PlanError::TooManyBytes;
+        for (bytes, zone) in judged(&plan) {
+            assert_eq!((bytes, zone), (Err(refused), refused), "{cpus} CPUs");
+        }
+    }
+}
+
+#[test]
+fn page_blocks_above_the_highest_order_are_refused_where_they_group() {
+    let plan = ZonePlan {
+        max_order: Order::new(3),
+        ..plan(4096)
+    };
+    let bytes = List2007::<OneCpu>::bytes(&plan);
+    let mut memory = vec![MaybeUninit::uninit(); bytes];
+    let refused = List2007::<OneCpu>::zone(&plan, OneCpu, &mut memory).err();
+    let page_block_order = Order::HUGE;
+    let max_order = Order::new(3);
+    let expected = PlanError::PageBlockTooLarge {
+        page_block_order,
+        max_order,
+    };
+    assert_eq!(refused, Some(expected));
+    assert!(Vanilla::<OneCpu>::zone(&plan, OneCpu, &mut memory).is_ok());
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn errors_name_the_limit_and_what_to_do() {
+    let text = |frames| {
+        let [(bytes, _), ..] = judged(&plan(frames));
+        bytes.expect_err("too large").to_string()
+    };
+    assert_eq!(
+        text(1 << 33),
+        "a zone spans at most 4294967294 frames, and here 8589934592: give the rest to one more \
+         zone of the node"
+    );
+    let (blocks, most) = (16_777_217, 16_777_216);
+    assert_eq!(
+        PlanError::TooManyBlocks { blocks, most }.to_string(),
+        "a zone has at most 16777216 page blocks, and here 16777217: use larger page blocks, or \
+         give the rest to one more zone of the node"
+    );
+    assert!(PlanError::TooManyBytes.to_string().contains("plan fewer"));
+    let (supplied, needed) = (1, 2);
+    assert_eq!(
+        PlanError::TooLittleMemory { supplied, needed }.to_string(),
+        "the zone's metadata needs 2 bytes, 1 were supplied"
+    );
+}
+
+#[test]
+#[should_panic(expected = "a zone spans at most 2^32 - 2 frames")]
+fn bytes_of_a_plan_that_is_no_constant_panic_by_name() {
+    let _ = Brickyard::<OneCpu>::bytes(&plan(FRAMES_MOST + 1));
+}
+
+#[test]
+#[should_panic(expected = "a zone has at most 2^24 page blocks")]
+fn words_of_too_many_blocks_panic_by_name() {
+    let span = FrameRange::new(0, (Bitmap::BLOCKS_MOST << 6) + 1);
+    let _ = Bitmap::words(span, Order::new(6), Order::new(6));
+}
+
+#[test]
+#[should_panic(expected = "a zone spans at most 2^32 - 2 frames")]
+fn a_bitmap_of_too_many_frames_panics_by_name() {
+    let span = FrameRange::new(0, FRAMES_MOST + 1);
+    let _ = Bitmap::new(span, Order::DEFAULT_MAX, Order::HUGE, &[]);
+}
+
+#[test]
+fn a_table_has_as_many_records_as_there_are_links() {
+    let frames = FRAMES_MOST + 1;
+    let most = FRAMES_MOST;
+    let refused = Err(PlanError::TooManyFrames { frames, most });
+    assert_eq!(FrameTable::checked(FrameRange::new(0, frames)), refused);
+    assert_eq!(FrameTable::checked(FrameRange::new(1, frames)), Ok(()));
+}
+
+struct Nothing;
+
+impl Experiment<OneCpu> for Nothing {
+    type Output = usize;
+
+    fn run<D: Design<Platform = OneCpu>>(self, node: &Node<'_, D>) -> usize {
+        node.zones().len()
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn configurations_refuse_a_machine_that_is_too_large() {
+    for configuration in Configuration::ALL {
+        // A zone for movable pages takes half of it, so twice as much is too much for all.
+        let machine = MachinePlan::new(FrameRange::new(0, 3 * FRAMES_MOST), 1);
+        let bytes = configuration.checked_bytes::<Shared, TicketLock, OneCpu>(&machine);
+        let most = FRAMES_MOST;
+        let too_many = |why| matches!(why, PlanError::TooManyFrames { most: m, .. } if m == most);
+        assert!(bytes.is_err_and(too_many), "{configuration}");
+        let run =
+            configuration.run::<Exclusive, TicketLock, _, _>(&machine, OneCpu, &mut [], Nothing);
+        assert!(run.is_err_and(too_many), "{configuration}");
+        // And one that is not has what it says.
+        let machine = MachinePlan::new(FrameRange::new(0, 8192), 1);
+        let bytes = configuration.checked_bytes::<Exclusive, TicketLock, OneCpu>(&machine);
+        let mut memory = vec![MaybeUninit::uninit(); bytes.expect("a small machine")];
+        let run = configuration.run::<Exclusive, TicketLock, _, _>(
+            &machine,
+            OneCpu,
+            &mut memory,
+            Nothing,
+        );
+        let zones = 1 + usize::from(configuration.has_movable_zone());
+        assert_eq!(run, Ok(zones), "{configuration}");
+    }
+}
+
+// ---- several zones of one kind ----
+
+type Plain = Zone<Parts<NoGrouping, Direct>>;
+
+fn zone_of<D: Design>(
+    kind: ZoneKind,
+    (start, end): (usize, usize),
+    made: impl Fn(&ZonePlan, &'static Cpus) -> Zone<D>,
+) -> Zone<D> {
+    let plan = ZonePlan {
+        kind,
+        span: FrameRange::new(start, end),
+        ..small(0)
+    };
+    made(&plan, Cpus::new())
+}
+
+fn plain(kind: ZoneKind, start: usize, end: usize) -> Plain {
+    zone_of(kind, (start, end), full::<NoGrouping, Direct, _>)
+}
+
+/// Zones of these kinds with so many frames each, one behind the other.
+fn row<const N: usize>(zones: [(ZoneKind, usize); N]) -> [Plain; N] {
+    let mut start = 0;
+    zones.map(|(kind, frames)| {
+        let made = plain(kind, start, start + frames);
+        start += frames;
+        made
+    })
+}
+
+#[test]
+fn requests_go_from_the_last_zone_of_a_kind_to_the_first_and_on_to_lower_kinds() {
+    let zones = row([(Dma, 64), (Normal, 128), (Normal, 192), (Movable, 64)]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let mut order = Vec::new();
+    while let Ok(got) = nodes.alloc(0, &UNMOVABLE) {
+        let start = nodes.zone_of(got).map(|zone| zone.span().start.number());
+        if order.last() != Some(&start) {
+            order.push(start);
+        }
+    }
+    assert_eq!(order, [Some(192), Some(64), Some(0)]);
+    assert_eq!(nodes.alloc(0, &UNMOVABLE), Err(exhausted(0)));
+    assert_eq!(zones[3].free_frames(), 64);
+}
+
+/// With a front, what a CPU has at hand in the last zone goes first, and the others serve when that
+/// zone has nothing.
+#[test]
+fn the_fronts_of_all_zones_of_a_kind_serve() {
+    fn stashed<F>(start: usize) -> Zone<Unlocked<F>>
+    where
+        F: Front<Bitmap<'static>, support::ZoneLock, &'static Cpus>
+            + brickyard::zone::Placed<'static>,
+    {
+        zone_of(Normal, (start, start + 1024), full_unlocked::<F>)
+    }
+    type Fast = Stash<'static, Exclusive>;
+    let zones = [stashed::<Fast>(0), stashed(1024), stashed(2048)];
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let mut got = Vec::new();
+    while let Ok(page) = nodes.alloc(0, &MOVABLE) {
+        got.push(page);
+    }
+    assert_eq!(got.len(), 3 * 1024);
+    // The last zone first. What lies in the stash of a zone whose store is empty comes last.
+    let place = |page: &Frame| page.number() / 1024;
+    assert!(got[..1024].iter().all(|page| place(page) == 2));
+    let each = [0, 1, 2].map(|zone| got.iter().filter(|&page| place(page) == zone).count());
+    assert_eq!(each, [1024; 3]);
+    // What is freed lies in the stash of its own zone, and is had again from there.
+    let lowest = *got.iter().min().expect("frames");
+    assert_eq!(nodes.free(lowest, Order::ZERO), Ok(()));
+    assert_eq!(zones[0].cached_frames() + zones[0].free_frames(), 1);
+    assert_eq!(nodes.alloc(0, &MOVABLE), Ok(lowest));
+    for page in got {
+        assert_eq!(nodes.free(page, Order::ZERO), Ok(()));
+    }
+    nodes.drain();
+    assert_eq!(nodes.check().map(|census| census.free), Ok(3 * 1024));
+}
+
+fn sum_of(zones: &[Plain], of: impl Fn(&Plain) -> Marks) -> Marks {
+    zones
+        .iter()
+        .map(of)
+        .fold(Marks::default(), |sum, marks| Marks {
+            min: sum.min + marks.min,
+            low: sum.low + marks.low,
+            high: sum.high + marks.high,
+        })
+}
+
+#[test]
+fn marks_and_reserves_of_a_kind_are_those_of_one_zone_of_all_its_memory() {
+    for kind in [Normal, Movable] {
+        for parts in [[640, 1280, 64], [64, 64, 1856], [661, 662, 661]] {
+            let all = parts.iter().sum();
+            let whole = row([(Dma, 1024), (kind, all), (Movable, 512)]);
+            let [a, b, c] = parts;
+            let several = row([(Dma, 1024), (kind, a), (kind, b), (kind, c), (Movable, 512)]);
+            for kbytes in [0, 1024, 2047] {
+                for zones in [&whole[..], &several] {
+                    let node = [Node::new(0, zones)];
+                    Nodes::new(&node).set_min_free_kbytes(kbytes, 4096);
+                }
+                // Where the kind is Movable, the last zone is one of them too.
+                let of_kind = |zones: &[Plain]| match kind {
+                    Movable => sum_of(&zones[1..], Zone::watermarks),
+                    _ => sum_of(&zones[1..zones.len() - 1], Zone::watermarks),
+                };
+                assert_eq!(of_kind(&several), of_kind(&whole), "{parts:?} {kbytes}");
+                for highest in ZoneKind::ALL {
+                    let held = |zones: &[Plain]| -> usize {
+                        zones.iter().map(|zone| zone.reserve_against(highest)).sum()
+                    };
+                    assert_eq!(held(&several[1..4]), held(&whole[1..2]), "{highest:?}");
+                    assert_eq!(held(&several[..1]), held(&whole[..1]), "{highest:?}");
+                }
+                for zone in &several {
+                    let Marks { min, low, high } = zone.watermarks();
+                    assert!(min <= low && low <= high);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn each_zone_of_a_kind_has_the_share_of_its_memory() {
+    // 2048 kB are 512 frames for 6144 of low memory: 85 for the 1024, 170 and 256 for the others.
+    let zones = row([(Dma, 1024), (Normal, 2048), (Normal, 3072), (Movable, 3200)]);
+    let node = [Node::new(0, &zones)];
+    Nodes::new(&node).set_min_free_kbytes(2048, 4096);
+    assert_eq!(
+        zones.each_ref().map(|zone| zone.watermarks().min),
+        [85, 170, 256, 32]
+    );
+    // 5120 / 256 for DMA; 3200 / 32 for Normal, 40 of it for the smaller.
+    let against = |zone: usize| zones[zone].reserve_against(Movable);
+    assert_eq!([0, 1, 2, 3].map(against), [8320 / 256, 40, 60, 0]);
+    assert_eq!(zones[1].reserve_against(Normal), 0);
+    assert_eq!(zones[2].reserve_against(Normal), 0);
+}
+
+#[test]
+fn movable_requests_leave_the_reserve_of_all_zones_of_a_kind_together() {
+    let zones = row([(Normal, 2048), (Normal, 3072), (Movable, 2560)]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    nodes.set_min_free_kbytes(0, 4096);
+    while nodes.alloc(0, &MOVABLE).is_ok() {}
+    // 2560 / 32 = 80 in all, as 5120 frames in one zone would leave.
+    let left = zones.each_ref().map(Zone::free_frames);
+    assert_eq!(left, [32, 48, 32]);
+    while nodes.alloc(0, &UNMOVABLE).is_ok() {}
+    assert_eq!(zones.each_ref().map(Zone::free_frames), [0, 0, 32]);
+}
+
+#[test]
+fn an_empty_zone_of_a_kind_changes_nothing_for_the_other() {
+    let zones = row([(Normal, 1024), (Normal, 1024)]);
+    let taken = zones[1].remove(zones[1].span());
+    assert_eq!(taken, Ok(1024));
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    nodes.set_min_free_kbytes(1024, 4096);
+    let alone = watermark::zone_marks(Normal, 1024, 1024, 256, watermark::SCALE_FACTOR);
+    assert_eq!(zones[0].watermarks(), alone);
+    assert_eq!(zones[1].watermarks(), Marks::default());
+    let got = nodes.alloc(0, &UNMOVABLE);
+    assert!(got.is_ok_and(|frame| zones[0].span().contains(frame)));
+}
+
+#[test]
+fn each_frame_is_freed_to_its_own_zone_of_the_kind() {
+    let zones = row([(Normal, 256), (Normal, 256)]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let mut all = Vec::new();
+    while let Ok(got) = nodes.alloc(0, &MOVABLE) {
+        all.push(got);
+    }
+    assert_eq!(all.len(), 512);
+    // Both zones in turn, so that runs are one frame long.
+    all.sort_unstable();
+    let (low, high) = all.split_at(256);
+    let mixed: Vec<Frame> = low.iter().zip(high).flat_map(|(&a, &b)| [a, b]).collect();
+    assert_eq!(nodes.free_bulk(&mixed), Ok(()));
+    assert_eq!(zones.each_ref().map(Zone::free_frames), [256, 256]);
+    assert_eq!(nodes.check().map(|census| census.free), Ok(512));
+    // The block on either side of the border is whole, and none crosses it.
+    let block = request(7, MOVABLE.mobility);
+    let blocks: Vec<_> = core::iter::from_fn(|| nodes.alloc(0, &block).ok()).collect();
+    assert_eq!(blocks.len(), 4);
+    assert!(blocks.contains(&frame(128)) && blocks.contains(&frame(256)));
+    assert_eq!(nodes.free(frame(128), Order::new(7)), Ok(()));
+    let across = FrameRange::new(128, 384);
+    assert!(nodes.free_range(across).is_err());
+}
+
+#[test]
+fn many_frames_at_once_come_from_one_zone_of_the_kind_and_then_from_the_other() {
+    let zones = row([(Normal, 256), (Normal, 256)]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let mut out = [Frame::default(); 200];
+    assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut out), Ok(200));
+    assert!(out.iter().all(|&got| zones[1].span().contains(got)));
+    assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut out), Ok(200));
+    assert!(out.iter().all(|&got| zones[0].span().contains(got)));
+    // Neither has so many any more, and together they have fewer.
+    assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut out), Ok(112));
+    assert_eq!(zones.each_ref().map(Zone::free_frames), [0, 0]);
+}
+
+/// So many frames of either zone.
+const fn contiguous(frames: usize) -> ContiguousRequest {
+    ContiguousRequest::new(frames, FrameRange::new(0, 512))
+}
+
+#[test]
+fn a_contiguous_range_lies_in_one_zone_of_the_kind() {
+    let zones = row([(Normal, 256), (Normal, 256)]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let first = nodes.alloc_contiguous(0, &contiguous(200));
+    let second = nodes.alloc_contiguous(0, &contiguous(200));
+    let inside = |range: Result<FrameRange, RangeError>, zone: usize| {
+        range.is_ok_and(|range| range.len() == 200 && zones[zone].span().covers(range))
+    };
+    assert!(
+        inside(first, 1) && inside(second, 0),
+        "{first:?} {second:?}"
+    );
+    // 56 frames are left in each, so that 100 can be had nowhere; nor 300 of an empty node.
+    assert!(nodes.alloc_contiguous(0, &contiguous(100)).is_err());
+    assert_eq!(nodes.free_range(first.expect("a range")), Ok(()));
+    assert_eq!(nodes.free_range(second.expect("a range")), Ok(()));
+    assert!(nodes.alloc_contiguous(0, &contiguous(300)).is_err());
+    assert_eq!(nodes.check().map(|census| census.free), Ok(512));
+}
+
+#[test]
+fn a_limit_is_kept_in_every_zone_of_the_kind() {
+    let zones = row([(Normal, 256), (Normal, 256)]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let below = |limit: usize| Request {
+        limit: Some(frame(limit)),
+        ..MOVABLE
+    };
+    for _ in 0..300 {
+        assert!(
+            nodes
+                .alloc(0, &below(300))
+                .is_ok_and(|got| got < frame(300))
+        );
+    }
+    assert!(nodes.alloc(0, &below(300)).is_err());
+    assert!(nodes.alloc(0, &MOVABLE).is_ok());
+}
+
+#[test]
+fn the_texts_have_a_line_for_each_zone_of_a_kind() {
+    let zones = row([(Normal, 128), (Normal, 256)]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let snapshots: Vec<ZoneSnapshot> = nodes.snapshots().collect();
+    assert_eq!(
+        BuddyInfo(&snapshots).to_string(),
+        "Node 0, zone   Normal      0      0      0      0      0      0      0      1 \n\
+         Node 0, zone   Normal      0      0      0      0      0      0      0      2 \n"
+    );
+    let text = PageTypeInfo(&snapshots).to_string();
+    assert_eq!(text.matches("zone   Normal, type      Movable").count(), 2);
+    assert_eq!(text.matches("Number of blocks type").count(), 1);
+}
+
+#[test]
+fn zones_of_a_kind_whose_spans_overlap_or_fall_are_told() {
+    for spans in [[(256, 512), (0, 256)], [(0, 257), (256, 512)]] {
+        let zones: [Plain; 2] =
+            spans.map(|span| zone_of(Normal, span, support::empty::<NoGrouping, Direct, _>));
+        let node = [Node::new(0, &zones)];
+        let found = Nodes::new(&node).check().expect_err("wrong spans");
+        assert!(found.to_string().contains("spans-in-order"), "{found}");
+    }
+    // Zones of several kinds lie as they will: a higher one may be below.
+    let zones = [plain(Dma, 64, 128), plain(Normal, 0, 64)];
+    let node = [Node::new(0, &zones)];
+    assert!(Nodes::new(&node).check().is_ok());
+}
+
+#[test]
+#[should_panic(expected = "zones in rising order of their kind, of which there may be several")]
+fn a_lower_kind_behind_two_of_a_kind_is_refused() {
+    let zones = row([(Normal, 64), (Normal, 64), (Dma, 64)]);
+    let _ = Node::new(0, &zones);
+}

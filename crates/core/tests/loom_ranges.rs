@@ -1,0 +1,271 @@
+//! Every schedule of two threads in a tiny zone of which ranges come, go, are reserved or isolated, as loom explores them.
+//!
+//! What is proved beside what `loom_bitmap` says: a range that leaves has no owner; what is neither isolated nor in use is found all the while, and
+//! afterwards all of it.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_ranges -- --nocapture` prints how many schedules each model had. How to try
+//! more of them is said in `loom_support`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod loom_support;
+
+use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous, offline};
+use brickyard::store::Store;
+use brickyard::zone::Zone;
+use brickyard::{Frame, FrameRange, Mobility};
+use loom_support::*;
+
+const TWO: Setting = Setting {
+    max_order: 7,
+    // What a request that looks a second time finds is found in one schedule: there are too many.
+    looks: Looks::Cut(0),
+    ..Setting::blocks(2, Free::All)
+};
+
+/// Ranges, and the orders that are taken and given meanwhile.
+const RANGES: [(&str, FrameRange, &[u8]); 3] = [
+    ("a block", FrameRange::new(0, 64), &[0, 6]),
+    ("the other block", FrameRange::new(64, 128), &[3, 7]),
+    ("a few frames", FrameRange::new(96, 100), &[0, 7]),
+];
+
+/// What takes minutes: frames of two blocks.
+const LONG: [(&str, FrameRange, &[u8]); 1] = [("across both", FrameRange::new(62, 66), &[0, 3, 6])];
+
+fn ranges() -> impl Iterator<Item = (&'static str, FrameRange, &'static [u8])> {
+    let long = if more() > 0 { &LONG[..] } else { &[] };
+    RANGES.iter().chain(long).copied()
+}
+
+/// A range goes and comes back.
+fn away(world: &World<Bricks>, range: FrameRange) {
+    if world.machine.remove(range).is_ok() {
+        world.own_range(range);
+        world.disown_range(range);
+        Zone::add(&world.machine, range).unwrap();
+    }
+}
+
+/// A range is reserved for a while.
+fn set_aside(world: &World<Bricks>, range: FrameRange) {
+    if world.machine.reserve(range).is_ok() {
+        world.own_range(range);
+        world.disown_range(range);
+        world.machine.unreserve(range).unwrap();
+    }
+}
+
+// ---- ranges that come and go ----
+
+#[test]
+fn a_range_goes_and_comes_back() {
+    for (name, range, orders) in ranges() {
+        for &order in orders {
+            let name = format!("{name} goes and comes, order {order}");
+            explore::<Bricks>(&name, 1, TWO, move |world| {
+                let ((), used) = both(move || away(world, range), move || world.use_one(order));
+                assert!(used || order == 7, "there is enough beside the range");
+            });
+        }
+    }
+}
+
+#[test]
+fn a_range_is_reserved_for_a_while() {
+    for (name, range, orders) in ranges() {
+        for &order in &orders[..1] {
+            let name = format!("{name} reserved for a while, order {order}");
+            explore::<Bricks>(&name, 1, TWO, move |world| {
+                both(
+                    move || set_aside(world, range),
+                    move || world.use_one(order),
+                );
+            });
+        }
+    }
+}
+
+/// Frames of the range are in use, and come back while it is to leave.
+#[test]
+fn a_range_goes_whose_frames_come_back() {
+    explore::<Bricks>("a range goes, its last frame comes back", 2, TWO, |world| {
+        world.take_at(98, 0).unwrap();
+        both(
+            || away(world, FrameRange::new(96, 100)),
+            || world.give_at(98, 0),
+        );
+    });
+    explore::<Bricks>("a block goes, its last frame comes back", 2, TWO, |world| {
+        world.take_at(98, 0).unwrap();
+        both(
+            || away(world, FrameRange::new(64, 128)),
+            || world.give_at(98, 0),
+        );
+    });
+    explore::<Bricks>("two blocks go, one comes back", 2, TWO, |world| {
+        world.take_at(64, 6).unwrap();
+        both(
+            || away(world, FrameRange::new(0, 128)),
+            || world.give_at(64, 6),
+        );
+    });
+}
+
+/// Behind stashes, which are drained where frames of the range are in the way.
+#[test]
+fn a_range_goes_that_stashes_have_frames_of() {
+    const FEW: Setting = Setting::word(&[one(5), one(20)]);
+    explore::<Stashed>("a range goes, a stash", 1, FEW, |world| {
+        let range = one(20);
+        let away = move || {
+            let gone = world.machine.remove(range).is_ok();
+            if gone {
+                world.own_range(range);
+            }
+            gone
+        };
+        let (gone, taken) = both(away, || world.take(0));
+        assert!(taken.is_some(), "order-0-succeeds");
+        if gone {
+            world.disown_range(range);
+            Zone::add(&world.machine, range).unwrap();
+        }
+    });
+}
+
+// ---- isolation ----
+
+/// A frame is free, and isolated at no time; a range of another block, which has no memory, is isolated for a while.
+#[test]
+fn a_frame_far_from_what_is_isolated_is_found() {
+    const ONE: Setting = Setting {
+        blocks: 2,
+        max_order: 6,
+        memory: 1,
+        ..Setting::blocks(1, Free::Only(&[one(5)]))
+    };
+    let far = FrameRange::new(64, 128);
+    let for_a_while = move |world: &World<Bricks>| {
+        assert_eq!(offline(&world.machine, far, &NoHooks), Ok(0));
+    };
+    explore::<Bricks>("a frame far from what is isolated", 2, ONE, move |world| {
+        // Touches all words of isolation.
+        for_a_while(world);
+        let ((), taken) = both(move || for_a_while(world), || world.take(0));
+        assert!(taken.is_some(), "order-0-succeeds");
+    });
+}
+
+/// Half of a block is isolated for a while, the other half is free: what is there is found, afterwards at the latest. (It is
+/// the zone that looks again.)
+#[test]
+fn what_lies_beside_an_isolated_range_is_found() {
+    const HALF: Setting = Setting {
+        max_order: 6,
+        ..Setting::blocks(
+            1,
+            Free::Only(&[FrameRange::new(0, 8), FrameRange::new(32, 40)]),
+        )
+    };
+    for order in [0, 1] {
+        let name = format!("beside an isolated range, order {order}");
+        explore::<Bare>(&name, 2, HALF, move |world| {
+            let range = FrameRange::new(32, 64);
+            Store::isolate(&world.machine, range).unwrap();
+            Store::unisolate(&world.machine, range);
+            let isolate = move || {
+                Store::isolate(&world.machine, range).unwrap();
+                Store::unisolate(&world.machine, range);
+            };
+            let ((), taken) = both(isolate, move || world.take(order));
+            let taken = taken.or_else(|| world.take(order));
+            assert!(taken.is_some(), "eight frames are free and never isolated");
+        });
+    }
+}
+
+/// What is isolated while it is free stays: neither taken whole nor in pieces, nor opened.
+#[test]
+fn what_is_isolated_is_not_handed_out() {
+    let range = FrameRange::new(64, 128);
+    for order in [0, 6, 7] {
+        let name = format!("isolated and taken, order {order}");
+        explore::<Bare>(&name, 2, TWO, move |world| {
+            // Touches all words of isolation.
+            Store::isolate(&world.machine, range).unwrap();
+            Store::unisolate(&world.machine, range);
+            let taken = move || {
+                Store::isolate(&world.machine, range).unwrap();
+                let all = Store::take_isolated(&world.machine, range, Mobility::Movable.into());
+                if all.is_ok() {
+                    world.own_range(range);
+                }
+                Store::unisolate(&world.machine, range);
+                all.is_ok()
+            };
+            let (isolated, other) = both(taken, move || world.take(order));
+            assert!(isolated || other.is_some(), "one of them had it");
+        });
+    }
+}
+
+/// Adjacent frames are taken while frames are taken and given.
+#[test]
+fn adjacent_frames_go_to_one() {
+    let contiguous = |world: &World<Bricks>| {
+        let mut wanted = ContiguousRequest::new(70, FrameRange::new(0, 128));
+        wanted.mobility = Mobility::Movable;
+        if let Ok(range) = alloc_contiguous(&world.machine, &wanted, &NoHooks) {
+            world.own_range(range);
+            world.disown_range(range);
+            world.machine.free_range(range).unwrap();
+        }
+    };
+    for order in if more() > 0 {
+        [0, 3, 6].as_slice()
+    } else {
+        &[6]
+    } {
+        let order = *order;
+        let name = format!("adjacent frames, order {order}");
+        explore::<Bricks>(&name, 1, TWO, move |world| {
+            contiguous(world);
+            let ((), used) = both(move || contiguous(world), move || world.use_one(order));
+            assert!(order > 0 || used, "order-0-succeeds");
+        });
+    }
+}
+
+/// All that a stash could fetch from its block is isolated: it looks for another, and does not look at this one for ever.
+#[test]
+fn a_refill_ends_where_its_block_is_isolated() {
+    const FEW: Setting = Setting {
+        max_order: 6,
+        ..Setting::blocks(
+            2,
+            Free::Only(&[FrameRange::new(0, 4), FrameRange::new(64, 68)]),
+        )
+    };
+    explore::<Stashed>("a refill from a block that is isolated", 1, FEW, |world| {
+        let rest = FrameRange::new(65, 68);
+        // Touches all words of isolation.
+        assert_eq!(offline(&world.machine, rest, &NoHooks), Ok(3));
+        Zone::add(&world.machine, rest).unwrap();
+        // The stash has fetched from this block, and is empty.
+        assert_eq!(world.take(0), Some(Frame::new(64)));
+        let away = move || {
+            let gone = offline(&world.machine, rest, &NoHooks).is_ok();
+            if gone {
+                world.own_range(rest);
+            }
+            gone
+        };
+        let (taken, gone) = both(|| world.take(0), away);
+        assert!(taken.is_some(), "order-0-succeeds");
+        if gone {
+            world.disown_range(rest);
+            Zone::add(&world.machine, rest).unwrap();
+        }
+    });
+}

@@ -1,0 +1,1047 @@
+//! A request for one frame is refused only if nothing is free that it may have: beside those who move the last frames
+//! about, stop with them in hand or are preempted inside a stash, and in every geometry that a plan can have.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::cell::Cell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use core::time::Duration;
+use std::thread;
+use std::time::Instant;
+
+use brickyard::design::{Brickyard, Classic, Design, Magazine2013};
+use brickyard::front::PerCpuLists;
+use brickyard::node::{Node, Nodes};
+use brickyard::pressure::{Migrate, Migration, offline};
+use brickyard::store::grouping::PageBlocks;
+use brickyard::sync::{Exclusive, PATIENCE, RawLock, Shared, SlotAccess, TicketLock};
+use brickyard::zone::watermark::Marks;
+use brickyard::zone::{Zone, ZonePlan};
+use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
+
+type Bricks<P, A> = Zone<Brickyard<'static, P, A>>;
+
+fn planned<P: Platform + 'static, A: SlotAccess>(
+    plan: &ZonePlan,
+    platform: P,
+) -> &'static Bricks<P, A> {
+    let bytes = Brickyard::<P, A>::bytes(plan);
+    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
+    Box::leak(Box::new(
+        Brickyard::<P, A>::zone(plan, platform, memory).unwrap(),
+    ))
+}
+
+const PAGE: Request = Request::page(Mobility::Movable);
+
+thread_local! {
+    static CPU: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Threads as CPUs, by a number that each has set.
+#[derive(Debug, Clone, Copy)]
+struct Numbered;
+
+impl Platform for Numbered {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    /// As threads wait: a while by spinning, then by letting others run.
+    fn relax(&self) {
+        WAITED.set(WAITED.get() + 1);
+        match WAITED.get() % 64 {
+            0 => thread::yield_now(),
+            _ => brickyard::sync::spin_hint(),
+        }
+    }
+}
+
+// ---- order 0 is refused though something is free all the while ----
+
+/// Two frames are free for requests like `asked`, far apart. One thread holds at most one of them
+/// at a time: it frees the one and only then takes the other. Says how often somebody who holds
+/// none was refused.
+fn refusals_beside_a_mover<A: SlotAccess>(
+    zone: &Bricks<Numbered, A>,
+    asked: &Request,
+    [low, high]: [Frame; 2],
+) -> (u64, u64) {
+    let stop = AtomicBool::new(false);
+    let start = Instant::now();
+    zone.alloc_at(low, &PAGE).unwrap();
+    let counts = thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut mine, mut other) = (low, high);
+            while !stop.load(SeqCst) {
+                zone.free(mine, Order::ZERO).unwrap();
+                while zone.alloc_at(other, &PAGE).is_err() {
+                    // The asker has it, so the one just freed is free, or about to be.
+                    core::mem::swap(&mut mine, &mut other);
+                }
+                core::mem::swap(&mut mine, &mut other);
+            }
+            zone.free(mine, Order::ZERO).unwrap();
+        });
+        let (mut served, mut refused) = (0, 0);
+        while start.elapsed() < Duration::from_secs(3) && refused == 0 {
+            match zone.alloc(asked) {
+                Ok(frame) => {
+                    served += 1;
+                    assert!(frame == low || frame == high, "{frame}");
+                    zone.free(frame, Order::ZERO).unwrap();
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        stop.store(true, SeqCst);
+        (served, refused)
+    });
+    zone.check().unwrap();
+    counts
+}
+
+/// All CPUs are without a slot, so frees go to the store one by one. No larger block is given up
+/// anywhere.
+#[test]
+fn a_page_below_a_limit_is_not_refused_while_one_is_free_all_the_time() {
+    const BLOCKS: usize = 256;
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, BLOCKS * 512), 0);
+    let zone = planned::<_, Shared>(&plan, Numbered);
+    zone.add(plan.span).unwrap();
+    let below = PAGE.below(Frame::new((BLOCKS - 1) * 512));
+    while zone.alloc(&below).is_ok() {}
+    let two = [Frame::new(100), Frame::new((BLOCKS - 2) * 512 + 5)];
+    for frame in two {
+        zone.free(frame, Order::ZERO).unwrap();
+    }
+    let (served, refused) = refusals_beside_a_mover(zone, &below, two);
+    assert_eq!(refused, 0, "after {served} that were served");
+}
+
+/// Runs something while a range is isolated.
+struct Meanwhile<W>(W, AtomicUsize);
+
+impl<W: Fn()> Migrate for Meanwhile<W> {
+    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
+        if self.1.fetch_add(1, SeqCst) == 0 {
+            (self.0)();
+        }
+        Migration::Never
+    }
+}
+
+/// The same while some other range is isolated, without any limit.
+#[test]
+fn a_page_is_not_refused_while_another_range_is_isolated_and_one_is_free_all_the_time() {
+    const BLOCKS: usize = 256;
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, BLOCKS * 512), 0);
+    let zone = planned::<_, Shared>(&plan, Numbered);
+    zone.add(plan.span).unwrap();
+    while zone.alloc(&PAGE).is_ok() {}
+    let range = FrameRange::new(128 * 512, 129 * 512);
+    for frame in range.frames().skip(1) {
+        zone.free(frame, Order::ZERO).unwrap();
+    }
+    let two = [Frame::new(100), Frame::new((BLOCKS - 2) * 512 + 5)];
+    // One more, for the copy.
+    for frame in [two[0], two[1], Frame::new(7)] {
+        zone.free(frame, Order::ZERO).unwrap();
+    }
+    let found = Cell::new((0, 0));
+    let hook = Meanwhile(
+        || {
+            // The copy's place is whichever of the three was taken: the rest of them is two.
+            let mut left: Vec<Frame> = core::iter::from_fn(|| zone.alloc(&PAGE).ok()).collect();
+            left.sort_unstable();
+            let [low, high] = left[..] else {
+                panic!("{left:?}")
+            };
+            for frame in left {
+                zone.free(frame, Order::ZERO).unwrap();
+            }
+            found.set(refusals_beside_a_mover(zone, &PAGE, [low, high]));
+        },
+        AtomicUsize::new(0),
+    );
+    offline(zone, range, &hook).unwrap_err();
+    let (served, refused) = found.get();
+    assert_eq!(refused, 0, "after {served} that were served");
+}
+
+/// The same with neither: what the total is for.
+#[test]
+fn a_page_is_not_refused_while_one_is_free_all_the_time() {
+    for blocks in [2, 256] {
+        let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, blocks * 512), 0);
+        let zone = planned::<_, Shared>(&plan, Numbered);
+        zone.add(plan.span).unwrap();
+        while zone.alloc(&PAGE).is_ok() {}
+        let two = [Frame::new(100), Frame::new((blocks - 1) * 512 + 5)];
+        for frame in two {
+            zone.free(frame, Order::ZERO).unwrap();
+        }
+        let (served, refused) = refusals_beside_a_mover(zone, &PAGE, two);
+        assert_eq!(
+            refused, 0,
+            "{blocks} blocks, after {served} that were served"
+        );
+    }
+}
+
+// ---- below a mark, frames on their way ----
+
+thread_local! {
+    static STOPS: Cell<bool> = const { Cell::new(false) };
+}
+
+static STOPPED: AtomicBool = AtomicBool::new(false);
+static WAITS: AtomicU64 = AtomicU64::new(0);
+const GOES_ON: u64 = 100;
+
+/// A ticket lock before which a thread can be stopped until others have waited for a while.
+struct Stopping(TicketLock);
+
+// SAFETY: all is passed on to a lock that keeps the contract; stopping before taking it changes
+// nothing.
+unsafe impl RawLock for Stopping {
+    const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
+
+    fn lock(&self, relax: impl FnMut()) {
+        self.0.lock(relax);
+    }
+
+    fn try_lock(&self) -> bool {
+        if STOPS.take() {
+            STOPPED.store(true, SeqCst);
+            while WAITS.load(SeqCst) < GOES_ON {
+                thread::yield_now();
+            }
+        }
+        self.0.try_lock()
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller holds this lock, and the lock inside is the same one.
+        unsafe { self.0.unlock() }
+    }
+
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+struct Waits;
+
+impl Platform for Waits {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn relax(&self) {
+        WAITS.fetch_add(1, SeqCst);
+        thread::yield_now();
+    }
+}
+
+/// All frames but a few are on their way into a magazine. Once they have arrived the zone is far
+/// above its mark, so a request waits for them, with a mark as without.
+#[test]
+fn a_request_with_a_mark_waits_for_frames_that_are_on_their_way() {
+    const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 300), 1);
+    type Stopped<'m> = Magazine2013<'m, Waits, Stopping>;
+    let mut memory = vec![MaybeUninit::uninit(); Stopped::bytes(&PLAN)];
+    let zones = [Stopped::zone(&PLAN, Waits, &mut memory).unwrap()];
+    zones[0].add(PLAN.span).unwrap();
+    let marks = Marks {
+        min: 4,
+        low: 5,
+        high: 6,
+    };
+    zones[0].set_watermarks(marks, [0; ZoneKind::COUNT]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let answer = thread::scope(|threads| {
+        let refilling = threads.spawn(|| {
+            STOPS.set(true);
+            nodes.alloc(0, &PAGE)
+        });
+        while !STOPPED.load(SeqCst) {
+            thread::yield_now();
+        }
+        let answer = nodes.alloc(0, &PAGE);
+        let waits = WAITS.swap(GOES_ON, SeqCst);
+        refilling.join().unwrap().unwrap();
+        (answer, waits)
+    });
+    // The one who waits would find all but one of them free in the magazine.
+    nodes.drain();
+    assert!(zones[0].free_frames() >= 298, "{zones:?}");
+    assert!(answer.0.is_ok(), "{answer:?}: refused without a wait");
+}
+
+// ---- every geometry, against a map ----
+
+/// Some CPUs on one thread.
+#[derive(Debug, Default)]
+struct Switched {
+    cpu: AtomicUsize,
+    interrupt: AtomicBool,
+    relaxed: AtomicU64,
+}
+
+impl Platform for &Switched {
+    fn cpu(&self) -> usize {
+        self.cpu.load(SeqCst)
+    }
+
+    fn in_interrupt(&self) -> bool {
+        self.interrupt.load(SeqCst)
+    }
+
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        let here = self.cpu.swap(cpu, SeqCst);
+        work();
+        self.cpu.store(here, SeqCst);
+        true
+    }
+
+    fn relax(&self) {
+        self.relaxed.fetch_add(1, SeqCst);
+    }
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % limit
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Is {
+    Absent,
+    Reserved,
+    Free,
+    Used,
+}
+
+struct Geometry {
+    plan: ZonePlan,
+    cpus: usize,
+}
+
+fn geometry(dice: &mut Dice) -> Geometry {
+    let block_order = dice.one_of(&[6, 6, 7, 9, 9, 11]);
+    let block = 1 << block_order;
+    // Up to two page blocks below or above the order of a page block.
+    let max_order = dice.one_of(&[
+        3,
+        5,
+        block_order - 1,
+        block_order,
+        block_order + 1,
+        block_order + 2,
+    ]);
+    let start = dice.one_of(&[
+        0,
+        0,
+        block,
+        3 * block,
+        1,
+        block - 1,
+        block / 2 + 3,
+        7 * block + 5,
+    ]);
+    let blocks = dice.one_of(&[1, 1, 2, 3, 5, 9]);
+    let len = match dice.below(3) {
+        0 => blocks * block,
+        1 => blocks * block - dice.below(block),
+        _ => 1 + dice.below(blocks * block),
+    };
+    let mut plan = ZonePlan::new(
+        ZoneKind::Normal,
+        FrameRange::new(start, start + len),
+        dice.below(4),
+    );
+    plan.max_order = Order::new(max_order as u8);
+    plan.page_block_order = Order::new(block_order as u8);
+    plan.stash.singles = dice.one_of(&[0, 1, 2, 5, 64, 1024]);
+    plan.stash.small = dice.one_of(&[0, 1, 16]);
+    plan.stash.huge = dice.one_of(&[0, 1, 2, 3, 8]);
+    Geometry {
+        plan,
+        cpus: plan.cpus + dice.below(2) + usize::from(plan.cpus == 0),
+    }
+}
+
+struct Map<A: SlotAccess> {
+    zone: &'static Bricks<&'static Switched, A>,
+    platform: &'static Switched,
+    plan: ZonePlan,
+    cpus: usize,
+    is: Vec<Is>,
+    held: Vec<(Frame, u8)>,
+    isolated: Vec<FrameRange>,
+    refused: [usize; 3],
+    served: usize,
+}
+
+impl<A: SlotAccess> Map<A> {
+    fn new(dice: &mut Dice) -> Self {
+        let Geometry { plan, cpus } = geometry(dice);
+        let platform: &'static Switched = Box::leak(Box::default());
+        let zone = planned(&plan, platform);
+        Self {
+            zone,
+            platform,
+            plan,
+            cpus,
+            is: vec![Is::Absent; plan.span.len()],
+            held: Vec::new(),
+            isolated: Vec::new(),
+            refused: [0; 3],
+            served: 0,
+        }
+    }
+
+    fn at(&mut self, frame: Frame) -> &mut Is {
+        &mut self.is[frame.number() - self.plan.span.start.number()]
+    }
+
+    fn is(&self, frame: Frame) -> Is {
+        let span = self.plan.span;
+        if span.contains(frame) {
+            self.is[frame.number() - span.start.number()]
+        } else {
+            Is::Absent
+        }
+    }
+
+    fn may_have(&self, frame: Frame, limit: Option<Frame>) -> bool {
+        self.is(frame) == Is::Free
+            && limit.is_none_or(|limit| frame < limit)
+            && !self.isolated.iter().any(|range| range.contains(frame))
+    }
+
+    /// Is there a block that the request may have?
+    fn has(&self, request: &Request) -> Option<Frame> {
+        if request.order > self.plan.max_order {
+            return None;
+        }
+        let frames = request.order.frames();
+        let span = self.plan.span;
+        let mut start = span.start.number().next_multiple_of(frames);
+        while start + frames <= span.end.number() {
+            let bad = (start..start + frames)
+                .rev()
+                .find(|&n| !self.may_have(Frame::new(n), request.limit));
+            match bad {
+                None => return Some(Frame::new(start)),
+                Some(_) => start += frames,
+            }
+        }
+        None
+    }
+
+    fn took(&mut self, frame: Frame, request: &Request) {
+        for frame in FrameRange::of_block(frame, request.order).frames() {
+            assert!(
+                self.may_have(frame, request.limit),
+                "{frame} for {request:?} in {:?}",
+                self.plan
+            );
+            *self.at(frame) = Is::Used;
+        }
+        self.served += 1;
+        self.held.push((frame, request.order.get()));
+    }
+
+    fn request(&self, dice: &mut Dice) -> Request {
+        let block = self.plan.page_block_order.get();
+        let order = match dice.below(8) {
+            0..4 => 0,
+            4 => dice.below(4) as u8,
+            5 => block,
+            _ => dice.below(usize::from(self.plan.max_order.get()) + 2) as u8,
+        };
+        let mobility = dice.one_of(&Mobility::ALL);
+        let request = Request::new(Order::new(order), mobility);
+        let span = self.plan.span;
+        match dice.below(4) {
+            0 => request.below(Frame::new(span.start.number() + dice.below(span.len() + 3))),
+            1 if dice.below(20) == 0 => {
+                request.below(Frame::new(dice.below(span.start.number() + 1)))
+            }
+            _ => request,
+        }
+    }
+
+    fn some_range(&self, dice: &mut Dice) -> FrameRange {
+        let span = self.plan.span;
+        let start = span.start.number() + dice.below(span.len());
+        let most = span.end.number() - start;
+        let len = match dice.below(3) {
+            0 => 1 + dice.below(most),
+            1 => self.plan.page_block_order.frames().min(most),
+            _ => 1 + dice.below(most.min(70)),
+        };
+        FrameRange::new(start, start + len)
+    }
+
+    fn ask(&mut self, dice: &mut Dice) {
+        let request = self.request(dice);
+        let request = if dice.below(4) == 0 {
+            request.atomic()
+        } else {
+            request
+        };
+        let interrupt = dice.below(8) == 0;
+        let asked = match interrupt {
+            true => request.in_context(Context::Interrupt),
+            false => request,
+        };
+        self.platform
+            .interrupt
+            .store(interrupt && dice.below(2) == 0, SeqCst);
+        let answer = self.zone.alloc(&asked);
+        self.platform.interrupt.store(false, SeqCst);
+        match answer {
+            Ok(frame) => self.took(frame, &asked),
+            Err(why) => {
+                // An atomic request reaches all slots that are shared.
+                let everywhere = !interrupt && (A::LENDS || asked.context == Context::MaySleep);
+                self.refused[usize::from(request.order > Order::ZERO)] += 1;
+                self.refused[2] += usize::from(!everywhere);
+                let there = self.has(&asked).filter(|_| everywhere);
+                assert_eq!(
+                    there, None,
+                    "{asked:?}: {why:?} in {:?}, isolated {:?}",
+                    self.plan, self.isolated
+                );
+            }
+        }
+    }
+
+    fn ask_for_many(&mut self, dice: &mut Dice) {
+        let request = self.request(dice).single();
+        let count = dice.one_of(&[0, 1, 3, 255, 256, 257, 3000]);
+        let mut out = vec![Frame::new(0); count];
+        match self.zone.alloc_bulk(&request, &mut out) {
+            Ok(taken) => {
+                for &frame in &out[..taken] {
+                    self.took(frame, &request);
+                }
+                assert!(
+                    taken == count || self.has(&request).is_none(),
+                    "{request:?} {:?}",
+                    self.plan
+                );
+            }
+            Err(why) => assert_eq!(
+                self.has(&request),
+                None,
+                "{request:?} {why:?} {:?}",
+                self.plan
+            ),
+        }
+    }
+
+    fn give(&mut self, dice: &mut Dice) {
+        if self.held.is_empty() {
+            return;
+        }
+        let (mut frame, mut order) = self.held.swap_remove(dice.below(self.held.len()));
+        while order > 0 && dice.below(4) == 0 {
+            // One half of it.
+            order -= 1;
+            let upper = frame.plus(1 << order);
+            if dice.below(2) == 0 {
+                self.held.push((upper, order));
+            } else {
+                self.held.push((frame, order));
+                frame = upper;
+            }
+        }
+        for frame in FrameRange::of_block(frame, Order::new(order)).frames() {
+            assert_eq!(*self.at(frame), Is::Used);
+            *self.at(frame) = Is::Free;
+        }
+        self.platform.interrupt.store(dice.below(8) == 0, SeqCst);
+        let given = self.zone.free(frame, Order::new(order));
+        self.platform.interrupt.store(false, SeqCst);
+        assert_eq!(given, Ok(()), "{frame} {order} in {:?}", self.plan);
+    }
+
+    fn give_many(&mut self, dice: &mut Dice) {
+        let count = dice.below(self.held.len() + 1);
+        let mut singles = Vec::new();
+        for _ in 0..count {
+            let (frame, order) = self.held.swap_remove(dice.below(self.held.len()));
+            if order > 0 {
+                self.held.push((frame, order));
+                continue;
+            }
+            *self.at(frame) = Is::Free;
+            singles.push(frame);
+        }
+        if dice.below(2) == 0 {
+            singles.sort_unstable();
+        }
+        self.zone.free_bulk(&singles).unwrap();
+    }
+
+    fn administer(&mut self, dice: &mut Dice) {
+        let range = self.some_range(dice);
+        let (zone, plan) = (self.zone, self.plan);
+        let is = |wanted: Is, map: &Self| {
+            range
+                .frames()
+                .filter(|&frame| map.is(frame) == wanted)
+                .count()
+        };
+        let (free, used, reserved) = (
+            is(Is::Free, self),
+            is(Is::Used, self),
+            is(Is::Reserved, self),
+        );
+        let absent = range.len() - free - used - reserved;
+        let mut set = |from: &[Is], to: Is| {
+            for frame in range.frames() {
+                if from.contains(&self.is(frame)) {
+                    *self.at(frame) = to;
+                }
+            }
+        };
+        match dice.below(5) {
+            0 => {
+                let done = zone.remove(range);
+                assert_eq!(done.is_ok(), used == 0, "{range:?} {done:?} {plan:?}");
+                if let Ok(gone) = done {
+                    assert_eq!(gone, free + reserved);
+                    set(&[Is::Free, Is::Reserved], Is::Absent);
+                }
+            }
+            1 => {
+                let done = zone.reserve(range);
+                assert_eq!(done.is_ok(), used == 0, "{range:?} {done:?} {plan:?}");
+                if done.is_ok() {
+                    assert_eq!(done, Ok(free));
+                    set(&[Is::Free], Is::Reserved);
+                }
+            }
+            2 => {
+                assert_eq!(zone.unreserve(range), Ok(reserved));
+                set(&[Is::Reserved], Is::Free);
+            }
+            _ => {
+                assert_eq!(zone.add(range), Ok(absent));
+                set(&[Is::Absent], Is::Free);
+            }
+        }
+    }
+
+    fn take_at(&mut self, dice: &mut Dice) {
+        let order = dice.below(usize::from(self.plan.max_order.get()) + 1) as u8;
+        let span = self.plan.span;
+        let frame = Frame::new(span.start.number() + dice.below(span.len()));
+        let frame = if dice.below(4) > 0 {
+            frame.align_down(Order::new(order))
+        } else {
+            frame
+        };
+        let request = Request::new(Order::new(order), dice.one_of(&Mobility::ALL));
+        let range = FrameRange::of_block(frame, request.order);
+        let good = frame.is_aligned(request.order)
+            && range.frames().all(|frame| self.may_have(frame, None));
+        let answer = self.zone.alloc_at(frame, &request);
+        assert_eq!(
+            answer.is_ok(),
+            good,
+            "{frame} {order} {answer:?} in {:?}",
+            self.plan
+        );
+        if good {
+            self.took(frame, &request);
+        }
+    }
+
+    fn check(&self) {
+        let census = self
+            .zone
+            .check()
+            .unwrap_or_else(|why| panic!("{why:?} in {:?}", self.plan));
+        let count = |wanted: Is| self.is.iter().filter(|&&is| is == wanted).count();
+        let inside = |range: &FrameRange| {
+            range
+                .frames()
+                .filter(|&frame| self.is(frame) == Is::Free)
+                .count()
+        };
+        let isolated: usize = self.isolated.iter().map(inside).sum();
+        assert_eq!(census.allocated, count(Is::Used), "{census:?}");
+        assert_eq!(census.reserved, count(Is::Reserved), "{census:?}");
+        assert_eq!(
+            census.free + census.cached + census.isolated,
+            count(Is::Free),
+            "{census:?}"
+        );
+        assert!(census.isolated <= isolated, "{census:?}");
+        assert_eq!(self.zone.refused_late(), 0);
+    }
+
+    fn step(&mut self, dice: &mut Dice, depth: usize) {
+        self.platform.cpu.store(dice.below(self.cpus), SeqCst);
+        match dice.below(64) {
+            0..28 => self.ask(dice),
+            28..44 => self.give(dice),
+            44..48 => self.ask_for_many(dice),
+            48..52 => self.give_many(dice),
+            52..54 => self.take_at(dice),
+            54..56 if depth == 0 => self.administer(dice),
+            56 => {
+                self.zone.drain();
+            }
+            57 => {
+                let span = self.plan.span;
+                let frame = Frame::new(span.start.number() + dice.below(span.len()));
+                self.zone.dedicate(frame, dice.one_of(&Mobility::ALL));
+            }
+            58 if depth < 3 => self.isolate(dice, depth),
+            59 => self.check(),
+            _ => {
+                // Until nothing is left.
+                let request = self.request(dice).single();
+                while let Ok(frame) = self.zone.alloc(&request) {
+                    self.took(frame, &request);
+                }
+                assert_eq!(
+                    self.has(&request),
+                    None,
+                    "{request:?} in {:?} isolated {:?}",
+                    self.plan,
+                    self.isolated
+                );
+            }
+        }
+    }
+
+    /// Others go on while a range is isolated.
+    fn isolate(&mut self, dice: &mut Dice, depth: usize) {
+        let range = self.some_range(dice);
+        if self
+            .isolated
+            .iter()
+            .any(|other| !other.intersection(range).is_empty())
+        {
+            return;
+        }
+        if !range.frames().any(|frame| self.is(frame) == Is::Used) {
+            return;
+        }
+        let zone = self.zone;
+        self.zone.drain();
+        self.isolated.push(range);
+        let hook = OthersGoOn(core::cell::RefCell::new((self, dice, depth, 0)));
+        let answer = offline(zone, range, &hook);
+        let (map, ..) = hook.0.into_inner();
+        map.isolated.pop();
+        if answer.is_ok() {
+            // All that was in use there has been freed meanwhile.
+            for frame in range.frames() {
+                assert_ne!(map.is(frame), Is::Used, "{frame}");
+                *map.at(frame) = Is::Absent;
+            }
+        }
+    }
+}
+
+struct OthersGoOn<'a, A: SlotAccess>(
+    core::cell::RefCell<(&'a mut Map<A>, &'a mut Dice, usize, usize)>,
+);
+
+impl<A: SlotAccess> Migrate for OthersGoOn<'_, A> {
+    fn migrate(&self, _: Frame, order: Order, to: Frame) -> Migration {
+        let mut all = self.0.borrow_mut();
+        let (map, dice, depth, called) = &mut *all;
+        // The place for the copy is in use meanwhile.
+        for frame in FrameRange::of_block(to, order).frames() {
+            assert!(map.may_have(frame, None), "{frame}");
+            *map.at(frame) = Is::Used;
+        }
+        if *called == 0 {
+            for _ in 0..12 {
+                map.step(dice, *depth + 1);
+            }
+        }
+        *called += 1;
+        for frame in FrameRange::of_block(to, order).frames() {
+            *map.at(frame) = Is::Free;
+        }
+        Migration::Never
+    }
+}
+
+fn random_runs<A: SlotAccess>(seeds: core::ops::Range<u64>) {
+    let (mut served, mut refused) = (0, [0; 3]);
+    for seed in seeds {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut map = Map::<A>::new(&mut dice);
+        let span = map.plan.span;
+        if dice.below(4) > 0 {
+            map.zone.add(span).unwrap();
+            map.is.fill(Is::Free);
+        }
+        for _ in 0..300 {
+            map.step(&mut dice, 0);
+        }
+        map.check();
+        for (frame, order) in core::mem::take(&mut map.held) {
+            map.zone.free(frame, Order::new(order)).unwrap();
+        }
+        map.zone.drain();
+        map.is
+            .iter_mut()
+            .filter(|is| **is == Is::Used)
+            .for_each(|is| *is = Is::Free);
+        map.check();
+        served += map.served;
+        (0..3).for_each(|i| refused[i] += map.refused[i]);
+    }
+    eprintln!("{served} served, {refused:?} refused");
+}
+
+#[test]
+fn in_every_geometry_a_request_is_refused_only_if_nothing_is_there() {
+    random_runs::<Exclusive>(1..400);
+    random_runs::<Shared>(1000..1400);
+}
+
+// ---- somebody is inside a slot for longer than it is waited for, and goes on ----
+
+thread_local! {
+    // How often somebody who wanted into a slot has waited; and up to when the owner of CPU 0's is
+    // inside.
+    static WAITED: Cell<u32> = const { Cell::new(0) };
+    static INSIDE_UNTIL: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A slot in which its owner is until others have waited for a while.
+#[derive(Debug)]
+struct Slow(Shared);
+
+// SAFETY: each call is passed on to slots that keep the contract; more is refused than they refuse.
+unsafe impl SlotAccess for Slow {
+    const EMPTY: Self = Self(Shared::EMPTY);
+    const LENDS: bool = true;
+
+    fn try_enter(&self) -> bool {
+        self.0.try_enter()
+    }
+
+    fn try_visit(&self) -> bool {
+        WAITED.get() >= INSIDE_UNTIL.get() && self.0.try_visit()
+    }
+
+    unsafe fn leave(&self) {
+        // SAFETY: the caller is inside, and the slot inside is the same one.
+        unsafe { self.0.leave() }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Patient;
+
+impl Platform for Patient {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn relax(&self) {
+        WAITED.set(WAITED.get() + 1);
+    }
+}
+
+/// All that is free lies in the stash of a CPU that is inside it a little longer than one look
+/// waits: preempted, say. A request looks up to [`LOOKS_MOST`] times, so the second look finds it.
+fn beside_an_owner_inside(inside_until: u32) -> (bool, u32) {
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 2);
+    let zone = planned::<_, Slow>(&plan, Patient);
+    zone.add(plan.span).unwrap();
+    CPU.set(0);
+    let held: Vec<Frame> = core::iter::from_fn(|| zone.alloc(&PAGE).ok()).collect();
+    assert_eq!(held.len(), plan.span.len());
+    for &frame in &held[..20] {
+        zone.free(frame, Order::ZERO).unwrap();
+    }
+    assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 20));
+    CPU.set(1);
+    WAITED.set(0);
+    INSIDE_UNTIL.set(inside_until);
+    let answer = zone.alloc(&PAGE);
+    let waited = WAITED.get();
+    INSIDE_UNTIL.set(0);
+    (answer.is_ok(), waited)
+}
+
+#[test]
+fn an_owner_that_is_inside_its_slot_for_a_while_is_looked_for_again() {
+    assert!(beside_an_owner_inside(PATIENCE - 1).0);
+    let (found, waited) = beside_an_owner_inside(PATIENCE + 100);
+    assert!(
+        found,
+        "refused after {waited} waits, with 20 frames in a stash"
+    );
+}
+
+/// A slot that a visitor is inside of, for its owner too.
+#[derive(Debug)]
+struct Visited(Shared);
+
+// SAFETY: as for `Slow`.
+unsafe impl SlotAccess for Visited {
+    const EMPTY: Self = Self(Shared::EMPTY);
+    const LENDS: bool = true;
+
+    fn try_enter(&self) -> bool {
+        WAITED.get() >= INSIDE_UNTIL.get() && self.0.try_enter()
+    }
+
+    fn try_visit(&self) -> bool {
+        self.try_enter()
+    }
+
+    unsafe fn leave(&self) {
+        // SAFETY: the caller is inside, and the slot inside is the same one.
+        unsafe { self.0.leave() }
+    }
+}
+
+/// How often an interrupt waits for the visitor of its CPU's slot, when it asks for a page and frees it.
+fn waits_of_an_interrupt<D: Design>(zone: &Zone<D>) -> u32 {
+    CPU.set(0);
+    WAITED.set(0);
+    INSIDE_UNTIL.set(u32::MAX);
+    let page = zone.alloc(&PAGE.in_context(Context::Interrupt)).unwrap();
+    zone.free(page, Order::ZERO).unwrap();
+    while zone.alloc(&PAGE.in_context(Context::Interrupt)).is_ok() {}
+    INSIDE_UNTIL.set(0);
+    WAITED.get()
+}
+
+#[derive(Debug, Clone, Copy)]
+struct InInterrupt;
+
+impl Platform for InInterrupt {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn in_interrupt(&self) -> bool {
+        true
+    }
+
+    fn relax(&self) {
+        WAITED.set(WAITED.get() + 1);
+    }
+}
+
+#[test]
+fn an_interrupt_waits_for_nobody_who_visits_the_stash_of_its_cpu() {
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 1);
+    let zone = planned::<_, Visited>(&plan, InInterrupt);
+    zone.add(TWELVE).unwrap();
+    assert_eq!(waits_of_an_interrupt(zone), 0);
+}
+
+#[test]
+fn an_interrupt_waits_for_nobody_who_visits_the_lists_of_its_cpu() {
+    type Lists<'m> = Classic<'m, PageBlocks<'m>, PerCpuLists<'m, Visited>, TicketLock, InInterrupt>;
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 1);
+    let mut memory = vec![MaybeUninit::uninit(); Lists::bytes(&plan)];
+    let zone = Lists::zone(&plan, InInterrupt, &mut memory).unwrap();
+    zone.add(TWELVE).unwrap();
+    assert_eq!(waits_of_an_interrupt(&zone), 0);
+}
+
+// ---- threads that the system stops where it likes ----
+
+/// Each of four CPUs has at most one frame at a time, and there are more frames than CPUs: nobody
+/// is ever refused, though threads are preempted inside their slots, for longer than a thousand
+/// pauses of a CPU.
+fn more_frames_than_users<D: Design<Platform = Numbered>>(zone: &Zone<D>)
+where
+    Zone<D>: Sync,
+{
+    let start = Instant::now();
+    let stop = AtomicBool::new(false);
+    let user = |cpu: usize| {
+        CPU.set(cpu);
+        let (mut served, mut refused) = (0, 0);
+        while start.elapsed() < Duration::from_secs(4) && !stop.load(SeqCst) {
+            match zone.alloc(&PAGE) {
+                Ok(page) => {
+                    served += 1;
+                    zone.free(page, Order::ZERO).unwrap();
+                }
+                Err(_) => {
+                    refused += 1;
+                    stop.store(true, SeqCst);
+                }
+            }
+        }
+        (served, refused)
+    };
+    let counts: Vec<(u64, u64)> = thread::scope(|scope| {
+        let user = &user;
+        let users: Vec<_> = (0..4).map(|cpu| scope.spawn(move || user(cpu))).collect();
+        users.into_iter().map(|user| user.join().unwrap()).collect()
+    });
+    let after = start.elapsed();
+    let refused = counts.iter().any(|&(_, refused)| refused > 0);
+    assert!(!refused, "served and refused: {counts:?}, {after:?}");
+}
+
+const TWELVE: FrameRange = FrameRange::new(0, 12);
+
+#[test]
+fn nobody_is_refused_behind_shared_stashes_where_there_are_more_frames_than_users() {
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 4);
+    let zone = planned::<_, Shared>(&plan, Numbered);
+    zone.add(TWELVE).unwrap();
+    more_frames_than_users(zone);
+}
+
+#[test]
+fn nobody_is_refused_behind_shared_lists_where_there_are_more_frames_than_users() {
+    type Lists<'m> = Classic<'m, PageBlocks<'m>, PerCpuLists<'m, Shared>, TicketLock, Numbered>;
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
+    let mut memory = vec![MaybeUninit::uninit(); Lists::bytes(&plan)];
+    let zone = Lists::zone(&plan, Numbered, &mut memory).unwrap();
+    zone.add(TWELVE).unwrap();
+    more_frames_than_users(&zone);
+}
+
+/// Magazines are waited for by their locks.
+#[test]
+fn nobody_is_refused_behind_magazines_where_there_are_more_frames_than_users() {
+    type Mags<'m> = Magazine2013<'m, Numbered>;
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
+    let mut memory = vec![MaybeUninit::uninit(); Mags::bytes(&plan)];
+    let zone = Mags::zone(&plan, Numbered, &mut memory).unwrap();
+    zone.add(TWELVE).unwrap();
+    more_frames_than_users(&zone);
+}

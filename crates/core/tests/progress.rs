@@ -1,0 +1,573 @@
+//! Every request comes to an end, whatever others do and wherever they stand still, and nothing is lost on the way.
+//!
+//! The threads here are CPUs by a number of their own. A thread that stands still does so in a call of the platform or of a
+//! hook, which is where one can be made to; the simulator stops CPUs at any access (`simulate explore --stop`).
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::cell::{Cell, RefCell};
+use core::mem::MaybeUninit;
+use core::panic::AssertUnwindSafe;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::panic::catch_unwind;
+use std::thread;
+
+use brickyard::design::{Brickyard, Design};
+use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::pressure::{
+    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
+};
+use brickyard::store::frames::Use;
+use brickyard::sync::{Exclusive, PATIENCE, Shared, Slot, SlotAccess};
+use brickyard::zone::watermark::Marks;
+use brickyard::zone::{LOOKS_MOST, Zone, ZonePlan};
+use brickyard::{
+    AllocError, Context, Frame, FrameRange, Mobility, Order, Platform, RangeError, Request,
+    ZoneKind,
+};
+
+type Bricks<P, A> = Zone<Brickyard<'static, P, A>>;
+
+fn zone<P: Platform + 'static, A: SlotAccess>(
+    frames: usize,
+    cpus: usize,
+    platform: P,
+) -> &'static Bricks<P, A> {
+    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), cpus);
+    let bytes = Brickyard::<P, A>::bytes(&plan);
+    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
+    let zone = Brickyard::<P, A>::zone(&plan, platform, memory).unwrap();
+    zone.add(plan.span).unwrap();
+    Box::leak(Box::new(zone))
+}
+
+const PAGE: Request = Request::page(Mobility::Movable);
+const HUGE: Request = Request::new(Order::HUGE, Mobility::Movable);
+
+// ---- one CPU, several tasks ----
+
+type Task = Box<dyn FnOnce()>;
+
+thread_local! {
+    static PINNED: Cell<u32> = const { Cell::new(0) };
+    static CPU: Cell<usize> = const { Cell::new(0) };
+    // What another task does, and how often the caller is unpinned before it runs.
+    static OTHER: RefCell<Option<(usize, Task)>> = const { RefCell::new(None) };
+    // How often the caller has waited a little, and how often it may before the test fails.
+    static LOOKS: Cell<u64> = const { Cell::new(0) };
+    static LOOKS_LIMIT: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// One CPU, on which another task runs at a chosen moment at which nobody is pinned.
+#[derive(Debug, Clone, Copy)]
+struct Preempted;
+
+impl Platform for Preempted {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn pin(&self) -> usize {
+        PINNED.set(PINNED.get() + 1);
+        CPU.get()
+    }
+
+    fn unpin(&self) {
+        PINNED.set(PINNED.get() - 1);
+        if PINNED.get() > 0 {
+            return;
+        }
+        let due = OTHER.with_borrow_mut(|other| match other {
+            Some((0, _)) => other.take(),
+            Some((left, _)) => {
+                *left -= 1;
+                None
+            }
+            None => None,
+        });
+        if let Some((_, task)) = due {
+            task();
+        }
+    }
+
+    fn run_on(&self, _cpu: usize, work: &mut dyn FnMut()) -> bool {
+        work();
+        true
+    }
+}
+
+/// What another task of the CPU frees between any two pinned sections of a request stays there.
+#[test]
+fn page_blocks_that_another_task_frees_in_between_are_kept() {
+    for moment in 0..8 {
+        for moves in [false, true] {
+            page_blocks_freed_at(moment, moves);
+        }
+    }
+}
+
+fn page_blocks_freed_at(moment: usize, moves: bool) {
+    const BLOCKS: usize = 64;
+    let zone = zone::<_, Exclusive>(BLOCKS * 512, 2, Preempted);
+    CPU.set(0);
+    let theirs: Vec<Frame> = (0..6).map(|_| zone.alloc(&HUGE).unwrap()).collect();
+    drain_on(zone, 2);
+    assert_eq!(zone.free_frames(), (BLOCKS - 6) * 512);
+    OTHER.set(Some((
+        moment,
+        Box::new(move || {
+            // The requester may find itself on the other CPU, where the blocks lie.
+            CPU.set(usize::from(moves));
+            for frame in theirs {
+                zone.free(frame, Order::HUGE).unwrap();
+            }
+        }),
+    )));
+    while OTHER.with_borrow(Option::is_some) {
+        let mine = zone.alloc(&HUGE).unwrap();
+        zone.free(mine, Order::HUGE).unwrap();
+    }
+    drain_on(zone, 2);
+    assert_eq!(zone.check().unwrap().free, BLOCKS * 512);
+}
+
+fn drain_on<A: SlotAccess>(zone: &Bricks<Preempted, A>, cpus: usize) {
+    for cpu in 0..cpus {
+        CPU.set(cpu);
+        zone.drain();
+    }
+    CPU.set(0);
+}
+
+// ---- loans ----
+
+/// A zone of which the CPU has blocks on loan, and what `away` and `back` do with each whole block that lies in no cache.
+fn lent_blocks_leave_and_return(
+    away: impl Fn(&Bricks<Preempted, Exclusive>, FrameRange) -> Result<usize, RangeError>,
+    back: impl Fn(&Bricks<Preempted, Exclusive>, FrameRange) -> Result<usize, RangeError>,
+) {
+    let zone = zone::<_, Exclusive>(64 * 512, 1, Preempted);
+    let held: Vec<Frame> = (0..6000).map(|_| zone.alloc(&PAGE).unwrap()).collect();
+    for &frame in &held {
+        zone.free(frame, Order::ZERO).unwrap();
+    }
+    zone.check().unwrap();
+    let mut moved = 0;
+    for block in 0..64 {
+        let range = FrameRange::at(Frame::new(block * 512), 512);
+        let in_use = |frame: Frame| zone.block_of(frame).unwrap().1.usage == Use::Allocated;
+        if range.frames().any(in_use) || away(zone, range).is_err() {
+            continue;
+        }
+        zone.check().unwrap();
+        assert_eq!(back(zone, range), Ok(512));
+        zone.check().unwrap();
+        moved += 1;
+    }
+    assert!(moved > 50, "{moved}");
+}
+
+#[test]
+fn a_lent_block_that_leaves_and_returns_is_lent_no_more() {
+    lent_blocks_leave_and_return(Zone::remove, Zone::add);
+    lent_blocks_leave_and_return(Zone::reserve, Zone::unreserve);
+}
+
+// ---- contexts ----
+
+/// Two CPUs on one thread; counts who is interrupted.
+#[derive(Debug, Default)]
+struct TwoCpus {
+    cpu: AtomicUsize,
+    asked: AtomicUsize,
+}
+
+impl Platform for &TwoCpus {
+    fn cpu(&self) -> usize {
+        self.cpu.load(Relaxed)
+    }
+
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        self.asked.fetch_add(1, Relaxed);
+        let here = self.cpu.swap(cpu, Relaxed);
+        work();
+        self.cpu.store(here, Relaxed);
+        true
+    }
+}
+
+/// No request that may not sleep interrupts another CPU, whatever it asks for.
+#[test]
+fn who_may_not_sleep_interrupts_no_other_cpu() {
+    let platform: &'static TwoCpus = Box::leak(Box::default());
+    let zone = zone::<_, Exclusive>(1024, 2, platform);
+    let cached = zone.alloc(&PAGE).unwrap();
+    zone.free(cached, Order::ZERO).unwrap();
+    platform.cpu.store(1, Relaxed);
+    for context in [Context::Atomic, Context::Interrupt] {
+        let page = PAGE.in_context(context);
+        assert!(zone.alloc_at(cached, &page).is_err());
+        let all: Vec<Frame> = core::iter::from_fn(|| zone.alloc(&page).ok()).collect();
+        assert!(zone.alloc(&HUGE.in_context(context)).is_err());
+        let mut more = [cached; 300];
+        assert!(zone.alloc_bulk(&page, &mut more).is_err());
+        assert_eq!(platform.asked.load(Relaxed), 0, "{context:?}");
+        for frame in all {
+            zone.free(frame, Order::ZERO).unwrap();
+        }
+        zone.drain();
+        platform.asked.store(0, Relaxed);
+        // So that something lies on the other CPU again.
+        platform.cpu.store(0, Relaxed);
+        let page = zone.alloc(&PAGE).unwrap();
+        zone.free(page, Order::ZERO).unwrap();
+        platform.cpu.store(1, Relaxed);
+    }
+    let sleeping = zone.alloc_at(cached, &PAGE);
+    assert!(sleeping.is_ok() || platform.asked.load(Relaxed) > 0);
+}
+
+// ---- others go on ----
+
+/// Threads as CPUs, by a number that each has set; every look in vain is counted.
+#[derive(Debug, Clone, Copy)]
+struct Numbered;
+
+impl Platform for Numbered {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn relax(&self) {
+        LOOKS.set(LOOKS.get() + 1);
+        assert!(LOOKS.get() <= LOOKS_LIMIT.get(), "it waits without end");
+        // As threads wait: a while by spinning, then by letting others run.
+        if LOOKS.get().is_multiple_of(64) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Counts how often it is asked to reclaim.
+#[derive(Debug, Default)]
+struct Asked(AtomicU64);
+
+impl Reclaim for &Asked {
+    fn reclaim(&self, _: &Need) -> usize {
+        self.0.fetch_add(1, Relaxed);
+        0
+    }
+}
+
+impl Migrate for &Asked {
+    const MOVES: bool = false;
+
+    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
+        Migration::Unknown
+    }
+}
+
+/// So often a request may wait a little, on a machine of one zone and so many CPUs with shared slots: in each look for each
+/// slot, and for frames that are on their way. All that once before reclaim and once after.
+fn looks_most(cpus: u64) -> u64 {
+    2 * u64::from(LOOKS_MOST) * (1 + cpus) * u64::from(PATIENCE)
+}
+
+/// Asks while other CPUs go on taking and giving `batch` pages by `churn`. Fails where that waits more often than it may.
+fn ask_beside<D: Design<Platform = Numbered>, H: Reclaim + Migrate + Sync, R: Send>(
+    nodes: &Nodes<'_, D, H>,
+    cpus: usize,
+    (churn, batch): (Request, usize),
+    ask: impl FnOnce() -> R + Send,
+) -> R
+where
+    Zone<D>: Sync,
+{
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for cpu in 1..cpus {
+            let stop = &stop;
+            scope.spawn(move || {
+                CPU.set(cpu);
+                let mut held = Vec::new();
+                while !stop.load(Relaxed) {
+                    held.extend((0..batch).filter_map(|_| nodes.alloc(0, &churn).ok()));
+                    for frame in held.drain(..) {
+                        nodes.free(frame, Order::ZERO).unwrap();
+                    }
+                }
+            });
+        }
+        let asked = scope.spawn(|| {
+            CPU.set(0);
+            LOOKS_LIMIT.set(looks_most(cpus as u64));
+            ask()
+        });
+        let answer = asked.join();
+        stop.store(true, Relaxed);
+        answer.unwrap()
+    })
+}
+
+fn below_the_mark<A: SlotAccess>() {
+    const FRAMES: usize = 64 * 512;
+    let zone = zone::<_, A>(FRAMES, 4, Numbered);
+    let node = [Node::new(0, core::slice::from_ref(zone))];
+    let hooks = Asked::default();
+    let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::MODERN);
+    let marks = Marks {
+        min: 30_000,
+        low: 31_000,
+        high: 32_000,
+    };
+    zone.set_watermarks(marks, [0; ZoneKind::COUNT]);
+    // 20000 are free: below min for who may sleep, above what is left of it for who may not.
+    let atomic = PAGE.atomic();
+    let held = (0..FRAMES - 20_000).map(|_| nodes.alloc(0, &atomic).unwrap());
+    assert_eq!(held.count(), FRAMES - 20_000);
+    zone.drain();
+    let answer = ask_beside(&nodes, 4, (atomic, 1), || nodes.alloc(0, &PAGE));
+    // What it may find in its own stash has passed the mark.
+    assert!(answer.is_ok() || hooks.0.load(Relaxed) > 0, "{answer:?}");
+}
+
+#[test]
+fn a_request_below_its_mark_reaches_reclaim_while_others_go_on() {
+    below_the_mark::<Shared>();
+    below_the_mark::<Exclusive>();
+}
+
+thread_local! {
+    // What another CPU does whenever the caller looks at a CPU's stash.
+    static BESIDE: Cell<Option<&'static Bricks<Beside, Shared>>> = const { Cell::new(None) };
+}
+
+/// Whenever the caller is pinned, another CPU takes a page and frees it.
+#[derive(Debug, Clone, Copy)]
+struct Beside;
+
+impl Platform for Beside {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn pin(&self) -> usize {
+        if let Some(zone) = BESIDE.take() {
+            let here = CPU.replace(1);
+            let page = zone.alloc(&PAGE).unwrap();
+            zone.free(page, Order::ZERO).unwrap();
+            CPU.set(here);
+            BESIDE.set(Some(zone));
+        }
+        CPU.get()
+    }
+
+    fn relax(&self) {
+        Numbered.relax();
+    }
+}
+
+/// No look finds everything at rest, and the request ends all the same.
+#[test]
+fn a_request_ends_though_others_free_something_in_each_of_its_looks() {
+    let zone = zone::<_, Shared>(64 * 512, 2, Beside);
+    let node = [Node::new(0, core::slice::from_ref(zone))];
+    let hooks = Asked::default();
+    let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::MODERN);
+    let limit = Frame::new(512);
+    let low = PAGE.below(limit);
+    CPU.set(0);
+    while nodes.alloc(0, &low).is_ok() {}
+    let before = hooks.0.load(Relaxed);
+    for (request, looks) in [(low, LOOKS_MOST), (low.in_context(Context::Interrupt), 1)] {
+        LOOKS.set(0);
+        LOOKS_LIMIT.set(looks_most(2));
+        BESIDE.set(Some(zone));
+        let answer = nodes.alloc(0, &request);
+        BESIDE.set(None);
+        assert_eq!(answer, Err(AllocError::LimitUnsatisfiable { limit }));
+        // It has waited between any two looks, and no look was the last word.
+        assert!(LOOKS.get() >= u64::from(looks) - 1, "{}", LOOKS.get());
+    }
+    assert!(hooks.0.load(Relaxed) > before);
+}
+
+#[test]
+fn a_request_with_a_limit_is_refused_while_others_go_on_above_it() {
+    let zone = zone::<_, Shared>(256 * 512, 4, Numbered);
+    let node = [Node::new(0, core::slice::from_ref(zone))];
+    let hooks = Asked::default();
+    let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::MODERN);
+    let limit = Frame::new(512);
+    let low = PAGE.below(limit);
+    assert_eq!(
+        core::iter::from_fn(|| zone.alloc(&low).ok()).count(),
+        limit.number()
+    );
+    let answer = ask_beside(&nodes, 4, (PAGE, 2000), || nodes.alloc(0, &low));
+    assert_eq!(answer, Err(AllocError::LimitUnsatisfiable { limit }));
+    assert!(hooks.0.load(Relaxed) > 0);
+}
+
+#[test]
+fn a_pair_of_page_blocks_is_refused_while_others_go_on_in_single_ones() {
+    const BLOCKS: usize = 1024;
+    let zone = zone::<_, Shared>(BLOCKS * 512, 4, Numbered);
+    let node = [Node::new(0, core::slice::from_ref(zone))];
+    let hooks = Asked::default();
+    let nodes = Nodes::with_hooks(&node, &hooks, SlowPath::PLAIN);
+    for block in (0..BLOCKS).step_by(2) {
+        zone.alloc_at(Frame::new(block * 512), &HUGE).unwrap();
+    }
+    let pair = Request::new(Order::new(10), Mobility::Movable);
+    let answer = ask_beside(&nodes, 4, (PAGE, 6000), || nodes.alloc(0, &pair));
+    assert!(answer.is_err());
+    assert!(hooks.0.load(Relaxed) > 0);
+}
+
+// ---- somebody stands still ----
+
+/// A slot whose lock nobody gives back: its holder stands still.
+#[derive(Debug)]
+struct Stuck(Shared);
+
+// SAFETY: each call is passed on to slots that keep the contract; but for the first, which nobody leaves.
+unsafe impl SlotAccess for Stuck {
+    const EMPTY: Self = Self(Shared::EMPTY);
+    const LENDS: bool = true;
+
+    fn try_enter(&self) -> bool {
+        STUCK.get() != Some(core::ptr::from_ref(self).addr()) && self.0.try_enter()
+    }
+
+    fn try_visit(&self) -> bool {
+        self.try_enter()
+    }
+
+    unsafe fn leave(&self) {
+        // SAFETY: the caller is inside, and the slot inside is the same one.
+        unsafe { self.0.leave() }
+    }
+}
+
+thread_local! {
+    // Where the slot lies that somebody stands still in.
+    static STUCK: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The owner of a slot does without it, and everybody else without what lies in it; nothing is lost by that.
+#[test]
+fn a_slot_that_somebody_stands_still_in_is_done_without() {
+    use brickyard::bulk::Tuning;
+    use brickyard::front::{CpuStash, Stash, StashSizes};
+    use brickyard::store::bitmap::Bitmap;
+    use brickyard::sync::AtomicU64 as Word;
+    const SPAN: FrameRange = FrameRange::new(0, 1024);
+    let words = Bitmap::words(SPAN, Order::DEFAULT_MAX, Order::HUGE);
+    let words: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
+    let slots: Vec<Slot<Stuck, CpuStash>> = (0..2).map(|_| Slot::new(CpuStash::new())).collect();
+    let zone = Zone::<Brickyard<'_, Numbered, Stuck>>::new(
+        ZoneKind::Normal,
+        Numbered,
+        Bitmap::new(SPAN, Order::DEFAULT_MAX, Order::HUGE, &words),
+        Stash::new(&slots, StashSizes::DEFAULT),
+        Tuning::LINUX,
+    );
+    zone.add(SPAN).unwrap();
+    CPU.set(0);
+    let first = zone.alloc(&PAGE).unwrap();
+    zone.free(first, Order::ZERO).unwrap();
+    let cached = zone.cached_frames();
+    assert!(cached > 0);
+    // The access is the first thing in a slot, or near it: found by where it is asked.
+    let place = core::ptr::from_ref(&slots[0]).addr();
+    let within = place..place + size_of_val(&slots[0]);
+    STUCK.set(within.into_iter().find(|&at| {
+        STUCK.set(Some(at));
+        slots[0].visit(|| ()).is_none()
+    }));
+    assert!(STUCK.get().is_some());
+    for cpu in [0, 1] {
+        CPU.set(cpu);
+        LOOKS.set(0);
+        // One by one, then all that is left, then one more in vain.
+        let mut held = vec![Frame::new(0); SPAN.len()];
+        let one_by_one = 20;
+        for slot in &mut held[..one_by_one] {
+            *slot = zone.alloc(&PAGE).unwrap();
+        }
+        let more = zone.alloc_bulk(&PAGE, &mut held[one_by_one..]).unwrap();
+        held.truncate(one_by_one + more);
+        assert!(held.len() >= SPAN.len() - cached - usize::from(cpu == 0));
+        // For its slot on each longer way of a request, and in each look; for what others have in hand.
+        let each = 4 * u64::from(PATIENCE);
+        let last = 3 * u64::from(LOOKS_MOST) * u64::from(PATIENCE);
+        let most = (one_by_one as u64 + 2) * each + last;
+        assert!(LOOKS.get() <= most, "{} of {most}", LOOKS.get());
+        zone.free_bulk(&held).unwrap();
+        zone.drain();
+    }
+    STUCK.set(None);
+    zone.drain();
+    CPU.set(0);
+    zone.drain();
+    assert_eq!(zone.check().unwrap().free, SPAN.len());
+}
+
+// ---- hooks that panic ----
+
+/// Panics when it is to move something.
+#[derive(Debug)]
+struct Panics;
+
+impl Migrate for Panics {
+    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
+        panic!("the hook's own");
+    }
+}
+
+#[test]
+fn a_hook_that_panics_leaves_nothing_isolated() {
+    let zone = zone::<_, Exclusive>(8 * 512, 1, Numbered);
+    CPU.set(0);
+    let page = zone.alloc(&PAGE).unwrap();
+    zone.drain();
+    let range = FrameRange::of_block(page.align_down(Order::HUGE), Order::HUGE);
+    let wanted = ContiguousRequest::new(512, range);
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    // More often than there are slots for isolated ranges.
+    for _ in 0..6 {
+        let offline = catch_unwind(AssertUnwindSafe(|| offline(zone, range, &Panics)));
+        assert!(offline.is_err());
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            alloc_contiguous(zone, &wanted, &Panics)
+        }));
+        assert!(taken.is_err());
+    }
+    std::panic::set_hook(hook);
+    let census = zone.check().unwrap();
+    // The page, and for each panic the place that it was to go to.
+    assert_eq!((census.isolated, census.allocated), (0, 1 + 12));
+    zone.free(page, Order::ZERO).unwrap();
+    assert_eq!(offline(zone, range, &NoHooks), Ok(512));
+}
+
+// ---- frees that should not be ----
+
+/// Two CPUs free the same frame at the same moment: one of them is refused, and what is free afterwards is counted right.
+#[test]
+fn frees_of_one_frame_at_one_moment_break_no_count() {
+    const BLOCKS: usize = 2;
+    let zone = zone::<_, Shared>(BLOCKS * 512, 0, Numbered);
+    for _ in 0..300 {
+        let page = zone.alloc(&PAGE).unwrap();
+        let freed: usize = thread::scope(|scope| {
+            let free = || usize::from(zone.free(page, Order::ZERO).is_ok());
+            let twice = [scope.spawn(free), scope.spawn(free)];
+            twice.map(|thread| thread.join().unwrap()).iter().sum()
+        });
+        assert_eq!(freed, 1);
+        assert_eq!(zone.check().unwrap().free, BLOCKS * 512);
+    }
+}
