@@ -4,7 +4,7 @@ use crate::engine::Timing;
 use crate::failure::Failure;
 use crate::seam::Kind;
 use crate::state::{State, catch_up, suspend, with};
-use crate::task::{Spent, Watched};
+use crate::task::{Cpu, Spent, Watched};
 
 /// Cycles that a CPU waits for a write to the line it spins on before it looks again by itself.
 const PARKED_MOST: u64 = 50_000;
@@ -141,6 +141,12 @@ impl State {
             self.no_end();
             return false;
         }
+        let count = self.count();
+        count.steps.accesses += 1;
+        if count.steps.all() > count.most {
+            self.too_long();
+            return false;
+        }
         let instructions = self.setup.instructions_per_access;
         let now = self.now();
         let cycles = match (simulated, &mut self.memory) {
@@ -158,7 +164,7 @@ impl State {
                 }
                 instructions + cycles
             }
-            (Some(_), None) => self.random_cycles(),
+            (Some(_), None) => self.random_cycles() + self.stop_cycles(),
         };
         self.spend(cycles, Spent::System);
         true
@@ -168,6 +174,47 @@ impl State {
     fn no_end(&mut self) {
         let (accesses, what) = (self.accesses, self.describe());
         self.fail(Failure::NoEnd { accesses, what });
+    }
+
+    #[cold]
+    fn too_long(&mut self) {
+        let most = self.count().most;
+        let (cycles, cpu, task) = self.place();
+        self.fail(Failure::TooLong {
+            cycles,
+            cpu,
+            task,
+            most,
+            what: self.describe(),
+        });
+    }
+
+    /// For how long the CPU stands still before this access; mostly it does not.
+    fn stop_cycles(&mut self) -> u64 {
+        let Some(stops) = self.setup.stops else {
+            return 0;
+        };
+        let now = self.now();
+        let one_in = if self.cpu().is_preemptible() {
+            stops.one_in
+        } else {
+            stops.one_in_pinned
+        };
+        let others = self.cpus.len() - 1;
+        if !self.dice.chance(one_in) || self.stopped(now) >= others {
+            return 0;
+        }
+        let more = stops.cycles_most.saturating_sub(stops.cycles_least).max(1);
+        let cycles = stops.cycles_least + self.dice.below(more);
+        self.cpu().stopped_until = now + cycles;
+        self.stops += 1;
+        cycles
+    }
+
+    /// How many CPUs stand still at this time.
+    pub(crate) fn stopped(&self, time: u64) -> usize {
+        let stopped = |cpu: &&Cpu| cpu.stopped_until > time;
+        self.cpus.iter().filter(stopped).count()
     }
 
     /// Mostly a cycle, now and then many, rarely so many that the CPU stands still while all others work; all of it by how slow this CPU is just now.
@@ -188,6 +235,12 @@ impl State {
 
     /// The running CPU waits: until the line that it looked at is written, if it looked at one only. True where it is to be left until then.
     fn wait(&mut self) -> bool {
+        let count = self.count();
+        count.steps.waits += 1;
+        if count.steps.all() > count.most {
+            self.too_long();
+            return true;
+        }
         let cpu = &mut self.cpus[self.running];
         cpu.spins += 1;
         let watched = core::mem::take(&mut cpu.watched);

@@ -32,6 +32,22 @@ pub enum Watch {
     Races,
 }
 
+/// CPUs that stand still for long, as those of a virtual machine do whose host has other work.
+///
+/// A CPU stops at a shared access, wherever that is: no interrupt comes to it and nobody takes its task from it until it goes on. One CPU at least always goes on. Only where
+/// time is [random](Timing::Random).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stops {
+    /// One access in so many, while the CPU is pinned or has its interrupts masked.
+    pub one_in_pinned: u64,
+    /// One in so many elsewhere.
+    pub one_in: u64,
+    /// For so many cycles at least.
+    pub cycles_least: u64,
+    /// For less than so many.
+    pub cycles_most: u64,
+}
+
 /// A machine's making.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup {
@@ -49,6 +65,8 @@ pub struct Setup {
     pub instructions_per_access: u64,
     /// The run fails after so many accesses.
     pub accesses_most: u64,
+    /// Whether CPUs stand still for long.
+    pub stops: Option<Stops>,
 }
 
 impl Setup {
@@ -63,6 +81,7 @@ impl Setup {
             watch: Watch::Off,
             instructions_per_access: 1,
             accesses_most: u64::MAX,
+            stops: None,
         }
     }
 }
@@ -84,6 +103,8 @@ pub struct Ended {
     pub unmapped: u64,
     /// How often the host went from one task to another.
     pub switches: u64,
+    /// How often a CPU was stopped, see [`Setup::stops`].
+    pub stops: u64,
 }
 
 /// A machine that has not begun.
@@ -155,6 +176,7 @@ impl<'a> Machine<'a> {
                 accesses: 0,
                 unmapped: 0,
                 switches: 0,
+                stops: 0,
             }),
             fibers: Vec::new(),
             handler: None,
@@ -341,6 +363,7 @@ impl State {
             accesses: self.accesses,
             unmapped: self.unmapped,
             switches: self.switches,
+            stops: self.stops,
         }
     }
 }

@@ -38,6 +38,22 @@ pub enum Failure {
         /// Who does what.
         what: String,
     },
+    /// Somebody takes more steps than what it does [may take](crate::here::within).
+    #[error(
+        "at {cycles} cycles, CPU {cpu}, {task} has taken more steps than it may, {most} since it began: {what}"
+    )]
+    TooLong {
+        /// When.
+        cycles: u64,
+        /// Where.
+        cpu: usize,
+        /// Who.
+        task: String,
+        /// Steps of its whole life that it may have taken by the end of this.
+        most: u64,
+        /// Who does what.
+        what: String,
+    },
     /// A task said so.
     #[error("at {cycles} cycles, CPU {cpu}, {task}: {message}")]
     Told {

@@ -8,7 +8,7 @@ use core::mem::transmute;
 use crate::failure::Failure;
 use crate::fiber::{Exit, Fiber};
 use crate::state::{State, catch_up, suspend, with};
-use crate::task::{Place, Spent, Stage, Task, TaskId};
+use crate::task::{Place, Spent, Stage, Steps, Task, TaskId};
 
 /// Does the caller run on a simulated machine?
 #[must_use]
@@ -113,6 +113,43 @@ pub fn restore(found: bool) {
     });
 }
 
+/// What the caller has done so far: the task, or in an interrupt all interrupts of its CPU.
+#[must_use]
+pub fn steps() -> Steps {
+    with(|state| state.count().steps).unwrap_or_default()
+}
+
+/// Runs `work`, in which the caller may take so many [steps](Steps) at most, whatever others do meanwhile: one more ends the run. What an errand does on another CPU is not counted.
+pub fn within<R>(most: u64, work: impl FnOnce() -> R) -> R {
+    let before = with(|state| {
+        let count = state.count();
+        let limit = count.steps.all().saturating_add(most).min(count.most);
+        core::mem::replace(&mut count.most, limit)
+    });
+    let result = work();
+    if let Some(before) = before {
+        with(|state| state.count().most = before);
+    }
+    result
+}
+
+/// Runs `work` in a task that may not wait while it lasts: where it sleeps, or sends another CPU on an errand, the run ends.
+pub fn atomically<R>(work: impl FnOnce() -> R) -> R {
+    let set = |atomic| {
+        with(|state| core::mem::replace(&mut state.running_task().atomic, atomic)).unwrap_or(false)
+    };
+    let before = set(true);
+    let result = work();
+    set(before);
+    result
+}
+
+/// How many CPUs stand still just now, and how often one was stopped so far.
+#[must_use]
+pub fn stopped() -> (usize, u64) {
+    with(|state| (state.stopped(state.now()), state.stops)).unwrap_or((0, 0))
+}
+
 /// Does the caller run in an interrupt, or with interrupts masked?
 #[inline]
 #[must_use]
@@ -166,8 +203,12 @@ pub fn fail(message: impl Into<String>) {
 
 /// Runs `work` on another CPU, before its tasks go on, and waits for it. The CPU is called away from what it computes; in the kernel it finishes first.
 ///
-/// False, and nothing run, where there is no such CPU, or the caller cannot wait: it is pinned or in an interrupt.
+/// False, and nothing run, where there is no such CPU, or the caller cannot wait: it is pinned or in an interrupt. Who has said that it [may not wait](atomically) ends the run.
 pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
+    if with(|state| state.running_task().atomic && state.cpu().interrupts == 0) == Some(true) {
+        fail(format!("sends CPU {cpu} on an errand, and may not wait"));
+        return false;
+    }
     let may = with(|state| state.cpu().is_preemptible() && cpu < state.cpus.len());
     if may == Some(false) {
         return false;

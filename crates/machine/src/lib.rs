@@ -39,11 +39,11 @@ mod wait;
 
 pub use dice::Dice;
 pub use directory::MOST_CPUS;
-pub use engine::{Ended, Machine, Setup, Timing, Watch};
+pub use engine::{Ended, Machine, Setup, Stops, Timing, Watch};
 pub use failure::Failure;
 pub use memory::{Incoherent, Memory, Traffic};
 pub use order::{Conflict, HappensBefore, Race};
 pub use profile::{CacheShape, Profile, UnknownProfile};
 pub use seam::Kind;
-pub use task::{CpuTimes, Place, TaskTimes};
+pub use task::{CpuTimes, Place, Steps, TaskTimes};
 pub use wait::WaitQueue;

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::fiber::Fiber;
 use crate::order::HappensBefore;
 use crate::region::Regions;
-use crate::task::{Cpu, Spent, Stage, Task, TaskId};
+use crate::task::{Count, Cpu, Spent, Stage, Task, TaskId};
 use crate::{Dice, Memory};
 
 thread_local! {
@@ -118,6 +118,7 @@ pub(crate) struct State {
     pub(crate) accesses: u64,
     pub(crate) unmapped: u64,
     pub(crate) switches: u64,
+    pub(crate) stops: u64,
 }
 
 /// What an interrupt runs.
@@ -147,6 +148,16 @@ impl State {
     pub(crate) fn running_task(&mut self) -> &mut Task {
         let id = self.running_id();
         &mut self.tasks[id]
+    }
+
+    /// What whoever runs here counts: the task, or the interrupts of its CPU.
+    #[inline]
+    pub(crate) fn count(&mut self) -> &mut Count {
+        let cpu = &mut self.cpus[self.running];
+        match cpu.current {
+            Some(id) if cpu.interrupts == 0 => &mut self.tasks[id].count,
+            _ => &mut cpu.count,
+        }
     }
 
     /// May the running task go on before any other CPU does anything?

@@ -44,6 +44,48 @@ pub struct CpuTimes {
     pub idle: u64,
 }
 
+/// What a task has done, or the interrupts of a CPU: whatever others did meanwhile, and however long that took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Steps {
+    /// Shared accesses.
+    pub accesses: u64,
+    /// Times that it said that it waits for another CPU.
+    pub waits: u64,
+}
+
+impl Steps {
+    /// Both together.
+    #[must_use]
+    pub const fn all(self) -> u64 {
+        self.accesses + self.waits
+    }
+
+    /// What was done since `before`.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            accesses: self.accesses - before.accesses,
+            waits: self.waits - before.waits,
+        }
+    }
+}
+
+/// Steps, and how many there may be in all.
+#[derive(Debug)]
+pub(crate) struct Count {
+    pub(crate) steps: Steps,
+    pub(crate) most: u64,
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self {
+            steps: Steps::default(),
+            most: u64::MAX,
+        }
+    }
+}
+
 /// Where a task is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -65,6 +107,9 @@ pub(crate) struct Task {
     /// Woken since it got on a wait queue.
     pub(crate) woken: bool,
     pub(crate) begun: bool,
+    /// It may neither sleep nor wait for an errand.
+    pub(crate) atomic: bool,
+    pub(crate) count: Count,
     pub(crate) times: TaskTimes,
 }
 
@@ -80,6 +125,8 @@ impl Task {
             },
             woken: false,
             begun: false,
+            atomic: false,
+            count: Count::default(),
             times: TaskTimes {
                 name,
                 began: 0,
@@ -113,6 +160,10 @@ pub(crate) struct Cpu {
     pub(crate) masked: bool,
     /// How many interrupts deep it is.
     pub(crate) interrupts: u32,
+    /// What its interrupts have done.
+    pub(crate) count: Count,
+    /// It stands still until then.
+    pub(crate) stopped_until: u64,
     pub(crate) slice_end: u64,
     pub(crate) next_tick: u64,
     pub(crate) next_interrupt: u64,

@@ -18,6 +18,8 @@ mod model;
 mod operation;
 pub mod ownership;
 mod platform;
+#[allow(unsafe_code, reason = "sanitizers are told by functions of C")]
+mod sanitizer;
 pub mod slab;
 
 pub use case::{Case, Slots};

@@ -48,7 +48,9 @@ fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_>) -> R) -> R {
     zone.add(arena.frames()).unwrap();
     let free = || zone.free_frames() + zone.cached_frames();
     let before = free();
-    // SAFETY: the arena is one mapping that can be written throughout, and begins at a multiple of the zone's largest block.
+    // SAFETY: `direct-map`: the arena is one mapping that can be written throughout, and begins at a
+    // multiple of the zone's largest block. `frames-of-the-source`: while the source is there, nobody
+    // else asks the zone for more than counts.
     let source = unsafe { ZonePages::new(&zone, 12) }.unwrap();
     let done = work(source);
     assert_eq!(free(), before, "frames are left");

@@ -10,7 +10,8 @@ use brickyard::sync::{
 use brickyard_machine::{Failure, Machine, Place, WaitQueue, here};
 use brickyard_simulate::Apart;
 use brickyard_simulate::explore::{
-    Case, Configuration, Covered, Explored, Fault, Library, Log, Plan, System, WithLock, explore,
+    Case, Configuration, Covered, Explored, Fault, Library, Log, Memory, Mode, Plan, System,
+    WithLock, explore,
 };
 
 /// Explores on two threads, with cases of up to eight CPUs.
@@ -65,6 +66,9 @@ fn with_locks(seed: u64) -> Case {
     let locked = &Configuration::ALL[..6];
     Case {
         configuration: locked[seed as usize % locked.len()],
+        // Nothing but the machine's end stops who waits for a broken lock, so nobody takes one before the machine runs.
+        mode: Mode::Mixed,
+        memory: Memory::Plenty,
         ..Case::of(seed)
     }
 }

@@ -24,5 +24,5 @@ pub use lock::LockApi;
 pub use lock::{Held, Locked, OwnLine, RawLock, TestAndSetLock, TicketLock};
 pub use once::{Lease, OnceSlot};
 pub use place::{Zeroable, place, place_zeroed};
-pub use slot::{Exclusive, Inside, Shared, Slot, SlotAccess};
+pub use slot::{Exclusive, Inside, PATIENCE, Shared, Slot, SlotAccess};
 pub use timed::{Found, LockLog, Timed, timed};

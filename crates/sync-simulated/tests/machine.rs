@@ -5,7 +5,7 @@
 use core::cell::{Cell, RefCell};
 
 use brickyard_machine::{
-    Ended, Failure, Machine, Place, Profile, Setup, Timing, WaitQueue, Watch, here,
+    Ended, Failure, Machine, Place, Profile, Setup, Stops, Timing, WaitQueue, Watch, here,
 };
 use brickyard_sync_simulated::{
     AtomicU32, AtomicU64, GuardedU64, Locked, Ordering, RawLock, TestAndSetLock, TicketLock,
@@ -360,4 +360,102 @@ fn outside_a_machine_words_are_words() {
     let mut ran = false;
     assert!(here::run_on(7, &mut || ran = true));
     assert!(ran);
+}
+
+#[test]
+fn steps_are_ones_own_and_can_be_bounded() {
+    let flag = Page(AtomicU32::new(0));
+    let mut machine = Machine::new(random(2, 3));
+    flag.map(&mut machine);
+    let flag = &flag.0;
+    machine.interrupts(500, || {
+        for _ in 0..50 {
+            flag.fetch_add(0, Ordering::Relaxed);
+        }
+    });
+    machine.task("looks", Place::On(0), move || {
+        let before = here::steps();
+        here::within(110, || {
+            for _ in 0..100 {
+                flag.load(Ordering::Relaxed);
+            }
+            (0..10).for_each(|_| spin_hint());
+        });
+        let made = here::steps().since(before);
+        assert_eq!((made.accesses, made.waits, made.all()), (100, 10, 110));
+        // One more, and one too many; what an errand does elsewhere does not count.
+        here::run_on(1, &mut || {
+            (0..100).for_each(|_| flag.store(1, Ordering::Relaxed));
+        });
+        assert_eq!(here::steps().since(before), made);
+        here::within(3, || (0..4).for_each(|_| flag.store(1, Ordering::Relaxed)));
+    });
+    let ended = machine.run().map(|_| ());
+    assert!(
+        matches!(ended, Err(Failure::TooLong { cpu: 0, .. })),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn who_may_not_wait_does_not() {
+    let ends = |body: fn()| {
+        let mut machine = Machine::new(random(2, 1));
+        machine.task("hurries", Place::On(0), body);
+        machine.run().map(|_| ())
+    };
+    let slept = ends(|| here::atomically(|| here::sleep(1))).unwrap_err();
+    assert!(slept.to_string().contains("may not wait"), "{slept}");
+    let errand = ends(|| {
+        here::atomically(|| here::run_on(1, &mut || {}));
+    });
+    let errand = errand.unwrap_err();
+    assert!(errand.to_string().contains("errand"), "{errand}");
+    let fine = ends(|| {
+        here::atomically(|| here::work(100));
+        here::sleep(1);
+        assert!(here::run_on(1, &mut || {}));
+    });
+    assert_eq!(fine, Ok(()));
+}
+
+#[test]
+fn a_cpu_stands_still_wherever_it_is_and_others_go_on() {
+    let stops = Stops {
+        one_in_pinned: 50,
+        one_in: 1_000_000,
+        cycles_least: 1_000_000,
+        cycles_most: 1_000_001,
+    };
+    let run = |seed| {
+        let word = Page(AtomicU32::new(0));
+        let (seen, alone) = (Cell::new(0), Cell::new(0));
+        let mut machine = Machine::new(Setup {
+            stops: Some(stops),
+            ..random(2, seed)
+        });
+        word.map(&mut machine);
+        let (word, seen_, alone_) = (&word.0, &seen, &alone);
+        machine.task("stops", Place::On(0), move || {
+            here::pin();
+            for _ in 0..300 {
+                word.fetch_add(1, Ordering::Relaxed);
+            }
+            here::unpin();
+        });
+        machine.task("goes on", Place::On(1), move || {
+            for _ in 0..2_000 {
+                word.load(Ordering::Relaxed);
+                let (standing, stops) = here::stopped();
+                seen_.set(stops);
+                alone_.set(alone_.get() + standing);
+            }
+        });
+        let ended = machine.run().unwrap();
+        assert!(ended.stops >= seen.get() && ended.cycles >= ended.stops * 1_000_000);
+        (ended.stops, alone.get(), ended.cycles)
+    };
+    let (stops, steps_meanwhile, _) = run(4);
+    assert!(stops > 0 && steps_meanwhile > 100);
+    assert_eq!(run(4), run(4));
 }

@@ -6,7 +6,7 @@ use brickyard::design::Design;
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Choice, Configuration, Planned, RangeError};
+use brickyard::{Choice, Configuration, PlanError, Planned, RangeError};
 
 use crate::machine::{Machine, ZonePlace};
 use crate::processor::Processor;
@@ -28,9 +28,12 @@ pub enum BuildError {
         "a zone cannot take its memory ({0}): the trace's zoneinfo and page states contradict each other"
     )]
     Memory(RangeError),
-    /// A zone is wider than a store can be.
-    #[error("a zone spans {0} frames, and a store up to 2^32 - 2")]
-    TooWide(usize),
+    /// A zone is larger than one can be.
+    #[error("a zone of the machine cannot be built: {0}")]
+    Plan(#[from] PlanError),
+    /// This host has not the memory for the metadata.
+    #[error("this host cannot give {0} bytes for the allocator's metadata: replay on less memory")]
+    TooLittleMemory(usize),
     /// Several traces at once have more pages than can be numbered.
     #[error(
         "the frames of the traces lie too far apart to run eight of them at once: record them on a host of less than 2 TiB"
@@ -50,9 +53,6 @@ pub fn build<J: Job>(
     let places = machine.zones_for(configuration);
     let mut plans = Vec::new();
     for place in &places {
-        if place.span.len() >= u32::MAX as usize - 4096 {
-            return Err(BuildError::TooWide(place.span.len()));
-        }
         plans.push(ZonePlan {
             max_order: machine.max_order,
             page_block_order: machine.page_block_order,
@@ -60,8 +60,16 @@ pub fn build<J: Job>(
         });
     }
     let processor = Processor::new();
-    let bytes = |plan| configuration.zone_bytes::<Exclusive, TicketLock, &Processor>(plan);
-    let mut memory = vec![MaybeUninit::uninit(); plans.iter().map(bytes).sum()];
+    let mut bytes: usize = 0;
+    for plan in &plans {
+        let more = configuration.checked_zone_bytes::<Exclusive, TicketLock, &Processor>(plan)?;
+        bytes = bytes.checked_add(more).ok_or(PlanError::TooManyBytes)?;
+    }
+    let mut memory = Vec::new();
+    memory
+        .try_reserve_exact(bytes)
+        .map_err(|_| BuildError::TooLittleMemory(bytes))?;
+    memory.resize(bytes, MaybeUninit::uninit());
     configuration.choose::<Exclusive, TicketLock, &Processor, _>(Built {
         machine,
         places: &places,
@@ -88,10 +96,9 @@ impl<'m, J: Job> Choice<'m, &'m Processor> for Built<'m, '_, J> {
         let mut nodes: Vec<(u32, Vec<Zone<D>>)> = Vec::new();
         let mut rest = self.memory;
         for (place, plan) in self.places.iter().zip(self.plans) {
-            let (own, others) = rest.split_at_mut(D::bytes_for(plan));
+            let (own, others) = rest.split_at_mut(D::checked_bytes_for(plan)?);
             rest = others;
-            let zone = D::zone_by(plan, self.processor, own)
-                .expect("as much memory as the plan says that it needs");
+            let zone = D::zone_by(plan, self.processor, own)?;
             for range in &self.machine.memory {
                 let range = range.intersection(place.span);
                 if !range.is_empty() {

@@ -1,6 +1,7 @@
 //! The machine that a trace is replayed on: its zones, its memory, its CPUs. Either the host that was recorded, or one of any size.
 
 use brickyard::node::movable::{self, Sizing};
+use brickyard::store::FRAMES_MOST;
 use brickyard::zone::watermark;
 use brickyard::{Configuration, Frame, FrameRange, Order, ZoneKind};
 use brickyard_host::zoneinfo;
@@ -52,18 +53,33 @@ pub enum MachineError {
     /// The memory is too small for a page block.
     #[error("{0} bytes are less than four page blocks: give a larger size")]
     TooSmall(u64),
+    /// The memory is larger than one zone can be.
+    #[error(
+        "{bytes} bytes are more than one zone has, which is {most} frames: give a smaller size"
+    )]
+    TooLarge {
+        /// The bytes asked for.
+        bytes: u64,
+        /// The frames that a zone has at most.
+        most: usize,
+    },
 }
 
 impl Machine {
     /// A machine of so many bytes of memory, from frame 0 on, in one zone; page blocks of order 9, blocks up to order 10.
     ///
     /// # Errors
-    /// [`MachineError::TooSmall`] below four page blocks.
+    /// [`MachineError::TooSmall`] below four page blocks, [`MachineError::TooLarge`] above
+    /// [`FRAMES_MOST`].
     pub fn sized(bytes: u64, cpus: usize, frame_bytes: usize) -> Result<Self, MachineError> {
         let block = Order::DEFAULT_MAX.frames();
         let frames = (bytes / frame_bytes as u64) as usize / block * block;
         if frames < 4 * Order::HUGE.frames() {
             return Err(MachineError::TooSmall(bytes));
+        }
+        if frames > FRAMES_MOST {
+            let most = FRAMES_MOST;
+            return Err(MachineError::TooLarge { bytes, most });
         }
         let span = FrameRange::new(0, frames);
         let lowmem = watermark::kbytes_of_frames(frames, frame_bytes);

@@ -4,7 +4,7 @@
 use core::alloc::Layout;
 use core::ops::Add;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use brickyard::Platform;
@@ -13,6 +13,7 @@ use brickyard_arena::Threads;
 
 use super::caches::{AnyCache, AnyGeneral, RESERVED, Users};
 use super::object::{CONSTRUCTED, InHand, Pattern, construct};
+use crate::sanitizer::{Held, lock};
 
 /// How a run of threads is set up.
 #[derive(Debug, Clone, Copy)]
@@ -363,9 +364,8 @@ where
         }
     }
 
-    fn mailbox(&self, of: usize) -> MutexGuard<'b, VecDeque<Owned<'c, 's, 'm, D>>> {
-        let mailbox = &self.mailboxes[of];
-        mailbox.lock().unwrap_or_else(PoisonError::into_inner)
+    fn mailbox(&self, of: usize) -> Held<'b, VecDeque<Owned<'c, 's, 'm, D>>> {
+        lock(&self.mailboxes[of])
     }
 
     /// Puts something into another thread's mailbox.

@@ -1,6 +1,7 @@
 //! Pages for slabs that forget nothing: who has them, with which order, what was asked for, and when none was to be had.
 //!
 //! Pages are filled with one pattern when they are taken and with another when they are given back, so that whoever relies on what was there, or still uses it, is found out.
+//! Where the address sanitizer watches, pages that nobody has are closed to everybody, for reading too.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -11,6 +12,7 @@ use brickyard::slab::{PageAsk, PageSource};
 use brickyard::{Context, Mobility, Order};
 
 use super::cpus::Cpus;
+use crate::sanitizer;
 
 const PAGE: usize = 4096;
 /// The largest block ever asked for is 32 pages.
@@ -51,6 +53,7 @@ impl<'m> Pages<'m> {
             let memory = unsafe { std::alloc::alloc(Self::layout(pages)) };
             NonNull::new(memory).expect("the test's machine has memory")
         };
+        sanitizer::close(start, pages * PAGE);
         let state = State {
             limit: pages,
             ..State::default()
@@ -144,6 +147,7 @@ impl State {
 
 impl Drop for Pages<'_> {
     fn drop(&mut self) {
+        sanitizer::open(self.start, self.pages * PAGE);
         // SAFETY: allocated with this layout.
         unsafe { std::alloc::dealloc(self.start.as_ptr(), Self::layout(self.pages)) };
     }
@@ -182,6 +186,7 @@ unsafe impl PageSource for &Pages<'_> {
         state.taken += many;
         state.peak = state.peak.max(state.taken);
         drop(state);
+        sanitizer::open(self.address(first), many * PAGE);
         self.fill(first, ask.order, TAKEN);
         Some(self.address(first))
     }
@@ -189,6 +194,7 @@ unsafe impl PageSource for &Pages<'_> {
     unsafe fn give(&self, first: NonNull<u8>, order: Order) {
         let page = (first.addr().get() - self.start.addr().get()) / PAGE;
         self.fill(page, order, GIVEN);
+        sanitizer::close(first, order.frames() * PAGE);
         let mut state = self.state();
         let block = state.blocks.remove(&page);
         assert_eq!(block.map(|block| block.0), Some(order), "page {page}");

@@ -60,9 +60,8 @@ impl Cache {
         frames.unlock(frame);
     }
 
-    /// The locked block at `from` is at `to` from now on, which nobody has; `from` is nobody's. Both are unlocked.
+    /// The locked block at `from` is at `to` from now on, which nobody has and the caller has locked too; `from` is nobody's. Both are unlocked.
     pub(crate) fn move_locked(&self, frames: &Frames, from: Frame, order: Order, to: Frame) {
-        frames.lock(to);
         let (old, new) = (
             FrameRange::of_block(from, order),
             FrameRange::of_block(to, order),

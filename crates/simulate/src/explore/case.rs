@@ -1,7 +1,8 @@
 //! A case: an allocator, a machine and what its tasks do there, all chosen by a seed.
 //!
-//! The sizes are mostly small ones, as in the tests of the allocator: lists that overflow after a few frees, blocks that are claimed after a few requests, memory that runs
-//! out. Whatever the seed chose can be chosen otherwise; a case prints itself as the command that runs it.
+//! The sizes are mostly small ones, as in the tests of the allocator: lists that overflow after a few frees, blocks that are claimed after a few requests. Others have so many page
+//! blocks that a set of them takes more than one word, or the sizes of Linux. In half of all cases nearly all of the memory is in use from the beginning on, so that it runs out again and
+//! again. Whatever the seed chose can be chosen otherwise; a case prints itself as the command that runs it.
 
 use core::fmt;
 
@@ -10,25 +11,67 @@ use brickyard::front::{ListSizes, MagazineSizes, StashSizes};
 use brickyard::node::SlowPath;
 use brickyard::node::movable::Sizing;
 use brickyard::store::grouping::HighAtomic;
-use brickyard::{Configuration, FrameRange, MachinePlan, Order};
-use brickyard_machine::{Dice, Profile, Setup, Timing as Clock, Watch};
+use brickyard::{Configuration, Frame, FrameRange, MachinePlan, Order};
+use brickyard_machine::{Dice, Profile, Setup, Stops, Timing as Clock, Watch};
 
+use super::starve::{CPUS_MOST, TASKS_MOST};
 use crate::ground::{Ground, Lock, Slots};
 
 /// A run fails after so many shared accesses, and so many more for each operation and CPU, since CPUs that wait look again and again. Some ten times what is common.
 const ACCESSES_MOST: u64 = 3_000_000;
 const ACCESSES_PER_OPERATION: u64 = 2_000;
 
-/// Cycles between two interrupts of a CPU, on average.
+/// Cycles between two interrupts of a CPU, on average; with so many CPUs more, twice as many, and so on, since a request that finds nothing looks at all of them.
 const INTERRUPT_CYCLES: u64 = 20_000;
+const INTERRUPT_CPUS: u64 = 8;
+
+/// CPUs and tasks that a seed gives to a case whose memory is short: each request that finds nothing looks at all of them again and again.
+const SHORT_CPUS: u64 = 20;
+
+/// CPUs that are stopped: for millions of cycles, in which all others do what they have to do. More often in the middle of something that the CPU is pinned for.
+const STOPS: Stops = Stops {
+    one_in_pinned: 1_000,
+    one_in: 4_000,
+    cycles_least: 1_000_000,
+    cycles_most: 8_000_000,
+};
+
+/// The same for designs with locks, where all others wait for a CPU that has one and stands still.
+const SHORT_STOPS: Stops = Stops {
+    cycles_least: 20_000,
+    cycles_most: 300_000,
+    ..STOPS
+};
+
+/// What is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Every operation beside every other.
+    Mixed,
+    /// The same, while CPUs are stopped for long wherever they are.
+    Stop,
+    /// One request that cannot be served at once, while the other CPUs allocate and free for ever.
+    Starve,
+}
 
 /// How large memory and caches are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizes {
     /// A few hundred frames, caches of a few.
     Small,
-    /// 6000 frames, with the sizes of Linux.
+    /// Dozens to hundreds of page blocks, as small as they can be; now and then thousands.
+    Many,
+    /// Thousands of frames, with the sizes of Linux.
     Linux,
+}
+
+/// How much of the memory can be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// All of it.
+    Plenty,
+    /// What somebody has left who came first: some hundred frames here and there, less than the tasks want.
+    Short,
 }
 
 /// Whether interrupts come, allocate and free.
@@ -77,7 +120,9 @@ macro_rules! named {
     };
 }
 
-named!(Sizes { Small => "small", Linux => "linux" });
+named!(Mode { Mixed => "mixed", Stop => "stop", Starve => "starve" });
+named!(Sizes { Small => "small", Many => "many", Linux => "linux" });
+named!(Memory { Plenty => "plenty", Short => "short" });
 named!(Interrupts { Off => "off", On => "on" });
 named!(Pressure { Reclaim => "reclaim", Compaction => "compaction", Lumpy => "lumpy" });
 named!(Marks { Off => "off", On => "on" });
@@ -101,6 +146,8 @@ fn name_of<T: PartialEq>(all: &[(T, &'static str)], one: &T) -> &'static str {
 pub struct Case {
     /// What all chance comes from.
     pub seed: u64,
+    /// What is tried.
+    pub mode: Mode,
     /// Which allocator.
     pub configuration: Configuration,
     /// How CPUs reach their lists and stashes. Where each reaches only its own the zones have ticket locks, else test-and-set locks.
@@ -109,6 +156,8 @@ pub struct Case {
     pub policy: BulkPolicy,
     /// How large memory and caches are.
     pub sizes: Sizes,
+    /// How much of the memory can be had.
+    pub memory: Memory,
     /// What a request does that finds nothing.
     pub pressure: Pressure,
     /// Whether some memory is held back.
@@ -141,15 +190,40 @@ impl Case {
             _ => 17 + dice.below(48),
         };
         let tasks = 1 + cpus / 2 + dice.below(cpus);
-        let operations = 8 + (100 + dice.below(700)) / tasks;
+        let memory = Memory::ALL[usize::from(dice.chance(2))];
+        let (cpus, tasks) = match memory {
+            Memory::Plenty => (cpus, tasks),
+            Memory::Short => (cpus.min(SHORT_CPUS), tasks.min(SHORT_CPUS)),
+        };
+        let operations = match memory {
+            Memory::Plenty => 8 + (100 + dice.below(700)) / tasks,
+            // What cannot be served takes long, the longer the more CPUs there are.
+            Memory::Short => 4 + (100 + dice.below(400)) / (tasks + cpus * cpus / 16),
+        };
+        let mode = match dice.below(16) {
+            0..13 => Mode::Mixed,
+            13 | 14 => Mode::Stop,
+            _ => Mode::Starve,
+        };
+        let (cpus, tasks) = match mode {
+            Mode::Starve => (cpus.min(CPUS_MOST), tasks.min(TASKS_MOST)),
+            Mode::Mixed | Mode::Stop => (cpus, tasks),
+        };
+        let sizes = match dice.below(16) {
+            0..9 => Sizes::Small,
+            9..13 => Sizes::Many,
+            _ => Sizes::Linux,
+        };
         Self {
             seed,
+            mode,
             configuration,
             slots: SLOTS[dice.below(2) as usize].0,
             policy: POLICIES[dice.below(3) as usize].0,
-            sizes: Sizes::ALL[usize::from(dice.chance(16))],
+            sizes,
+            memory,
             pressure: Pressure::ALL[dice.below(3) as usize],
-            marks: Marks::ALL[usize::from(dice.chance(4))],
+            marks: Marks::ALL[usize::from(dice.chance(6))],
             interrupts: Interrupts::ALL[usize::from(!dice.chance(3))],
             cpus: cpus as usize,
             tasks: tasks as usize,
@@ -164,6 +238,11 @@ impl Case {
             timing: Clock::Random,
             watch: Watch::Races,
             accesses_most: self.accesses_most(),
+            stops: match self.mode {
+                Mode::Stop if self.configuration == Configuration::Brickyard => Some(STOPS),
+                Mode::Stop => Some(SHORT_STOPS),
+                Mode::Mixed | Mode::Starve => None,
+            },
             ..Setup::new(Profile::ALL[0], self.cpus, self.seed)
         }
     }
@@ -174,7 +253,7 @@ impl Case {
         match self.sizes {
             Sizes::Small => most,
             // What a task has at its end, it frees.
-            Sizes::Linux => 2 * most,
+            Sizes::Many | Sizes::Linux => 2 * most,
         }
     }
 
@@ -189,13 +268,27 @@ impl Case {
     pub const fn interrupt_cycles(&self) -> Option<u64> {
         match self.interrupts {
             Interrupts::Off => None,
-            Interrupts::On => Some(INTERRUPT_CYCLES),
+            Interrupts::On => Some(INTERRUPT_CYCLES * (1 + self.cpus as u64 / INTERRUPT_CPUS)),
         }
     }
 
     /// Do its tasks take most of the memory before anything else?
     pub(crate) fn begins_full(&self) -> bool {
-        self.sizes == Sizes::Small && self.dice(u64::MAX - 2).chance(2)
+        let may = self.sizes == Sizes::Small || self.memory == Memory::Short;
+        may && self.dice(u64::MAX - 2).chance(2)
+    }
+
+    /// Are half of all requests for page blocks?
+    pub(crate) fn wants_blocks(&self) -> bool {
+        self.dice(u64::MAX - 6).chance(4)
+    }
+
+    /// The frame that requests with a limit have theirs at as a rule, so that what is free below it can be counted: in the lower half of the memory, which no zone for movable pages
+    /// reaches into.
+    pub(crate) fn limit(&self, span: FrameRange) -> Frame {
+        let most = span.len() as u64 * 3 / 8;
+        span.start
+            .plus(1 + self.dice(u64::MAX - 3).below(most) as usize)
     }
 
     pub(crate) const fn slow_path(&self) -> SlowPath {
@@ -219,13 +312,22 @@ impl Case {
         }
     }
 
+    /// The order of a page block.
+    pub(crate) fn page_block(&self) -> Order {
+        self.plan().whole.page_block_order
+    }
+
     fn plan(&self) -> MachinePlan {
         let mut dice = self.dice(u64::MAX);
         // Now and then there is a CPU without slots.
         let slots = self.cpus - usize::from(self.cpus > 1 && dice.chance(4));
         let mut plan = match self.sizes {
-            Sizes::Linux => MachinePlan::new(FrameRange::new(3, 6003), slots),
+            Sizes::Linux => {
+                let frames = 2_100 + dice.below(12_000) as usize;
+                MachinePlan::new(FrameRange::at(Frame::new(3), frames), slots)
+            }
             Sizes::Small => self.small(slots, &mut dice),
+            Sizes::Many => self.many(slots, &mut dice),
         };
         plan.whole.tuning = Tuning {
             bulk: self.policy,
@@ -258,7 +360,7 @@ impl Case {
         whole.stash = StashSizes {
             singles: 1 + dice.below(16) as usize,
             small: dice.below(4) as usize,
-            huge: dice.below(3) as usize,
+            huge: dice.below(9) as usize,
         };
         if self.configuration == Configuration::Brickyard {
             whole.span = FrameRange::new(5, 1205);
@@ -266,6 +368,25 @@ impl Case {
             whole.page_block_order = Order::new(order);
             whole.max_order = Order::new(order + dice.below(3) as u8);
         }
+        plan
+    }
+
+    /// The same with 66 to 320 of the smallest page blocks, so that a set of them takes several words; with the bitmap store now and then with more than 4096, for which its sets have a
+    /// level more.
+    fn many(&self, slots: usize, dice: &mut Dice) -> MachinePlan {
+        let mut plan = self.small(slots, dice);
+        let whole = &mut plan.whole;
+        let mut blocks = 66 + dice.below(255) as usize;
+        let over = dice.below(3) as u8;
+        if self.configuration == Configuration::Brickyard {
+            whole.page_block_order = Order::new(6);
+            whole.max_order = Order::new(6 + over);
+            if dice.chance(24) && self.cpus <= 8 && self.mode != Mode::Starve {
+                blocks = 4_100;
+            }
+        }
+        let start = Frame::new(5);
+        whole.span = FrameRange::at(start, blocks * whole.page_block_order.frames());
         plan
     }
 }
@@ -279,6 +400,7 @@ impl fmt::Display for Case {
             true => write!(f, " --{name} {value}"),
             false => Ok(()),
         };
+        option("mode", self.mode != usual.mode, &self.mode.name())?;
         let (configuration, slots) = (self.configuration, self.slots);
         option(
             "config",
@@ -289,6 +411,8 @@ impl fmt::Display for Case {
         let policy = name_of(&POLICIES, &self.policy);
         option("policy", self.policy != usual.policy, &policy)?;
         option("sizes", self.sizes != usual.sizes, &self.sizes.name())?;
+        let memory = self.memory.name();
+        option("memory", self.memory != usual.memory, &memory)?;
         let pressure = self.pressure.name();
         option("pressure", self.pressure != usual.pressure, &pressure)?;
         option("marks", self.marks != usual.marks, &self.marks.name())?;

@@ -33,23 +33,53 @@ events! {
     Runs => "runs",
     Accesses => "shared accesses",
     Switches => "switches between tasks and CPUs",
+    Stops => "times a CPU stood still for long",
+    Starved => "requests made while others go on for ever",
     Operations => "operations of tasks",
     Served => "requests served",
+    PageBlocks => "of these, of whole page blocks",
+    Below => "of these, below a frame",
     Refused => "requests refused",
     RefusedRightly => "refusals of single frames proved right",
+    RefusedBelowRightly => "refusals below a frame proved right",
+    RefusedAfterWaits => "refusals of single frames after the last look",
     Freed => "frees",
     BadFrees => "bad frees refused",
     Bulk => "bulk operations",
+    LargeBulk => "of these, of 256 frames and more",
     At => "blocks taken at a frame",
+    AtWithoutWaiting => "of these, by callers that may not wait",
     Contiguous => "contiguous ranges",
+    ContiguousBlocks => "of these, of whole page blocks",
     Passed => "blocks passed from task to task",
     Interrupts => "interrupts",
     Reclaimed => "pages reclaimed",
     Moved => "blocks moved",
     Compactions => "compactions on request",
-    Offline => "ranges taken offline or reserved",
+    Offline => "ranges taken offline",
+    Reserved => "ranges reserved",
+    Removed => "ranges removed as they were",
+    BlocksAway => "whole page blocks among these three",
     Drains => "drains on request",
     Checks => "checks of every invariant",
+    StepsMost => "steps of a request at most",
+}
+
+impl Event {
+    /// Is it a number that was reached rather than one of times that something came?
+    #[must_use]
+    pub const fn is_most(self) -> bool {
+        matches!(self, Self::StepsMost)
+    }
+
+    /// What comes of `before` with `more`.
+    const fn with(self, before: u64, more: u64) -> u64 {
+        match self.is_most() {
+            true if before > more => before,
+            true => more,
+            false => before + more,
+        }
+    }
 }
 
 const COUNT: usize = Event::ALL.len();
@@ -65,15 +95,16 @@ impl Covered {
         self.0[event as usize]
     }
 
-    /// So many more.
+    /// So many more; or so many, if those are the most.
     pub const fn count(&mut self, event: Event, more: u64) {
-        self.0[event as usize] += more;
+        let own = &mut self.0[event as usize];
+        *own = event.with(*own, more);
     }
 
     /// All of `other` too.
     pub fn add(&mut self, other: &Self) {
-        for (own, other) in self.0.iter_mut().zip(other.0) {
-            *own += other;
+        for &event in Event::ALL {
+            self.count(event, other.of(event));
         }
     }
 }
@@ -99,11 +130,7 @@ impl Counts {
 
     pub(crate) fn add(&self, event: Event, more: u64) {
         let cell = &self.0[event as usize];
-        cell.set(cell.get() + more);
-    }
-
-    pub(crate) fn of(&self, event: Event) -> u64 {
-        self.0[event as usize].get()
+        cell.set(event.with(cell.get(), more));
     }
 
     pub(crate) fn covered(&self) -> Covered {

@@ -27,6 +27,8 @@ pub(crate) enum Owner {
     Post,
     /// Whoever does something with it that is over soon.
     Administration,
+    /// Whoever came first and left little, see [`Memory::Short`](super::Memory::Short).
+    Settler,
     /// Whoever has taken it offline or reserved it: to the allocator it is not in use.
     Absent,
 }
@@ -159,11 +161,25 @@ impl Frames {
         (self.owners.len() - absent - nobody, absent)
     }
 
-    /// A frame that somebody owns, if there is one.
+    /// A frame that somebody owns who is to give up what he has, if there is one.
     pub(crate) fn owned(&self) -> Option<(Frame, Owner)> {
         let mut owners = self.span.frames().zip(&self.owners);
-        let (frame, owner) = owners.find(|(_, owner)| owner.get() != Owner::Nobody)?;
+        let stays = [Owner::Nobody, Owner::Settler];
+        let (frame, owner) = owners.find(|(_, owner)| !stays.contains(&owner.get()))?;
         Some((frame, owner.get()))
+    }
+
+    /// Does `owner` have all of `range`?
+    pub(crate) fn has(&self, owner: Owner, range: FrameRange) -> bool {
+        let mut frames = range.frames();
+        self.span.covers(range) && frames.all(|frame| self.owners[self.index(frame)].get() == owner)
+    }
+
+    /// Gives frames from one owner to another who does nothing with them now.
+    pub(crate) fn assign(&self, range: FrameRange, to: Owner) {
+        for frame in range.frames() {
+            self.owners[self.index(frame)].set(to);
+        }
     }
 }
 

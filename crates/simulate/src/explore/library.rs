@@ -7,15 +7,19 @@ use brickyard::node::Node;
 use brickyard::sync::{Exclusive, RawLock, Shared, TestAndSetLock, TicketLock};
 use brickyard_machine::{Machine, Place};
 
-use super::case::{Case, Marks};
+use super::case::{Case, Marks, Mode};
 use super::covered::{Covered, Event};
 use super::log::Log;
 use super::quiet::Barrier;
+use super::starve::starve;
 use super::system::{Fault, System};
 use super::worker::Worker;
 use super::world::{Gates, World};
 use crate::ground::{Apart, Job, Piece, Slots};
 use crate::platform::Simulated;
+
+/// Quiet moments between the operations of a run, at which all is looked at.
+const MOMENTS: usize = 5;
 
 /// The allocator as it is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,8 +28,9 @@ pub struct Library;
 impl System for Library {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
         // Two of the ways to put it together, not all: each is compiled by itself.
-        let (ground, run) = (case.ground(), Run { case, log });
-        match case.slots {
+        let slots = case.slots;
+        let (ground, run) = (case.ground(), Run { case, slots, log });
+        match slots {
             Slots::Exclusive => ground.with::<Exclusive, TicketLock, _>(run),
             Slots::Shared => ground.with::<Shared, TestAndSetLock, _>(run),
         }
@@ -46,12 +51,15 @@ impl<L> WithLock<L> {
 
 impl<L: RawLock> System for WithLock<L> {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
-        case.ground().with::<Exclusive, L, _>(Run { case, log })
+        let slots = Slots::Exclusive;
+        let run = Run { case, slots, log };
+        case.ground().with::<Exclusive, L, _>(run)
     }
 }
 
 struct Run<'r> {
     case: &'r Case,
+    slots: Slots,
     log: &'r Log,
 }
 
@@ -63,23 +71,28 @@ impl Job for Run<'_> {
         node: &Node<'_, D>,
         pieces: &[Piece],
     ) -> Self::Output {
-        let Self { case, log } = self;
+        let Self { case, slots, log } = self;
+        if case.mode == Mode::Starve {
+            return starve(node, pieces, case, log);
+        }
         let gates = Apart::new(Gates::new());
-        let world = World::new(node, case, log, &gates);
+        let world = World::new(node, case, slots, log, &gates);
+        world.settle_down();
         if case.marks == Marks::On {
             world.nodes().set_min_free_kbytes(64, 4096);
         }
-        let (middle, end) = (Barrier::default(), Barrier::default());
+        let between: [Barrier; MOMENTS] = Default::default();
+        let end = Barrier::default();
         let mut machine = Machine::new(case.setup());
         for &piece in pieces {
             piece.map(&mut machine);
         }
         gates.piece().map(&mut machine);
         world.frames.map(&mut machine);
-        let (world, middle, end) = (&world, &middle, &end);
+        let (world, between, end) = (&world, &between, &end);
         for number in 1..=case.tasks as u32 {
             machine.task(format!("task {number}"), Place::Anywhere, move || {
-                Worker::new(world, number).work(middle, end);
+                Worker::new(world, number).work(between, end);
             });
         }
         machine.task("background reclaim", Place::Anywhere, || {
@@ -93,14 +106,14 @@ impl Job for Run<'_> {
         counts.count(Event::Runs);
         counts.add(Event::Accesses, ended.accesses);
         counts.add(Event::Switches, ended.switches);
-        let census = world.nodes().check();
+        counts.add(Event::Stops, ended.stops);
         let free = world.span().len();
-        match census {
+        match world.leave() {
             Ok(census) if census.free == free => Ok(counts.covered()),
             Ok(census) => Err(Fault::After(format!(
                 "{free} frames should be free, and there are {census:?}"
             ))),
-            Err(violation) => Err(Fault::After(violation.to_string())),
+            Err(why) => Err(Fault::After(why)),
         }
     }
 }

@@ -15,6 +15,7 @@
 //! | `library.rs` | the allocator as a system |
 //! | `seeds.rs`, `shrink.rs` | many seeds; a failing one made small |
 
+mod bound;
 mod cache;
 mod case;
 mod covered;
@@ -24,7 +25,9 @@ mod log;
 mod quiet;
 mod rare;
 mod seeds;
+mod settler;
 mod shrink;
+mod starve;
 mod supply;
 mod system;
 mod worker;
@@ -32,7 +35,7 @@ mod world;
 
 pub use brickyard::Configuration;
 pub use brickyard::bulk::BulkPolicy;
-pub use case::{Case, Interrupts, Marks, POLICIES, Pressure, SLOTS, Sizes};
+pub use case::{Case, Interrupts, Marks, Memory, Mode, POLICIES, Pressure, SLOTS, Sizes};
 pub use covered::{Covered, Event};
 pub use library::{Library, WithLock};
 pub use log::{About, Log, Who};

@@ -1,4 +1,4 @@
-//! Quiet moments: all tasks wait, and one looks at everything. Once in the middle of a run, and once at its end.
+//! Quiet moments: all tasks wait, and one looks at everything. Some times in a run, and once at its end.
 
 use core::cell::Cell;
 
@@ -76,7 +76,7 @@ impl<D: Design> World<'_, D> {
             Err(violation) => wrong(violation.to_string()),
         };
         let (allocated, absent) = self.frames.in_use();
-        if census.isolated > 0 && !self.administers.get() {
+        if census.isolated > 0 && self.away.borrow().is_empty() {
             wrong(format!("{} frames are isolated", census.isolated));
         }
         let frames = self.span().len() - absent;

@@ -4,7 +4,7 @@ use brickyard::bulk::MeterReading;
 use brickyard::design::Design;
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{ContiguousRequest, offline};
-use brickyard::{FrameRange, FreeError, Order, RangeError, Request};
+use brickyard::{Context, FrameRange, FreeError, Order, RangeError, Request};
 use brickyard_machine::here;
 
 use super::case::Marks;
@@ -12,20 +12,29 @@ use super::covered::Event;
 use super::frames::{Owner, wrong};
 use super::log::About;
 use super::worker::{Held, Worker};
-use super::world::World;
+use super::world::{World, in_context};
 
 /// Frames of a range at most.
 const RANGE_MOST: usize = 40;
 
+/// Page blocks that adjacent frames are looked for in: where pages cannot be moved each place is tried, which takes long.
+const CONTIGUOUS_BLOCKS: usize = 4;
+
+/// Frames of page blocks that are looked for together at most.
+const CONTIGUOUS_MOST: usize = 256;
+
 /// Cycles that memory is away for, at most.
-const AWAY_CYCLES: u64 = 5_000;
+const AWAY_CYCLES: u64 = 30_000;
 
 /// `min_free_kbytes` at most, in frames of 4 KiB: less than a tenth of the memory.
 const MIN_FREE_KBYTES: usize = 200;
 
 impl<D: Design> Worker<'_, '_, D> {
     pub(super) fn alloc_at(&mut self) {
-        let order = Order::new(self.dice.below(4) as u8);
+        let order = match self.dice.below(4) {
+            0 => self.world.page_block,
+            _ => Order::new(self.dice.below(4) as u8),
+        };
         let mut frame = self.frame();
         if !self.dice.chance(8) {
             frame = frame.align_down(order);
@@ -36,19 +45,24 @@ impl<D: Design> Worker<'_, '_, D> {
         }
         let zone = world.zone_of(frame);
         let mobility = self.mobility();
+        let contexts = [Context::MaySleep, Context::Atomic, Context::Interrupt];
+        let context = contexts[self.roll(3)];
+        let request = Request::new(order, mobility).in_context(context);
         self.note("asks for exactly", About::Block(frame, order));
         let looker = world.supply.look(order.frames());
-        let answer = zone.alloc_at(frame, &Request::new(order, mobility));
-        let mut left = [order.frames() as i64; 2];
-        if answer.is_ok() {
-            let taken = World::amount(zone, order.frames());
-            left = [left[0] - taken[0], left[1] - taken[1]];
-        }
+        let answer = in_context(context, || zone.alloc_at(frame, &request));
+        let block = FrameRange::of_block(frame, order);
+        let left = match answer {
+            Ok(()) => world.left_of(order.frames(), block),
+            Err(_) => [order.frames() as i64; 3],
+        };
         let _ = world.supply.looked(looker, left);
+        if context != Context::MaySleep {
+            world.counts.count(Event::AtWithoutWaiting);
+        }
         if answer.is_err() {
             return;
         }
-        let block = FrameRange::of_block(frame, order);
         if !frame.is_aligned(order) || !zone.span().covers(block) {
             wrong(format!("{block:?} is no block, and was given"));
         }
@@ -62,31 +76,46 @@ impl<D: Design> Worker<'_, '_, D> {
         let Some(zone) = world.node.zones().last() else {
             return;
         };
-        let frames = 1 + self.roll(RANGE_MOST);
-        let align = 1 << self.roll(5);
-        let mut request = ContiguousRequest::new(frames, zone.span()).aligned(align);
+        let mut frames = 1 + self.roll(RANGE_MOST);
+        let mut align = 1 << self.roll(5);
+        let block = world.page_block.frames();
+        let whole_blocks = self.dice.chance(3);
+        if whole_blocks {
+            let blocks = 1 + self.roll((CONTIGUOUS_MOST / block).clamp(1, 2));
+            (frames, align) = (block * blocks, block);
+        }
+        let mut within = zone.span();
+        if within.len() > CONTIGUOUS_BLOCKS * block {
+            let start = within.start.plus(self.roll(within.len()));
+            within = FrameRange::at(start, CONTIGUOUS_BLOCKS * block).intersection(within);
+        }
+        let mut request = ContiguousRequest::new(frames, within).aligned(align);
         request.mobility = self.mobility();
-        if self.dice.chance(3) {
+        if self.dice.chance(3) && !whole_blocks {
             request = request.not_across(64);
         }
         self.note("asks for adjacent", About::Count(frames));
         world.supply.disturb();
         let answer = self.nodes().alloc_contiguous(0, &request);
         if let Ok(range) = answer {
-            world
-                .supply
-                .remove(World::amount(zone_at(world, range), frames));
+            world.supply.remove(world.amount(range));
         }
         world.settle();
         let Ok(range) = answer else {
             return;
         };
         self.note("has", About::Range(range));
-        if range.len() != frames || !range.start.number().is_multiple_of(align) {
+        if range.len() != frames
+            || !within.covers(range)
+            || !range.start.number().is_multiple_of(align)
+        {
             wrong(format!("{range:?} is no answer to {request:?}"));
         }
         world.frames.claim(range, Owner::Nobody, self.owner);
         world.counts.count(Event::Contiguous);
+        world
+            .counts
+            .add(Event::ContiguousBlocks, whole_blocks.into());
         self.hold(Held::Range(range));
     }
 
@@ -97,9 +126,7 @@ impl<D: Design> Worker<'_, '_, D> {
         if let Err(why) = self.nodes().free_range(range) {
             wrong(format!("the free of {range:?} was refused: {why}"));
         }
-        world
-            .supply
-            .add(World::amount(zone_at(world, range), range.len()));
+        world.supply.add(world.amount(range));
         world.counts.count(Event::Freed);
     }
 
@@ -122,8 +149,17 @@ impl<D: Design> Worker<'_, '_, D> {
     /// Takes a range offline, and brings it back.
     pub(super) fn offline(&mut self) {
         self.administer(
-            "takes offline",
+            ("takes offline", Event::Offline),
             |world, range| offline(zone_at(world, range), range, world),
+            |world, range| zone_at(world, range).add(range),
+        );
+    }
+
+    /// Removes a range if nobody uses it, and adds it again.
+    pub(super) fn remove(&mut self) {
+        self.administer(
+            ("removes", Event::Removed),
+            |world, range| zone_at(world, range).remove(range),
             |world, range| zone_at(world, range).add(range),
         );
     }
@@ -131,35 +167,54 @@ impl<D: Design> Worker<'_, '_, D> {
     /// Reserves a range, and ends that.
     pub(super) fn reserve(&mut self) {
         self.administer(
-            "reserves",
+            ("reserves", Event::Reserved),
             |world, range| zone_at(world, range).reserve(range),
             |world, range| zone_at(world, range).unreserve(range),
         );
     }
 
+    /// A small range of any alignment, or one or two page blocks.
+    fn range_to_take_away(&mut self) -> FrameRange {
+        let world = self.world;
+        let mut start = self.frame_of_interest();
+        let zone = world.zone_of(start).span();
+        let mut frames = 1 + self.roll(RANGE_MOST);
+        if self.dice.chance(2) {
+            start = start.align_down(world.page_block).max(zone.start);
+            frames = world.page_block.frames() * (1 + self.roll(2));
+        }
+        FrameRange::at(start, frames).intersection(zone)
+    }
+
     /// Takes a range away from the allocator, if it can be, and gives it back a little later.
     fn administer(
         &mut self,
-        did: &'static str,
+        (did, event): (&'static str, Event),
         away: impl Fn(&World<'_, D>, FrameRange) -> Result<usize, RangeError>,
         back: impl Fn(&World<'_, D>, FrameRange) -> Result<usize, RangeError>,
     ) {
         let world = self.world;
-        let start = self.frame();
-        let whole = FrameRange::at(start, 1 + self.roll(RANGE_MOST));
-        let range = whole.intersection(world.zone_of(start).span());
-        if world.administers.replace(true) {
+        let range = self.range_to_take_away();
+        let overlaps = |other: &FrameRange| !other.intersection(range).is_empty();
+        if world.away.borrow().iter().any(overlaps) {
             return;
         }
+        world.away.borrow_mut().push(range);
         self.note(did, About::Range(range));
         world.supply.disturb();
         let answer = away(world, range);
+        let amount = world.amount(range);
+        if answer.is_ok() {
+            world.supply.remove(amount);
+        }
+        world.settle();
         match answer {
             Ok(frames) if frames == range.len() => {
-                let amount = World::amount(zone_at(world, range), frames);
-                world.supply.remove(amount);
                 world.frames.claim(range, Owner::Nobody, Owner::Absent);
-                world.counts.count(Event::Offline);
+                world.counts.count(event);
+                let block = world.page_block;
+                let whole_blocks = range.len() >= block.frames() && range.start.is_aligned(block);
+                world.counts.add(Event::BlocksAway, whole_blocks.into());
                 here::sleep(1 + self.dice.below(AWAY_CYCLES));
                 world.frames.release(range, Owner::Absent, Owner::Nobody);
                 self.note("gives back", About::Range(range));
@@ -172,8 +227,7 @@ impl<D: Design> Worker<'_, '_, D> {
             Err(RangeError::Busy { .. } | RangeError::Isolated) => {}
             answer => wrong(format!("{did} {range:?}: {answer:?}")),
         }
-        world.settle();
-        world.administers.set(false);
+        world.away.borrow_mut().retain(|other| *other != range);
     }
 
     /// Reads every number that can be read while others are at work.

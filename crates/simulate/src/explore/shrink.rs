@@ -4,7 +4,7 @@
 
 use brickyard_machine::Failure;
 
-use super::case::{Case, Interrupts, Marks, Pressure, Sizes};
+use super::case::{Case, Interrupts, Marks, Memory, Mode, Pressure, Sizes};
 use super::log::Log;
 use super::system::{Fault, System};
 
@@ -37,7 +37,7 @@ pub fn shrink(
 ) -> Shrunk {
     let (mut best, mut why, mut runs) = (*case, fault.clone(), 0);
     let runs_most = match fault {
-        Fault::Run(Failure::NoEnd { .. }) => LONG_RUNS_MOST,
+        Fault::Run(Failure::NoEnd { .. } | Failure::TooLong { .. }) => LONG_RUNS_MOST,
         _ => RUNS_MOST,
     };
     let mut shrunk = true;
@@ -110,6 +110,14 @@ fn smaller_than(case: &Case) -> Vec<Case> {
         },
         Case {
             sizes: Sizes::Small,
+            ..case
+        },
+        Case {
+            memory: Memory::Plenty,
+            ..case
+        },
+        Case {
+            mode: Mode::Mixed,
             ..case
         },
     ] {

@@ -5,6 +5,7 @@ use brickyard::node::Nodes;
 use brickyard::{Context, Frame, FrameRange, FreeError, Mobility, Order, Request, ZoneKind};
 use brickyard_machine::{Dice, here};
 
+use super::case::Memory;
 use super::covered::Event;
 use super::frames::{Owner, wrong};
 use super::log::{About, Who};
@@ -22,6 +23,9 @@ const PAUSE_CYCLES: u64 = 20_000;
 
 /// Frames of a bulk operation, at most.
 const FILL: usize = 40;
+
+/// Frames of a large one at least, which goes past what a CPU keeps.
+const LARGE: usize = 256;
 
 /// What a task has.
 #[derive(Debug, Clone, Copy)]
@@ -52,15 +56,21 @@ pub(crate) struct Worker<'v, 'w, D: Design> {
     pub(super) held: Vec<Held>,
     pub(super) held_frames: usize,
     held_most: usize,
+    /// The frame that it freed last: what lies round it changes most.
+    last_freed: Option<Frame>,
 }
 
 impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
     /// Task `number`, which has nothing.
     pub(crate) fn new(world: &'v World<'w, D>, number: u32) -> Self {
         let mut dice = world.case.dice(u64::from(number));
-        // All together want about as much as there is.
-        let share = world.span().len() / world.case.tasks;
-        let held_most = share * (2 + dice.below(4) as usize) / 4 + 4;
+        // All together want about as much as there is; where it is to run out, more.
+        let share = world.to_share.get() / world.case.tasks;
+        let quarters = match world.case.memory {
+            Memory::Plenty => 2 + dice.below(4),
+            Memory::Short => 5 + dice.below(12),
+        };
+        let held_most = share * quarters as usize / 4 + 4;
         Self {
             world,
             who: Who::Task(number),
@@ -69,18 +79,21 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
             held: Vec::new(),
             held_frames: 0,
             held_most,
+            last_freed: None,
         }
     }
 
-    /// All its operations, with a quiet moment in their middle; then it frees all that it has.
-    pub(crate) fn work(&mut self, middle: &Barrier, end: &Barrier) {
+    /// All its operations, with quiet moments between them; then it frees all that it has.
+    pub(crate) fn work(&mut self, between: &[Barrier], end: &Barrier) {
         let (operations, tasks) = (self.world.case.operations, self.world.case.tasks);
         if self.world.case.begins_full() {
             self.fill();
         }
         for operation in 0..operations {
-            if operation == operations / 2 {
-                middle.wait(tasks, || {
+            let moments = between.iter().enumerate();
+            let due = |n: usize| operation == (n + 1) * operations / (between.len() + 1);
+            for (_, moment) in moments.filter(|&(n, _)| due(n)) {
+                moment.wait(tasks, || {
                     self.world.quietly(|world| {
                         world.check();
                     });
@@ -133,6 +146,8 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
             939..955 => self.with_interrupts_masked(),
             955..960 => self.dedicate(),
             960..965 => self.change_marks(),
+            965..970 => self.remove(),
+            970..978 => self.inherit(),
             _ => self.pause(),
         }
     }
@@ -156,6 +171,15 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
     pub(super) fn frame(&mut self) -> Frame {
         let span = self.world.span();
         span.start.plus(self.roll(span.len()))
+    }
+
+    /// One that it has freed, as often as not; else any.
+    pub(super) fn frame_of_interest(&mut self) -> Frame {
+        let any = self.frame();
+        match self.dice.chance(2) {
+            true => self.last_freed.unwrap_or(any),
+            false => any,
+        }
     }
 
     pub(super) fn hold(&mut self, held: Held) {
@@ -187,10 +211,13 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
     fn request(&mut self) -> Request {
         let max = self.world.node.zones()[0].max_order().get();
         // Small orders are the common ones; the larger ones come too, and now and then one that is too large.
+        let wants_blocks = self.world.case.wants_blocks();
         let order = match self.dice.below(64) {
+            16..48 if wants_blocks => u64::from(self.world.page_block.get().min(max)),
             0 => u64::from(max) + 1,
             1..32 => 0,
-            32..56 => self.dice.below(4),
+            32..48 => self.dice.below(4),
+            48..58 => u64::from(self.world.page_block.get().min(max)),
             _ => self.dice.below(u64::from(max) + 1),
         };
         let mobility = self.mobility();
@@ -203,14 +230,20 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
         let request = Request::new(order, mobility).in_context(context);
         match self.dice.below(16) {
             0 => request.below(self.frame()),
-            1 => request.from_zones_up_to(ZoneKind::Normal),
+            1 | 2 => request.below(self.world.limit),
+            3 => request.from_zones_up_to(ZoneKind::Normal),
             _ => request,
         }
     }
 
     fn alloc(&mut self) {
         let request = self.request();
-        if self.held_frames + request.order.frames() > self.held_most {
+        // Where memory is to run out, what is asked for may be more than the share.
+        let more = match self.world.case.memory {
+            Memory::Plenty => request.order.frames(),
+            Memory::Short => 0,
+        };
+        if self.held_frames + more > self.held_most {
             return self.free();
         }
         if let Some(frame) = self.world.take(&request, self.who, self.owner) {
@@ -221,6 +254,7 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
     fn free(&mut self) {
         match self.pick() {
             Some(Held::Block(frame, order) | Held::Part(frame, order)) => {
+                self.last_freed = Some(frame);
                 self.world.give(frame, order, self.who, self.owner);
             }
             Some(Held::Range(range)) => self.free_range(range),
@@ -259,7 +293,12 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
 
     fn alloc_bulk(&mut self) {
         let room = self.held_most.saturating_sub(self.held_frames);
-        let count = self.roll(FILL).min(room);
+        let large = self.dice.chance(8);
+        let count = match self.world.case.memory {
+            Memory::Short if large => LARGE + self.roll(FILL),
+            Memory::Plenty if large && room >= LARGE => (LARGE + self.roll(FILL)).min(room),
+            _ => self.roll(FILL).min(room),
+        };
         let mobility = self.mobility();
         self.alloc_frames(count, mobility);
     }
@@ -271,15 +310,24 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
         let world = self.world;
         self.note("asks for", About::Count(count));
         let looker = world.supply.look(count);
-        let got = self.nodes().alloc_bulk(0, &request, &mut frames);
+        // Where frames are scarce each is a request of its own.
+        let steps_most = world.steps_most.saturating_mul(count as u64 + 1);
+        let before = here::steps();
+        let got = here::within(steps_most, || {
+            self.nodes().alloc_bulk(0, &request, &mut frames)
+        });
         let got = &frames[..got.unwrap_or(0)];
-        let mut left = [count as i64; 2];
+        let mut left = [count as i64; 3];
         for &frame in got {
-            let taken = World::amount(world.zone_of(frame), 1);
-            left = [left[0] - taken[0], left[1] - taken[1]];
+            let taken = world.amount(FrameRange::at(frame, 1));
+            left = core::array::from_fn(|which| left[which] - taken[which]);
         }
-        let _ = world.supply.looked(looker, left);
+        let least = world.supply.looked(looker, left);
         self.note("has", About::Count(got.len()));
+        if got.len() < count {
+            let steps = here::steps().since(before);
+            world.judge_refusal(&request, least, got.len(), steps);
+        }
         for &frame in got {
             world.judge(&request, frame);
             let block = FrameRange::at(frame, 1);
@@ -287,6 +335,7 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
             self.hold(Held::Block(frame, Order::ZERO));
         }
         world.counts.count(Event::Bulk);
+        world.counts.add(Event::LargeBulk, (count >= LARGE).into());
         got.len()
     }
 
@@ -308,10 +357,10 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
         });
         let mut frames: Vec<Frame> = frames.collect();
         let count = frames.len();
-        let mut amount = [0, 0];
+        let mut amount = [0; 3];
         for &frame in &frames {
-            let one = World::amount(world.zone_of(frame), 1);
-            amount = [amount[0] + one[0], amount[1] + one[1]];
+            let one = world.amount(FrameRange::at(frame, 1));
+            amount = core::array::from_fn(|which| amount[which] + one[which]);
             let block = FrameRange::at(frame, 1);
             world.frames.release(block, self.owner, Owner::Nobody);
         }
@@ -330,6 +379,7 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
         }
         world.supply.add(amount);
         world.counts.count(Event::Bulk);
+        world.counts.add(Event::LargeBulk, (count >= LARGE).into());
         world.counts.add(Event::Freed, count as u64);
         world.counts.add(Event::BadFrees, u64::from(bad));
     }
@@ -366,6 +416,29 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
         if self.dice.chance(2) {
             self.world.give(frame, order, self.who, self.owner);
         } else {
+            self.hold(Held::Part(frame, order));
+        }
+    }
+
+    /// Gets a part of what was taken before all began, where that was done.
+    fn inherit(&mut self) {
+        let orders = [0, 0, 1, 3, self.world.page_block.get()];
+        let mut order = Order::new(orders[self.roll(orders.len())]);
+        let mut frame = self.frame();
+        let zone = self.world.zone_of(frame).span();
+        let page_block = self.world.page_block;
+        if !zone.covers(FrameRange::of_block(
+            frame.align_down(page_block),
+            page_block,
+        )) {
+            // At the edges of a zone they were taken one by one.
+            order = Order::ZERO;
+        }
+        frame = frame.align_down(order);
+        let block = FrameRange::of_block(frame, order);
+        if self.world.frames.has(Owner::Settler, block) {
+            self.note("inherits", About::Block(frame, order));
+            self.world.frames.claim(block, Owner::Settler, self.owner);
             self.hold(Held::Part(frame, order));
         }
     }
@@ -412,6 +485,10 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
         let order = Order::new(self.dice.below(3) as u8);
         let mobility = self.mobility();
         let request = Request::new(order, mobility).in_context(Context::Interrupt);
+        let request = match self.dice.chance(4) {
+            true => request.below(self.world.limit),
+            false => request,
+        };
         if let Some(frame) = self.world.take(&request, self.who, self.owner) {
             self.world.give(frame, order, self.who, self.owner);
         }

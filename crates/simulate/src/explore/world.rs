@@ -8,21 +8,24 @@ use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
 use brickyard::sync::{AtomicU32, Ordering};
 use brickyard::zone::Zone;
-use brickyard::{AllocError, Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
-use brickyard_machine::{Dice, WaitQueue, here};
+use brickyard::{Configuration, Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard_machine::{Dice, Steps, WaitQueue, here};
 
+use super::bound::steps_most;
 use super::cache::Cache;
-use super::case::{Case, Marks};
+use super::case::{Case, Marks, Pressure};
 use super::covered::{Counts, Event};
 use super::frames::{Frames, Owner, wrong};
 use super::log::{About, Log, Who};
-use super::supply::{Amount, Supply};
+use super::supply::{Amount, Least, Supply, Which};
+use crate::ground::Slots;
 
 /// The hooks' pages a call of reclaim frees at most.
 const RECLAIMED_MOST: usize = 3;
 
-/// Interrupts at most, for each operation of a task.
-const INTERRUPTS_PER_OPERATION: u64 = 10;
+/// Whoever is refused has waited so often at least if it has looked as often as it may: then others have moved frames all the while, or one of them stands still, and what is free may
+/// lie in their hands.
+const WAITS_OF_THE_LAST_LOOK: u64 = 48;
 
 /// Words that CPUs share besides the allocator's and the frames'.
 #[derive(Debug)]
@@ -47,6 +50,18 @@ impl Gates {
 pub(crate) struct World<'w, D: Design> {
     pub(crate) node: &'w Node<'w, D>,
     pub(crate) case: &'w Case,
+    /// How CPUs reach their own.
+    slots: Slots,
+    /// The order of a page block.
+    pub(crate) page_block: Order,
+    /// The usual limit.
+    pub(crate) limit: Frame,
+    /// Steps that a request may take.
+    pub(crate) steps_most: u64,
+    /// What all tasks together find free at the beginning.
+    pub(crate) to_share: Cell<usize>,
+    /// How often a hook was called in which memory is reclaimed, by task.
+    reclaims: RefCell<Vec<u64>>,
     pub(crate) log: &'w Log,
     pub(crate) gates: &'w Gates,
     pub(crate) frames: Frames,
@@ -66,8 +81,8 @@ pub(crate) struct World<'w, D: Design> {
     pub(crate) quiet: Cell<bool>,
     /// How many of them are at work.
     pub(crate) at_work: Cell<u32>,
-    /// One administers at a time.
-    pub(crate) administers: Cell<bool>,
+    /// Ranges that somebody takes away or has taken away.
+    pub(crate) away: RefCell<Vec<FrameRange>>,
     /// Background reclaim sleeps here.
     pub(crate) background: WaitQueue,
     pub(crate) over: Cell<bool>,
@@ -77,6 +92,7 @@ impl<'w, D: Design> World<'w, D> {
     pub(crate) fn new(
         node: &'w Node<'w, D>,
         case: &'w Case,
+        slots: Slots,
         log: &'w Log,
         gates: &'w Gates,
     ) -> Self {
@@ -84,15 +100,23 @@ impl<'w, D: Design> World<'w, D> {
         let (Some(first), Some(last)) = (zones.first(), zones.last()) else {
             panic!("an allocator has zones");
         };
+        let span = FrameRange {
+            start: first.span().start,
+            end: last.span().end,
+        };
+        let page_block = case.page_block();
         let world = Self {
             node,
             case,
+            slots,
+            page_block,
+            limit: case.limit(span),
+            steps_most: steps_most(case, span, page_block),
+            to_share: Cell::new(span.len()),
+            reclaims: RefCell::default(),
             log,
             gates,
-            frames: Frames::new(FrameRange {
-                start: first.span().start,
-                end: last.span().end,
-            }),
+            frames: Frames::new(span),
             cache: Cache::default(),
             supply: Supply::default(),
             counts: Counts::new(),
@@ -103,12 +127,12 @@ impl<'w, D: Design> World<'w, D> {
             dice: RefCell::new(case.dice(u64::MAX - 1)),
             quiet: Cell::new(false),
             at_work: Cell::new(0),
-            administers: Cell::new(false),
+            away: RefCell::default(),
             background: WaitQueue::new(),
             over: Cell::new(false),
         };
         for zone in zones {
-            world.supply.add(Self::amount(zone, zone.span().len()));
+            world.supply.add(world.amount(zone.span()));
         }
         world
     }
@@ -134,13 +158,22 @@ impl<'w, D: Design> World<'w, D> {
         }
     }
 
-    /// So many frames of `zone`.
-    pub(crate) fn amount(zone: &Zone<D>, frames: usize) -> Amount {
-        let low = match zone.kind() {
-            ZoneKind::Movable => 0,
-            _ => frames as i64,
+    /// The frames of `range`, which lies in one zone.
+    pub(crate) fn amount(&self, range: FrameRange) -> Amount {
+        let all = range.len() as i64;
+        let below = FrameRange {
+            start: self.span().start,
+            end: self.limit,
         };
-        [low, frames as i64]
+        match self.zone_of(range.start).kind() {
+            ZoneKind::Movable => [0, 0, all],
+            _ => [below.intersection(range).len() as i64, all, all],
+        }
+    }
+
+    /// What is left of so many frames once `range` was got.
+    pub(crate) fn left_of(&self, frames: usize, range: FrameRange) -> Amount {
+        self.amount(range).map(|got| frames as i64 - got)
     }
 
     /// Random numbers of whoever is no task.
@@ -152,37 +185,71 @@ impl<'w, D: Design> World<'w, D> {
     pub(crate) fn take(&self, request: &Request, who: Who, owner: Owner) -> Option<Frame> {
         let frames = request.order.frames();
         let looker = self.supply.look(frames);
-        let compacts = request.order > Order::ZERO && request.context == Context::MaySleep;
+        let compacts = request.order > Order::ZERO
+            && request.context == Context::MaySleep
+            && self.case.pressure == Pressure::Compaction;
         if compacts {
             self.supply.disturb();
         }
         self.log.note(who, "asks for", About::Order(request.order));
-        let answer = self.nodes().alloc(0, request);
+        let (before, reclaims) = (here::steps(), self.reclaims());
+        let answer = here::within(self.steps_most, || {
+            in_context(request.context, || self.nodes().alloc(0, request))
+        });
+        let steps = here::steps().since(before);
+        if self.case.configuration == Configuration::Brickyard {
+            self.counts.add(Event::StepsMost, steps.all());
+        }
         if compacts {
             self.settle();
         }
         match answer {
             Ok(frame) => {
-                let got = Self::amount(self.zone_of(frame), frames);
-                let left = [frames as i64 - got[0], 0];
-                let _ = self.supply.looked(looker, left);
+                let block = FrameRange::of_block(frame, request.order);
+                let _ = self.supply.looked(looker, self.left_of(frames, block));
                 self.log
                     .note(who, "has", About::Block(frame, request.order));
                 self.judge(request, frame);
-                let block = FrameRange::of_block(frame, request.order);
                 self.frames.claim(block, Owner::Nobody, owner);
                 self.counts.count(Event::Served);
+                let is_page_block = request.order == self.page_block;
+                self.counts.add(Event::PageBlocks, is_page_block.into());
+                self.counts
+                    .add(Event::Below, request.limit.is_some().into());
                 Some(frame)
             }
             Err(why) => {
-                let least = self.supply.looked(looker, [frames as i64; 2]);
+                let least = self.supply.looked(looker, [frames as i64; 3]);
                 self.log
                     .note(who, "is refused", About::Order(request.order));
                 self.counts.count(Event::Refused);
-                self.judge_refusal(request, least, why);
+                let may_reclaim = request.context == Context::MaySleep
+                    && request.order <= self.node.zones()[0].max_order()
+                    && request.limit.is_none_or(|limit| limit > self.span().start);
+                if may_reclaim && self.reclaims() == reclaims {
+                    wrong(format!(
+                        "{request:?} was refused ({why}), and no memory was to be reclaimed for it"
+                    ));
+                }
+                self.judge_refusal(request, least, 0, steps);
                 None
             }
         }
+    }
+
+    /// How often this task was asked to reclaim memory.
+    fn reclaims(&self) -> u64 {
+        let reclaims = self.reclaims.borrow();
+        reclaims.get(here::task()).copied().unwrap_or(0)
+    }
+
+    fn count_reclaim(&self) {
+        let mut reclaims = self.reclaims.borrow_mut();
+        let own = here::task();
+        if reclaims.len() <= own {
+            reclaims.resize(own + 1, 0);
+        }
+        reclaims[own] += 1;
     }
 
     /// Ends what began with [`Supply::disturb`]: what the hooks did not need is free.
@@ -190,8 +257,8 @@ impl<'w, D: Design> World<'w, D> {
         let own = here::task();
         self.unneeded.borrow_mut().retain(|&(task, frame, order)| {
             if task == own {
-                let amount = Self::amount(self.zone_of(frame), order.frames());
-                self.supply.add(amount);
+                let block = FrameRange::of_block(frame, order);
+                self.supply.add(self.amount(block));
             }
             task != own
         });
@@ -213,25 +280,41 @@ impl<'w, D: Design> World<'w, D> {
         }
     }
 
-    /// Is it right that one frame is refused, of which there were so many at least while the request looked?
-    pub(crate) fn judge_refusal(&self, request: &Request, least: Option<Amount>, why: AllocError) {
-        let usual = Request::page(request.mobility);
-        if *request != usual || self.case.marks == Marks::On {
+    /// Is it right that one frame is refused, of which there were so many at least while the request looked, those included that it got before?
+    pub(crate) fn judge_refusal(
+        &self,
+        request: &Request,
+        least: Option<Least>,
+        got: usize,
+        steps: Steps,
+    ) {
+        let reaches_all = match request.context {
+            Context::MaySleep => true,
+            // It interrupts no other CPU.
+            Context::Atomic => self.slots == Slots::Shared,
+            Context::Interrupt => false,
+        };
+        if request.order > Order::ZERO || !reaches_all || self.case.marks == Marks::On {
             return;
         }
-        let Some([low, all]) = least else {
-            return;
+        let movable = request.mobility == Mobility::Movable && request.highest >= ZoneKind::Movable;
+        let (which, rightly) = match request.limit {
+            Some(limit) if limit == self.limit => (Which::Below, Event::RefusedBelowRightly),
+            Some(limit) if limit < self.span().end => return,
+            _ if movable => (Which::All, Event::RefusedRightly),
+            _ => (Which::Unmovable, Event::RefusedRightly),
         };
-        let there = match request.mobility {
-            Mobility::Movable => all,
-            Mobility::Unmovable | Mobility::Reclaimable => low,
-        };
-        if there > 0 {
-            wrong(format!(
-                "{request:?} was refused ({why}), and {there} frames were free all the while"
-            ));
+        let there = least.and_then(|least| least.of(which));
+        match there.map(|there| there - got as i64) {
+            None => {}
+            Some(..=0) => self.counts.count(rightly),
+            Some(_) if steps.waits >= WAITS_OF_THE_LAST_LOOK => {
+                self.counts.count(Event::RefusedAfterWaits);
+            }
+            Some(there) => wrong(format!(
+                "{request:?} was refused after {got} frames and {steps:?}, and {there} more were free all the while"
+            )),
         }
-        self.counts.count(Event::RefusedRightly);
     }
 
     /// Frees a block of `owner`.
@@ -239,14 +322,13 @@ impl<'w, D: Design> World<'w, D> {
         let block = FrameRange::of_block(frame, order);
         self.frames.release(block, owner, Owner::Nobody);
         self.log.note(who, "frees", About::Block(frame, order));
-        let answer = self.nodes().free(frame, order);
+        let answer = here::within(self.steps_most, || self.nodes().free(frame, order));
         if let Err(why) = answer {
             wrong(format!(
                 "the free of frame {frame}, order {order}, was refused: {why}"
             ));
         }
-        let zone = self.zone_of(frame);
-        self.supply.add(Self::amount(zone, order.frames()));
+        self.supply.add(self.amount(block));
         self.counts.count(Event::Freed);
     }
 
@@ -262,18 +344,10 @@ impl<'w, D: Design> World<'w, D> {
         order.frames()
     }
 
-    /// Have interrupts done enough for what the tasks have? A request that finds nothing goes on looking while frames are freed and taken all around it; interrupts that never ended
-    /// could keep it there for ever.
-    fn is_enough(&self) -> bool {
-        let operations = self.counts.of(Event::Operations) + self.case.cpus as u64;
-        self.counts.of(Event::Interrupts) > INTERRUPTS_PER_OPERATION * operations
-    }
-
     /// What an interrupt does: allocates a little, or frees what an earlier one has got on this CPU.
     pub(crate) fn interrupt(&self) {
         let (cpu, began) = (here::cpu(), here::now());
-        let rests = began < self.rest_until[cpu].get() || self.is_enough();
-        if rests || self.quiet.get() || self.over.get() {
+        if began < self.rest_until[cpu].get() || self.quiet.get() || self.over.get() {
             return;
         }
         self.at_work.set(self.at_work.get() + 1);
@@ -328,6 +402,7 @@ impl<'w, D: Design> World<'w, D> {
 
 impl<D: Design> Reclaim for World<'_, D> {
     fn reclaim(&self, need: &Need) -> usize {
+        self.count_reclaim();
         let mut freed = 0;
         for place in 0..RECLAIMED_MOST {
             if freed >= need.frames {
@@ -341,6 +416,7 @@ impl<D: Design> Reclaim for World<'_, D> {
     }
 
     fn oldest(&self, zone: FrameRange) -> Option<(Frame, Activity)> {
+        self.count_reclaim();
         let mut places = 0..self.cache.len();
         let found = places.find_map(|n| self.cache.nth(n).filter(|page| zone.contains(page.0)));
         found.map(|(frame, _)| (frame, Activity::Inactive))
@@ -398,6 +474,11 @@ impl<D: Design> Migrate for World<'_, D> {
                 self.unneeded.borrow_mut().push((here::task(), from, order));
                 Migration::NotNeeded
             }
+            // Whoever finds out just now that an older page there is gone may stand still meanwhile.
+            _ if !self.frames.try_lock(to) => {
+                self.frames.unlock(from);
+                Migration::Later
+            }
             _ => {
                 self.log.note(Who::Hook, "moves", About::Block(from, order));
                 self.cache.move_locked(&self.frames, from, order, to);
@@ -406,5 +487,13 @@ impl<D: Design> Migrate for World<'_, D> {
                 Migration::Moved
             }
         }
+    }
+}
+
+/// Does `work` as somebody does it who calls from there.
+pub(crate) fn in_context<R>(context: Context, work: impl FnOnce() -> R) -> R {
+    match context {
+        Context::MaySleep => work(),
+        Context::Atomic | Context::Interrupt => here::atomically(work),
     }
 }

@@ -1,0 +1,84 @@
+//! What sanitizers are told that they cannot see themselves; nothing where none watches (see `.ci/sanitizers`).
+//!
+//! The address sanitizer's list of what may be touched knows `malloc` and the stack. Memory that comes from
+//! a page source is all alike to it, unless the source says which part of it is in use. The thread sanitizer
+//! does not see into std, which is not built for it: a lock of std that had to wait orders nothing for it.
+
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(sanitizer = "address")]
+unsafe extern "C" {
+    fn __asan_poison_memory_region(start: *const core::ffi::c_void, bytes: usize);
+    fn __asan_unpoison_memory_region(start: *const core::ffi::c_void, bytes: usize);
+}
+
+#[cfg(sanitizer = "thread")]
+unsafe extern "C" {
+    fn __tsan_acquire(word: *mut core::ffi::c_void);
+    fn __tsan_release(word: *mut core::ffi::c_void);
+}
+
+/// From now on whoever touches these bytes is reported.
+pub(crate) fn close(start: NonNull<u8>, bytes: usize) {
+    #[cfg(sanitizer = "address")]
+    // SAFETY: marks bytes in the sanitizer's own tables.
+    unsafe {
+        __asan_poison_memory_region(start.as_ptr().cast(), bytes);
+    }
+    let _ = (start, bytes);
+}
+
+/// They may be touched again.
+pub(crate) fn open(start: NonNull<u8>, bytes: usize) {
+    #[cfg(sanitizer = "address")]
+    // SAFETY: as above.
+    unsafe {
+        __asan_unpoison_memory_region(start.as_ptr().cast(), bytes);
+    }
+    let _ = (start, bytes);
+}
+
+/// Locks a mutex whose order the thread sanitizer sees; whoever panicked with it has been told of already.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Held<'_, T> {
+    let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
+    #[cfg(sanitizer = "thread")]
+    // SAFETY: an address in the sanitizer's own tables.
+    unsafe {
+        __tsan_acquire(core::ptr::from_ref(mutex).cast_mut().cast());
+    }
+    Held { mutex, guard }
+}
+
+/// A locked mutex.
+#[derive(Debug)]
+pub(crate) struct Held<'m, T> {
+    mutex: &'m Mutex<T>,
+    guard: MutexGuard<'m, T>,
+}
+
+impl<T> Deref for Held<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for Held<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+impl<T> Drop for Held<'_, T> {
+    fn drop(&mut self) {
+        #[cfg(sanitizer = "thread")]
+        // SAFETY: as above. It is unlocked behind this.
+        unsafe {
+            __tsan_release(core::ptr::from_ref(self.mutex).cast_mut().cast());
+        }
+        let _ = self.mutex;
+    }
+}
