@@ -1,6 +1,7 @@
 //! Amounts of memory, as people write them.
 
 use anyhow::Context;
+use brickyard::store::FRAMES_MOST;
 
 /// An amount of memory as a user writes it: `512M`, `2G`.
 pub(crate) fn bytes(text: &str) -> anyhow::Result<usize> {
@@ -17,6 +18,19 @@ pub(crate) fn bytes(text: &str) -> anyhow::Result<usize> {
     number
         .checked_mul(1 << shift)
         .with_context(|| format!("{text} is more than this machine can count"))
+}
+
+/// An amount of memory that one zone of 4 KiB frames can have.
+pub(crate) fn zone_bytes(text: &str) -> anyhow::Result<usize> {
+    let amount = bytes(text)?;
+    // In whole GiB.
+    let most = (FRAMES_MOST >> 18) << 30;
+    anyhow::ensure!(
+        amount <= most,
+        "one zone has at most {FRAMES_MOST} frames of 4 KiB; give at most {}",
+        bytes_text(most)
+    );
+    Ok(amount)
 }
 
 /// The same amount, written in the largest unit that needs no fraction.
@@ -41,6 +55,16 @@ mod tests {
         assert_eq!(bytes("1T").unwrap(), 1 << 40);
         assert!(bytes("G").is_err());
         assert!(bytes("99999999999G").is_err());
+    }
+
+    #[test]
+    fn a_zone_has_a_largest_amount() {
+        assert_eq!(zone_bytes("16383G").unwrap(), 16383 << 30);
+        let why = zone_bytes("16T").unwrap_err().to_string();
+        assert!(
+            why.contains("4294967294 frames") && why.contains("16383G"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use brickyard_workload::{
 };
 use clap::Args;
 
-use crate::amount::{bytes, bytes_text};
+use crate::amount::{bytes_text, zone_bytes};
 use crate::filming::{Camera, Pictures, film};
 use crate::how::How;
 use crate::interrupt;
@@ -32,7 +32,7 @@ pub(crate) struct Replay {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<Configuration>,
     /// Replay on a machine of this size, empty at first. [default: the host that was recorded, in the state it was in]
-    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// What a request that finds nothing tries.
     #[arg(long, default_value = "compaction", value_name = "HOW")]

@@ -690,3 +690,25 @@ fn completions_are_printed_for_each_shell() {
         assert!(text(&out.stdout).contains("pagealloc"), "{shell}");
     }
 }
+
+#[test]
+fn more_memory_than_a_zone_has_is_refused_with_the_limit() {
+    for command in [
+        &["bench", "pagealloc"][..],
+        &["bench", "fragmentation"],
+        &["bench", "scarce"],
+        &["bench", "locks"],
+        &["bench", "pft"],
+        &["simulate", "storm"],
+        &["simulate", "locks"],
+        &["replay", "no-such-trace"],
+    ] {
+        let output = brickyard(&[command, &["--memory", "16T"]].concat());
+        let why = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {why}");
+        assert!(
+            why.contains("one zone has at most 4294967294 frames") && why.contains("16383G"),
+            "{command:?}: {why}"
+        );
+    }
+}

@@ -175,3 +175,32 @@ fn what_cannot_be_done_ends_with_1() {
     let out = simulate(&["storm", "-o", "/nowhere/else"]);
     assert_eq!(out.status.code(), Some(1));
 }
+
+#[test]
+fn explore_has_modes_and_a_replay_names_its_own() {
+    for mode in ["mixed", "stop", "starve"] {
+        let run = |arguments: &[&str]| {
+            printed(&[&["explore", "--mode", mode, "--cpus", "3"], arguments].concat())
+        };
+        let covered: Value =
+            serde_json::from_str(&run(&["--seeds", "4", "--format", "json"])).unwrap();
+        let counts = &covered["covered"];
+        assert_eq!(counts["runs"], 4);
+        let stood_still = counts["times a CPU stood still for long"].as_u64();
+        assert_eq!(stood_still > Some(0), mode == "stop");
+        let starved = counts["requests made while others go on for ever"].as_u64();
+        assert_eq!(starved > Some(0), mode == "starve");
+        let csv = run(&["--seeds", "2", "--format", "csv"]);
+        assert!(csv.contains("\nsteps of a request at most,"), "{csv}");
+        let replay = run(&["--replay", "3"]);
+        assert!(replay.to_lowercase().contains(&format!("mode: {mode}")));
+        assert_eq!(replay, run(&["--replay", "3"]));
+    }
+    let help = printed(&["explore", "--help"]);
+    for told in ["--mode", "--memory", "--sizes"] {
+        assert!(help.contains(told), "{told}:\n{help}");
+    }
+    let wrong = simulate(&["explore", "--mode", "calm"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("there are mixed, stop, starve"));
+}

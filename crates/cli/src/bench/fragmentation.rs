@@ -21,7 +21,7 @@ use super::machine::{Build, FRAME_BYTES};
 use super::random::Random;
 use super::subject::{Handle, Subject};
 use super::turns::{Round, Turns};
-use crate::amount::{bytes, bytes_text};
+use crate::amount::{bytes_text, zone_bytes};
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
@@ -33,7 +33,7 @@ pub(crate) struct Fragmentation {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<Configuration>,
     /// The memory of the machine that is allocated from (its metadata only is real).
-    #[arg(long, default_value = "1G", value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, default_value = "1G", value_parser = zone_bytes, value_name = "BYTES")]
     memory: usize,
     /// How often a tenth of what is held is freed and taken again.
     #[arg(long, default_value_t = 100, value_name = "N")]

@@ -20,7 +20,7 @@ use super::bursts::{Got, Load, USUAL};
 use super::machine::FRAME_BYTES;
 use super::turns::{Round, Turns};
 use super::zone2007::Zone2007;
-use crate::amount::{bytes, bytes_text};
+use crate::amount::{bytes_text, zone_bytes};
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
@@ -53,7 +53,7 @@ pub(crate) struct Locks {
     #[arg(long, default_value_t = USUAL.bursts, value_name = "N")]
     bursts: u64,
     /// The memory of the zone (its metadata only is real).
-    #[arg(long, default_value = "128M", value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, default_value = "128M", value_parser = zone_bytes, value_name = "BYTES")]
     memory: usize,
     /// Runs of each column: fewer than six pairs can have no star.
     #[arg(long, default_value_t = 15, value_name = "N")]

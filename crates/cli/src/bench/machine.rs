@@ -11,6 +11,8 @@ use brickyard::{Configuration, Experiment, FrameRange, MachinePlan, Mobility};
 use brickyard_arena::Threads;
 use clap::ValueEnum;
 
+use crate::amount::bytes_text;
+
 /// The bytes of a frame.
 pub(crate) const FRAME_BYTES: usize = 4096;
 
@@ -162,11 +164,29 @@ impl Build {
         let cpus = 2 * self.threads + 1;
         let mut plan = MachinePlan::new(FrameRange::new(0, self.frames), cpus);
         plan.whole.tuning.bulk = self.bulk.policy();
-        let mut memory = vec![MaybeUninit::uninit(); config.bytes::<A, L, Threads>(&plan)];
+        let bytes = config.checked_bytes::<A, L, Threads>(&plan);
+        let mut memory = metadata(bytes.context(CANNOT_BUILD)?)?;
         config
             .run::<A, L, _, _>(&plan, Threads, &mut memory, experiment)
-            .context("cannot build the configuration")
+            .context(CANNOT_BUILD)
     }
+}
+
+/// What an error of the allocator's own is told with.
+pub(crate) const CANNOT_BUILD: &str = "cannot build the configuration";
+
+/// Room for an allocator's metadata, untouched.
+///
+/// # Errors
+/// Where this host cannot give as much.
+pub(crate) fn metadata(bytes: usize) -> anyhow::Result<Vec<MaybeUninit<u8>>> {
+    let mut memory = Vec::new();
+    memory.try_reserve_exact(bytes).map_err(|_| {
+        let text = bytes_text(bytes);
+        anyhow::anyhow!("this host cannot give {text} bytes for metadata; give less --memory")
+    })?;
+    memory.resize(bytes, MaybeUninit::uninit());
+    Ok(memory)
 }
 
 /// The name of an option's value.

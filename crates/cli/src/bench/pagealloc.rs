@@ -23,7 +23,7 @@ use super::peer::Peer;
 use super::rounds::{Rounds, Taken};
 use super::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
 use super::turns::{Round, Turns};
-use crate::amount::bytes;
+use crate::amount::zone_bytes;
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
@@ -74,7 +74,7 @@ pub(crate) struct PageAlloc {
     #[arg(long, default_value_t = 1000, value_name = "US")]
     sample_us: u64,
     /// The memory of the machine that is allocated from (its metadata only is real).
-    #[arg(long, default_value = "1G", value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, default_value = "1G", value_parser = zone_bytes, value_name = "BYTES")]
     memory: usize,
     /// What the pages are asked for as.
     #[arg(long, value_enum, default_value_t = Kind::Unmovable)]

@@ -1,7 +1,6 @@
 //! Pages of real memory, out of any of our allocators: each is its holder's alone, and has bytes.
 
 use core::fmt;
-use core::mem::MaybeUninit;
 use core::slice;
 
 use anyhow::Context;
@@ -14,6 +13,7 @@ use brickyard::{
 use brickyard_arena::{Arena, MapPlan, page_bytes};
 
 use super::faults::touch_all;
+use super::machine::{CANNOT_BUILD, metadata};
 
 /// Memory of the process, mapped and touched, so that the system maps nothing of it while something is timed.
 #[derive(Debug)]
@@ -125,8 +125,8 @@ impl Ground {
         const CPUS: usize = 64;
         let arena = &self.0;
         let plan = MachinePlan::new(arena.frames(), CPUS);
-        let bytes = configuration.bytes::<Exclusive, TicketLock, &Arena>(&plan);
-        let mut metadata = vec![MaybeUninit::uninit(); bytes];
+        let bytes = configuration.checked_bytes::<Exclusive, TicketLock, &Arena>(&plan);
+        let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
         configuration
             .run::<Exclusive, TicketLock, _, _>(
                 &plan,
@@ -134,6 +134,6 @@ impl Ground {
                 &mut metadata,
                 OnPages { arena, work },
             )
-            .context("cannot build the configuration")
+            .context(CANNOT_BUILD)
     }
 }

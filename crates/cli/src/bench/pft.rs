@@ -6,7 +6,6 @@
 //! Base pages only, one by one.
 
 use core::fmt;
-use core::mem::MaybeUninit;
 use core::str::FromStr;
 use std::thread;
 
@@ -18,10 +17,10 @@ use brickyard_report::{Better, Host, Metric, Results, Row};
 use clap::Args;
 
 use super::faults::{Faults, Spent, touch_all};
-use super::machine::FRAME_BYTES;
+use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};
 use super::slab::resident::available;
 use super::turns::{Round, Turns};
-use crate::amount::{bytes, bytes_text};
+use crate::amount::{bytes_text, zone_bytes};
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
@@ -40,7 +39,7 @@ pub(crate) struct Pft {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// The memory that pages are taken from, all of it real. [default: 256M, with more than 16 threads 16M for each]
-    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// How often a sample takes and gives back all pages.
     #[arg(long, default_value_t = 4, value_name = "N")]
@@ -268,10 +267,10 @@ pub(crate) fn turn(configuration: Configuration, faults: Faults<'_>) -> anyhow::
     // The calling thread has a number too, and threads of the turn before may not have given theirs back yet.
     let cpus = 2 * faults.threads + 1;
     let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
-    let bytes = configuration.bytes::<Exclusive, TicketLock, &Arena>(&plan);
-    let mut metadata = vec![MaybeUninit::uninit(); bytes];
+    let bytes = configuration.checked_bytes::<Exclusive, TicketLock, &Arena>(&plan);
+    let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
     let spent = configuration
         .run::<Exclusive, TicketLock, _, _>(&plan, arena, &mut metadata, faults)
-        .context("cannot build the configuration")??;
+        .context(CANNOT_BUILD)??;
     Ok(spent)
 }

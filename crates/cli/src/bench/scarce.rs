@@ -30,7 +30,7 @@ use super::machine::{Build, FRAME_BYTES, Kind, Level, named};
 use super::random::Random;
 use super::subject::{Handle, Subject};
 use super::turns::{Round, Turns};
-use crate::amount::{bytes, bytes_text};
+use crate::amount::{bytes_text, zone_bytes};
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
@@ -45,7 +45,7 @@ pub(crate) struct Scarce {
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<Configuration>,
     /// The memory of the machines that are allocated from (their metadata only is real: up to 0.3 % of it, and 0.2 % to remember what is taken).
-    #[arg(long, value_delimiter = ',', default_value = "1G,4G,16G,64G", value_parser = bytes, value_name = "BYTES,…")]
+    #[arg(long, value_delimiter = ',', default_value = "1G,4G,16G,64G", value_parser = zone_bytes, value_name = "BYTES,…")]
     memory: Vec<usize>,
     /// At what level requests enter.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "node")]

@@ -1,7 +1,5 @@
 //! What `bench locks` runs its load on: the zone of Linux 2.6, a buddy store behind per-CPU lists, with its lock and how long that is held.
 
-use core::mem::MaybeUninit;
-
 use anyhow::Context;
 use brickyard::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
 use brickyard::design::Vanilla;
@@ -13,7 +11,7 @@ use brickyard_arena::Threads;
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{self, Got, Load};
-use super::machine::FRAME_BYTES;
+use super::machine::{FRAME_BYTES, metadata};
 
 /// The zone of Linux 2.6 that columns are run on: each run has a new one.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +77,8 @@ const fn policy(column: Column) -> BulkPolicy {
 
 fn run_on<L: RawLock>(plan: &ZonePlan, load: &Load) -> anyhow::Result<(Got, MeterReading)> {
     type Linux<'m, L> = Vanilla<'m, Threads, Exclusive, L>;
-    let mut memory = vec![MaybeUninit::uninit(); Linux::<L>::bytes(plan)];
+    let bytes = Linux::<L>::checked_bytes(plan).context("cannot build the zone")?;
+    let mut memory = metadata(bytes)?;
     let zone = Linux::<L>::zone(plan, Threads, &mut memory).context("cannot build the zone")?;
     zone.add(plan.span).context("cannot fill the zone")?;
     let got = bursts::run(&zone, load).context(

@@ -12,7 +12,7 @@ use brickyard_machine::here;
 use brickyard_simulate::Slots;
 use brickyard_simulate::explore::{
     BulkPolicy, Case, Configuration, Event, Explored, Failed, Interrupts, Library, Log, Marks,
-    POLICIES, Plan, Pressure, SLOTS, Sizes, System, explore,
+    Memory, Mode, POLICIES, Plan, Pressure, SLOTS, Sizes, System, explore,
 };
 use clap::Args;
 use serde_json::json;
@@ -22,9 +22,18 @@ use crate::{interrupt, progress};
 
 /// The options of `brickyard simulate explore`.
 ///
-/// A seed chooses the configuration, sizes, CPUs, tasks and what these do, and the schedule; the options below choose otherwise. All operations, interrupts, reclaim and
-/// compaction run at once; frames have owners, guarded words are watched for races, and every invariant is tested in the middle and at the end. The lowest seed that fails is printed,
-/// made small, with the command that runs it again.
+/// A seed chooses the mode, configuration, sizes, CPUs, tasks and what these do, and the schedule; the options below choose otherwise. Frames have owners, guarded words are watched for
+/// races, every invariant is tested in the middle and at the end, and a request to the default design that takes more steps than a stated number ends the run. The lowest seed that fails
+/// is printed, made small, with the command that runs it again.
+///
+/// Modes:
+///
+///   mixed   All operations, interrupts, reclaim, compaction, ranges that leave and come back, all at once.
+///
+///   stop    The same, while CPUs are stopped for millions of cycles wherever they are: the others go on.
+///
+///   starve  One task asks for what is not there while all other CPUs allocate and free for ever: it is served or refused within a stated number of its own steps, and not before memory
+///   was to be reclaimed for it.
 #[derive(Debug, Args)]
 pub(crate) struct Explore {
     /// How many seeds.
@@ -46,6 +55,9 @@ pub(crate) struct Explore {
     /// Runs this one seed, and tells what happened last.
     #[arg(long, value_name = "SEED")]
     replay: Option<u64>,
+    /// What is tried: mixed, stop or starve, see above. [default: most seeds are mixed, some stop, few starve]
+    #[arg(long, value_parser = mode, value_name = "WHAT")]
+    mode: Option<Mode>,
     /// Of this configuration only, see `brickyard configs`.
     #[arg(long, value_name = "NAME")]
     config: Option<Configuration>,
@@ -64,9 +76,12 @@ pub(crate) struct Explore {
     /// How long the zone lock is held in bulk operations: hold, release or yield.
     #[arg(long, value_parser = policy, value_name = "HOW")]
     policy: Option<BulkPolicy>,
-    /// Memory and caches: small or linux.
+    /// Memory and caches: small, many (page blocks) or linux.
     #[arg(long, value_parser = sizes, value_name = "HOW")]
     sizes: Option<Sizes>,
+    /// How much of the memory can be had: plenty, or short, so that it runs out again and again.
+    #[arg(long, value_parser = memory, value_name = "HOW")]
+    memory: Option<Memory>,
     /// What a request does that finds nothing: reclaim, compaction or lumpy.
     #[arg(long, value_parser = pressure, value_name = "HOW")]
     pressure: Option<Pressure>,
@@ -109,6 +124,14 @@ fn policy(name: &str) -> Result<BulkPolicy, String> {
 
 fn sizes(name: &str) -> Result<Sizes, String> {
     named(name, Sizes::ALL.iter().map(|&one| (one, one.name())))
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    named(name, Mode::ALL.iter().map(|&one| (one, one.name())))
+}
+
+fn memory(name: &str) -> Result<Memory, String> {
+    named(name, Memory::ALL.iter().map(|&one| (one, one.name())))
 }
 
 fn pressure(name: &str) -> Result<Pressure, String> {
@@ -185,10 +208,12 @@ impl Explore {
         let chosen = Case::of(seed);
         Case {
             seed,
+            mode: self.mode.unwrap_or(chosen.mode),
             configuration: self.config.unwrap_or(chosen.configuration),
             slots: self.slots.unwrap_or(chosen.slots),
             policy: self.policy.unwrap_or(chosen.policy),
             sizes: self.sizes.unwrap_or(chosen.sizes),
+            memory: self.memory.unwrap_or(chosen.memory),
             pressure: self.pressure.unwrap_or(chosen.pressure),
             marks: self.marks.unwrap_or(chosen.marks),
             interrupts: self.interrupts.unwrap_or(chosen.interrupts),

@@ -17,7 +17,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 
 use super::setup::profile;
-use crate::amount::bytes;
+use crate::amount::zone_bytes;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
@@ -65,7 +65,7 @@ pub(crate) struct Locks {
     #[arg(long, value_name = "PAGES")]
     high: Option<usize>,
     /// The zone's memory; more where the tasks hold more at once. [default: 1G on metatm-2007, at most 8G on the others]
-    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// Where the traces are: find.parquet and so on.
     #[arg(long, default_value = "traces", value_name = "DIR")]

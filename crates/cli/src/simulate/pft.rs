@@ -7,7 +7,7 @@ use brickyard_simulate::setting::FRAME_BYTES;
 use clap::Args;
 
 use super::setup::{Line, Samples, Setup, profile, simulated};
-use crate::amount::bytes;
+use crate::amount::zone_bytes;
 use crate::misuse::Misuse;
 use crate::output::Output;
 
@@ -22,7 +22,7 @@ pub(crate) struct Pft {
     #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
     /// What all processes fault in together; the document took a fifth of the memory.
-    #[arg(long, default_value = "400M", value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, default_value = "400M", value_parser = zone_bytes, value_name = "BYTES")]
     touched: usize,
     #[command(flatten)]
     setup: Setup,

@@ -1,5 +1,6 @@
 //! What `storm`, `pft` and `kernbench` share: the options that say which machines with which allocators, and the runs of them, side by side on the host's cores.
 
+use brickyard::store::FRAMES_MOST;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
 use brickyard_report::Host;
 use brickyard_simulate::setting::FRAME_BYTES;
@@ -7,7 +8,7 @@ use brickyard_simulate::{Configuration, RunError, Setting, runs};
 use clap::Args;
 use indicatif::ProgressBar;
 
-use crate::amount::{bytes, bytes_text};
+use crate::amount::{bytes_text, zone_bytes};
 use crate::misuse::{Misuse, has_twice};
 use crate::{interrupt, progress};
 
@@ -35,7 +36,7 @@ pub(crate) struct Setup {
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// Memory of the machine; only its metadata is taken from the host. [default: 1G, more where the CPUs need it]
-    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// How many runs at once. [default: one a core]
     #[arg(long, value_name = "N")]
@@ -115,6 +116,11 @@ impl Setup {
             return Ok(self.memory.unwrap_or(MEMORY));
         };
         match self.memory {
+            None if usual_frames(needed) > FRAMES_MOST => Err(Misuse::new(format!(
+                "{cpus} CPUs would need {} frames, and one zone has at most {FRAMES_MOST}: let \
+                 them touch less",
+                usual_frames(needed)
+            ))),
             None => Ok(usual_frames(needed).saturating_mul(FRAME_BYTES)),
             Some(memory) if memory >= needed.saturating_mul(FRAME_BYTES) => Ok(memory),
             Some(memory) => Err(Misuse::new(format!(
