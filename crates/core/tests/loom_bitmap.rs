@@ -83,6 +83,12 @@ fn a_page_is_seen_as_it_was_given() {
     explore::<Bare>("a frame from hand to hand", 5, NONE, |world| {
         both(|| world.give_at(9, 0), || world.take(0));
     });
+    // A promise that another frame backs lets the taker have this one before its count is raised.
+    const ANOTHER: Setting = Setting::word(&[one(20)]);
+    explore::<Bare>("a frame before it is counted", 2, ANOTHER, |world| {
+        let ((), taken) = both(|| world.give_at(9, 0), || world.take(0));
+        assert!(taken.is_some());
+    });
 }
 
 // ---- blocks as a whole ----
