@@ -18,7 +18,7 @@ use super::starve::{CPUS_MOST, TASKS_MOST};
 use crate::ground::{Ground, Lock, Slots};
 
 /// A run fails after so many shared accesses, and so many more for each operation and CPU, since CPUs that wait look again and again. Some ten times what is common.
-const ACCESSES_MOST: u64 = 3_000_000;
+const ACCESSES_MOST: u64 = 30_000_000;
 const ACCESSES_PER_OPERATION: u64 = 2_000;
 
 /// Cycles between two interrupts of a CPU, on average; with so many CPUs more, twice as many, and so on, since a request that finds nothing looks at all of them.
