@@ -101,6 +101,8 @@ pub enum PlanError {
         /// The highest order of the zone.
         max_order: Order,
     },
+    /// The caches before the store could hold nothing: the text says what they need.
+    CacheSizes(&'static str),
 }
 
 impl PlanError {
@@ -123,6 +125,7 @@ impl PlanError {
             Self::PageBlockTooLarge { .. } => {
                 panic!("a page block is at most a block of the highest order")
             }
+            Self::CacheSizes(_) => panic!("the caches before the store could hold nothing"),
         }
     }
 }
@@ -156,6 +159,7 @@ impl fmt::Display for PlanError {
                 "page blocks of order {page_block_order} are above the highest order \
                  {max_order}: plan smaller page blocks, or larger blocks"
             ),
+            Self::CacheSizes(needed) => f.write_str(needed),
         }
     }
 }

@@ -8,6 +8,7 @@ mod support;
 use core::cell::RefCell;
 
 use brickyard::bulk::{Backing, Tuning};
+use brickyard::front::patience::Patience;
 use brickyard::front::{CpuStash, Front, Reach, Returned, Stash, StashSizes};
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{ContiguousRequest, Migrate, Migration, NoHooks, alloc_contiguous};
@@ -1350,7 +1351,8 @@ impl Bare {
     /// Everything goes back to the store; how many frames of it were refused there.
     fn refused_by_a_drain(&self) -> usize {
         let before = self.store().refused_late();
-        self.stash.drain(&self.backing, Reach::All);
+        self.stash
+            .drain(&self.backing, Reach::All, &Patience::new());
         self.store().refused_late() - before
     }
 
@@ -1411,7 +1413,8 @@ fn a_second_free_is_refused_late_when_a_full_array_gives_back_too() {
             Returned::FreeAlready => {}
         }
     }
-    bare.stash.drain(&bare.backing, Reach::All);
+    bare.stash
+        .drain(&bare.backing, Reach::All, &Patience::new());
     assert_eq!(bare.store().refused_late(), kept);
     bare.is_all_free();
 }
@@ -1453,7 +1456,8 @@ fn a_stash_keeps_nothing_of_a_block_that_is_isolated_in_part() {
     let bare = Bare::new(4096);
     for order in [0, 1, 2, 3, 9] {
         let at = bare.take(order);
-        bare.stash.drain(&bare.backing, Reach::All);
+        bare.stash
+            .drain(&bare.backing, Reach::All, &Patience::new());
         let block = at.align_down(Order::HUGE).number();
         let part = range(block + 500, block + 510);
         assert_eq!(bare.store().isolate(part), Ok(()));

@@ -24,8 +24,8 @@ pub const PATIENCE: u32 = 8192;
 ///
 /// # Safety
 /// Between a `try_enter` or `try_visit` that returned true and the `leave` that ends it, nobody else may be let in. An
-/// implementation may rely on `try_enter` being called on the slot's own CPU only, by someone who stays there and whom
-/// no other user of the slot interrupts until `leave`.
+/// implementation for one CPU's use alone may let its owner in without a look; then what lies in the slot must be sound
+/// to share, as [`Slot`] asks of all data that is shared between threads: [`Slot::try_enter`] is safe to call.
 pub unsafe trait SlotAccess: Sync + 'static {
     /// A slot that nobody is in.
     #[allow(
@@ -140,8 +140,13 @@ impl<A: SlotAccess, T> Slot<A, T> {
     /// `None` where a visitor is inside and is not out after [`PATIENCE`] looks, each with a call of `relax`: it stands
     /// still, and the owner does without its slot.
     pub fn enter(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
+        self.enter_within(PATIENCE, relax)
+    }
+
+    /// As [`Slot::enter`], waiting so often at most.
+    pub fn enter_within(&self, waits: u32, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
         let enter = || self.access.try_enter();
-        let inside = enter() || wait(enter, relax);
+        let inside = enter() || wait(enter, waits, relax);
         inside.then(|| self.inside())
     }
 
@@ -153,8 +158,13 @@ impl<A: SlotAccess, T> Slot<A, T> {
 
     /// Lets a foreign CPU in, if this kind of slot can be lent, and nobody is inside for longer than [`PATIENCE`] looks.
     pub fn visit(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
+        self.visit_within(PATIENCE, relax)
+    }
+
+    /// As [`Slot::visit`], waiting so often at most.
+    pub fn visit_within(&self, waits: u32, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
         let visit = || self.access.try_visit();
-        let inside = A::LENDS && (visit() || wait(visit, relax));
+        let inside = A::LENDS && (visit() || wait(visit, waits, relax));
         inside.then(|| self.inside())
     }
 
@@ -175,9 +185,9 @@ impl<A: SlotAccess, T> Slot<A, T> {
     }
 }
 
-/// Tries again until it works, at most [`PATIENCE`] times.
-fn wait(try_again: impl Fn() -> bool, mut relax: impl FnMut()) -> bool {
-    (0..PATIENCE).any(|_| {
+/// Tries again until it works, so many times at most.
+fn wait(try_again: impl Fn() -> bool, waits: u32, mut relax: impl FnMut()) -> bool {
+    (0..waits).any(|_| {
         relax();
         try_again()
     })

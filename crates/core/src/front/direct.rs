@@ -2,7 +2,7 @@
 
 use brickyard_sync::RawLock;
 
-use super::{Drained, Front, Reach, Returned};
+use super::{Drained, Front, Patience, Reach, Returned};
 use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::store::Store;
@@ -25,7 +25,7 @@ impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
         false
     }
 
-    fn drain(&self, _backing: &Backing<S, L, P>, _reach: Reach) -> Drained {
+    fn drain(&self, _: &Backing<S, L, P>, _: Reach, _: &Patience) -> Drained {
         Drained::default()
     }
 

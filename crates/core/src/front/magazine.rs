@@ -16,7 +16,7 @@
 use brickyard_sync::{Held, Locked, RawLock};
 
 use super::lists::{ColdWalk, LISTS, Lists};
-use super::{Drained, Front, Reach, Returned};
+use super::{Drained, Front, Patience, Reach, Returned};
 use crate::bulk::{Backing, Batch};
 use crate::check::Violation;
 use crate::platform::Pinned;
@@ -246,7 +246,7 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
     }
 
     /// Waits for each magazine in turn and empties it; who waits for it meanwhile does not matter.
-    fn drain(&self, backing: &Backing<S, Z, P>, reach: Reach) -> Drained {
+    fn drain(&self, backing: &Backing<S, Z, P>, reach: Reach, _: &Patience) -> Drained {
         let platform = backing.platform();
         if reach == Reach::Own {
             return Drained::default();

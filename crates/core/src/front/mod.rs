@@ -13,6 +13,7 @@
 mod direct;
 mod lists;
 mod magazine;
+pub mod patience;
 mod per_cpu;
 mod stash;
 
@@ -27,6 +28,7 @@ use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::store::Store;
 use crate::{Context, Frame, Order, Platform, Request};
+use patience::Patience;
 
 /// What a front did with a freed frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl core::iter::Sum for Drained {
 /// How far a drain may go, by what its caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The own CPU's frames: the caller is in an interrupt and waits for no other CPU.
+    /// The own CPU's frames at most: the caller is in an interrupt and waits for nobody.
     Own,
     /// What locks lead to: the caller may spin, but not wait for another CPU to take an interrupt, since that CPU may be waiting for this one.
     Locks,
@@ -150,8 +152,8 @@ pub trait Front<S: Store, L: RawLock, P: Platform>: Sync {
     /// Does the caller get anything from a front where it runs, or only from the store?
     fn serves_here(&self, backing: &Backing<S, L, P>) -> bool;
 
-    /// Gives every frame within `reach` back to the store.
-    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> Drained;
+    /// Gives every frame within `reach` back to the store. Waits for others as long as there is `patience`.
+    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach, patience: &Patience) -> Drained;
 
     /// How many frames were ever freed to it, modulo some power of two: unchanged if none was meanwhile.
     fn arrivals(&self) -> usize;

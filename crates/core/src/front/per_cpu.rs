@@ -10,7 +10,7 @@
 use brickyard_sync::{Inside, RawLock, Slot, SlotAccess};
 
 use super::lists::{ColdWalk, LISTS, Lists};
-use super::{Drained, Front, Reach, Returned};
+use super::{Drained, Front, Patience, Reach, Returned};
 use crate::bulk::{Backing, Batch};
 use crate::check::Violation;
 use crate::platform::{Masked, Pinned};
@@ -100,22 +100,20 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     #[inline]
     fn with_own<P: Platform, R>(&self, platform: &P, with: impl FnOnce(&Lists) -> R) -> Option<R> {
         let pinned = Pinned::new(platform);
-        let _masked = Masked::new(platform);
         let slot = self.slots.get(pinned.cpu)?;
-        let own = Self::enter(platform, slot)?;
+        {
+            let _masked = Masked::new(platform);
+            if let Some(own) = slot.try_enter() {
+                return Some(with(&own.0));
+            }
+        }
+        // Asked where nothing is masked: a platform may tell an interrupt by that. It waits for nobody.
+        if platform.in_interrupt() {
+            return None;
+        }
+        let _masked = Masked::new(platform);
+        let own = slot.enter(|| platform.relax())?;
         Some(with(&own.0))
-    }
-
-    /// Lets the owner in. An interrupt waits for nobody.
-    #[inline]
-    fn enter<'s, P: Platform>(
-        platform: &P,
-        slot: &'s Slot<A, CpuLists>,
-    ) -> Option<Inside<'s, A, CpuLists>> {
-        slot.try_enter().or_else(|| match platform.in_interrupt() {
-            true => None,
-            false => slot.enter(|| platform.relax()),
-        })
     }
 
     /// Takes one frame inside the slot, after a refill if its list is empty.
@@ -193,6 +191,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         cpu: usize,
         slot: &Slot<A, CpuLists>,
         reach: Reach,
+        patience: &Patience,
     ) -> Drained {
         let platform = backing.platform();
         let holds_nothing = || slot.outside().0.peek_len() == 0;
@@ -206,7 +205,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
             let _masked = Masked::new(platform);
             drained = empty(match reach {
                 Reach::Own => slot.try_enter(),
-                Reach::Locks | Reach::All => Self::enter(platform, slot),
+                Reach::Locks | Reach::All => patience.wait_for(cpu, platform, |waits, relax| {
+                    slot.enter_within(waits, relax)
+                }),
             });
         };
         let own = {
@@ -223,10 +224,12 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         }
         if A::LENDS {
             let _masked = Masked::new(platform);
-            return empty(slot.visit(|| platform.relax()));
+            return empty(patience.wait_for(cpu, platform, |waits, relax| {
+                slot.visit_within(waits, relax)
+            }));
         }
         if reach == Reach::All {
-            platform.run_on(cpu, &mut drain_here);
+            patience.run_on(cpu, platform, &mut drain_here);
         }
         drained
     }
@@ -281,14 +284,17 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
     }
 
     fn serves_here(&self, backing: &Backing<S, L, P>) -> bool {
-        backing.platform().cpu() < self.slots.len()
+        let platform = backing.platform();
+        // Somebody may stand still in it.
+        platform.cpu() < self.slots.len()
+            && (!A::LENDS || self.with_own(platform, |_| ()).is_some())
     }
 
-    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach) -> Drained {
+    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach, patience: &Patience) -> Drained {
         self.slots
             .iter()
             .enumerate()
-            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach))
+            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach, patience))
             .sum()
     }
 

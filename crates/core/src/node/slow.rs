@@ -6,6 +6,7 @@
 
 use super::{Mark, Nodes};
 use crate::design::Design;
+use crate::front::patience::Patience;
 use crate::pressure::compact::{COSTLY, Why, compact_for};
 use crate::pressure::reclaim::lump_round_oldest;
 use crate::pressure::{Migrate, Need, RETRIES, Reclaim};
@@ -70,9 +71,10 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
             highest: request.highest,
         };
         self.hooks.wake(&need);
+        let patience = &Patience::new();
         self.try_to_min(from, request)
-            .or_else(|| self.try_drained(from, request))
-            .or_else(|| self.under_pressure(from, request, &need))
+            .or_else(|| self.try_drained(from, request, patience))
+            .or_else(|| self.under_pressure(from, request, &need, patience))
             .or_else(|| self.try_reserve(from, request))
             .ok_or_else(|| self.why_not(from, request))
     }
@@ -91,22 +93,28 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
     }
 
     /// The same, with every cache drained that can be reached.
-    fn try_drained(&self, from: usize, request: &Request) -> Option<Frame> {
-        self.zonelist(from, request)
-            .find_map(|zone| zone.last_resort(request, || Self::admits(zone, request, Mark::Min)))
+    fn try_drained(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
+        self.zonelist(from, request).find_map(|zone| {
+            zone.last_resort(request, patience, || Self::admits(zone, request, Mark::Min))
+        })
     }
 
     /// The same, with what is set aside for atomic requests given back.
     fn try_reserve(&self, from: usize, request: &Request) -> Option<Frame> {
         self.zonelist(from, request).find_map(|zone| {
-            let held_back = zone.backing().unlocked().set_aside_frames();
-            let admitted = held_back > 0 && Self::admits_with(zone, request, Mark::Min, 0);
+            let admitted = Self::admits_with(zone, request, Mark::Min, 0);
             admitted.then(|| zone.spend_reserve(request)).flatten()
         })
     }
 
     /// Compacts and reclaims while that helps.
-    fn under_pressure(&self, from: usize, request: &Request, need: &Need) -> Option<Frame> {
+    fn under_pressure(
+        &self,
+        from: usize,
+        request: &Request,
+        need: &Need,
+        patience: &Patience,
+    ) -> Option<Frame> {
         if request.context != Context::MaySleep {
             return None;
         }
@@ -125,7 +133,7 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
             let freed = self.reclaim(from, request, need);
             let found = self
                 .try_to_min(from, request)
-                .or_else(|| self.try_drained(from, request));
+                .or_else(|| self.try_drained(from, request, patience));
             if found.is_some() || freed == 0 {
                 return found;
             }

@@ -129,7 +129,7 @@ fn cannot_help<D: Design>(zone: &Zone<D>, request: &Request) -> Option<Why> {
         zone.free_frames(),
         set_aside,
         &single,
-        mark + copies,
+        mark.saturating_add(copies),
         reserve,
     ) {
         return Some(Why::TooLittleFree);

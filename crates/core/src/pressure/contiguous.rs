@@ -89,7 +89,7 @@ enum Tolerates {
 /// cleared by moving. They are freed by [`Zone::free_range`], whole or in parts.
 ///
 /// Costs one look at each block of the candidates, and for each candidate without an obstacle as many calls of `hooks` as it has
-/// movable blocks, at most five times.
+/// movable blocks, at most five times. No page that stays is in two candidates for which `hooks` are called.
 ///
 /// # Errors
 /// [`RangeError::Malformed`] for a request that cannot be met anywhere, [`RangeError::OutsideSpan`] where the zone has no such place, else what was
@@ -121,19 +121,14 @@ fn first_fit<D: Design>(
         .filter(|&place| within.covers(place))
     {
         let outcome = match last_obstacle(zone, place, tolerates) {
-            Some(frame) => Err(RangeError::Busy { frame }),
+            Some(frame) => Err(Stayed::at(frame, frame.plus(1))),
             None => take_range(zone, place, request.mobility, hooks),
         };
         match outcome {
             Ok(()) => return Ok(place),
-            Err(error) => {
-                first_error.get_or_insert(error);
-                // Behind the obstacle, if it is known where that is.
-                from = match error {
-                    RangeError::Busy { frame } if place.contains(frame) => frame.plus(1),
-                    // Isolated by somebody else, and nobody says how far.
-                    _ => place.end,
-                };
+            Err(Stayed { why, behind }) => {
+                first_error.get_or_insert(why);
+                from = behind;
             }
         }
     }
@@ -152,8 +147,25 @@ pub fn offline<D: Design>(
     hooks: &impl Migrate,
 ) -> Result<usize, RangeError> {
     let _isolated = Isolated::new(zone, range)?;
-    clear(zone, range, hooks)?;
+    clear(zone, range, hooks).map_err(|stayed| stayed.why)?;
     zone.administer().remove(range)
+}
+
+/// Why a range could not be had.
+#[derive(Debug, Clone, Copy)]
+struct Stayed {
+    /// With the first frame that is in the way, where it is known.
+    why: RangeError,
+    /// No range can be had that begins before this, and reaches as far.
+    behind: Frame,
+}
+
+impl Stayed {
+    /// A block is in the way that ends before `behind`.
+    const fn at(frame: Frame, behind: Frame) -> Self {
+        let why = RangeError::Busy { frame };
+        Self { why, behind }
+    }
 }
 
 /// A range is isolated as long as this lives; no longer, too, where a hook panics.
@@ -211,44 +223,55 @@ fn take_range<D: Design>(
     place: FrameRange,
     mobility: Mobility,
     hooks: &impl Migrate,
-) -> Result<(), RangeError> {
-    let _isolated = Isolated::new(zone, place)?;
+) -> Result<(), Stayed> {
+    let whole = |why| Stayed {
+        why,
+        behind: place.end,
+    };
+    let _isolated = Isolated::new(zone, place).map_err(whole)?;
     clear(zone, place, hooks)?;
-    zone.administer().take_isolated(place, mobility.into())
+    let store = zone.administer();
+    let taken = store.take_isolated(place, mobility.into());
+    taken.map_err(|why| match why {
+        RangeError::Busy { frame } if place.contains(frame) => Stayed::at(frame, frame.plus(1)),
+        _ => whole(why),
+    })
 }
 
 /// Moves everything out of an isolated range.
-fn clear<D: Design>(
-    zone: &Zone<D>,
-    range: FrameRange,
-    hooks: &impl Migrate,
-) -> Result<(), RangeError> {
+fn clear<D: Design>(zone: &Zone<D>, range: FrameRange, hooks: &impl Migrate) -> Result<(), Stayed> {
     let mut outcome = Ok(());
     for _ in 0..PASSES {
         zone.drain();
-        outcome = clear_once(zone, range, hooks);
-        match outcome {
-            Err(RangeError::Busy { .. }) => zone.platform().relax(),
-            _ => break,
+        match clear_once(zone, range, hooks) {
+            Cleared::All => return Ok(()),
+            Cleared::Never(stayed) => return Err(stayed),
+            Cleared::NotYet(stayed) => outcome = Err(stayed),
         }
+        zone.platform().relax();
     }
     outcome
 }
 
-/// One pass: moves each movable block away. The first block that stays is the error, but the pass goes on behind it, unless it never can be moved.
-fn clear_once<D: Design>(
-    zone: &Zone<D>,
-    range: FrameRange,
-    hooks: &impl Migrate,
-) -> Result<(), RangeError> {
-    let mut outcome = Ok(());
+/// What one pass has brought.
+enum Cleared {
+    All,
+    /// Some blocks stay for now: the first of them, and the end of the last.
+    NotYet(Stayed),
+    /// One stays for good, as far as is known.
+    Never(Stayed),
+}
+
+/// One pass: moves each movable block away. It goes on behind a block that stays, unless that never can be moved.
+fn clear_once<D: Design>(zone: &Zone<D>, range: FrameRange, hooks: &impl Migrate) -> Cleared {
+    let mut outcome = Cleared::All;
     let mut at = range.start;
     while at < range.end {
         let Some((first, state)) = zone.block_of(at) else {
             at = at.plus(1);
             continue;
         };
-        let busy = Err(RangeError::Busy { frame: at });
+        let end = first.plus(state.order.frames());
         let moved = match state.usage {
             Use::Allocated if state.kind == MigrateType::Movable => {
                 move_away(zone, first, state.order, hooks)
@@ -259,11 +282,20 @@ fn clear_once<D: Design>(
         };
         match moved {
             Some(Migration::Moved | Migration::NotNeeded) => {}
-            Some(Migration::Later | Migration::Unknown) => outcome = outcome.and(busy),
+            Some(Migration::Later | Migration::Unknown) => {
+                let frame = match outcome {
+                    Cleared::NotYet(Stayed {
+                        why: RangeError::Busy { frame },
+                        ..
+                    }) => frame,
+                    _ => at,
+                };
+                outcome = Cleared::NotYet(Stayed::at(frame, end));
+            }
             // Nowhere to move to, or never movable.
-            Some(Migration::Never) | None => return outcome.and(busy),
+            Some(Migration::Never) | None => return Cleared::Never(Stayed::at(at, end)),
         }
-        at = first.plus(state.order.frames());
+        at = end;
     }
     outcome
 }

@@ -104,6 +104,11 @@ impl<'z, D: Design> ZonePages<'z, D> {
     ///   makes it part of what is freed, or says that it has moved it; nobody takes a range away
     ///   that holds one ([`Zone::remove`] and [`Zone::reserve`] refuse those in use) or adds one
     ///   again. What the zone itself handed somebody else, that one may free.
+    /// - Nobody has freed or frees any frame of the zone that he has not got, before as well as while
+    ///   the source lives: a second free of a frame that lies in a stash may not be noticed, and it
+    ///   is handed out twice then.
+    /// - The zone's platform keeps its word to all threads that use the slabs: what
+    ///   [`Pinned::new`](super::Pinned::new) asks of a platform holds of this one too.
     /// - No other zone hands these frames out, and nothing else works on the zone's metadata: a
     ///   store and fronts of one's own share no words with those of another zone.
     /// - Parts of the zone that are not this library's hand out each frame that is free to one
@@ -137,8 +142,8 @@ impl<'z, D: Design> ZonePages<'z, D> {
     /// ```
     ///
     /// # Safety
-    /// `direct-map`, and the second and the third line of `frames-of-the-source`: see
-    /// [`ZonePages::new`].
+    /// `direct-map`, and `frames-of-the-source` without its first line: see [`ZonePages::new`]. What
+    /// was freed before counts as well.
     pub unsafe fn alone(zone: &'z mut Zone<D>, page_shift: u32) -> Option<Self> {
         // SAFETY: passed on; and the zone is borrowed for good, so all that is left to do with it
         // is done through this source.

@@ -160,6 +160,14 @@ pub trait Placed<'m>: Sized {
     /// What it has one unit for each of.
     const UNITS: Units;
 
+    /// Can it be built by this plan?
+    ///
+    /// # Errors
+    /// [`PlanError::CacheSizes`] where it could hold nothing.
+    fn checked(_plan: &ZonePlan) -> Result<(), PlanError> {
+        Ok(())
+    }
+
     /// Builds it at the start of `memory`; the rest comes back. `None` where it does not fit.
     fn place(plan: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)>;
 }
@@ -235,6 +243,15 @@ impl<'m, A: SlotAccess> Placed<'m> for PerCpuLists<'m, A> {
     const UNIT_ALIGN: usize = align_of::<Slot<A, CpuLists>>();
     const UNITS: Units = Units::Cpus;
 
+    fn checked(plan: &ZonePlan) -> Result<(), PlanError> {
+        match plan.lists.batch > 0 && plan.lists.high >= plan.lists.batch {
+            true => Ok(()),
+            false => Err(PlanError::CacheSizes(
+                "per-CPU lists take a batch of 1 or more, and a high mark of a batch or more",
+            )),
+        }
+    }
+
     fn place(plan: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
         let (slots, rest) = placed(memory, plan.cpus, || Slot::new(CpuLists::new()))?;
         Some((Self::new(slots, plan.lists), rest))
@@ -256,6 +273,16 @@ impl<'m, L: RawLock> Placed<'m> for Magazines<'m, L> {
     const UNIT_BYTES: usize = size_of::<Magazine<L>>();
     const UNIT_ALIGN: usize = align_of::<Magazine<L>>();
     const UNITS: Units = Units::Magazines;
+
+    fn checked(plan: &ZonePlan) -> Result<(), PlanError> {
+        let sizes = &plan.magazine;
+        match plan.magazines > 0 && sizes.refill.most > 0 && sizes.drain.most > 0 {
+            true => Ok(()),
+            false => Err(PlanError::CacheSizes(
+                "magazines are 1 or more, with batches of 1 or more",
+            )),
+        }
+    }
 
     fn place(plan: &ZonePlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
         let (magazines, rest) = placed(memory, plan.magazines, Magazine::new)?;
@@ -307,7 +334,8 @@ where
     ///
     /// # Errors
     /// What [`checked_bytes`](Self::checked_bytes) is refused with; [`PlanError::TooLittleMemory`] where
-    /// `memory` is shorter; [`PlanError::PageBlockTooLarge`] where the store groups by page blocks that
+    /// `memory` is shorter; [`PlanError::CacheSizes`] where the caches could hold nothing;
+    /// [`PlanError::PageBlockTooLarge`] where the store groups by page blocks that
     /// are larger than its largest block.
     pub fn zone(
         plan: &ZonePlan,
@@ -318,6 +346,7 @@ where
             supplied: memory.len(),
             needed: Self::checked_bytes(plan)?,
         };
+        F::checked(plan)?;
         let (front, rest) = F::place(plan, memory).ok_or(too_little)?;
         let (records, rest) = placed(rest, plan.span.len(), FrameRecord::new).ok_or(too_little)?;
         let (grouping, _) = G::place(plan, rest).ok_or(too_little)?;
@@ -376,7 +405,7 @@ where
     ///
     /// # Errors
     /// What [`checked_bytes`](Self::checked_bytes) is refused with; [`PlanError::TooLittleMemory`] where
-    /// `memory` is shorter.
+    /// `memory` is shorter; [`PlanError::CacheSizes`] where the caches could hold nothing.
     pub fn zone(
         plan: &ZonePlan,
         platform: P,
@@ -386,6 +415,7 @@ where
             supplied: memory.len(),
             needed: Self::checked_bytes(plan)?,
         };
+        F::checked(plan)?;
         let (front, rest) = F::place(plan, memory).ok_or(too_little)?;
         let skip = rest.as_ptr().align_offset(LINE);
         let rest = rest.get_mut(skip..).ok_or(too_little)?;

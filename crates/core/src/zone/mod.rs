@@ -34,7 +34,7 @@
 //! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may have, caches and
 //! frames on their way between a front and the store included. The exceptions:
 //!
-//! - requests in an interrupt, which wait for no other CPU and leave all caches but their own alone;
+//! - requests in an interrupt, which wait for nobody, leave other CPUs' caches alone, and of stashes their own, too;
 //! - atomic requests where slots are exclusive, which may interrupt no other CPU;
 //! - CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on) anything;
 //! - frames that somebody has in hand who stands still: on their way, promised, of a block that he is opening, in a shared
@@ -45,11 +45,14 @@
 //!   below a mark, [`LOOKS_BELOW_A_MARK`] times.
 //!
 //! **Bounds.** A request asks the front and the store, and as a last resort looks everywhere at most [`LOOKS_MOST`] times:
-//! each look visits every cache once (waiting for each at most [`PATIENCE`] calls of [`Platform::relax`] where slots are
-//! shared), searches the store once, which has its own bound, see [`bitmap`](crate::store::bitmap), and waits at most
-//! [`PATIENCE`] more for frames that somebody has in hand. Orders above 0 and interrupts look once. Whatever others do, it
-//! then goes on to compaction and reclaim (by [`Nodes`](crate::node::Nodes), which does all of this in each zone, and again
-//! after each reclaim that helped) or is refused. By a design with a lock, the waits for that lock come on top.
+//! each look visits every cache once, searches the store once, which has its own bound, see
+//! [`bitmap`](crate::store::bitmap), and waits for frames that somebody has in hand, with a look at what the store says now
+//! and then. Orders above 0 and interrupts look once. Whatever others do, it then goes on to compaction and reclaim (by
+//! [`Nodes`](crate::node::Nodes), which does all of this in each zone, and again after each reclaim that helped) or is
+//! refused. All these looks together wait for others [`WAITS_MOST`](crate::front::patience::WAITS_MOST) calls of
+//! [`Platform::relax`](crate::Platform::relax) at most, and [`PATIENCE`](brickyard_sync::PATIENCE) for any one CPU's cache;
+//! who has let the request wait in vain is not waited for, or asked to run anything, again. Besides, it waits that long
+//! for its own CPU's cache, each time it asks it. By a design with a lock, the waits for that lock come on top.
 
 mod deferral;
 mod layout;
@@ -60,18 +63,19 @@ pub use layout::{Placed, Units, ZonePlan};
 
 use core::fmt;
 
-use brickyard_sync::{AtomicUsize, Ordering, PATIENCE};
+use brickyard_sync::{AtomicUsize, Ordering};
 
 use crate::bulk::{Backing, MeterReading, StoreGuard, Tuning};
 use crate::check::Violation;
 use crate::design::Design;
 use crate::error::BulkFreeError;
+use crate::front::patience::Patience;
 use crate::front::{Front, Reach, Returned};
 use crate::stats::{FreeCounts, ZoneSnapshot};
 use crate::store::{Census, Store};
 use crate::{
-    AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, Platform,
-    RangeError, Request, ZoneKind,
+    AllocError, Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError,
+    Request, ZoneKind,
 };
 use deferral::Deferral;
 use scanners::Scanners;
@@ -193,7 +197,7 @@ impl<D: Design> Zone<D> {
     #[inline(never)]
     fn alloc_slowly(&self, request: &Request) -> Result<Frame, AllocError> {
         self.try_alloc(request)
-            .or_else(|| self.last_resort(request, || true))
+            .or_else(|| self.last_resort(request, &Patience::new(), || true))
             .or_else(|| self.spend_reserve(request))
             .ok_or_else(|| self.why_not(request))
     }
@@ -242,9 +246,12 @@ impl<D: Design> Zone<D> {
     /// Drains and tries again, until it succeeds, or nothing was free all the while it looked (`order-0-succeeds`), but
     /// [`LOOKS_MOST`] times at most. It takes only what `admitted` allows: frames that come out of a cache may lift the
     /// zone above its mark; if they do not, that is all that can be done here.
+    ///
+    /// It waits for others as long as there is `patience`, which is one for all zones and tries of a request.
     pub(crate) fn last_resort(
         &self,
         request: &Request,
+        patience: &Patience,
         admitted: impl Fn() -> bool,
     ) -> Option<Frame> {
         let reach = Reach::of(request.context, self.platform());
@@ -254,7 +261,7 @@ impl<D: Design> Zone<D> {
         };
         let mut below_a_mark = 0;
         for look in 1..=looks {
-            match self.look_everywhere(request, reach, &admitted) {
+            match self.look_everywhere(request, reach, patience, &admitted) {
                 Look::Found(frame) => return Some(frame),
                 Look::Nothing => return None,
                 Look::Unsettled => {}
@@ -266,7 +273,7 @@ impl<D: Design> Zone<D> {
                 }
             }
             if look < looks {
-                self.wait_for_others(request, look);
+                self.wait_for_others(request, look, patience);
             }
         }
         None
@@ -274,26 +281,17 @@ impl<D: Design> Zone<D> {
 
     /// Waits a little, at `least` so often, until frames that are on their way have arrived, and what somebody has in hand in
     /// the store is to be had, or others have done something; or until it is clear that whoever has them stands still.
-    fn wait_for_others(&self, request: &Request, least: u32) {
+    fn wait_for_others(&self, request: &Request, least: u32, patience: &Patience) {
         let store = self.backing.unlocked();
         let before = self.activity();
-        for waited in 1..=PATIENCE {
-            self.platform().relax();
-            // To look costs more than to wait.
-            if waited < least || !waited.is_power_of_two() {
-                continue;
-            }
-            let arrived = self.backing.moves().settled().is_some();
-            let goes_on = || {
-                !D::Store::LOCK_FREE
-                    || self.activity() != before
-                    || store.may_refuse(request)
-                    || store.can_serve(request)
-            };
-            if arrived && goes_on() {
-                break;
-            }
-        }
+        let goes_on = || {
+            !D::Store::LOCK_FREE
+                || self.activity() != before
+                || store.may_refuse(request)
+                || store.can_serve(request)
+        };
+        let arrived = || self.backing.moves().settled().is_some() && goes_on();
+        patience.wait_for_moves(least, self.platform(), arrived);
     }
 
     /// What changes where anybody does anything: frees to caches, moves, and what is free.
@@ -316,11 +314,12 @@ impl<D: Design> Zone<D> {
         &self,
         request: &Request,
         reach: Reach,
+        patience: &Patience,
         admitted: impl Fn() -> bool,
     ) -> Look {
         let arrivals = self.front.arrivals();
         let settled = self.backing.moves().settled();
-        let drained = self.front.drain(&self.backing, reach);
+        let drained = self.front.drain(&self.backing, reach, patience);
         // Judged under the lock, where the counters are exact: a free page that changes its list is on none for a moment.
         let guard = self.lock();
         let admitted = admitted();
@@ -333,7 +332,7 @@ impl<D: Design> Zone<D> {
         let all_seen = drained.left_out == 0 && settled.is_some_and(|started| moves.still(started));
         if !admitted && self.holds_back_from(request) {
             // With all that the caches had the zone is below its mark. That is for reclaim to mend.
-            return match all_seen {
+            return match all_seen && self.front.arrivals() == arrivals {
                 true => Look::Nothing,
                 false => Look::UnsettledBelowAMark,
             };
@@ -352,14 +351,18 @@ impl<D: Design> Zone<D> {
         }
     }
 
-    /// Gives a block that is set aside for atomic requests back, if that serves the request.
+    /// Gives a block that is set aside for atomic requests back, if that serves the request, and takes what it wants.
+    ///
+    /// It is taken for even if nothing is set aside any more: another request may have given it back just now, after this
+    /// one has looked everywhere else.
     pub(crate) fn spend_reserve(&self, request: &Request) -> Option<Frame> {
+        if D::Store::LOCK_FREE {
+            // It sets nothing aside.
+            return None;
+        }
         let guard = self.lock();
-        let given_back = guard.unreserve_high_atomic(request);
-        given_back
-            .then(|| guard.take(request))
-            .flatten()
-            .map(|taken| taken.frame)
+        guard.unreserve_high_atomic(request);
+        guard.take(request).map(|taken| taken.frame)
     }
 
     /// Why `request` cannot be served now: by the fragmentation index, whether memory is full or in pieces.
@@ -432,7 +435,7 @@ impl<D: Design> Zone<D> {
         match first {
             Err(RangeError::Busy { .. }) => {
                 let reach = Reach::of(request.context, self.platform());
-                self.front.drain(&self.backing, reach);
+                self.front.drain(&self.backing, reach, &Patience::new());
                 self.lock().take_at(frame, request)
             }
             other => other,
@@ -565,7 +568,9 @@ impl<D: Design> Zone<D> {
     /// the own CPU's lists alone.
     pub fn drain(&self) -> usize {
         let reach = Reach::of(Context::MaySleep, self.platform());
-        self.front.drain(&self.backing, reach).frames
+        self.front
+            .drain(&self.backing, reach, &Patience::new())
+            .frames
     }
 
     // ---- watermarks ----

@@ -87,6 +87,12 @@ impl Frames {
         &self.sheets[index / WORDS].0[index % WORDS]
     }
 
+    /// The frames of `range` that nobody owns.
+    pub(crate) fn nobodys(&self, range: FrameRange) -> impl Iterator<Item = Frame> {
+        let is_nobodys = |frame: &Frame| self.owners[self.index(*frame)].get() == Owner::Nobody;
+        range.frames().filter(is_nobodys)
+    }
+
     /// `to` gets frames from `from`, and writes into them.
     pub(crate) fn claim(&self, range: FrameRange, from: Owner, to: Owner) {
         for frame in range.frames() {

@@ -27,6 +27,9 @@ const RECLAIMED_MOST: usize = 3;
 /// lie in their hands.
 const WAITS_OF_THE_LAST_LOOK: u64 = 48;
 
+/// Frames that the message of a wrong refusal tells of.
+const FRAMES_TOLD: usize = 8;
+
 /// Words that CPUs share besides the allocator's and the frames'.
 #[derive(Debug)]
 pub(crate) struct Gates {
@@ -312,9 +315,24 @@ impl<'w, D: Design> World<'w, D> {
                 self.counts.count(Event::RefusedAfterWaits);
             }
             Some(there) => wrong(format!(
-                "{request:?} was refused after {got} frames and {steps:?}, and {there} more were free all the while"
+                "{request:?} was refused after {got} frames and {steps:?}, and {there} more were free all the while; now {}",
+                self.free_now(request)
             )),
         }
+    }
+
+    /// Some frames that nobody owns and `request` might have, and what the store says of each.
+    fn free_now(&self, request: &Request) -> String {
+        let end = request.limit.unwrap_or(self.span().end);
+        let nobodys = self.frames.nobodys(FrameRange {
+            start: self.span().start,
+            end,
+        });
+        let told: Vec<String> = nobodys
+            .take(FRAMES_TOLD)
+            .map(|frame| format!("{frame} is {:?}", self.zone_of(frame).block_of(frame)))
+            .collect();
+        told.join(", ")
     }
 
     /// Frees a block of `owner`.
@@ -484,6 +502,10 @@ impl<D: Design> Migrate for World<'_, D> {
                 self.cache.move_locked(&self.frames, from, order, to);
                 self.log.note(Who::Hook, "to", About::Block(to, order));
                 self.counts.count(Event::Moved);
+                // As many as before, but other ones: below the limit there may be more now, or fewer.
+                self.supply
+                    .remove(self.amount(FrameRange::of_block(to, order)));
+                self.unneeded.borrow_mut().push((here::task(), from, order));
                 Migration::Moved
             }
         }

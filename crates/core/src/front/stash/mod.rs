@@ -19,7 +19,7 @@ mod blocks;
 
 use brickyard_sync::{AtomicU64, GuardedU32, Inside, Ordering, RawLock, Slot, SlotAccess};
 
-use super::{Drained, Front, Reach, Returned};
+use super::{Drained, Front, Patience, Reach, Returned};
 use crate::bulk::Backing;
 use crate::check::Violation;
 use crate::platform::Pinned;
@@ -591,7 +591,12 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         cpu: usize,
         slot: &Slot<A, CpuStash>,
         reach: Reach,
+        patience: &Patience,
     ) -> Drained {
+        if reach == Reach::Own {
+            // Whoever is interrupted may be in the middle of its stash.
+            return Drained::default();
+        }
         let platform = backing.platform();
         let huge = backing.unlocked().page_block_order();
         let holds_nothing = || slot.outside().frames(huge) == 0;
@@ -602,15 +607,13 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         };
         let mut drained = Drained::default();
         let mut drain_here = || {
-            // Whoever is interrupted may be in the middle of its stash.
+            // Nor where a platform runs this in an interrupt.
             if platform.in_interrupt() {
                 return;
             }
-            drained = empty(match reach {
-                // Nor does a request wait that may be an interrupt's.
-                Reach::Own => slot.try_enter(),
-                Reach::Locks | Reach::All => slot.enter(|| platform.relax()),
-            });
+            drained = empty(patience.wait_for(cpu, platform, |waits, relax| {
+                slot.enter_within(waits, relax)
+            }));
         };
         let own = {
             let pinned = Pinned::new(platform);
@@ -621,15 +624,17 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             own
         };
         // A CPU that holds nothing is left in peace.
-        if own || reach == Reach::Own || holds_nothing() {
+        if own || holds_nothing() {
             return drained;
         }
         if A::LENDS {
-            let pinned = Pinned::new(platform);
-            return empty(slot.visit(|| pinned.relax()));
+            let _pinned = Pinned::new(platform);
+            return empty(patience.wait_for(cpu, platform, |waits, relax| {
+                slot.visit_within(waits, relax)
+            }));
         }
         if reach == Reach::All {
-            platform.run_on(cpu, &mut drain_here);
+            patience.run_on(cpu, platform, &mut drain_here);
         }
         drained
     }
@@ -807,14 +812,21 @@ impl<L: RawLock, P: Platform, A: SlotAccess> Front<Bitmap<'_>, L, P> for Stash<'
 
     fn serves_here(&self, backing: &Backing<Bitmap<'_>, L, P>) -> bool {
         let platform = backing.platform();
-        !platform.in_interrupt() && platform.cpu() < self.slots.len()
+        let has_one = !platform.in_interrupt() && platform.cpu() < self.slots.len();
+        // Somebody may stand still in it.
+        has_one && (!A::LENDS || self.with_own(platform, |_| ()).is_some())
     }
 
-    fn drain(&self, backing: &Backing<Bitmap<'_>, L, P>, reach: Reach) -> Drained {
+    fn drain(
+        &self,
+        backing: &Backing<Bitmap<'_>, L, P>,
+        reach: Reach,
+        patience: &Patience,
+    ) -> Drained {
         self.slots
             .iter()
             .enumerate()
-            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach))
+            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach, patience))
             .sum()
     }
 
