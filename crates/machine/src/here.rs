@@ -86,7 +86,8 @@ pub fn unpin() {
         let cpu = state.cpu();
         debug_assert!(cpu.pins > 0, "unpinned more often than pinned");
         cpu.pins -= 1;
-        cpu.urgent && cpu.is_preemptible()
+        let away = cpu.urgent && cpu.is_preemptible();
+        away && !state.running_task().errand
     });
     if away == Some(true) {
         yield_now();
@@ -228,6 +229,7 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
     with(|state| {
         let waiter = state.running_id();
         let id = state.newcomer(format!("errand of CPU {}", state.running), Place::On(cpu));
+        state.tasks[id].errand = true;
         let body = move |exit: Exit| {
             with(|state| state.tasks[id].exit = Some(exit));
             pin();
@@ -291,8 +293,10 @@ impl State {
             self.cpu().next_tick += profile.cycles(profile.tick_ns).max(1);
             self.spend(profile.tick_cycles, Spent::Interrupt);
         }
+        let is_errand = self.running_task().errand;
         let cpu = self.cpu();
         let over = cpu.clock >= cpu.slice_end && !cpu.queue.is_empty();
-        (done, cpu.is_preemptible() && (over || cpu.urgent))
+        let called = cpu.urgent && !is_errand;
+        (done, cpu.is_preemptible() && (over || called))
     }
 }

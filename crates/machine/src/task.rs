@@ -109,6 +109,8 @@ pub(crate) struct Task {
     pub(crate) begun: bool,
     /// It may neither sleep nor wait for an errand.
     pub(crate) atomic: bool,
+    /// It is an errand of another CPU, which later ones do not send to the end of the queue.
+    pub(crate) errand: bool,
     pub(crate) count: Count,
     pub(crate) times: TaskTimes,
 }
@@ -126,6 +128,7 @@ impl Task {
             woken: false,
             begun: false,
             atomic: false,
+            errand: false,
             count: Count::default(),
             times: TaskTimes {
                 name,

@@ -221,6 +221,30 @@ fn two_cpus_can_ask_each_other_at_once() {
     }
 }
 
+/// An errand that is called away by the next one does not go behind the task of the CPU, which may compute for long.
+#[test]
+fn an_errand_ends_before_the_task_of_its_cpu_goes_on() {
+    let last = Cell::new(0);
+    let mut machine = Machine::new(Setup::new(metatm(), 4, 1));
+    machine.task("computes", Place::On(3), || here::compute(500_000_000));
+    for cpu in 0..3 {
+        let last = &last;
+        machine.task(format!("asks {cpu}"), Place::On(cpu), move || {
+            let errand = &mut || {
+                for _ in 0..100 {
+                    here::pin();
+                    here::compute(100);
+                    here::unpin();
+                }
+            };
+            (0..20).for_each(|_| assert!(here::run_on(3, errand)));
+            last.set(last.get().max(here::now()));
+        });
+    }
+    machine.run().unwrap();
+    assert!(last.get() < 20_000_000, "{}", last.get());
+}
+
 #[test]
 fn who_waits_for_a_line_is_woken_by_its_write() {
     let flag = Page(AtomicU64::new(0));
