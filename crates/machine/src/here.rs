@@ -52,6 +52,10 @@ pub fn work(instructions: u64) {
 pub fn compute(cycles: u64) {
     let mut left = cycles;
     while left > 0 {
+        // An errand may have come since it computed last.
+        while with(|state| state.is_called_away()) == Some(true) {
+            yield_now();
+        }
         let Some(chunk) = with(|state| state.begin_computing(left)) else {
             return;
         };
@@ -86,8 +90,7 @@ pub fn unpin() {
         let cpu = state.cpu();
         debug_assert!(cpu.pins > 0, "unpinned more often than pinned");
         cpu.pins -= 1;
-        let away = cpu.urgent && cpu.is_preemptible();
-        away && !state.running_task().errand
+        state.is_called_away()
     });
     if away == Some(true) {
         yield_now();
@@ -293,10 +296,16 @@ impl State {
             self.cpu().next_tick += profile.cycles(profile.tick_ns).max(1);
             self.spend(profile.tick_cycles, Spent::Interrupt);
         }
-        let is_errand = self.running_task().errand;
+        let called = self.is_called_away();
         let cpu = self.cpu();
         let over = cpu.clock >= cpu.slice_end && !cpu.queue.is_empty();
-        let called = cpu.urgent && !is_errand;
-        (done, cpu.is_preemptible() && (over || called))
+        (done, called || over && cpu.is_preemptible())
+    }
+
+    /// Does an errand wait for the running CPU, which what runs there makes room for?
+    fn is_called_away(&mut self) -> bool {
+        let is_errand = self.running_task().errand;
+        let cpu = self.cpu();
+        cpu.urgent && cpu.is_preemptible() && !is_errand
     }
 }
