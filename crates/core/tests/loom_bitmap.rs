@@ -506,7 +506,7 @@ fn a_run_is_found_while_it_grows() {
 #[test]
 fn a_run_is_found_through_a_zone() {
     const MANY: Setting = Setting::word(&[FrameRange::new(0, 32)]);
-    explore::<Bricks>("a pair, a run that shrinks twice", 3, MANY, |world| {
+    explore::<Bricks>("a pair, a run that shrinks twice", 2, MANY, |world| {
         let shrink = || {
             world.take_at(0, 0);
             thread::yield_now();
