@@ -24,10 +24,13 @@ const PAGE: Request = Request::page(Mobility::Movable);
 /// Waits for one who stands still, and a few thousand for looks that find something on its way.
 const FEW: u64 = 2 * PATIENCE as u64;
 
+/// What another CPU does before the n-th pin from here on.
+type Meanwhile = (usize, Box<dyn FnOnce()>);
+
 thread_local! {
     static CPU: Cell<usize> = const { Cell::new(0) };
     static LOOKS: Cell<u64> = const { Cell::new(0) };
-    static OTHER: RefCell<Option<(usize, Box<dyn FnOnce()>)>> = const { RefCell::new(None) };
+    static OTHER: RefCell<Option<Meanwhile>> = const { RefCell::new(None) };
 }
 
 #[derive(Debug, Clone, Copy)]
