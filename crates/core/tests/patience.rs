@@ -12,11 +12,13 @@ use brickyard::front::{CpuStash, Stash, StashSizes};
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::pressure::{ContiguousRequest, Migrate, Migration, Need, Reclaim, alloc_contiguous};
 use brickyard::store::bitmap::Bitmap;
+use brickyard::store::grouping::HighAtomic;
 use brickyard::sync::{AtomicU64 as Word, Exclusive, PATIENCE, Shared, Slot, SlotAccess};
 use brickyard::zone::watermark::Marks;
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{
-    Frame, FrameRange, Mobility, OneCpu, Order, PlanError, Platform, Request, ZoneKind,
+    Frame, FrameRange, InterruptState, Mobility, OneCpu, Order, PlanError, Platform, Request,
+    ZoneKind,
 };
 
 const PAGE: Request = Request::page(Mobility::Movable);
@@ -24,7 +26,7 @@ const PAGE: Request = Request::page(Mobility::Movable);
 /// Waits for one who stands still, and a few thousand for looks that find something on its way.
 const FEW: u64 = 2 * PATIENCE as u64;
 
-/// What another CPU does before the n-th pin from here on.
+/// What another CPU does before the n-th pin or mask from here on.
 type Meanwhile = (usize, Box<dyn FnOnce()>);
 
 thread_local! {
@@ -33,28 +35,36 @@ thread_local! {
     static OTHER: RefCell<Option<Meanwhile>> = const { RefCell::new(None) };
 }
 
+/// Lets the other CPU do what it does now, if it is time.
+fn meanwhile() {
+    let due = OTHER.with_borrow_mut(|other| match other {
+        Some((0, _)) => other.take(),
+        Some((left, _)) => {
+            *left -= 1;
+            None
+        }
+        None => None,
+    });
+    if let Some((_, work)) = due {
+        let here = CPU.get();
+        work();
+        CPU.set(here);
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Here;
 impl Platform for Here {
     fn cpu(&self) -> usize {
         CPU.get()
     }
-    // What another CPU does meanwhile, before the n-th pin.
     fn pin(&self) -> usize {
-        let due = OTHER.with_borrow_mut(|other| match other {
-            Some((0, _)) => other.take(),
-            Some((left, _)) => {
-                *left -= 1;
-                None
-            }
-            None => None,
-        });
-        if let Some((_, work)) = due {
-            let here = CPU.get();
-            work();
-            CPU.set(here);
-        }
+        meanwhile();
         CPU.get()
+    }
+    fn mask_interrupts(&self) -> InterruptState {
+        meanwhile();
+        InterruptState(0)
     }
     fn relax(&self) {
         LOOKS.set(LOOKS.get() + 1);
@@ -118,6 +128,42 @@ fn below_a_mark_what_was_freed_to_a_cache_meanwhile_is_not_asked() {
         }
     }
     assert!(refused.is_empty(), "{refused:?}");
+}
+
+// ---- what is set aside ----
+
+/// All that is free is set aside for atomic requests. Another request gives it back, after this one has looked everywhere else.
+#[test]
+fn what_another_gave_back_from_the_reserve_is_taken() {
+    let mut ran = 0;
+    for moment in 0..64 {
+        let plan = ZonePlan {
+            max_order: Order::new(6),
+            page_block_order: Order::new(6),
+            high_atomic: HighAtomic::SetAside,
+            ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 2)
+        };
+        let bytes = List2007::<Here, Shared>::bytes(&plan);
+        let memory = vec![MaybeUninit::uninit(); bytes].leak();
+        let zone = List2007::<Here, Shared>::zone(&plan, Here, memory).unwrap();
+        let zone: &'static Zone<_> = Box::leak(Box::new(zone));
+        zone.add(plan.span).unwrap();
+        CPU.set(0);
+        let pair = Request::new(Order::new(1), Mobility::Unmovable).atomic();
+        let taken = zone.alloc(&pair).unwrap();
+        zone.free(taken, pair.order).unwrap();
+        (0..448).for_each(|_| assert!(zone.alloc(&PAGE).is_ok()));
+        assert_eq!((zone.free_frames(), zone.cached_frames()), (64, 0));
+        let other = move || {
+            CPU.set(1);
+            zone.alloc(&PAGE).unwrap();
+        };
+        OTHER.set(Some((moment, Box::new(other))));
+        let answer = zone.alloc(&PAGE);
+        ran += u32::from(OTHER.take().is_none());
+        assert!(answer.is_ok(), "{answer:?}, the other before step {moment}");
+    }
+    assert!(ran > 5, "{ran}");
 }
 
 // ---- hooks ----
@@ -322,11 +368,11 @@ impl Platform for Masks {
     fn in_interrupt(&self) -> bool {
         MASKED.get() > 0
     }
-    fn mask_interrupts(&self) -> brickyard::InterruptState {
+    fn mask_interrupts(&self) -> InterruptState {
         MASKED.set(MASKED.get() + 1);
-        brickyard::InterruptState(0)
+        InterruptState(0)
     }
-    fn restore_interrupts(&self, _: brickyard::InterruptState) {
+    fn restore_interrupts(&self, _: InterruptState) {
         MASKED.set(MASKED.get() - 1);
     }
     fn relax(&self) {
