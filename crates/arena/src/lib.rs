@@ -83,6 +83,8 @@ mod region;
     reason = "restartable sequences, and memory of the thread's own"
 )]
 mod rows;
+#[cfg(sanitizer = "thread")]
+mod sanitizer;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")

@@ -1,8 +1,9 @@
 //! The platform of a process: each thread is a CPU, there are no interrupts, waiting threads let others run.
 
 use core::cell::Cell;
+use core::ops::DerefMut;
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -41,9 +42,12 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn locked() -> MutexGuard<'static, Self> {
+    fn locked() -> impl DerefMut<Target = Self> {
         // No change of the numbers panics midway.
-        NUMBERS.lock().unwrap_or_else(PoisonError::into_inner)
+        let guard = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+        #[cfg(sanitizer = "thread")]
+        let guard = crate::sanitizer::Told::of(guard);
+        guard
     }
 
     fn take_lowest(&mut self) -> usize {
@@ -202,7 +206,7 @@ mod tests {
     use super::*;
 
     /// Numbers are the process's: one test at a time.
-    fn alone() -> MutexGuard<'static, ()> {
+    fn alone() -> std::sync::MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
     }
