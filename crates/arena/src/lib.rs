@@ -84,6 +84,7 @@ mod region;
 )]
 mod rows;
 #[cfg(sanitizer = "thread")]
+#[allow(unsafe_code, reason = "calls the sanitizer")]
 mod sanitizer;
 #[cfg(all(
     target_os = "linux",
