@@ -262,6 +262,19 @@ enum Cleared {
     Never(Stayed),
 }
 
+impl Cleared {
+    /// The first frame that stays.
+    const fn first(&self) -> Option<Frame> {
+        match self {
+            Self::NotYet(Stayed {
+                why: RangeError::Busy { frame },
+                ..
+            }) => Some(*frame),
+            _ => None,
+        }
+    }
+}
+
 /// One pass: moves each movable block away. It goes on behind a block that stays, unless that never can be moved.
 fn clear_once<D: Design>(zone: &Zone<D>, range: FrameRange, hooks: &impl Migrate) -> Cleared {
     let mut outcome = Cleared::All;
@@ -283,17 +296,12 @@ fn clear_once<D: Design>(zone: &Zone<D>, range: FrameRange, hooks: &impl Migrate
         match moved {
             Some(Migration::Moved | Migration::NotNeeded) => {}
             Some(Migration::Later | Migration::Unknown) => {
-                let frame = match outcome {
-                    Cleared::NotYet(Stayed {
-                        why: RangeError::Busy { frame },
-                        ..
-                    }) => frame,
-                    _ => at,
-                };
-                outcome = Cleared::NotYet(Stayed::at(frame, end));
+                outcome = Cleared::NotYet(Stayed::at(outcome.first().unwrap_or(at), end));
             }
             // Nowhere to move to, or never movable.
-            Some(Migration::Never) | None => return Cleared::Never(Stayed::at(at, end)),
+            Some(Migration::Never) | None => {
+                return Cleared::Never(Stayed::at(outcome.first().unwrap_or(at), end));
+            }
         }
         at = end;
     }
