@@ -532,6 +532,27 @@ fn what_is_set_aside_is_given_back_when_no_node_has_anything_else() {
     assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(0)));
 }
 
+/// Every second frame of what is set aside is in use, so that no larger block is in there; all else is free, and lies at the mark.
+#[test]
+fn what_is_set_aside_and_of_no_use_does_not_lift_a_request_above_the_mark() {
+    let zones = [with_a_reserve(0)];
+    let zone = &zones[0];
+    let kind = |at: usize| zone.block_of(frame(at)).map(|(_, state)| state.kind);
+    let in_reserve: Vec<usize> = (0..512)
+        .filter(|&at| kind(at) == Some(MigrateType::HighAtomic))
+        .collect();
+    assert_eq!(in_reserve.len(), 64);
+    for &at in in_reserve.iter().step_by(2) {
+        assert_eq!(zone.alloc_at(frame(at), &MOVABLE), Ok(()));
+    }
+    assert_eq!(zone.free_frames(), 448 + 32);
+    zone.set_watermarks(marks(448, 448, 448), [0; ZoneKind::COUNT]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    assert!(nodes.alloc(0, &request(3, Mobility::Movable)).is_err());
+    assert_eq!(zone.free_frames(), 448 + 32);
+}
+
 #[test]
 fn many_frames_at_once_leave_what_is_set_aside_alone_while_another_node_has_memory() {
     let near = [with_a_reserve(0)];

@@ -353,16 +353,20 @@ impl<D: Design> Zone<D> {
 
     /// Gives a block that is set aside for atomic requests back, if that serves the request, and takes what it wants.
     ///
-    /// It is taken for even if nothing is set aside any more: another request may have given it back just now, after this
-    /// one has looked everywhere else.
+    /// It takes, too, where nothing is set aside any more: another request may have given it back just now, after this one
+    /// has looked everywhere else. It does not where something stays set aside that is of no use to it, since the caller's
+    /// mark was judged with all of that as free.
     pub(crate) fn spend_reserve(&self, request: &Request) -> Option<Frame> {
         if D::Store::LOCK_FREE {
             // It sets nothing aside.
             return None;
         }
         let guard = self.lock();
-        guard.unreserve_high_atomic(request);
-        guard.take(request).map(|taken| taken.frame)
+        let nothing_stays = guard.unreserve_high_atomic(request) || guard.set_aside_frames() == 0;
+        nothing_stays
+            .then(|| guard.take(request))
+            .flatten()
+            .map(|taken| taken.frame)
     }
 
     /// Why `request` cannot be served now: by the fragmentation index, whether memory is full or in pieces.
