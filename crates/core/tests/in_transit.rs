@@ -10,14 +10,14 @@ use std::thread;
 
 use brickyard::design::Magazine2013;
 use brickyard::node::{Node, Nodes};
-use brickyard::sync::{PATIENCE, RawLock, TicketLock};
+use brickyard::sync::PATIENCE;
 use brickyard::zone::{LOOKS_MOST, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
 
-thread_local! {
-    /// Does this thread stop at the next magazine that it tries?
-    static STOPS: Cell<bool> = const { Cell::new(false) };
-}
+#[path = "support/stopping.rs"]
+mod stopping;
+
+use stopping::{Stopping, stop_at_the_next};
 
 /// The scene of one test: leaked, since the locks find it by thread.
 #[derive(Debug)]
@@ -36,38 +36,11 @@ fn scene() -> &'static Scene {
     SCENE.get().expect("each thread of a test has its scene")
 }
 
-/// A ticket lock at which a thread can be stopped before it takes it.
-struct Stopping(TicketLock);
-
-// SAFETY: all is passed on to a lock that keeps the contract; stopping before taking it changes nothing.
-unsafe impl RawLock for Stopping {
-    const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
-
-    fn lock(&self, relax: impl FnMut()) {
-        self.0.lock(relax);
-    }
-
-    fn try_lock(&self) -> bool {
-        if STOPS.take() {
-            scene().stopped.store(1, Ordering::SeqCst);
-            while scene().waits.load(Ordering::SeqCst) < scene().patience {
-                thread::yield_now();
-            }
-        }
-        self.0.try_lock()
-    }
-
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller holds this lock, and the lock inside is the same one.
-        unsafe { self.0.unlock() }
-    }
-
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
+/// Until others have waited as often as the scene says.
+fn wait_for_others() {
+    scene().stopped.store(1, Ordering::SeqCst);
+    while scene().waits.load(Ordering::SeqCst) < scene().patience {
+        thread::yield_now();
     }
 }
 
@@ -108,7 +81,7 @@ fn beside_a_stopped_refill(patience: u64) -> ([Option<Frame>; 2], u64) {
     let (first, others, waits) = thread::scope(|threads| {
         let refilling = threads.spawn(|| {
             SCENE.set(Some(scene));
-            STOPS.set(true);
+            stop_at_the_next(wait_for_others);
             nodes.alloc(0, &page)
         });
         while scene.stopped.load(Ordering::SeqCst) == 0 {

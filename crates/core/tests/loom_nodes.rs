@@ -18,7 +18,7 @@ use brickyard::node::{Node, Nodes};
 use brickyard::store::Store;
 use brickyard::zone::watermark::Marks;
 use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Context, Frame, FrameRange, Order, ZoneKind};
+use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 use loom::thread;
 use loom_support::*;
 
@@ -157,14 +157,16 @@ fn touch_zone(world: &World<Bricks>) {
 
 // ---- limits ----
 
+/// Two frames below the limit, in a block each, and one above it.
+const THREE: Setting = Setting {
+    max_order: 6,
+    ..Setting::blocks(3, Free::Only(&[one(5), one(70), one(140)]))
+};
+const LIMITED: Request = Request::page(Mobility::Movable).below(Frame::new(128));
+
 /// One frame below the limit is free at any time, in one block or in another; above it lie others.
 #[test]
 fn a_frame_below_a_limit_is_found() {
-    const THREE: Setting = Setting {
-        max_order: 6,
-        ..Setting::blocks(3, Free::Only(&[one(5), one(70), one(140)]))
-    };
-    let limited = request(0).below(Frame::new(128));
     explore::<Bare>(
         "a limit, said to have nothing below",
         2,
@@ -172,7 +174,7 @@ fn a_frame_below_a_limit_is_found() {
         move |world| {
             world.take_at(5, 0).unwrap();
             let (nothing, ()) = both(
-                move || Store::may_refuse(&world.machine, &limited),
+                move || Store::may_refuse(&world.machine, &LIMITED),
                 || {
                     world.give_at(5, 0);
                     world.take_at(70, 0).expect("it is free");
@@ -186,11 +188,6 @@ fn a_frame_below_a_limit_is_found() {
 /// The same through a zone.
 #[test]
 fn a_frame_below_a_limit_is_taken() {
-    const THREE: Setting = Setting {
-        max_order: 6,
-        ..Setting::blocks(3, Free::Only(&[one(5), one(70), one(140)]))
-    };
-    let limited = request(0).below(Frame::new(128));
     explore::<Bricks>(
         "a limit, a frame that goes from block to block",
         2,
@@ -198,7 +195,7 @@ fn a_frame_below_a_limit_is_taken() {
         move |world| {
             world.take_at(5, 0).unwrap();
             let (taken, ()) = both(
-                move || world.take_for(&limited),
+                move || world.take_for(&LIMITED),
                 || {
                     world.give_at(5, 0);
                     world.take_at(70, 0);

@@ -85,25 +85,33 @@ fn a_block_that_is_isolated_in_part_and_being_opened_is_not_nothing() {
     });
 }
 
-/// One of two frames below the limit is free all the while: the other thread frees its own before
-/// it takes the other.
+/// A store of so many blocks in which one of two frames is free all the while: the other thread frees its own, in the first
+/// block, before it takes the other, in the second. Meanwhile this one asks whether `request` may be refused.
+fn beside_a_frame_that_moves(blocks: usize, isolated: Option<FrameRange>, request: &Request) {
+    let store = store(blocks);
+    let block = Request::new(WORD, Mobility::Movable);
+    for first in [0, 64] {
+        store.take_at(Frame::new(first), &block).unwrap();
+    }
+    if let Some(range) = isolated {
+        store.isolate(range).unwrap();
+        touch(store);
+    }
+    store.give(Frame::new(64), Order::ZERO).unwrap();
+    let other = spawn(|| {
+        store.give(Frame::new(0), Order::ZERO).unwrap();
+        store.take_at(Frame::new(64), &PAGE).unwrap();
+    });
+    let refused = store.may_refuse(request);
+    other.join().unwrap();
+    assert!(!refused, "at every moment one of two frames was free");
+}
+
+/// Both lie below the limit.
 #[test]
 fn a_frame_below_a_limit_that_moves_is_not_nothing() {
     explore("moved below a limit", 2, || {
-        let store = store(3);
-        let block = Request::new(WORD, Mobility::Movable);
-        for first in [0, 64] {
-            store.take_at(Frame::new(first), &block).unwrap();
-        }
-        store.give(Frame::new(64), Order::ZERO).unwrap();
-        let other = spawn(|| {
-            store.give(Frame::new(0), Order::ZERO).unwrap();
-            store.take_at(Frame::new(64), &PAGE).unwrap();
-        });
-        let low = PAGE.below(Frame::new(128));
-        let refused = store.may_refuse(&low);
-        other.join().unwrap();
-        assert!(!refused, "at every moment one of two frames was free");
+        beside_a_frame_that_moves(3, None, &PAGE.below(Frame::new(128)));
     });
 }
 
@@ -111,42 +119,14 @@ fn a_frame_below_a_limit_that_moves_is_not_nothing() {
 #[test]
 fn a_frame_that_moves_beside_an_isolated_range_is_not_nothing() {
     explore("moved beside an isolated range", 2, || {
-        let store = store(3);
-        let block = Request::new(WORD, Mobility::Movable);
-        for first in [0, 64] {
-            store.take_at(Frame::new(first), &block).unwrap();
-        }
-        store.isolate(FrameRange::new(128, 192)).unwrap();
-        touch(store);
-        store.give(Frame::new(64), Order::ZERO).unwrap();
-        let other = spawn(|| {
-            store.give(Frame::new(0), Order::ZERO).unwrap();
-            store.take_at(Frame::new(64), &PAGE).unwrap();
-        });
-        let refused = store.may_refuse(&PAGE);
-        other.join().unwrap();
-        assert!(!refused, "at every moment one of two frames was free");
+        beside_a_frame_that_moves(3, Some(FrameRange::new(128, 192)), &PAGE);
     });
 }
 
 /// Without either, the total is of one moment.
 #[test]
 fn a_frame_that_moves_is_not_nothing() {
-    explore("moved", 4, || {
-        let store = store(2);
-        let block = Request::new(WORD, Mobility::Movable);
-        for first in [0, 64] {
-            store.take_at(Frame::new(first), &block).unwrap();
-        }
-        store.give(Frame::new(64), Order::ZERO).unwrap();
-        let other = spawn(|| {
-            store.give(Frame::new(0), Order::ZERO).unwrap();
-            store.take_at(Frame::new(64), &PAGE).unwrap();
-        });
-        let refused = store.may_refuse(&PAGE);
-        other.join().unwrap();
-        assert!(!refused, "at every moment one of two frames was free");
-    });
+    explore("moved", 4, || beside_a_frame_that_moves(2, None, &PAGE));
 }
 
 // ---- loans ----

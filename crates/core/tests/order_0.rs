@@ -15,10 +15,15 @@ use brickyard::front::PerCpuLists;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Migrate, Migration, offline};
 use brickyard::store::grouping::PageBlocks;
-use brickyard::sync::{Exclusive, PATIENCE, RawLock, Shared, SlotAccess, TicketLock};
+use brickyard::sync::{Exclusive, PATIENCE, Shared, SlotAccess, TicketLock};
 use brickyard::zone::watermark::Marks;
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
+
+#[path = "support/stopping.rs"]
+mod stopping;
+
+use stopping::{Stopping, stop_at_the_next};
 
 type Bricks<P, A> = Zone<Brickyard<'static, P, A>>;
 
@@ -192,47 +197,15 @@ fn a_page_is_not_refused_while_one_is_free_all_the_time() {
 
 // ---- below a mark, frames on their way ----
 
-thread_local! {
-    static STOPS: Cell<bool> = const { Cell::new(false) };
-}
-
 static STOPPED: AtomicBool = AtomicBool::new(false);
 static WAITS: AtomicU64 = AtomicU64::new(0);
 const GOES_ON: u64 = 100;
 
-/// A ticket lock before which a thread can be stopped until others have waited for a while.
-struct Stopping(TicketLock);
-
-// SAFETY: all is passed on to a lock that keeps the contract; stopping before taking it changes
-// nothing.
-unsafe impl RawLock for Stopping {
-    const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
-
-    fn lock(&self, relax: impl FnMut()) {
-        self.0.lock(relax);
-    }
-
-    fn try_lock(&self) -> bool {
-        if STOPS.take() {
-            STOPPED.store(true, SeqCst);
-            while WAITS.load(SeqCst) < GOES_ON {
-                thread::yield_now();
-            }
-        }
-        self.0.try_lock()
-    }
-
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller holds this lock, and the lock inside is the same one.
-        unsafe { self.0.unlock() }
-    }
-
-    fn is_contended(&self) -> bool {
-        self.0.is_contended()
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
+/// Until others have waited for a while.
+fn wait_for_others() {
+    STOPPED.store(true, SeqCst);
+    while WAITS.load(SeqCst) < GOES_ON {
+        thread::yield_now();
     }
 }
 
@@ -268,7 +241,7 @@ fn a_request_with_a_mark_waits_for_frames_that_are_on_their_way() {
     let nodes = Nodes::new(&node);
     let answer = thread::scope(|threads| {
         let refilling = threads.spawn(|| {
-            STOPS.set(true);
+            stop_at_the_next(wait_for_others);
             nodes.alloc(0, &PAGE)
         });
         while !STOPPED.load(SeqCst) {

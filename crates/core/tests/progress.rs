@@ -13,6 +13,7 @@ use std::panic::catch_unwind;
 use std::thread;
 
 use brickyard::design::{Brickyard, Design};
+use brickyard::front::patience::WAITS_MOST;
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::pressure::{
     ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
@@ -267,11 +268,9 @@ impl Migrate for &Asked {
     }
 }
 
-/// So often a request may wait a little, on a machine of one zone and so many CPUs with shared slots: in each look for each
-/// slot, and for frames that are on their way. All that once before reclaim and once after.
-fn looks_most(cpus: u64) -> u64 {
-    2 * u64::from(LOOKS_MOST) * (1 + cpus) * u64::from(PATIENCE)
-}
+/// So often a request may wait a little, on a machine of one zone: in all its looks together, before reclaim and after, and
+/// for the slot of its own CPU each time it asks that.
+const WAITS_OF_A_REQUEST: u64 = WAITS_MOST as u64 + 8 * PATIENCE as u64;
 
 /// Asks while other CPUs go on taking and giving `batch` pages by `churn`. Fails where that waits more often than it may.
 fn ask_beside<D: Design<Platform = Numbered>, H: Reclaim + Migrate + Sync, R: Send>(
@@ -300,7 +299,7 @@ where
         }
         let asked = scope.spawn(|| {
             CPU.set(0);
-            LOOKS_LIMIT.set(looks_most(cpus as u64));
+            LOOKS_LIMIT.set(WAITS_OF_A_REQUEST);
             ask()
         });
         let answer = asked.join();
@@ -381,7 +380,7 @@ fn a_request_ends_though_others_free_something_in_each_of_its_looks() {
     let before = hooks.0.load(Relaxed);
     for (request, looks) in [(low, LOOKS_MOST), (low.in_context(Context::Interrupt), 1)] {
         LOOKS.set(0);
-        LOOKS_LIMIT.set(looks_most(2));
+        LOOKS_LIMIT.set(WAITS_OF_A_REQUEST);
         BESIDE.set(Some(zone));
         let answer = nodes.alloc(0, &request);
         BESIDE.set(None);

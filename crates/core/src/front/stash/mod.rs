@@ -312,13 +312,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         platform: &P,
         with: impl FnOnce(&CpuStash) -> R,
     ) -> Option<R> {
-        if platform.in_interrupt() {
-            return None;
-        }
-        let pinned = Pinned::new(platform);
-        let slot = self.slots.get(pinned.cpu)?;
-        let own = slot.enter(|| platform.relax())?;
-        Some(with(&own))
+        self.with_own_by(platform, |slot| slot.enter(|| platform.relax()), with)
     }
 
     /// The same where it can be had at once: for hits. A visitor is waited for on the longer way.
@@ -328,11 +322,22 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         platform: &P,
         with: impl FnOnce(&CpuStash) -> R,
     ) -> Option<R> {
+        self.with_own_by(platform, Slot::try_enter, with)
+    }
+
+    /// The same, going in by `enter`.
+    #[inline(always)]
+    fn with_own_by<P: Platform, R>(
+        &self,
+        platform: &P,
+        enter: impl FnOnce(&Slot<A, CpuStash>) -> Option<Inside<'_, A, CpuStash>>,
+        with: impl FnOnce(&CpuStash) -> R,
+    ) -> Option<R> {
         if platform.in_interrupt() {
             return None;
         }
         let pinned = Pinned::new(platform);
-        let own = self.slots.get(pinned.cpu)?.try_enter()?;
+        let own = enter(self.slots.get(pinned.cpu)?)?;
         Some(with(&own))
     }
 

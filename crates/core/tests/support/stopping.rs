@@ -1,0 +1,47 @@
+//! A lock at which a thread can be stopped before it takes it.
+
+use core::cell::Cell;
+
+use brickyard::sync::{RawLock, TicketLock};
+
+thread_local! {
+    // What this thread does before the next lock that it tries to take.
+    static BEFORE: Cell<Option<fn()>> = const { Cell::new(None) };
+}
+
+/// Before the next lock that this thread tries to take, it waits for as long as `wait` runs.
+pub(crate) fn stop_at_the_next(wait: fn()) {
+    BEFORE.set(Some(wait));
+}
+
+/// A ticket lock at which a thread can be stopped.
+pub(crate) struct Stopping(TicketLock);
+
+// SAFETY: all is passed on to a lock that keeps the contract; stopping before taking it changes nothing.
+unsafe impl RawLock for Stopping {
+    const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
+
+    fn lock(&self, relax: impl FnMut()) {
+        self.0.lock(relax);
+    }
+
+    fn try_lock(&self) -> bool {
+        if let Some(wait) = BEFORE.take() {
+            wait();
+        }
+        self.0.try_lock()
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller holds this lock, and the lock inside is the same one.
+        unsafe { self.0.unlock() }
+    }
+
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
