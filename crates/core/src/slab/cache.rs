@@ -389,6 +389,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         caller: &'static Location<'static>,
         miss: impl Fn(&Kind) -> Option<NonNull<u8>>,
     ) -> Result<NonNull<u8>, SlabError> {
+        // Each pass but the last leaves a damaged object out, of which there are no more than objects.
         loop {
             let place = miss(kind).ok_or(SlabError::Exhausted)?;
             if !kind.is_checked() {

@@ -69,7 +69,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
-use brickyard_sync::{Lease, OnceSlot, place};
+use brickyard_sync::{Lease, OnceSlot, PATIENCE, place};
 
 pub use cache::{Leak, RawCache, Remains};
 pub use counted::{Counted, Hits};
@@ -108,6 +108,7 @@ pub struct SlabPlan {
     /// What is checked in which caches, beside what their specifications ask for.
     pub rules: Rules,
     /// Who is told of what checks find. It must not use the cache that the finding is about.
+    /// It should not panic: then the objects and pages that the caller has in hand are lost, and nothing else.
     pub report: fn(&Finding),
     /// How `slqb-2008` writes the links of free objects.
     pub free_pointers: FreePointers,
@@ -434,15 +435,21 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         })
     }
 
-    /// Takes a cache back that nobody has been given.
+    /// Takes a cache back that nobody has been given. A trim may just have come by, and is waited for [`PATIENCE`] times;
+    /// where it stands still, the number stays taken, by a cache that nobody can use.
     fn unmake(&self, id: CacheId) {
         let slot = &self.ground.kinds[usize::from(id)];
-        while !slot.close() {
-            // A trim may just have come by.
-            self.ground.relax();
+        let closed = (0..PATIENCE).any(|_| {
+            let closed = slot.close();
+            if !closed {
+                self.ground.relax();
+            }
+            closed
+        });
+        if closed {
+            // SAFETY: `one-handle`: there is no handle yet, and the slot is closed.
+            unsafe { slot.clear() };
         }
-        // SAFETY: `one-handle`: there is no handle yet, and the slot is closed.
-        unsafe { slot.clear() };
     }
 
     /// The numbers that users' caches have.

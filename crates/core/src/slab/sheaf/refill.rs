@@ -15,6 +15,9 @@ use super::super::local::{Caller, Everywhere};
 use super::words::Sheaf;
 use super::{Sheaves, shelf};
 
+/// Slabs that a request makes at most while others take all of their objects before it has one.
+const GROWTHS_IN_VAIN: u32 = 64;
+
 /// A sheaf in hand while pages are taken and objects made, by code that may panic: it goes to the
 /// barn when this is dropped.
 struct InHand<'a, 'm, C: Caller, D: SlabDesign<'m>, K: RawLock> {
@@ -58,7 +61,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         kind: &Kind,
         node: usize,
     ) -> Option<NonNull<u8>> {
-        loop {
+        for _ in 0..=GROWTHS_IN_VAIN {
             {
                 let _inside = ground.inside::<C>();
                 let depot = self.depot(ground, kind.id, node);
@@ -77,6 +80,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
                 return elsewhere;
             }
         }
+        None
     }
 
     /// One object out of a slab of another node.
@@ -138,7 +142,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         true
     }
 
-    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little. True if it has something.
+    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little. True if it has something. Where others
+    /// take all of each new slab first, it gives up after [`GROWTHS_IN_VAIN`].
     pub(super) fn fill<C: Caller, D: SlabDesign<'m>>(
         &self,
         ground: &Ground<'m, D>,
@@ -148,6 +153,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     ) -> bool {
         // A large cache grows by an eighth at a time, a small one by a slab.
         let mut budget = None;
+        let mut in_vain = 0;
         loop {
             let slabs = {
                 let _inside = ground.inside::<C>();
@@ -159,7 +165,10 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             if sheaf.is_full() || (left == 0 && !sheaf.is_empty()) {
                 return true;
             }
-            if !self.grow::<C, D>(ground, kind, Some(node)) {
+            if sheaf.is_empty() {
+                in_vain += 1;
+            }
+            if in_vain > GROWTHS_IN_VAIN || !self.grow::<C, D>(ground, kind, Some(node)) {
                 return !sheaf.is_empty();
             }
             budget = Some(left.saturating_sub(1));

@@ -84,6 +84,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         ground: &Ground<'m, D>,
         column: usize,
     ) -> Option<Sheaf> {
+        // Again only where the caller has come to another CPU meanwhile, or somebody here has used the row.
         loop {
             let (cpu, top) = ground.local.read::<C>(&self.rows, column);
             if top == 0 || top == closed() {
