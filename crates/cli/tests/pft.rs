@@ -85,7 +85,7 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
         (&["--threads", "0"], "at least 1"),
         (&["--passes", "0"], "at least 1"),
         (&["--threads", "2", "--memory", "31M"], "give at least 32M"),
-        (&["--memory", "1000T"], "--memory of at most"),
+        (&["--memory", "1000T"], "give at most 16383G"),
         (&["--format", "xml"], "json"),
     ];
     for (arguments, hint) in cases {
