@@ -252,19 +252,28 @@ fn replace_wants_the_cpu_and_the_word() {
 
 /// What the signal handler needs.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
+/// How many threads are in the handler. Any thread of the process may be, also one that knows
+/// nothing of this test and does not run when the test ends.
+static HANDLING: AtomicUsize = AtomicUsize::new(0);
 static STRAYS: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
 static BENCH: AtomicPtr<Bench> = AtomicPtr::new(null_mut());
 static TOKENS: AtomicPtr<Tokens> = AtomicPtr::new(null_mut());
 static AREA: AtomicIsize = AtomicIsize::new(0);
 
 extern "C" fn on_alarm(_: c_int) {
-    let bench = BENCH.load(Ordering::Acquire);
-    let tokens = TOKENS.load(Ordering::Acquire);
-    if bench.is_null() || tokens.is_null() {
-        return;
+    // With the test's store and load of the same two words: it sees who has come in, or who comes in
+    // sees that it is over.
+    HANDLING.fetch_add(1, Ordering::SeqCst);
+    let bench = BENCH.load(Ordering::SeqCst);
+    if !bench.is_null() {
+        // SAFETY: both live until `BENCH` is null and nobody is in the handler; `TOKENS` is set first.
+        unsafe { take_or_move(&*bench, &*TOKENS.load(Ordering::Relaxed)) };
     }
-    // SAFETY: both are set to null before they end, and the timer is stopped before.
-    let (bench, tokens) = unsafe { (&*bench, &*tokens) };
+    // Pairs with the load of who waits for all handlers: what this one kept is seen.
+    HANDLING.fetch_sub(1, Ordering::Release);
+}
+
+fn take_or_move(bench: &Bench, tokens: &Tokens) {
     let area = AREA.load(Ordering::Relaxed);
     let count = HANDLED.fetch_add(1, Ordering::Relaxed);
     let token = bench.pop(area);
@@ -293,8 +302,8 @@ fn signals_midway_lose_nothing() {
     let mut bench = Bench::new(rseq.cpus(), 0);
     let mut tokens = Tokens::new(rseq.cpus() * 40 + 1000);
     AREA.store(rseq.area(), Ordering::Relaxed);
-    BENCH.store(&raw mut bench, Ordering::Release);
-    TOKENS.store(&raw mut tokens, Ordering::Release);
+    TOKENS.store(&raw mut tokens, Ordering::Relaxed);
+    BENCH.store(&raw mut bench, Ordering::SeqCst);
     let every = |microseconds| {
         let interval = libc::timeval {
             tv_sec: 0,
@@ -352,12 +361,14 @@ fn signals_midway_lose_nothing() {
             .collect()
     });
     let mut all = held;
-    // From here on no handler comes any more.
+    // No handler that comes from here on finds anything to do; those under way are waited for.
     every(0);
+    BENCH.store(null_mut(), Ordering::SeqCst);
+    while HANDLING.load(Ordering::SeqCst) != 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
     let places = STRAYS.iter().map(|place| place.swap(0, Ordering::Relaxed));
     all.extend(places.filter(|&token| token != 0));
-    BENCH.store(null_mut(), Ordering::Release);
-    TOKENS.store(null_mut(), Ordering::Release);
     all.extend(bench.contents());
     all.sort_unstable();
     assert_eq!(all, (1..tokens.0.len()).collect::<Vec<_>>());
