@@ -170,6 +170,8 @@ pub struct Case {
     pub tasks: usize,
     /// What each of them does, in operations.
     pub operations: usize,
+    /// What the accesses that a run may take are divided by: 1, but where many are tried that may have no end.
+    pub hurry: u64,
 }
 
 impl Case {
@@ -228,6 +230,7 @@ impl Case {
             cpus: cpus as usize,
             tasks: tasks as usize,
             operations: operations as usize,
+            hurry: 1,
         }
     }
 
@@ -249,7 +252,7 @@ impl Case {
 
     const fn accesses_most(&self) -> u64 {
         let operations = (self.tasks * self.operations * self.cpus) as u64;
-        let most = ACCESSES_MOST + ACCESSES_PER_OPERATION * operations;
+        let most = (ACCESSES_MOST + ACCESSES_PER_OPERATION * operations) / self.hurry;
         match self.sizes {
             Sizes::Small => most,
             // What a task has at its end, it frees.

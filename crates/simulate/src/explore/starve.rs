@@ -209,7 +209,7 @@ pub(super) fn starve<D: Design<Platform = Simulated>>(
             true => Timing::Caches,
             false => Timing::Random,
         },
-        accesses_most: ACCESSES_MOST,
+        accesses_most: ACCESSES_MOST / case.hurry,
         ..case.setup()
     };
     let (counts, over) = (Counts::new(), Cell::new(false));
