@@ -207,7 +207,6 @@ impl Explore {
     fn case(&self, seed: u64) -> Case {
         let chosen = Case::of(seed);
         Case {
-            seed,
             mode: self.mode.unwrap_or(chosen.mode),
             configuration: self.config.unwrap_or(chosen.configuration),
             slots: self.slots.unwrap_or(chosen.slots),
@@ -220,6 +219,7 @@ impl Explore {
             cpus: self.cpus.unwrap_or(chosen.cpus),
             tasks: self.tasks.unwrap_or(chosen.tasks),
             operations: self.operations.unwrap_or(chosen.operations),
+            ..chosen
         }
     }
 

@@ -106,13 +106,14 @@ impl Bitmap<'_> {
 
     /// The blocks that are lent, as far as they are known to be.
     pub(crate) fn lent_blocks(&self) -> impl Iterator<Item = usize> + use<'_> {
-        // Acquire: pairs with `count_loan`: who took the last block from the sets has counted it before.
+        // Acquire: pairs with `count_loan`: who lent a block has counted it before.
         let any = self.totals.lent.load(Ordering::Acquire) > 0;
         let all = if any { self.states.len() } else { 0 };
         (0..all).filter(|&block| self.state(block).is_lent())
     }
 
-    /// A block's state has gone from `old` to `new`. Counts it if it is lent now: before it leaves its sets.
+    /// A block's state is to go from `old` to `new`. Counts it where it will be lent: before it is, so that whoever
+    /// stops here hides none.
     pub(super) fn count_loan(&self, old: BlockState, new: BlockState) {
         if new.is_lent() && !old.is_lent() {
             // Release: pairs with the acquire in `lent_blocks`.
@@ -120,7 +121,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The same where it was: after it is back in its sets.
+    /// A block's state has gone from `old` to `new`, or, the other way round, has not. Where it was lent it is
+    /// counted no more: after it is back in its sets.
     pub(super) fn count_end_of_loan(&self, old: BlockState, new: BlockState) {
         if old.is_lent() && !new.is_lent() {
             // Release: as above.

@@ -367,6 +367,7 @@ impl<'m> Bitmap<'m> {
 
     /// Puts `new` in the place of `old`, if that is still the state. The sets are the caller's to change.
     fn replace(&self, block: usize, old: BlockState, new: BlockState) -> bool {
+        self.count_loan(old, new);
         // Release: pairs with `state`, for the bits set before. Acquire: a promise comes before what is taken by it.
         let changed = self.states[block].compare_exchange(
             old.to_bits(),
@@ -374,8 +375,9 @@ impl<'m> Bitmap<'m> {
             Ordering::AcqRel,
             Ordering::Relaxed,
         );
-        if changed.is_ok() {
-            self.count_loan(old, new);
+        if changed.is_err() {
+            // It was not lent.
+            self.count_end_of_loan(new, old);
         }
         changed.is_ok()
     }
