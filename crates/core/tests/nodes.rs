@@ -553,6 +553,44 @@ fn what_is_set_aside_and_of_no_use_does_not_lift_a_request_above_the_mark() {
     assert_eq!(zone.free_frames(), 448 + 32);
 }
 
+/// Two blocks are set aside. The one would serve the request, but without it the zone is below its mark: what stays set
+/// aside in the other is not counted.
+#[test]
+fn what_stays_set_aside_does_not_lift_a_request_above_the_mark() {
+    // A hundredth of the zone may be set aside, and a block.
+    let plan = ZonePlan {
+        span: FrameRange::new(0, 12800),
+        max_order: Order::new(6),
+        high_atomic: HighAtomic::SetAside,
+        ..small(0)
+    };
+    let zones: [Grouped; 1] = [full(&plan, Cpus::new())];
+    let zone = &zones[0];
+    let pair = request(1, Mobility::Unmovable).atomic();
+    let mut pairs = Vec::new();
+    while blocks_of(zone, MigrateType::HighAtomic) < 2 {
+        pairs.push(zone.alloc(&pair).expect("memory enough"));
+    }
+    pairs.into_iter().for_each(|pair| free(zone, pair, 1));
+    let is_set_aside = |at: usize| {
+        zone.block_of(frame(at)).map(|(_, state)| state.kind) == Some(MigrateType::HighAtomic)
+    };
+    let set_aside: Vec<usize> = (0..12800).filter(|&at| is_set_aside(at)).collect();
+    take(zone, 12800 - 128, Mobility::Movable);
+    for &at in set_aside[64..].iter().step_by(2) {
+        assert_eq!(zone.alloc_at(frame(at), &MOVABLE), Ok(()));
+    }
+    assert_eq!(zone.free_frames(), 64 + 32);
+    zone.set_watermarks(marks(80, 80, 80), [0; ZoneKind::COUNT]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    assert!(nodes.alloc(0, &request(3, Mobility::Movable)).is_err());
+    assert_eq!(zone.free_frames(), 64 + 32);
+    // Without what the other holds, it may be had.
+    zone.set_watermarks(marks(50, 50, 50), [0; ZoneKind::COUNT]);
+    assert!(nodes.alloc(0, &request(3, Mobility::Movable)).is_ok());
+}
+
 #[test]
 fn many_frames_at_once_leave_what_is_set_aside_alone_while_another_node_has_memory() {
     let near = [with_a_reserve(0)];

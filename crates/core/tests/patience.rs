@@ -17,8 +17,8 @@ use brickyard::sync::{AtomicU64 as Word, Exclusive, PATIENCE, Shared, Slot, Slot
 use brickyard::zone::watermark::Marks;
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{
-    Frame, FrameRange, InterruptState, Mobility, OneCpu, Order, PlanError, Platform, Request,
-    ZoneKind,
+    Frame, FrameRange, InterruptState, MigrateType, Mobility, OneCpu, Order, PlanError, Platform,
+    Request, ZoneKind,
 };
 
 const PAGE: Request = Request::page(Mobility::Movable);
@@ -132,38 +132,119 @@ fn below_a_mark_what_was_freed_to_a_cache_meanwhile_is_not_asked() {
 
 // ---- what is set aside ----
 
+/// A zone with so many blocks of 64 frames set aside for atomic requests, in each of which so many frames are free; all
+/// else is in use. The blocks, too.
+fn with_reserves(
+    reserves: usize,
+    free: usize,
+) -> (
+    &'static Zone<List2007<'static, Here, Shared>>,
+    Vec<FrameRange>,
+) {
+    let plan = ZonePlan {
+        max_order: Order::new(6),
+        page_block_order: Order::new(6),
+        high_atomic: HighAtomic::SetAside,
+        // A hundredth of the zone may be set aside, and a block.
+        ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 6400 * reserves), 4)
+    };
+    let memory = vec![MaybeUninit::uninit(); List2007::<Here, Shared>::bytes(&plan)].leak();
+    let zone = List2007::<Here, Shared>::zone(&plan, Here, memory).unwrap();
+    let zone: &'static Zone<_> = Box::leak(Box::new(zone));
+    zone.add(plan.span).unwrap();
+    CPU.set(0);
+    let kind = |frame| zone.block_of(frame).map(|(_, state)| state.kind);
+    let pair = Request::new(Order::new(1), Mobility::Unmovable).atomic();
+    let is_reserved = |block: &FrameRange| kind(block.start) == Some(MigrateType::HighAtomic);
+    let blocks = plan.span.start.number() / 64..plan.span.end.number() / 64;
+    let blocks: Vec<_> = blocks
+        .map(|block| FrameRange::new(64 * block, 64 * block + 64))
+        .collect();
+    let mut held = Vec::new();
+    while zone.snapshot(0).blocks[MigrateType::HighAtomic.index()] < reserves {
+        held.push(zone.alloc(&pair).unwrap());
+    }
+    for pair in held {
+        zone.free(pair, Order::new(1)).unwrap();
+    }
+    let reserved: Vec<_> = blocks.into_iter().filter(is_reserved).collect();
+    (0..plan.span.len() - 64 * reserves).for_each(|_| assert!(zone.alloc(&PAGE).is_ok()));
+    for block in &reserved {
+        for at in block.start.number()..block.end.number() - free {
+            zone.alloc_at(Frame::new(at), &PAGE).unwrap();
+        }
+    }
+    assert_eq!(
+        (zone.free_frames(), zone.cached_frames()),
+        (free * reserves, 0)
+    );
+    (zone, reserved)
+}
+
+/// Asks for `request` while others do `work` at every moment of it; it is served each time.
+fn is_served_whenever<Z: Copy + 'static>(
+    scene: impl Fn() -> (Z, Request),
+    alloc: impl Fn(Z, &Request) -> Result<Frame, brickyard::AllocError>,
+    work: impl Fn(Z, &Request) + Copy + 'static,
+) {
+    let mut ran = 0;
+    for moment in 0..64 {
+        let (zone, request) = scene();
+        OTHER.set(Some((moment, Box::new(move || work(zone, &request)))));
+        let answer = alloc(zone, &request);
+        ran += u32::from(OTHER.take().is_none());
+        assert!(
+            answer.is_ok(),
+            "{answer:?}, the others before step {moment}"
+        );
+    }
+    assert!(ran > 5, "{ran}");
+}
+
 /// All that is free is set aside for atomic requests. Another request gives it back, after this one has looked everywhere else.
 #[test]
 fn what_another_gave_back_from_the_reserve_is_taken() {
-    let mut ran = 0;
-    for moment in 0..64 {
-        let plan = ZonePlan {
-            max_order: Order::new(6),
-            page_block_order: Order::new(6),
-            high_atomic: HighAtomic::SetAside,
-            ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 2)
-        };
-        let bytes = List2007::<Here, Shared>::bytes(&plan);
-        let memory = vec![MaybeUninit::uninit(); bytes].leak();
-        let zone = List2007::<Here, Shared>::zone(&plan, Here, memory).unwrap();
-        let zone: &'static Zone<_> = Box::leak(Box::new(zone));
-        zone.add(plan.span).unwrap();
-        CPU.set(0);
-        let pair = Request::new(Order::new(1), Mobility::Unmovable).atomic();
-        let taken = zone.alloc(&pair).unwrap();
-        zone.free(taken, pair.order).unwrap();
-        (0..448).for_each(|_| assert!(zone.alloc(&PAGE).is_ok()));
-        assert_eq!((zone.free_frames(), zone.cached_frames()), (64, 0));
-        let other = move || {
+    is_served_whenever(
+        || (with_reserves(1, 64).0, PAGE),
+        Zone::alloc,
+        |zone, request| {
             CPU.set(1);
-            zone.alloc(&PAGE).unwrap();
-        };
-        OTHER.set(Some((moment, Box::new(other))));
-        let answer = zone.alloc(&PAGE);
-        ran += u32::from(OTHER.take().is_none());
-        assert!(answer.is_ok(), "{answer:?}, the other before step {moment}");
-    }
-    assert!(ran > 5, "{ran}");
+            zone.alloc(request).unwrap();
+        },
+    );
+}
+
+/// The same, while another block stays set aside that lies above the request's limit.
+#[test]
+fn what_another_gave_back_is_taken_also_where_something_stays() {
+    is_served_whenever(
+        || {
+            let (zone, reserved) = with_reserves(2, 64);
+            (zone, PAGE.below(reserved[1].start))
+        },
+        Zone::alloc,
+        |zone, request| {
+            CPU.set(1);
+            zone.alloc(request).unwrap();
+        },
+    );
+}
+
+/// The same, and what was given back lies in other CPUs' lists before this request comes to it.
+#[test]
+fn what_another_gave_back_is_found_in_a_list_of_another_cpu() {
+    let others = |zone: &'static Zone<_>, request: &Request| {
+        for cpu in [1, 2] {
+            CPU.set(cpu);
+            zone.alloc(request).unwrap();
+        }
+    };
+    is_served_whenever(|| (with_reserves(1, 8).0, PAGE), Zone::alloc, others);
+    let nodes = |zone: &'static Zone<List2007<'static, Here, Shared>>, request: &Request| {
+        let node = [Node::new(0, core::slice::from_ref(zone))];
+        Nodes::new(&node).alloc(0, request)
+    };
+    is_served_whenever(|| (with_reserves(1, 8).0, PAGE), nodes, others);
 }
 
 // ---- hooks ----

@@ -72,10 +72,16 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
         };
         self.hooks.wake(&need);
         let patience = &Patience::new();
+        let drained = || self.try_drained(from, request, patience);
+        let spent = self.reserves_spent(from, request);
         self.try_to_min(from, request)
-            .or_else(|| self.try_drained(from, request, patience))
+            .or_else(drained)
             .or_else(|| self.under_pressure(from, request, &need, patience))
             .or_else(|| self.try_reserve(from, request))
+            .or_else(|| {
+                let spent_since = self.reserves_spent(from, request) != spent;
+                spent_since.then(drained).flatten()
+            })
             .ok_or_else(|| self.why_not(from, request))
     }
 
@@ -102,9 +108,16 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
     /// The same, with what is set aside for atomic requests given back.
     fn try_reserve(&self, from: usize, request: &Request) -> Option<Frame> {
         self.zonelist(from, request).find_map(|zone| {
-            let admitted = Self::admits_with(zone, request, Mark::Min, 0);
-            admitted.then(|| zone.spend_reserve(request)).flatten()
+            zone.spend_reserve(request, |set_aside| {
+                Self::admits_with(zone, request, Mark::Min, set_aside)
+            })
         })
+    }
+
+    /// How often such a reserve was given back in the zones of the request, in all.
+    fn reserves_spent(&self, from: usize, request: &Request) -> usize {
+        let zones = self.zonelist(from, request).map(Zone::reserves_spent);
+        zones.fold(0, usize::wrapping_add)
     }
 
     /// Compacts and reclaims while that helps.

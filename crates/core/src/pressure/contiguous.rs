@@ -258,7 +258,7 @@ enum Cleared {
     All,
     /// Some blocks stay for now: the first of them, and the end of the last.
     NotYet(Stayed),
-    /// One stays for good, as far as is known.
+    /// One stays for good, as far as is known: the end is its block's, the frame the first that stays at all.
     Never(Stayed),
 }
 

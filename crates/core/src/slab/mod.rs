@@ -108,7 +108,8 @@ pub struct SlabPlan {
     /// What is checked in which caches, beside what their specifications ask for.
     pub rules: Rules,
     /// Who is told of what checks find. It must not use the cache that the finding is about.
-    /// It should not panic: then the objects and pages that the caller has in hand are lost, and nothing else.
+    /// It should not panic: then the objects and pages that the caller has in hand are lost, and what was lost before by
+    /// a broken link may not be counted.
     pub report: fn(&Finding),
     /// How `slqb-2008` writes the links of free objects.
     pub free_pointers: FreePointers,
@@ -436,7 +437,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 
     /// Takes a cache back that nobody has been given. A trim may just have come by, and is waited for [`PATIENCE`] times;
-    /// where it stands still, the number stays taken, by a cache that nobody can use.
+    /// where it stands still so long, also because it was interrupted, the number stays taken, by an empty cache that
+    /// nobody can use. It comes to this only where general sizes meet a number that is taken already.
     fn unmake(&self, id: CacheId) {
         let slot = &self.ground.kinds[usize::from(id)];
         let closed = (0..PATIENCE).any(|_| {

@@ -239,6 +239,11 @@ pub trait Store: Sync {
         false
     }
 
+    /// How often a page block that was kept for atomic requests was given back. Also without the lock.
+    fn unreserved(&self) -> usize {
+        0
+    }
+
     /// Tests every invariant of the store. O(span).
     ///
     /// # Errors

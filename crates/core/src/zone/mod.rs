@@ -196,9 +196,13 @@ impl<D: Design> Zone<D> {
 
     #[inline(never)]
     fn alloc_slowly(&self, request: &Request) -> Result<Frame, AllocError> {
+        let patience = &Patience::new();
+        let drained = || self.last_resort(request, patience, || true);
+        let spent = self.reserves_spent();
         self.try_alloc(request)
-            .or_else(|| self.last_resort(request, &Patience::new(), || true))
-            .or_else(|| self.spend_reserve(request))
+            .or_else(drained)
+            .or_else(|| self.spend_reserve(request, |_| true))
+            .or_else(|| (self.reserves_spent() != spent).then(drained).flatten())
             .ok_or_else(|| self.why_not(request))
     }
 
@@ -351,22 +355,33 @@ impl<D: Design> Zone<D> {
         }
     }
 
-    /// Gives a block that is set aside for atomic requests back, if that serves the request, and takes what it wants.
+    /// Gives blocks that are set aside for atomic requests back, as long as they serve the request, and takes what it wants
+    /// where `admitted` allows it with so many frames that stay set aside.
     ///
-    /// It takes, too, where nothing is set aside any more: another request may have given it back just now, after this one
-    /// has looked everywhere else. It does not where something stays set aside that is of no use to it, since the caller's
-    /// mark was judged with all of that as free.
-    pub(crate) fn spend_reserve(&self, request: &Request) -> Option<Frame> {
-        if D::Store::LOCK_FREE {
-            // It sets nothing aside.
+    /// One hold of the zone lock, with a round for each block that is set aside: a hundredth of the zone, and one more.
+    pub(crate) fn spend_reserve(
+        &self,
+        request: &Request,
+        admitted: impl Fn(usize) -> bool,
+    ) -> Option<Frame> {
+        if D::Store::LOCK_FREE || !admitted(0) {
+            // It sets nothing aside; or all of it would not do.
             return None;
         }
         let guard = self.lock();
-        let nothing_stays = guard.unreserve_high_atomic(request) || guard.set_aside_frames() == 0;
-        nothing_stays
-            .then(|| guard.take(request))
-            .flatten()
-            .map(|taken| taken.frame)
+        while guard.unreserve_high_atomic(request) {
+            let taken = admitted(guard.set_aside_frames()).then(|| guard.take(request));
+            if let Some(taken) = taken.flatten() {
+                return Some(taken.frame);
+            }
+        }
+        None
+    }
+
+    /// How often something was given back that was set aside for atomic requests. Who was refused while it changed may
+    /// have looked too early: it can lie in a cache by now.
+    pub(crate) fn reserves_spent(&self) -> usize {
+        self.backing.unlocked().unreserved()
     }
 
     /// Why `request` cannot be served now: by the fragmentation index, whether memory is full or in pieces.

@@ -12,11 +12,9 @@ use super::super::design::SlabDesign;
 use super::super::ground::Ground;
 use super::super::kind::Kind;
 use super::super::local::{Caller, Everywhere};
+use super::depot::Depot;
 use super::words::Sheaf;
 use super::{Sheaves, shelf};
-
-/// Slabs that a request makes at most while others take all of their objects before it has one.
-const GROWTHS_IN_VAIN: u32 = 64;
 
 /// A sheaf in hand while pages are taken and objects made, by code that may panic: it goes to the
 /// barn when this is dropped.
@@ -61,26 +59,21 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         kind: &Kind,
         node: usize,
     ) -> Option<NonNull<u8>> {
-        for _ in 0..=GROWTHS_IN_VAIN {
-            {
-                let _inside = ground.inside::<C>();
-                let depot = self.depot(ground, kind.id, node);
-                if let Some(object) = shelf::take_one(&depot, &ground.pages, kind) {
-                    depot.count_miss();
-                    return Some(ground.pointer(object));
-                }
-            }
-            if self.grow::<C, D>(ground, kind, Some(node)) {
-                continue;
-            }
+        let one = |depot: &Depot| {
+            let object = shelf::take_one(depot, &ground.pages, kind)?;
+            depot.count_miss();
+            Some(ground.pointer(object))
+        };
+        let at_hand = {
+            let _inside = ground.inside::<C>();
+            one(&self.depot(ground, kind.id, node))
+        };
+        let grown = |node| self.grow::<C, D, _>(ground, kind, node, one).flatten();
+        at_hand
+            .or_else(|| grown(Some(node)))
             // What is free elsewhere first: else every request that comes here would take another slab there.
-            let elsewhere = self.single_elsewhere::<C, D>(ground, kind, node);
-            let found = elsewhere.is_some() || self.nodes == 1;
-            if found || !self.grow::<C, D>(ground, kind, None) {
-                return elsewhere;
-            }
-        }
-        None
+            .or_else(|| self.single_elsewhere::<C, D>(ground, kind, node))
+            .or_else(|| (self.nodes > 1).then(|| grown(None)).flatten())
     }
 
     /// One object out of a slab of another node.
@@ -110,16 +103,16 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             })
     }
 
-    /// Another slab, of this node's memory or of any, for the depot of the node whose memory it is. False: there are no pages.
-    pub(super) fn grow<C: Caller, D: SlabDesign<'m>>(
+    /// Another slab, of this node's memory or of any, for the depot of the node whose memory it is. What `take` takes of
+    /// it then, nobody else has taken before. `None`: there are no pages.
+    pub(super) fn grow<C: Caller, D: SlabDesign<'m>, T>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
         node: Option<usize>,
-    ) -> bool {
-        let Some(pages) = ground.take_pages_of::<C>(kind, node) else {
-            return false;
-        };
+        take: impl FnOnce(&Depot) -> T,
+    ) -> Option<T> {
+        let pages = ground.take_pages_of::<C>(kind, node)?;
         let first = ground.pages.address_of(pages.head());
         let owner = ground.node_of(ground.pointer(first));
         let colour = {
@@ -139,11 +132,11 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let _inside = ground.inside::<C>();
         let depot = self.depot(ground, kind.id, owner);
         shelf::begin(&depot, &ground.pages, kind, pages.keep(), colour);
-        true
+        Some(take(&depot))
     }
 
-    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little. True if it has something. Where others
-    /// take all of each new slab first, it gives up after [`GROWTHS_IN_VAIN`].
+    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little: each slab made brings an object at
+    /// least, so there are never more of them than a sheaf has places. True if it has something.
     pub(super) fn fill<C: Caller, D: SlabDesign<'m>>(
         &self,
         ground: &Ground<'m, D>,
@@ -151,28 +144,24 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         node: usize,
         sheaf: &Sheaf,
     ) -> bool {
+        let from = |depot: &Depot| shelf::fill(depot, &ground.pages, kind, sheaf);
+        let slabs = {
+            let _inside = ground.inside::<C>();
+            let depot = self.depot(ground, kind.id, node);
+            from(&depot);
+            depot.slabs.count()
+        };
         // A large cache grows by an eighth at a time, a small one by a slab.
-        let mut budget = None;
-        let mut in_vain = 0;
-        loop {
-            let slabs = {
-                let _inside = ground.inside::<C>();
-                let depot = self.depot(ground, kind.id, node);
-                shelf::fill(&depot, &ground.pages, kind, sheaf);
-                depot.slabs.count()
-            };
-            let left = budget.unwrap_or(slabs / 8);
-            if sheaf.is_full() || (left == 0 && !sheaf.is_empty()) {
-                return true;
-            }
-            if sheaf.is_empty() {
-                in_vain += 1;
-            }
-            if in_vain > GROWTHS_IN_VAIN || !self.grow::<C, D>(ground, kind, Some(node)) {
-                return !sheaf.is_empty();
-            }
-            budget = Some(left.saturating_sub(1));
+        let mut left = (slabs / 8).max(u32::from(sheaf.is_empty()));
+        while left > 0
+            && !sheaf.is_full()
+            && self
+                .grow::<C, D, _>(ground, kind, Some(node), from)
+                .is_some()
+        {
+            left -= 1;
         }
+        !sheaf.is_empty()
     }
 
     /// A full sheaf in exchange for an empty one, or an empty one filled.

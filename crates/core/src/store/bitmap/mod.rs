@@ -34,7 +34,8 @@
 //! themselves. A try to take bits out of a word is made again at most as often. What must not be left undone (a free, a
 //! promise taken back, a set that has to follow its block) is a change of one word, tried until nobody comes between: each
 //! try in vain is another's success. Nothing here waits for anybody. A CPU that stands still keeps from others what it has
-//! in hand: frames that it has promised itself, and a page block while it opens it.
+//! in hand: frames that it has promised itself, a page block while it opens it, and, above order 0, a block whose state it
+//! has changed until it has moved it to its sets.
 //!
 //! # Invariants
 //!

@@ -528,6 +528,10 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         self.grouping.unreserve_high_atomic(self, request)
     }
 
+    fn unreserved(&self) -> usize {
+        self.grouping.unreserved()
+    }
+
     fn check(&self) -> Result<Census, Violation> {
         self.check_all()
     }

@@ -94,6 +94,11 @@ pub trait Grouping: Sync + Sized {
         false
     }
 
+    /// See [`super::Store::unreserved`].
+    fn unreserved(&self) -> usize {
+        0
+    }
+
     /// Tests the grouping's own invariants.
     ///
     /// # Errors

@@ -68,6 +68,8 @@ pub struct PageBlocks<'m> {
     enabled: AtomicU32,
     // Blocks of type `HighAtomic`; written under the zone's lock, read by anyone.
     set_aside: AtomicUsize,
+    /// How often such a block was given back.
+    unreserved: AtomicUsize,
 }
 
 /// Types that claim blocks: a zone with fewer blocks than that is not grouped.
@@ -100,6 +102,7 @@ impl<'m> PageBlocks<'m> {
             high_atomic: HighAtomic::OwnType,
             enabled: AtomicU32::new(0),
             set_aside: AtomicUsize::new(0),
+            unreserved: AtomicUsize::new(0),
         }
     }
 
@@ -314,7 +317,16 @@ impl Grouping for PageBlocks<'_> {
         let kind = request.mobility.into();
         self.set_kind(block, kind);
         buddy.merge_again(block);
+        // Relaxed: written under the zone lock, under which who is refused has looked last.
+        let unreserved = self.unreserved.load(Ordering::Relaxed);
+        self.unreserved
+            .store(unreserved.wrapping_add(1), Ordering::Relaxed);
         true
+    }
+
+    fn unreserved(&self) -> usize {
+        // Relaxed: as above.
+        self.unreserved.load(Ordering::Relaxed)
     }
 
     fn check(&self, buddy: &Buddy<'_, Self>) -> Result<(), Violation> {
