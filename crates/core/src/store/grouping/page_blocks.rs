@@ -10,7 +10,7 @@
 //!
 //! Invariant `claim-counts-pages`: a block changes its type by a fallback only if half of a block's pages moved, or the whole block was free.
 
-use brickyard_sync::{AtomicU32, AtomicUsize, Ordering};
+use brickyard_sync::{AtomicU32, Ordering};
 
 use super::{Grouping, Regrouped};
 use crate::check::Violation;
@@ -67,9 +67,9 @@ pub struct PageBlocks<'m> {
     // 1 while the zone is large enough to be grouped. Atomic, because fronts read it without the lock.
     enabled: AtomicU32,
     // Blocks of type `HighAtomic`; written under the zone's lock, read by anyone.
-    set_aside: AtomicUsize,
-    /// How often such a block was given back.
-    unreserved: AtomicUsize,
+    set_aside: AtomicU32,
+    // How often such a block was given back; likewise.
+    unreserved: AtomicU32,
 }
 
 /// Types that claim blocks: a zone with fewer blocks than that is not grouped.
@@ -101,8 +101,8 @@ impl<'m> PageBlocks<'m> {
             records,
             high_atomic: HighAtomic::OwnType,
             enabled: AtomicU32::new(0),
-            set_aside: AtomicUsize::new(0),
-            unreserved: AtomicUsize::new(0),
+            set_aside: AtomicU32::new(0),
+            unreserved: AtomicU32::new(0),
         }
     }
 
@@ -143,12 +143,12 @@ impl<'m> PageBlocks<'m> {
             at = at.align_down(self.order).plus(self.order.frames());
         }
         // Relaxed: written under the zone's lock only; readers take it as a hint.
-        self.set_aside.store(set_aside, Ordering::Relaxed);
+        self.set_aside.store(set_aside as u32, Ordering::Relaxed);
     }
 
     fn set_aside(&self) -> usize {
         // Relaxed: as above.
-        self.set_aside.load(Ordering::Relaxed)
+        self.set_aside.load(Ordering::Relaxed) as usize
     }
 
     /// The part of `frame`'s page block that lies in the store.
@@ -326,7 +326,7 @@ impl Grouping for PageBlocks<'_> {
 
     fn unreserved(&self) -> usize {
         // Relaxed: as above.
-        self.unreserved.load(Ordering::Relaxed)
+        self.unreserved.load(Ordering::Relaxed) as usize
     }
 
     fn check(&self, buddy: &Buddy<'_, Self>) -> Result<(), Violation> {
