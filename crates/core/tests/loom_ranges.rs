@@ -210,6 +210,28 @@ fn what_is_isolated_is_not_handed_out() {
     }
 }
 
+/// Two ranges are isolated one after the other: what lies between them is isolated at no time.
+#[test]
+fn nothing_between_two_isolated_ranges_is_isolated() {
+    const ONE: Setting = Setting {
+        max_order: 6,
+        ..Setting::blocks(1, Free::All)
+    };
+    explore::<Bare>("between two isolated ranges", 2, ONE, |world| {
+        let one_after_the_other = || {
+            for range in [FrameRange::new(0, 8), FrameRange::new(16, 24)] {
+                Store::isolate(&world.machine, range).unwrap();
+                Store::unisolate(&world.machine, range);
+            }
+        };
+        // Touches all words of isolation.
+        one_after_the_other();
+        let between = || Store::is_isolated(&world.machine, Frame::new(12));
+        let ((), between) = both(one_after_the_other, between);
+        assert!(!between, "no range has frame 12");
+    });
+}
+
 /// Adjacent frames are taken while frames are taken and given.
 #[test]
 fn adjacent_frames_go_to_one() {
