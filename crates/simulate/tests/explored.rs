@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use brickyard_simulate::explore::{
-    Case, Covered, Event, Fault, Library, Log, Mode, Plan, System, explore,
+    Case, Configuration, Covered, Event, Fault, Library, Log, Mode, Plan, System, explore,
 };
 
 /// Seeds of each test.
@@ -89,11 +89,20 @@ fn requests_end_while_cpus_stand_still() {
     assert!(covered.of(Event::Stops) > 0);
 }
 
+/// Half of them on the default.
 #[test]
 fn requests_end_while_others_go_on_for_ever() {
-    let covered = survived(&Library, 60, &|seed| Case {
-        mode: Mode::Starve,
-        ..few_cpus(seed)
+    let covered = survived(&Library, 80, &|seed| {
+        let case = few_cpus(seed);
+        let configuration = match seed % 2 {
+            0 => Configuration::Brickyard,
+            _ => case.configuration,
+        };
+        Case {
+            mode: Mode::Starve,
+            configuration,
+            ..case
+        }
     });
     println!("at most {} steps", covered.of(Event::StepsMost));
     assert!(covered.of(Event::Refused) > 0 && covered.of(Event::Served) > 0);
