@@ -49,7 +49,8 @@
 //! [`bitmap`](crate::store::bitmap), and waits for frames that somebody has in hand, with a look at what the store says now
 //! and then. Orders above 0 and interrupts look once. Whatever others do, it then goes on to compaction and reclaim (by
 //! [`Nodes`](crate::node::Nodes), which does all of this in each zone, and again after each reclaim that helped) or is
-//! refused. All these looks together wait for others [`WAITS_MOST`](crate::front::patience::WAITS_MOST) calls of
+//! refused; only where another request has meanwhile given back a block that was set aside it looks as often once more
+//! before. All these looks together wait for others [`WAITS_MOST`](crate::front::patience::WAITS_MOST) calls of
 //! [`Platform::relax`](crate::Platform::relax) at most, and [`PATIENCE`](brickyard_sync::PATIENCE) for any one CPU's cache;
 //! who has let the request wait in vain is not waited for, or asked to run anything, again. Besides, it waits that long
 //! for its own CPU's cache, each time it asks it. By a design with a lock, the waits for that lock come on top.
@@ -358,17 +359,22 @@ impl<D: Design> Zone<D> {
     /// Gives blocks that are set aside for atomic requests back, as long as they serve the request, and takes what it wants
     /// where `admitted` allows it with so many frames that stay set aside.
     ///
-    /// One hold of the zone lock, with a round for each block that is set aside: a hundredth of the zone, and one more.
+    /// One hold of the zone lock, with a round for each block that is set aside: a hundredth of the zone's blocks, and one
+    /// more.
     pub(crate) fn spend_reserve(
         &self,
         request: &Request,
         admitted: impl Fn(usize) -> bool,
     ) -> Option<Frame> {
-        if D::Store::LOCK_FREE || !admitted(0) {
-            // It sets nothing aside; or all of it would not do.
+        if D::Store::LOCK_FREE {
+            // It sets nothing aside.
             return None;
         }
         let guard = self.lock();
+        if !admitted(0) {
+            // Not even if all of it were given back.
+            return None;
+        }
         while guard.unreserve_high_atomic(request) {
             let taken = admitted(guard.set_aside_frames()).then(|| guard.take(request));
             if let Some(taken) = taken.flatten() {
