@@ -5,9 +5,9 @@
 
 #![no_main]
 
-use brickyard_reproduce::data::Data;
-use brickyard_reproduce::raw::CellRows;
-use brickyard_reproduce::store::{read_cell_bytes, read_rows_bytes};
+use brickyard_experiments::data::Data;
+use brickyard_experiments::raw::CellRows;
+use brickyard_experiments::store::{read_cell_bytes, read_rows_bytes};
 use libfuzzer_sys::fuzz_target;
 
 fn check(cells: Vec<CellRows>) {

@@ -1,0 +1,188 @@
+//! What is made of the cells of a folder: the page, and the tables as files.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use anyhow::bail;
+use brickyard_report::{Host, Metric, Results, Row, SampleKind, write_json};
+use brickyard_experiments::data::{Data, Key};
+use brickyard_experiments::document::Figure;
+use brickyard_experiments::judge::Judge;
+use brickyard_experiments::raw::{CellRows, Kind};
+use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
+use brickyard_experiments::{documents, figures, page};
+
+use super::cell::Experiment;
+use super::command::{Begins, Commands};
+use super::plan::Scope;
+use super::say::{print, tell};
+use super::{pages, summary, warnings};
+
+/// What the report is made of, beside rows.
+pub(super) struct Report<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) commands: Commands<'a>,
+    /// What it is of: the experiments, and how much of each.
+    pub(super) scope: &'a Scope,
+    /// Cells of it that are lacking, with why.
+    pub(super) missing: Vec<page::Missing>,
+    /// Sentences on the folder that a reader has to know.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Report<'_> {
+    /// Makes everything of the rows of these cells, and prints the summary, whose last line is the path of the page.
+    pub(super) fn make(&self, cells: Vec<CellRows>) -> anyhow::Result<Data> {
+        if cells.is_empty() {
+            let path = self.folder.path().display();
+            bail!("no cell of {path} is done, so there is nothing to report");
+        }
+        let data = Data::new(cells)?;
+        let mut documents = documents::all();
+        let experiments: Vec<&str> = self.scope.experiments().map(Experiment::name).collect();
+        documents.retain(|document| experiments.contains(&document.experiment));
+        let judge = Judge::new(&documents, &data);
+        let file = |name: &str| self.folder.file(name);
+        write_rows(&file("rows.parquet"), &data)?;
+        write_csv(&file("rows.csv"), &data)?;
+        figures::write_csv(&file("figures.csv"), &documents, &judge)?;
+        let results = results(&data, |_, _| true)?;
+        appear(&file("results.json"), |out| write_json(&results, out))?;
+        let (pages, lacking) = pages::of(self.folder, &data);
+        let mut warnings = self.warnings.clone();
+        warnings.extend(warnings::of(&documents, &data)?);
+        warnings.extend(lacking);
+        warnings.iter().for_each(tell);
+        let path = file("report.html");
+        let judged = |figure: &Figure| judge.judge(figure);
+        let cell_command = |cell: &str| self.cell_command(cell);
+        let report = page::Report {
+            documents: &documents,
+            data: &data,
+            judged: &judged,
+            command: self.commands.run(self.scope, Begins::New, &self.again("")),
+            cell_command: &cell_command,
+            warnings,
+            pages,
+            date: today(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            missing: self.missing.clone(),
+            winner: Some(documents::winner()),
+        };
+        appear(&path, |mut out| page::write(&report, &mut out))?;
+        let path = path.display();
+        print(&format!("{}{path}\n", summary::of(&documents, &judged)))?;
+        Ok(data)
+    }
+
+    /// A missing cell is run into the folder of the report, which it makes whole. One that is there is repeated elsewhere: its rows stay as they are.
+    fn cell_command(&self, cell: &str) -> String {
+        if self.missing.iter().any(|missing| missing.cell == cell) {
+            self.commands.cell(cell, self.folder.path())
+        } else {
+            self.commands.cell(cell, &self.again("-cells"))
+        }
+    }
+
+    /// The folder in commands that repeat something. A folder has one seed, and a whole run begins with an empty one.
+    fn again(&self, what: &str) -> PathBuf {
+        PathBuf::from(format!("again-seed-{}{what}", self.commands.seed))
+    }
+}
+
+/// The samples of some keys as a document that `brickyard compare` reads: with their kind and their runs, by which exact ones are compared pair by pair.
+pub(super) fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Result<Results> {
+    let host = data.cells().iter().find(|cell| cell.kind == Kind::Timed);
+    let host = host
+        .or(data.cells().first())
+        .map_or_else(Host::unknown, |cell| cell.host.clone());
+    let mut results = Results::new("reproduce", host);
+    for key in data.keys() {
+        let samples = data.samples(key);
+        let Some(samples) = samples.filter(|samples| wanted(key, samples.kind)) else {
+            continue;
+        };
+        let metric = Metric {
+            name: &key.metric,
+            unit: samples.unit,
+            better: samples.better,
+        };
+        let workload = format!("{} {} {}", key.experiment, key.machine, key.workload);
+        let row = Row::new(&key.config, workload, metric, samples.values)?;
+        let kind = if samples.kind.is_exact() {
+            SampleKind::Exact
+        } else {
+            SampleKind::Timed
+        };
+        results.push(row.of_kind(kind).of_runs(samples.runs)?)?;
+    }
+    Ok(results)
+}
+
+/// The date of the host, as `2026-11-21`.
+fn today() -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    now.split_once('T')
+        .map_or_else(|| now.clone(), |(date, _)| date.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use brickyard_report::Better;
+    use brickyard_experiments::raw::Raw;
+
+    use super::*;
+
+    fn cell(name: &str, kind: Kind, run: u32, better: Better) -> CellRows {
+        let raw = Raw {
+            machine: "m".into(),
+            workload: "w".into(),
+            config: "c".into(),
+            metric: "time".into(),
+            unit: "s".into(),
+            better,
+            run,
+            at: None,
+            value: 2.0,
+        };
+        CellRows {
+            cell: name.into(),
+            kind,
+            seed: 1,
+            host: Host::unknown(),
+            program: String::new(),
+            rows: vec![raw],
+        }
+    }
+
+    /// By these `brickyard compare` knows what it may hold against what.
+    #[test]
+    fn a_row_says_its_kind_and_its_runs() -> anyhow::Result<()> {
+        let data = Data::new(vec![
+            cell("a.1", Kind::Simulated, 1, Better::Lower),
+            cell("a.3", Kind::Simulated, 3, Better::Lower),
+            cell("b.1", Kind::Replayed, 1, Better::Neither),
+            cell("c.1", Kind::Timed, 1, Better::Higher),
+        ])?;
+        let results = results(&data, |_, _| true)?;
+        let rows = results.rows().iter();
+        let said: Vec<_> = rows
+            .map(|row| {
+                (
+                    row.kind(),
+                    row.runs().unwrap_or_default(),
+                    row.metric().better,
+                )
+            })
+            .collect();
+        assert_eq!(
+            said,
+            [
+                (Some(SampleKind::Exact), &[1, 3][..], Better::Lower),
+                (Some(SampleKind::Exact), &[1][..], Better::Neither),
+                (Some(SampleKind::Timed), &[1][..], Better::Higher),
+            ]
+        );
+        Ok(())
+    }
+}

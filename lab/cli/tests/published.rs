@@ -1,0 +1,116 @@
+//! What was published stands in two places: with the subcommands that hold their own tables against it, and in the documents of the report. Both say the same.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use brickyard::Configuration;
+use brickyard_experiments::document::{Document, Figure, Statistic, number};
+use brickyard_experiments::documents;
+use brickyard_simulate::locks::published::{Difference, Star};
+use brickyard_workload::antifrag::{Profile, Reclaim, published, published_2005};
+
+fn document(experiment: &str) -> Document {
+    let mut all = documents::all().into_iter();
+    all.find(|document| document.experiment == experiment)
+        .unwrap()
+}
+
+/// The figures of the document's own tables.
+fn printed(document: &Document) -> impl Iterator<Item = &Figure> {
+    let lines = document.tables.iter().flat_map(|table| &table.lines);
+    let figures = lines.flat_map(|line| line.cells.iter().flatten());
+    figures.filter(|figure| figure.published.is_some() && !figure.of.is_empty())
+}
+
+#[test]
+fn the_speedups_of_2007() {
+    let locks = document("locks");
+    for difference in Difference::ALL {
+        let machine = match difference.star {
+            Star::Yes => "xeon-x5355",
+            Star::No => "metatm-2007",
+        };
+        let workload = format!("{} cpus-{}", difference.workload, difference.cpus);
+        let same = |figure: &&Figure| {
+            let (of, against) = (&figure.of[0], figure.against.first());
+            (
+                of.machine.as_str(),
+                of.workload.as_str(),
+                of.config.as_str(),
+            ) == (machine, workload.as_str(), difference.now.name())
+                && against.is_some_and(|key| key.config == difference.before.name())
+                && figure.statistic == Statistic::Speedup
+        };
+        let mut speedups = printed(&locks)
+            .filter(same)
+            .filter_map(|figure| figure.published.unwrap().speedup);
+        assert!(
+            speedups.any(|speedup| speedup == difference.speedup),
+            "{difference:?}"
+        );
+    }
+}
+
+#[test]
+fn the_huge_pages_of_2007() {
+    let mobility = document("mobility");
+    let mut found = 0;
+    for profile in Profile::OF_2007 {
+        for reclaim in [Reclaim::Plain, Reclaim::Lumpy] {
+            for configuration in Configuration::ALL {
+                let Some(told) = published(profile.name, reclaim, configuration) else {
+                    continue;
+                };
+                for (when, told) in [("under load", told.load), ("at rest", told.rest)] {
+                    let workload = format!("{} {when}", reclaim.name());
+                    let figure = printed(&mobility).find(|figure| {
+                        let of = &figure.of[0];
+                        (
+                            of.machine.as_str(),
+                            of.workload.as_str(),
+                            of.config.as_str(),
+                            of.metric.as_str(),
+                        ) == (
+                            profile.name,
+                            workload.as_str(),
+                            configuration.name(),
+                            "huge-pages",
+                        )
+                    });
+                    let text = figure.unwrap().published.unwrap().text;
+                    assert_eq!(
+                        number(text),
+                        Some(f64::from(told)),
+                        "{} {workload} {configuration}",
+                        profile.name
+                    );
+                    found += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(found, 2 * (3 + 4 * 4 + 4 * 4));
+}
+
+#[test]
+fn the_huge_pages_of_2005() {
+    let two_kinds = document("two-kinds");
+    for configuration in Configuration::ALL {
+        let Some((load, rest)) = published_2005(configuration) else {
+            continue;
+        };
+        for (workload, told) in [("under load", load), ("at rest", rest)] {
+            let mut figures = printed(&two_kinds).filter(|figure| {
+                let of = &figure.of[0];
+                (of.workload.as_str(), of.config.as_str(), figure.statistic)
+                    == (workload, configuration.name(), Statistic::Mean)
+            });
+            let figure = figures.next().unwrap();
+            let text = figure.published.unwrap().text;
+            assert_eq!(
+                number(text),
+                Some(f64::from(told)),
+                "{workload} {configuration}"
+            );
+        }
+    }
+}

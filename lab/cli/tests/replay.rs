@@ -1,0 +1,411 @@
+//! `brickyard replay` and `brickyard antifrag` as a user drives them, on the small traces of the repository. The expected tables are in `tests/replay/`, without the section
+//! of times; `BRICKYARD_BLESS=1` writes them anew.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use brickyard::Configuration;
+use serde_json::Value;
+
+const DD: &str = "traces/dd.parquet";
+const WALK: &str = "traces/walk.parquet";
+
+/// The binary, run where the traces are.
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    command.args(arguments).current_dir(root);
+    command
+}
+
+fn brickyard(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a run that must succeed prints.
+fn printed(arguments: &[&str]) -> String {
+    let output = brickyard(arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+    text(&output.stdout)
+}
+
+/// What a run that must fail in this way says.
+fn refused(arguments: &[&str], code: i32) -> String {
+    let output = brickyard(arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    assert!(!error.contains("panicked"), "{error}");
+    error
+}
+
+/// The table without its section of times.
+fn timeless(table: &str) -> String {
+    let (before, from) = table.split_once("\ntime  ").unwrap();
+    let (_, after) = from.split_once("\n\n").unwrap();
+    format!("{before}\n{after}")
+}
+
+fn golden(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/replay")
+        .join(name);
+    if std::env::var_os("BRICKYARD_BLESS").is_some() {
+        fs::write(&path, found).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap();
+    assert!(found == expected, "{} differs:\n{found}", path.display());
+}
+
+// ---- replay ----
+
+#[test]
+fn the_host_that_was_recorded_through_every_configuration() {
+    let table = printed(&["replay", DD]);
+    for config in Configuration::ALL {
+        assert!(
+            table.contains(config.name()),
+            "{config} is missing from:\n{table}"
+        );
+    }
+    golden("dd.txt", &timeless(&table));
+}
+
+#[test]
+fn a_smaller_machine_has_to_reclaim() {
+    let small = [
+        "replay",
+        WALK,
+        "--memory",
+        "64M",
+        "--config",
+        "vanilla,brickyard",
+    ];
+    let table = printed(&small);
+    assert!(table.contains("64M (16384 frames)"), "{table}");
+    golden("walk-64m.txt", &timeless(&table));
+    // One after the other, it is the same.
+    let alone = printed(&[&small[..], &["--jobs", "1"]].concat());
+    assert_eq!(timeless(&alone), timeless(&table));
+    // Other ways of reclaim are other ways.
+    for way in [
+        &["--slow-path", "plain"][..],
+        &["--slow-path", "lumpy"],
+        &["--swap"],
+    ] {
+        let other = printed(&[&small[..], way].concat());
+        assert_ne!(timeless(&other), timeless(&table), "{way:?}");
+    }
+}
+
+/// Figures by configuration, section and label: how many samples, their mean, and the last one where it is told. Without times, which no two runs have in common.
+type Figures = BTreeMap<(String, String, String), (u64, f64, Option<f64>)>;
+
+fn of_json(text: &str) -> Figures {
+    let json: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(json["experiment"], "replay");
+    let mut figures = Figures::new();
+    for row in json["rows"].as_array().unwrap() {
+        let word = |name: &str| row[name].as_str().unwrap().to_owned();
+        let samples = row["samples"].as_array().unwrap();
+        let key = (word("config"), word("workload"), word("metric"));
+        let mean = row["mean"].as_f64().unwrap();
+        let last = samples.last().unwrap().as_f64();
+        let twice = figures.insert(key, (samples.len() as u64, mean, last));
+        assert!(twice.is_none(), "twice: {row}");
+    }
+    figures.retain(|(_, section, _), _| section != "time");
+    figures
+}
+
+fn of_csv(text: &str) -> Figures {
+    let mut lines = text.lines();
+    let head: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| head.iter().position(|&other| other == name).unwrap();
+    let names = ["config", "workload", "metric", "n", "mean"].map(column);
+    let mut figures = Figures::new();
+    for line in lines {
+        let fields = fields(line);
+        assert_eq!(fields.len(), head.len(), "{line}");
+        let [config, workload, metric, n, mean] = names.map(|place| fields[place].clone());
+        let figure = (n.parse().unwrap(), mean.parse().unwrap(), None);
+        figures.insert((config, workload, metric), figure);
+    }
+    figures.retain(|(_, section, _), _| section != "time");
+    figures
+}
+
+/// The fields of a line of CSV, quoted or not.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            _ => fields.last_mut().unwrap().push(c),
+        }
+    }
+    fields
+}
+
+#[test]
+fn csv_and_json_tell_the_same_figures_as_the_table() {
+    let run = [
+        "replay",
+        DD,
+        "--memory",
+        "256M",
+        "--config",
+        "list-2007,brickyard",
+        "--every",
+        "0.2",
+    ];
+    let form = |form| printed(&[&run[..], &["--format", form]].concat());
+    let (json, csv) = (of_json(&form("json")), of_csv(&form("csv")));
+    assert!(json.len() > 100, "{}", json.len());
+    assert!(json.keys().eq(csv.keys()));
+    for (key, (n, mean, _)) in &json {
+        let (other_n, other_mean, _) = csv[key];
+        assert_eq!(*n, other_n, "{key:?}");
+        let near = (mean - other_mean).abs() <= mean.abs() * 1e-3;
+        assert!(near, "{key:?}: {mean} and {other_mean}");
+    }
+    let several = json.values().filter(|(n, ..)| *n > 3).count();
+    assert!(several >= 10, "no figure over time: {several}");
+    // The last sample is what the table shows.
+    let table = form("table");
+    let mut section = "";
+    let mut lines = 0;
+    for line in table.lines() {
+        let is_head = !line.starts_with(' ') && line.ends_with("brickyard");
+        if is_head {
+            section = line.split("  ").next().unwrap();
+        }
+        let Some(label) = line.strip_prefix("  ").filter(|_| section != "time") else {
+            continue;
+        };
+        let found = json.iter().find(|((subject, case, metric), _)| {
+            let metric = format!("{metric}  ");
+            subject == "brickyard" && section.starts_with(case) && label.starts_with(&metric)
+        });
+        let (_, &(.., last)) = found.unwrap_or_else(|| panic!("{section}: {line}"));
+        let last = last.unwrap();
+        let shown = label
+            .split_whitespace()
+            .filter_map(|word| word.parse::<f64>().ok());
+        assert!(
+            shown.into_iter().any(|shown| (shown - last).abs() < 0.001),
+            "{line}: {last}"
+        );
+        lines += 1;
+    }
+    assert!(lines > 15, "{lines}");
+}
+
+#[test]
+fn pictures_are_written_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (html, png, gif, out) = (path("page.html"), path("png"), path("gif"), path("out.csv"));
+    let configs = ["vanilla", "zone-2007", "brickyard"];
+    let run = [
+        "replay", DD, "--memory", "64M", "--every", "0.5", "--config",
+    ];
+    let where_to = [
+        "--html", &html, "--png", &png, "--gif", &gif, "-o", &out, "--format", "csv",
+    ];
+    let named = configs.join(",");
+    let output = brickyard(&[&run[..], &[&named], &where_to[..]].concat());
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert_eq!(text(&output.stdout), "");
+    assert!(told.contains(&html), "{told}");
+    assert!(!of_csv(&fs::read_to_string(&out).unwrap()).is_empty());
+    let page = fs::read_to_string(&html).unwrap();
+    assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"));
+    for config in configs {
+        assert!(page.contains(config), "{config}");
+        let animated = fs::read(Path::new(&gif).join(format!("{config}.gif"))).unwrap();
+        assert_eq!(&animated[..6], b"GIF89a");
+        let pictures: Vec<_> = fs::read_dir(Path::new(&png).join(config))
+            .unwrap()
+            .collect();
+        assert!(pictures.len() > 1, "{config}");
+        for picture in pictures {
+            let picture = fs::read(picture.unwrap().path()).unwrap();
+            assert_eq!(&picture[..8], b"\x89PNG\r\n\x1a\n");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused() {
+    let error = refused(&["replay", "traces/none.parquet"], 1);
+    assert!(error.contains("traces/none.parquet"), "{error}");
+    let error = refused(&["replay", "traces/README.md"], 1);
+    assert!(error.contains("traces/README.md"), "{error}");
+    let error = refused(&["replay", DD, "--memory", "1K"], 1);
+    assert!(error.contains("1024 bytes"), "{error}");
+    for (wrong, says) in [
+        (&["--config", "nonsense"][..], "nonsense"),
+        (&["--config", "vanilla,vanilla"], "twice"),
+        (&["--every", "0"], "--every"),
+        (&["--every", "nan"], "--every"),
+        (&["--every", "-1"], "-1"),
+        (&["--jobs", "0"], "--jobs"),
+        (&["--memory", "much"], "512M"),
+        (&["--slow-path", "magic"], "magic"),
+        (&["--format", "xml"], "xml"),
+    ] {
+        let error = refused(&[&["replay", DD], wrong].concat(), 2);
+        assert!(error.contains(says), "{wrong:?}: {error}");
+    }
+    refused(&["replay"], 2);
+    // Where the results cannot go, nothing is run.
+    for wrong in ["-o", "--html"] {
+        let error = refused(&["replay", DD, wrong, "/nowhere/at/all"], 1);
+        assert!(error.contains("/nowhere/at/all"), "{error}");
+    }
+}
+
+#[test]
+fn an_imported_trace_knows_no_machine_and_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("imported.parquet");
+    let text = "lab/trace/tests/data/perf-script-callchains.txt";
+    let path = path.to_str().unwrap();
+    let imported = brickyard(&["import", text, "-o", path]);
+    assert_eq!(imported.status.code(), Some(0), "{imported:?}");
+    let error = refused(&["replay", path], 1);
+    assert!(error.contains("--memory"), "{error}");
+    let table = printed(&["replay", path, "--memory", "16M", "--config", "brickyard"]);
+    assert!(
+        table.contains("an empty") || table.contains("empty at first"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let run = ["replay", DD, "--memory", "64M", "--config", "brickyard"];
+    let mut child = command(&run)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut error = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut error)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(
+        !error.contains("panicked") && !error.contains("roken pipe"),
+        "{error}"
+    );
+}
+
+// ---- antifrag ----
+
+/// The protocol on the smallest machine, with hardly a load.
+const PROTOCOL: [&str; 13] = [
+    "antifrag",
+    "--compile",
+    DD,
+    "--walk",
+    DD,
+    "--reclaim",
+    "compaction",
+    "--tree",
+    "1M",
+    "--gap",
+    "0.2",
+    "--settle",
+    "0.2",
+];
+
+#[test]
+fn the_protocol_runs_on_a_named_machine() {
+    let configs = ["--machine", "desktop-2005", "--config", "brickyard,vanilla"];
+    let table = printed(&[&PROTOCOL[..], &configs].concat());
+    for part in [
+        "desktop-2005",
+        "brickyard",
+        "vanilla",
+        "under load",
+        "at rest",
+        "Seven builds",
+    ] {
+        assert!(table.contains(part), "{part} is missing from:\n{table}");
+    }
+    let of = |label: &str| {
+        let line = table
+            .lines()
+            .find(|line| line.trim_start().starts_with(label))
+            .unwrap();
+        let numbers = line[label.len() + 2..].split_whitespace();
+        numbers
+            .filter_map(|word| word.parse::<f64>().ok())
+            .take(2)
+            .collect::<Vec<_>>()
+    };
+    let possible = of("at rest, of what is possible");
+    assert_eq!(possible.len(), 2, "{table}");
+    assert!(
+        possible
+            .iter()
+            .all(|&percent| (0.0..=100.0).contains(&percent)),
+        "{table}"
+    );
+}
+
+#[test]
+fn the_protocol_refuses_what_it_does_not_know() {
+    let with = |more: &[&str]| refused(&[&PROTOCOL[..], more].concat(), 2);
+    let error = with(&["--machine", "toaster"]);
+    assert!(
+        error.contains("toaster") && error.contains("desktop-2005"),
+        "{error}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let page = page.to_str().unwrap();
+    let error = with(&["--html", page]);
+    assert!(error.contains("--machine"), "{error}");
+    assert!(!Path::new(page).exists());
+    for (option, value) in [
+        ("--stretch", "0"),
+        ("--every", "0"),
+        ("--jobs", "0"),
+        ("--kernelcore", "100"),
+        ("--config", "nonsense"),
+    ] {
+        let error = with(&["--machine", "desktop-2005", option, value]);
+        assert!(error.contains(option), "{option}: {error}");
+    }
+    refused(&["antifrag", "--compile", DD], 2);
+    let missing = [
+        "antifrag",
+        "--compile",
+        DD,
+        "--walk",
+        "none.parquet",
+        "--machine",
+        "desktop-2005",
+    ];
+    assert!(refused(&missing, 1).contains("none.parquet"));
+}

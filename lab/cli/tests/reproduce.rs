@@ -1,0 +1,592 @@
+//! `brickyard reproduce` as a user and as a cluster drive it: cells by name, a run that is interrupted and goes on, a report whose every number is made of rows that are there.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, BufRead as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
+
+use brickyard_experiments::data::Data;
+use brickyard_experiments::documents;
+use brickyard_experiments::judge::Judge;
+use brickyard_experiments::raw::Kind;
+use brickyard_experiments::store::{Folder, read_rows};
+use serde_json::Value;
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brickyard"));
+    // The traces are at the root of the workspace.
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    command.arg("reproduce").args(arguments);
+    command
+}
+
+fn reproduce(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a run that must succeed prints.
+fn done(arguments: &[&str]) -> String {
+    let output = reproduce(arguments);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// What a run says that must fail so.
+fn refused(code: i32, arguments: &[&str]) -> String {
+    let output = reproduce(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    said
+}
+
+/// Not as it is if nobody says.
+const TRACES: &str = "./traces";
+
+/// A cell that takes the simulator a moment.
+const CELL: &str = "locks.metatm-2007.find-8.hold.1";
+const PARTNER: &str = "locks.metatm-2007.find-8.release.1";
+
+fn place(folder: &Path) -> &str {
+    folder.to_str().unwrap()
+}
+
+#[test]
+fn a_quick_run_is_a_part_of_a_full_one() {
+    let names = |scale| -> BTreeSet<String> {
+        let listed = done(&[scale, "--list-cells"]);
+        listed.lines().map(str::to_owned).collect()
+    };
+    let (quick, full) = (names("--quick"), names("--full"));
+    assert!(quick.is_subset(&full));
+    assert!(quick.len() < full.len());
+    assert!(quick.contains(CELL));
+    for experiment in [
+        "locks",
+        "pagealloc",
+        "pft",
+        "kernbench",
+        "two-kinds",
+        "slab",
+        "mobility",
+    ] {
+        let begin = format!("{experiment}.");
+        assert!(
+            quick.iter().any(|name| name.starts_with(&begin)),
+            "{experiment}"
+        );
+    }
+    // By their rough costs, two cores have it within two minutes.
+    let listed: Value = serde_json::from_str(&done(&["--list-cells", "--format", "json"])).unwrap();
+    let (mut timed, mut exact) = (0.0, 0.0);
+    for cell in listed.as_array().unwrap() {
+        let seconds = cell["seconds"].as_f64().unwrap();
+        let sum = if cell["kind"] == "timed" {
+            &mut timed
+        } else {
+            &mut exact
+        };
+        *sum += seconds;
+    }
+    assert!(timed + exact / 2.0 < 120.0, "{timed} and {exact} s");
+}
+
+#[test]
+fn lists_say_how_a_cell_is_run() {
+    let csv = done(&[
+        "--only",
+        "locks",
+        "--list-cells",
+        "--format",
+        "csv",
+        "--seed",
+        "7",
+        "-o",
+        "here",
+    ]);
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("cell,kind,seconds,command"));
+    let line = lines.find(|line| line.starts_with(CELL)).unwrap();
+    let command = format!("\"brickyard reproduce --cell {CELL} --seed 7 --output here\"");
+    assert!(line.ends_with(&command), "{line}");
+    assert!(lines.all(|line| line.starts_with("locks.")));
+}
+
+#[test]
+fn a_cell_is_one_file_and_the_same_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    for place in [&one, &two] {
+        done(&["--cell", CELL, "--output", place.to_str().unwrap()]);
+    }
+    let file = |place: &Path| {
+        place
+            .join("raw/experiment=locks")
+            .join(format!("{CELL}.parquet"))
+    };
+    assert_eq!(fs::read(file(&one)).unwrap(), fs::read(file(&two)).unwrap());
+    let read = Folder::new(&one).read(CELL).unwrap();
+    assert_eq!((read.kind, read.seed), (Kind::Simulated, 1));
+    assert!(!one.join("report.html").exists());
+    // Another seed is other work, and not for a folder that has one already.
+    let other = ["--cell", CELL, "--seed", "2", "--output"];
+    let said = refused(2, &[&other[..], &[place(&two)]].concat());
+    assert!(said.contains("were run with seed 1, not 2"), "{said}");
+    let three = folder.path().join("three");
+    done(&[&other[..], &[place(&three)]].concat());
+    assert_ne!(Folder::new(&three).read(CELL).unwrap().rows, read.rows);
+}
+
+#[test]
+fn what_is_asked_for_wrongly_is_refused_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = place(folder.path());
+    let said = refused(2, &["--cell", "locks.none", "-o", here]);
+    assert!(said.contains("there is no cell `locks.none`"), "{said}");
+    assert!(said.contains("--list-cells"), "{said}");
+    refused(2, &["--only", "nothing", "-o", here]);
+    refused(2, &["--quick", "--full", "-o", here]);
+    refused(2, &["--cell", CELL, "--resume", "-o", here]);
+    refused(2, &["--jobs", "0", "-o", here]);
+    let said = refused(2, &["--expect", "/nowhere/rows.parquet", "-o", here]);
+    assert!(said.contains("cannot read /nowhere/rows.parquet"), "{said}");
+    for asked in [&["--cell", CELL][..], &["--only", "kernbench"]] {
+        let said = refused(2, &[asked, &["--traces", "/nowhere", "-o", here]].concat());
+        assert!(
+            said.contains("no folder /nowhere: --traces DIR says where"),
+            "{said}"
+        );
+    }
+    let said = refused(1, &["--cell", CELL, "--traces", here, "-o", here]);
+    assert!(
+        said.contains("--traces DIR says where the traces are"),
+        "{said}"
+    );
+    let said = refused(1, &["--cell", CELL, "-o", "/proc/none"]);
+    assert!(said.contains("/proc/none"), "{said}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_with_cells_is_not_taken_for_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = place(folder.path());
+    done(&["--cell", CELL, "-o", here]);
+    let said = refused(2, &["--only", "locks", "-o", here]);
+    assert!(
+        said.contains("has 1 cell of an earlier run: --resume goes on"),
+        "{said}"
+    );
+    // Another cell may come beside it; and by its name it may be run again, whatever became of its file.
+    done(&["--cell", PARTNER, "-o", here]);
+    let folder = Folder::new(folder.path());
+    let first = folder.read(CELL).unwrap();
+    fs::write(folder.cell(CELL), "no longer").unwrap();
+    assert!(folder.read(CELL).is_err());
+    done(&["--cell", CELL, "-o", here]);
+    assert_eq!(folder.read(CELL).unwrap(), first);
+}
+
+/// What a shell does with a command that was printed.
+fn pasted(printed: &str) -> Output {
+    let program = env!("CARGO_BIN_EXE_brickyard");
+    let line = printed.trim();
+    let words = line.strip_prefix("brickyard ").unwrap();
+    let words = words.replace("&& brickyard ", &format!("&& '{program}' "));
+    Command::new("sh")
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .args(["-c", &format!("'{program}' {words}")])
+        .output()
+        .unwrap()
+}
+
+/// Runs a small experiment until its first cell is done, and presses Ctrl-C.
+fn interrupted(here: &Path) -> Output {
+    let options = ["--full", "--only", "kernbench", "--seed", "3"];
+    let others = ["--jobs", "1", "--traces", TRACES, "-o", place(here)];
+    ended_by_ctrl_c(&[&options[..], &others].concat(), here)
+}
+
+/// Ctrl-C when the first cell of `kernbench` is done.
+fn ended_by_ctrl_c(options: &[&str], here: &Path) -> Output {
+    let child = command(options)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.unwrap();
+    let partition = here.join("raw/experiment=kernbench");
+    let is_done = || {
+        let entries = fs::read_dir(&partition).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name());
+        names
+            .into_iter()
+            .any(|name| !name.to_string_lossy().starts_with('.'))
+    };
+    let begun = Instant::now();
+    while !is_done()
+        && begun.elapsed() < Duration::from_secs(300)
+        && child.try_wait().unwrap().is_none()
+    {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// The command that an interrupted run prints, to be pasted.
+fn hint(said: &str) -> &str {
+    let (_, after) = said.split_once("interrupted: ").unwrap();
+    after.lines().nth(1).unwrap()
+}
+
+/// What is asked for in a folder of [`interrupted`], and these options.
+fn kernbench<'a>(here: &'a Path, options: &[&'a str]) -> Vec<&'a str> {
+    let all = ["--full", "--only", "kernbench", "--seed", "3", "--resume"];
+    [&all[..], &["-o", place(here)], options].concat()
+}
+
+fn listed(here: &Path, options: &[&str]) -> Vec<String> {
+    let options = [&["--list-cells"], options].concat();
+    let printed = done(&kernbench(here, &options));
+    printed.lines().map(str::to_owned).collect()
+}
+
+fn modified(here: &Path, cell: &str) -> std::time::SystemTime {
+    let file = fs::metadata(Folder::new(here).cell(cell)).unwrap();
+    file.modified().unwrap()
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_is_done_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let output = interrupted(here);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let first = Folder::new(here).cells().unwrap();
+    assert!(!first.is_empty());
+    assert!(
+        fs::read_to_string(here.join("report.html"))
+            .unwrap()
+            .contains("not run: the run was interrupted")
+    );
+    let kept = modified(here, &first[0]);
+    let mut all: Vec<String> = done(&["--only", "kernbench", "--list-cells"])
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    all.sort_unstable();
+    let mut both = [listed(here, &[]), first.clone()].concat();
+    both.sort_unstable();
+    assert_eq!(both, all, "what is left and what is done is all");
+
+    // Exactly what was printed goes on with exactly this run.
+    let hint = hint(&said);
+    for option in ["--full --only kernbench --resume --seed 3", "--jobs 1"] {
+        assert!(hint.contains(option), "{hint}");
+    }
+    assert!(hint.contains(&format!("--traces {TRACES}")), "{hint}");
+    let output = pasted(hint);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(
+        text(&output.stdout).lines().last(),
+        Some(place(&here.join("report.html")))
+    );
+    assert_eq!(Folder::new(here).cells().unwrap(), all);
+    assert_eq!(listed(here, &[]), [""; 0]);
+    assert_eq!(
+        modified(here, &first[0]),
+        kept,
+        "what was done was run again"
+    );
+
+    every_number_is_made_of_rows_that_are_there(here);
+    it_can_be_expected_again(here);
+    what_does_not_count_is_run_again(here, &first[0]);
+    what_no_plan_has_is_left_out(here, &first[0]);
+    the_report_is_of_all_that_the_folder_has(here);
+}
+
+/// Walks the figures of the files and of the page back to the rows.
+fn every_number_is_made_of_rows_that_are_there(here: &Path) {
+    let rows = read_rows(&here.join("rows.parquet")).unwrap();
+    let data = Data::new(rows).unwrap();
+    let folder = Folder::new(here);
+    let cells: Vec<_> = folder
+        .cells()
+        .unwrap()
+        .iter()
+        .map(|cell| folder.read(cell).unwrap())
+        .collect();
+    let of_cells: usize = cells.iter().map(|cell| cell.rows.len()).sum();
+    assert_eq!(data.len(), of_cells);
+
+    let documents = documents::all();
+    let judge = Judge::new(&documents, &data);
+    let mut csv = csv_lines(&here.join("figures.csv"));
+    let head = csv.remove(0);
+    let column = |name: &str| head.iter().position(|other| other == name).unwrap();
+    let stated: Vec<f64> = csv
+        .iter()
+        .filter_map(|line| line[column("value")].parse().ok())
+        .collect();
+    let kernbench = documents
+        .iter()
+        .filter(|document| document.experiment == "kernbench");
+    let tables = kernbench.flat_map(|document| document.tables.iter().chain(&document.today));
+    let figures = tables
+        .flat_map(|table| &table.lines)
+        .flat_map(|line| line.cells.iter().flatten());
+    let judged: Vec<f64> = figures
+        .filter_map(|figure| Some(judge.judge(figure)?.value))
+        .collect();
+    assert!(judged.len() > 20, "{} figures", judged.len());
+    assert_eq!(stated, judged);
+
+    // What `compare` reads agrees with its samples, or it would be refused.
+    let results = brickyard_report::read_json(&here.join("results.json")).unwrap();
+    assert!(
+        results
+            .rows()
+            .iter()
+            .all(|row| row.workload().starts_with("kernbench "))
+    );
+}
+
+/// A run is as itself, and is not as another.
+fn it_can_be_expected_again(here: &Path) {
+    let rows = here.join("rows.parquet");
+    let output = reproduce(&kernbench(here, &["--expect", place(&rows)]));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("figures are as expected"), "{said}");
+    let counted = "simulated and replayed figures, 0 timed ones; not compared: 0 that are of";
+    assert!(said.contains(counted), "{said}");
+
+    let mut cells = read_rows(&rows).unwrap();
+    for raw in cells.iter_mut().flat_map(|cell| &mut cell.rows) {
+        if raw.config == "brickyard" {
+            raw.value *= 1.2;
+        }
+    }
+    let other = here.join("other.parquet");
+    let changed = Data::new(cells).unwrap();
+    brickyard_experiments::store::write_rows(&other, &changed).unwrap();
+    let expecting = kernbench(here, &["--expect", place(&other)]);
+    let said = refused(1, &expecting);
+    assert!(
+        said.contains("differ from those expected by more than they may"),
+        "{said}"
+    );
+    assert!(said.contains("is expected"), "{said}");
+    // A reader that goes away changes nothing of it.
+    let closed = command(&expecting)
+        .stdout(closed_pipe())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(text(&closed.stderr), said);
+    assert_eq!(closed.status.code(), Some(1));
+    let nobody = command(&kernbench(here, &[]))
+        .stdout(closed_pipe())
+        .stderr(closed_pipe())
+        .status()
+        .unwrap();
+    assert_eq!(nobody.code(), Some(0));
+}
+
+/// The end of a pipe to write to, that nobody reads.
+fn closed_pipe() -> io::PipeWriter {
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    writer
+}
+
+/// Cells of another build, damaged ones, and those of other traces.
+fn what_does_not_count_is_run_again(here: &Path, cell: &str) {
+    let folder = Folder::new(here);
+    let good = folder.read(cell).unwrap();
+    assert!(good.program.contains(", traces "), "{}", good.program);
+    for (program, why) in [
+        (
+            "0.0.1",
+            "1 cell was run by another build of the program, and is run again",
+        ),
+        (
+            "",
+            "1 cell was run by another build of the program, and is run again",
+        ),
+    ] {
+        let mut of_another = good.clone();
+        of_another.program = program.to_owned();
+        of_another.rows[0].value *= 2.0;
+        folder.write(&of_another).unwrap();
+        assert_eq!(listed(here, &[]), [cell]);
+        let said = text(&reproduce(&kernbench(here, &[])).stderr);
+        assert!(said.contains(why), "{said}");
+        assert!(!said.contains("several builds"), "{said}");
+        assert_eq!(folder.read(cell).unwrap(), good);
+    }
+    fs::write(folder.cell(cell), "no longer").unwrap();
+    let said = text(&reproduce(&kernbench(here, &[])).stderr);
+    assert!(said.contains("1 cell was damaged ("), "{said}");
+    assert_eq!(folder.read(cell).unwrap(), good);
+
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("other.parquet"), "other work").unwrap();
+    let left = listed(here, &["--traces", place(other.path())]);
+    assert_eq!(left, {
+        let all = done(&["--only", "kernbench", "--list-cells"]);
+        all.lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    // Without any, those of then are as good as any, and the report is made.
+    done(&kernbench(here, &["--traces", "/nowhere"]));
+}
+
+/// Rows of an earlier build beside those of this one would be two for one run.
+fn what_no_plan_has_is_left_out(here: &Path, cell: &str) {
+    let folder = Folder::new(here);
+    let before = fs::read(here.join("rows.csv")).unwrap();
+    let mut gone = folder.read(cell).unwrap();
+    gone.cell = "kernbench.gone.1".to_owned();
+    folder.write(&gone).unwrap();
+    let output = reproduce(&kernbench(here, &[]));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let line = "Left out: 1 cell of the folder that this build of the program does not have; the first is kernbench.gone.1.";
+    assert!(text(&output.stderr).contains(line));
+    let page = fs::read_to_string(here.join("report.html")).unwrap();
+    assert!(page.contains(line));
+    assert_eq!(fs::read(here.join("rows.csv")).unwrap(), before);
+    fs::remove_file(folder.cell("kernbench.gone.1")).unwrap();
+}
+
+/// Whatever is asked for, no finished part is dropped, and the page says by which command all of it is had.
+fn the_report_is_of_all_that_the_folder_has(here: &Path) {
+    let other = "pft.i7-2013.cpus-2.brickyard.1";
+    done(&["--cell", other, "--seed", "3", "-o", place(here)]);
+    // Of another build, but nobody asks for it now: it stays, and is told.
+    let folder = Folder::new(here);
+    let mut kept = folder.read(other).unwrap();
+    kept.program = "0.0.1".to_owned();
+    folder.write(&kept).unwrap();
+    let output = reproduce(&kernbench(here, &[]));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("several builds"), "{said}");
+    assert!(said.contains("1 cell of 0.0.1"), "{said}");
+    assert!(
+        said.contains("The folder has parts of a larger run"),
+        "{said}"
+    );
+    let page = fs::read_to_string(here.join("report.html")).unwrap();
+    assert!(page.contains("1 cell of 0.0.1"));
+    assert!(page.contains(
+        "brickyard reproduce --quick --only pft,kernbench --seed 3 --output again-seed-3<"
+    ));
+    // What is missing is run into this folder, what is there is repeated elsewhere.
+    let lacking = "pft.i7-2013.cpus-1.list-2007.1";
+    assert!(!folder.cells().unwrap().contains(&lacking.to_owned()));
+    assert!(page.contains(&format!("--seed 3 --output {}<", place(here))));
+    assert!(page.contains("--seed 3 --output again-seed-3-cells"));
+    let rows = fs::read_to_string(here.join("rows.csv")).unwrap();
+    assert!(rows.contains(other));
+}
+
+#[test]
+fn a_failure_before_ctrl_c_is_told_at_once_and_stays_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let traces = folder.path().join("traces");
+    fs::create_dir(&traces).unwrap();
+    let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/kernel.parquet");
+    fs::copy(kernel, traces.join("kernel.parquet")).unwrap();
+    let here = folder.path().join("run");
+    let options = ["--only", "kernbench,mobility", "--jobs", "1"];
+    let output = ended_by_ctrl_c(
+        &[
+            &options[..],
+            &["--traces", place(&traces), "-o", place(&here)],
+        ]
+        .concat(),
+        &here,
+    );
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let failed = "brickyard: mobility.elm3b245.pictures: cannot work by";
+    let ended = "interrupted: ";
+    assert!(
+        said.find(failed).unwrap() < said.find(ended).unwrap(),
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("mobility.elm3b245.pictures").count(),
+        1,
+        "{said}"
+    );
+    assert!(said.contains(" failed; interrupted: "), "{said}");
+    let page = fs::read_to_string(here.join("report.html")).unwrap();
+    assert!(page.contains("compile.parquet; --traces DIR says where"));
+}
+
+#[test]
+fn a_folder_has_one_run_at_a_time_and_a_host_one_timed_cell() {
+    let place_of_all = tempfile::tempdir().unwrap();
+    let here = place_of_all.path();
+    let locked = |name: &str| {
+        let file = fs::File::create(here.join(name)).unwrap();
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        file
+    };
+    let folder = locked(".lock");
+    let said = refused(2, &["--only", "kernbench", "-o", place(here)]);
+    assert!(
+        said.contains("another `brickyard reproduce` is at work in"),
+        "{said}"
+    );
+    // Single cells may come from many processes.
+    done(&["--cell", CELL, "-o", place(here)]);
+    drop(folder);
+
+    let host = locked("brickyard-timed.lock");
+    let timed = "locks.host.bursts.1";
+    let mut child = command(&["--cell", timed, "-o", place(here)])
+        .env("TMPDIR", here)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut stderr = io::BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut said).unwrap();
+    assert!(
+        said.starts_with("waiting: another brickyard times something"),
+        "{said}"
+    );
+    assert!(!Folder::new(here).cell(timed).exists());
+    drop(host);
+    assert!(child.wait().unwrap().success());
+    assert!(Folder::new(here).cell(timed).exists());
+}
+
+fn csv_lines(path: &PathBuf) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_path(path)
+        .unwrap();
+    reader
+        .records()
+        .map(|record| record.unwrap().iter().map(str::to_owned).collect())
+        .collect()
+}

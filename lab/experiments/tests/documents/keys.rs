@@ -1,0 +1,251 @@
+//! Keys have the words that cells have, and no others.
+
+use std::collections::BTreeSet;
+
+use brickyard_experiments::data::Key;
+use brickyard_experiments::document::{Piece, Word};
+use brickyard_experiments::documents;
+
+const POLICIES: [&str; 5] = [
+    "hold",
+    "release",
+    "ticket",
+    "ticket+yield",
+    "ticket+yield+own-line",
+];
+const ALL: [&str; 7] = [
+    "vanilla",
+    "two-kinds-2005",
+    "list-2007",
+    "zone-2007",
+    "combined-2007",
+    "magazine-2013",
+    "brickyard",
+];
+const FOUR: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
+/// Those that render.
+const OF_2005: [&str; 4] = ["vanilla", "two-kinds-2005", "list-2007", "brickyard"];
+const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
+const MACHINES: [&str; 5] = ["bl6-13", "elm3b14", "elm3b245", "gekko-lp1", "gekko-lp4"];
+
+/// All keys that cells may give, as far as a document can ask for them.
+struct Words(BTreeSet<Key>);
+
+impl Words {
+    fn add(
+        &mut self,
+        experiment: &str,
+        machines: &[&str],
+        workloads: &[String],
+        configs: &[&str],
+        metrics: &[&str],
+    ) {
+        for machine in machines {
+            for workload in workloads {
+                for config in configs {
+                    for metric in metrics {
+                        let key = Key::new(experiment, machine, workload, config, metric);
+                        self.0.insert(key);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn numbered(word: &str, numbers: &[u32]) -> Vec<String> {
+    numbers.iter().map(|n| format!("{word}-{n}")).collect()
+}
+
+fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn locks(into: &mut Words) {
+    let of = |cpus: &[u32]| -> Vec<String> {
+        let tasks = [
+            "find", "pmake", "dpunish", "bonnie", "mab", "config", "objdump", "kernel", "dd",
+        ];
+        tasks
+            .iter()
+            .flat_map(|task| numbered(&format!("{task} cpus"), cpus))
+            .collect()
+    };
+    let waits = [
+        "time",
+        "waiting",
+        "wait-p50",
+        "wait-p99",
+        "wait-p99.9",
+        "hold-p50",
+        "hold-p99.9",
+    ];
+    let bulks = [
+        "take-pages",
+        "take-pages-sd",
+        "take-order",
+        "take-order-sd",
+        "give-pages",
+        "give-pages-sd",
+        "give-order",
+        "give-order-sd",
+    ];
+    let all = of(&[8, 16, 32]);
+    into.add("locks", &["metatm-2007"], &all, &POLICIES, &waits);
+    into.add("locks", &["metatm-2007"], &all, &["hold"], &bulks);
+    into.add("locks", &["xeon-x5355"], &of(&[8]), &POLICIES, &waits);
+    let today = ["list-2007", "magazine-2013", "brickyard"];
+    into.add("locks", &["metatm-2007"], &all, &today, &["time"]);
+    let on_real = words(&[
+        "mab cpus-8",
+        "config cpus-8",
+        "objdump cpus-8",
+        "kernel cpus-8",
+        "dd cpus-8",
+    ]);
+    into.add("locks", &["xeon-x5355"], &on_real, &today, &["time"]);
+    let bursts = numbered("bursts threads", &[1, 2]);
+    into.add("locks", &["host"], &bursts, &POLICIES, &["time"]);
+}
+
+fn of_2013(into: &mut Words) {
+    let batches: Vec<u32> = (0..=14).map(|power| 1 << power).collect();
+    let batches = numbered("order-0 batch", &batches);
+    let parts = ["alloc", "free", "total"];
+    into.add("pagealloc", &["host"], &batches, &ALL, &parts);
+    let storms = numbered("storm cpus", &[1, 8, 32]);
+    let latency = [
+        "alloc-p50",
+        "alloc-p90",
+        "alloc-p99",
+        "alloc-p99.9",
+        "throughput",
+    ];
+    into.add("pagealloc", &["metatm-2007"], &storms, &FOUR, &latency);
+    let rates = ["faults/cpu", "faults/sec"];
+    let to_eight: Vec<u32> = (1..=8).collect();
+    into.add(
+        "pft",
+        &["i7-2013"],
+        &numbered("cpus", &to_eight),
+        &FOUR,
+        &rates,
+    );
+    let powers = numbered("cpus", &[1, 2, 4, 8, 16, 32]);
+    into.add("pft", &["metatm-2007"], &powers, &FOUR, &rates);
+    into.add(
+        "pft",
+        &["host"],
+        &numbered("threads", &[1, 2]),
+        &FOUR,
+        &rates,
+    );
+    let build = words(&["build cpus-8"]);
+    let times = ["user", "system", "elapsed", "cpu"];
+    into.add("kernbench", &["i7-2013"], &build, &FOUR, &times);
+}
+
+fn of_2005_and_2008(into: &mut Words) {
+    let desktop = ["desktop-2005"];
+    let moments = words(&["under load", "at rest"]);
+    into.add("two-kinds", &desktop, &moments, &ALL, &["huge-pages"]);
+    let jobs = words(&["extract", "build"]);
+    into.add("two-kinds", &desktop, &jobs, &ALL, &["elapsed", "system"]);
+    let tests = words(&["page_test", "brk_test"]);
+    into.add("two-kinds", &["host"], &tests, &ALL, &["rate"]);
+    let render = words(&["render"]);
+    into.add(
+        "two-kinds",
+        &["host"],
+        &render,
+        &OF_2005,
+        &["real", "user", "sys"],
+    );
+    let socket = numbered("socket threads", &[1, 8]);
+    let parts = ["pair", "cpu", "zeroing", "masking", "rest"];
+    into.add("slab", &["host"], &socket, &HEAPS, &parts);
+    let percentiles = ["p99.9", "p99.99"];
+    into.add(
+        "slab",
+        &["host"],
+        &words(&["tail size-64"]),
+        &HEAPS,
+        &percentiles,
+    );
+}
+
+fn of_2007(into: &mut Words) {
+    for moment in ["under load", "at rest"] {
+        let ways = ["plain", "lumpy", "compaction"].map(|way| format!("{way} {moment}"));
+        into.add("mobility", &MACHINES, &ways, &ALL, &["huge-pages"]);
+        if moment == "at rest" {
+            into.add("mobility", &MACHINES, &ways, &ALL, &["possible"]);
+        }
+    }
+    let watched = ["elm3b245", "gekko-lp4"];
+    into.add(
+        "mobility",
+        &watched,
+        &words(&["plain"]),
+        &ALL,
+        &["huge-free", "mixed"],
+    );
+    let timed = [
+        "vanilla",
+        "list-2007",
+        "zone-2007",
+        "combined-2007",
+        "brickyard",
+    ];
+    into.add(
+        "mobility",
+        &MACHINES,
+        &words(&["kernbench"]),
+        &timed,
+        &["cpu-time", "elapsed"],
+    );
+}
+
+#[test]
+fn keys_have_the_words_of_cells() {
+    let mut words = Words(BTreeSet::new());
+    locks(&mut words);
+    of_2013(&mut words);
+    of_2005_and_2008(&mut words);
+    of_2007(&mut words);
+    let unknown: Vec<_> = documents::keys().difference(&words.0).cloned().collect();
+    assert!(unknown.is_empty(), "{unknown:#?}");
+}
+
+/// A document's figures are of its own experiment.
+#[test]
+fn no_document_refers_to_another() {
+    for document in documents::all() {
+        for figure in document.figures() {
+            for key in figure.of.iter().chain(&figure.against) {
+                assert_eq!(key.experiment, document.experiment);
+            }
+        }
+    }
+}
+
+/// The sentence over all documents is made of rows that theirs are made of too, so that a full run has them.
+#[test]
+fn the_winner_is_told_by_the_documents_own_rows() {
+    let keys = documents::keys();
+    let winner = documents::winner();
+    let figures = winner.pieces.iter().filter_map(|piece| match piece {
+        Piece::Figure(figure) | Piece::Word(Word { figure, .. }) => Some(figure),
+        Piece::Text(_) | Piece::Directions(..) => None,
+    });
+    let mut told = 0;
+    for figure in figures {
+        assert_eq!(figure.of.len(), figure.against.len());
+        assert!(!figure.of.is_empty());
+        for key in figure.of.iter().chain(&figure.against) {
+            assert!(keys.contains(key), "{key:?}");
+            told += 1;
+        }
+    }
+    assert!(told > 50, "{told}");
+}

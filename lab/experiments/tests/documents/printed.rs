@@ -1,0 +1,336 @@
+//! What is printed fits together: each text is a number, each gain and speedup follows from the two means beside it, within rounding.
+
+use brickyard_report::Better;
+use brickyard_experiments::document::{Judged, Statistic, Table, number};
+use brickyard_experiments::documents;
+
+use super::{Rounded, document, table, text};
+
+/// What a document printed where no number is.
+const WORDS: [&str; 2] = ["(no difference)", "---"];
+
+#[test]
+fn every_text_is_a_number() {
+    let mut texts = 0;
+    for document in documents::all() {
+        for figure in document.figures() {
+            let Some(published) = figure.published else {
+                continue;
+            };
+            texts += 1;
+            let known = WORDS.contains(&published.text);
+            assert_eq!(published.number().is_none(), known, "{}", published.text);
+        }
+    }
+    // So that none goes missing unseen.
+    assert_eq!(texts, TEXTS);
+}
+
+/// All printed texts, by experiment.
+const TEXTS: usize = 277 + 135 + 48 + 60 + 144 + 238 + 144;
+
+/// The columns of a table of locks in which a speedup stands.
+fn speedups(table: &Table) -> Vec<usize> {
+    let last = table.lines.len() - 1;
+    let columns = 0..table.lines[last].cells.len();
+    columns
+        .filter(|&column| !text(table, last, column).is_empty())
+        .collect()
+}
+
+const OF_LOCKS: [&str; 5] = [
+    "locks-simulated-8",
+    "locks-simulated-16",
+    "locks-simulated-32",
+    "locks-real",
+    "locks-ticket",
+];
+
+/// Each is the mean of the column before over that of its own. So is that of hdparm, whose means are MB per second: see `mistakes`.
+#[test]
+fn speedups_of_locks_follow_from_their_means() {
+    let mut checked = 0;
+    for id in OF_LOCKS {
+        let table = table(id);
+        for column in speedups(&table) {
+            let before = Rounded::of(text(&table, 0, column - 1)).unwrap();
+            let now = Rounded::of(text(&table, 0, column)).unwrap();
+            let printed = Rounded::of(text(&table, 3, column)).unwrap();
+            let ratio = before.with(now, |before, now| before / now);
+            assert!(ratio.meets(printed), "{id} {column}: {ratio:?} {printed:?}");
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, 4 + 5 + 5 + 6 + 21);
+}
+
+/// So that a speedup without a star may be called noise also where too few runs could not have had one.
+#[test]
+fn intervals_of_what_has_no_star_meet() {
+    let mut apart = Vec::new();
+    for id in OF_LOCKS {
+        let table = table(id);
+        for column in speedups(&table) {
+            let reach = |line, column| Rounded::of(text(&table, line, column)).unwrap();
+            let [before, now] = [column - 1, column].map(|column| {
+                let (mean, half) = (reach(0, column), reach(2, column));
+                Rounded {
+                    low: mean.low - half.high,
+                    high: mean.high + half.high,
+                }
+            });
+            if !text(&table, 3, column).ends_with('*') && !before.meets(now) {
+                apart.push((id, column));
+            }
+        }
+    }
+    assert_eq!(apart, []);
+}
+
+/// The number of samples of a column.
+fn samples(id: &str, column: usize) -> f64 {
+    match id {
+        "locks-real" => 15.0,
+        // The two compiles of January.
+        "locks-ticket" if (12..20).contains(&column) => 5.0,
+        "locks-ticket" => 15.0,
+        _ => 4.0,
+    }
+}
+
+/// Intervals that do not follow from the deviation above them: mistakes of the document.
+const WRONG_INTERVALS: [(&str, usize); 4] = [
+    ("locks-simulated-8", 10),
+    ("locks-simulated-8", 11),
+    ("locks-real", 4),
+    ("locks-ticket", 15),
+];
+
+#[test]
+fn intervals_follow_from_deviations() {
+    let mut wrong = Vec::new();
+    for id in OF_LOCKS {
+        let table = table(id);
+        for column in 0..table.lines[1].cells.len() {
+            let Some(deviation) = Rounded::of(text(&table, 1, column)) else {
+                continue;
+            };
+            let printed = Rounded::of(text(&table, 2, column)).unwrap();
+            let factor = 1.96 / samples(id, column).sqrt();
+            let computed = deviation.with(deviation, |low, _| factor * low);
+            if !computed.meets(printed) {
+                wrong.push((id, column));
+            }
+        }
+    }
+    assert_eq!(wrong, WRONG_INTERVALS);
+}
+
+#[test]
+fn gains_of_2013_follow_from_their_values() {
+    for (id, better) in [
+        ("pagealloc-2013", Better::Lower),
+        ("pft-2013", Better::Higher),
+        ("kernbench-2013", Better::Lower),
+    ] {
+        let table = table(id);
+        for (line, of) in table.lines.iter().enumerate() {
+            let [vanilla, magazine, gain] =
+                [0, 1, 2].map(|column| Rounded::of(text(&table, line, column)).unwrap());
+            let sign = if better == Better::Lower { -1.0 } else { 1.0 };
+            let computed = vanilla.with(magazine, |before, now| {
+                sign * (100.0 * now / before - 100.0)
+            });
+            assert!(
+                computed.meets(gain),
+                "{id} {}: {computed:?} {gain:?}",
+                of.head
+            );
+        }
+    }
+}
+
+#[test]
+fn ranges_of_kernbench_are_max_less_min() {
+    let table = table("kernbench-2013");
+    for first in (0..20).step_by(5) {
+        for column in [0, 1] {
+            let [min, max, range] =
+                [0, 3, 4].map(|line| number(text(&table, first + line, column)).unwrap());
+            assert!((max - min - range).abs() < 0.005, "{first} {column}");
+        }
+    }
+}
+
+/// Of tables whose last two columns are a difference and the same in percent.
+#[test]
+fn differences_of_2005_follow_from_their_values() {
+    for id in ["two-kinds-summary", "two-kinds-aim9-difference"] {
+        let table = table(id);
+        for (line, of) in table.lines.iter().enumerate() {
+            let [clean, kinds] =
+                [0, 1].map(|column| Rounded::of(text(&table, line, column)).unwrap());
+            let (difference, percent) = (text(&table, line, 2), text(&table, line, 3));
+            if percent == "(no difference)" {
+                assert_eq!(text(&table, line, 0), text(&table, line, 1));
+                continue;
+            }
+            let computed = clean.with(kinds, |clean, kinds| kinds - clean);
+            assert!(
+                computed.meets(Rounded::of(difference).unwrap()),
+                "{}",
+                of.head
+            );
+            let computed = clean.with(kinds, |clean, kinds| 100.0 * (kinds / clean - 1.0));
+            assert!(computed.meets(Rounded::of(percent).unwrap()), "{}", of.head);
+        }
+    }
+}
+
+#[test]
+fn high_order_allocations_of_2005_add_up() {
+    let table = table("two-kinds-high-order");
+    for column in [0, 1] {
+        let [tries, success, failed, dma, normal, high, percent] =
+            [0, 1, 2, 3, 4, 5, 6].map(|line| number(text(&table, line, column)).unwrap());
+        assert_eq!(success + failed, tries);
+        assert_eq!(dma + normal + high, success);
+        // Cut off, not rounded.
+        assert_eq!((100.0 * success / tries).floor(), percent);
+        assert_ne!((100.0 * success / tries).round(), percent);
+    }
+}
+
+#[test]
+fn the_profile_of_2008_adds_up() {
+    let symbols = table("slab-symbols");
+    let total = 136_537.0 / 0.108_300;
+    let mut sum = 0.0;
+    for line in 0..symbols.lines.len() {
+        let [samples, so_far, percent] =
+            [0, 1, 2].map(|column| number(text(&symbols, line, column)).unwrap());
+        sum += samples;
+        assert_eq!(sum, so_far);
+        assert!((100.0 * samples / total - percent).abs() < 1e-4);
+    }
+    assert_eq!(symbols.lines.len(), 34);
+
+    let instructions = table("slab-instructions");
+    let parts = table("slab-parts");
+    let mut sums = [0.0; 3];
+    for (line, of) in instructions.lines.iter().enumerate() {
+        let part = match of.head.rsplit_once(": ") {
+            Some((_, "zeroing")) => 0,
+            Some((_, "masking")) => 1,
+            _ => 2,
+        };
+        sums[part] += number(text(&instructions, line, 0)).unwrap();
+    }
+    let all: f64 = sums.iter().sum();
+    assert_eq!(all, 140_659.0);
+    for (line, sum) in sums.into_iter().enumerate() {
+        assert_eq!(number(text(&parts, line, 0)), Some(sum));
+        assert_eq!(text(&parts, line, 1), format!("{:.1}", 100.0 * sum / all));
+    }
+}
+
+/// The one column that is worked out, not printed.
+#[test]
+fn cpu_time_of_a_task_is_user_and_sys_over_the_tasks() {
+    let table = table("slab-time");
+    for (line, tasks) in [(0, 1.0), (1, 8.0)] {
+        let [user, sys] = [1, 2].map(|column| number(text(&table, line, column)).unwrap());
+        let each = format!("{:.3}", (user + sys) / tasks);
+        assert_eq!(text(&table, line, 3), each);
+    }
+}
+
+/// Where a value is judged against another one, and both are printed, the direction is that of the two.
+#[test]
+fn directions_follow_from_what_is_printed() {
+    let mut checked = 0;
+    for id in [
+        "mobility-cpu-time",
+        "mobility-elapsed",
+        "mobility-under-load",
+        "mobility-at-rest",
+        "mobility-under-load-reclaim",
+        "mobility-at-rest-reclaim",
+    ] {
+        let table = table(id);
+        let lower = id.contains("time") || id.contains("elapsed");
+        for (line, of) in table.lines.iter().enumerate() {
+            let before = number(text(&table, line, 0)).unwrap();
+            for (column, cell) in of.cells.iter().enumerate().skip(1) {
+                let figure = cell.as_ref().unwrap();
+                if figure.judged == Judged::No {
+                    // The machine that was deleted.
+                    assert_eq!((of.head.as_str(), column), ("bl6-13 (x86_64)", 3));
+                    continue;
+                }
+                let now = number(text(&table, line, column)).unwrap();
+                let speedup = if lower { before / now } else { now / before };
+                assert_eq!(figure.published.unwrap().speedup, Some(speedup));
+                checked += 1;
+            }
+        }
+    }
+    assert_eq!(checked, 4 * 14 + 2 * 12);
+}
+
+/// Builds with the reclaim patches are not measured apart.
+#[test]
+fn directions_of_what_is_measured_once_are_judged_once() {
+    for id in ["mobility-cpu-time-reclaim", "mobility-elapsed-reclaim"] {
+        let lines = table(id).lines;
+        let mut cells = lines.iter().flat_map(|line| line.cells.iter().flatten());
+        assert!(cells.all(|figure| figure.judged == Judged::No), "{id}");
+    }
+}
+
+/// What is not modelled stands as printed, and says so where it stands.
+#[test]
+fn nothing_is_measured_for_what_is_not_modelled() {
+    for document in documents::all() {
+        for table in &document.tables {
+            for line in &table.lines {
+                let measured = line
+                    .cells
+                    .iter()
+                    .flatten()
+                    .any(|figure| !figure.of.is_empty());
+                assert!(
+                    !measured || !line.head.contains("not modelled"),
+                    "{}",
+                    line.head
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn statistics_of_locks_are_those_of_2007() {
+    for table in document("locks").tables {
+        if table.id == "locks-bulks" {
+            continue;
+        }
+        let of = |line: usize| {
+            table.lines[line]
+                .cells
+                .iter()
+                .flatten()
+                .find(|one| !one.of.is_empty())
+        };
+        let found = [0, 1, 2, 3].map(|line| of(line).unwrap().statistic);
+        assert_eq!(
+            found,
+            [
+                Statistic::Mean,
+                Statistic::StdDev,
+                Statistic::Interval95,
+                Statistic::Speedup
+            ]
+        );
+    }
+}

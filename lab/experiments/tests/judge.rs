@@ -1,0 +1,487 @@
+//! Every statistic of a figure, worked out by hand; intervals, tests and their correction on rows made for it.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use brickyard_report::{Better, Host, PairedT, Summary, Welch};
+use brickyard_experiments::data::{Data, Key};
+use brickyard_experiments::document::{
+    Claim, Document, Figure, Finding, Judged, Line, Piece, Place, Published, Statistic, Table,
+};
+use brickyard_experiments::judge::{Judge, Verdict};
+use brickyard_experiments::raw::{CellRows, Kind, Raw};
+
+fn rows(config: &str, better: Better, values: &[f64]) -> Vec<Raw> {
+    (1..)
+        .zip(values)
+        .map(|(run, &value)| Raw {
+            machine: "m".to_owned(),
+            workload: "w".to_owned(),
+            config: config.to_owned(),
+            metric: "time".to_owned(),
+            unit: "s".to_owned(),
+            better,
+            run,
+            at: None,
+            value,
+        })
+        .collect()
+}
+
+fn data(kind: Kind, better: Better, columns: &[(&str, &[f64])]) -> Data {
+    let cell = |(config, values): &(&str, &[f64])| CellRows {
+        cell: format!("x.{config}"),
+        kind,
+        seed: 1,
+        host: Host::unknown(),
+        program: String::new(),
+        rows: rows(config, better, values),
+    };
+    Data::new(columns.iter().map(cell).collect()).unwrap()
+}
+
+fn key(config: &str) -> Key {
+    Key::new("x", "m", "w", config, "time")
+}
+
+fn figure(statistic: Statistic, published: Option<f64>) -> Figure {
+    Figure {
+        statistic,
+        of: vec![key("new")],
+        against: vec![key("old")],
+        published: published.map(|speedup| Published {
+            text: "",
+            speedup: Some(speedup),
+            claim: Claim::Untested,
+        }),
+        judged: if published.is_some() {
+            Judged::Yes
+        } else {
+            Judged::No
+        },
+        decimals: 2,
+        scale: 1.0,
+    }
+}
+
+fn document(figures: &[Figure]) -> Document {
+    let pieces = figures.iter().cloned().map(Piece::Figure).collect();
+    Document {
+        experiment: "x",
+        title: "",
+        source: "",
+        asked: "",
+        findings: vec![Finding {
+            pieces,
+            place: Place::Document,
+        }],
+        mistakes: &[],
+        tables: Vec::new(),
+        today: Vec::new(),
+        plots: Vec::new(),
+    }
+}
+
+#[test]
+fn each_statistic_is_what_its_name_says() {
+    let data = data(
+        Kind::Timed,
+        Better::Lower,
+        &[("old", &[4.0, 5.0, 6.0]), ("new", &[1.0, 2.0, 6.0])],
+    );
+    let judge = Judge::new(&[], &data);
+    let value = |statistic| judge.judge(&figure(statistic, None)).unwrap().value;
+    assert_eq!(value(Statistic::Mean), 3.0);
+    assert_eq!(value(Statistic::Median), 2.0);
+    assert_eq!(value(Statistic::Min), 1.0);
+    assert_eq!(value(Statistic::Max), 6.0);
+    assert_eq!(value(Statistic::Range), 5.0);
+    assert_eq!(value(Statistic::StdDev), 7.0_f64.sqrt());
+    let interval = 1.959_963_984_540_054 * (7.0_f64 / 3.0).sqrt();
+    assert!((value(Statistic::Interval95) - interval).abs() < 1e-12);
+    assert_eq!(value(Statistic::Speedup), 5.0 / 3.0);
+    assert_eq!(value(Statistic::Gain), 40.0);
+    assert_eq!(value(Statistic::Difference), -2.0);
+    assert_eq!(value(Statistic::DifferencePercent), -40.0);
+    assert_eq!(value(Statistic::Share), 60.0);
+    assert!((value(Statistic::GmeanSpeedup) - 5.0 / 3.0).abs() < 1e-12);
+    let mean = judge.judge(&figure(Statistic::Mean, None)).unwrap();
+    // Cells are sorted by name, so the rows of `new` come first.
+    assert_eq!(
+        (mean.rows, mean.n, mean.unit.as_str()),
+        (vec![0, 1, 2, 3, 4, 5], 3, "s")
+    );
+}
+
+#[test]
+fn what_was_not_measured_has_no_number() {
+    let data = data(Kind::Timed, Better::Lower, &[("new", &[1.0])]);
+    let judge = Judge::new(&[], &data);
+    assert!(judge.judge(&figure(Statistic::Speedup, None)).is_none());
+    assert!(judge.judge(&figure(Statistic::StdDev, None)).is_none());
+    assert!(
+        judge
+            .judge(&figure(Statistic::GmeanSpeedup, None))
+            .is_none()
+    );
+    assert_eq!(
+        judge.judge(&figure(Statistic::Mean, None)).unwrap().value,
+        1.0
+    );
+}
+
+#[test]
+fn a_direction_is_judged_by_the_interval_of_pairs() {
+    // Runs differ by far more than the two sides do, and each pair agrees.
+    let old = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0];
+    let new: Vec<f64> = old.iter().map(|value| value * 0.9).collect();
+    for (better, published, expected) in [
+        (Better::Lower, 1.05, Verdict::Same),
+        (Better::Lower, 0.95, Verdict::Opposite),
+        (Better::Higher, 0.95, Verdict::Same),
+        (Better::Higher, 1.05, Verdict::Opposite),
+        // A tenth is the least that counts.
+        (Better::Lower, 3.0, Verdict::WithinNoise),
+    ] {
+        let data = data(Kind::Timed, better, &[("old", &old), ("new", &new)]);
+        let figure = figure(Statistic::Speedup, Some(published));
+        let judge = Judge::new(&[document(core::slice::from_ref(&figure))], &data);
+        let judgement = judge.judge(&figure).unwrap();
+        assert_eq!(judgement.verdict, Some(expected), "{better} {published}");
+        // Seven pairs, all of one sign: 2 of 128 ways.
+        assert_eq!(judgement.p, Some(2.0 / 128.0));
+        assert_eq!(judgement.p_holm, judgement.p);
+        assert!(judgement.is_significant());
+        assert_eq!(judgement.effect.unwrap() > 0.0, better == Better::Lower);
+        assert_eq!(judgement.interval_by, Some("t of log ratios"));
+    }
+}
+
+#[test]
+fn a_few_pairs_are_judged_by_student() {
+    // Both have grown, but two pairs do not rule out that neither has.
+    let data = data(
+        Kind::Timed,
+        Better::Higher,
+        &[("old", &[10.0, 20.0]), ("new", &[10.5, 22.5])],
+    );
+    let figure = figure(Statistic::Speedup, Some(1.1));
+    let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+    let (low, high) = judgement.interval.unwrap();
+    assert!(low < 1.0 && high > 1.1);
+    assert_eq!(judgement.verdict, Some(Verdict::WithinNoise));
+    let p = PairedT::of(&[10.5, 22.5], &[10.0, 20.0]).map(|test| test.p);
+    assert_eq!(judgement.p, p);
+}
+
+#[test]
+fn from_ten_samples_on_the_interval_is_drawn() {
+    let old: Vec<f64> = (0..10).map(|i| 100.0 + f64::from(i * 3 % 10)).collect();
+    let new: Vec<f64> = old.iter().rev().map(|value| value * 1.2).collect();
+    let data = data(Kind::Timed, Better::Higher, &[("old", &old), ("new", &new)]);
+    let figure = figure(Statistic::Speedup, Some(1.1));
+    let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
+    assert_eq!(judgement.interval_by, Some("bootstrap"));
+    assert_eq!(judgement.verdict, Some(Verdict::Same));
+}
+
+#[test]
+fn exact_samples_that_do_not_vary_are_one_run() {
+    // Seven pairs, all of one sign: but they are one run seven times.
+    let (old, new) = ([2.0; 7], [1.9, 1.9, 1.9, 1.9, 1.9, 1.9, 1.900_000_001]);
+    for (kind, exact) in [(Kind::Simulated, true), (Kind::Timed, false)] {
+        let data = data(kind, Better::Lower, &[("old", &old), ("new", &new)]);
+        let figure = figure(Statistic::Speedup, Some(1.5));
+        let judge = Judge::new(&[document(core::slice::from_ref(&figure))], &data);
+        let judgement = judge.judge(&figure).unwrap();
+        assert_eq!(judgement.p.is_none(), exact);
+        assert_eq!(judgement.p_holm.is_none(), exact);
+        assert_eq!(judgement.interval.is_none(), exact);
+        assert_eq!(judgement.effect.is_none(), exact);
+        assert_eq!(judgement.verdict, Some(Verdict::Same));
+    }
+}
+
+#[test]
+fn where_no_difference_was_published_none_is_to_be_found() {
+    for (kind, new, expected) in [
+        (Kind::Simulated, [2.01; 3], Verdict::NoDifference),
+        (Kind::Simulated, [2.1; 3], Verdict::OnlyHere),
+        (Kind::Timed, [2.01, 2.0, 1.99], Verdict::Unclear),
+        (Kind::Timed, [2.001, 2.0, 1.999], Verdict::NoDifference),
+    ] {
+        let data = data(kind, Better::Lower, &[("old", &[2.0; 3]), ("new", &new)]);
+        let judge = Judge::new(&[], &data);
+        let judgement = judge.judge(&figure(Statistic::Gain, Some(1.002))).unwrap();
+        assert_eq!(judgement.verdict, Some(expected), "{kind} {new:?}");
+    }
+}
+
+#[test]
+fn percent_of_nothing_are_no_number() {
+    for old in [[0.0, 0.0], [-1.0, -2.0]] {
+        let data = data(
+            Kind::Timed,
+            Better::Lower,
+            &[("old", &old), ("new", &[1.0, 2.0])],
+        );
+        let judge = Judge::new(&[], &data);
+        for statistic in [
+            Statistic::Gain,
+            Statistic::GainMin,
+            Statistic::GainMax,
+            Statistic::DifferencePercent,
+            Statistic::Share,
+        ] {
+            let figure = figure(statistic, None);
+            assert_eq!(judge.judge(&figure), None, "{statistic:?} {old:?}");
+        }
+        assert!(judge.judge(&figure(Statistic::Difference, None)).is_some());
+    }
+}
+
+#[test]
+fn many_directions_are_corrected_together() {
+    let old = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+    let new = [9.0, 9.5, 10.0, 10.5, 11.0, 11.5];
+    let mut cells = data(Kind::Timed, Better::Lower, &[("old", &old), ("new", &new)])
+        .cells()
+        .to_vec();
+    let other = |cell: &CellRows, machine: &str| CellRows {
+        cell: format!("{}.{machine}", cell.cell),
+        rows: cell
+            .rows
+            .iter()
+            .map(|raw| Raw {
+                machine: machine.to_owned(),
+                ..raw.clone()
+            })
+            .collect(),
+        ..cell.clone()
+    };
+    cells.extend(cells.clone().iter().map(|cell| other(cell, "n")));
+    let data = Data::new(cells).unwrap();
+    let first = figure(Statistic::Speedup, Some(1.1));
+    let mut second = first.clone();
+    for key in second.of.iter_mut().chain(&mut second.against) {
+        key.machine = "n".to_owned();
+    }
+    // The same two sides by another statistic are the same test.
+    let again = Figure {
+        statistic: Statistic::Gain,
+        ..first.clone()
+    };
+    let judge = Judge::new(&[document(&[first.clone(), second, again])], &data);
+    let judgement = judge.judge(&first).unwrap();
+    assert_eq!(judgement.p, Some(2.0 / 64.0));
+    assert_eq!(judgement.p_holm, Some(4.0 / 64.0));
+    assert!(!judgement.is_significant());
+}
+
+#[test]
+fn the_tables_of_today_are_a_family_of_their_own() {
+    let old = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+    let [new, third] = [0.9, 0.8].map(|times| old.map(|value| value * times));
+    let data = data(
+        Kind::Timed,
+        Better::Lower,
+        &[("old", &old), ("new", &new), ("third", &third)],
+    );
+    let judged = figure(Statistic::Speedup, Some(1.1));
+    let of = |config, statistic| Figure {
+        of: vec![key(config)],
+        ..figure(statistic, None)
+    };
+    let cells = [
+        of("new", Statistic::Gain),
+        of("new", Statistic::Speedup),
+        of("third", Statistic::Gain),
+        of("third", Statistic::Mean),
+    ];
+    let today = Table {
+        id: String::new(),
+        title: String::new(),
+        about: String::new(),
+        head: Vec::new(),
+        lines: vec![Line {
+            head: String::new(),
+            cells: cells.iter().cloned().map(Some).collect(),
+        }],
+    };
+    let document = Document {
+        today: vec![today],
+        ..document(core::slice::from_ref(&judged))
+    };
+    let judge = Judge::new(&[document], &data);
+    let p_holm = |figure| judge.judge(figure).unwrap().p_holm;
+    assert_eq!(p_holm(&judged), Some(2.0 / 64.0));
+    // Two comparisons, whatever they are shown as.
+    assert_eq!(p_holm(&cells[0]), Some(4.0 / 64.0));
+    assert_eq!(p_holm(&cells[1]), Some(4.0 / 64.0));
+    assert_eq!(p_holm(&cells[2]), Some(4.0 / 64.0));
+    assert_eq!(p_holm(&cells[3]), None);
+}
+
+#[test]
+fn one_replayed_run_counts_and_no_other_does() {
+    for (kind, expected) in [
+        (Kind::Replayed, Some(Verdict::Same)),
+        // Another seed may give another.
+        (Kind::Simulated, None),
+        (Kind::Timed, None),
+    ] {
+        let data = data(kind, Better::Lower, &[("old", &[2.0]), ("new", &[1.0])]);
+        let figure = figure(Statistic::Speedup, Some(1.5));
+        let judge = Judge::new(&[], &data);
+        assert_eq!(judge.judge(&figure).unwrap().verdict, expected);
+    }
+}
+
+/// Of the same work: a run of the one against a run of the other, whoever had more of them.
+#[test]
+fn only_common_runs_are_compared() {
+    let old: Vec<f64> = (1..=15).map(f64::from).collect();
+    let new: Vec<f64> = old[..5].iter().map(|value| value * 1.01).collect();
+    let data = data(
+        Kind::Simulated,
+        Better::Higher,
+        &[("old", &old), ("new", &new)],
+    );
+    let figure = figure(Statistic::Speedup, Some(1.02));
+    let judge = Judge::new(&[document(core::slice::from_ref(&figure))], &data);
+    let judgement = judge.judge(&figure).unwrap();
+    assert!((judgement.value - 1.01).abs() < 1e-12);
+    assert_eq!((judgement.n, judgement.rows.len()), (5, 10));
+    assert_eq!(judgement.verdict, Some(Verdict::Same));
+    let (low, high) = judgement.interval.unwrap();
+    assert!(low > 1.009 && high < 1.011);
+    assert!(judgement.is_significant());
+}
+
+/// Sides without a common run have nothing else than all their runs.
+#[test]
+fn sides_without_a_common_run_are_independent() {
+    let mut cells = data(
+        Kind::Timed,
+        Better::Higher,
+        &[("old", &[1.0, 1.1, 0.9]), ("new", &[2.0, 2.1, 1.9])],
+    )
+    .cells()
+    .to_vec();
+    for row in &mut cells[0].rows {
+        row.run += 10;
+    }
+    let data = Data::new(cells).unwrap();
+    let judgement = Judge::new(&[], &data)
+        .judge(&figure(Statistic::Speedup, None))
+        .unwrap();
+    let welch = Welch::of(&[2.0, 2.1, 1.9], &[1.0, 1.1, 0.9]).map(|test| test.p);
+    assert_eq!(judgement.p, welch);
+}
+
+/// Workloads `a` and `b`, two configurations: the rows of `runs` runs, each `new` some times `old`.
+fn two_workloads(kind: Kind, times: [&[f64]; 2]) -> Data {
+    let mut cells = Vec::new();
+    for (workload, times) in ["a", "b"].into_iter().zip(times) {
+        let old: Vec<f64> = (1..=times.len()).map(|run| run as f64).collect();
+        let new: Vec<f64> = old.iter().zip(times).map(|(old, by)| old * by).collect();
+        let of_one = data(kind, Better::Higher, &[("old", &old), ("new", &new)]);
+        cells.extend(of_one.cells().iter().map(|cell| {
+            CellRows {
+                cell: format!("{}.{workload}", cell.cell),
+                rows: cell
+                    .rows
+                    .iter()
+                    .map(|raw| Raw {
+                        workload: workload.to_owned(),
+                        ..raw.clone()
+                    })
+                    .collect(),
+                ..cell.clone()
+            }
+        }));
+    }
+    Data::new(cells).unwrap()
+}
+
+fn gmean_of_two() -> Figure {
+    let keys = |config| ["a", "b"].map(|workload| Key::new("x", "m", workload, config, "time"));
+    Figure::gmean(keys("new").to_vec(), keys("old").to_vec())
+}
+
+#[test]
+fn a_geometric_mean_varies_as_that_of_each_run() {
+    // The runs' own geometric means are 2, 2.2 and 1.8.
+    let data = two_workloads(Kind::Timed, [&[4.0, 4.0, 4.0], &[1.0, 1.21, 0.81]]);
+    let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
+    let logarithms = [2.0_f64, 2.2, 1.8].map(f64::ln);
+    let summary = Summary::of(&logarithms).unwrap();
+    let (middle, reach) = (summary.mean().unwrap(), summary.ci95().unwrap());
+    let (low, high) = judgement.interval.unwrap();
+    assert!((low.ln() - (middle - reach)).abs() < 1e-9);
+    assert!((high.ln() - (middle + reach)).abs() < 1e-9);
+    assert_eq!(judgement.interval_by, Some("t of log ratios"));
+    assert!(!judgement.exact);
+}
+
+#[test]
+fn a_geometric_mean_of_what_is_exact_is_exact() {
+    let data = two_workloads(Kind::Replayed, [&[4.0], &[1.0]]);
+    let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
+    assert_eq!((judgement.value, judgement.n), (2.0, 2));
+    assert!(judgement.exact && judgement.interval.is_none());
+    // One simulated run each: nobody knows.
+    let data = two_workloads(Kind::Simulated, [&[4.0], &[1.0]]);
+    let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
+    assert!(!judgement.exact && judgement.interval.is_none());
+}
+
+#[test]
+fn a_geometric_mean_with_a_zero_in_it_is_none() {
+    let data = two_workloads(Kind::Replayed, [&[4.0], &[0.0]]);
+    assert_eq!(Judge::new(&[], &data).judge(&gmean_of_two()), None);
+}
+
+#[test]
+fn the_same_samples_under_two_names_are_one_test() {
+    let times: &[f64] = &[1.1, 1.2, 1.1, 1.3, 1.1, 1.2];
+    for (kind, tests) in [(Kind::Simulated, 1.0), (Kind::Timed, 2.0)] {
+        let data = two_workloads(kind, [times, times]);
+        let of = |workload: &str| {
+            let key = |config| Key::new("x", "m", workload, config, "time");
+            Figure::new(Statistic::Speedup, key("new"))
+                .against(key("old"))
+                .printed("1.1")
+                .judged(1.1, Claim::Untested)
+        };
+        let judge = Judge::new(&[document(&[of("a"), of("b")])], &data);
+        for workload in ["a", "b"] {
+            let judgement = judge.judge(&of(workload)).unwrap();
+            assert_eq!(judgement.p, Some(2.0 / 64.0));
+            assert_eq!(judgement.p_holm, Some(tests * 2.0 / 64.0), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_sentence_says_what_its_means_are_not_over() {
+    let data = two_workloads(Kind::Replayed, [&[4.0], &[1.0]]);
+    let mut cells = data.cells().to_vec();
+    cells.retain(|cell| !cell.cell.ends_with(".b"));
+    for (data, expected) in [
+        (&data, "2.00 times."),
+        (
+            &Data::new(cells).unwrap(),
+            "4.00 times. (A full run has more: here means are over 1 of 2.)",
+        ),
+    ] {
+        let judge = Judge::new(&[], data);
+        let finding = Finding {
+            pieces: vec![
+                Piece::Figure(gmean_of_two()),
+                Piece::Text(" times.".to_owned()),
+            ],
+            place: Place::Document,
+        };
+        let said = finding.plain(&|figure| judge.judge(figure), &document(&[]));
+        assert_eq!(said.as_deref(), Some(expected));
+    }
+}

@@ -1,0 +1,213 @@
+//! The report in a real browser, where one is installed: it tries itself out, wide and as narrow as a phone.
+//!
+//! With `#selftest` the page walks its figures, looks at every curve, opens and closes the dialog by keys, measures contrasts in both schemes and its own width, lets the
+//! player try itself out, and says on the console how it went. Anything else on the console fails the test.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod page_sample;
+
+use core::time::Duration;
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use brickyard_experiments::data::Data;
+use brickyard_experiments::page::Embedded;
+use tempfile::TempDir;
+
+const BROWSERS: [&str; 4] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+];
+
+/// A browser that says nothing for so long is stuck.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+fn browser() -> Option<PathBuf> {
+    let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
+    let found = BROWSERS
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .find(|path| path.is_file());
+    if found.is_none() {
+        println!("skipped: none of {} is in PATH", BROWSERS.join(", "));
+    }
+    found
+}
+
+/// Ends the browser that this test started, whatever happens.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn command(browser: &Path, folder: &TempDir) -> Command {
+    let mut command = Command::new(browser);
+    command.args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--enable-logging=stderr",
+        "--window-size=1280,900",
+    ]);
+    let profile = folder.path().join("profile");
+    command.arg(format!("--user-data-dir={}", profile.display()));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// All that is said on the console, up to the outcome of the page's self-test.
+fn self_test(browser: &Path, folder: &TempDir, url: &str) -> Vec<String> {
+    said(browser, folder, url, |lines| {
+        let last = lines.last();
+        last.is_some_and(|line| line.contains("\"page selftest "))
+    })
+}
+
+/// All that is said on the console, until it is enough.
+fn said(
+    browser: &Path,
+    folder: &TempDir,
+    url: &str,
+    is_enough: impl Fn(&[String]) -> bool,
+) -> Vec<String> {
+    let mut running = Running(command(browser, folder).arg(url).spawn().unwrap());
+    let stderr = BufReader::new(running.0.stderr.take().unwrap());
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || {
+        let lines = stderr.lines().map_while(Result::ok);
+        for line in lines.filter(|line| line.contains("CONSOLE")) {
+            if said.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let mut lines = Vec::new();
+    while !is_enough(&lines) {
+        let line = heard
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| panic!("the page says nothing; before: {lines:#?}"));
+        lines.push(line);
+    }
+    lines
+}
+
+/// Nothing but good outcomes: those of so many players, then the page's. Gives the last.
+fn assert_ok(lines: &[String], players: usize) -> &str {
+    assert_eq!(lines.len(), players + 1, "{lines:#?}");
+    let (page, frames) = lines.split_last().unwrap();
+    assert!(
+        frames.iter().all(|line| line.contains("\"selftest ok: ")),
+        "{lines:#?}"
+    );
+    assert!(page.contains("\"page selftest ok: "), "{page}");
+    println!("{page}");
+    page
+}
+
+/// The page as a file. With `BRICKYARD_PAGES=FOLDER` also there, to be looked at.
+fn write_page(folder: &TempDir, name: &str, html: &str) -> PathBuf {
+    let page = folder.path().join(name);
+    fs::write(&page, html).unwrap();
+    if let Some(kept) = env::var_os("BRICKYARD_PAGES") {
+        fs::write(PathBuf::from(kept).join(name), html).unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_page_tries_itself_out() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::with_prefix("brickyard-page-").unwrap();
+    let (documents, data) = (page_sample::documents(), page_sample::data());
+    let html = page_sample::page(&documents, &data, vec![page_sample::player()]);
+    let page = write_page(&folder, "sample.html", &html);
+    let lines = self_test(
+        &browser,
+        &folder,
+        &format!("file://{}#selftest", page.display()),
+    );
+    let said = assert_ok(&lines, 1);
+    assert!(said.contains("3 plots, 15 curves, 1 players"), "{said}");
+}
+
+#[test]
+fn the_page_fits_a_phone() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::with_prefix("brickyard-page-").unwrap();
+    let (documents, data) = (page_sample::documents(), page_sample::data());
+    let html = page_sample::page(&documents, &data, vec![page_sample::player()]);
+    let page = write_page(&folder, "phone.html", &html);
+    // A window is never so narrow; a frame is.
+    let phone = folder.path().join("frame.html");
+    let frame = format!(
+        "<!doctype html><iframe width=360 height=740 src=\"file://{}#selftest\"></iframe>",
+        page.display()
+    );
+    fs::write(&phone, frame).unwrap();
+    let lines = self_test(&browser, &folder, &format!("file://{}", phone.display()));
+    let said = assert_ok(&lines, 1);
+    assert!(said.contains("360 wide"), "{said}");
+}
+
+#[test]
+fn a_run_of_nothing_is_a_page_too() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::with_prefix("brickyard-page-").unwrap();
+    let html = page_sample::page(&page_sample::documents(), &Data::default(), Vec::new());
+    let page = write_page(&folder, "nothing.html", &html);
+    let lines = self_test(
+        &browser,
+        &folder,
+        &format!("file://{}#selftest", page.display()),
+    );
+    let said = assert_ok(&lines, 0);
+    assert!(said.contains("0 figures, 0 plots"), "{said}");
+}
+
+/// Should foreign text ever get through as markup, in the page or in a page that it holds, none of it runs.
+#[test]
+fn a_foreign_script_does_not_run() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::with_prefix("brickyard-page-").unwrap();
+    let (documents, data) = (page_sample::documents(), page_sample::data());
+    let script = "<script>console.error('foreign ran')</script>";
+    let foreign = Embedded {
+        html: format!("<body onload=\"console.error('foreign ran')\">{script}</body>"),
+        ..page_sample::player()
+    };
+    let html = page_sample::page(&documents, &data, vec![foreign]);
+    // Frames out of view are not loaded.
+    let html = html.replace("loading=\"lazy\"", "");
+    let html = html.replacen("</main>", &format!("{script}</main>"), 1);
+    let page = write_page(&folder, "foreign.html", &html);
+    let url = format!("file://{}", page.display());
+    let lines = said(&browser, &folder, &url, |lines| lines.len() == 3);
+    for line in &lines {
+        assert!(
+            line.contains("Content Security Policy") && !line.contains("\"foreign ran\""),
+            "{lines:#?}"
+        );
+    }
+}
