@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use brickyard_report::Better;
 use brickyard_experiments::raw::{CellRows, Kind, Raw};
 use brickyard_experiments::store::Folder;
+use brickyard_report::Better;
 
 /// What these cells give, with `seed`.
 fn run(cells: &[&str], seed: &str) -> Vec<CellRows> {

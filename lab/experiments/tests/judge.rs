@@ -1,13 +1,13 @@
 //! Every statistic of a figure, worked out by hand; intervals, tests and their correction on rows made for it.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use brickyard_report::{Better, Host, PairedT, Summary, Welch};
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
     Claim, Document, Figure, Finding, Judged, Line, Piece, Place, Published, Statistic, Table,
 };
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::raw::{CellRows, Kind, Raw};
+use brickyard_report::{Better, Host, PairedT, Summary, Welch};
 
 fn rows(config: &str, better: Better, values: &[f64]) -> Vec<Raw> {
     (1..)

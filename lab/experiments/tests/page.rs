@@ -8,8 +8,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use brickyard_report::pagetypes::html;
-use brickyard_report::{Better, policy};
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::directions::Directions;
 use brickyard_experiments::document::{Among, Document, Figure, Points, Statistic};
@@ -17,6 +15,8 @@ use brickyard_experiments::documents;
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::page::Embedded;
 use brickyard_experiments::raw::{CellRows, Kind, Raw};
+use brickyard_report::pagetypes::html;
+use brickyard_report::{Better, policy};
 
 /// A figure's element: its attributes and its text.
 struct Element<'p> {

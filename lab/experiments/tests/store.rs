@@ -5,12 +5,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use brickyard_report::{Better, Host};
 use brickyard_experiments::data::Data;
 use brickyard_experiments::raw::{CellRows, Kind, Raw};
 use brickyard_experiments::store::{
     Folder, appear, read_cell, read_cell_bytes, read_rows, write_cell, write_csv, write_rows,
 };
+use brickyard_report::{Better, Host};
 use proptest::prelude::*;
 
 fn raw() -> impl Strategy<Value = Raw> {

@@ -63,8 +63,8 @@ fn is_plain(name: &str) -> bool {
 mod tests {
     use std::path::Path;
 
-    use brickyard_report::{Better, Host};
     use brickyard_experiments::raw::{Kind, Raw};
+    use brickyard_report::{Better, Host};
 
     use super::*;
     use crate::reproduce::cell::Experiment;

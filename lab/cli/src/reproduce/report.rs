@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::bail;
-use brickyard_report::{Host, Metric, Results, Row, SampleKind, write_json};
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::Figure;
 use brickyard_experiments::judge::Judge;
 use brickyard_experiments::raw::{CellRows, Kind};
 use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
 use brickyard_experiments::{documents, figures, page};
+use brickyard_report::{Host, Metric, Results, Row, SampleKind, write_json};
 
 use super::cell::Experiment;
 use super::command::{Begins, Commands};
@@ -128,8 +128,8 @@ fn today() -> String {
 
 #[cfg(test)]
 mod tests {
-    use brickyard_report::Better;
     use brickyard_experiments::raw::Raw;
+    use brickyard_report::Better;
 
     use super::*;
 

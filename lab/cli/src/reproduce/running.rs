@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use brickyard_report::Host;
 use brickyard_experiments::raw::CellRows;
 use brickyard_experiments::store::{Folder, WriteError, appear};
+use brickyard_report::Host;
 use indicatif::ProgressBar;
 
 use super::cell::{Cell, Context};
@@ -263,8 +263,8 @@ impl Teller {
 mod tests {
     use std::path::Path;
 
-    use brickyard_report::Better;
     use brickyard_experiments::raw::{Kind, Raw};
+    use brickyard_report::Better;
 
     use super::super::cell::{Done, Scale};
     use super::*;

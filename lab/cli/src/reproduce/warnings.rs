@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brickyard_report::{Host, noise_warning};
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{Document, Judged};
 use brickyard_experiments::raw::{CellRows, Kind};
+use brickyard_report::{Host, noise_warning};
 
 use super::report::results;
 use super::{counted, program};

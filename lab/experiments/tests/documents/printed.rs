@@ -1,8 +1,8 @@
 //! What is printed fits together: each text is a number, each gain and speedup follows from the two means beside it, within rounding.
 
-use brickyard_report::Better;
 use brickyard_experiments::document::{Judged, Statistic, Table, number};
 use brickyard_experiments::documents;
+use brickyard_report::Better;
 
 use super::{Rounded, document, table, text};
 

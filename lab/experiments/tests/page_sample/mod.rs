@@ -1,7 +1,5 @@
 //! A small made-up run: one document with every kind of piece, table and plot, and names that try to break out of the page.
 
-use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
-use brickyard_report::{Better, Host};
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
     Among, Axis, Claim, Curve, Document, Figure, Finding, Head, Line, Outcome, Piece, Place, Plot,
@@ -10,6 +8,8 @@ use brickyard_experiments::document::{
 use brickyard_experiments::judge::{Judge, Judgement};
 use brickyard_experiments::page::{Embedded, Missing, Report, write};
 use brickyard_experiments::raw::{CellRows, Kind, Raw};
+use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
+use brickyard_report::{Better, Host};
 
 pub(crate) const CONFIGS: [&str; 5] = [
     "list-2007",

@@ -10,8 +10,8 @@ mod builds;
 mod pictures;
 
 use brickyard::Configuration;
-use brickyard_report::{Better, Metric};
 use brickyard_experiments::raw::{Kind, Raw};
+use brickyard_report::{Better, Metric};
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 

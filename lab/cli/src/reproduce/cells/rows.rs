@@ -1,7 +1,7 @@
 //! The rows of a cell in the making: what all of them have in common is said once.
 
-use brickyard_report::Metric;
 use brickyard_experiments::raw::Raw;
+use brickyard_report::Metric;
 
 /// The machine of whatever is timed.
 pub(super) const HOST: &str = "host";

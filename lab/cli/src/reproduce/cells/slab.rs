@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use brickyard_report::{Better, Metric};
 use brickyard_experiments::raw::Raw;
+use brickyard_report::{Better, Metric};
 
 use crate::bench::slab::crowd::Clock;
 use crate::bench::slab::objects::Shape;

@@ -12,8 +12,8 @@ mod commands;
 mod render;
 
 use brickyard::Configuration;
-use brickyard_report::{Better, Metric};
 use brickyard_experiments::raw::Kind;
+use brickyard_report::{Better, Metric};
 use brickyard_workload::antifrag::{Profile, Reclaim};
 
 use super::protocol;

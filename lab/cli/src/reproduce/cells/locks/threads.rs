@@ -1,8 +1,8 @@
 //! The five columns with real threads of this host, by the load that `brickyard bench locks` has where nothing else is said. Each round is a cell.
 
 use brickyard::bulk::Timing;
-use brickyard_report::{Better, Metric};
 use brickyard_experiments::raw::Raw;
+use brickyard_report::{Better, Metric};
 use brickyard_simulate::locks::Column;
 
 use crate::bench::bursts::{Load, USUAL};

@@ -1,8 +1,8 @@
 //! Builds on the CPUs of the five machines, simulated.
 
+use brickyard_experiments::raw::{Kind, Raw};
 use brickyard_machine::Profile as Caches;
 use brickyard_report::{Better, Metric};
-use brickyard_experiments::raw::{Kind, Raw};
 use brickyard_simulate::kernbench::Kernbench;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Setting};

@@ -1,9 +1,9 @@
 //! The pictures: three configurations of one machine under the protocol, filmed, on a page of their own.
 
 use brickyard::Configuration;
+use brickyard_experiments::raw::Kind;
 use brickyard_report::pagetypes::{Film, html};
 use brickyard_report::{Better, Metric};
-use brickyard_experiments::raw::Kind;
 use brickyard_workload::antifrag::Reclaim;
 
 use super::super::protocol;

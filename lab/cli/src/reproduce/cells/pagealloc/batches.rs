@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use anyhow::Context as _;
 use brickyard::Configuration;
-use brickyard_report::{Better, Metric};
 use brickyard_experiments::raw::Raw;
+use brickyard_report::{Better, Metric};
 
 use crate::bench::conditions::Conditions;
 use crate::bench::contestant::Contestant;

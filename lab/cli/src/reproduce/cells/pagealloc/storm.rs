@@ -2,9 +2,9 @@
 //!
 //! Fewer pages are counted where there are more CPUs: the percentiles are those of all of them together.
 
+use brickyard_experiments::raw::{Kind, Raw};
 use brickyard_machine::Profile;
 use brickyard_report::{Better, Metric};
-use brickyard_experiments::raw::{Kind, Raw};
 use brickyard_simulate::storm::{Latency, Shape, Storm};
 use brickyard_simulate::{Configuration, Setting};
 

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use anyhow::Context as _;
 use brickyard::Configuration;
-use brickyard_report::{Better, Metric};
 use brickyard_experiments::raw::Raw;
+use brickyard_report::{Better, Metric};
 
 use super::super::timed::{FEW, Round, Timed};
 use super::TURNS;

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use anyhow::Context as _;
-use brickyard_report::Metric;
 use brickyard_experiments::raw::Raw;
+use brickyard_report::Metric;
 
 use super::super::timed::{FEW, Round, Timed};
 use super::{SECONDS, SOME, TURNS};
