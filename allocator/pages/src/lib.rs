@@ -2,12 +2,12 @@
 //!
 //! It hands out page frames, by number, to many CPUs at once, and keeps memory in pieces large enough for huge pages. It is for whoever writes
 //! a kernel, a hypervisor, a unikernel or a large arena: no `std`, no heap, no global state; the embedder brings
-//! the metadata's memory, the lock, and a [`Platform`]. The page allocator itself has no line of `unsafe`; slabs, which hand out memory, have.
+//! the metadata's memory, the lock, and a [`Platform`]. It has no line of `unsafe`.
 //!
 //! - **One zone**: [`zone::Zone`], built by [`zone::ZonePlan`] in a piece of memory; [`alloc`](zone::Zone::alloc),
 //!   [`free`](zone::Zone::free), and the rest.
 //! - **Several zones and nodes**, with watermarks, reclaim and compaction: [`node::Nodes`].
-//! - **Objects smaller than pages**: [`slab::Slabs`], caches over any [`slab::PageSource`], of which a zone is one.
+//! - **Objects smaller than pages** are the crate `brickyard-slab`: caches over a zone, or over pages of one's own.
 //! - **Which design**: [`design::Brickyard`], the default, which takes no lock; the other aliases in [`design`], or other combinations of stores, groupings, fronts and locks; by name, [`Configuration`]. Locks and
 //!   platforms are yours to write; stores and fronts are this crate's own for now.
 //!
@@ -27,11 +27,10 @@
 //! | [`zone`] | a store, a lock, a front, watermarks |
 //! | [`pressure`] | the embedder's hooks; reclaim, compaction, contiguous ranges |
 //! | [`node`] | zones in order, fallback, the slow path, ZONE_MOVABLE |
-//! | [`slab`] | caches of objects: the default, and SLQB as it was designed |
 //! | [`Configuration`] | the default and the designs of the source documents, by name |
 
 #![no_std]
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 #[cfg(test)]
 extern crate std;
@@ -50,11 +49,6 @@ pub mod node;
 mod platform;
 pub mod pressure;
 mod request;
-#[allow(
-    unsafe_code,
-    reason = "objects are memory, which slabs hand out and take back"
-)]
-pub mod slab;
 pub mod stats;
 pub mod store;
 pub mod zone;

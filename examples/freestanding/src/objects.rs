@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use brickyard::design::Brickyard;
-use brickyard::slab::{
+use brickyard_slab::{
     CacheSpec, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
     TaskOnly, ZonePages,
 };

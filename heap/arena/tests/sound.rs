@@ -17,10 +17,10 @@ use std::time::Instant;
 
 use brickyard::Platform;
 use brickyard::design::Brickyard;
-use brickyard::slab::{Pinned, Sheafed, SlabPlan, Slabs, Tables, TaskOnly, ZonePages};
 use brickyard::zone::ZonePlan;
 use brickyard::{FrameRange, Order, ZoneKind};
 use brickyard_arena::{Arena, MapPlan, Mapped, Rseq, ThreadRows, Threads};
+use brickyard_slab::{Pinned, Sheafed, SlabPlan, Slabs, Tables, TaskOnly, ZonePages};
 
 /// Numbers are the process's: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {

@@ -9,12 +9,12 @@ use core::mem::MaybeUninit;
 
 use brickyard::ZoneKind;
 use brickyard::design::Brickyard;
-use brickyard::slab::{
-    PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, ZonePages,
-};
 use brickyard::zone::ZonePlan;
 use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
+use brickyard_slab::{
+    PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, ZonePages,
+};
 
 /// CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;

@@ -22,9 +22,9 @@ use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use brickyard::slab::debug::RuleText;
-use brickyard::slab::sizes::{MAX_GENERAL, SIZES};
-use brickyard::slab::{PageSource, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
+use brickyard_slab::debug::RuleText;
+use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
+use brickyard_slab::{PageSource, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
 
 use super::cpus::{Cpus, RowsFor};
 use super::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};

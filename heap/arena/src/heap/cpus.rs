@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use brickyard::Platform;
-use brickyard::slab::{Caller, Local, Pushed, Rows};
+use brickyard_slab::{Caller, Local, Pushed, Rows};
 
 use crate::rows::{Rseq, ThreadRows};
 

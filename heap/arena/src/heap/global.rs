@@ -1,9 +1,9 @@
 //! The heap as Rust's global allocator.
 
 use core::alloc::{GlobalAlloc, Layout};
-
-use brickyard::slab::sizes::MAX_GENERAL;
 use core::sync::atomic::Ordering;
+
+use brickyard_slab::sizes::MAX_GENERAL;
 
 use super::{FAST, allocate_aligned, cache_of, free_slow, hit, put, reallocate};
 

@@ -5,8 +5,8 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use brickyard::Platform;
-use brickyard::slab::Finding;
-use brickyard::slab::sheaf::closed;
+use brickyard_slab::Finding;
+use brickyard_slab::sheaf::closed;
 
 use super::build::{Background, Heap, PLACE, ROW_WORDS, built};
 use super::cpus::Cpus;

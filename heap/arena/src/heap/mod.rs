@@ -2,7 +2,7 @@
 //!
 //! | bytes | where from | found again by |
 //! |---|---|---|
-//! | up to 32 KiB | a slab of the general size ([`SIZES`](brickyard::slab::sizes::SIZES)) | the byte of its page |
+//! | up to 32 KiB | a slab of the general size ([`SIZES`](brickyard_slab::sizes::SIZES)) | the byte of its page |
 //! | up to 2 MiB | a run of pages of the same span | a word of its first page |
 //! | above | a mapping of its own | a table |
 //!
@@ -31,11 +31,11 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
-use brickyard::slab::Pushed;
-use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, STEP, Sizes};
+use brickyard_slab::Pushed;
+use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, STEP, Sizes};
 
 use crate::rows::{pop, push};
-pub use brickyard::slab::sheaf::SHEAF_BYTES;
+pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
 pub use global::Global;
 pub use slow::{

@@ -5,8 +5,8 @@ use core::panic::Location;
 use core::ptr::{NonNull, null_mut};
 
 use brickyard::Platform;
-use brickyard::slab::TaskOnly;
-use brickyard::slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
+use brickyard_slab::TaskOnly;
+use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
 use super::build::{Heap, PLACE, built, heap};
 use super::life::{self, MayStart};

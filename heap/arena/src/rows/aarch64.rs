@@ -5,7 +5,7 @@
 use core::arch::asm;
 use core::sync::atomic::AtomicUsize;
 
-use brickyard::slab::Pushed;
+use brickyard_slab::Pushed;
 
 /// Puts the descriptor of the sequence from label 4 to label 5, and what happens when it is left midway: back to label 2, which comes first.
 macro_rules! restartable {

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 use brickyard::Platform;
-use brickyard::slab::{Caller, Local, Pushed, Rows};
+use brickyard_slab::{Caller, Local, Pushed, Rows};
 
 use super::{Rseq, ThreadRows, pop_shifted, push_shifted, replace};
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `area` | what belongs to a thread: where its number stands, and what the heap keeps beside it |
 //! | `x86_64`, `aarch64` | the restartable sequences, in assembly |
-//! | `local` | both as the library's [`Local`](brickyard::slab::Local) |
+//! | `local` | both as the library's [`Local`](brickyard_slab::Local) |
 //! | `rseq` | a row a CPU: [`Rseq`] |
 //! | `thread_rows` | a row a thread, where the system has no restartable sequences: [`ThreadRows`] |
 //!
@@ -49,7 +49,7 @@ pub const ROW_SHIFT: u32 = 16;
 /// A top whose next entry has these bits all zero is the last of its sheaf.
 const SHEAF_MASK: u32 = 1023;
 
-const _: () = assert!(SHEAF_MASK as usize == brickyard::slab::sheaf::SHEAF_BYTES - 1);
+const _: () = assert!(SHEAF_MASK as usize == brickyard_slab::sheaf::SHEAF_BYTES - 1);
 
 #[cfg(test)]
 mod tests;

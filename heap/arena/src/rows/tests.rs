@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Instant;
 
 use brickyard::Platform;
-use brickyard::slab::Pushed;
+use brickyard_slab::Pushed;
 
 use super::{ROW_SHIFT, Rseq, ThreadRows, own_offset, pop, push, replace};
 

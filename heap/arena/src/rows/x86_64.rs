@@ -10,7 +10,7 @@
 use core::arch::asm;
 use core::sync::atomic::AtomicUsize;
 
-use brickyard::slab::Pushed;
+use brickyard_slab::Pushed;
 
 /// The text of a sequence: the descriptor from label 4 to label 5, and what happens when it is left midway: back to label 2, which comes first; then the lines. For `asm!` and `naked_asm!`.
 #[doc(hidden)]

@@ -24,10 +24,10 @@ use std::io;
 
 use brickyard::design::LockFree;
 use brickyard::front::Direct;
-use brickyard::slab::{PageAsk, PageSource};
 use brickyard::sync::{Locked, TicketLock};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
+use brickyard_slab::{PageAsk, PageSource};
 
 use crate::MapError;
 use crate::region::Region;
@@ -43,7 +43,7 @@ pub const SPAN_BYTES: (usize, usize) = (64 << 20, 256 << 30);
 const SPAN_BYTES_MAX: usize = ZONES * ZONE_BYTES;
 
 /// Slabs can number its pages, however small the system's are.
-const _: () = assert!(SPAN_BYTES_MAX >> 12 <= brickyard::slab::MAX_PAGES);
+const _: () = assert!(SPAN_BYTES_MAX >> 12 <= brickyard_slab::MAX_PAGES);
 
 /// What its start is a multiple of.
 const SPAN_ALIGN: usize = 4 << 20;

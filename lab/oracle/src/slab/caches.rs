@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard::slab::{
+use brickyard_slab::{
     CacheError, CacheNumbers, CacheSpec, Everywhere, FreeFault, General, Leak, RawCache,
     SlabDesign, SlabError, Slabs, TaskOnly,
 };

@@ -4,8 +4,8 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::ops::Add;
 
-use brickyard::slab::sizes::{POWERS, SIZES};
-use brickyard::slab::{
+use brickyard_slab::sizes::{POWERS, SIZES};
+use brickyard_slab::{
     Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
 };
 

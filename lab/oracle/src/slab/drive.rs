@@ -6,7 +6,7 @@
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use brickyard::slab::{
+use brickyard_slab::{
     CacheError, CacheSpec, Checks, Constructor, FreeFault, Pinned, SlabDesign, SlabError, Slabs,
 };
 

@@ -3,7 +3,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use brickyard::slab::{CacheNumbers, FreeFault, Pinned, SlabDesign};
+use brickyard_slab::{CacheNumbers, FreeFault, Pinned, SlabDesign};
 
 use super::SlabKind;
 use super::cpus::{Cpus, Moment};

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use brickyard::Platform;
-use brickyard::slab::{Cache, CacheSpec, Object, Pinned, SlabDesign, SlabError, Slabs, TaskOnly};
 use brickyard_arena::Threads;
+use brickyard_slab::{Cache, CacheSpec, Object, Pinned, SlabDesign, SlabError, Slabs, TaskOnly};
 
 use super::caches::{AnyCache, AnyGeneral, RESERVED, Users};
 use super::object::{CONSTRUCTED, InHand, Pattern, construct};
@@ -127,7 +127,7 @@ where
     D: SlabDesign<'m, Local = Pinned<Threads>>,
     Slabs<'m, D>: Sync,
 {
-    fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, brickyard::slab::CacheError> {
+    fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, brickyard_slab::CacheError> {
         let make = |spec| AnyCache::new(slabs, Users::Tasks, spec);
         Ok(Self {
             slabs,

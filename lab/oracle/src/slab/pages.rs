@@ -8,8 +8,8 @@ use core::ptr::NonNull;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use brickyard::slab::{PageAsk, PageSource};
 use brickyard::{Context, Mobility, Order};
+use brickyard_slab::{PageAsk, PageSource};
 
 use super::cpus::Cpus;
 use crate::sanitizer;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use brickyard::slab::{Pinned, SlabDesign};
+use brickyard_slab::{Pinned, SlabDesign};
 
 use super::cpus::Cpus;
 use super::drive::{Driver, Slot};

@@ -9,11 +9,11 @@
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
-use brickyard::slab::sizes::SIZES;
-use brickyard::slab::{
+use brickyard_arena::{Mapped, SPAN_BYTES, Span, Threads};
+use brickyard_slab::sizes::SIZES;
+use brickyard_slab::{
     General, PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly,
 };
-use brickyard_arena::{Mapped, SPAN_BYTES, Span, Threads};
 
 use super::heap::{Content, Global, Heap, HeapHandle};
 use super::turn::{HeapPeer, HeapTaken, HeapTurn};

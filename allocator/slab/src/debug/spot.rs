@@ -1,0 +1,151 @@
+//! An object's place in memory: what is painted and written around the object, and what is found there.
+
+use core::ptr::NonNull;
+
+use super::checks::Checks;
+use super::finding::{Damage, Fault, Finding, Moment};
+use super::paint;
+use super::track::{Stored, TRACK_BYTES, Track, User};
+use crate::kind::Kind;
+
+/// An object's place in its slab, with its kind.
+///
+/// Invariant `painted`: what lies around the object is written by whoever makes the slab, before anybody else knows of it, and then only by who takes or frees the object, while it is
+/// neither in its slab nor in use.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'k> {
+    pub(super) kind: &'k Kind,
+    pub(super) place: NonNull<u8>,
+}
+
+impl<'k> Spot<'k> {
+    fn at(&self, offset: usize) -> NonNull<u8> {
+        debug_assert!(offset < self.kind.geometry.stride as usize);
+        // SAFETY: `in-its-place`: a place is a stride long, and all offsets here are below.
+        unsafe { self.place.add(offset) }
+    }
+
+    pub(super) fn object(&self) -> NonNull<u8> {
+        self.at(self.kind.before)
+    }
+
+    /// Both red zones take this value, where the kind has them.
+    pub(super) fn paint_zones(&self, value: u8) {
+        if !self.kind.spec.checks.has(Checks::RED_ZONES) {
+            return;
+        }
+        let (right, bytes) = self.kind.right_zone();
+        // SAFETY: `painted`; both zones lie in the place.
+        unsafe {
+            paint::fill(self.place, self.kind.before, value);
+            paint::fill(self.at(right), bytes, value);
+        }
+    }
+
+    pub(super) fn poison(&self) {
+        if self.kind.is_poisoned() {
+            // SAFETY: `painted`; an object has at least a byte.
+            unsafe { paint::poison(self.object(), self.kind.spec.size) };
+        }
+    }
+
+    /// Have both red zones this value? If not, what is wrong.
+    pub(super) fn zones(&self, value: u8) -> Option<Fault> {
+        if !self.kind.spec.checks.has(Checks::RED_ZONES) {
+            return None;
+        }
+        let before = self.kind.before;
+        let (right, bytes) = self.kind.right_zone();
+        // SAFETY: `painted`: the zones have been written when the slab was made.
+        if unsafe { !paint::is_all(self.place, before, value) } {
+            let found = |i| self.read(i);
+            let damage = Damage::between(-(before as isize), before, found, |_| value);
+            return damage.map(Fault::WrittenBefore);
+        }
+        // SAFETY: as above.
+        if unsafe { !paint::is_all(self.at(right), bytes, value) } {
+            let found = |i| self.read(right + i);
+            let offset = self.kind.spec.size as isize;
+            let damage = Damage::between(offset, bytes, found, |_| value);
+            return damage.map(Fault::WrittenBehind);
+        }
+        None
+    }
+
+    /// Is the free object as it was painted? If not, what is wrong.
+    fn poisoned(&self) -> Option<Fault> {
+        let (object, size) = (self.object(), self.kind.spec.size);
+        // SAFETY: `painted`: the object has been written when the slab was made.
+        if !self.kind.is_poisoned() || unsafe { paint::is_poisoned(object, size) } {
+            return None;
+        }
+        let end = size - 1;
+        let expected = |i| {
+            if i == end {
+                paint::POISON_END
+            } else {
+                paint::POISON
+            }
+        };
+        let found = |i| self.read(self.kind.before + i);
+        Damage::between(0, size, found, expected).map(Fault::UseAfterFree)
+    }
+
+    /// What is wrong with the free object, or around it?
+    pub(super) fn damage_while_free(&self) -> Option<Fault> {
+        self.zones(paint::ZONE_FREE).or_else(|| self.poisoned())
+    }
+
+    /// A byte of what is painted.
+    fn read(&self, offset: usize) -> u8 {
+        // SAFETY: `painted`.
+        unsafe { self.at(offset).read() }
+    }
+
+    /// Who allocated and who freed last, in memory.
+    pub(super) fn stored(&self) -> Option<[&'k Stored; 2]> {
+        if !self.kind.spec.checks.has(Checks::TRACK) {
+            return None;
+        }
+        let at = self.kind.tracks_at();
+        // SAFETY: `painted`: both have been written when the slab was made.
+        Some(unsafe {
+            [
+                Stored::at(self.at(at)),
+                Stored::at(self.at(at + TRACK_BYTES)),
+            ]
+        })
+    }
+
+    /// Who allocated and who freed last.
+    pub(super) fn users(&self) -> [User; 2] {
+        match self.stored() {
+            Some(stored) => stored.map(Stored::user),
+            None => [User::Untracked; 2],
+        }
+    }
+
+    pub(super) fn finding(&self, fault: Fault, moment: Moment, noticed: Track) -> Finding {
+        let [allocated, freed] = self.users();
+        Finding {
+            cache: self.kind.spec.name,
+            size: self.kind.spec.size,
+            object: self.object().addr().get(),
+            fault,
+            moment,
+            noticed,
+            allocated,
+            freed,
+        }
+    }
+
+    /// Nobody has allocated or freed it yet.
+    pub(super) fn clear_tracks(&self) {
+        if self.kind.spec.checks.has(Checks::TRACK) {
+            for offset in [self.kind.tracks_at(), self.kind.tracks_at() + TRACK_BYTES] {
+                // SAFETY: `painted`; tracks lie in the place, at multiples of a word.
+                unsafe { Stored::clear(self.at(offset)) };
+            }
+        }
+    }
+}

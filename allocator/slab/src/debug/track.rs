@@ -1,0 +1,202 @@
+//! Who allocated an object, and who freed it last.
+//!
+//! Both stand behind the object, where whoever overflows it by much can write. They hold an address that is followed when a report is printed, so each record is sealed by a sum of its
+//! words, and one whose seal does not fit is told as overwritten and never followed.
+
+use core::fmt;
+use core::panic::Location;
+use core::ptr::{NonNull, from_ref, with_exposed_provenance};
+
+use brickyard::Platform;
+use brickyard_sync::GuardedU64;
+
+use crate::design::SlabDesign;
+use crate::ground::Ground;
+
+/// Who did it, where, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Track {
+    /// From where in the source: the caller of the cache's method.
+    pub caller: &'static Location<'static>,
+    /// On which CPU ([`Platform::cpu`]).
+    pub cpu: usize,
+    /// Which task ([`Platform::task`]).
+    pub task: u64,
+    /// When, by [`Platform::ticks`].
+    pub time: u64,
+}
+
+impl Track {
+    /// The caller, now.
+    pub(super) fn now<'m, D: SlabDesign<'m>>(
+        ground: &Ground<'m, D>,
+        caller: &'static Location<'static>,
+    ) -> Self {
+        Self {
+            caller,
+            cpu: ground.local.cpu(),
+            task: ground.local.task(),
+            time: ground.local.ticks(),
+        }
+    }
+}
+
+impl fmt::Display for Track {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            caller,
+            cpu,
+            task,
+            time,
+        } = self;
+        write!(f, "{caller}, CPU {cpu}, task {task}, time {time}")
+    }
+}
+
+/// What is known of who allocated or freed an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum User {
+    /// It is not tracked in this cache, or it is not known which object it is.
+    Untracked,
+    /// Nobody, since the object's slab was made.
+    Nobody,
+    /// Somebody wrote over what was known.
+    Overwritten,
+    /// This one.
+    By(Track),
+}
+
+impl User {
+    /// Who, if that is known.
+    #[must_use]
+    pub const fn track(&self) -> Option<Track> {
+        match self {
+            Self::By(track) => Some(*track),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Untracked => f.write_str("(not tracked: add U to the cache's checks)"),
+            Self::Nobody => f.write_str("nobody since its slab was made"),
+            Self::Overwritten => f.write_str("(the record has been overwritten)"),
+            Self::By(track) => track.fmt(f),
+        }
+    }
+}
+
+/// A track in memory. All words 0: nobody.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Stored {
+    caller: GuardedU64,
+    task: GuardedU64,
+    time: GuardedU64,
+    /// The CPU, and above it the seal.
+    cpu_and_seal: GuardedU64,
+}
+
+/// The bytes of a track.
+pub(super) const TRACK_BYTES: usize = size_of::<Stored>();
+
+fn seal(caller: u64, task: u64, time: u64, cpu: u32) -> u64 {
+    // Odd numbers without a pattern: each word moves all bits above its lowest one.
+    let sum = caller.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ task.wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
+        ^ time.wrapping_mul(0x1656_67b1_9e37_79f9)
+        ^ u64::from(cpu).wrapping_mul(0x27d4_eb2f_1656_67c5);
+    sum >> 32
+}
+
+impl Stored {
+    /// The track at an address.
+    ///
+    /// # Safety
+    /// One has been written there by [`Stored::clear`], and the memory is still its slab's.
+    pub(super) unsafe fn at<'s>(address: NonNull<u8>) -> &'s Self {
+        // SAFETY: the caller's promise; tracks stand at multiples of a word.
+        unsafe { address.cast().as_ref() }
+    }
+
+    /// Writes that there was nobody.
+    ///
+    /// # Safety
+    /// The memory is the caller's to write, and a multiple of a word.
+    pub(super) unsafe fn clear(address: NonNull<u8>) {
+        let nobody = Self {
+            caller: GuardedU64::new(0),
+            task: GuardedU64::new(0),
+            time: GuardedU64::new(0),
+            cpu_and_seal: GuardedU64::new(0),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { address.cast().write(nobody) };
+    }
+
+    pub(super) fn set(&self, track: &Track) {
+        let caller = from_ref(track.caller).expose_provenance() as u64;
+        let cpu = track.cpu as u32;
+        self.caller.set(caller);
+        self.task.set(track.task);
+        self.time.set(track.time);
+        let seal = seal(caller, track.task, track.time, cpu);
+        self.cpu_and_seal.set(seal << 32 | u64::from(cpu));
+    }
+
+    pub(super) fn user(&self) -> User {
+        let (caller, task, time) = (self.caller.get(), self.task.get(), self.time.get());
+        let cpu_and_seal = self.cpu_and_seal.get();
+        if caller | task | time | cpu_and_seal == 0 {
+            return User::Nobody;
+        }
+        let cpu = cpu_and_seal as u32;
+        if caller == 0 || cpu_and_seal >> 32 != seal(caller, task, time, cpu) {
+            return User::Overwritten;
+        }
+        let caller = with_exposed_provenance::<Location<'static>>(caller as usize);
+        // SAFETY: invariant `sealed`: the seal fits, so the word is what `set` wrote: the address of a location that lives for ever.
+        let caller = unsafe { &*caller };
+        User::By(Track {
+            caller,
+            cpu: cpu as usize,
+            task,
+            time,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_somebody_wrote_over_is_not_followed() {
+        let mut memory = [0_u64; 4];
+        let at = NonNull::from(&mut memory).cast::<u8>();
+        let track = Track {
+            caller: Location::caller(),
+            cpu: 3,
+            task: 77,
+            time: 1 << 40,
+        };
+        // SAFETY: the memory is as large as a track, and aligned.
+        unsafe {
+            Stored::clear(at);
+            let stored = Stored::at(at);
+            assert_eq!(stored.user(), User::Nobody);
+            stored.set(&track);
+            assert_eq!(stored.user(), User::By(track));
+            for byte in 0..TRACK_BYTES {
+                let found = at.add(byte).read();
+                at.add(byte).write(found ^ 0x41);
+                assert_eq!(stored.user(), User::Overwritten, "{byte}");
+                at.add(byte).write(found);
+            }
+            at.write_bytes(0x41, TRACK_BYTES);
+            assert_eq!(stored.user(), User::Overwritten);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What can go wrong with objects, as values.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::geometry::ShapeError;
+use crate::pages::CacheId;
+
+/// Why no object was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlabError {
+    /// The source has no pages.
+    Exhausted,
+    /// An interrupt asked a cache that is for tasks only; or a cache was asked by its number, as callers of another kind than it was made for.
+    TaskOnly,
+    /// Zeros were asked for of a cache with a constructor, whose work they would undo.
+    Constructed,
+}
+
+impl fmt::Display for SlabError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exhausted => "no pages can be had for another slab",
+            Self::TaskOnly => {
+                "an interrupt used a cache for tasks only, or a cache was used as another kind of caller than it was made for: make it a cache for `Everywhere`, and use it as that"
+            }
+            Self::Constructed => {
+                "zeros would undo what the cache's constructor made: use a cache without one"
+            }
+        })
+    }
+}
+
+impl Error for SlabError {}
+
+/// Why an object was not taken back. Nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FreeFault {
+    /// The address lies in no slab.
+    NotASlab,
+    /// It lies in a slab of another cache.
+    WrongCache {
+        /// That cache.
+        cache: CacheId,
+    },
+    /// No object begins there.
+    OffGrid,
+    /// The object is free.
+    DoubleFree,
+    /// What stands around the object or in it is not what was put there; the finding has been reported.
+    Damaged,
+    /// An interrupt freed to a cache that is for tasks only; or it was freed to by its number, as callers of another kind than it was made for.
+    TaskOnly,
+}
+
+impl fmt::Display for FreeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotASlab => f.write_str("the address lies in no slab"),
+            Self::WrongCache { cache } => {
+                write!(f, "the object belongs to another cache, number {cache}")
+            }
+            Self::OffGrid => f.write_str("no object begins at the address"),
+            Self::DoubleFree => f.write_str("the object is free already"),
+            Self::Damaged => f.write_str("the object was written to while it was not its user's"),
+            Self::TaskOnly => SlabError::TaskOnly.fmt(f),
+        }
+    }
+}
+
+impl Error for FreeFault {}
+
+/// Why a cache could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheError {
+    /// No slab can hold such objects.
+    Shape(ShapeError),
+    /// As many caches as planned are there; or there are fewer numbers left in a row than the general sizes need.
+    TooMany {
+        /// So many were planned.
+        planned: usize,
+        /// So many were to be made, under numbers in a row.
+        wanted: usize,
+    },
+}
+
+impl fmt::Display for CacheError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shape(error) => error.fmt(f),
+            Self::TooMany { planned, wanted: 1 } => write!(
+                f,
+                "all {planned} caches are made: plan more (at most {})",
+                crate::MAX_CACHES
+            ),
+            Self::TooMany { planned, wanted } => write!(
+                f,
+                "of {planned} caches no {wanted} in a row are left: plan more (at most {}), or make the general sizes first",
+                crate::MAX_CACHES
+            ),
+        }
+    }
+}
+
+impl Error for CacheError {}
+
+impl From<ShapeError> for CacheError {
+    fn from(error: ShapeError) -> Self {
+        Self::Shape(error)
+    }
+}

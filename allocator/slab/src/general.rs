@@ -1,0 +1,197 @@
+//! Memory by size: a cache for each general size.
+
+use core::alloc::Layout;
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::Location;
+use core::ptr::NonNull;
+
+use crate::design::SlabDesign;
+use crate::error::{CacheError, FreeFault, SlabError};
+use crate::kind::CacheSpec;
+use crate::local::Caller;
+use crate::pages::CacheId;
+use crate::queues::Queues;
+use crate::sizes::{MAX_GENERAL, Sizes};
+use crate::source::PageSource;
+use crate::{Slabs, stats};
+
+/// The caches of the general sizes, up to 32 KiB. Above, take pages.
+pub struct General<'s, 'm, D: SlabDesign<'m>, C> {
+    slabs: &'s Slabs<'m, D>,
+    first: CacheId,
+    caller: PhantomData<fn() -> C>,
+}
+
+impl<'m, D: SlabDesign<'m>, C> fmt::Debug for General<'_, 'm, D, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("General")
+            .field("first", &self.first)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
+    const SIZES: Sizes = <D::Queues as Queues<'m, D>>::SIZES;
+
+    pub(crate) fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, CacheError> {
+        let sizes = Self::SIZES.all().len();
+        let mut none = CacheError::TooMany {
+            planned: slabs.plan.caches,
+            wanted: sizes,
+        };
+        let (mut first, last) = slabs.user_ids().into_inner();
+        // In a row, so that a size's number is the first one's plus its own.
+        while usize::from(first) + sizes <= usize::from(last) + 1 {
+            match Self::make_from(slabs, first) {
+                Ok(()) => {
+                    return Ok(Self {
+                        slabs,
+                        first,
+                        caller: PhantomData,
+                    });
+                }
+                // The run begins behind the number that is taken.
+                Err((taken, CacheError::TooMany { .. })) => match taken.checked_add(1) {
+                    Some(next) => first = next,
+                    None => break,
+                },
+                Err((_, error)) => {
+                    none = error;
+                    break;
+                }
+            }
+        }
+        Err(none)
+    }
+
+    /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it went wrong.
+    fn make_from(slabs: &Slabs<'m, D>, first: CacheId) -> Result<(), (CacheId, CacheError)> {
+        for (id, &size) in (first..=CacheId::MAX).zip(Self::SIZES.all()) {
+            let name = stats::general_name(size);
+            let align = 1_usize << size.trailing_zeros();
+            let page_bytes = 1 << slabs.ground.source.page_shift();
+            let spec = CacheSpec::new(name, size as usize).align(align.min(page_bytes));
+            if let Err(error) = slabs.make::<C>(spec, id..=id) {
+                (first..id).for_each(|made| slabs.unmake(made));
+                return Err((id, error));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the first size's cache; the others follow.
+    #[must_use]
+    pub const fn first(&self) -> CacheId {
+        self.first
+    }
+
+    /// Is it one of these caches? No other is touched: it may be destroyed, or made for callers of another kind.
+    #[inline(always)]
+    fn serves(&self, cache: CacheId) -> bool {
+        // A number below the first wraps to one above the last, since all sizes' numbers are bytes.
+        usize::from(cache.wrapping_sub(self.first)) < Self::SIZES.all().len()
+    }
+
+    /// The cache that serves `layout`, if it is not too large: see [`Sizes::class_of`].
+    #[inline]
+    #[must_use]
+    pub fn cache_of(&self, layout: Layout) -> Option<CacheId> {
+        Some(self.first + Self::SIZES.class_of(layout)? as CacheId)
+    }
+
+    /// Memory for `layout`. An alignment above a page is not kept.
+    ///
+    /// # Errors
+    /// [`SlabError::Exhausted`], also above 32 KiB; [`SlabError::TaskOnly`].
+    #[inline]
+    #[track_caller]
+    pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, SlabError> {
+        if !self.slabs.ground.is_welcome::<C>() {
+            return Err(SlabError::TaskOnly);
+        }
+        let cache = self.cache_of(layout).ok_or(SlabError::Exhausted)?;
+        let Slabs { ground, queues, .. } = self.slabs;
+        match queues.hit::<C>(ground, queues.handle(cache)) {
+            Some(object) => Ok(object),
+            None => self.slabs.alloc_missed::<C>(cache, Location::caller()),
+        }
+    }
+
+    /// Takes memory back, by the layout that it was asked with. The layout says whose it is: a
+    /// wrong one is noticed on the slow path only, and what it was freed to hands it out as memory
+    /// of another size.
+    ///
+    /// # Safety
+    /// It came from here, for this layout or one that [`General::cache_of`] gives the same cache;
+    /// it was not freed since, and nobody uses it any more. (Caches that are checked: see
+    /// [`RawCache::free`](crate::RawCache::free).)
+    ///
+    /// # Errors
+    /// [`FreeFault`]; nothing has changed.
+    #[inline]
+    #[track_caller]
+    pub unsafe fn free(&self, memory: NonNull<u8>, layout: Layout) -> Result<(), FreeFault> {
+        let cache = self.cache_of(layout).ok_or(FreeFault::NotASlab)?;
+        // SAFETY: passed on.
+        unsafe { self.free_to(cache, memory) }
+    }
+
+    /// Takes memory back whose layout is not known any more: the tables of pages know its cache.
+    /// What lies in no slab of these caches is refused.
+    ///
+    /// # Safety
+    /// If it lies in one, it came from here and was not freed since, and nobody uses it any more.
+    ///
+    /// # Errors
+    /// [`FreeFault`]; nothing has changed.
+    #[inline]
+    #[track_caller]
+    pub unsafe fn free_unsized(&self, memory: NonNull<u8>) -> Result<(), FreeFault> {
+        let cache = self.slabs.ground.pages.cache_of(memory);
+        if !self.serves(cache) {
+            return Err(match cache {
+                0 => FreeFault::NotASlab,
+                _ => FreeFault::WrongCache { cache },
+            });
+        }
+        // SAFETY: passed on.
+        unsafe { self.free_to(cache, memory) }
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn free_to(&self, cache: CacheId, memory: NonNull<u8>) -> Result<(), FreeFault> {
+        if !self.slabs.ground.is_welcome::<C>() {
+            return Err(FreeFault::TaskOnly);
+        }
+        // SAFETY: passed on, twice.
+        unsafe {
+            let Slabs { ground, queues, .. } = self.slabs;
+            if queues.put::<C>(ground, queues.handle(cache), memory) {
+                return Ok(());
+            }
+            self.slabs
+                .free_missed::<C>(cache, memory, Location::caller())
+        }
+    }
+
+    /// Bytes that can be used of memory that was given for some layout; 0 if it was not.
+    #[must_use]
+    pub fn usable(&self, memory: NonNull<u8>) -> usize {
+        let cache = self.slabs.ground.pages.cache_of(memory);
+        if !self.serves(cache) {
+            return 0;
+        }
+        self.slabs
+            .ground
+            .kind(cache)
+            .map_or(0, |kind| kind.spec.size)
+    }
+
+    /// The largest size.
+    #[must_use]
+    pub const fn max_size(&self) -> usize {
+        MAX_GENERAL
+    }
+}

@@ -1,0 +1,219 @@
+//! What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
+//!
+//! Invariant `one-handle`: a cache's kind is reached by its one handle (a [`RawCache`](crate::RawCache), or a [`General`](crate::General), which is never given up), by what
+//! borrows it, and by leases; so it can be destroyed by who has the handle, once no lease is out and none can be had.
+//!
+//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`, and given back once, when the slab's last object is in it and it has left its list.
+//!
+//! Invariant `object-bytes`: an object in hand is as many bytes as its cache's objects have, writable, aligned as its cache says, and nobody else's.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+
+use brickyard::Platform;
+use brickyard::{Context, Order};
+use brickyard_sync::{Lease, OnceSlot};
+
+use crate::debug::{self, Finding};
+use crate::design::SlabDesign;
+use crate::error::FreeFault;
+use crate::kind::{Callers, Kind};
+use crate::local::{Caller, Inside};
+use crate::pages::{CacheId, Pages};
+use crate::source::{PageAsk, PageSource};
+
+/// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
+pub struct Ground<'m, D: SlabDesign<'m>> {
+    pub(crate) source: D::Source,
+    pub(crate) local: D::Local,
+    pub(crate) pages: Pages<'m>,
+    pub(crate) kinds: &'m [OnceSlot<Kind>],
+    /// Who is told of what checks find.
+    pub(crate) report: fn(&Finding),
+    pub(crate) of: PhantomData<fn() -> D>,
+}
+
+impl<'m, D: SlabDesign<'m>> fmt::Debug for Ground<'m, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ground").finish_non_exhaustive()
+    }
+}
+
+/// Pages that are no slab, yet or any more: they go back to the source when this is dropped, by a
+/// constructor or a report that panics too, unless they have become one.
+#[must_use = "the pages go back as soon as this is dropped"]
+pub(crate) struct LoosePages<'g, 'm, D: SlabDesign<'m>> {
+    ground: &'g Ground<'m, D>,
+    order: Order,
+    head: usize,
+}
+
+impl<'m, D: SlabDesign<'m>> LoosePages<'_, 'm, D> {
+    /// The number of the first.
+    pub(crate) const fn head(&self) -> usize {
+        self.head
+    }
+
+    /// They are a slab from now on: the number of the first.
+    pub(crate) fn keep(self) -> usize {
+        ManuallyDrop::new(self).head
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> Drop for LoosePages<'_, 'm, D> {
+    fn drop(&mut self) {
+        let first = self.ground.pointer(self.ground.pages.address_of(self.head));
+        // SAFETY: `slab-pages`: taken with this order, and no slab.
+        unsafe { self.ground.source.give(first, self.order) };
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
+    /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is borrowed, or it is never destroyed.
+    #[inline]
+    pub(crate) fn kind(&self, id: CacheId) -> Option<&'m Kind> {
+        self.kinds.get(usize::from(id))?.get()
+    }
+
+    /// The cache with a number, which stays there as long as the result lives. `None` too while it is being destroyed.
+    pub(crate) fn lease(&self, id: CacheId) -> Option<Lease<'m, Kind>> {
+        self.kinds.get(usize::from(id))?.lease()
+    }
+
+    /// Nodes of the source.
+    #[inline]
+    pub(crate) fn nodes(&self) -> usize {
+        self.source.nodes()
+    }
+
+    /// The node nearest to where the caller runs.
+    #[inline]
+    pub(crate) fn node_here(&self) -> usize {
+        match self.nodes() {
+            1 => 0,
+            _ => self.source.local_node(self.local.cpu()),
+        }
+    }
+
+    /// Keeps the caller on its CPU, and interrupts away where callers of kind `C` have to, as long as the result lives: around every lock.
+    #[inline]
+    pub(crate) fn inside<C: Caller>(&self) -> Inside<'_, D::Local> {
+        Inside::new::<C>(&self.local)
+    }
+
+    /// May a caller of kind `C` come here? Interrupts stay out of caches that are for tasks only.
+    #[inline(always)]
+    pub(crate) fn is_welcome<C: Caller>(&self) -> bool {
+        C::MASKS || !self.local.in_interrupt()
+    }
+
+    /// May the caller take the locks of a cache? Not in an interrupt that may have interrupted
+    /// their holder.
+    pub(crate) fn may_touch(&self, kind: &Kind) -> bool {
+        kind.callers == Callers::All || !self.local.in_interrupt()
+    }
+
+    /// Waits a little for another CPU.
+    #[inline]
+    pub(crate) fn relax(&self) {
+        self.local.relax();
+    }
+
+    /// Pages for a slab of `kind`, of this node's memory if they can be had, else of any. No lock
+    /// is held.
+    pub(crate) fn take_pages<C: Caller>(
+        &self,
+        kind: &Kind,
+        node: usize,
+    ) -> Option<LoosePages<'_, 'm, D>> {
+        let near = self.take_pages_of::<C>(kind, Some(node));
+        near.or_else(|| match self.nodes() {
+            1 => None,
+            _ => self.take_pages_of::<C>(kind, None),
+        })
+    }
+
+    /// Pages for a slab of `kind`, of one node's memory or of any. No lock is held.
+    pub(crate) fn take_pages_of<C: Caller>(
+        &self,
+        kind: &Kind,
+        node: Option<usize>,
+    ) -> Option<LoosePages<'_, 'm, D>> {
+        let context = if self.local.in_interrupt() {
+            Context::Interrupt
+        } else if C::MASKS {
+            Context::Atomic
+        } else {
+            Context::MaySleep
+        };
+        let first = self.source.take(PageAsk {
+            order: kind.geometry.order,
+            mobility: kind.spec.mobility,
+            node: node.filter(|_| self.nodes() > 1),
+            context,
+        })?;
+        let _ = first.as_ptr().expose_provenance();
+        Some(LoosePages {
+            ground: self,
+            order: kind.geometry.order,
+            head: self.pages.page_of(first)?,
+        })
+    }
+
+    /// Gives a slab's pages back. No lock is held, and the tables do not know the slab any more.
+    pub(crate) fn give_pages(&self, kind: &Kind, head: usize) {
+        let _pages = LoosePages {
+            ground: self,
+            order: kind.geometry.order,
+            head,
+        };
+        // Reports, if there is cause; the pages go back behind it, whatever becomes of that.
+        debug::old_slab(self, kind, head);
+    }
+
+    /// An address inside the span as a pointer.
+    #[inline]
+    pub(crate) fn pointer(&self, address: usize) -> NonNull<u8> {
+        let pointer = core::ptr::with_exposed_provenance_mut(address);
+        NonNull::new(pointer).expect("the span of pages does not reach address 0")
+    }
+
+    /// The node that a slab's page belongs to; 0 outside the span, where only bad frees point: sources are not asked of those.
+    #[inline]
+    pub(crate) fn node_of(&self, address: NonNull<u8>) -> usize {
+        match self.nodes() {
+            1 => 0,
+            _ if self.pages.page_of(address).is_none() => 0,
+            _ => self.source.node_of(address),
+        }
+    }
+
+    /// Where the place of an object is, by number, of the slab of `kind` that begins at page
+    /// `head`.
+    pub(crate) fn place_of(&self, kind: &Kind, head: usize, index: usize) -> NonNull<u8> {
+        let first = self.pages.address_of(head) + self.pages.record(head).colour.get() as usize;
+        self.pointer(first + index * kind.geometry.stride as usize)
+    }
+
+    /// Which object of which slab of `kind` begins at `address`: the slab's first page, and the object's number.
+    pub(crate) fn find(
+        &self,
+        kind: &Kind,
+        address: NonNull<u8>,
+    ) -> Result<(usize, usize), FreeFault> {
+        let page = self.pages.page_of(address).ok_or(FreeFault::NotASlab)?;
+        match self.pages.cache_of(address) {
+            0 => return Err(FreeFault::NotASlab),
+            id if id != kind.id => return Err(FreeFault::WrongCache { cache: id }),
+            _ => {}
+        }
+        let head = self.pages.head_of(page);
+        let first = self.pages.address_of(head) + self.pages.record(head).colour.get() as usize;
+        // An address below the first object wraps, and is on no grid.
+        let offset = address.addr().get().wrapping_sub(first);
+        let index = kind.geometry.index_of(offset).ok_or(FreeFault::OffGrid)?;
+        Ok((head, index))
+    }
+}

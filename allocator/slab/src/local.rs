@@ -1,0 +1,427 @@
+//! How a CPU reaches what is its own: a row of words, each changed by one store.
+//!
+//! Two of a cache's words are a CPU's own: `main` and `spare` (see [`sheaf`](crate::sheaf)). Everything that the CPU does with them ends in **one store of one
+//! word**, so whoever is stopped midway has done nothing yet. That is all that a kernel needs to be safe with a pin (and, where interrupts use the cache, a mask),
+//! and all that user space needs to be safe by restartable sequences, where a thread cannot be pinned but is made to begin again.
+
+use core::ops::Deref;
+use core::ptr::{NonNull, with_exposed_provenance};
+
+use brickyard::{InterruptState, Platform};
+use brickyard_sync::{AtomicUsize, Ordering};
+
+use crate::BuildError;
+use crate::counted::Hits;
+use crate::sheaf::{SHEAF_BYTES, WORD_BYTES};
+
+/// Who uses a cache, as a type: a cache used by tasks only is another type than one that interrupts use too.
+pub trait Caller: Send + Sync + 'static {
+    /// Are interrupts masked around a CPU's own words?
+    const MASKS: bool;
+}
+
+/// Tasks only. Nothing is masked; an interrupt that comes here is refused. Most caches (Dumazet 2008).
+#[derive(Debug, Clone, Copy)]
+pub enum TaskOnly {}
+
+impl Caller for TaskOnly {
+    const MASKS: bool = false;
+}
+
+/// Tasks and interrupts. Interrupts are masked wherever a CPU's own words or a lock are touched.
+#[derive(Debug, Clone, Copy)]
+pub enum Everywhere {}
+
+impl Caller for Everywhere {
+    const MASKS: bool = true;
+}
+
+/// The caller stays on its CPU, and interrupts stay away where they use the cache, as long as this
+/// lives: what is this CPU's own is the caller's, and a lock that it holds is not waited for by
+/// whoever preempted it.
+#[derive(Debug)]
+pub(crate) struct Inside<'p, P: Platform> {
+    platform: &'p P,
+    pub(crate) cpu: usize,
+    /// What masking found, where the caller's kind masks.
+    found: Option<InterruptState>,
+}
+
+impl<'p, P: Platform> Inside<'p, P> {
+    #[inline(always)]
+    pub(crate) fn new<C: Caller>(platform: &'p P) -> Self {
+        // Unpinned again should masking panic.
+        let mut inside = Self {
+            platform,
+            cpu: platform.pin(),
+            found: None,
+        };
+        inside.found = C::MASKS.then(|| platform.mask_interrupts());
+        inside
+    }
+}
+
+impl<P: Platform> Drop for Inside<'_, P> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(found) = self.found {
+            self.platform.restore_interrupts(found);
+        }
+        self.platform.unpin();
+    }
+}
+
+/// All CPUs' rows, in the caller's memory.
+///
+/// Invariant `rows-of-one-system`: the words are one value's, made from a borrow that nobody shares
+/// and neither copied nor cloned; a system of slabs takes that value. So no word is in two systems,
+/// and what one of them puts into a row comes out of no cache of another. Others see rows by
+/// reference, and reach their words through raw pointers alone.
+///
+/// ```
+/// # use brickyard_slab::Rows;
+/// # use brickyard::sync::AtomicUsize;
+/// let words: &mut [AtomicUsize] = &mut [const { AtomicUsize::new(0) }; 64];
+/// let rows = Rows::new(words, 8)?;
+/// assert_eq!((rows.rows(), rows.row_shift()), (2, 8));
+/// # Ok::<(), brickyard_slab::BuildError>(())
+/// ```
+///
+/// Two values over the same words do not compile:
+/// ```compile_fail,E0499
+/// # use brickyard_slab::Rows;
+/// # use brickyard::sync::AtomicUsize;
+/// let words: &mut [AtomicUsize] = &mut [const { AtomicUsize::new(0) }; 64];
+/// let first = Rows::new(words, 8);
+/// let second = Rows::new(words, 8);
+/// drop(first);
+/// ```
+/// nor does a copy of what a system shows:
+/// ```compile_fail,E0507
+/// # use brickyard_slab::{Rows, sheaf::Sheaves};
+/// # use brickyard::sync::TicketLock;
+/// fn steal<'m>(sheaves: &Sheaves<'m, TicketLock>) -> Rows<'m> {
+///     *sheaves.rows()
+/// }
+/// ```
+/// ```compile_fail,E0277
+/// # use brickyard_slab::{Rows, sheaf::Sheaves};
+/// # use brickyard::sync::TicketLock;
+/// fn steal<'m>(sheaves: &Sheaves<'m, TicketLock>) -> Rows<'m> {
+///     Rows::clone(sheaves.rows())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Rows<'m> {
+    /// Whole rows.
+    words: &'m [AtomicUsize],
+    /// log2 of the bytes of a row, [`Rows::LEAST_SHIFT`] at least.
+    row_shift: u32,
+}
+
+impl<'m> Rows<'m> {
+    /// log2 of the bytes that a row has at least: two lines.
+    pub const LEAST_SHIFT: u32 = 7;
+
+    /// As many rows of `1 << row_shift` bytes as `words` have room for, for one system of slabs.
+    ///
+    /// # Errors
+    /// [`BuildError::Rows`], if a row would be less than two lines, or more than there can be.
+    pub fn new(words: &'m mut [AtomicUsize], row_shift: u32) -> Result<Self, BuildError> {
+        let needed = 1 << Self::LEAST_SHIFT;
+        // Half of all addresses is more than any slice has.
+        if !(Self::LEAST_SHIFT..usize::BITS - 1).contains(&row_shift) {
+            return Err(BuildError::Rows { needed });
+        }
+        // What is left behind the last whole row would be a row with words that nobody has set.
+        let per_row = (1 << row_shift) / WORD_BYTES;
+        let whole = words.len() - words.len() % per_row;
+        Ok(Self {
+            words: &words[..whole],
+            row_shift,
+        })
+    }
+
+    /// The first word of CPU 0.
+    #[must_use]
+    pub const fn start(&self) -> *const AtomicUsize {
+        self.words.as_ptr()
+    }
+
+    /// log2 of the bytes of a row.
+    #[must_use]
+    pub const fn row_shift(&self) -> u32 {
+        self.row_shift
+    }
+
+    /// How many CPUs have one.
+    #[must_use]
+    pub const fn rows(&self) -> usize {
+        (self.words.len() * WORD_BYTES) >> self.row_shift
+    }
+
+    /// Where a word of a CPU's row lies, if it has one: for who writes a [`Local`]. What may be
+    /// done with it, and when, is said there.
+    #[inline(always)]
+    #[must_use]
+    pub fn place(&self, cpu: usize, column: usize) -> Option<*const AtomicUsize> {
+        self.word(cpu, column).map(core::ptr::from_ref)
+    }
+
+    /// A word of a CPU's row, if it has one.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn word(&self, cpu: usize, column: usize) -> Option<&'m AtomicUsize> {
+        let per_row = (1 << self.row_shift) / WORD_BYTES;
+        debug_assert!(column < per_row);
+        self.words
+            .get(cpu.checked_mul(per_row)?.checked_add(column)?)
+    }
+}
+
+/// What became of a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "an object that was not taken is lost"]
+pub enum Pushed {
+    /// The object is in the sheaf.
+    Done,
+    /// The sheaf is full, or the CPU has no row.
+    Full,
+    /// The object is the last one of the sheaf already: it has been freed twice. Nothing has changed.
+    Twice,
+}
+
+/// How a CPU reaches its own row: every change of it is one store of one word.
+///
+/// # Safety
+/// Each operation happens at one moment, as far as all others of this row can tell, and only while
+/// the caller runs on the row's CPU. `pop` and `push` work on the sheaf whose top the word holds,
+/// as [`sheaf`](crate::sheaf) lays it out. Words of rows are changed by nothing else, and pointers
+/// to them are not kept: rows may go with the slabs that they are of.
+pub unsafe trait Local: Platform {
+    /// Can the caller be kept on its CPU ([`Platform::pin`])? Then whole sections are its own, and [`Slqb2008`](crate::Slqb2008) can be had.
+    const PINS: bool;
+
+    /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the CPU has no row.
+    ///
+    /// # Safety
+    /// `column` of these rows holds tops (`top-in-sheaf`), of a cache that is used by callers of kind `C`. So it is of a cache's `main` in the rows of [`Sheaves`](crate::sheaf::Sheaves).
+    unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>>;
+
+    /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is that one.
+    ///
+    /// # Safety
+    /// As [`Local::pop`]; and the object is the column's cache's, and nobody uses it any more.
+    unsafe fn push<C: Caller>(&self, rows: &Rows<'_>, column: usize, object: NonNull<u8>)
+    -> Pushed;
+
+    /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU has no row. Out of date at once.
+    fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize);
+
+    /// Puts `new` in `column` of the row of `cpu`, if the caller is on that CPU now and the word is `expected`.
+    ///
+    /// # Safety
+    /// `new` is what the column may hold: the top of a sheaf that is the caller's and is given up with it, or that of none. What it held is the caller's from then on.
+    unsafe fn replace<C: Caller>(
+        &self,
+        rows: &Rows<'_>,
+        cpu: usize,
+        column: usize,
+        expected: usize,
+        new: usize,
+    ) -> bool;
+
+    /// What `pop` and `push` did with the sheaves in `column`, on all CPUs together; `None` if that is not counted ([`Counted`](crate::Counted) does).
+    fn hits(&self, _column: usize) -> Option<Hits> {
+        None
+    }
+
+    /// Counts begin anew for `column`, which is another cache's from now on.
+    fn forget_hits(&self, _column: usize) {}
+}
+
+/// The way of kernels, and of anything where a caller can be kept on its CPU: pin, mask where the cache says so, and touch the words.
+#[derive(Debug, Clone, Copy)]
+pub struct Pinned<P>(P);
+
+impl<P> Pinned<P> {
+    /// The way by `platform`.
+    ///
+    /// Of its copies each is as good as the first: what they keep apart is CPUs, and each system of
+    /// slabs has rows of its own.
+    ///
+    /// # Safety
+    /// As long as slabs use it or a copy of it:
+    /// - Whoever is between [`Platform::pin`] and [`Platform::unpin`] of this platform is the only
+    ///   one on the CPU that `pin` told: no other thread is told the same CPU, or enters there, and
+    ///   between [`Platform::mask_interrupts`] and [`Platform::restore_interrupts`] no interrupt
+    ///   either; [`Platform::in_interrupt`] is true where one may have come between.
+    /// - What the platform's methods do uses no slabs: they are called in the middle of it.
+    ///   ([`Platform::run_on`] alone is called outside.)
+    /// - Nobody unpins or restores what it has not pinned or masked itself. The methods are safe to
+    ///   call, and [`Slabs::local`](crate::Slabs::local) shows the platform.
+    /// - The CPUs that it tells are below 2^32; `usize::MAX` and the number below it are nobody's.
+    ///
+    /// So [`OneCpu`](brickyard::OneCpu) is for slabs that one thread uses. Their type can be shared
+    /// between threads like any other, so it is on the caller to keep them from other threads.
+    #[must_use]
+    pub const unsafe fn new(platform: P) -> Self {
+        Self(platform)
+    }
+}
+
+impl<P> Deref for Pinned<P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        &self.0
+    }
+}
+
+impl<P: Platform> Platform for Pinned<P> {
+    #[inline]
+    fn cpu(&self) -> usize {
+        self.0.cpu()
+    }
+
+    #[inline]
+    fn pin(&self) -> usize {
+        self.0.pin()
+    }
+
+    #[inline]
+    fn unpin(&self) {
+        self.0.unpin();
+    }
+
+    #[inline]
+    fn in_interrupt(&self) -> bool {
+        self.0.in_interrupt()
+    }
+
+    #[inline]
+    fn mask_interrupts(&self) -> InterruptState {
+        self.0.mask_interrupts()
+    }
+
+    #[inline]
+    fn restore_interrupts(&self, found: InterruptState) {
+        self.0.restore_interrupts(found);
+    }
+
+    #[inline]
+    fn relax(&self) {
+        self.0.relax();
+    }
+
+    #[inline]
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        self.0.run_on(cpu, work)
+    }
+
+    #[inline]
+    fn ticks(&self) -> u64 {
+        self.0.ticks()
+    }
+
+    #[inline]
+    fn task(&self) -> u64 {
+        self.0.task()
+    }
+
+    #[inline]
+    fn address(&self, frame: brickyard::Frame) -> Option<NonNull<u8>> {
+        self.0.address(frame)
+    }
+}
+
+/// Pins the caller, masks what is to be masked, and undoes both, whatever panics in between.
+#[inline(always)]
+fn inside<C: Caller, P: Platform, R>(platform: &P, work: impl FnOnce(usize) -> R) -> R {
+    let inside = Inside::new::<C>(platform);
+    work(inside.cpu)
+}
+
+/// The word of a sheaf at an address.
+///
+/// # Safety
+/// It is a word of a sheaf that the caller has.
+#[inline(always)]
+pub(crate) unsafe fn word_at<'s>(address: usize) -> &'s AtomicUsize {
+    // SAFETY: `sheaf-words`, and the caller's promise.
+    unsafe { &*with_exposed_provenance::<AtomicUsize>(address) }
+}
+
+// SAFETY: between pin and unpin nobody else runs on this CPU but interrupts, and those are masked where the cache's kind says that they come here, or refused.
+unsafe impl<P: Platform> Local for Pinned<P> {
+    const PINS: bool = true;
+
+    #[inline(always)]
+    unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+        inside::<C, P, _>(&self.0, |cpu| {
+            let main = rows.word(cpu, column)?;
+            // Relaxed, here and below: the row is this CPU's own.
+            let top = main.load(Ordering::Relaxed);
+            // SAFETY: `top-in-sheaf`: the word is the address of an entry, or of the sentinel before the entries, of a sheaf that is this CPU's.
+            let object = unsafe { word_at(top) }.load(Ordering::Relaxed);
+            let object = NonNull::new(core::ptr::with_exposed_provenance_mut(object))?;
+            main.store(top - WORD_BYTES, Ordering::Relaxed);
+            Some(object)
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn push<C: Caller>(
+        &self,
+        rows: &Rows<'_>,
+        column: usize,
+        object: NonNull<u8>,
+    ) -> Pushed {
+        inside::<C, P, _>(&self.0, |cpu| {
+            let Some(main) = rows.word(cpu, column) else {
+                return Pushed::Full;
+            };
+            let object = object.as_ptr().expose_provenance();
+            let top = main.load(Ordering::Relaxed);
+            // The object is in use, or this is a mistake: what is in a sheaf is free (`object-in-one-place`). The sentinel is no object.
+            // SAFETY: `top-in-sheaf`.
+            if unsafe { word_at(top) }.load(Ordering::Relaxed) == object {
+                return Pushed::Twice;
+            }
+            let next = top + WORD_BYTES;
+            if next.is_multiple_of(SHEAF_BYTES) {
+                return Pushed::Full;
+            }
+            // SAFETY: `top-in-sheaf`, and the entry behind the top is still in the sheaf, since a sheaf ends at a multiple of its size.
+            unsafe { word_at(next) }.store(object, Ordering::Relaxed);
+            main.store(next, Ordering::Relaxed);
+            Pushed::Done
+        })
+    }
+
+    #[inline]
+    fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {
+        inside::<C, P, _>(&self.0, |cpu| {
+            let word = rows.word(cpu, column);
+            (cpu, word.map_or(0, |word| word.load(Ordering::Relaxed)))
+        })
+    }
+
+    #[inline]
+    unsafe fn replace<C: Caller>(
+        &self,
+        rows: &Rows<'_>,
+        cpu: usize,
+        column: usize,
+        expected: usize,
+        new: usize,
+    ) -> bool {
+        inside::<C, P, _>(&self.0, |here| match rows.word(here, column) {
+            Some(word) if here == cpu && word.load(Ordering::Relaxed) == expected => {
+                word.store(new, Ordering::Relaxed);
+                true
+            }
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! The barn: full and empty sheaves that wait for any CPU. All of it behind the depot's lock.
+
+use brickyard_sync::{GuardedU32, GuardedU64};
+
+use super::words::Sheaf;
+use crate::counts::counts;
+use crate::kind::Kind;
+use crate::owned::OwnedSlabs;
+use crate::stats::CacheNumbers;
+
+/// What the full sheaves of a barn hold at most, in bytes of objects ...
+const LOAD: usize = 1 << 20;
+/// ... and how many there are at least.
+const FEW: u32 = 4;
+/// Empty sheaves that are kept.
+const EMPTIES: u32 = 8;
+
+/// The state behind a depot's lock.
+#[derive(Debug)]
+pub(super) struct Depot {
+    full: List,
+    /// Objects that the full sheaves have less than they could hold.
+    lacking: GuardedU64,
+    empty: List,
+    /// Slabs of which no object was ever taken: somebody else's frees served who made them.
+    pub(super) untouched: GuardedU32,
+    pub(super) slabs: OwnedSlabs,
+    pub(super) counts: Counts,
+}
+
+counts! {
+    /// What happened so far.
+    Counts {
+        /// Allocations that a CPU could not serve.
+        misses,
+        /// Frees that a CPU had no room for.
+        free_misses,
+        /// Objects freed on a CPU of another node.
+        remote_frees,
+        /// Full sheaves taken from the barn.
+        claims,
+        /// Full sheaves put into it.
+        stored,
+        /// Sheaves, or parts of them, put back into slabs.
+        flushes,
+        /// Objects put back into slabs.
+        flushed,
+        /// Objects taken out of slabs.
+        filled,
+        slabs_new,
+        slabs_gone,
+        /// Frees that turned out bad when they reached the slab.
+        refused,
+    }
+}
+
+/// A list of sheaves, last in, first out: the warmest first.
+#[derive(Debug)]
+struct List {
+    first: GuardedU64,
+    count: GuardedU32,
+}
+
+impl List {
+    const fn new() -> Self {
+        Self {
+            first: GuardedU64::new(0),
+            count: GuardedU32::new(0),
+        }
+    }
+
+    fn push(&self, sheaf: Sheaf) {
+        sheaf.set_link(self.first.get() as usize);
+        self.first.set(sheaf.address() as u64);
+        self.count.set(self.count.get() + 1);
+    }
+
+    fn pop(&self) -> Option<Sheaf> {
+        let first = self.first.get() as usize;
+        if first == 0 {
+            return None;
+        }
+        // SAFETY: `sheaf-in-one-place`: it was in this list, whose lock is held, and leaves it here.
+        let sheaf = unsafe { Sheaf::at(first) };
+        self.first.set(sheaf.link() as u64);
+        self.count.set(self.count.get() - 1);
+        Some(sheaf)
+    }
+}
+
+impl Depot {
+    pub(super) const fn new() -> Self {
+        Self {
+            full: List::new(),
+            lacking: GuardedU64::new(0),
+            empty: List::new(),
+            untouched: GuardedU32::new(0),
+            slabs: OwnedSlabs::new(),
+            counts: Counts::new(),
+        }
+    }
+
+    /// Another cache's, which has given back all that it had: it starts anew.
+    pub(super) fn begin(&self) {
+        self.slabs.begin();
+        self.counts.begin();
+    }
+
+    pub(super) fn take_full(&self) -> Option<Sheaf> {
+        let sheaf = self.full.pop()?;
+        self.counts.claims.add(1);
+        self.lacking.add((sheaf.room() as u64).wrapping_neg());
+        Some(sheaf)
+    }
+
+    pub(super) fn put_full(&self, sheaf: Sheaf) {
+        self.counts.stored.add(1);
+        self.lacking.add(sheaf.room() as u64);
+        self.full.push(sheaf);
+    }
+
+    /// May another full sheaf be kept?
+    pub(super) fn has_room(&self, kind: &Kind) -> bool {
+        let load = (kind.geometry.capacity * kind.geometry.stride) as usize;
+        let limit = (LOAD / load) as u32;
+        self.full.count.get() < limit.max(FEW)
+    }
+
+    pub(super) fn take_empty(&self) -> Option<Sheaf> {
+        self.empty.pop()
+    }
+
+    pub(super) fn put_empty(&self, sheaf: Sheaf) {
+        self.empty.push(sheaf);
+    }
+
+    /// An empty sheaf, if there are too many.
+    pub(super) fn surplus_empty(&self) -> Option<Sheaf> {
+        (self.empty.count.get() > EMPTIES)
+            .then(|| self.empty.pop())
+            .flatten()
+    }
+
+    pub(super) fn count_flush(&self) {
+        self.counts.flushes.add(1);
+    }
+
+    pub(super) fn count_miss(&self) {
+        self.counts.misses.add(1);
+    }
+
+    pub(super) fn count_free_miss(&self) {
+        self.counts.free_misses.add(1);
+    }
+
+    pub(super) fn count_remote(&self, objects: usize) {
+        self.counts.remote_frees.add(objects as u64);
+    }
+
+    pub(super) fn count_refused(&self) {
+        self.counts.refused.add(1);
+    }
+
+    pub(super) fn add_to(&self, kind: &Kind, numbers: &mut CacheNumbers) {
+        self.slabs.add_to(numbers);
+        self.counts.add_to(numbers);
+        let held = u64::from(self.full.count.get() * kind.geometry.capacity);
+        numbers.queued += held - self.lacking.get();
+    }
+}

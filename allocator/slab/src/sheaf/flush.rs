@@ -1,0 +1,239 @@
+//! Away from the caller: sheaves into the barn, objects into slabs, slabs back to the source.
+
+use core::ptr::NonNull;
+
+use brickyard_sync::RawLock;
+
+use super::words::Sheaf;
+use super::{AWAY, Sheaves, shelf};
+use crate::BOOT_CACHE;
+use crate::debug;
+use crate::design::SlabDesign;
+use crate::error::FreeFault;
+use crate::ground::Ground;
+use crate::kind::Kind;
+use crate::local::{Caller, Everywhere, Local, Pushed};
+use crate::owned::Gone;
+
+impl<'m, K: RawLock> Sheaves<'m, K> {
+    /// One object into its slab, past all sheaves.
+    pub(super) fn give_single<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        object: NonNull<u8>,
+    ) -> Result<(), FreeFault> {
+        // Only what lies in a slab has a node; and behind the lock it is looked at again, since a bad free's slab may go meanwhile.
+        ground.find(kind, object)?;
+        let empty = {
+            let _inside = ground.inside::<C>();
+            let depot = self.depot(ground, kind.id, ground.node_of(object));
+            let (head, index) = ground.find(kind, object)?;
+            depot.count_free_miss();
+            shelf::give_one(&depot, &ground.pages, kind, head, index)?
+        };
+        if let Some(head) = empty {
+            ground.give_pages(kind, head);
+        }
+        Ok(())
+    }
+
+    /// Looks behind the lock whether an object is free in its slab: then it is freed twice.
+    pub(super) fn check_out<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        object: NonNull<u8>,
+    ) -> Result<(), FreeFault> {
+        let _inside = ground.inside::<C>();
+        let _depot = self.depot(ground, kind.id, ground.node_of(object));
+        let (head, index) = ground.find(kind, object)?;
+        if shelf::is_free(&ground.pages, head, index) {
+            return Err(FreeFault::DoubleFree);
+        }
+        Ok(())
+    }
+
+    /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the slabs.
+    pub(super) fn to_barn<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        sheaf: Sheaf,
+    ) {
+        let surplus = {
+            let _inside = ground.inside::<C>();
+            let depot = self.depot(ground, kind.id, ground.node_here());
+            if sheaf.is_empty() {
+                depot.put_empty(sheaf);
+                depot.surplus_empty()
+            } else if depot.has_room(kind) {
+                depot.put_full(sheaf);
+                None
+            } else {
+                Some(sheaf)
+            }
+        };
+        if let Some(sheaf) = surplus {
+            self.give_up::<C, D>(ground, kind, sheaf);
+        }
+    }
+
+    /// Puts all that a sheaf holds into slabs, and its own memory too.
+    pub(super) fn give_up<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        sheaf: Sheaf,
+    ) {
+        self.empty_out::<C, D>(ground, kind, &sheaf);
+        self.drop_sheaf(ground, sheaf);
+    }
+
+    /// Puts all that a sheaf holds back into slabs.
+    pub(super) fn empty_out<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        sheaf: &Sheaf,
+    ) {
+        while let Some(first) = sheaf.pop() {
+            let node = ground.node_of(ground.pointer(first));
+            let mut gone = Gone::default();
+            let mut refused = None;
+            {
+                let _inside = ground.inside::<C>();
+                let depot = self.depot(ground, kind.id, node);
+                depot.count_flush();
+                let mut object = Some(first);
+                while let Some(address) = object.take() {
+                    let pointer = ground.pointer(address);
+                    if ground.node_of(pointer) != node {
+                        // The next round's.
+                        sheaf.push(address);
+                        break;
+                    }
+                    let given = match ground.find(kind, pointer) {
+                        Ok((head, index)) => {
+                            shelf::give(&depot, &ground.pages, kind, head, index, &mut gone)
+                        }
+                        Err(fault) => {
+                            depot.count_refused();
+                            Err(fault)
+                        }
+                    };
+                    if let Err(fault) = given {
+                        refused = Some((pointer, fault));
+                    }
+                    object = sheaf.pop();
+                }
+            }
+            gone.each(&ground.pages, |head| ground.give_pages(kind, head));
+            // One a round, as an example of all that are counted.
+            if let Some((object, fault)) = refused {
+                debug::refuse_late(ground, self, kind, object, fault);
+            }
+        }
+    }
+
+    /// An empty sheaf in exchange for a cold full one.
+    pub(super) fn empty_sheaf<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        cold: Option<Sheaf>,
+    ) -> Option<Sheaf> {
+        let (empty, surplus) = {
+            let _inside = ground.inside::<C>();
+            let depot = self.depot(ground, kind.id, ground.node_here());
+            depot.count_free_miss();
+            let surplus = match cold {
+                Some(cold) if depot.has_room(kind) => {
+                    depot.put_full(cold);
+                    None
+                }
+                cold => cold,
+            };
+            match surplus {
+                // Emptied below, it serves as the empty one.
+                Some(cold) => (None, Some(cold)),
+                None => (depot.take_empty(), None),
+            }
+        };
+        if let Some(cold) = surplus {
+            self.empty_out::<C, D>(ground, kind, &cold);
+            return Some(cold);
+        }
+        empty.or_else(|| self.new_sheaf(ground, kind))
+    }
+
+    /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it is full.
+    pub(super) fn put_away<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        object: NonNull<u8>,
+    ) -> Result<(), FreeFault> {
+        let column = self.column(kind.id, AWAY);
+        // SAFETY: `top-in-sheaf` holds of `AWAY` too; and by the caller's promise.
+        match unsafe { ground.local.push::<C>(&self.rows, column, object) } {
+            Pushed::Done => return Ok(()),
+            Pushed::Twice => return Err(FreeFault::DoubleFree),
+            Pushed::Full => self.check_out::<C, D>(ground, kind, object)?,
+        }
+        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
+        let fresh = self.empty_sheaf::<C, D>(ground, kind, None);
+        let Some(fresh) = fresh else {
+            return self.give_single::<C, D>(ground, kind, object);
+        };
+        fresh.push(object.as_ptr().expose_provenance());
+        if self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
+            // SAFETY: taken out of the row just now.
+            if let Some(full) = unsafe { Sheaf::of_row(top) } {
+                self.count_remote::<C, D>(ground, kind, &full);
+                self.give_up::<C, D>(ground, kind, full);
+            }
+        } else {
+            self.empty_out::<C, D>(ground, kind, &fresh);
+            self.to_barn::<C, D>(ground, kind, fresh);
+        }
+        Ok(())
+    }
+
+    /// Sends home what this CPU has gathered of other nodes' objects.
+    pub(super) fn send_away<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+    ) {
+        if self.nodes == 1 {
+            return;
+        }
+        if let Some(away) = self.close::<C, D>(ground, self.column(kind.id, AWAY)) {
+            self.count_remote::<C, D>(ground, kind, &away);
+            self.give_up::<C, D>(ground, kind, away);
+        }
+    }
+
+    /// A sheaf of objects of other nodes is about to be emptied.
+    fn count_remote<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        sheaf: &Sheaf,
+    ) {
+        let objects = kind.geometry.capacity as usize - sheaf.room();
+        let _inside = ground.inside::<C>();
+        self.depot(ground, kind.id, ground.node_here())
+            .count_remote(objects);
+    }
+
+    /// The memory of an empty sheaf goes back.
+    pub(super) fn drop_sheaf<D: SlabDesign<'m>>(&self, ground: &Ground<'m, D>, sheaf: Sheaf) {
+        if let Some(boot) = ground.kind(BOOT_CACHE) {
+            let memory = ground.pointer(sheaf.address());
+            let given = self.give_single::<Everywhere, D>(ground, boot, memory);
+            debug_assert!(given.is_ok(), "a sheaf: {given:?}");
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! The default: free objects wait in arrays of their addresses, so that a hit touches no object.
+//!
+//! A **sheaf** is 128 words: a link, its top while nobody's row holds it, then unused words, a word of 0 (the sentinel), and the entries up to its end, which is
+//! a multiple of its size. Where the sentinel stands is the cache's capacity.
+//!
+//! ```text
+//! word   0      1                sentinel   entries                                        127
+//!       [link] [top while apart] ... [ 0 ] [object] [object] [object] ... free entries ... [    ]
+//!                                                             ^ top
+//! ```
+//!
+//! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the top of another one, or 0. To take an object is to read what the top points at (0: none
+//! left) and to store the top less a word; to put one is to write behind the top (a multiple of the size: full) and to store the top plus a word. One word decides, so one store
+//! is all that must not be torn. A CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is empty and full at once
+//! ([`closed`]); so both ways miss, and the fast path knows of neither.
+//!
+//! Behind them, per cache and node, is a depot: full and empty sheaves (the barn), and slabs with free objects (the shelf), behind one lock that is taken once for as many objects
+//! as a sheaf holds. A sheaf changes hands as a whole: where one CPU only allocates and another only frees, each takes the lock once a sheaf, and no list is walked.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | the two ways, and what they do on a miss |
+//! | `rows.rs` | sheaves in and out of a CPU's row |
+//! | `refill.rs`, `flush.rs` | what a miss needs: from slabs into sheaves, from sheaves into slabs |
+//! | `words.rs` | a sheaf in hand: entries, links |
+//! | `depot.rs` | the barn |
+//! | `shelf.rs` | slabs with free objects, bitmaps |
+//!
+//! Invariants: `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other row, list or caller has. `sheaf-in-one-place`: a sheaf is in one row, in one list of a
+//! depot, or in the hands of one caller. `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it is given back, exposed when it was made.
+//! `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's bitmap.
+
+mod depot;
+mod flush;
+mod refill;
+mod rows;
+mod shelf;
+mod words;
+
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use brickyard_sync::{AtomicUsize, Held, Locked, Ordering, RawLock, TicketLock, place};
+use depot::Depot;
+use words::Sheaf;
+
+use crate::design::SlabDesign;
+use crate::error::FreeFault;
+use crate::geometry::Shape;
+use crate::ground::Ground;
+use crate::kind::Kind;
+use crate::local::{Caller, Everywhere, Local, Pushed, Rows};
+use crate::pages::CacheId;
+use crate::queues::{Queues, Whereabouts};
+use crate::sizes::Sizes;
+use crate::stats::CacheNumbers;
+use crate::{BOOT_CACHE, SlabPlan};
+
+/// The bytes of a word.
+pub const WORD_BYTES: usize = size_of::<usize>();
+/// The words of a sheaf.
+pub const SHEAF_WORDS: usize = 128;
+/// The bytes of a sheaf, and what its address is a multiple of.
+pub const SHEAF_BYTES: usize = SHEAF_WORDS * WORD_BYTES;
+/// The most objects that a sheaf holds: all words but the link, the top and the sentinel.
+pub const MAX_CAPACITY: usize = SHEAF_WORDS - 3;
+
+#[repr(C, align(1024))]
+struct Closed([AtomicUsize; SHEAF_WORDS]);
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(SHEAF_BYTES == 1024);
+
+static CLOSED_SHEAF: Closed = Closed([const { AtomicUsize::new(0) }; SHEAF_WORDS]);
+
+/// The top of a sheaf that is empty and full at once: its last word, which is 0.
+#[must_use]
+pub fn closed() -> usize {
+    CLOSED_SHEAF.0.as_ptr().expose_provenance() + SHEAF_BYTES - WORD_BYTES
+}
+
+/// The parts of a row, each with a word a cache: the number of a cache is where its `main` is.
+const MAIN: usize = 0;
+const SPARE: usize = 1;
+/// Objects of other nodes; with more than one node only.
+const AWAY: usize = 2;
+
+/// A depot, its lock, and nothing else, in lines of their own.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Guarded<K>(Locked<K, Depot>);
+
+/// The state of the design, in the caller's memory.
+#[derive(Debug)]
+pub struct Sheaves<'m, K> {
+    rows: Rows<'m>,
+    /// What each CPU's `main` of each cache was at the last trim: cache by cache, CPU by CPU.
+    seen: &'m [AtomicUsize],
+    /// Words of a part of a row.
+    numbers: usize,
+    /// A cache's depots, node by node.
+    depots: &'m [Guarded<K>],
+    nodes: usize,
+}
+
+impl<'m, K: RawLock> Sheaves<'m, K> {
+    /// Words of a row: [`MAIN`], [`SPARE`], and [`AWAY`] where there is another node.
+    const fn words_of_row(plan: &SlabPlan, nodes: usize) -> usize {
+        let parts = if nodes > 1 { AWAY + 1 } else { SPARE + 1 };
+        plan.numbers().saturating_mul(parts)
+    }
+
+    /// log2 of the bytes of a row: two lines at least.
+    const fn row_shift(plan: &SlabPlan, nodes: usize) -> u32 {
+        let bytes = Self::words_of_row(plan, nodes).saturating_mul(WORD_BYTES);
+        let shift = match bytes.checked_next_power_of_two() {
+            Some(bytes) => bytes.trailing_zeros(),
+            // More caches than can be; the plan is refused.
+            None => usize::BITS - 1,
+        };
+        if shift < Rows::LEAST_SHIFT {
+            Rows::LEAST_SHIFT
+        } else {
+            shift
+        }
+    }
+
+    /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its
+    /// `main`. They stay these slabs' (`rows-of-one-system`).
+    #[must_use]
+    pub const fn rows(&self) -> &Rows<'m> {
+        &self.rows
+    }
+
+    #[inline(always)]
+    fn column(&self, cache: CacheId, which: usize) -> usize {
+        which * self.numbers + usize::from(cache)
+    }
+
+    #[inline]
+    fn depot<D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        cache: CacheId,
+        node: usize,
+    ) -> Held<'_, K, Depot> {
+        let index = usize::from(cache) * self.nodes + node;
+        self.depots[index].0.lock(|| ground.relax())
+    }
+}
+
+// SAFETY: `object-in-one-place`: what a sheaf or the shelf gives out is in neither from then on,
+// and came there as an object of the cache, out of its slab or from who freed it. `on-the-shelf`:
+// pages go back with the last object, and the depot's lock is held where a slab ends and while
+// `look` looks. `is_clear` looks at every row; the depots' sheaves are emptied before it is asked.
+unsafe impl<'m, K, D> Queues<'m, D> for Sheaves<'m, K>
+where
+    K: RawLock,
+    D: SlabDesign<'m>,
+{
+    const SHAPE: Shape = Shape::Bitmap;
+    const SIZES: Sizes = Sizes::Fine;
+    const NAME: &'static str = "brickyard";
+
+    fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
+        let rows = plan
+            .cpus
+            .saturating_mul(<Self as Queues<'m, D>>::row_bytes(plan, nodes));
+        let depots = plan.numbers().saturating_mul(nodes);
+        let depots = depots.saturating_mul(size_of::<Guarded<K>>());
+        let seen = plan.numbers().saturating_mul(plan.cpus);
+        let seen = seen.saturating_mul(WORD_BYTES);
+        rows.saturating_add(depots)
+            .saturating_add(seen)
+            .saturating_add(2 * align_of::<Guarded<K>>())
+    }
+
+    fn row_bytes(plan: &SlabPlan, nodes: usize) -> usize {
+        1 << Self::row_shift(plan, nodes)
+    }
+
+    fn new(
+        plan: &SlabPlan,
+        nodes: usize,
+        rows: Option<Rows<'m>>,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Option<Self> {
+        let guarded = || Guarded(Locked::new(Depot::new()));
+        let (depots, rest) = place(memory, plan.numbers().checked_mul(nodes)?, guarded)?;
+        let seen = plan.numbers().checked_mul(plan.cpus)?;
+        let (rows, rest) = match rows {
+            Some(rows) => (rows, rest),
+            None => {
+                let row_shift = Self::row_shift(plan, nodes);
+                let words = plan.cpus.checked_mul(1 << row_shift)? / WORD_BYTES;
+                // Behind the depots a line begins.
+                let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
+                (Rows::new(words, row_shift).ok()?, rest)
+            }
+        };
+        if (1 << rows.row_shift()) / WORD_BYTES < Self::words_of_row(plan, nodes) {
+            return None;
+        }
+        let (seen, _) = place(rest, seen, || AtomicUsize::new(0))?;
+        for cpu in 0..rows.rows() {
+            for column in 0..Self::words_of_row(plan, nodes) {
+                let is_spare = column / plan.numbers() == SPARE;
+                // Relaxed: nobody knows of it yet.
+                rows.word(cpu, column)?
+                    .store(if is_spare { 0 } else { closed() }, Ordering::Relaxed);
+            }
+        }
+        Some(Self {
+            rows,
+            seen,
+            numbers: plan.numbers(),
+            depots,
+            nodes,
+        })
+    }
+
+    fn open(&self, ground: &Ground<'m, D>, kind: &Kind) {
+        let _inside = ground.inside::<Everywhere>();
+        for node in 0..self.nodes {
+            self.depot(ground, kind.id, node).begin();
+        }
+        ground.local.forget_hits(self.column(kind.id, MAIN));
+    }
+
+    #[inline(always)]
+    fn handle(&self, cache: CacheId) -> usize {
+        self.column(cache, MAIN)
+    }
+
+    #[inline(always)]
+    fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>> {
+        // SAFETY: `top-in-sheaf`: the handle is the column of the cache's `main`.
+        unsafe { ground.local.pop::<C>(&self.rows, handle) }
+    }
+
+    #[inline(always)]
+    unsafe fn put<C: Caller>(
+        &self,
+        ground: &Ground<'m, D>,
+        handle: usize,
+        object: NonNull<u8>,
+    ) -> bool {
+        if self.nodes > 1 && ground.node_of(object) != ground.node_here() {
+            return false;
+        }
+        // SAFETY: as in `hit`, and by the caller's promise.
+        unsafe { ground.local.push::<C>(&self.rows, handle, object) == Pushed::Done }
+    }
+
+    fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>> {
+        if kind.is_checked() || kind.id == BOOT_CACHE {
+            return self.single::<C, D>(ground, kind);
+        }
+        let column = self.column(kind.id, MAIN);
+        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
+        let empty = words::sentinel(kind.geometry.capacity as usize);
+        if cpu >= self.rows.rows() {
+            return self.single::<C, D>(ground, kind);
+        }
+        if top != closed() && top % SHEAF_BYTES != empty {
+            // Another CPU's row by now, or somebody else has filled it.
+            // SAFETY: as in `hit`.
+            if let Some(object) = unsafe { ground.local.pop::<C>(&self.rows, column) } {
+                return Some(object);
+            }
+        }
+        let full = match self.take_spare::<C, D>(ground, kind) {
+            Some(spare) if !spare.is_empty() => Some(spare),
+            spare => self.full_sheaf::<C, D>(ground, kind, spare),
+        };
+        let Some(full) = full else {
+            return self.single::<C, D>(ground, kind);
+        };
+        let object = full.pop()?;
+        if (top == closed() || top % SHEAF_BYTES == empty)
+            && self.detach::<C, D>(ground, cpu, column, top, full.top())
+        {
+            // SAFETY: taken out of the row just now.
+            if let Some(old) = unsafe { Sheaf::of_row(top) } {
+                self.keep_as_spare::<C, D>(ground, kind, old);
+            }
+        } else {
+            self.to_barn::<C, D>(ground, kind, full);
+        }
+        Some(ground.pointer(object))
+    }
+
+    fn miss_on<C: Caller>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        node: usize,
+    ) -> Option<NonNull<u8>> {
+        // Past the sheaves, which hold the nearest node's objects.
+        self.single_on::<C, D>(ground, kind, node.min(self.nodes - 1))
+    }
+
+    unsafe fn overflow<C: Caller>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        object: NonNull<u8>,
+    ) -> Result<(), FreeFault> {
+        if kind.is_checked() || kind.id == BOOT_CACHE {
+            return self.give_single::<C, D>(ground, kind, object);
+        }
+        // On the slow path there is time to look whether it is an object at all.
+        ground.find(kind, object)?;
+        let column = self.column(kind.id, MAIN);
+        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
+        if cpu >= self.rows.rows() {
+            return self.give_single::<C, D>(ground, kind, object);
+        }
+        if self.nodes > 1 && ground.node_of(object) != ground.node_here() {
+            return self.put_away::<C, D>(ground, kind, object);
+        }
+        let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
+        // Asked again even where it was full: `put` has not told why it would not.
+        // SAFETY: as in `put`.
+        match unsafe { ground.local.push::<C>(&self.rows, column, object) } {
+            Pushed::Done => return Ok(()),
+            Pushed::Twice => return Err(FreeFault::DoubleFree),
+            // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
+            Pushed::Full => self.check_out::<C, D>(ground, kind, object)?,
+        }
+        let fresh = match self.take_spare::<C, D>(ground, kind) {
+            Some(spare) if spare.is_empty() => Some(spare),
+            cold => self.empty_sheaf::<C, D>(ground, kind, cold),
+        };
+        let Some(fresh) = fresh else {
+            return self.give_single::<C, D>(ground, kind, object);
+        };
+        fresh.push(object.as_ptr().expose_provenance());
+        if is_full && self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
+            // SAFETY: taken out of the row just now.
+            if let Some(old) = unsafe { Sheaf::of_row(top) } {
+                self.keep_as_spare::<C, D>(ground, kind, old);
+            }
+        } else {
+            self.to_barn::<C, D>(ground, kind, fresh);
+        }
+        Ok(())
+    }
+
+    fn trim<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+        if !ground.is_welcome::<C>() {
+            return;
+        }
+        let column = self.column(kind.id, MAIN);
+        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
+        let rows = self.rows.rows();
+        let seen = (cpu < rows)
+            .then(|| self.seen.get(usize::from(kind.id) * rows + cpu))
+            .flatten();
+        // Relaxed: a hint, this CPU's own but for callers that have moved on.
+        let idle = seen.is_some_and(|seen| seen.swap(top, Ordering::Relaxed) == top);
+        if idle && top != closed() && self.detach::<C, D>(ground, cpu, column, top, closed()) {
+            // Nothing has changed since the last time: nobody uses the cache here.
+            // SAFETY: taken out of the row just now.
+            if let Some(main) = unsafe { Sheaf::of_row(top) } {
+                self.give_up::<C, D>(ground, kind, main);
+            }
+        }
+        // The spare is what has been left over.
+        if let Some(spare) = self.take_spare::<C, D>(ground, kind) {
+            self.give_up::<C, D>(ground, kind, spare);
+        }
+        self.send_away::<C, D>(ground, kind);
+        self.shrink::<C>(ground, kind);
+    }
+
+    fn drain<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+        if !ground.is_welcome::<C>() {
+            return;
+        }
+        let main = self.close::<C, D>(ground, self.column(kind.id, MAIN));
+        let spare = self.take_spare::<C, D>(ground, kind);
+        for sheaf in [main, spare].into_iter().flatten() {
+            self.give_up::<C, D>(ground, kind, sheaf);
+        }
+        self.send_away::<C, D>(ground, kind);
+    }
+
+    fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+        if !ground.is_welcome::<C>() {
+            return;
+        }
+        for node in 0..self.nodes {
+            loop {
+                let sheaf = {
+                    let _inside = ground.inside::<C>();
+                    let depot = self.depot(ground, kind.id, node);
+                    depot.take_full().or_else(|| depot.take_empty())
+                };
+                let Some(sheaf) = sheaf else { break };
+                self.give_up::<C, D>(ground, kind, sheaf);
+            }
+            let mut untouched = {
+                let _inside = ground.inside::<C>();
+                shelf::take_untouched(&self.depot(ground, kind.id, node), &ground.pages, kind)
+            };
+            untouched.each(&ground.pages, |head| ground.give_pages(kind, head));
+        }
+    }
+
+    fn is_clear(&self, kind: &Kind) -> bool {
+        self.held(kind).next().is_none()
+    }
+
+    fn numbers(&self, ground: &Ground<'m, D>, kind: &Kind, numbers: &mut CacheNumbers) {
+        for node in 0..self.nodes {
+            let _inside = ground.inside::<Everywhere>();
+            self.depot(ground, kind.id, node).add_to(kind, numbers);
+        }
+        numbers.queued += self.queued(kind);
+        let hits = ground.local.hits(self.column(kind.id, MAIN));
+        numbers.hits = hits.map(|hits| hits.allocs);
+        numbers.free_hits = hits.map(|hits| hits.frees);
+    }
+
+    fn look<R>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        head: usize,
+        index: usize,
+        look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
+    ) -> Option<R> {
+        let address = ground.pages.address_of(head);
+        let _inside = ground.inside::<Everywhere>();
+        // A page's node never changes, so this is the depot that has its slab, if there is one.
+        let _depot = self.depot(ground, kind.id, ground.node_of(ground.pointer(address)));
+        if !ground.pages.begins(head, kind.id) {
+            return None;
+        }
+        let whereabouts = if shelf::is_free(&ground.pages, head, index) {
+            Whereabouts::InSlab
+        } else {
+            Whereabouts::Out
+        };
+        Some(look(ground.place_of(kind, head, index), whereabouts))
+    }
+}
+
+/// Rows and depots are words; what they point at is memory of the source. So it is shared as it is.
+const _: () = {
+    const fn is_sync<T: Sync>() {}
+    is_sync::<Sheaves<'static, TicketLock>>();
+};

@@ -1,0 +1,99 @@
+//! Sheaves in and out of a CPU's row, each by one store.
+
+use brickyard_sync::{Ordering, RawLock};
+
+use super::words::{self, Sheaf};
+use super::{AWAY, SHEAF_BYTES, SPARE, Sheaves, WORD_BYTES, closed};
+use crate::design::SlabDesign;
+use crate::ground::Ground;
+use crate::kind::Kind;
+use crate::local::{Caller, Local};
+
+impl<'m, K: RawLock> Sheaves<'m, K> {
+    /// Takes what `column` of this CPU's row holds, if that is `expected`, for itself.
+    pub(super) fn detach<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        cpu: usize,
+        column: usize,
+        expected: usize,
+        new: usize,
+    ) -> bool {
+        // SAFETY: `sheaf-in-one-place`: the callers here put in 0, `closed`, or the top of a sheaf in hand, and let go of it if it is done.
+        unsafe {
+            ground
+                .local
+                .replace::<C>(&self.rows, cpu, column, expected, new)
+        }
+    }
+
+    /// The spare sheaf of this CPU, taken out of the row.
+    pub(super) fn take_spare<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+    ) -> Option<Sheaf> {
+        let column = self.column(kind.id, SPARE);
+        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
+        if spare == 0 || !self.detach::<C, D>(ground, cpu, column, spare, 0) {
+            return None;
+        }
+        // SAFETY: taken out of the row just now.
+        unsafe { Sheaf::of_row(spare) }
+    }
+
+    /// Puts a sheaf where this CPU's spare was, or else into the barn.
+    pub(super) fn keep_as_spare<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        sheaf: Sheaf,
+    ) {
+        let column = self.column(kind.id, SPARE);
+        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
+        if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.top()) {
+            return;
+        }
+        self.to_barn::<C, D>(ground, kind, sheaf);
+    }
+
+    /// Objects that lie in all CPUs' rows, as far as that can be told while the CPUs go on.
+    pub(super) fn queued(&self, kind: &Kind) -> u64 {
+        let empty = words::sentinel(kind.geometry.capacity as usize);
+        self.held(kind)
+            .map(|top| ((top % SHEAF_BYTES).saturating_sub(empty) / WORD_BYTES) as u64)
+            .sum()
+    }
+
+    /// The tops of all sheaves that CPUs' rows have of a cache, empty ones too.
+    pub(super) fn held(&self, kind: &Kind) -> impl Iterator<Item = usize> {
+        let parts = if self.nodes > 1 { AWAY + 1 } else { SPARE + 1 };
+        let words = (0..self.rows.rows()).flat_map(move |cpu| {
+            let columns = (0..parts).map(move |part| self.column(kind.id, part));
+            columns.filter_map(move |column| self.rows.word(cpu, column))
+        });
+        let closed = closed();
+        // Relaxed: an estimate. The word alone tells; the sheaf is not looked at, since it may be somebody else's by now.
+        let tops = words.map(|word| word.load(Ordering::Relaxed));
+        tops.filter(move |&top| top != 0 && top != closed)
+    }
+
+    /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.
+    pub(super) fn close<C: Caller, D: SlabDesign<'m>>(
+        &self,
+        ground: &Ground<'m, D>,
+        column: usize,
+    ) -> Option<Sheaf> {
+        // Again only where the caller has come to another CPU meanwhile, or somebody here has used the row.
+        loop {
+            let (cpu, top) = ground.local.read::<C>(&self.rows, column);
+            if top == 0 || top == closed() {
+                return None;
+            }
+            if self.detach::<C, D>(ground, cpu, column, top, closed()) {
+                // SAFETY: taken out of the row just now.
+                return unsafe { Sheaf::of_row(top) };
+            }
+        }
+    }
+}

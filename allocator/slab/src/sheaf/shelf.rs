@@ -1,0 +1,171 @@
+//! The shelf: slabs with free objects, and which objects those are, a bit each. All of it behind the depot's lock.
+//!
+//! Invariant `on-the-shelf`: a slab is on its depot's list exactly if one of its bits is set; when its last object comes back it leaves and gives its pages back, one without
+//! any is on no list. So a slab all of whose bits are set has never been touched; `untouched` counts those.
+
+use super::depot::Depot;
+use super::words::Sheaf;
+use crate::error::FreeFault;
+use crate::kind::Kind;
+use crate::owned::Gone;
+use crate::pages::Pages;
+
+/// Puts a new slab on the shelf: all of its objects are free.
+pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize, colour: u32) {
+    let record = depot.slabs.add(pages, kind, head, colour);
+    let mut left = kind.geometry.objects;
+    for word in &record.free {
+        let here = left.min(64);
+        word.set(if here == 64 {
+            u64::MAX
+        } else {
+            (1 << here) - 1
+        });
+        left -= here;
+    }
+    depot.counts.slabs_new.add(1);
+    depot.untouched.add(1);
+}
+
+/// Takes slabs off the shelf of which no object was ever taken.
+pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> Gone {
+    let mut gone = Gone::default();
+    let mut next = depot.slabs.first_partial();
+    while depot.untouched.get() > 0
+        && let Some(head) = next
+    {
+        let record = pages.record(head);
+        next = (record.next.get() as usize).checked_sub(1);
+        if record.out.get() == 0 {
+            depot.untouched.set(depot.untouched.get() - 1);
+            end(depot, pages, kind, head);
+            gone.push(pages, head);
+        }
+    }
+    gone
+}
+
+/// A slab whose objects are all in it is one no longer.
+fn end(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize) {
+    depot.slabs.unlink(pages, head);
+    depot.slabs.remove(pages, kind, head);
+    depot.counts.slabs_gone.add(1);
+}
+
+/// Takes up to `want` objects off the shelf and hands each to `each`, address by address within a slab.
+fn take(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    kind: &Kind,
+    mut want: usize,
+    mut each: impl FnMut(usize),
+) {
+    while want > 0 {
+        let Some(head) = depot.slabs.first_partial() else {
+            return;
+        };
+        let record = pages.record(head);
+        let first = pages.address_of(head) + record.colour.get() as usize;
+        let mut taken = 0;
+        for (i, word) in record.free.iter().enumerate() {
+            let mut bits = word.get();
+            while bits != 0 && taken < want {
+                let index = i * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                each(first + index * kind.geometry.stride as usize);
+                taken += 1;
+            }
+            word.set(bits);
+        }
+        want -= taken;
+        depot.counts.filled.add(taken as u64);
+        depot.slabs.out.add(taken as u64);
+        let before = record.out.get();
+        if before == 0 {
+            depot.untouched.set(depot.untouched.get() - 1);
+        }
+        let out = before + taken as u32;
+        record.out.set(out);
+        if out == kind.geometry.objects {
+            depot.slabs.unlink(pages, head);
+        }
+    }
+}
+
+/// One object.
+pub(super) fn take_one(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> Option<usize> {
+    let mut found = None;
+    take(depot, pages, kind, 1, |object| found = Some(object));
+    found
+}
+
+/// Fills a sheaf with what there is.
+pub(super) fn fill(depot: &Depot, pages: &Pages<'_>, kind: &Kind, sheaf: &Sheaf) {
+    take(depot, pages, kind, sheaf.room(), |object| {
+        sheaf.push(object)
+    });
+}
+
+/// Puts an object back: number `index` of the slab that begins at page `head`.
+fn put(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    kind: &Kind,
+    head: usize,
+    index: usize,
+) -> Result<Option<usize>, FreeFault> {
+    let record = pages.record(head);
+    let (word, bit) = (&record.free[index / 64], 1 << (index % 64));
+    let bits = word.get();
+    if bits & bit != 0 {
+        return Err(FreeFault::DoubleFree);
+    }
+    word.set(bits | bit);
+    let out = record.out.get();
+    record.out.set(out - 1);
+    depot.slabs.out.add(u64::MAX);
+    depot.counts.flushed.add(1);
+    if out == kind.geometry.objects {
+        depot.slabs.link(pages, head);
+    }
+    if out > 1 {
+        return Ok(None);
+    }
+    end(depot, pages, kind, head);
+    Ok(Some(head))
+}
+
+/// Puts one object back; the slab, if it is empty now and its pages are to be given back.
+pub(super) fn give_one(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    kind: &Kind,
+    head: usize,
+    index: usize,
+) -> Result<Option<usize>, FreeFault> {
+    let put = put(depot, pages, kind, head, index);
+    if put.is_err() {
+        depot.count_refused();
+    }
+    put
+}
+
+/// Puts one of many objects back; a bad one is counted and told.
+pub(super) fn give(
+    depot: &Depot,
+    pages: &Pages<'_>,
+    kind: &Kind,
+    head: usize,
+    index: usize,
+    gone: &mut Gone,
+) -> Result<(), FreeFault> {
+    if let Some(head) = give_one(depot, pages, kind, head, index)? {
+        gone.push(pages, head);
+    }
+    Ok(())
+}
+
+/// Is the object free in its slab?
+pub(super) fn is_free(pages: &Pages<'_>, head: usize, index: usize) -> bool {
+    pages.record(head).free[index / 64].get() & (1 << (index % 64)) != 0
+}

@@ -1,0 +1,137 @@
+//! A sheaf in hand: nobody else has it, and what is in it can be changed by more than one store.
+
+use core::ptr::NonNull;
+
+use brickyard_sync::{AtomicUsize, Ordering};
+
+use super::{SHEAF_BYTES, WORD_BYTES, closed};
+use crate::local::word_at;
+
+/// A sheaf that belongs to whoever has this value (`sheaf-in-one-place`). It can be lost, which loses its memory and what it holds, but not be copied.
+#[derive(Debug)]
+#[must_use = "a sheaf that is dropped is lost"]
+pub(super) struct Sheaf {
+    address: usize,
+}
+
+/// The word that holds a link.
+const LINK: usize = 0;
+/// The word that holds the top, while no row does.
+const TOP: usize = 1;
+
+/// Where the sentinel of a sheaf of `capacity` entries stands, in bytes from its begin: the top of an empty one.
+pub(super) const fn sentinel(capacity: usize) -> usize {
+    SHEAF_BYTES - (capacity + 1) * WORD_BYTES
+}
+
+impl Sheaf {
+    /// An empty sheaf in `memory`.
+    ///
+    /// # Safety
+    /// The memory has a sheaf's size and alignment and is the caller's, until the sheaf is given up.
+    pub(super) unsafe fn make(memory: NonNull<u8>, capacity: usize) -> Self {
+        let first = memory.cast::<AtomicUsize>();
+        for word in 0..super::SHEAF_WORDS {
+            // SAFETY: inside the memory, which is the caller's; see above.
+            unsafe { first.add(word).write(AtomicUsize::new(0)) };
+        }
+        let address = memory.as_ptr().expose_provenance();
+        let sheaf = Self { address };
+        sheaf.set(TOP, address + sentinel(capacity));
+        sheaf
+    }
+
+    /// The sheaf at an address that a list held.
+    ///
+    /// # Safety
+    /// The caller has just taken it from there.
+    pub(super) const unsafe fn at(address: usize) -> Self {
+        Self { address }
+    }
+
+    /// The sheaf whose top a row held; `None` if it was closed.
+    ///
+    /// # Safety
+    /// The caller has just exchanged that word for another.
+    pub(super) unsafe fn of_row(top: usize) -> Option<Self> {
+        if top == 0 || top == closed() {
+            return None;
+        }
+        let sheaf = Self {
+            address: top & !(SHEAF_BYTES - 1),
+        };
+        sheaf.set(TOP, top);
+        Some(sheaf)
+    }
+
+    pub(super) const fn address(&self) -> usize {
+        self.address
+    }
+
+    fn word(&self, at: usize) -> &AtomicUsize {
+        debug_assert!(at & !(SHEAF_BYTES - 1) == self.address);
+        // SAFETY: `sheaf-words`: the address lies in this sheaf.
+        unsafe { word_at(at) }
+    }
+
+    fn get(&self, word: usize) -> usize {
+        // Relaxed: the sheaf is the caller's; the lock or the row that it came through has ordered this.
+        self.word(self.address + word * WORD_BYTES)
+            .load(Ordering::Relaxed)
+    }
+
+    fn set(&self, word: usize, value: usize) {
+        // Relaxed: see `get`; what the sheaf goes through next publishes it.
+        self.word(self.address + word * WORD_BYTES)
+            .store(value, Ordering::Relaxed);
+    }
+
+    /// The address of the last entry in use, or of the sentinel.
+    pub(super) fn top(&self) -> usize {
+        self.get(TOP)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        // Relaxed: see `get`.
+        self.word(self.top()).load(Ordering::Relaxed) == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        (self.top() + WORD_BYTES).is_multiple_of(SHEAF_BYTES)
+    }
+
+    /// The last object.
+    pub(super) fn pop(&self) -> Option<usize> {
+        let top = self.top();
+        // Relaxed: see `get`.
+        let object = self.word(top).load(Ordering::Relaxed);
+        if object == 0 {
+            return None;
+        }
+        self.set(TOP, top - WORD_BYTES);
+        Some(object)
+    }
+
+    /// Puts an object behind the last one. There must be room.
+    pub(super) fn push(&self, object: usize) {
+        debug_assert!(!self.is_full());
+        let next = self.top() + WORD_BYTES;
+        // Relaxed: see `get`.
+        self.word(next).store(object, Ordering::Relaxed);
+        self.set(TOP, next);
+    }
+
+    /// How many more it can hold.
+    pub(super) fn room(&self) -> usize {
+        let last = self.address + SHEAF_BYTES - WORD_BYTES;
+        (last - self.top()) / WORD_BYTES
+    }
+
+    pub(super) fn link(&self) -> usize {
+        self.get(LINK)
+    }
+
+    pub(super) fn set_link(&self, link: usize) {
+        self.set(LINK, link);
+    }
+}

@@ -1,0 +1,247 @@
+//! What a CPU, and what a node, has of a cache.
+//!
+//! | lines of 64 bytes | of a CPU | of a node |
+//! |---|---|---|
+//! | 3 | the CPU's own: LIFO, check flag, counts; outgoing queue | the list lock, and behind it LIFO, check flag, counts |
+//! | 2 | the page lock, and behind it partial slabs, counts | the same |
+//! | 1 | the incoming queue and its lock | the same |
+//!
+//! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs + nodes) * (planned caches + 2)` in all: linear in each.
+
+use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
+
+use super::queue::{Chain, Incoming, Run};
+use super::slabs::SlabList;
+use crate::counts::counts;
+use crate::geometry::Geometry;
+use crate::stats::CacheNumbers;
+
+/// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list, what the list lock guards.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Own {
+    pub(super) lifo: Chain,
+    /// With so many objects in it no more are pushed without a look: the high-water mark, or 0 where every free takes the slow path.
+    pub(super) limit: GuardedU32,
+    /// Where objects have their links.
+    pub(super) link: GuardedU32,
+    /// The check flag: does a batch wait in the incoming queue? (`flag-follows-queue`)
+    pub(super) check: AtomicU32,
+    /// Allocations served by the LIFO at once.
+    pub(super) hits: GuardedU64,
+    /// Objects freed to the LIFO at once.
+    pub(super) free_hits: GuardedU64,
+    pub(super) counts: Counts,
+}
+
+counts! {
+    /// What happened so far. Guarded as [`Own`] is.
+    Counts {
+        /// Allocations on the slow path.
+        misses,
+        /// Frees on the slow path.
+        free_misses,
+        claims,
+        claimed,
+        flushes,
+        flushed,
+        /// Objects that a flush found to be of another list's slabs.
+        flushed_remote,
+    }
+}
+
+counts! {
+    /// What happened to an outgoing queue so far. Guarded as [`Own`] is.
+    OutgoingCounts {
+        /// Objects that went into the queue, or straight to their list.
+        remote_frees,
+        outgoing_flushes,
+        outgoing_flushed,
+    }
+}
+
+impl Own {
+    const fn new() -> Self {
+        Self {
+            lifo: Chain::new(),
+            limit: GuardedU32::new(0),
+            link: GuardedU32::new(0),
+            check: AtomicU32::new(0),
+            hits: GuardedU64::new(0),
+            free_hits: GuardedU64::new(0),
+            counts: Counts::new(),
+        }
+    }
+
+    /// A cache's begin.
+    pub(super) fn begin(&self, limit: u32, link: usize) {
+        self.lifo.set(Run::EMPTY);
+        self.limit.set(limit);
+        self.link.set(link as u32);
+        // Relaxed: nobody uses the cache yet.
+        self.check.store(0, Ordering::Relaxed);
+        self.hits.set(0);
+        self.free_hits.set(0);
+        self.counts.begin();
+    }
+
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+        let both = [
+            (&mut numbers.hits, &self.hits),
+            (&mut numbers.free_hits, &self.free_hits),
+        ];
+        for (sum, count) in both {
+            *sum = Some(sum.unwrap_or(0) + count.get());
+        }
+        numbers.queued += u64::from(self.lifo.count());
+        self.counts.add_to(numbers);
+    }
+}
+
+/// A CPU's outgoing queue: objects of one list's slabs, on their way there. Guarded as [`Own`] is.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Outgoing {
+    pub(super) queue: Chain,
+    /// The list that they go to.
+    pub(super) to: GuardedU32,
+    /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see [`super::alloc`].
+    pub(super) away: GuardedU32,
+    pub(super) counts: OutgoingCounts,
+}
+
+impl Outgoing {
+    const fn new() -> Self {
+        Self {
+            queue: Chain::new(),
+            to: GuardedU32::new(0),
+            away: GuardedU32::new(0),
+            counts: OutgoingCounts::new(),
+        }
+    }
+
+    pub(super) fn begin(&self) {
+        self.queue.set(Run::EMPTY);
+        self.away.set(0);
+        self.counts.begin();
+    }
+
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+        numbers.queued += u64::from(self.queue.count());
+        self.counts.add_to(numbers);
+    }
+}
+
+/// What other CPUs reach of a CPU's or a node's list.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct List<K> {
+    /// Behind the page lock.
+    pub(super) slabs: Line<Locked<K, SlabList>>,
+    pub(super) incoming: Incoming<K>,
+}
+
+/// In lines of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Line<T>(pub(super) T);
+
+impl<K: RawLock> List<K> {
+    const fn new() -> Self {
+        Self {
+            slabs: Line(Locked::new(SlabList::new())),
+            incoming: Incoming::new(),
+        }
+    }
+
+    /// The page lock, taken.
+    pub(super) fn slabs(&self, relax: impl FnMut()) -> Held<'_, K, SlabList> {
+        self.slabs.0.lock(relax)
+    }
+
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, relax: impl FnMut()) {
+        numbers.queued += u64::from(self.incoming.waiting());
+        self.slabs(relax).add_to(numbers);
+    }
+}
+
+/// What a CPU has of a cache.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct CpuState<K> {
+    pub(super) own: Own,
+    pub(super) outgoing: Outgoing,
+    pub(super) list: List<K>,
+}
+
+/// What a node has of a cache.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct NodeState<K> {
+    /// Behind the list lock.
+    pub(super) own: Line<Locked<K, Own>>,
+    pub(super) list: List<K>,
+}
+
+#[cfg(all(not(loom), target_pointer_width = "64"))]
+const _: () = {
+    use brickyard_sync::TicketLock;
+    assert!(size_of::<CpuState<TicketLock>>() == 384);
+    assert!(size_of::<NodeState<TicketLock>>() == 384);
+};
+
+impl<K: RawLock> CpuState<K> {
+    pub(super) const fn new() -> Self {
+        Self {
+            own: Own::new(),
+            outgoing: Outgoing::new(),
+            list: List::new(),
+        }
+    }
+}
+
+impl<K: RawLock> NodeState<K> {
+    pub(super) const fn new() -> Self {
+        Self {
+            own: Line(Locked::new(Own::new())),
+            list: List::new(),
+        }
+    }
+}
+
+/// A list that the caller is in: its own CPU's, or a node's whose list lock it holds.
+#[derive(Debug)]
+pub(super) struct At<'a, K> {
+    pub(super) own: &'a Own,
+    /// A CPU's only.
+    pub(super) outgoing: Option<&'a Outgoing>,
+    pub(super) list: &'a List<K>,
+    /// Its number: see [`super::Slqb::list`].
+    pub(super) owner: u32,
+}
+
+impl<K> Clone for At<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for At<'_, K> {}
+
+/// What follows from a cache's geometry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Marks {
+    /// freebatch.
+    pub(super) batch: u32,
+    /// hiwater.
+    pub(super) high: u32,
+}
+
+impl Marks {
+    pub(super) const fn of(geometry: &Geometry) -> Self {
+        Self {
+            batch: geometry.free_batch,
+            high: geometry.high_water(),
+        }
+    }
+}

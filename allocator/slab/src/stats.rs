@@ -1,0 +1,219 @@
+//! What is counted of a cache, as numbers and as the text of slabinfo.
+//!
+//! Nothing is counted where an object is handed out or taken back without a lock: there a count would cost as much as the work. What is counted happens under locks that are held anyway; and
+//! what lies in queues is read off them when somebody asks, while their CPUs go on, so `queued` and what follows from it is an estimate. Hits are counted by a [`Local`](crate::Local) that counts
+//! ([`Counted`](crate::Counted)), or by a design that has its queues to itself.
+
+use core::fmt;
+
+use crate::design::SlabDesign;
+use crate::kind::Kind;
+use crate::pages::Tables;
+use crate::{Slabs, sizes};
+
+/// What is counted of a cache. Sums over all CPUs and nodes, of slightly different moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheNumbers {
+    /// Its name.
+    pub name: &'static str,
+    /// Bytes of an object.
+    pub size: u64,
+    /// Bytes from one object to the next.
+    pub stride: u64,
+    /// Objects of a slab.
+    pub per_slab: u64,
+    /// Pages of a slab.
+    pub pages_per_slab: u64,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Slabs.
+    pub slabs: u64,
+    /// Slabs with free objects; in the default design those too of which no object was ever taken.
+    pub partial_slabs: u64,
+    /// Objects that are not in slabs: in use, or in queues.
+    pub out: u64,
+    /// Free objects in queues.
+    pub queued: u64,
+    /// Objects given out by a CPU alone; `None` where that is not counted.
+    pub hits: Option<u64>,
+    /// Objects taken back by a CPU alone; `None` where that is not counted.
+    pub free_hits: Option<u64>,
+    /// Allocations that a CPU could not serve from what it had: they took a lock.
+    pub misses: u64,
+    /// Frees that a CPU had no room for: they took a lock.
+    pub free_misses: u64,
+    /// Times that a CPU took a queue of free objects which others had filled.
+    pub claims: u64,
+    /// Times that a CPU left a queue of free objects to others.
+    pub stored: u64,
+    /// Times that objects were put back into slabs.
+    pub flushes: u64,
+    /// Objects put back into slabs.
+    pub flushed: u64,
+    /// Objects freed on a CPU of another node.
+    pub remote_frees: u64,
+    /// Objects in the queues that were taken (`slqb-2008`).
+    pub claimed: u64,
+    /// Objects among the flushed ones that were of other lists' slabs (`slqb-2008`).
+    pub flushed_remote: u64,
+    /// Times that a CPU sent off what it had for another list (`slqb-2008`).
+    pub outgoing_flushes: u64,
+    /// Objects sent off so (`slqb-2008`).
+    pub outgoing_flushed: u64,
+    /// Slabs without a free object that got one back (`slqb-2008`).
+    pub slabs_partial: u64,
+    /// Free objects left out for good, since somebody wrote over the links between them (`slqb-2008`).
+    pub lost: u64,
+    /// Objects taken out of slabs.
+    pub filled: u64,
+    /// Slabs made.
+    pub slabs_new: u64,
+    /// Slabs whose pages were given back.
+    pub slabs_gone: u64,
+    /// Frees that turned out bad when they reached the slab.
+    pub refused: u64,
+}
+
+/// Bytes that a cache has and no object can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waste {
+    /// Around objects: alignment, and what checks add.
+    pub around: u64,
+    /// At the ends of slabs; colours lie in it.
+    pub ends: u64,
+    /// In the tables of pages, for the pages of its slabs.
+    pub tables: u64,
+}
+
+impl Waste {
+    /// All of it.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.around + self.ends + self.tables
+    }
+}
+
+impl CacheNumbers {
+    pub(crate) fn of(kind: &Kind, page_bytes: usize) -> Self {
+        Self {
+            name: kind.spec.name,
+            size: kind.spec.size as u64,
+            stride: u64::from(kind.geometry.stride),
+            per_slab: u64::from(kind.geometry.objects),
+            pages_per_slab: kind.geometry.order.frames() as u64,
+            page_bytes: page_bytes as u64,
+            ..Self::default()
+        }
+    }
+
+    /// Objects that its slabs have, in use or free.
+    #[must_use]
+    pub const fn objects(&self) -> u64 {
+        self.slabs * self.per_slab
+    }
+
+    /// Objects in use. Exact while no CPU uses the cache; those that were left out as damaged are among them.
+    #[must_use]
+    pub const fn in_use(&self) -> u64 {
+        self.out.saturating_sub(self.queued)
+    }
+
+    /// Bytes of its slabs.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.slabs * self.pages_per_slab * self.page_bytes
+    }
+
+    /// What of [`CacheNumbers::bytes`], and of the tables beside them, no object can use.
+    #[must_use]
+    pub const fn waste(&self) -> Waste {
+        let table = (Tables::bytes(1) - Tables::bytes(0)) as u64;
+        Waste {
+            around: self.objects() * (self.stride - self.size),
+            ends: self.bytes() - self.objects() * self.stride,
+            tables: self.slabs * self.pages_per_slab * table,
+        }
+    }
+}
+
+/// One line of slabinfo, as Linux prints it, without the line's end.
+impl fmt::Display for CacheNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:<17} {:>6} {:>6} {:>6} {:>4} {:>4} : tunables {:>4} {:>4} {:>4} : slabdata {:>6} {:>6} {:>6}",
+            self.name,
+            self.in_use(),
+            self.objects(),
+            self.stride,
+            self.per_slab,
+            self.pages_per_slab,
+            // Nothing can be tuned, and every slab has an object in use or queued; as in Linux's own since SLUB.
+            0,
+            0,
+            0,
+            self.slabs,
+            self.slabs,
+            0
+        )
+    }
+}
+
+/// The text of slabinfo of all caches, in Linux's format 2.1: made by [`Slabs::slab_info`], read by `slabtop` and its like.
+///
+/// `objsize` is the distance of objects, checks included, as Linux has it. Tunables are 0.
+pub struct SlabInfo<'s, 'm, D: SlabDesign<'m>>(&'s Slabs<'m, D>);
+
+impl<'m, D: SlabDesign<'m>> fmt::Debug for SlabInfo<'_, 'm, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.numbers()).finish()
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> fmt::Display for SlabInfo<'_, 'm, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("slabinfo - version: 2.1\n")?;
+        f.write_str("# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> : slabdata <active_slabs> <num_slabs> <sharedavail>\n")?;
+        self.0.numbers().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
+    /// The text of slabinfo: numbers of the moment in which it is printed. Takes each cache's locks once.
+    #[must_use]
+    pub const fn slab_info(&self) -> SlabInfo<'_, 'm, D> {
+        SlabInfo(self)
+    }
+}
+
+macro_rules! general_names {
+    ($($size:literal)*) => {
+        /// The name of a general size's cache: its own, so that rules can name it alone, and `general-*` all of them.
+        pub(crate) const fn general_name(size: u32) -> &'static str {
+            match size {
+                $($size => concat!("general-", $size),)*
+                _ => "general",
+            }
+        }
+    };
+}
+
+general_names! {
+    8 16 32 48 64 80 96 112 128 160 192 224 256 320 384 448 512 640 768 896 1024 1280 1536 1792 2048 2560 3072 3584 4096 5120 6144 7168 8192
+    10240 12288 14336 16384 20480 24576 28672 32768
+}
+
+/// Every general size has a name of its own.
+const _: () = {
+    let all = [sizes::Sizes::Fine, sizes::Sizes::Powers];
+    let mut which = 0;
+    while which < all.len() {
+        let sizes = all[which].all();
+        let mut i = 0;
+        while i < sizes.len() {
+            assert!(general_name(sizes[i]).len() > "general-".len());
+            i += 1;
+        }
+        which += 1;
+    }
+};

@@ -1,0 +1,99 @@
+//! Caches of objects: what every design and every level of checking has to keep.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::ptr::NonNull;
+
+use brickyard::OneCpu;
+use brickyard_slab::{CacheSpec, FreeFault, Pinned, Sheafed, SlabPlan, TaskOnly};
+
+#[path = "support/pages.rs"]
+mod pages;
+use pages::TestPages;
+#[path = "support/slabs.rs"]
+mod slabs;
+use slabs::{Bench, pinned};
+
+type Default<'p> = Sheafed<'p, &'p TestPages, Pinned<OneCpu>>;
+
+#[test]
+fn objects_are_apart_aligned_and_come_back() {
+    let source = TestPages::new(1024, 1);
+    let plan = SlabPlan::new(60, 1);
+    let mut bench = Bench::new::<Default<'_>>(plan, &source);
+    let slabs = bench.slabs::<Default<'_>>(&source, pinned(OneCpu));
+    for (size, align) in [
+        (1, 1),
+        (16, 16),
+        (40, 8),
+        (64, 64),
+        (100, 4),
+        (600, 8),
+        (1216, 64),
+        (5000, 512),
+        (32768, 4096),
+    ] {
+        let spec = CacheSpec::new("test", size).align(align);
+        let cache = slabs.cache::<TaskOnly>(spec).unwrap();
+        let many = (400_000 / size).min(2000);
+        let mut objects: Vec<NonNull<u8>> = (0..many).map(|_| cache.alloc().unwrap()).collect();
+        for (i, object) in objects.iter().enumerate() {
+            assert!(object.addr().get().is_multiple_of(align), "{size} {align}");
+            // SAFETY: the object is as large.
+            unsafe { object.write_bytes(i as u8, size) };
+        }
+        for (i, object) in objects.iter().enumerate() {
+            for byte in 0..size {
+                // SAFETY: inside the object, and written above.
+                let found = unsafe { object.add(byte).read() };
+                assert_eq!(
+                    found,
+                    i as u8,
+                    "{size} {i} {byte} {object:?} {:?}",
+                    objects.iter().take(8).collect::<Vec<_>>()
+                );
+            }
+        }
+        objects.sort_unstable();
+        assert!(
+            objects
+                .windows(2)
+                .all(|pair| pair[1].addr().get() - pair[0].addr().get() >= size)
+        );
+        for object in objects {
+            // SAFETY: not used any more.
+            unsafe { cache.free(object) }.unwrap();
+        }
+        cache.destroy().unwrap();
+    }
+    // Nothing is left but what the slabs themselves keep.
+    assert!(source.taken() <= 1, "{}", source.taken());
+}
+
+#[test]
+fn bad_frees_on_the_slow_path_are_refused() {
+    let source = TestPages::new(64, 1);
+    let plan = SlabPlan::new(4, 0);
+    let mut bench = Bench::new::<Default<'_>>(plan, &source);
+    let slabs = bench.slabs::<Default<'_>>(&source, pinned(OneCpu));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let other = slabs.cache::<TaskOnly>(CacheSpec::new("b", 64)).unwrap();
+    let object = cache.alloc().unwrap();
+    let keeper = cache.alloc().unwrap();
+    let mut outside = 0_u64;
+    // SAFETY: none of them is used any more; what is no object is refused.
+    unsafe {
+        assert!(matches!(
+            other.free(object),
+            Err(FreeFault::WrongCache { .. })
+        ));
+        assert_eq!(cache.free(object.add(8)), Err(FreeFault::OffGrid));
+        assert_eq!(
+            cache.free(NonNull::from(&mut outside).cast()),
+            Err(FreeFault::NotASlab)
+        );
+        cache.free(object).unwrap();
+        assert_eq!(cache.free(object), Err(FreeFault::DoubleFree));
+        cache.free(keeper).unwrap();
+    }
+}

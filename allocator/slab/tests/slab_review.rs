@@ -1,0 +1,506 @@
+//! What caches must keep to when CPUs cannot be reached, when interrupts come by, and when caches come and go.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::mem::MaybeUninit;
+use core::panic::Location;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use brickyard::sync::{RawLock, TicketLock};
+use brickyard::{OneCpu, Order, Platform};
+use brickyard_slab::{
+    CacheError, CacheSpec, Checks, Everywhere, FreeFault, PageAsk, PageSource, Pinned, RawCache,
+    Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly,
+};
+
+#[path = "support/pages.rs"]
+mod pages;
+use pages::TestPages;
+
+const PAGES: usize = 512;
+
+thread_local! {
+    static CPU: Cell<usize> = const { Cell::new(0) };
+    static INTERRUPT: Cell<bool> = const { Cell::new(false) };
+    static PINS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A thread is on the CPU that it says; others are not reached.
+#[derive(Debug, Clone, Copy)]
+struct Apart;
+
+impl Platform for Apart {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+}
+
+/// Work on another CPU is an interrupt there.
+#[derive(Debug, Clone, Copy)]
+struct ByInterrupt;
+
+impl Platform for ByInterrupt {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn in_interrupt(&self) -> bool {
+        INTERRUPT.get()
+    }
+
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        let here = CPU.replace(cpu);
+        in_interrupt(work);
+        CPU.set(here);
+        true
+    }
+}
+
+fn in_interrupt<R>(work: impl FnOnce() -> R) -> R {
+    let was = INTERRUPT.replace(true);
+    let done = work();
+    INTERRUPT.set(was);
+    done
+}
+
+fn on<R>(cpu: usize, work: impl FnOnce() -> R) -> R {
+    let here = CPU.replace(cpu);
+    let done = work();
+    CPU.set(here);
+    done
+}
+
+fn pages() -> &'static TestPages {
+    Box::leak(Box::new(TestPages::new(PAGES, 1)))
+}
+
+/// Slabs that live as long as the test process.
+fn build<D: SlabDesign<'static>>(
+    plan: SlabPlan,
+    source: D::Source,
+    local: D::Local,
+) -> &'static Slabs<'static, D> {
+    let memory = vec![MaybeUninit::uninit(); Slabs::<D>::bytes(&plan, source.nodes())].leak();
+    let tables = vec![MaybeUninit::uninit(); Tables::bytes(PAGES)].leak();
+    let slabs = Slabs::new(plan, source, local, memory, Tables::Any(tables)).unwrap();
+    Box::leak(Box::new(slabs))
+}
+
+type Over<P, S = &'static TestPages, K = TicketLock> = Sheafed<'static, S, Pinned<P>, K>;
+
+fn sheafed<P: Platform + 'static>(plan: SlabPlan, platform: P) -> &'static Slabs<'static, Over<P>> {
+    build(plan, pages(), pinned(platform))
+}
+
+fn pinned<P: Platform>(platform: P) -> Pinned<P> {
+    // SAFETY: each test has slabs of its own, and its threads are on different CPUs.
+    unsafe { Pinned::new(platform) }
+}
+
+fn give<'m, D: SlabDesign<'m>>(cache: &RawCache<'_, 'm, D, TaskOnly>, objects: &[NonNull<u8>]) {
+    for &object in objects {
+        // SAFETY: not used any more.
+        unsafe { cache.free(object) }.unwrap();
+    }
+}
+
+#[test]
+fn a_number_is_not_given_on_while_a_cpu_has_an_empty_sheaf_of_it() {
+    let slabs = sheafed(SlabPlan::new(8, 2), Apart);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 4096)).unwrap();
+    // All that the sheaf holds, so that an empty one stays.
+    let objects: Vec<_> = on(1, || (0..16).map(|_| cache.alloc().unwrap()).collect());
+    give(&cache, &objects);
+    let (cache, leak) = cache.destroy().unwrap_err();
+    assert_eq!((leak.objects, leak.remains), (0, Remains::Queues));
+    // It is used as before, by who comes by its number too.
+    let object = cache.alloc().unwrap();
+    give(&cache, &[object]);
+    on(1, || slabs.drain());
+    cache.destroy().unwrap();
+    let checked = CacheSpec::new("b", 64).checks(Checks::ALL);
+    let cache = slabs.cache::<TaskOnly>(checked).unwrap();
+    on(1, || {
+        let [object, kept] = [cache.alloc().unwrap(), cache.alloc().unwrap()];
+        give(&cache, &[object]);
+        // SAFETY: refused.
+        let again = unsafe { cache.free(object) };
+        assert_eq!(again, Err(FreeFault::DoubleFree), "unchecked");
+        give(&cache, &[kept]);
+    });
+    cache.destroy().unwrap();
+}
+
+/// Stops in the first `give` after it was armed, until it is let go.
+#[derive(Debug)]
+struct Gate {
+    pages: &'static TestPages,
+    armed: AtomicBool,
+    inside: AtomicBool,
+    open: AtomicBool,
+}
+
+// SAFETY: as the pages inside.
+unsafe impl PageSource for &'static Gate {
+    fn start(&self) -> NonNull<u8> {
+        self.pages.start()
+    }
+
+    fn pages(&self) -> usize {
+        PageSource::pages(&self.pages)
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        self.pages.take(ask)
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        if self.armed.swap(false, Ordering::SeqCst) {
+            self.inside.store(true, Ordering::SeqCst);
+            while !self.open.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        }
+        // SAFETY: passed on.
+        unsafe { self.pages.give(first, order) };
+    }
+}
+
+#[test]
+fn a_cache_is_not_destroyed_while_it_is_drained() {
+    let gate: &Gate = Box::leak(Box::new(Gate {
+        pages: pages(),
+        armed: AtomicBool::new(false),
+        inside: AtomicBool::new(false),
+        open: AtomicBool::new(false),
+    }));
+    let slabs = build::<Over<Apart, &Gate>>(SlabPlan::new(1, 2), gate, pinned(Apart));
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let objects: Vec<_> = (0..128).map(|_| cache.alloc().unwrap()).collect();
+    give(&cache, &objects);
+    gate.armed.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let drain = scope.spawn(|| slabs.drain());
+        while !gate.inside.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        let (cache, leak) = on(1, || cache.destroy()).unwrap_err();
+        let next = slabs.cache::<TaskOnly>(CacheSpec::new("b", 32768));
+        assert!(next.is_err(), "the number is in use");
+        gate.open.store(true, Ordering::SeqCst);
+        drain.join().unwrap();
+        assert_eq!((leak.objects, leak.remains), (0, Remains::Users));
+        cache.destroy().unwrap();
+    });
+}
+
+#[test]
+fn numbers_are_of_one_cache_while_caches_come_and_go() {
+    let slabs = sheafed(SlabPlan::new(1, 2), Apart);
+    let done = AtomicBool::new(false);
+    let looked = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            CPU.set(1);
+            while !done.load(Ordering::Relaxed) {
+                for numbers in slabs.numbers() {
+                    let pair = (numbers.name, numbers.size);
+                    assert!(
+                        [("sheaf", 1024), ("a", 64), ("bbbbbbbbbbbbbbbb", 4096)].contains(&pair),
+                        "{pair:?}"
+                    );
+                }
+                looked.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        for round in 0..20_000 {
+            let (name, size) = [("a", 64), ("bbbbbbbbbbbbbbbb", 4096)][round % 2];
+            let mut cache = slabs.cache::<TaskOnly>(CacheSpec::new(name, size)).unwrap();
+            while let Err((same, leak)) = cache.destroy() {
+                assert_eq!(leak.remains, Remains::Users);
+                cache = same;
+            }
+        }
+        while looked.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn interrupts_leave_caches_for_tasks_alone() {
+    let slabs = sheafed(SlabPlan::new(8, 2), ByInterrupt);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let object = on(1, || cache.alloc().unwrap());
+    on(1, || give(&cache, &[object]));
+    let queued = cache.numbers().queued;
+    assert!(queued > 0);
+    cache.shrink();
+    assert_eq!(cache.numbers().queued, queued, "drained by an interrupt");
+    in_interrupt(|| {
+        on(1, || {
+            slabs.drain();
+            slabs.trim();
+            cache.shrink();
+        });
+        let names: Vec<_> = slabs.numbers().map(|numbers| numbers.name).collect();
+        assert_eq!(names, ["sheaf"]);
+        assert!(!slabs.slab_info().to_string().contains("\na "));
+        let numbers = cache.numbers();
+        assert_eq!((numbers.size, numbers.slabs), (64, 0));
+    });
+    assert_eq!(cache.numbers().queued, queued);
+    let (cache, leak) = in_interrupt(|| cache.destroy()).unwrap_err();
+    assert_eq!(leak.remains, Remains::Users);
+    let (cache, leak) = cache.destroy().unwrap_err();
+    assert_eq!(leak.remains, Remains::Objects);
+    on(1, || slabs.drain());
+    cache.destroy().unwrap();
+}
+
+/// Pins are counted.
+#[derive(Debug, Clone, Copy)]
+struct Pins;
+
+impl Platform for Pins {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn pin(&self) -> usize {
+        PINS.set(PINS.get() + 1);
+        0
+    }
+
+    fn unpin(&self) {
+        PINS.set(PINS.get() - 1);
+    }
+}
+
+/// A lock that wants its holders pinned.
+struct PinnedLock(TicketLock);
+
+// SAFETY: as the lock inside.
+unsafe impl RawLock for PinnedLock {
+    const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
+
+    fn lock(&self, relax: impl FnMut()) {
+        assert!(PINS.get() > 0, "its holder can be preempted");
+        self.0.lock(relax);
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.try_lock()
+    }
+
+    unsafe fn unlock(&self) {
+        assert!(PINS.get() > 0, "its holder could be preempted");
+        // SAFETY: passed on.
+        unsafe { self.0.unlock() };
+    }
+
+    fn is_contended(&self) -> bool {
+        self.0.is_contended()
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// Pages that are taken and given by who may sleep.
+#[derive(Debug, Clone, Copy)]
+struct Sleeping(&'static TestPages);
+
+// SAFETY: as the pages inside.
+unsafe impl PageSource for Sleeping {
+    fn start(&self) -> NonNull<u8> {
+        self.0.start()
+    }
+
+    fn pages(&self) -> usize {
+        PageSource::pages(&self.0)
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        assert_eq!(PINS.get(), 0);
+        self.0.take(ask)
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        assert_eq!(PINS.get(), 0);
+        // SAFETY: passed on.
+        unsafe { self.0.give(first, order) };
+    }
+}
+
+#[test]
+fn locks_are_held_pinned_and_pages_taken_unpinned() {
+    type Design = Over<Pins, Sleeping, PinnedLock>;
+    let constructor = |_: NonNull<u8>| assert_eq!(PINS.get(), 0);
+    let slabs = build::<Design>(SlabPlan::new(4, 1), Sleeping(pages()), pinned(Pins));
+    let spec = CacheSpec::new("a", 64).constructor(constructor);
+    let cache = slabs.cache::<TaskOnly>(spec).unwrap();
+    let objects: Vec<_> = (0..3000).map(|_| cache.alloc().unwrap()).collect();
+    give(&cache, &objects);
+    slabs.trim();
+    assert!(slabs.numbers().count() == 2);
+    cache.destroy().unwrap();
+    assert_eq!(PINS.get(), 0);
+}
+
+#[test]
+fn general_sizes_take_back_what_is_theirs_alone() {
+    let slabs = sheafed(SlabPlan::new(60, 1), OneCpu);
+    let before = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let general = slabs.general::<Everywhere>().unwrap();
+    let after = slabs.cache::<TaskOnly>(CacheSpec::new("b", 64)).unwrap();
+    for cache in [before, after] {
+        let object = cache.alloc().unwrap();
+        // SAFETY: refused.
+        let freed = unsafe { general.free_unsized(object) };
+        assert!(
+            matches!(freed, Err(FreeFault::WrongCache { .. })),
+            "{freed:?}"
+        );
+        assert_eq!(general.usable(object), 0);
+        give(&cache, &[object]);
+        cache.destroy().unwrap();
+    }
+    for size in [1, 32768] {
+        let memory = general
+            .alloc(Layout::from_size_align(size, 1).unwrap())
+            .unwrap();
+        assert!(general.usable(memory) >= size);
+        // SAFETY: not used any more.
+        unsafe { general.free_unsized(memory) }.unwrap();
+    }
+}
+
+#[test]
+fn who_comes_by_number_comes_as_the_cache_s_own_callers() {
+    let slabs = sheafed(SlabPlan::new(60, 2), ByInterrupt);
+    let general = slabs.general::<TaskOnly>().unwrap();
+    let (here, id) = (Location::caller(), general.first());
+    let wrong = slabs.alloc_slow::<Everywhere>(id, here);
+    assert_eq!(wrong, Err(SlabError::TaskOnly));
+    let interrupt = in_interrupt(|| slabs.alloc_slow::<TaskOnly>(id, here));
+    assert_eq!(interrupt, Err(SlabError::TaskOnly));
+    let object = slabs.alloc_slow::<TaskOnly>(id, here).unwrap();
+    // SAFETY: refused, but for the last, and then not used any more.
+    unsafe {
+        let wrong = slabs.free_slow::<Everywhere>(id, object, here);
+        assert_eq!(wrong, Err(FreeFault::TaskOnly));
+        let interrupt = in_interrupt(|| slabs.free_slow::<TaskOnly>(id, object, here));
+        assert_eq!(interrupt, Err(FreeFault::TaskOnly));
+        slabs.free_slow::<TaskOnly>(id, object, here).unwrap();
+    }
+    assert_eq!(
+        slabs.alloc_slow::<TaskOnly>(200, here),
+        Err(SlabError::Exhausted)
+    );
+}
+
+#[test]
+fn what_was_freed_last_is_known_after_a_trim() {
+    let slabs = sheafed(SlabPlan::new(4, 1), OneCpu);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    let object = cache.alloc().unwrap();
+    let kept = cache.alloc().unwrap();
+    give(&cache, &[object]);
+    slabs.trim();
+    slabs.trim();
+    // SAFETY: refused.
+    let again = unsafe { cache.free(object) };
+    assert_eq!(again, Err(FreeFault::DoubleFree));
+    give(&cache, &[kept]);
+    cache.destroy().unwrap();
+}
+
+/// Makes `caches` caches, of which every `nth` stays, then the general sizes as often as they find room.
+fn general_among<D>(caches: usize, nth: usize, local: D::Local) -> (Vec<u8>, CacheError)
+where
+    D: SlabDesign<'static, Source = &'static TestPages>,
+{
+    let slabs = build::<D>(SlabPlan::new(254, 1), pages(), local);
+    let mut kept = Vec::new();
+    let made: Vec<_> = (0..caches)
+        .map(|_| slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap())
+        .collect();
+    for (i, cache) in made.into_iter().enumerate() {
+        if i % nth == 0 {
+            kept.push(cache);
+        } else {
+            cache.destroy().unwrap();
+        }
+    }
+    let mut firsts = Vec::new();
+    let error = loop {
+        match slabs.general::<TaskOnly>() {
+            Ok(general) => firsts.push(general.first()),
+            Err(error) => break error,
+        }
+    };
+    // What a failure began is undone.
+    let numbers = slabs.numbers().count();
+    let sizes = if firsts.is_empty() {
+        0
+    } else {
+        firsts.len() * general_sizes::<D>()
+    };
+    assert_eq!(numbers, 1 + kept.len() + sizes);
+    (firsts, error)
+}
+
+fn general_sizes<D: SlabDesign<'static>>() -> usize {
+    use brickyard_slab::Queues;
+    <D::Queues as Queues<'static, D>>::SIZES.all().len()
+}
+
+#[test]
+fn general_sizes_find_a_row_of_numbers() {
+    // The caches have the numbers 2 to 13; 2, 5, 8, 11 stay.
+    let (firsts, error) = general_among::<Over<OneCpu>>(12, 3, pinned(OneCpu));
+    assert_eq!(firsts, [12, 52, 92, 132, 172, 212]);
+    assert!(matches!(error, CacheError::TooMany { wanted: 40, .. }));
+    assert!(error.to_string().contains("40 in a row"), "{error}");
+    // No 40 in a row.
+    let (firsts, _) = general_among::<Over<OneCpu>>(254, 40, pinned(OneCpu));
+    assert_eq!(firsts, []);
+    let (firsts, _) = general_among::<Over<OneCpu>>(254, 41, pinned(OneCpu));
+    assert_eq!(firsts, [3, 44, 85, 126, 167, 208]);
+    type Linked = Slqb2008<'static, &'static TestPages, Pinned<OneCpu>>;
+    let (firsts, error) = general_among::<Linked>(200, 1, pinned(OneCpu));
+    assert_eq!(firsts, [202, 217, 232]);
+    assert!(matches!(error, CacheError::TooMany { wanted: 15, .. }));
+}
+
+#[test]
+fn zeros_do_not_undo_a_constructor() {
+    let slabs = sheafed(SlabPlan::new(4, 1), OneCpu);
+    // SAFETY: an object is as large.
+    let spec = CacheSpec::new("a", 64).constructor(|object| unsafe { object.write_bytes(7, 64) });
+    let cache = slabs.cache::<TaskOnly>(spec).unwrap();
+    assert_eq!(cache.alloc_zeroed(), Err(SlabError::Constructed));
+    assert_eq!(cache.numbers().out, 0);
+    cache.destroy().unwrap();
+}
+
+#[test]
+fn a_cpu_of_any_number_is_served() {
+    let slabs = sheafed(SlabPlan::new(4, 2), Apart);
+    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
+    for cpu in [2, usize::MAX / 2, usize::MAX] {
+        on(cpu, || {
+            let object = cache.alloc().unwrap();
+            slabs.trim();
+            slabs.drain();
+            give(&cache, &[object]);
+        });
+    }
+    cache.destroy().unwrap();
+}

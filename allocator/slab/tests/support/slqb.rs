@@ -1,0 +1,214 @@
+// Slabs of `slqb-2008` on CPUs that the test moves between, on nodes of which one may lack memory.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use core::cell::Cell;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use brickyard::{InterruptState, Order, Platform};
+use brickyard_slab::{
+    CacheNumbers, CacheSpec, Caller, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs,
+    Slqb2008, Tables, TaskOnly,
+};
+
+use crate::pages::TestPages;
+
+thread_local! {
+    static CPU: Cell<usize> = const { Cell::new(0) };
+    static PINS: Cell<usize> = const { Cell::new(0) };
+    static MASKS: Cell<usize> = const { Cell::new(0) };
+    static MASKED: Cell<usize> = const { Cell::new(0) };
+    static INTERRUPT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Each thread is on the CPU that it says; whoever asks for another CPU is moved there for a while.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cpus;
+
+pub(crate) fn move_to(cpu: usize) {
+    CPU.set(cpu);
+}
+
+pub(crate) fn set_interrupt(inside: bool) {
+    INTERRUPT.set(inside);
+}
+
+/// How often this thread masked interrupts.
+pub(crate) fn masks() -> usize {
+    MASKS.get()
+}
+
+impl Platform for Cpus {
+    fn cpu(&self) -> usize {
+        CPU.get()
+    }
+
+    fn pin(&self) -> usize {
+        PINS.set(PINS.get() + 1);
+        CPU.get()
+    }
+
+    fn unpin(&self) {
+        PINS.set(PINS.get() - 1);
+    }
+
+    fn in_interrupt(&self) -> bool {
+        INTERRUPT.get()
+    }
+
+    fn mask_interrupts(&self) -> InterruptState {
+        MASKS.set(MASKS.get() + 1);
+        MASKED.set(MASKED.get() + 1);
+        InterruptState(MASKED.get())
+    }
+
+    fn restore_interrupts(&self, found: InterruptState) {
+        assert_eq!(MASKED.get(), found.0, "restored out of order");
+        MASKED.set(MASKED.get() - 1);
+    }
+
+    fn relax(&self) {
+        std::thread::yield_now();
+    }
+
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        assert_at_rest();
+        let here = CPU.replace(cpu);
+        work();
+        CPU.set(here);
+        true
+    }
+}
+
+/// Nobody is pinned, nothing masked.
+pub(crate) fn assert_at_rest() {
+    assert_eq!((PINS.get(), MASKED.get()), (0, 0));
+}
+
+/// Pages of some nodes with memory, and of as many without any behind them. CPU `i` is nearest to node `i % nodes`.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) pages: &'static TestPages,
+    memoryless: usize,
+    /// Asked for so many blocks.
+    pub(crate) asked: AtomicUsize,
+}
+
+// SAFETY: as the pages inside.
+unsafe impl PageSource for &'static Source {
+    fn start(&self) -> NonNull<u8> {
+        self.pages.start()
+    }
+
+    fn pages(&self) -> usize {
+        PageSource::pages(&self.pages)
+    }
+
+    fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
+        assert_at_rest();
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if ask.node.is_some_and(|node| node >= self.pages.nodes()) {
+            return None;
+        }
+        self.pages.take(ask)
+    }
+
+    unsafe fn give(&self, first: NonNull<u8>, order: Order) {
+        assert_at_rest();
+        // SAFETY: passed on.
+        unsafe { self.pages.give(first, order) };
+    }
+
+    fn nodes(&self) -> usize {
+        self.pages.nodes() + self.memoryless
+    }
+
+    fn node_of(&self, page: NonNull<u8>) -> usize {
+        self.pages.node_of(page)
+    }
+
+    fn local_node(&self, cpu: usize) -> usize {
+        cpu % self.nodes()
+    }
+}
+
+pub(crate) type Slqb = Slqb2008<'static, &'static Source, Pinned<Cpus>>;
+pub(crate) type System = Slabs<'static, Slqb>;
+pub(crate) type Cache<'s, C = TaskOnly> = RawCache<'s, 'static, Slqb, C>;
+
+/// A source that lives as long as the test process.
+pub(crate) fn source(pages: usize, nodes: usize, memoryless: usize) -> &'static Source {
+    Box::leak(Box::new(Source {
+        pages: Box::leak(Box::new(TestPages::new(pages, nodes))),
+        memoryless,
+        asked: AtomicUsize::new(0),
+    }))
+}
+
+/// Slabs over `source`, and nobody on any CPU but 0.
+pub(crate) fn slabs(plan: SlabPlan, source: &'static Source) -> System {
+    move_to(0);
+    let bytes = Slabs::<Slqb>::bytes(&plan, source.nodes());
+    let memory = vec![MaybeUninit::uninit(); bytes].leak();
+    let tables = vec![MaybeUninit::uninit(); Tables::bytes(PageSource::pages(&source))].leak();
+    // SAFETY: threads that share slabs move to CPUs of their own.
+    let cpus = unsafe { Pinned::new(Cpus) };
+    Slabs::new(plan, source, cpus, memory, Tables::Any(tables)).unwrap()
+}
+
+/// A cache of `size` bytes an object, aligned to a word.
+pub(crate) fn cache<C: Caller>(slabs: &System, size: usize) -> Cache<'_, C> {
+    slabs.cache(CacheSpec::new("test", size)).unwrap()
+}
+
+/// Objects, on the CPU where the caller is.
+pub(crate) fn take<C: Caller>(cache: &Cache<'_, C>, many: usize) -> Vec<NonNull<u8>> {
+    (0..many).map(|_| cache.alloc().unwrap()).collect()
+}
+
+/// Frees objects, in this order.
+pub(crate) fn give<C: Caller>(cache: &Cache<'_, C>, objects: &[NonNull<u8>]) {
+    for &object in objects {
+        // SAFETY: the tests give what they took.
+        unsafe { cache.free(object) }.unwrap();
+    }
+}
+
+/// What happened between two looks.
+pub(crate) fn since(before: &CacheNumbers, now: &CacheNumbers) -> Vec<(&'static str, i64)> {
+    let pairs = [
+        ("slabs", before.slabs, now.slabs),
+        ("queued", before.queued, now.queued),
+        ("out", before.out, now.out),
+        ("misses", before.misses, now.misses),
+        ("free_misses", before.free_misses, now.free_misses),
+        ("claims", before.claims, now.claims),
+        ("claimed", before.claimed, now.claimed),
+        ("flushes", before.flushes, now.flushes),
+        ("flushed", before.flushed, now.flushed),
+        ("flushed_remote", before.flushed_remote, now.flushed_remote),
+        ("remote_frees", before.remote_frees, now.remote_frees),
+        (
+            "outgoing_flushes",
+            before.outgoing_flushes,
+            now.outgoing_flushes,
+        ),
+        (
+            "outgoing_flushed",
+            before.outgoing_flushed,
+            now.outgoing_flushed,
+        ),
+        ("filled", before.filled, now.filled),
+        ("slabs_new", before.slabs_new, now.slabs_new),
+        ("slabs_gone", before.slabs_gone, now.slabs_gone),
+        ("slabs_partial", before.slabs_partial, now.slabs_partial),
+        ("refused", before.refused, now.refused),
+        ("lost", before.lost, now.lost),
+    ];
+    let changed = pairs.into_iter().filter(|(_, was, is)| was != is);
+    changed
+        .map(|(name, was, is)| (name, is as i64 - was as i64))
+        .collect()
+}
