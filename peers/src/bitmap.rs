@@ -3,7 +3,9 @@
 use anyhow::bail;
 use bitmap_allocator::{BitAlloc, BitAlloc1M, BitAlloc16M};
 use brickyard::{Frame, Order};
-use brickyard_cli::{Handle, Machine, Peer, Rounds, Subject, Taken};
+use brickyard_bench::peer::{Machine, Peer};
+use brickyard_bench::rounds::{Rounds, Taken};
+use brickyard_bench::subject::{Handle, Subject};
 use spin::Mutex;
 
 /// The peer.

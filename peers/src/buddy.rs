@@ -1,7 +1,9 @@
 //! `buddy_system_allocator`: frame numbers in B-trees, one a size, behind the spin lock that the crate ships.
 
 use brickyard::{Frame, Order};
-use brickyard_cli::{Handle, Machine, Peer, Rounds, Subject, Taken};
+use brickyard_bench::peer::{Machine, Peer};
+use brickyard_bench::rounds::{Rounds, Taken};
+use brickyard_bench::subject::{Handle, Subject};
 use buddy_system_allocator::LockedFrameAllocator;
 
 /// The peer.

@@ -5,7 +5,9 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
 use brickyard::{Frame, Order};
-use brickyard_cli::{Handle, Machine, Peer, Rounds, Subject, Taken};
+use brickyard_bench::peer::{Machine, Peer};
+use brickyard_bench::rounds::{Rounds, Taken};
+use brickyard_bench::subject::{Handle, Subject};
 use talc::source::Manual;
 
 use crate::region::{FRAME_BYTES, Region};

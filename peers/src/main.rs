@@ -19,7 +19,7 @@ mod slab;
 
 use std::process::ExitCode;
 
-use brickyard_cli::Peer;
+use brickyard_bench::peer::Peer;
 
 static PEERS: [&dyn Peer; 4] = [&buddy::Buddy, &depot::Depot, &bitmap::Bitmap, &heap::Heap];
 

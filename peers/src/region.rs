@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use std::alloc::{alloc, dealloc, handle_alloc_error};
 
-use brickyard_cli::Machine;
+use brickyard_bench::peer::Machine;
 
 /// The bytes of a frame.
 pub(crate) const FRAME_BYTES: usize = 4096;

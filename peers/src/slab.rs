@@ -11,7 +11,8 @@
 
 use core::alloc::GlobalAlloc;
 
-use brickyard_cli::{Global, HeapPeer, HeapTaken, HeapTurn};
+use brickyard_bench::slab::heap::Global;
+use brickyard_bench::slab::turn::{HeapPeer, HeapTaken, HeapTurn};
 
 /// A global allocator with its name.
 struct Named<G>(&'static str, Global<G>);

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use brickyard::store::FRAMES_MOST;
+use brickyard_report::bytes_text;
 
 /// An amount of memory as a user writes it: `512M`, `2G`.
 pub(crate) fn bytes(text: &str) -> anyhow::Result<usize> {
@@ -31,16 +32,6 @@ pub(crate) fn zone_bytes(text: &str) -> anyhow::Result<usize> {
         bytes_text(most)
     );
     Ok(amount)
-}
-
-/// The same amount, written in the largest unit that needs no fraction.
-pub(crate) fn bytes_text(bytes: usize) -> String {
-    let units = [(30, "G"), (20, "M"), (10, "K")];
-    let whole = |&&(shift, _): &&(u32, &str)| bytes != 0 && bytes.trailing_zeros() >= shift;
-    match units.iter().find(whole) {
-        Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
-        None => bytes.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -14,13 +14,15 @@ use brickyard_workload::antifrag::{
 };
 use clap::Args;
 
-use crate::amount::{bytes, bytes_text};
+use crate::amount::bytes;
 use crate::filming::{Camera, Pictures, film};
 use crate::how::How;
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
 use crate::side_by_side::{self, Follow};
+use brickyard_bench::stop;
+use brickyard_report::bytes_text;
 
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]
@@ -344,7 +346,7 @@ impl Antifrag {
                 profile.huge,
             ));
         }
-        if interrupt::asked() {
+        if stop::asked() {
             sheet.note("Interrupted: what is missing was not run.");
         }
         sheet

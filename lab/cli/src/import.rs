@@ -14,6 +14,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
 use crate::interrupt;
 use crate::misuse::Misuse;
+use brickyard_bench::stop;
 
 /// The options of `brickyard import`.
 #[derive(Debug, Args)]
@@ -48,7 +49,7 @@ impl Import {
         let bar = bar(bytes);
         let imported = import(input, &options, |progress| {
             show(&bar, progress);
-            if interrupt::asked() {
+            if stop::asked() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())

@@ -1,24 +1,14 @@
 //! Ctrl-C ends long work at the next good place, and keeps what is done. A second one ends it at once.
 
-use core::sync::atomic::{AtomicBool, Ordering};
-
 use anyhow::Context;
+use brickyard_bench::stop;
 
-static ASKED: AtomicBool = AtomicBool::new(false);
-
-/// From now on the first Ctrl-C is only noted.
+/// From now on the first Ctrl-C is only noted: see [`stop::asked`].
 pub(crate) fn watch() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
-        // Relaxed: a flag alone, nothing is published with it.
-        if ASKED.swap(true, Ordering::Relaxed) {
+        if stop::ask() {
             std::process::exit(130);
         }
     })
     .context("cannot watch for Ctrl-C")
-}
-
-/// Has the user asked for an end?
-pub(crate) fn asked() -> bool {
-    // Relaxed: as above.
-    ASKED.load(Ordering::Relaxed)
 }

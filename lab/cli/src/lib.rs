@@ -6,12 +6,12 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 asked for wrongly. A reader that goes away (a closed pipe) is no failure.
 
-// Allowed, file by file, only where memory that an allocator gave is written: the objects of `bench slab`, the pages of `bench pft` and of the loops of 2005.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod amount;
 mod antifrag;
 mod bench;
+mod choice;
 mod compare;
 mod completions;
 mod configs;
@@ -33,15 +33,11 @@ mod simulate;
 mod snapshot;
 mod watch;
 
-pub use bench::peer::{Machine, Peer};
-pub use bench::rounds::{Rounds, Taken};
-pub use bench::slab::heap::{Content, Global, GlobalHandle, Heap, HeapHandle};
-pub use bench::slab::turn::{HeapPeer, HeapTaken, HeapTurn};
-pub use bench::subject::{Handle, Subject};
-
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use brickyard_bench::peer::Peer;
+use brickyard_bench::slab::turn::HeapPeer;
 use clap::{Parser, Subcommand};
 
 /// Measures page allocators: the designs of twenty years of Linux, side by side.

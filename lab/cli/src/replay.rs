@@ -15,13 +15,14 @@ use brickyard_workload::{
 };
 use clap::Args;
 
-use crate::amount::{bytes_text, zone_bytes};
+use crate::amount::zone_bytes;
 use crate::filming::{Camera, Pictures, film};
 use crate::how::How;
 use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
 use crate::side_by_side;
+use brickyard_report::bytes_text;
 
 /// The options of `brickyard replay`.
 #[derive(Debug, Args)]

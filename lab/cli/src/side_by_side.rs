@@ -6,7 +6,8 @@ use std::thread;
 
 use indicatif::ProgressBar;
 
-use crate::{interrupt, progress};
+use crate::progress;
+use brickyard_bench::stop;
 
 /// How far one run is.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl<'a> Follow<'a> {
     pub(crate) fn goes_on(&mut self, done: u64) -> bool {
         self.all.inc(done.saturating_sub(self.seen));
         self.seen = self.seen.max(done);
-        !interrupt::asked()
+        !stop::asked()
     }
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn run_with<T: Send>(
                 loop {
                     // Relaxed: a counter alone; the scope's end publishes what is done.
                     let place = next.fetch_add(1, Ordering::Relaxed);
-                    if place >= runs || interrupt::asked() {
+                    if place >= runs || stop::asked() {
                         return;
                     }
                     let follow = Follow { all: bar, seen: 0 };

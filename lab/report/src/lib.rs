@@ -50,6 +50,7 @@
 
 #![forbid(unsafe_code)]
 
+mod amount;
 mod bootstrap;
 mod compare;
 mod csv;
@@ -79,6 +80,7 @@ mod summary;
 mod table;
 mod welch;
 
+pub use amount::bytes_text;
 pub use bootstrap::{
     Bootstrap, Interval, RESAMPLES, bootstrap_mean, bootstrap_paired_ratio, bootstrap_ratio,
 };

@@ -1,54 +1,17 @@
 //! `brickyard bench`: benchmarks on real threads.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `pagealloc.rs`, `scarce.rs`, `fragmentation.rs`, `locks.rs`, `pft.rs` | one benchmark each: its options and its results |
-//! | `subject.rs` | what the measured loops allocate from, as two traits |
-//! | `design.rs`, `yardstick.rs`, `peer.rs` | who stands behind those: our designs, two yardsticks, other people's crates |
-//! | `contestant.rs` | any of these by its name |
-//! | `conditions.rs` | what `pagealloc` builds for a contestant, and its turn there |
-//! | `zone2007.rs` | what `locks` builds for a column |
-//! | `machine.rs` | the machine that a configuration is built on, and the options that choose it |
-//! | `schedule.rs` | which workloads there are |
-//! | `turns.rs`, `rounds.rs` | whose turn it is; what is done in a turn |
-//! | `slab/` | the benchmark of heaps, with all that is its own |
-//! | `bursts.rs`, `faults.rs` | the loads of `locks` and `pft` |
-//! | `pages.rs`; `aim9.rs`, `render.rs` | pages with real bytes; the loops of 2005 on them, which `reproduce` runs |
-//! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, `random.rs` | the measured loops and what they need |
+//! One file a benchmark: its options, and how its results are told. What measures
+//! is `brickyard-bench`.
 
-pub(crate) mod aim9;
-mod batch;
-pub(crate) mod bursts;
-mod clock;
-pub(crate) mod conditions;
-pub(crate) mod contestant;
-mod design;
-#[allow(unsafe_code, reason = "it clears pages")]
-pub(crate) mod faults;
-mod fill;
 mod fragmentation;
 mod locks;
-pub(crate) mod machine;
 mod pagealloc;
-#[allow(unsafe_code, reason = "pages have bytes")]
-pub(crate) mod pages;
-pub(crate) mod peer;
-pub(crate) mod pft;
-pub(crate) mod random;
-mod remote;
-pub(crate) mod render;
-pub(crate) mod rounds;
+mod pft;
 mod scarce;
-pub(crate) mod schedule;
-pub(crate) mod slab;
-pub(crate) mod subject;
-mod turns;
-mod yardstick;
-pub(crate) mod zone2007;
+mod slab;
 
+use brickyard_bench::peer::Peer;
+use brickyard_bench::slab::turn::HeapPeer;
 use clap::Subcommand;
-use peer::Peer;
-use slab::turn::HeapPeer;
 
 /// The benchmarks.
 #[derive(Debug, Subcommand)]

@@ -1,32 +1,23 @@
 //! `brickyard bench pagealloc`: the table of the 2013 magazine series, and with `--goals` every row that the default configuration has a goal for.
-//!
-//! A sample allocates a batch of pages and frees it, over and over for at least a millisecond. `total` is the time of that loop, with no clock
-//! inside. A second loop with a clock around each half, less the clock's own cost, tells how `total` divides into `alloc` and `free`: its shares
-//! are taken, not its times, which a clock in so short a loop inflates. All in ns per page (per block above order 0), as one thread sees it. Pages that
-//! another thread frees are measured in their own way, see `remote.rs`.
-//!
-//! Configurations, yardsticks and peers take turns in every round, and all meet the same loop and the same batch.
-//!
-//! The original ran batch + 1 pages a sample and divided by batch, and carried sums over from one sample to the next; neither is done here.
 
 use core::time::Duration;
 
 use anyhow::bail;
-use brickyard_report::{Better, Host, Metric, Results, Row};
+use brickyard::Mobility;
+use brickyard_bench::choice::Choice;
+use brickyard_bench::conditions::Conditions;
+use brickyard_bench::contestant::Contestant;
+use brickyard_bench::machine::{Bulk, FRAME_BYTES, Level, Lock, Slots};
+use brickyard_bench::pagealloc::PageAlloc as Measurement;
+use brickyard_bench::peer::Peer;
+use brickyard_bench::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
 use clap::Args;
 
-use super::batch::Sample;
-use super::conditions::Conditions;
-use super::contestant::Contestant;
-use super::machine::{Bulk, FRAME_BYTES, Kind, Level, Lock, Slots, named};
-use super::peer::Peer;
-use super::rounds::{Rounds, Taken};
-use super::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
-use super::turns::{Round, Turns};
 use crate::amount::zone_bytes;
-use crate::interrupt;
+use crate::choice::choice;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
+use crate::{interrupt, progress};
 
 /// Those compared where the user names none.
 const CONFIGS: &str =
@@ -52,20 +43,20 @@ pub(crate) struct PageAlloc {
     #[arg(long, value_delimiter = ',', default_value = "1,2", value_name = "N,…")]
     threads: Vec<usize>,
     /// By which calls a batch is allocated and freed.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "single")]
+    #[arg(long, value_parser = choice(Api::ALL), value_delimiter = ',', default_value = "single")]
     api: Vec<Api>,
     /// How a batch is freed.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "same")]
+    #[arg(long, value_parser = choice(Freed::ALL), value_delimiter = ',', default_value = "same")]
     free: Vec<Freed>,
     /// How much of the memory is taken beforehand, in percent: all single pages are, and the rest of them, chosen at random, freed again.
     #[arg(long, value_delimiter = ',', default_value = "0", value_name = "PERCENT,…",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     fill: Vec<u8>,
     /// At what level requests enter; `zone` with the ticket lock alone.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "node")]
+    #[arg(long, value_parser = choice(Level::ALL), value_delimiter = ',', default_value = "node")]
     level: Vec<Level>,
     /// How a CPU reaches its lists: exclusively, or by a lock that others may try.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "exclusive")]
+    #[arg(long, value_parser = choice(Slots::ALL), value_delimiter = ',', default_value = "exclusive")]
     slots: Vec<Slots>,
     /// Samples of each row.
     #[arg(long, default_value_t = 10, value_name = "N")]
@@ -77,33 +68,22 @@ pub(crate) struct PageAlloc {
     #[arg(long, default_value = "1G", value_parser = zone_bytes, value_name = "BYTES")]
     memory: usize,
     /// What the pages are asked for as.
-    #[arg(long, value_enum, default_value_t = Kind::Unmovable)]
-    mobility: Kind,
+    #[arg(long, value_parser = choice(<Mobility as Choice>::ALL), default_value = "unmovable")]
+    mobility: Mobility,
     /// The lock of the zones and magazines.
-    #[arg(long, value_enum, default_value_t = Lock::Ticket)]
+    #[arg(long, value_parser = choice(Lock::ALL), default_value = "ticket")]
     lock: Lock,
     /// How long the zone lock is held in a bulk operation.
-    #[arg(long, value_enum, default_value_t = Bulk::Hold)]
+    #[arg(long, value_parser = choice(Bulk::ALL), default_value = "hold")]
     bulk: Bulk,
     #[command(flatten)]
     output: Output,
 }
 
-const METRICS: [&str; 3] = ["alloc", "free", "total"];
-
-fn metric_of(sample: &Sample, name: &str) -> f64 {
-    match name {
-        "alloc" => sample.alloc,
-        "free" => sample.free,
-        _ => sample.total,
-    }
-}
-
-const NS_PER_PAGE: &str = "ns/page";
-
 impl PageAlloc {
     pub(crate) fn run(&self, peers: &[&'static dyn Peer]) -> anyhow::Result<()> {
-        let contestants = Contestant::named(&self.config, peers)?;
+        let contestants = Contestant::named(&self.config, peers)
+            .map_err(|why| Misuse::new(format!("--config: {why}")))?;
         self.validate()?;
         let (workloads, left_out) = sensible(self.asked_for(), self.memory / FRAME_BYTES);
         self.fits(&workloads, &left_out)?;
@@ -112,8 +92,19 @@ impl PageAlloc {
             eprintln!("brickyard: {reason}");
         }
         interrupt::watch()?;
-        let taken = self.measure(&contestants, &workloads)?;
-        let results = self.results(&contestants, &workloads, &taken)?;
+        let measurement = Measurement {
+            contestants: &contestants,
+            workloads: &workloads,
+            conditions: Conditions {
+                frames: self.memory / FRAME_BYTES,
+                mobility: self.mobility,
+                lock: self.lock,
+                bulk: self.bulk,
+            },
+            samples: self.samples,
+            least: Duration::from_micros(self.sample_us),
+        };
+        let results = measurement.run(&progress::Steps::new())?;
         if results.rows().is_empty() {
             bail!("no batch could be allocated; give more --memory, less --fill or lower --orders");
         }
@@ -186,119 +177,5 @@ impl PageAlloc {
             )));
         }
         Ok(())
-    }
-
-    /// What came out of every turn of every contestant.
-    fn measure(
-        &self,
-        contestants: &[Contestant],
-        workloads: &[Workload],
-    ) -> anyhow::Result<Vec<Vec<Taken>>> {
-        let names: Vec<_> = contestants.iter().map(Contestant::name).collect();
-        let turns = Turns {
-            names: &names,
-            samples: self.samples,
-            steps: workloads.len(),
-        };
-        turns.take(|whose, round, step| {
-            // The smallest batches alone warm up.
-            let part = match round {
-                Round::WarmUp => &workloads[..1],
-                Round::Measured(_) => workloads,
-            };
-            let mut all = Taken::default();
-            for workloads in part.chunk_by(|a, b| a.setting == b.setting) {
-                let rounds = Rounds {
-                    workloads,
-                    least: Duration::from_micros(self.sample_us),
-                    step,
-                };
-                all.0
-                    .extend(self.conditions().turn(&contestants[whose], &rounds)?.0);
-            }
-            Ok(all)
-        })
-    }
-
-    const fn conditions(&self) -> Conditions {
-        Conditions {
-            frames: self.memory / FRAME_BYTES,
-            mobility: self.mobility.mobility(),
-            lock: self.lock,
-            bulk: self.bulk,
-        }
-    }
-
-    fn results(
-        &self,
-        contestants: &[Contestant],
-        workloads: &[Workload],
-        taken: &[Vec<Taken>],
-    ) -> anyhow::Result<Results> {
-        let mut results = Results::new("pagealloc", Host::read());
-        let mut begin = 0;
-        for block in workloads.chunk_by(Workload::is_like) {
-            for name in METRICS {
-                let metric = Metric {
-                    name,
-                    unit: NS_PER_PAGE,
-                    better: Better::Lower,
-                };
-                for (place, workload) in (begin..).zip(block) {
-                    for (contestant, taken) in contestants.iter().zip(taken) {
-                        let value = |taken: &Taken| {
-                            let sample = taken.0.get(place).copied().flatten();
-                            sample.map(|sample| metric_of(&sample, name))
-                        };
-                        let values: Option<Vec<f64>> = taken.iter().map(value).collect();
-                        if let Some(values) = values {
-                            let name = self.name(workload);
-                            let row = Row::new(contestant.name(), name, metric, values)?;
-                            results.push(row.timed())?;
-                        }
-                    }
-                }
-            }
-            begin += block.len();
-        }
-        for (contestant, taken) in contestants.iter().zip(taken) {
-            self.tell_of_holes(contestant, workloads, taken);
-        }
-        Ok(results)
-    }
-
-    /// Says which rows a contestant lacks for want of memory, of which yardsticks have none.
-    fn tell_of_holes(&self, contestant: &Contestant, workloads: &[Workload], taken: &[Taken]) {
-        if matches!(contestant, Contestant::Yardstick(_)) {
-            return;
-        }
-        let is_hole = |place: usize| {
-            let has = |taken: &Taken| taken.0.get(place).is_some_and(Option::is_some);
-            !taken.iter().all(has)
-        };
-        let holes = workloads.iter().enumerate().filter(|(i, _)| is_hole(*i));
-        let holes: Vec<_> = holes.map(|(_, workload)| self.name(workload)).collect();
-        if !holes.is_empty() {
-            eprintln!(
-                "brickyard: {} had too few free blocks for: {}",
-                contestant.name(),
-                holes.join(", ")
-            );
-        }
-    }
-
-    /// The workload's name, with those options that hold for all of them and differ from the defaults.
-    fn name(&self, workload: &Workload) -> String {
-        let mut name = workload.to_string();
-        for (option, value, default) in [
-            ("mobility", named(self.mobility), named(Kind::Unmovable)),
-            ("lock", named(self.lock), named(Lock::Ticket)),
-            ("bulk", named(self.bulk), named(Bulk::Hold)),
-        ] {
-            if value != default {
-                name += &format!(" {option}-{value}");
-            }
-        }
-        name
     }
 }

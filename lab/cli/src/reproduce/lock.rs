@@ -15,8 +15,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::say::tell;
-use crate::interrupt;
 use crate::misuse::Misuse;
+use brickyard_bench::stop;
 
 /// Held until it is dropped.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Host {
                     return Some(Lock { _file: None });
                 }
             }
-            if interrupt::asked() {
+            if stop::asked() {
                 return None;
             }
             thread::sleep(LOOK_EVERY);

@@ -19,8 +19,9 @@ use super::lock;
 use super::say::tell;
 use super::traces::Traces;
 use super::{pages, panics, program};
+use crate::progress;
 use crate::side_by_side::{self, Follow};
-use crate::{interrupt, progress};
+use brickyard_bench::stop;
 
 /// What all cells are run with.
 pub(super) struct Running<'a> {
@@ -212,11 +213,11 @@ const GRACE: Duration = Duration::from_millis(50);
 impl Outcome {
     /// That of a cell which ended with this error, just now.
     fn of(error: anyhow::Error) -> Self {
-        if !interrupt::asked() {
+        if !stop::asked() {
             thread::sleep(GRACE);
         }
         // What ended because the user asked for it has not failed.
-        if interrupt::asked() {
+        if stop::asked() {
             Self::Ended
         } else {
             Self::Failed(error)

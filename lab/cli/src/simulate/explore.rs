@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::misuse::Misuse;
 use crate::{interrupt, progress};
+use brickyard_bench::stop;
 
 /// The options of `brickyard simulate explore`.
 ///
@@ -163,7 +164,7 @@ impl Explore {
                 threads: self.jobs.unwrap_or(cores),
                 case: &case,
                 progress: &|runs| bar.set_position(runs),
-                stop: &interrupt::asked,
+                stop: &stop::asked,
                 ..Plan::new(self.from..self.from + self.seeds)
             },
         );

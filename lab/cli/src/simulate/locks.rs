@@ -21,6 +21,7 @@ use crate::amount::zone_bytes;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
+use brickyard_bench::stop;
 use table::{Line, Table};
 
 /// The workload that is no trace.
@@ -275,6 +276,6 @@ struct Progress<'b>(&'b ProgressBar);
 impl runs::Watcher for Progress<'_> {
     fn goes_on(&self, done: usize) -> bool {
         self.0.set_position(done as u64);
-        !interrupt::asked()
+        !stop::asked()
     }
 }

@@ -8,9 +8,11 @@ use brickyard_simulate::{Configuration, RunError, Setting, runs};
 use clap::Args;
 use indicatif::ProgressBar;
 
-use crate::amount::{bytes_text, zone_bytes};
+use crate::amount::zone_bytes;
 use crate::misuse::{Misuse, has_twice};
 use crate::{interrupt, progress};
+use brickyard_bench::stop;
+use brickyard_report::bytes_text;
 
 /// Those compared where the user names none.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
@@ -194,6 +196,6 @@ struct Progress<'b>(&'b ProgressBar);
 impl runs::Watcher for Progress<'_> {
     fn goes_on(&self, done: usize) -> bool {
         self.0.set_position(done as u64);
-        !interrupt::asked()
+        !stop::asked()
     }
 }

@@ -8,12 +8,16 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
+use brickyard_bench::choice::Choice;
+use brickyard_bench::slab::contestant::heap;
+use brickyard_bench::slab::crowd::Clock;
+use brickyard_bench::slab::preload;
+use brickyard_bench::slab::turn::{HeapPeer, HeapTurn};
+use brickyard_bench::slab::work::{Work, Workload};
 use clap::Args;
 
-use super::contestant::heap;
-use super::preload;
-use super::turn::{HeapPeer, HeapTurn};
-use super::work::Work;
+use crate::amount::bytes;
+use crate::choice::choice;
 
 /// The options of the process of one turn.
 #[derive(Debug, Args)]
@@ -24,12 +28,27 @@ pub(crate) struct SlabTurn {
     /// A library that must have been loaded.
     #[arg(long)]
     library: Option<PathBuf>,
-    #[command(flatten)]
-    work: Work,
+    #[arg(long, value_parser = choice(Workload::ALL))]
+    workload: Workload,
+    /// How many threads do the same.
+    #[arg(long)]
+    threads: usize,
+    /// How many objects are allocated before they are freed.
+    #[arg(long)]
+    batch: usize,
+    /// The size of the objects where it is not the workload's own, in bytes.
+    #[arg(long)]
+    size: u32,
+    /// The memory that lives in the workloads about memory.
+    #[arg(long, value_parser = bytes)]
+    live: usize,
+    /// The time that a sample takes about, in microseconds.
+    #[arg(long)]
+    sample_us: u64,
+    /// What time is measured, where threads do not wait for each other.
+    #[arg(long, value_parser = choice(Clock::ALL))]
+    clock: Clock,
 }
-
-/// What the subcommand is called.
-pub(crate) const NAME: &str = "slab-turn";
 
 impl SlabTurn {
     pub(crate) fn run(&self, peers: &[&'static dyn HeapPeer]) -> anyhow::Result<()> {
@@ -38,7 +57,16 @@ impl SlabTurn {
         }
         let name = &self.heap;
         let heap = heap(name, peers).with_context(|| format!("nothing is called {name:?}"))?;
-        let taken = heap.measure(&HeapTurn { work: &self.work })?;
+        let work = Work {
+            workload: self.workload,
+            threads: self.threads,
+            batch: self.batch,
+            size: self.size,
+            live: self.live,
+            sample_us: self.sample_us,
+            clock: self.clock,
+        };
+        let taken = heap.measure(&HeapTurn { work: &work })?;
         let mut out = io::stdout().lock();
         write!(out, "{taken}")?;
         Ok(out.flush()?)

@@ -1,89 +1,27 @@
 //! `brickyard bench slab`: heaps for small objects, ours and other people's, in one run.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `work.rs` | which workloads there are, what they measure, what a row is called |
-//! | `heap.rs`, `objects.rs` | what the loops allocate from, as two traits; objects as the loops have them |
-//! | `contestant.rs` | who can be compared, by name |
-//! | `ours.rs`, `floor.rs`, `masked.rs`, `preload.rs` | who stands behind those: our heaps, two yardsticks, a heap that masks, libraries found on this machine |
-//! | `socket.rs`, `local.rs`, `remote.rs`, `swap.rs`, `tail.rs` | workloads about time |
-//! | `producers.rs`, `refill.rs`, `giveback.rs` | workloads about memory |
-//! | `hits.rs`, `instructions.rs` | instructions of a hit, counted by valgrind |
-//! | `alternating.rs` | how much more one loop takes than another |
-//! | `crowd.rs`, `ring.rs`, `link.rs` | threads at the same time, how objects pass between them, how far apart they are |
-//! | `turn.rs`, `child.rs`, `mark.rs` | a turn, in a process of its own, and how that says where it is |
-//! | `process.rs`, `resident.rs` | starting that process, and what it has resident |
-//! | `results.rs` | the rows |
-//!
-//! Each turn is a process of its own, and the contestants take turns at each workload. A turn warms up before it measures, and takes the median of five
-//! repeats; a row has a sample a round.
 
-mod alternating;
 mod child;
-mod contestant;
-pub(crate) mod crowd;
-#[allow(unsafe_code, reason = "it hands out memory")]
-mod floor;
-#[allow(unsafe_code, reason = "it frees objects")]
-mod giveback;
-#[allow(unsafe_code, reason = "its contract is about memory")]
-pub(crate) mod heap;
-#[allow(unsafe_code, reason = "it frees objects")]
-mod hits;
-mod instructions;
-mod link;
-#[allow(unsafe_code, reason = "it frees objects")]
-mod local;
-mod mark;
-#[allow(unsafe_code, reason = "it saves the processor's flags")]
-mod masked;
-#[allow(unsafe_code, reason = "it touches and frees objects")]
-pub(crate) mod objects;
-#[allow(unsafe_code, reason = "it frees objects")]
-mod ours;
-mod preload;
-mod process;
-#[allow(unsafe_code, reason = "it frees objects")]
-mod producers;
-#[allow(unsafe_code, reason = "it frees objects")]
-mod refill;
-#[allow(unsafe_code, reason = "it frees objects")]
-mod remote;
-pub(crate) mod resident;
-mod results;
-#[allow(unsafe_code, reason = "it hands objects over as addresses")]
-mod ring;
-#[allow(unsafe_code, reason = "it frees objects")]
-pub(crate) mod socket;
-#[allow(unsafe_code, reason = "it hands objects over as addresses")]
-mod swap;
-#[allow(
-    unsafe_code,
-    reason = "it frees objects and reads the time stamp counter"
-)]
-mod tail;
-pub(crate) mod turn;
-pub(crate) mod work;
+mod choose;
 
-use core::cell::RefCell;
 use core::time::Duration;
-use std::collections::HashMap;
 
 use anyhow::bail;
-use brickyard_report::{Results, plain_label};
+use brickyard_bench::choice::Choice;
+use brickyard_bench::slab::crowd::Clock;
+use brickyard_bench::slab::floor::MOST_BYTES;
+use brickyard_bench::slab::objects::Shape;
+use brickyard_bench::slab::turn::HeapPeer;
+use brickyard_bench::slab::work::{Work, Workload};
+use brickyard_bench::slab::{Slab as Measurement, instructions, resident};
+use brickyard_report::{Results, bytes_text, plain_label};
 use clap::Args;
 
-use super::turns::{Round, Turns};
-use crate::amount::{bytes, bytes_text};
-use crate::interrupt;
+use crate::amount::bytes;
+use crate::choice::choice;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
-use contestant::{Chosen, Contestant};
-use crowd::Clock;
-use objects::Shape;
-use results::Measured;
-use turn::HeapPeer;
-use work::{Work, Workload};
+use crate::{interrupt, progress};
+use choose::{Chosen, choose};
 
 pub(crate) use child::SlabTurn;
 
@@ -102,7 +40,7 @@ pub(crate) struct Slab {
     /// What is done.
     #[arg(
         long,
-        value_enum,
+        value_parser = choice(Workload::asked_for()),
         value_delimiter = ',',
         default_value = "socket,local,remote,swap,tail"
     )]
@@ -120,7 +58,7 @@ pub(crate) struct Slab {
     max_batch: usize,
     /// The size of the objects of `local`, `remote`, `swap` and `tail`, in bytes.
     #[arg(long, value_delimiter = ',', default_value = "64", value_name = "BYTES,…",
-        value_parser = clap::value_parser!(u32).range(i64::from(Shape::LEAST)..=i64::from(floor::MOST_BYTES)))]
+        value_parser = clap::value_parser!(u32).range(i64::from(Shape::LEAST)..=i64::from(MOST_BYTES)))]
     size: Vec<u32>,
     /// The memory that lives in `producers` (else 181M), and in `refill` and `giveback` (else 488M).
     #[arg(long, value_parser = bytes, value_name = "BYTES")]
@@ -140,7 +78,7 @@ pub(crate) struct Slab {
     #[arg(long, default_value_t = 20_000, value_name = "US")]
     sample_us: u64,
     /// What time `socket`, `local` and `swap` measure: `cpu` is for a machine that others use too.
-    #[arg(long, value_enum, default_value_t = Clock::Wall)]
+    #[arg(long, value_parser = choice(Clock::ALL), default_value = "wall")]
     clock: Clock,
     /// Count the instructions of an allocation and of a free that hit, at 64 and at 1216 bytes, under valgrind; nothing else is measured.
     #[arg(long, conflicts_with_all = ["workload", "threads", "max_batch", "size", "live", "rest", "samples", "sample_us", "clock"])]
@@ -155,23 +93,8 @@ const LEAST_LIVE: usize = 1 << 20;
 /// A sample does not take longer than this, nor a rest: ten minutes.
 const MOST_SECONDS: u64 = 600;
 
-/// What is a sample's time while nothing counts, in microseconds.
-const WARM_UP_US: u64 = 1000;
-
 /// A heap may have this many times what lives.
 const MOST_TIMES: usize = 3;
-
-/// One turn of a heap of this library or of the system, in a process of its own: what it measured, by name.
-///
-/// # Errors
-/// Where nothing is called so, or its process fails.
-pub(crate) fn turn(heap: &str, work: &Work) -> anyhow::Result<HashMap<String, f64>> {
-    let chosen = contestant::choose(&[heap.to_owned()], &[], &[])?;
-    let Some(contestant) = chosen.contestants.first() else {
-        bail!("{}", chosen.skipped.join(", "));
-    };
-    Ok(process::run(contestant, work, Duration::ZERO)?.values)
-}
 
 impl Slab {
     pub(crate) fn run(&self, peers: &[&'static dyn HeapPeer]) -> anyhow::Result<()> {
@@ -179,7 +102,7 @@ impl Slab {
         let Chosen {
             contestants,
             skipped,
-        } = contestant::choose(&self.config, &self.preload, peers)?;
+        } = choose(&self.config, &self.preload, peers)?;
         let works = self.works()?;
         self.output.check()?;
         for reason in skipped {
@@ -189,26 +112,20 @@ impl Slab {
             bail!("nothing is left to be measured");
         }
         interrupt::watch()?;
+        let progress = progress::Steps::new();
         if self.instructions {
-            return match instructions::count(&contestants)? {
+            return match instructions::count(&contestants, &progress)? {
                 Some(results) => self.output.emit(&results, &plain_label),
                 None => Ok(()),
             };
         }
-        let mut taken = Vec::new();
-        let mut failed = 0;
-        for work in &works {
-            match self.measure(&contestants, work, &mut failed) {
-                Ok(of_work) => taken.push(of_work),
-                // What was measured until then is kept.
-                Err(_) if interrupt::asked() && !taken.is_empty() => break,
-                Err(error) => return Err(error),
-            }
-            if interrupt::asked() {
-                break;
-            }
-        }
-        let results = results::results(&contestants, &works, &taken)?;
+        let measurement = Measurement {
+            contestants: &contestants,
+            works: &works,
+            rest: Duration::from_secs_f64(self.rest),
+            samples: self.samples,
+        };
+        let (results, failed) = measurement.run(&progress)?;
         self.emit(&results, failed)
     }
 
@@ -314,58 +231,5 @@ impl Slab {
             ))),
             _ => Ok(()),
         }
-    }
-
-    /// What came out of every turn at one workload: a vector for each contestant, with an entry a round, none where it takes no part. A contestant that fails is told
-    /// of, counted, and not tried again.
-    fn measure(
-        &self,
-        contestants: &[Contestant],
-        work: &Work,
-        failed: &mut usize,
-    ) -> anyhow::Result<Vec<Vec<Option<Measured>>>> {
-        let names: Vec<&str> = contestants.iter().map(|one| one.name.as_str()).collect();
-        let turns = Turns {
-            names: &names,
-            samples: self.samples,
-            steps: 1,
-        };
-        let failing = RefCell::new(Vec::new());
-        let taken = turns.take(|whose, round, step| {
-            let contestant = &contestants[whose];
-            let is_out = !contestant.takes_part_in(work.workload);
-            let measured = if is_out || failing.borrow().contains(&whose) {
-                Ok(None)
-            } else {
-                self.turn(contestant, work, round)
-            };
-            step();
-            Ok(measured.unwrap_or_else(|error| {
-                if !interrupt::asked() {
-                    failing.borrow_mut().push(whose);
-                    eprintln!("brickyard: {}, {work}: {error:#}", contestant.name);
-                }
-                None
-            }))
-        });
-        *failed += failing.borrow().len();
-        taken
-    }
-
-    fn turn(
-        &self,
-        contestant: &Contestant,
-        work: &Work,
-        round: Round,
-    ) -> anyhow::Result<Option<Measured>> {
-        // Turns share nothing that could be warmed up, but the files of the program and its libraries. Memory needs not even that.
-        let sample_us = match round {
-            Round::WarmUp if work.workload.is_about_memory() => return Ok(None),
-            Round::WarmUp => self.sample_us.min(WARM_UP_US),
-            Round::Measured(_) => self.sample_us,
-        };
-        let work = Work { sample_us, ..*work };
-        let said = process::run(contestant, &work, Duration::from_secs_f64(self.rest))?;
-        Ok(Some(Measured::of(work.workload, &said)))
     }
 }

@@ -7,7 +7,7 @@
 //! that takes a block and its mirror image, which come one after the other. Which of those compared is 0, 1, … is drawn for each square (with its mirror image), and so is the order of its rows.
 //! Where the rounds end within a block, nobody has had a place more than once more often than another.
 
-use crate::bench::random::Random;
+use brickyard_bench::random::Random;
 
 /// The order of `count` in a round, counted from 0: their places in whatever list. `what` tells apart orders that have nothing to do with each other.
 pub(super) fn order(count: usize, seed: u64, what: &str, round: usize) -> Vec<usize> {

@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use brickyard_experiments::raw::Raw;
 use brickyard_report::{Better, Metric};
 
-use crate::bench::slab::crowd::Clock;
-use crate::bench::slab::objects::Shape;
-use crate::bench::slab::socket::{CPU, SEEN};
-use crate::bench::slab::turn;
-use crate::bench::slab::work::{Work, Workload};
 use crate::reproduce::cell::Cell;
 use crate::reproduce::cells::rows::Of;
 use crate::reproduce::cells::timed::{FEW, Round, Timed};
+use brickyard_bench::slab::crowd::Clock;
+use brickyard_bench::slab::objects::Shape;
+use brickyard_bench::slab::socket::{CPU, SEEN};
+use brickyard_bench::slab::turn;
+use brickyard_bench::slab::work::{Work, Workload};
 
 const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
 

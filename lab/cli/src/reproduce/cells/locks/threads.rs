@@ -5,10 +5,10 @@ use brickyard_experiments::raw::Raw;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::locks::Column;
 
-use crate::bench::bursts::{Load, USUAL};
-use crate::bench::zone2007::Zone2007;
 use crate::reproduce::cell::Cell;
 use crate::reproduce::cells::timed::{FEW, Round, Timed};
+use brickyard_bench::bursts::{Load, USUAL};
+use brickyard_bench::zone2007::Zone2007;
 
 /// Threads that run at once.
 const THREADS: [usize; 2] = [1, 2];

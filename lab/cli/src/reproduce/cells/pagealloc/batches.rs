@@ -7,13 +7,13 @@ use brickyard::Configuration;
 use brickyard_experiments::raw::Raw;
 use brickyard_report::{Better, Metric};
 
-use crate::bench::conditions::Conditions;
-use crate::bench::contestant::Contestant;
-use crate::bench::machine::Level;
-use crate::bench::rounds::Rounds;
-use crate::bench::schedule::Schedule;
 use crate::reproduce::cell::Cell;
 use crate::reproduce::cells::timed::{Round, Timed};
+use brickyard_bench::conditions::Conditions;
+use brickyard_bench::contestant::Contestant;
+use brickyard_bench::machine::Level;
+use brickyard_bench::rounds::Rounds;
+use brickyard_bench::schedule::Schedule;
 
 /// Who takes turns: all of them, the baseline of 2013 first.
 const CONFIGURATIONS: [Configuration; 7] = [

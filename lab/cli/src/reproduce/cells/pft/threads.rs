@@ -3,11 +3,11 @@
 use brickyard_experiments::raw::Raw;
 
 use super::{FAULTS_CPU, FAULTS_SEC};
-use crate::bench::faults::Faults;
-use crate::bench::pft::{real_memory, turn};
 use crate::reproduce::cell::Cell;
 use crate::reproduce::cells::configs::OF_2013;
 use crate::reproduce::cells::timed::{FEW, Round, Timed};
+use brickyard_bench::faults::Faults;
+use brickyard_bench::pft::{real_memory, turn};
 
 /// Threads that run at once.
 const THREADS: [usize; 2] = [1, 2];

@@ -9,9 +9,9 @@ use brickyard_report::{Better, Metric};
 
 use super::super::timed::{FEW, Round, Timed};
 use super::TURNS;
-use crate::bench::aim9::{Aim9, Done, PAGES, Test};
-use crate::bench::pages::Ground;
 use crate::reproduce::cell::Cell;
+use brickyard_bench::aim9::{Aim9, Done, PAGES, Test};
+use brickyard_bench::pages::Ground;
 
 /// How long a turn of a test is.
 const LEAST: Duration = Duration::from_millis(20);

@@ -8,9 +8,9 @@ use brickyard_report::Metric;
 
 use super::super::timed::{FEW, Round, Timed};
 use super::{SECONDS, SOME, TURNS};
-use crate::bench::pages::Ground;
-use crate::bench::render::{PAGES, Render, Spent};
 use crate::reproduce::cell::Cell;
+use brickyard_bench::pages::Ground;
+use brickyard_bench::render::{PAGES, Render, Spent};
 
 pub(super) fn cells() -> Vec<Cell> {
     let timed = Timed {

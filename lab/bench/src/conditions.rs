@@ -1,0 +1,105 @@
+//! What a contestant of `bench pagealloc` meets in its turn beside the workloads, and the turn itself.
+
+use brickyard::design::Design;
+use brickyard::node::{Node, Nodes};
+use brickyard::{Experiment, Mobility};
+use brickyard_arena::Threads;
+
+use super::contestant::Contestant;
+use super::design::{ThroughNodes, ThroughZone};
+use super::machine::{Build, Bulk, FRAME_BYTES, Level, Lock};
+use super::peer::Machine;
+use super::rounds::{Rounds, Taken};
+use super::schedule::Workload;
+use super::yardstick::{ArrayStack, FetchAdd, Yardstick};
+
+/// The machine, and what is asked of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditions {
+    /// Its memory, in frames; the metadata only is real.
+    pub frames: usize,
+    /// What pages are asked for as.
+    pub mobility: Mobility,
+    /// The lock of the zones and magazines.
+    pub lock: Lock,
+    /// How long the zone lock is held in a bulk operation.
+    pub bulk: Bulk,
+}
+
+impl Conditions {
+    /// Those of `bench pagealloc` where nothing else is said: 1 GiB, unmovable pages.
+    pub const USUAL: Self = Self {
+        frames: (1 << 30) / FRAME_BYTES,
+        mobility: Mobility::Unmovable,
+        lock: Lock::Ticket,
+        bulk: Bulk::Hold,
+    };
+
+    /// Builds a machine for the setting of these workloads, which is the same for all, and runs each of them on it once.
+    pub fn turn(&self, contestant: &Contestant, rounds: &Rounds<'_>) -> anyhow::Result<Taken> {
+        let of_all = |of: fn(&Workload) -> usize| rounds.workloads.iter().map(of).max();
+        let (Some(threads), Some(batch)) = (of_all(|w| w.threads), of_all(|w| w.batch)) else {
+            return Ok(Taken::default());
+        };
+        let &Self {
+            frames, mobility, ..
+        } = self;
+        let setting = rounds.workloads[0].setting;
+        match *contestant {
+            Contestant::Yardstick(Yardstick::FetchAdd) => Ok(rounds.on_unfilled(&FetchAdd)),
+            Contestant::Yardstick(Yardstick::ArrayStack) => {
+                Ok(rounds.on_unshared(&ArrayStack(batch)))
+            }
+            Contestant::Peer(peer) => peer.measure(&Machine { frames, threads }, rounds),
+            Contestant::Configuration(configuration) => {
+                let build = Build {
+                    frames,
+                    threads,
+                    slots: setting.slots,
+                    lock: self.lock,
+                    bulk: self.bulk,
+                };
+                match setting.level {
+                    Level::Node => build.run(configuration, OnNodes { rounds, mobility }),
+                    Level::Zone => {
+                        build.run_with_ticket(configuration, OnZone { rounds, mobility })
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every workload once, through the nodes of one machine of ours.
+struct OnNodes<'r, 'a> {
+    rounds: &'r Rounds<'a>,
+    mobility: Mobility,
+}
+
+impl Experiment<Threads> for OnNodes<'_, '_> {
+    type Output = Taken;
+
+    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Taken {
+        let nodes = Nodes::new(core::slice::from_ref(node));
+        self.rounds.on(&ThroughNodes {
+            nodes: &nodes,
+            mobility: self.mobility,
+        })
+    }
+}
+
+/// Every workload once, straight at a zone of one machine of ours.
+struct OnZone<'r, 'a> {
+    rounds: &'r Rounds<'a>,
+    mobility: Mobility,
+}
+
+impl Experiment<Threads> for OnZone<'_, '_> {
+    type Output = Taken;
+
+    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Taken {
+        let nodes = Nodes::new(core::slice::from_ref(node));
+        ThroughZone::of(&nodes, self.mobility)
+            .map_or_else(Taken::default, |zone| self.rounds.on(&zone))
+    }
+}

@@ -1,0 +1,80 @@
+//! Who can be compared, by name: our configurations, the yardsticks, and the peers that whoever runs the lab has brought.
+
+use core::fmt;
+
+use brickyard::Configuration;
+
+use super::peer::Peer;
+use super::yardstick::Yardstick;
+
+/// One column of the table.
+#[derive(Clone, Copy)]
+pub enum Contestant {
+    /// One of ours.
+    Configuration(Configuration),
+    /// What the machine itself charges.
+    Yardstick(Yardstick),
+    /// Somebody else's.
+    Peer(&'static dyn Peer),
+}
+
+impl Contestant {
+    /// All of them.
+    fn all(peers: &[&'static dyn Peer]) -> impl Iterator<Item = Self> {
+        let configurations = Configuration::ALL.into_iter().map(Self::Configuration);
+        let yardsticks = Yardstick::ALL.into_iter().map(Self::Yardstick);
+        let peers = peers.iter().copied().map(Self::Peer);
+        configurations.chain(yardsticks).chain(peers)
+    }
+
+    /// Those with these names.
+    ///
+    /// # Errors
+    /// Where one of them is nobody's.
+    pub fn named(
+        names: &[String],
+        peers: &[&'static dyn Peer],
+    ) -> Result<Vec<Self>, UnknownContestant> {
+        let one = |name: &String| {
+            let mut all = Self::all(peers);
+            let found = all.find(|contestant| contestant.name() == name);
+            found.ok_or_else(|| UnknownContestant {
+                name: name.clone(),
+                known: Self::all(peers).map(|known| known.name()).collect(),
+            })
+        };
+        names.iter().map(one).collect()
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Configuration(configuration) => configuration.name(),
+            Self::Yardstick(yardstick) => yardstick.name(),
+            Self::Peer(peer) => peer.name(),
+        }
+    }
+}
+
+impl fmt::Debug for Contestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Nobody has this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownContestant {
+    name: String,
+    known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownContestant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known.join(", ");
+        write!(f, "nothing is called {:?}; there are {known}", self.name)
+    }
+}
+
+impl core::error::Error for UnknownContestant {}

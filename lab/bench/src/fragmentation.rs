@@ -1,0 +1,130 @@
+//! `bench fragmentation`: what random takes and frees leave of the huge blocks.
+//!
+//! All single movable pages are taken and half of them, chosen at random, freed. Then come rounds, in each of which a tenth of what is held is freed at random and
+//! as much taken again, page by page. At last all caches are drained. The result is the share of the free memory that is whole huge
+//! blocks (order 9), in percent. The best lock-free allocator elsewhere keeps 93 % of it so, a plain buddy 0.3 %.
+//!
+//! Nothing is timed and one thread does it all, so a seed gives the same number on every machine.
+
+use anyhow::{Context, bail};
+use brickyard::design::Design;
+use brickyard::node::{Node, Nodes};
+use brickyard::sync::{Exclusive, TicketLock};
+use brickyard::{Configuration, Experiment, Mobility, Order};
+use brickyard_arena::Threads;
+use brickyard_report::{Better, Host, Metric, Results, Row, bytes_text};
+
+use super::design::ThroughNodes;
+use super::fill::take_all;
+use super::machine::{Build, FRAME_BYTES};
+use super::progress::Progress;
+use super::random::Random;
+use super::subject::{Handle, Subject};
+use super::turns::{Round, Turns};
+use crate::stop;
+
+const WHOLE_HUGE: Metric<'static> = Metric {
+    name: "whole-huge",
+    unit: "percent",
+    better: Better::Higher,
+};
+
+/// Who is measured, on what, and how often.
+#[derive(Debug)]
+pub struct Fragmentation<'a> {
+    /// The columns.
+    pub configurations: &'a [Configuration],
+    /// The bytes of the machine that is allocated from; its metadata only is real.
+    pub memory: usize,
+    /// How often a tenth of what is held is freed and taken again.
+    pub rounds: usize,
+    /// Where the random numbers begin: sample 1 has this seed, sample 2 the next.
+    pub seed: u64,
+    /// Samples of each row.
+    pub samples: usize,
+}
+
+impl Fragmentation<'_> {
+    /// Measures, and makes rows of what came out.
+    ///
+    /// # Errors
+    /// Where a machine cannot be built or loses pages, or an end was asked for before the first round was complete.
+    pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
+        let configs = self.configurations;
+        let names: Vec<_> = configs.iter().map(|config| config.name()).collect();
+        let turns = Turns {
+            names: &names,
+            samples: self.samples,
+            steps: 1,
+            progress,
+        };
+        let shares = turns.take(|whose, round, step| {
+            let Round::Measured(round) = round else {
+                // Nothing is timed, so nothing need be warm.
+                return Ok(0.0);
+            };
+            let experiment = Churn {
+                rounds: self.rounds,
+                seed: self.seed.wrapping_add(round as u64),
+            };
+            let build = Build::plain(self.memory / FRAME_BYTES);
+            let share = build.run_with::<Exclusive, TicketLock, _>(configs[whose], experiment)?;
+            step();
+            share.with_context(|| format!("{} lost pages on the way", configs[whose]))
+        })?;
+        let memory = bytes_text(self.memory);
+        let workload = format!("half-taken rounds-{} memory-{memory}", self.rounds);
+        let mut results = Results::new("fragmentation", Host::read());
+        for (config, shares) in configs.iter().zip(shares) {
+            results.push(Row::new(config.name(), &workload, WHOLE_HUGE, shares)?.exact())?;
+        }
+        Ok(results)
+    }
+}
+
+/// The takes and frees of one sample.
+struct Churn {
+    rounds: usize,
+    seed: u64,
+}
+
+impl Experiment<Threads> for Churn {
+    type Output = anyhow::Result<f64>;
+
+    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Self::Output {
+        let nodes = Nodes::new(core::slice::from_ref(node));
+        let subject = ThroughNodes {
+            nodes: &nodes,
+            mobility: Mobility::Movable,
+        };
+        let mut pages = subject.handle(Order::ZERO);
+        let mut random = Random::new(self.seed);
+        let mut held = take_all(&mut pages);
+        random.shuffle(&mut held);
+        for page in held.drain(held.len() / 2..) {
+            pages.free(page);
+        }
+        for _ in 0..self.rounds {
+            if stop::asked() {
+                break;
+            }
+            let tenth = held.len() / 10;
+            for _ in 0..tenth {
+                pages.free(held.swap_remove(random.below(held.len())));
+            }
+            for _ in 0..tenth {
+                let Some(page) = pages.alloc() else {
+                    bail!("memory is half free, and yet a page could not be had");
+                };
+                held.push(page);
+            }
+        }
+        nodes.drain();
+        let (mut free, mut huge) = (0, 0);
+        for counts in nodes.zones().map(|zone| zone.free_counts()) {
+            free += counts.free_frames();
+            huge += counts.suitable(Order::HUGE) * Order::HUGE.frames();
+        }
+        Ok(huge as f64 * 100.0 / free.max(1) as f64)
+    }
+}

@@ -1,0 +1,231 @@
+//! `bench locks`: the experiment of 2007, how long to hold the zone lock for a bulk of pages, with real threads of this host.
+//!
+//! Each column changes one thing of the column before: the lock is released after each page, it becomes a ticket lock (held for the whole bulk), it is given up when
+//! somebody waits, it gets its own cache line. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU lists of the sizes that the highest zone of the
+//! paper's machine had (7 and 42). What the threads do: `bursts.rs`.
+//!
+//! Columns take turns in every round, at each number of threads, and all runs of a round have the same seed: so they are pairs, and the signed-rank test may be applied. Every run is made twice.
+//! The first tells the time, and how much each bulk moved; the second reads the clock at the lock, which makes each hold longer, and tells how long it was waited for and held.
+
+use brickyard::bulk::{LockReading, MeterReading, Timing};
+use brickyard_report::{Better, Host, Metric, Results, Row};
+use brickyard_simulate::locks::Column;
+
+use super::bursts::{Got, Load, USUAL};
+use super::progress::Progress;
+use super::turns::{Round, Turns};
+use super::zone2007::Zone2007;
+use crate::stop;
+
+/// The time of a burst: what the other metrics explain.
+pub const TIME: Metric<'static> = Metric {
+    name: "time",
+    unit: "us/burst",
+    better: Better::Lower,
+};
+
+/// What came out of one turn.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    got: Got,
+    counted: MeterReading,
+    timed: MeterReading,
+}
+
+/// Who is measured, at what, and how often.
+#[derive(Debug)]
+pub struct Locks<'a> {
+    /// The columns.
+    pub columns: &'a [Column],
+    /// The zone of every run.
+    pub zone: Zone2007,
+    /// What every thread does; `threads` are the most of them, and it is measured with 1, 2, 4 …; the first round has this seed, the second the next.
+    pub load: Load,
+    /// Runs of each column.
+    pub samples: usize,
+}
+
+impl Locks<'_> {
+    /// Measures, and makes rows of what came out: of fewer threads than asked for where an end was asked for meanwhile.
+    ///
+    /// # Errors
+    /// Where the zone has too few pages, or an end was asked for before the first round was complete.
+    pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
+        let mut results = Results::new("locks", Host::read());
+        for threads in numbers_up_to(self.load.threads) {
+            match self.measure(threads, progress) {
+                Ok(taken) => self.push(&mut results, threads, &taken)?,
+                // What was measured until then is kept.
+                Err(_) if stop::asked() && !results.rows().is_empty() => break,
+                Err(error) => return Err(error),
+            }
+            if stop::asked() {
+                break;
+            }
+        }
+        Ok(results)
+    }
+
+    /// What came out of every round of every column, with so many threads.
+    fn measure(&self, threads: usize, progress: &dyn Progress) -> anyhow::Result<Vec<Vec<Taken>>> {
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name()).collect();
+        let turns = Turns {
+            names: &names,
+            samples: self.samples,
+            steps: 1,
+            progress,
+        };
+        turns.take(|whose, round, step| {
+            let (bursts, number) = match round {
+                Round::WarmUp => (self.load.bursts.min(WARM_UP_BURSTS), 0),
+                Round::Measured(number) => (self.load.bursts, number as u64),
+            };
+            let load = Load {
+                threads,
+                bursts,
+                seed: self.load.seed.wrapping_add(number),
+                ..self.load
+            };
+            let column = self.columns[whose];
+            let (got, counted) = self.zone.run(column, &load, Timing::Off)?;
+            let (_, timed) = self.zone.run(column, &load, Timing::On)?;
+            step();
+            Ok(Taken {
+                got,
+                counted,
+                timed,
+            })
+        })
+    }
+
+    /// The rows of one number of threads.
+    fn push(
+        &self,
+        results: &mut Results,
+        threads: usize,
+        taken: &[Vec<Taken>],
+    ) -> anyhow::Result<()> {
+        let workload = self.name(threads);
+        // Every burst takes its pages and its block, and the warm-up counts.
+        let load = self.load;
+        let bursts = (load.bursts + load.bursts / 8 + 1) as f64;
+        let pages = bursts * threads as f64 * (load.pages + load.order.frames()) as f64;
+        let per_burst = 1e6 / load.bursts as f64;
+        for (metric, value) in metrics(per_burst, pages) {
+            for (&column, taken) in self.columns.iter().zip(taken) {
+                let samples = taken.iter().map(&value).collect();
+                let row = Row::new(column.name(), &workload, metric, samples)?;
+                results.push(row.timed())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The workload's name, with what differs from the usual.
+    fn name(&self, threads: usize) -> String {
+        let (load, lists) = (self.load, self.zone.lists);
+        let mut name = format!("bursts-{} threads-{threads}", load.pages);
+        for (option, value, default) in [
+            ("batch", lists.batch, Zone2007::BATCH),
+            ("high", lists.high, 6 * lists.batch),
+            (
+                "order",
+                usize::from(load.order.get()),
+                usize::from(USUAL.order.get()),
+            ),
+            ("compute", load.compute, USUAL.compute),
+        ] {
+            if value != default {
+                name += &format!(" {option}-{value}");
+            }
+        }
+        name
+    }
+}
+
+/// Bursts of a run that only warms up.
+const WARM_UP_BURSTS: u64 = 100;
+
+/// 1, 2, 4 … and at last `most`.
+fn numbers_up_to(most: usize) -> impl Iterator<Item = usize> {
+    let powers = (0..usize::BITS).map(|shift| 1 << shift);
+    powers
+        .take_while(move |&power| power < most)
+        .chain(core::iter::once(most))
+}
+
+/// How a sample of a metric comes of what a turn gave.
+type Value = Box<dyn Fn(&Taken) -> f64>;
+
+/// The metrics in the order of their lines: the time, then what explains it.
+fn metrics(us_per_burst: f64, pages: f64) -> Vec<(Metric<'static>, Value)> {
+    let metric = |name, unit, better| Metric { name, unit, better };
+    let (lower, higher) = (Better::Lower, Better::Higher);
+    let time = move |taken: &Taken| taken.got.wall.as_secs_f64() * us_per_burst;
+    let holds = move |taken: &Taken| taken.timed.hold.moments.n as f64 / pages;
+    let mut metrics: Vec<(Metric<'static>, Value)> = vec![
+        (TIME, Box::new(time)),
+        (metric("holds", "times/page", lower), Box::new(holds)),
+    ];
+    let wait = |taken: &Taken| taken.timed.wait;
+    let hold = |taken: &Taken| taken.timed.hold;
+    for (names, of) in [
+        (
+            ["wait-p50", "wait-p99", "wait-p99.9"],
+            wait as fn(&Taken) -> LockReading,
+        ),
+        (["hold-p50", "hold-p99", "hold-p99.9"], hold),
+    ] {
+        for (name, percent) in names.into_iter().zip([50.0, 99.0, 99.9]) {
+            let value = move |taken: &Taken| of(taken).histogram.percentile(percent) as f64;
+            metrics.push((metric(name, "ns", lower), Box::new(value)));
+        }
+    }
+    type Of = fn(&Taken) -> f64;
+    let bulks: [(Metric<'_>, Of); 8] = [
+        (metric("taken", "pages/bulk", higher), |taken| {
+            taken.counted.taken.count.mean()
+        }),
+        (metric("taken-deviation", "pages/bulk", lower), |taken| {
+            taken.counted.taken.count.deviation()
+        }),
+        (metric("taken-order", "order", lower), |taken| {
+            taken.counted.taken.order.mean()
+        }),
+        (metric("taken-order-deviation", "order", lower), |taken| {
+            taken.counted.taken.order.deviation()
+        }),
+        (metric("given", "pages/bulk", higher), |taken| {
+            taken.counted.given.count.mean()
+        }),
+        (metric("given-deviation", "pages/bulk", lower), |taken| {
+            taken.counted.given.count.deviation()
+        }),
+        (metric("given-order", "order", lower), |taken| {
+            taken.counted.given.order.mean()
+        }),
+        (metric("given-order-deviation", "order", lower), |taken| {
+            taken.counted.given.order.deviation()
+        }),
+    ];
+    for (metric, of) in bulks {
+        metrics.push((metric, Box::new(of)));
+    }
+    let fairness = |taken: &Taken| taken.got.fairness;
+    metrics.push((metric("fairness", "of 1", higher), Box::new(fairness)));
+    metrics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_numbers_end_with_the_most() {
+        let up_to = |most| numbers_up_to(most).collect::<Vec<_>>();
+        assert_eq!(up_to(1), [1]);
+        assert_eq!(up_to(2), [1, 2]);
+        assert_eq!(up_to(6), [1, 2, 4, 6]);
+        assert_eq!(up_to(8), [1, 2, 4, 8]);
+    }
+}

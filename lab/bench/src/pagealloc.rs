@@ -1,0 +1,164 @@
+//! `bench pagealloc`: the table of the 2013 magazine series.
+//!
+//! A sample allocates a batch of pages and frees it, over and over for at least a millisecond. `total` is the time of that loop, with no clock
+//! inside. A second loop with a clock around each half, less the clock's own cost, tells how `total` divides into `alloc` and `free`: its shares
+//! are taken, not its times, which a clock in so short a loop inflates. All in ns per page (per block above order 0), as one thread sees it. Pages that
+//! another thread frees are measured in their own way, see `remote.rs`.
+//!
+//! Configurations, yardsticks and peers take turns in every round, and all meet the same loop and the same batch.
+//!
+//! The original ran batch + 1 pages a sample and divided by batch, and carried sums over from one sample to the next; neither is done here.
+
+use core::time::Duration;
+
+use brickyard_report::{Better, Host, Metric, Results, Row};
+
+use super::batch::Sample;
+use super::choice::Choice;
+use super::conditions::Conditions;
+use super::contestant::Contestant;
+use super::progress::Progress;
+use super::rounds::{Rounds, Taken};
+use super::schedule::Workload;
+use super::turns::{Round, Turns};
+
+/// Who is measured, at what, and how often.
+#[derive(Debug)]
+pub struct PageAlloc<'a> {
+    /// The columns.
+    pub contestants: &'a [Contestant],
+    /// The rows, those of one setting next to each other.
+    pub workloads: &'a [Workload],
+    /// The machine, and what is asked of it.
+    pub conditions: Conditions,
+    /// Samples of each row.
+    pub samples: usize,
+    /// The least time that a sample's loop runs.
+    pub least: Duration,
+}
+
+const METRICS: [&str; 3] = ["alloc", "free", "total"];
+
+fn metric_of(sample: &Sample, name: &str) -> f64 {
+    match name {
+        "alloc" => sample.alloc,
+        "free" => sample.free,
+        _ => sample.total,
+    }
+}
+
+const NS_PER_PAGE: &str = "ns/page";
+
+impl PageAlloc<'_> {
+    /// Measures, and makes rows of what came out.
+    ///
+    /// # Errors
+    /// Where a contestant cannot be built, or an end was asked for before the first round was complete.
+    pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
+        let taken = self.measure(progress)?;
+        let results = self.results(&taken)?;
+        for (contestant, taken) in self.contestants.iter().zip(&taken) {
+            self.tell_of_holes(contestant, taken, progress);
+        }
+        Ok(results)
+    }
+
+    /// What came out of every turn of every contestant.
+    fn measure(&self, progress: &dyn Progress) -> anyhow::Result<Vec<Vec<Taken>>> {
+        let names: Vec<_> = self.contestants.iter().map(Contestant::name).collect();
+        let turns = Turns {
+            names: &names,
+            samples: self.samples,
+            steps: self.workloads.len(),
+            progress,
+        };
+        turns.take(|whose, round, step| {
+            // The smallest batches alone warm up.
+            let part = match round {
+                Round::WarmUp => &self.workloads[..1],
+                Round::Measured(_) => self.workloads,
+            };
+            let mut all = Taken::default();
+            for workloads in part.chunk_by(|a, b| a.setting == b.setting) {
+                let rounds = Rounds {
+                    workloads,
+                    least: self.least,
+                    step,
+                };
+                all.0
+                    .extend(self.conditions.turn(&self.contestants[whose], &rounds)?.0);
+            }
+            Ok(all)
+        })
+    }
+
+    fn results(&self, taken: &[Vec<Taken>]) -> anyhow::Result<Results> {
+        let mut results = Results::new("pagealloc", Host::read());
+        let mut begin = 0;
+        for block in self.workloads.chunk_by(Workload::is_like) {
+            for name in METRICS {
+                let metric = Metric {
+                    name,
+                    unit: NS_PER_PAGE,
+                    better: Better::Lower,
+                };
+                for (place, workload) in (begin..).zip(block) {
+                    for (contestant, taken) in self.contestants.iter().zip(taken) {
+                        let value = |taken: &Taken| {
+                            let sample = taken.0.get(place).copied().flatten();
+                            sample.map(|sample| metric_of(&sample, name))
+                        };
+                        let values: Option<Vec<f64>> = taken.iter().map(value).collect();
+                        if let Some(values) = values {
+                            let name = self.name(workload);
+                            let row = Row::new(contestant.name(), name, metric, values)?;
+                            results.push(row.timed())?;
+                        }
+                    }
+                }
+            }
+            begin += block.len();
+        }
+        Ok(results)
+    }
+
+    /// Says which rows a contestant lacks for want of memory, of which yardsticks have none.
+    fn tell_of_holes(&self, contestant: &Contestant, taken: &[Taken], progress: &dyn Progress) {
+        if matches!(contestant, Contestant::Yardstick(_)) {
+            return;
+        }
+        let is_hole = |place: usize| {
+            let has = |taken: &Taken| taken.0.get(place).is_some_and(Option::is_some);
+            !taken.iter().all(has)
+        };
+        let holes = self
+            .workloads
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| is_hole(*i));
+        let holes: Vec<_> = holes.map(|(_, workload)| self.name(workload)).collect();
+        if !holes.is_empty() {
+            progress.note(&format!(
+                "{} had too few free blocks for: {}",
+                contestant.name(),
+                holes.join(", ")
+            ));
+        }
+    }
+
+    /// The workload's name, with those conditions that hold for all of them and are not the usual ones.
+    fn name(&self, workload: &Workload) -> String {
+        let (here, usual) = (self.conditions, Conditions::USUAL);
+        let mut name = workload.to_string();
+        for (condition, value, usual) in [
+            ("mobility", here.mobility.name(), usual.mobility.name()),
+            ("lock", here.lock.name(), usual.lock.name()),
+            ("bulk", here.bulk.name(), usual.bulk.name()),
+        ] {
+            if value != usual {
+                name += &format!(" {condition}-{value}");
+            }
+        }
+        name
+    }
+}

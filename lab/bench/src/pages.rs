@@ -1,0 +1,139 @@
+//! Pages of real memory, out of any of our allocators: each is its holder's alone, and has bytes.
+
+use core::fmt;
+use core::slice;
+
+use anyhow::Context;
+use brickyard::design::Design;
+use brickyard::node::{Node, Nodes};
+use brickyard::sync::{Exclusive, TicketLock};
+use brickyard::{
+    Configuration, Experiment, Frame, MachinePlan, Mobility, Order, Platform, Request,
+};
+use brickyard_arena::{Arena, MapPlan, page_bytes};
+
+use super::faults::touch_all;
+use super::machine::{CANNOT_BUILD, metadata};
+
+/// Memory of the process, mapped and touched, so that the system maps nothing of it while something is timed.
+#[derive(Debug)]
+pub struct Ground(Arena);
+
+/// A page, until it is given back.
+pub struct Page<'a> {
+    frame: Frame,
+    bytes: &'a mut [u8],
+}
+
+impl fmt::Debug for Page<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Page").field(&self.frame).finish()
+    }
+}
+
+impl Page<'_> {
+    /// What is in it: whatever was there before, when it has just been taken.
+    #[inline]
+    pub const fn bytes(&mut self) -> &mut [u8] {
+        self.bytes
+    }
+}
+
+/// Where pages come from.
+pub struct Pages<'n, 'a, D: Design> {
+    nodes: Nodes<'n, D>,
+    arena: &'a Arena,
+}
+
+impl<D: Design> fmt::Debug for Pages<'_, '_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").finish_non_exhaustive()
+    }
+}
+
+impl<'a, D: Design<Platform = &'a Arena>> Pages<'_, 'a, D> {
+    /// A movable page, or none where all are taken.
+    #[inline]
+    pub fn take(&self) -> Option<Page<'a>> {
+        let request = Request::new(Order::ZERO, Mobility::Movable);
+        let frame = self.nodes.alloc(0, &request).ok()?;
+        let first = self.arena.address(frame)?;
+        // SAFETY: all of the arena is mapped for as long as it lives, which is longer than 'a, and was zero at first, so it is initialised. Nobody else has a reference to this page:
+        // `Ground::with` has the arena for this allocator alone, and the allocator gives a frame to one holder, until `give` takes it back and the reference with it.
+        let bytes = unsafe { slice::from_raw_parts_mut(first.as_ptr(), self.arena.page_bytes()) };
+        Some(Page { frame, bytes })
+    }
+
+    /// Takes a page back.
+    #[inline]
+    pub fn give(&self, page: Page<'a>) {
+        let freed = self.nodes.free(page.frame, Order::ZERO);
+        debug_assert_eq!(freed, Ok(()), "a page is given back once, to whom it is of");
+    }
+}
+
+/// Something to be done with pages of any allocator.
+pub trait Work {
+    /// What comes out.
+    type Output;
+
+    /// Does it.
+    fn run<'a, D: Design<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, D>) -> Self::Output;
+}
+
+struct OnPages<'a, W> {
+    arena: &'a Arena,
+    work: W,
+}
+
+impl<'a, W: Work> Experiment<&'a Arena> for OnPages<'a, W> {
+    type Output = W::Output;
+
+    fn run<D: Design<Platform = &'a Arena>>(self, node: &Node<'_, D>) -> W::Output {
+        self.work.run(&Pages {
+            nodes: Nodes::new(slice::from_ref(node)),
+            arena: self.arena,
+        })
+    }
+}
+
+impl Ground {
+    /// So many pages.
+    ///
+    /// # Errors
+    /// Where the system has no memory for them.
+    pub fn new(pages: usize) -> anyhow::Result<Self> {
+        let blocks = Order::DEFAULT_MAX.frames() * page_bytes();
+        let bytes = (pages * page_bytes()).next_multiple_of(blocks);
+        let mapped = MapPlan::new(bytes).align_to(blocks).map();
+        let arena = Arena::new(mapped.context("cannot map memory to allocate from")?);
+        touch_all(&arena);
+        Ok(Self(arena))
+    }
+
+    /// Builds an allocator of all of it, with ticket locks and slots that only their thread enters, and lets the calling thread work with it. The memory is the allocator's alone
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// Where it cannot be built.
+    pub fn with<W: Work>(
+        &mut self,
+        configuration: Configuration,
+        work: W,
+    ) -> anyhow::Result<W::Output> {
+        // Other threads of the process may have low numbers.
+        const CPUS: usize = 64;
+        let arena = &self.0;
+        let plan = MachinePlan::new(arena.frames(), CPUS);
+        let bytes = configuration.checked_bytes::<Exclusive, TicketLock, &Arena>(&plan);
+        let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
+        configuration
+            .run::<Exclusive, TicketLock, _, _>(
+                &plan,
+                arena,
+                &mut metadata,
+                OnPages { arena, work },
+            )
+            .context(CANNOT_BUILD)
+    }
+}

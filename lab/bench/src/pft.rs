@@ -1,0 +1,219 @@
+//! `bench pft`: how many page faults a second a machine could serve, as far as its page allocator goes, by the number of threads (the page fault test of mmtests).
+//!
+//! Real threads take single movable pages and clear each of them, as a page fault does, until all have 3/4 of the memory; then they give back all. The memory is real, and is
+//! mapped and touched before anything is timed, so the host's own page faults are not in it; nor are trap and page tables, which the allocator has no part in.
+//! `faults/cpu` are per second of CPU time, of all threads together; `faults/sec` per second of time; `frees/cpu` are the pages given back per second of CPU time.
+//! Base pages only, one by one.
+
+use core::fmt;
+use core::str::FromStr;
+
+use anyhow::Context;
+use brickyard::sync::{Exclusive, TicketLock};
+use brickyard::{Configuration, MachinePlan, Order};
+use brickyard_arena::{Arena, MapPlan};
+use brickyard_report::{Better, Host, Metric, Results, Row};
+
+use super::faults::{Faults, Spent, touch_all};
+use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};
+use super::progress::Progress;
+use super::turns::{Round, Turns};
+use crate::stop;
+
+/// A column of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// A configuration.
+    Configuration(Configuration),
+    /// A bare stack of pages for each thread, which shows what clearing alone costs.
+    ArrayStack,
+}
+
+/// The name of the yardstick.
+const ARRAY_STACK: &str = "array-stack";
+
+impl Column {
+    /// The name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Configuration(configuration) => configuration.name(),
+            Self::ArrayStack => ARRAY_STACK,
+        }
+    }
+}
+
+/// Nothing has this name.
+#[derive(Debug, Clone)]
+pub struct UnknownColumn;
+
+impl fmt::Display for UnknownColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there are ")?;
+        for configuration in Configuration::ALL {
+            write!(f, "{configuration}, ")?;
+        }
+        f.write_str(ARRAY_STACK)
+    }
+}
+
+impl core::error::Error for UnknownColumn {}
+
+impl FromStr for Column {
+    type Err = UnknownColumn;
+
+    fn from_str(name: &str) -> Result<Self, UnknownColumn> {
+        if name == ARRAY_STACK {
+            return Ok(Self::ArrayStack);
+        }
+        let configuration = name.parse().map_err(|_| UnknownColumn)?;
+        Ok(Self::Configuration(configuration))
+    }
+}
+
+const FAULTS_CPU: Metric<'static> = Metric {
+    name: "faults/cpu",
+    unit: "pages/s of CPU time",
+    better: Better::Higher,
+};
+
+const FAULTS_SEC: Metric<'static> = Metric {
+    name: "faults/sec",
+    unit: "pages/s",
+    better: Better::Higher,
+};
+
+const FREES_CPU: Metric<'static> = Metric {
+    name: "frees/cpu",
+    ..FAULTS_CPU
+};
+
+/// How a sample of a metric comes of what a turn spent.
+type Value = fn(&Spent) -> f64;
+
+/// The metrics in the order of their lines.
+const METRICS: [(Metric<'static>, Value); 3] = [
+    (FAULTS_CPU, Spent::faults_per_cpu_second),
+    (FAULTS_SEC, Spent::faults_per_second),
+    (FREES_CPU, Spent::frees_per_cpu_second),
+];
+
+/// Who is measured, on what, and how often.
+#[derive(Debug)]
+pub struct Pft<'a> {
+    /// The columns.
+    pub columns: &'a [Column],
+    /// The most threads; it is measured with 1, 2, 3 … of them.
+    pub threads: usize,
+    /// The bytes that pages are taken from, all of them real.
+    pub memory: usize,
+    /// How often a sample takes and gives back all pages.
+    pub passes: usize,
+    /// Samples of each row.
+    pub samples: usize,
+}
+
+impl Pft<'_> {
+    /// Measures, and makes rows of what came out: of fewer threads than asked for where an end was asked for meanwhile.
+    ///
+    /// # Errors
+    /// Where there is too little memory, or an end was asked for before the first round was complete.
+    pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
+        let arena = real_memory(self.memory).context("give less --memory")?;
+        let mut taken = Vec::new();
+        for threads in 1..=self.threads {
+            match self.measure(&arena, threads, progress) {
+                Ok(of_threads) => taken.push(of_threads),
+                // What was measured until then is kept.
+                Err(_) if stop::asked() && !taken.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+            if stop::asked() {
+                break;
+            }
+        }
+        self.results(&taken)
+    }
+
+    /// What came out of every round of every column, with so many threads.
+    fn measure(
+        &self,
+        arena: &Arena,
+        threads: usize,
+        progress: &dyn Progress,
+    ) -> anyhow::Result<Vec<Vec<Spent>>> {
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name()).collect();
+        let turns = Turns {
+            names: &names,
+            samples: self.samples,
+            steps: 1,
+            progress,
+        };
+        turns.take(|whose, round, step| {
+            let faults = Faults {
+                arena,
+                threads,
+                pages: arena.frames().len() / 4 * 3,
+                passes: match round {
+                    Round::WarmUp => 1,
+                    Round::Measured(_) => self.passes,
+                },
+            };
+            let spent = once(self.columns[whose], faults)?;
+            step();
+            Ok(spent)
+        })
+    }
+
+    fn results(&self, taken: &[Vec<Vec<Spent>>]) -> anyhow::Result<Results> {
+        let mut results = Results::new("pft", Host::read());
+        for (metric, value) in METRICS {
+            for (threads, taken) in (1..).zip(taken) {
+                for (column, taken) in self.columns.iter().zip(taken) {
+                    let samples = taken.iter().map(value).collect();
+                    let workload = format!("threads-{threads}");
+                    let row = Row::new(column.name(), workload, metric, samples)?;
+                    results.push(row.timed())?;
+                }
+            }
+        }
+        Ok(results)
+    }
+}
+
+/// So many bytes of memory, every page of which was touched, so that none is mapped by the system while something is timed.
+///
+/// # Errors
+/// Where the system does not give it.
+pub fn real_memory(bytes: usize) -> anyhow::Result<Arena> {
+    let blocks = Order::DEFAULT_MAX.frames() * FRAME_BYTES;
+    let mapped = MapPlan::new(bytes).align_to(blocks).map();
+    let arena = Arena::new(mapped.context("cannot map the memory")?);
+    touch_all(&arena);
+    Ok(arena)
+}
+
+/// One turn of a column.
+fn once(column: Column, faults: Faults<'_>) -> anyhow::Result<Spent> {
+    match column {
+        Column::Configuration(configuration) => turn(configuration, faults),
+        Column::ArrayStack => Ok(faults.on_stacks()?),
+    }
+    .with_context(|| format!("{}; give more --memory", column.name()))
+}
+
+/// One turn of a configuration, as a new allocator over the same memory.
+///
+/// # Errors
+/// Where the memory is too small for it, or has too few pages for the faults.
+pub fn turn(configuration: Configuration, faults: Faults<'_>) -> anyhow::Result<Spent> {
+    // The calling thread has a number too, and threads of the turn before may not have given theirs back yet.
+    let cpus = 2 * faults.threads + 1;
+    let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
+    let bytes = configuration.checked_bytes::<Exclusive, TicketLock, &Arena>(&plan);
+    let mut metadata = metadata(bytes.context(CANNOT_BUILD)?)?;
+    let spent = configuration
+        .run::<Exclusive, TicketLock, _, _>(&plan, arena, &mut metadata, faults)
+        .context(CANNOT_BUILD)??;
+    Ok(spent)
+}

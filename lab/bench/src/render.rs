@@ -1,0 +1,236 @@
+//! Does an allocator spoil the caches for the program that it serves? Gorman's question of 2005, asked as he asked it: a large file is rendered ten times, and the mean
+//! of its time told, as user and system time.
+//!
+//! A rendering here is what a printer's program does with pages of text. Glyphs are merged into bands of the picture, letter by letter, in an order that is the same each
+//! time. A band is memory that is asked for when it begins, cleared, and given back when it has been printed, some bands later. Glyphs and bands together just fit in the second-level
+//! cache of a core: what fits can be spoiled, by cold pages or by much metadata.
+//!
+//! Real time is by the clock. User and system time are by the thread's own, so whatever else the host does is in neither. System time is the allocator's alone, without the
+//! system's calls and traps, which are none of it; user time is all else, which is the rendering, on whatever pages the allocator chose and with what it left in the caches.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use brickyard::design::Design;
+use brickyard_arena::Arena;
+
+use super::clock::{cost_of_the_clock, cpu_of_this_thread};
+use super::pages::{Page, Pages, Work};
+use super::random::Random;
+
+/// Pages of glyphs: 512 KiB. With the bands under way that is 704 KiB; a core has a second-level cache of 1 MiB or more on most machines of today.
+const GLYPH_PAGES: usize = 128;
+
+/// Bytes of a glyph: 16 by 16 points.
+const GLYPH: usize = 256;
+
+/// Pages of a band.
+const BAND_PAGES: usize = 16;
+
+/// Letters of a band.
+const LETTERS: usize = 1024;
+
+/// Bands that wait for the printer.
+const WAITING: usize = 2;
+
+/// Bands of a rendering.
+const BANDS: usize = 96;
+
+/// Renderings that the mean is of.
+const RENDERINGS: u32 = 10;
+
+/// Pages of memory that it needs, with much to spare for caches.
+pub const PAGES: usize = 32 * GLYPH_PAGES;
+
+/// The order of letters.
+const TEXT: u64 = 2005;
+
+/// Ten renderings of the same file.
+#[derive(Debug, Clone, Copy)]
+pub struct Render;
+
+/// What a rendering took, as the mean of ten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    /// From its begin to its end.
+    pub real: Duration,
+    /// Rendering.
+    pub user: Duration,
+    /// In the allocator.
+    pub sys: Duration,
+    /// A sum over the last picture: the same whatever the allocator.
+    pub picture: u64,
+}
+
+impl Work for Render {
+    /// None where the memory was too small.
+    type Output = Option<Spent>;
+
+    fn run<'a, D: Design<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, D>) -> Option<Spent> {
+        let mut glyphs = Vec::new();
+        for _ in 0..GLYPH_PAGES {
+            glyphs.push(pages.take()?);
+        }
+        let mut random = Random::new(TEXT);
+        for byte in glyphs.iter_mut().flat_map(|page| page.bytes()) {
+            *byte = random.below(256) as u8;
+        }
+        let mut press = Press {
+            pages,
+            glyphs,
+            waiting: VecDeque::new(),
+            stretches: Stretches::default(),
+        };
+        // The first one warms up.
+        press.render()?;
+        press.stretches = Stretches::default();
+        let (begun, cpu) = (Instant::now(), cpu_of_this_thread());
+        let mut picture = 0;
+        for _ in 0..RENDERINGS {
+            picture = press.render()?;
+        }
+        let (real, cpu) = (begun.elapsed(), cpu_of_this_thread().saturating_sub(cpu));
+        let sys = press.stretches.sum();
+        press.glyphs.drain(..).for_each(|page| pages.give(page));
+        Some(Spent {
+            real: real / RENDERINGS,
+            user: cpu.saturating_sub(sys) / RENDERINGS,
+            sys: sys / RENDERINGS,
+            picture,
+        })
+    }
+}
+
+/// The times of stretches in the allocator, some microseconds each: too short for the thread's own clock, so they are by the common one.
+#[derive(Debug, Default)]
+struct Stretches(Vec<Duration>);
+
+impl Stretches {
+    /// Longer than any stretch takes by itself. The host did something else meanwhile.
+    const INTERRUPTED: Duration = Duration::from_micros(50);
+
+    /// All together, less what the clock takes. A stretch that was interrupted counts as much as the others do on average.
+    fn sum(&self) -> Duration {
+        let clock = cost_of_the_clock();
+        let whole = self.0.iter().filter(|&&time| time < Self::INTERRUPTED);
+        let count = whole.clone().count();
+        let sum: Duration = whole.map(|time| time.saturating_sub(clock)).sum();
+        if count == 0 {
+            return self.0.iter().sum();
+        }
+        sum.mul_f64(self.0.len() as f64 / count as f64)
+    }
+}
+
+struct Press<'p, 'n, 'a, D: Design> {
+    pages: &'p Pages<'n, 'a, D>,
+    glyphs: Vec<Page<'a>>,
+    waiting: VecDeque<Vec<Page<'a>>>,
+    stretches: Stretches,
+}
+
+impl<'a, D: Design<Platform = &'a Arena>> Press<'_, '_, 'a, D> {
+    /// Renders the file once. The sum over the picture, or none where no page is left.
+    fn render(&mut self) -> Option<u64> {
+        let mut text = Random::new(TEXT);
+        let mut sum = 0_u64;
+        for _ in 0..BANDS {
+            let mut band = self.take_band()?;
+            for page in &mut band {
+                page.bytes().fill(0);
+            }
+            self.typeset(&mut band, &mut text);
+            sum = sum.wrapping_mul(31).wrapping_add(look(&mut band));
+            self.waiting.push_back(band);
+            if self.waiting.len() > WAITING {
+                self.give_band();
+            }
+        }
+        while !self.waiting.is_empty() {
+            self.give_band();
+        }
+        Some(sum)
+    }
+
+    fn take_band(&mut self) -> Option<Vec<Page<'a>>> {
+        let mut band = Vec::with_capacity(BAND_PAGES);
+        let begun = Instant::now();
+        for _ in 0..BAND_PAGES {
+            band.push(self.pages.take()?);
+        }
+        self.stretches.0.push(begun.elapsed());
+        Some(band)
+    }
+
+    /// Gives back the band that has waited longest.
+    fn give_band(&mut self) {
+        let Some(band) = self.waiting.pop_front() else {
+            return;
+        };
+        let begun = Instant::now();
+        for page in band {
+            self.pages.give(page);
+        }
+        self.stretches.0.push(begun.elapsed());
+    }
+
+    /// Merges letter after letter into the band.
+    fn typeset(&mut self, band: &mut [Page<'a>], text: &mut Random) {
+        const GLYPHS_A_PAGE: usize = 4096 / GLYPH;
+        for letter in 0..LETTERS {
+            let glyph = text.below(GLYPH_PAGES * GLYPHS_A_PAGE);
+            let (from, at) = (glyph / GLYPHS_A_PAGE, glyph % GLYPHS_A_PAGE * GLYPH);
+            let place = letter % (BAND_PAGES * GLYPHS_A_PAGE);
+            let (to, into) = (place / GLYPHS_A_PAGE, place % GLYPHS_A_PAGE * GLYPH);
+            let points = &self.glyphs[from].bytes()[at..][..GLYPH];
+            let paper = &mut band[to].bytes()[into..][..GLYPH];
+            for (paper, point) in paper.iter_mut().zip(points) {
+                *paper = paper.wrapping_add(*point);
+            }
+        }
+    }
+}
+
+/// The printer's look at a band: a few bytes of each page.
+fn look(band: &mut [Page<'_>]) -> u64 {
+    let bytes = band
+        .iter_mut()
+        .flat_map(|page| page.bytes().iter().step_by(64));
+    bytes.fold(0, |sum: u64, &byte| sum.rotate_left(5) ^ u64::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use brickyard::Configuration;
+
+    use super::*;
+    use crate::pages::Ground;
+
+    #[test]
+    fn an_interrupted_stretch_counts_as_the_others_do() {
+        let micros = |micros| Duration::from_micros(micros);
+        let stretches = Stretches(vec![micros(20), micros(5000), micros(40)]);
+        let sum = stretches.sum();
+        // 90 us, less what the clock takes.
+        assert!(sum > micros(60) && sum <= micros(90), "{sum:?}");
+        assert_eq!(Stretches(vec![micros(70)]).sum(), micros(70));
+        assert_eq!(Stretches::default().sum(), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_picture_is_the_same_whoever_gives_the_pages() {
+        let mut ground = Ground::new(PAGES).unwrap();
+        let mut pictures = Vec::new();
+        for configuration in Configuration::ALL {
+            let spent = ground.with(configuration, Render).unwrap().unwrap();
+            assert!(spent.sys > Duration::ZERO && spent.user > Duration::ZERO);
+            pictures.push(spent.picture);
+        }
+        assert!(
+            pictures
+                .iter()
+                .all(|&picture| picture == pictures[0] && picture != 0)
+        );
+    }
+}

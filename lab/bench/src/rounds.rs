@@ -1,0 +1,74 @@
+//! What a contestant does in its turn: every workload of one setting, once, on one machine.
+
+use core::fmt;
+use core::time::Duration;
+
+use brickyard::Order;
+
+use super::batch::{Sample, Short, sample_of_threads};
+use super::fill::fill;
+use super::remote::sample_of_pairs;
+use super::schedule::{Freed, Workload};
+use super::subject::Subject;
+use crate::stop;
+
+/// Workloads of one setting, to be run on whatever is measured.
+pub struct Rounds<'a> {
+    /// The workloads.
+    pub workloads: &'a [Workload],
+    /// The least time that a sample's loop runs.
+    pub least: Duration,
+    /// Called after each workload.
+    pub step: &'a dyn Fn(),
+}
+
+/// What was measured in a turn: a sample a workload, in their order; none where there were not enough free blocks.
+#[derive(Debug, Clone, Default)]
+pub struct Taken(pub Vec<Option<Sample>>);
+
+impl Rounds<'_> {
+    /// Takes as much of `subject` at random as the setting says (all of it is free when this is called), and then runs every workload on it.
+    #[must_use]
+    pub fn on<S: Subject>(&self, subject: &S) -> Taken {
+        let percent = self.workloads.first().map_or(0, |w| w.setting.fill);
+        fill(&mut subject.handle(Order::ZERO), percent);
+        self.on_unfilled(subject)
+    }
+
+    /// Runs every workload on a subject that has no memory that could be taken.
+    pub(crate) fn on_unfilled<S: Subject>(&self, subject: &S) -> Taken {
+        self.each(|workload| match workload.freed {
+            Freed::Same | Freed::Random => sample_of_threads(subject, workload, self.least),
+            Freed::Remote => sample_of_pairs(subject, workload, self.least),
+        })
+    }
+
+    /// The same where each thread has memory of its own, which no other could free.
+    pub(crate) fn on_unshared<S: Subject>(&self, subject: &S) -> Taken {
+        self.each(|workload| match workload.freed {
+            Freed::Same | Freed::Random => sample_of_threads(subject, workload, self.least),
+            Freed::Remote => Err(Short),
+        })
+    }
+
+    fn each(&self, sample: impl Fn(&Workload) -> Result<Sample, Short>) -> Taken {
+        let mut samples = Vec::new();
+        for workload in self.workloads {
+            if stop::asked() {
+                break;
+            }
+            samples.push(sample(workload).ok());
+            (self.step)();
+        }
+        Taken(samples)
+    }
+}
+
+impl fmt::Debug for Rounds<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rounds")
+            .field("workloads", &self.workloads)
+            .field("least", &self.least)
+            .finish_non_exhaustive()
+    }
+}

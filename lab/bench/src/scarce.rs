@@ -1,0 +1,267 @@
+//! `bench scarce`: requests when memory is all but gone, on machines of several sizes.
+//!
+//! Five questions, all asked of one machine of each size, whose metadata alone is real, by one thread:
+//!
+//! | workload | what is free | the request |
+//! |---|---|---|
+//! | `order-0 none-free`, `order-9 none-free` | nothing: all single pages are taken | must fail |
+//! | `order-3 scattered` | of each pair of pages one, at random, and so no two that belong together | must fail |
+//! | `order-0 one-free`, `order-9 one-free` | one block of that order, at a random place, and in no cache | must find it |
+//!
+//! A request that fails is timed in a loop without a clock inside. One that finds its block is timed alone, less what reading the clock costs, since before each
+//! a block has to be freed and the caches drained. In ns per request.
+
+use core::time::Duration;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use brickyard::design::Design;
+use brickyard::node::{Node, Nodes};
+use brickyard::sync::{Exclusive, TicketLock};
+use brickyard::{Configuration, Experiment, Frame, Mobility, Order};
+use brickyard_arena::Threads;
+use brickyard_report::{Better, Host, Metric, Results, Row, bytes_text};
+
+use super::clock::{Laps, ns_of_the_clock};
+use super::design::{ThroughNodes, ThroughZone};
+use super::fill::take_all;
+use super::machine::{Build, FRAME_BYTES, Level};
+use super::progress::Progress;
+use super::random::Random;
+use super::subject::{Handle, Subject};
+use super::turns::{Round, Turns};
+use crate::choice::Choice;
+use crate::stop;
+
+const REQUEST: Metric<'static> = Metric {
+    name: "request",
+    unit: "ns/request",
+    better: Better::Lower,
+};
+
+/// The questions, in the order in which they are answered.
+const QUESTIONS: [&str; 5] = [
+    "order-9 one-free",
+    "order-0 none-free",
+    "order-9 none-free",
+    "order-0 one-free",
+    "order-3 scattered",
+];
+
+/// The order of the request that scattered pages cannot serve.
+const SMALL: Order = Order::new(3);
+
+/// An answer to each question, in ns.
+type Answers = [f64; QUESTIONS.len()];
+
+/// Who is asked, on which machines, and how often.
+#[derive(Debug)]
+pub struct Scarce<'a> {
+    /// The columns.
+    pub configurations: &'a [Configuration],
+    /// The memory of the machines, in bytes; the metadata only is real.
+    pub memory: &'a [usize],
+    /// At what levels requests enter.
+    pub level: &'a [Level],
+    /// What the pages are asked for as.
+    pub mobility: Mobility,
+    /// Samples of each row.
+    pub samples: usize,
+    /// The least time that a sample's loop runs.
+    pub least: Duration,
+}
+
+impl Scarce<'_> {
+    /// Asks, and makes rows of the answers.
+    ///
+    /// # Errors
+    /// Where a machine cannot be built, a request is served that cannot be or the reverse, or an end was asked for before the first round was complete.
+    pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
+        let names: Vec<_> = self
+            .configurations
+            .iter()
+            .map(|config| config.name())
+            .collect();
+        let machines = self.machines();
+        let turns = Turns {
+            names: &names,
+            samples: self.samples,
+            steps: machines.len(),
+            progress,
+        };
+        let taken = turns.take(|whose, round, step| {
+            // The smallest machine alone warms up.
+            let part = match round {
+                Round::WarmUp => &machines[..1],
+                Round::Measured(_) => &machines[..],
+            };
+            let mut all = Vec::new();
+            for &(memory, level) in part {
+                if stop::asked() {
+                    break;
+                }
+                all.push(self.answers(self.configurations[whose], memory, level)?);
+                step();
+            }
+            Ok(all)
+        })?;
+        self.results(&machines, &taken)
+    }
+
+    /// The machines that the questions are asked of, smallest first as the user has them.
+    fn machines(&self) -> Vec<(usize, Level)> {
+        let with = |&level: &Level| self.memory.iter().map(move |&memory| (memory, level));
+        self.level.iter().flat_map(with).collect()
+    }
+
+    fn answers(
+        &self,
+        config: Configuration,
+        memory: usize,
+        level: Level,
+    ) -> anyhow::Result<Answers> {
+        let asking = Asking {
+            mobility: self.mobility,
+            level,
+            least: self.least,
+        };
+        let build = Build::plain(memory / FRAME_BYTES);
+        build
+            .run_with::<Exclusive, TicketLock, _>(config, asking)?
+            .with_context(|| format!("{config} with {}", bytes_text(memory)))
+    }
+
+    fn results(
+        &self,
+        machines: &[(usize, Level)],
+        taken: &[Vec<Vec<Answers>>],
+    ) -> anyhow::Result<Results> {
+        let mut results = Results::new("scarce", Host::read());
+        for (question, name) in QUESTIONS.iter().enumerate() {
+            for (place, &(memory, level)) in machines.iter().enumerate() {
+                let mut workload = format!("{name} memory-{}", bytes_text(memory));
+                if level == Level::Zone {
+                    workload += " level-zone";
+                }
+                if self.mobility != Mobility::Unmovable {
+                    workload += &format!(" mobility-{}", self.mobility.name());
+                }
+                for (config, taken) in self.configurations.iter().zip(taken) {
+                    let values = taken.iter().map(|turn| turn[place][question]).collect();
+                    let row = Row::new(config.name(), &workload, REQUEST, values)?;
+                    results.push(row.timed())?;
+                }
+            }
+        }
+        Ok(results)
+    }
+}
+
+/// The questions, asked of one machine.
+struct Asking {
+    mobility: Mobility,
+    level: Level,
+    least: Duration,
+}
+
+impl Experiment<Threads> for Asking {
+    type Output = anyhow::Result<Answers>;
+
+    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Self::Output {
+        let nodes = Nodes::new(core::slice::from_ref(node));
+        let (nodes, mobility) = (&nodes, self.mobility);
+        match self.level {
+            Level::Node => self.ask(&ThroughNodes { nodes, mobility }),
+            Level::Zone => {
+                let zone = ThroughZone::of(nodes, mobility).context("a machine has a zone")?;
+                self.ask(&zone)
+            }
+        }
+    }
+}
+
+impl Asking {
+    fn ask<S: Subject>(&self, subject: &S) -> anyhow::Result<Answers> {
+        let mut random = Random::new(1);
+        let (mut pages, mut huge) = (subject.handle(Order::ZERO), subject.handle(Order::HUGE));
+
+        let mut blocks = take_all(&mut huge);
+        let one_huge = self.found(&mut huge, &mut blocks, &mut random)?;
+        for block in blocks {
+            huge.free(block);
+        }
+        huge.settle();
+
+        let mut held = take_all(&mut pages);
+        let no_page = self.refused(&mut pages)?;
+        let no_huge = self.refused(&mut huge)?;
+        let one_page = self.found(&mut pages, &mut held, &mut random)?;
+
+        // One bit a pair: which of its two pages is freed.
+        let pairs = held.iter().map(|page| page.number() / 2).max();
+        let sides: Vec<bool> = (0..=pairs.unwrap_or(0))
+            .map(|_| random.below(2) == 1)
+            .collect();
+        for &page in &held {
+            if (page.number() % 2 == 1) == sides[page.number() / 2] {
+                pages.free(page);
+            }
+        }
+        pages.settle();
+        let scattered = self.refused(&mut subject.handle(SMALL))?;
+        Ok([one_huge, no_page, no_huge, one_page, scattered])
+    }
+
+    /// The time of a request that must fail.
+    fn refused(&self, handle: &mut impl Handle) -> anyhow::Result<f64> {
+        // The first quarter of the time warms up.
+        let (mut rounds, begun) = (0_u32, Instant::now());
+        while rounds == 0 || begun.elapsed() < self.least / 4 {
+            if handle.alloc().is_some() {
+                bail!("a request was served that nothing free could serve");
+            }
+            rounds += 1;
+        }
+        let rounds = rounds * 4;
+        let begun = Instant::now();
+        let served = (0..rounds).any(|_| handle.alloc().is_some());
+        let spent = begun.elapsed();
+        if served {
+            bail!("a request was served that nothing free could serve");
+        }
+        Ok(spent.as_nanos() as f64 / f64::from(rounds))
+    }
+
+    /// The time of a request that must find the only free block, one of those held.
+    fn found(
+        &self,
+        handle: &mut impl Handle,
+        held: &mut [Frame],
+        random: &mut Random,
+    ) -> anyhow::Result<f64> {
+        if held.is_empty() {
+            bail!("there is no block to be freed and found again");
+        }
+        let clock = ns_of_the_clock();
+        let (mut spent, mut timed) = (Laps::default(), 0_u32);
+        let begun = Instant::now();
+        while timed == 0 || begun.elapsed() < self.least + self.least / 4 {
+            let block = &mut held[random.below(held.len())];
+            handle.free(*block);
+            handle.settle();
+            let before = Instant::now();
+            let found = handle.alloc();
+            let took = before.elapsed();
+            let Some(found) = found else {
+                bail!("the only free block was not found");
+            };
+            *block = found;
+            // The first quarter of the time warms up.
+            if begun.elapsed() > self.least / 4 {
+                spent.add(took);
+                timed += 1;
+            }
+        }
+        Ok(spent.ns(clock) / f64::from(timed))
+    }
+}

@@ -1,0 +1,119 @@
+//! Who can be compared, by name: our heaps, the system's, libraries that are loaded before the system's, the peers that whoever runs the lab has brought, and the yardsticks.
+
+use std::alloc::System;
+use std::path::PathBuf;
+
+use super::floor::{Floor, FloorDynamic};
+use super::heap::Global;
+use super::hits::Nothing;
+use super::ours;
+use super::turn::{HeapPeer, HeapTaken, HeapTurn};
+use super::work::Workload;
+
+/// The heap that a preloaded library answers for.
+pub(crate) const SYSTEM: &str = "system";
+
+/// What counts instructions subtracts: the loop with nothing in it. Nobody can ask for it.
+pub(crate) const NOTHING: &str = "nothing";
+
+/// One column of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contestant {
+    /// What it is called.
+    pub name: String,
+    /// The heap that is asked for in its process.
+    pub(crate) heap: String,
+    /// The library that is loaded there first.
+    pub(crate) library: Option<PathBuf>,
+}
+
+impl Contestant {
+    /// A heap of the process, by its name.
+    #[must_use]
+    pub fn heap(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            heap: name.into(),
+            library: None,
+        }
+    }
+
+    /// A library that is loaded before the system's malloc.
+    #[must_use]
+    pub fn preloaded(name: &str, library: PathBuf) -> Self {
+        Self {
+            name: format!("{name}.so"),
+            heap: SYSTEM.into(),
+            library: Some(library),
+        }
+    }
+
+    /// Does it have rows of this workload?
+    pub(crate) fn takes_part_in(&self, workload: Workload) -> bool {
+        let is_yardstick = [Floor.name(), FloorDynamic.name()].contains(&&*self.heap);
+        !(is_yardstick && workload.is_about_memory())
+    }
+}
+
+/// All heaps that a process can be asked for, in the order of their columns.
+pub fn heaps(peers: &[&'static dyn HeapPeer]) -> Vec<&'static dyn HeapPeer> {
+    let system: &'static dyn HeapPeer = &SystemHeap;
+    let mut all = ours::HEAPS.to_vec();
+    all.push(system);
+    all.extend(peers);
+    all.push(&Floor);
+    all.push(&FloorDynamic);
+    all
+}
+
+/// The heap of this name, also those that nobody can ask for.
+pub fn heap(name: &str, peers: &[&'static dyn HeapPeer]) -> Option<&'static dyn HeapPeer> {
+    if name == NOTHING {
+        return Some(&Nothing);
+    }
+    heaps(peers).into_iter().find(|heap| heap.name() == name)
+}
+
+/// The C family as the process has it: whoever the dynamic symbols `malloc`, `calloc` and `free` belong to.
+#[derive(Debug)]
+struct SystemHeap;
+
+impl HeapPeer for SystemHeap {
+    fn name(&self) -> &'static str {
+        SYSTEM
+    }
+
+    fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
+        turn.on(&Global(System))
+    }
+}
+
+impl HeapPeer for Floor {
+    fn name(&self) -> &'static str {
+        "floor"
+    }
+
+    fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
+        turn.on_buffers(self)
+    }
+}
+
+impl HeapPeer for FloorDynamic {
+    fn name(&self) -> &'static str {
+        "floor-dynamic"
+    }
+
+    fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
+        turn.on_buffers(self)
+    }
+}
+
+impl HeapPeer for Nothing {
+    fn name(&self) -> &'static str {
+        NOTHING
+    }
+
+    fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
+        turn.on_buffers(self)
+    }
+}

@@ -1,0 +1,64 @@
+//! What a heap gives back to the system once everything is freed. Four threads allocate 488 MiB in objects of 16 to 2048 bytes and free them in an order chosen at
+//! random. Then all of them wait, and nothing in this process runs any more, while who started it watches what is resident.
+
+use std::panic::resume_unwind;
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
+
+use super::heap::{Content, Heap};
+use super::mark::{mark, mark_at_rest};
+use super::objects::{Hand, Shape, table};
+use super::turn::HeapTaken;
+use super::work::Work;
+use crate::random::Random;
+
+const THREADS: usize = 4;
+
+/// The smallest and the largest of the sizes.
+const SIZES: (u32, u32) = (16, 2048);
+
+pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
+    let mean = (SIZES.0 + SIZES.1) as usize / 2;
+    let places = (work.live / THREADS / mean).max(1);
+    let tables: Vec<_> = (0..THREADS).map(|_| Mutex::new(table(places))).collect();
+    mark("before")?;
+    let together = Barrier::new(THREADS + 1);
+    thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(THREADS);
+        for (number, table) in tables.iter().enumerate() {
+            let together = &together;
+            threads.push(scope.spawn(move || {
+                let mut hand = Hand::new(heap.handle());
+                let mut random = Random::new(number as u64);
+                let mut live = table.lock().unwrap_or_else(PoisonError::into_inner);
+                live.extend((0..places).map(|_| {
+                    let shape = Shape::any(&mut random, SIZES.0, SIZES.1);
+                    Some(hand.take(shape, Content::Any))
+                }));
+                random.shuffle(&mut live);
+                together.wait();
+                // All is looked at while it lives.
+                together.wait();
+                for object in live.drain(..).flatten() {
+                    // SAFETY: it came from this hand, and its first word was not written since.
+                    unsafe { hand.give_as_it_says(object) };
+                }
+                together.wait();
+                // Nobody ends before all was looked at: a thread that ends gives back what it caches.
+                together.wait();
+            }));
+        }
+        together.wait();
+        let live = mark("live");
+        together.wait();
+        together.wait();
+        let freed = live.and_then(|()| mark_at_rest("freed"));
+        together.wait();
+        // The scope itself waits until they have done their work, not until they are gone: a heap that tidies up when the process ends would find threads that still do.
+        for one in threads {
+            one.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+        freed
+    })?;
+    Ok(HeapTaken::default())
+}

@@ -1,0 +1,150 @@
+//! Eight producers and one thread that reclaims. Each producer has a table of live objects of 16 to 1024 bytes; a step allocates one, puts it into a place chosen at
+//! random, and sends what lived there to the reclaiming thread, which does nothing but free. So no object is freed by whom it came from, and what a producer
+//! gets back comes at another's pace.
+//!
+//! `rate` is objects a second through all of it, in millions: one operation is an allocation and its free. The most that was resident at any time is read by who
+//! started this process.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use brickyard::Platform;
+use brickyard_arena::Threads;
+
+use super::crowd::time;
+use super::heap::{Content, Heap, HeapHandle};
+use super::mark::mark;
+use super::objects::{Hand, Object, Shape, table};
+use super::ring::{Receiver, Ring, Sender};
+use super::turn::HeapTaken;
+use super::work::Work;
+use crate::random::Random;
+
+/// How many produce.
+const PRODUCERS: usize = 8;
+
+/// The smallest and the largest of the sizes.
+const SIZES: (u32, u32) = (16, 1024);
+
+/// How often every object is replaced.
+const REPLACED: usize = 24;
+
+/// What a producer works with.
+#[derive(Debug)]
+struct Desk<'r> {
+    live: Vec<Option<Object>>,
+    sender: Sender<'r>,
+}
+
+pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
+    let mean = (SIZES.0 + SIZES.1) as usize / 2;
+    let places = (work.live / PRODUCERS / mean).max(1);
+    let mut rings: Vec<Ring> = (0..PRODUCERS).map(|_| Ring::new()).collect();
+    let (senders, receivers): (Vec<_>, Vec<_>) = rings.iter_mut().map(Ring::ends).unzip();
+    let desk = |sender| {
+        let live = table(places);
+        Mutex::new(Desk { live, sender })
+    };
+    let desks: Vec<_> = senders.into_iter().map(desk).collect();
+    let receivers = Mutex::new(receivers);
+    let done = AtomicUsize::new(0);
+    mark("before")?;
+    let steps = (places * REPLACED) as u64;
+    let spent = time(PRODUCERS + 1, steps, |thread, pace| {
+        let mut hand = Hand::new(heap.handle());
+        // `time` calls twice. Before all threads are there the tables are filled, and nobody reclaims.
+        let mut calls = 0;
+        if let Some(desk) = desks.get(thread) {
+            let mut desk = of_this_thread(desk);
+            let mut random = Random::new(thread as u64);
+            pace.run(|steps| {
+                calls += 1;
+                if calls == 1 {
+                    fill(&mut hand, &mut desk.live, places, &mut random);
+                } else {
+                    produce(&mut hand, &mut desk, steps, &mut random);
+                    // Release pairs with the acquire of `reclaim`: all was sent before.
+                    done.fetch_add(1, Ordering::Release);
+                }
+            });
+        } else {
+            let mut receivers = of_this_thread(&receivers);
+            pace.run(|_| {
+                calls += 1;
+                if calls == 2 {
+                    reclaim(&mut hand, &mut receivers, &done);
+                }
+            });
+        }
+    });
+    mark("after")?;
+    let mut hand = Hand::new(heap.handle());
+    let tables = desks
+        .iter()
+        .map(|desk| core::mem::take(&mut of_this_thread(desk).live));
+    for object in tables.flatten().flatten() {
+        // SAFETY: a producer took it from a hand of the same heap and left its first word as it was.
+        unsafe { hand.give_as_it_says(object) };
+    }
+    let mut taken = HeapTaken::default();
+    let operations = (PRODUCERS as u64 * steps) as f64;
+    taken.push(
+        "rate",
+        operations / spent.wall.as_secs_f64().max(1e-9) / 1e6,
+    );
+    Ok(taken)
+}
+
+/// What belongs to one thread alone while it runs, so nobody waits.
+fn of_this_thread<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn fill<H: HeapHandle>(
+    hand: &mut Hand<H>,
+    live: &mut Vec<Option<Object>>,
+    places: usize,
+    random: &mut Random,
+) {
+    live.extend((0..places).map(|_| {
+        let shape = Shape::any(random, SIZES.0, SIZES.1);
+        Some(hand.take(shape, Content::Any))
+    }));
+}
+
+fn produce<H: HeapHandle>(
+    hand: &mut Hand<H>,
+    desk: &mut Desk<'_>,
+    steps: u64,
+    random: &mut Random,
+) {
+    let places = desk.live.len();
+    for _ in 0..steps {
+        let new = hand.take(Shape::any(random, SIZES.0, SIZES.1), Content::Any);
+        if let Some(old) = desk.live[random.below(places)].replace(new) {
+            desk.sender.send(old);
+        }
+    }
+}
+
+/// Frees what comes out of the rings until every producer is done and nothing is left.
+fn reclaim<H: HeapHandle>(hand: &mut Hand<H>, receivers: &mut [Receiver<'_>], done: &AtomicUsize) {
+    loop {
+        // Acquire: see the producers. Read before the rings are, so that what was sent until then is found.
+        let last = done.load(Ordering::Acquire) == PRODUCERS;
+        let mut found = 0;
+        for receiver in &mut *receivers {
+            while let Some(object) = receiver.try_receive() {
+                found += 1;
+                // SAFETY: a producer took it from a hand of the same heap and left its first word as it was.
+                unsafe { hand.give_as_it_says(object) };
+            }
+        }
+        if found == 0 {
+            if last {
+                return;
+            }
+            Threads.relax();
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What becomes of memory whose small objects die at random: 488 MiB of them are allocated, nine of ten freed, chosen at random, and the memory filled again to as much with
+//! larger ones. What is resident then is read by who started this process. A heap that never uses a page for another size has twice what lives.
+//!
+//! Small are 256 to 512 bytes, large are 1024 to 2048, each in steps of 16, all equally often.
+
+use super::heap::{Content, Heap};
+use super::mark::mark;
+use super::objects::{Hand, Object, Shape, table};
+use super::turn::HeapTaken;
+use super::work::Work;
+use crate::random::Random;
+
+/// The smallest and the largest of the sizes.
+const SMALL: (u32, u32) = (256, 512);
+const LARGE: (u32, u32) = (1024, 2048);
+
+/// One object of so many stays.
+const STAYS: usize = 10;
+
+pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
+    let mut hand = Hand::new(heap.handle());
+    let mut random = Random::new(1);
+    let mut objects = table(work.live / SMALL.0 as usize + 1);
+    mark("before")?;
+    let mut fill =
+        |objects: &mut Vec<Option<Object>>, hand: &mut Hand<_>, mut bytes, sizes: (u32, u32)| {
+            while bytes < work.live {
+                let shape = Shape::any(&mut random, sizes.0, sizes.1);
+                objects.push(Some(hand.take(shape, Content::Any)));
+                bytes += shape.bytes();
+            }
+        };
+    fill(&mut objects, &mut hand, 0, SMALL);
+    Random::new(2).shuffle(&mut objects);
+    let stay = objects.len() / STAYS;
+    for object in objects.drain(stay..).flatten() {
+        // SAFETY: it came from this hand, and its first word was not written since.
+        unsafe { hand.give_as_it_says(object) };
+    }
+    let shapes = objects.iter().flatten().map(|object| {
+        // SAFETY: as above.
+        unsafe { object.shape() }
+    });
+    let stays = shapes.map(Shape::bytes).sum();
+    mark("killed")?;
+    fill(&mut objects, &mut hand, stays, LARGE);
+    mark("refilled")?;
+    for object in objects.into_iter().flatten() {
+        // SAFETY: as above.
+        unsafe { hand.give_as_it_says(object) };
+    }
+    Ok(HeapTaken::default())
+}

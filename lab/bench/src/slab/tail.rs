@@ -1,0 +1,124 @@
+//! How long the slowest allocations take: objects live in a table, and each step allocates one and frees another, chosen at random, whose place it takes. Only the allocation is
+//! timed, by the time stamp counter, less what reading that costs (the median). Nothing is written into the object while the clock runs.
+//!
+//! A percentile is the median of those of five stretches: the timer interrupt comes about as often as the last of them leaves out, and other programs more often.
+
+use super::heap::{Content, Heap, HeapHandle};
+use super::objects::{Hand, Object, Shape};
+use super::turn::HeapTaken;
+use super::work::Work;
+use crate::random::Random;
+
+/// Objects that live.
+const PLACES: usize = 1024;
+
+/// Allocations a millisecond of the time that a sample is given: about as many as can be timed in it.
+const STEPS_A_MS: u64 = 25_000;
+
+/// The stretches that the steps are divided into. One more comes first, to warm up.
+const STRETCHES: u64 = 5;
+
+/// What is reported, and which share of the allocations, in parts of a million, took no longer.
+const PERCENTILES: [(&str, usize); 4] = [
+    ("p50", 500_000),
+    ("p99", 990_000),
+    ("p99.9", 999_000),
+    ("p99.99", 999_900),
+];
+
+pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
+    let mut taken = HeapTaken::default();
+    let Some(clock) = Clock::new() else {
+        return taken;
+    };
+    let mut hand = Hand::new(heap.handle());
+    let shape = work.shape();
+    let mut live: Vec<Object> = (0..PLACES)
+        .map(|_| hand.take(shape, Content::Any))
+        .collect();
+    let mut random = Random::new(1);
+    let steps = (work.sample_us * STEPS_A_MS / 1000 / STRETCHES).max(1000) as usize;
+    let mut stretch = || {
+        let mut spent: Vec<u32> = (0..steps)
+            .map(|_| replace(&mut hand, &mut live, shape, &clock, &mut random))
+            .collect();
+        spent.sort_unstable();
+        PERCENTILES.map(|(_, share)| spent[steps * share / 1_000_000].saturating_sub(clock.cost))
+    };
+    let _ = stretch();
+    let stretches: Vec<_> = (0..STRETCHES).map(|_| stretch()).collect();
+    for object in live {
+        // SAFETY: it was taken from this hand with this shape.
+        unsafe { hand.give(object, shape) };
+    }
+    for (which, (name, _)) in PERCENTILES.into_iter().enumerate() {
+        let mut ticks: Vec<u32> = stretches.iter().map(|stretch| stretch[which]).collect();
+        ticks.sort_unstable();
+        taken.push(name, f64::from(ticks[ticks.len() / 2]));
+    }
+    taken
+}
+
+/// Allocates an object in the place of one of those that live, and frees that. How many ticks that took, the clock's own included.
+#[inline(always)]
+fn replace<H: HeapHandle>(
+    hand: &mut Hand<H>,
+    live: &mut [Object],
+    shape: Shape,
+    clock: &Clock,
+    random: &mut Random,
+) -> u32 {
+    let place = &mut live[random.below(PLACES)];
+    let before = clock.now();
+    let new = hand.take_untouched(shape, Content::Any);
+    let ticks = clock.now().wrapping_sub(before);
+    let old = core::mem::replace(place, new);
+    // SAFETY: all in the table was taken from this hand with this shape.
+    unsafe { hand.give(old, shape) };
+    u32::try_from(ticks).unwrap_or(u32::MAX)
+}
+
+/// The time stamp counter.
+#[derive(Debug)]
+struct Clock {
+    /// What two readings, one behind the other, differ by: the median of many.
+    cost: u32,
+}
+
+impl Clock {
+    /// None on processors that have none, or none that we know.
+    fn new() -> Option<Self> {
+        if !cfg!(target_arch = "x86_64") {
+            return None;
+        }
+        let mut clock = Self { cost: 0 };
+        let mut costs: Vec<u64> = (0..10_001)
+            .map(|_| {
+                let before = clock.now();
+                clock.now().wrapping_sub(before)
+            })
+            .collect();
+        costs.sort_unstable();
+        clock.cost = costs[costs.len() / 2] as u32;
+        Some(clock)
+    }
+
+    /// Waits for what was begun before, so that it counts to where it belongs.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        use core::arch::x86_64::{_mm_lfence, _rdtsc};
+        // SAFETY: every x86-64 processor has both instructions.
+        unsafe {
+            _mm_lfence();
+            let ticks = _rdtsc();
+            _mm_lfence();
+            ticks
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn now(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,74 @@
+//! Whose turn it is. In every round each contestant has one, so that a change of the machine's mood hits them alike; who begins changes from round to
+//! round. Whoever asks for an
+//! end meanwhile keeps the rounds that are complete.
+
+use anyhow::bail;
+
+use crate::progress::Progress;
+use crate::stop;
+
+/// What a turn is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// To warm up: what comes out is thrown away.
+    WarmUp,
+    /// To measure, for the so-manieth time from 0.
+    Measured(usize),
+}
+
+/// So many rounds of turns.
+pub(crate) struct Turns<'n> {
+    /// The contestants' names.
+    pub(crate) names: &'n [&'n str],
+    /// How many rounds are measured.
+    pub(crate) samples: usize,
+    /// How many steps of progress a measured turn has.
+    pub(crate) steps: usize,
+    /// Who is told how far they are.
+    pub(crate) progress: &'n dyn Progress,
+}
+
+impl Turns<'_> {
+    /// Lets each take its turns: `turn` is told whose it is, what for, and whom to call at each step. Returns what came out: a vector for
+    /// each contestant, with an entry a round.
+    pub(crate) fn take<T>(
+        &self,
+        turn: impl Fn(usize, Round, &dyn Fn()) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Vec<Vec<T>>> {
+        let contestants = self.names.len();
+        let mut taken: Vec<Vec<T>> = (0..contestants).map(|_| Vec::new()).collect();
+        let progress = self.progress;
+        progress.begin(self.samples * contestants * self.steps);
+        let rounds = (0..self.samples).map(Round::Measured);
+        'rounds: for (count, round) in [Round::WarmUp].into_iter().chain(rounds).enumerate() {
+            let mut of_round = Vec::new();
+            for place in 0..contestants {
+                let whose = (place + count) % contestants;
+                progress.at(self.names[whose]);
+                let out = turn(whose, round, &|| {
+                    if round != Round::WarmUp {
+                        progress.step();
+                    }
+                })?;
+                if stop::asked() {
+                    break 'rounds;
+                }
+                of_round.push((whose, out));
+            }
+            if round != Round::WarmUp {
+                for (whose, out) in of_round {
+                    taken[whose].push(out);
+                }
+            }
+        }
+        progress.end();
+        if stop::asked() {
+            let done = taken.first().map_or(0, Vec::len);
+            if done == 0 {
+                bail!("interrupted before the first round was complete");
+            }
+            progress.interrupted(done, self.samples);
+        }
+        Ok(taken)
+    }
+}

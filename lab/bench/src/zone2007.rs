@@ -1,0 +1,88 @@
+//! What `bench locks` runs its load on: the zone of Linux 2.6, a buddy store behind per-CPU lists, with its lock and how long that is held.
+
+use anyhow::Context;
+use brickyard::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
+use brickyard::design::Vanilla;
+use brickyard::front::ListSizes;
+use brickyard::sync::{Exclusive, OwnLine, RawLock, TestAndSetLock, TicketLock};
+use brickyard::zone::ZonePlan;
+use brickyard::{FrameRange, ZoneKind};
+use brickyard_arena::Threads;
+use brickyard_simulate::locks::Column;
+
+use super::bursts::{self, Got, Load};
+use super::machine::{FRAME_BYTES, metadata};
+
+/// The zone of Linux 2.6 that columns are run on: each run has a new one.
+#[derive(Debug, Clone, Copy)]
+pub struct Zone2007 {
+    /// Its memory, in frames; the metadata only is real.
+    pub frames: usize,
+    /// What a CPU's lists keep.
+    pub lists: ListSizes,
+}
+
+impl Zone2007 {
+    /// Pages that a list of the paper's machine fetches and gives back at once.
+    pub const BATCH: usize = 7;
+
+    /// The highest zone of the paper's machine: 128 MiB.
+    pub const fn usual() -> Self {
+        Self {
+            frames: (128 << 20) / FRAME_BYTES,
+            lists: ListSizes {
+                batch: Self::BATCH,
+                high: 6 * Self::BATCH,
+            },
+        }
+    }
+
+    /// One run. What is waited and held is in the reading where `timing` says so, which makes each hold longer.
+    ///
+    /// # Errors
+    /// Where the zone has too few pages for the load.
+    pub fn run(
+        &self,
+        column: Column,
+        load: &Load,
+        timing: Timing,
+    ) -> anyhow::Result<(Got, MeterReading)> {
+        // The calling thread has a number too, and threads of the run before may not have given theirs back yet.
+        let cpus = 2 * load.threads + 1;
+        let span = FrameRange::new(0, self.frames);
+        let plan = ZonePlan {
+            tuning: Tuning {
+                bulk: policy(column),
+                timing,
+            },
+            lists: self.lists,
+            ..ZonePlan::new(ZoneKind::Normal, span, cpus)
+        };
+        match column {
+            Column::Hold | Column::Release => run_on::<TestAndSetLock>(&plan, load),
+            Column::Ticket | Column::TicketYield => run_on::<TicketLock>(&plan, load),
+            Column::TicketYieldOwnLine => run_on::<OwnLine<TicketLock>>(&plan, load),
+        }
+    }
+}
+
+/// [`Column::policy`], for the allocator of this host: that of the simulator has types of its own.
+const fn policy(column: Column) -> BulkPolicy {
+    match column {
+        Column::Hold | Column::Ticket => BulkPolicy::Hold,
+        Column::Release => BulkPolicy::ReleaseEachPage,
+        Column::TicketYield | Column::TicketYieldOwnLine => BulkPolicy::YieldWhenContended,
+    }
+}
+
+fn run_on<L: RawLock>(plan: &ZonePlan, load: &Load) -> anyhow::Result<(Got, MeterReading)> {
+    type Linux<'m, L> = Vanilla<'m, Threads, Exclusive, L>;
+    let bytes = Linux::<L>::checked_bytes(plan).context("cannot build the zone")?;
+    let mut memory = metadata(bytes)?;
+    let zone = Linux::<L>::zone(plan, Threads, &mut memory).context("cannot build the zone")?;
+    zone.add(plan.span).context("cannot fill the zone")?;
+    let got = bursts::run(&zone, load).context(
+        "the zone has too few free pages for these bursts; give more --memory, or a smaller --burst",
+    )?;
+    Ok((got, zone.meter()))
+}

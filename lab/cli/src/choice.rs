@@ -1,0 +1,26 @@
+//! Options whose values are a [`Choice`]: their names, and what each is, as `--help` tells.
+
+use brickyard_bench::choice::Choice;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// Reads one of these values by its name.
+pub(crate) fn choice<T: Choice>(
+    all: &'static [(T, &'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let values = all.iter().map(|&(_, name, what)| {
+        let what = what.trim().trim_end_matches('.');
+        let value = PossibleValue::new(name);
+        if what.is_empty() {
+            value
+        } else {
+            value.help(what)
+        }
+    });
+    PossibleValuesParser::new(values).try_map(|given| {
+        let mut all = all.iter();
+        let found = all.find(|(_, name, _)| *name == given);
+        found
+            .map(|&(value, ..)| value)
+            .ok_or("nothing is called so")
+    })
+}
