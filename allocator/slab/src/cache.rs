@@ -9,15 +9,16 @@ use core::ptr::NonNull;
 use brickyard::Platform;
 use brickyard_sync::OnceSlot;
 
-use crate::debug;
+use crate::caller::{Caller, Callers};
+use crate::debug::Track;
 use crate::design::SlabDesign;
-use crate::error::{FreeFault, SlabError};
-use crate::kind::{Callers, Kind};
-use crate::local::Caller;
-use crate::pages::CacheId;
+use crate::error::{CacheError, FreeFault, SlabError};
+use crate::kind::{CacheSpec, Kind};
+use crate::layout::CacheId;
+use crate::numbers::CacheNumbers;
 use crate::queues::{Queues, Whereabouts};
-use crate::stats::CacheNumbers;
-use crate::{Slabs, Track};
+use crate::slabs::Slabs;
+use crate::watch;
 
 /// A cache of equal objects, for callers of kind `C`.
 ///
@@ -168,7 +169,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// on this CPU; and on the slow path (once in as many frees as a sheaf or a batch holds) that
     /// it is one of this cache's. Bad frees that are noticed only when the object reaches its slab
     /// are refused there and counted ([`CacheNumbers::refused`]). All are told to the plan's
-    /// `report` as well. What can be checked beyond that: see [`debug`]. A bad free that nothing
+    /// `report` as well. What can be checked beyond that: see [`debug`](crate::debug). A bad free that nothing
     /// notices goes into a queue like a good one, and what it named is handed out next.
     ///
     /// # Safety
@@ -313,10 +314,10 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
                 // go.
                 let found = queues.look(ground, kind, page, index, |place, at| {
                     let is_out = at == Whereabouts::Out;
-                    is_out.then(|| (place, debug::last_alloc(kind, place)))
+                    is_out.then(|| (place, watch::last_alloc(kind, place)))
                 });
                 if let Some((place, track)) = found.flatten() {
-                    each(debug::object_at(kind, place), track);
+                    each(watch::object_at(kind, place), track);
                 }
             }
         }
@@ -348,6 +349,15 @@ impl Drop for Closed<'_> {
 }
 
 impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
+    /// Makes a cache, for callers of kind `C`. It lives until [`RawCache::destroy`], or as long as these slabs do.
+    ///
+    /// # Errors
+    /// [`CacheError`].
+    pub fn cache<C: Caller>(&self, spec: CacheSpec) -> Result<RawCache<'_, 'm, D, C>, CacheError> {
+        let kind = self.make::<C>(spec, self.user_ids())?;
+        Ok(RawCache::of(self, kind))
+    }
+
     /// The slow way to an object of the cache with this number, for callers with a fast path of their own.
     ///
     /// # Errors
@@ -396,7 +406,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 return Ok(place);
             }
             // An object that somebody has written to while it was free is left out for good.
-            if debug::on_alloc(&self.ground, kind, place, caller).is_ok() {
+            if watch::on_alloc(&self.ground, kind, place, caller).is_ok() {
                 // SAFETY: an object's place is larger than what lies before the object.
                 return Ok(unsafe { place.add(kind.before) });
             }
@@ -455,13 +465,13 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     ) -> Result<(), FreeFault> {
         let mut place = object;
         if kind.is_checked() {
-            place = debug::on_free(&self.ground, &self.queues, kind, object, caller)?;
+            place = watch::on_free(&self.ground, &self.queues, kind, object, caller)?;
         }
         // SAFETY: passed on.
         let taken = unsafe { self.queues.overflow::<C>(&self.ground, kind, place) };
         taken.inspect_err(|&fault| {
             // What is always checked; of a checked object, that another CPU was just freeing it too.
-            debug::refuse(&self.ground, &self.queues, kind, object, fault, caller);
+            watch::refuse(&self.ground, &self.queues, kind, object, fault, caller);
         })
     }
 }

@@ -7,16 +7,9 @@ use core::ptr::NonNull;
 use brickyard::{InterruptState, Platform};
 use brickyard_sync::{AtomicU64, Ordering, place};
 
-use crate::local::{Caller, Local, Pushed, Rows};
-
-/// Objects that a CPU, or all of them, gave out and took back alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hits {
-    /// Given out.
-    pub allocs: u64,
-    /// Taken back.
-    pub frees: u64,
-}
+use crate::caller::Caller;
+use crate::local::{Hits, Local, Pushed};
+use crate::rows::Rows;
 
 /// Columns that are counted: a cache's number is the column of its `main`.
 const COLUMNS: usize = 256;

@@ -21,7 +21,7 @@ macro_rules! counts {
                 $(self.$count.set(0);)*
             }
 
-            pub(crate) fn add_to(&self, numbers: &mut $crate::CacheNumbers) {
+            pub(crate) fn add_to(&self, numbers: &mut $crate::numbers::CacheNumbers) {
                 $(numbers.$count += self.$count.get();)*
             }
         }

@@ -1,10 +1,10 @@
-//! What can go wrong with objects, as values.
+//! What can go wrong, as values: with objects, with caches, and where slabs are built.
 
 use core::error::Error;
 use core::fmt;
 
 use crate::geometry::ShapeError;
-use crate::pages::CacheId;
+use crate::layout::{CacheId, MAX_CACHES, MAX_PAGES};
 
 /// Why no object was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,12 +91,12 @@ impl fmt::Display for CacheError {
             Self::TooMany { planned, wanted: 1 } => write!(
                 f,
                 "all {planned} caches are made: plan more (at most {})",
-                crate::MAX_CACHES
+                MAX_CACHES
             ),
             Self::TooMany { planned, wanted } => write!(
                 f,
                 "of {planned} caches no {wanted} in a row are left: plan more (at most {}), or make the general sizes first",
-                crate::MAX_CACHES
+                MAX_CACHES
             ),
         }
     }
@@ -109,3 +109,74 @@ impl From<ShapeError> for CacheError {
         Self::Shape(error)
     }
 }
+
+/// Why a system of slabs could not be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuildError {
+    /// More caches than there are numbers.
+    TooManyCaches {
+        /// So many were planned.
+        planned: usize,
+    },
+    /// The memory is too small.
+    Memory {
+        /// What is needed, in bytes, alignment included.
+        needed: usize,
+    },
+    /// The memory for the tables of pages is too small.
+    Tables {
+        /// What is needed, in bytes, alignment included.
+        needed: usize,
+    },
+    /// [`Slqb2008`](crate::Slqb2008) needs a platform that keeps callers on their CPU.
+    Unpinned,
+    /// The source has more pages than slabs can number ([`MAX_PAGES`]).
+    TooManyPages {
+        /// So many it has.
+        pages: usize,
+    },
+    /// The source's pages are smaller or larger than slabs can be made of.
+    PageSize {
+        /// log2 of their bytes.
+        page_shift: u32,
+    },
+    /// Rows of one's own are too small.
+    Rows {
+        /// The bytes that each must have, rounded up to a power of two.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyCaches { planned } => {
+                write!(f, "{planned} caches planned: at most {MAX_CACHES} can be")
+            }
+            Self::Memory { needed: usize::MAX } => {
+                f.write_str("slabs for this plan need more memory than can be: plan fewer CPUs")
+            }
+            Self::Memory { needed } => write!(f, "slabs need {needed} bytes of memory"),
+            Self::Tables { needed } => write!(f, "the tables of pages need {needed} bytes"),
+            Self::TooManyPages { pages } => write!(
+                f,
+                "the source has {pages} pages, and slabs can number {MAX_PAGES}: give it a shorter \
+                 span, or larger pages, or build slabs over each of several sources"
+            ),
+            Self::PageSize { page_shift } => write!(
+                f,
+                "the source's pages have 2^{page_shift} bytes: slabs are made of pages of 1 KiB to \
+                 64 KiB"
+            ),
+            Self::Rows { needed } => write!(
+                f,
+                "a CPU's row needs {needed} bytes: make each as long, a power of two"
+            ),
+            Self::Unpinned => {
+                f.write_str("slqb-2008 needs a platform that keeps callers on their CPU")
+            }
+        }
+    }
+}
+
+impl Error for BuildError {}

@@ -4,7 +4,7 @@ use core::fmt;
 
 use brickyard::Order;
 
-use crate::sheaf::MAX_CAPACITY;
+use crate::layout::MAX_CAPACITY;
 
 /// The most objects that a slab with a bitmap has.
 pub const MAX_OBJECTS: usize = 256;

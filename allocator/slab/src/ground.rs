@@ -8,7 +8,6 @@
 //! Invariant `object-bytes`: an object in hand is as many bytes as its cache's objects have, writable, aligned as its cache says, and nobody else's.
 
 use core::fmt;
-use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
@@ -16,26 +15,34 @@ use brickyard::Platform;
 use brickyard::{Context, Order};
 use brickyard_sync::{Lease, OnceSlot};
 
-use crate::debug::{self, Finding};
-use crate::design::SlabDesign;
+use crate::caller::{Caller, Callers, Inside};
+use crate::debug::Finding;
 use crate::error::FreeFault;
-use crate::kind::{Callers, Kind};
-use crate::local::{Caller, Inside};
-use crate::pages::{CacheId, Pages};
+use crate::kind::Kind;
+use crate::layout::CacheId;
+use crate::local::Local;
+use crate::pages::Pages;
 use crate::source::{PageAsk, PageSource};
 
+/// What slabs stand on that is not theirs.
+pub trait Footing {
+    /// Where pages come from.
+    type Source: PageSource;
+    /// How a CPU reaches what is its own.
+    type Local: Local;
+}
+
 /// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
-pub struct Ground<'m, D: SlabDesign<'m>> {
+pub struct Ground<'m, D: Footing> {
     pub(crate) source: D::Source,
     pub(crate) local: D::Local,
     pub(crate) pages: Pages<'m>,
     pub(crate) kinds: &'m [OnceSlot<Kind>],
     /// Who is told of what checks find.
     pub(crate) report: fn(&Finding),
-    pub(crate) of: PhantomData<fn() -> D>,
 }
 
-impl<'m, D: SlabDesign<'m>> fmt::Debug for Ground<'m, D> {
+impl<'m, D: Footing> fmt::Debug for Ground<'m, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ground").finish_non_exhaustive()
     }
@@ -44,13 +51,13 @@ impl<'m, D: SlabDesign<'m>> fmt::Debug for Ground<'m, D> {
 /// Pages that are no slab, yet or any more: they go back to the source when this is dropped, by a
 /// constructor or a report that panics too, unless they have become one.
 #[must_use = "the pages go back as soon as this is dropped"]
-pub(crate) struct LoosePages<'g, 'm, D: SlabDesign<'m>> {
+pub(crate) struct LoosePages<'g, 'm, D: Footing> {
     ground: &'g Ground<'m, D>,
     order: Order,
     head: usize,
 }
 
-impl<'m, D: SlabDesign<'m>> LoosePages<'_, 'm, D> {
+impl<'m, D: Footing> LoosePages<'_, 'm, D> {
     /// The number of the first.
     pub(crate) const fn head(&self) -> usize {
         self.head
@@ -62,7 +69,7 @@ impl<'m, D: SlabDesign<'m>> LoosePages<'_, 'm, D> {
     }
 }
 
-impl<'m, D: SlabDesign<'m>> Drop for LoosePages<'_, 'm, D> {
+impl<'m, D: Footing> Drop for LoosePages<'_, 'm, D> {
     fn drop(&mut self) {
         let first = self.ground.pointer(self.ground.pages.address_of(self.head));
         // SAFETY: `slab-pages`: taken with this order, and no slab.
@@ -70,7 +77,7 @@ impl<'m, D: SlabDesign<'m>> Drop for LoosePages<'_, 'm, D> {
     }
 }
 
-impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
+impl<'m, D: Footing> Ground<'m, D> {
     /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is borrowed, or it is never destroyed.
     #[inline]
     pub(crate) fn kind(&self, id: CacheId) -> Option<&'m Kind> {
@@ -162,15 +169,13 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         })
     }
 
-    /// Gives a slab's pages back. No lock is held, and the tables do not know the slab any more.
-    pub(crate) fn give_pages(&self, kind: &Kind, head: usize) {
-        let _pages = LoosePages {
+    /// The pages of a slab that is none any more: the tables do not know it, and no lock is held.
+    pub(crate) const fn loose(&self, kind: &Kind, head: usize) -> LoosePages<'_, 'm, D> {
+        LoosePages {
             ground: self,
             order: kind.geometry.order,
             head,
-        };
-        // Reports, if there is cause; the pages go back behind it, whatever becomes of that.
-        debug::old_slab(self, kind, head);
+        }
     }
 
     /// An address inside the span as a pointer.

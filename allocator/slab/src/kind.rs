@@ -4,10 +4,10 @@ use core::ptr::NonNull;
 
 use brickyard::Mobility;
 
+use crate::caller::Callers;
 use crate::debug::Checks;
 use crate::geometry::Geometry;
-use crate::local::Caller;
-use crate::pages::CacheId;
+use crate::layout::CacheId;
 
 /// Brings an object into the state that it has whenever it is free: called once for each object when its slab is made, not at every allocation.
 ///
@@ -76,19 +76,6 @@ impl CacheSpec {
     /// The same, with these checks.
     pub const fn checks(self, checks: Checks) -> Self {
         Self { checks, ..self }
-    }
-}
-
-/// Who uses a cache, as a value: what [`Caller`](crate::Caller) says as a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Callers {
-    Tasks,
-    All,
-}
-
-impl Callers {
-    pub(crate) const fn of<C: Caller>() -> Self {
-        if C::MASKS { Self::All } else { Self::Tasks }
     }
 }
 

@@ -3,8 +3,8 @@
 use brickyard_sync::{GuardedU32, GuardedU64};
 
 use crate::kind::Kind;
+use crate::numbers::CacheNumbers;
 use crate::pages::{Pages, SlabRecord};
-use crate::stats::CacheNumbers;
 
 /// See the module.
 #[derive(Debug)]

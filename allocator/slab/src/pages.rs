@@ -8,18 +8,8 @@ use core::ptr::NonNull;
 
 use brickyard_sync::{AtomicU8, GuardedU32, GuardedU64, Ordering, Zeroable, place, place_zeroed};
 
+use crate::layout::CacheId;
 use crate::source::PageSource;
-
-/// The number of a cache; 0 is none.
-pub type CacheId = u8;
-
-/// The most pages of a source: records link pages by their numbers plus 1, in 32 bits. Of 4 KiB
-/// each they are 16 TiB.
-pub const MAX_PAGES: usize = u32::MAX as usize;
-
-/// The shifts of a page's size: a page holds a sheaf, and the largest slab of pages of 64 KiB is as
-/// long as objects' numbers are worked out exactly for.
-pub(crate) const PAGE_SHIFTS: core::ops::RangeInclusive<u32> = 10..=16;
 
 /// What is known of a slab. A line of a CPU's cache to itself.
 #[derive(Debug)]

@@ -3,16 +3,16 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::SlabPlan;
-use crate::design::SlabDesign;
+use crate::caller::Caller;
 use crate::error::FreeFault;
 use crate::geometry::Shape;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::{Caller, Rows};
-use crate::pages::CacheId;
+use crate::layout::CacheId;
+use crate::numbers::CacheNumbers;
+use crate::plan::SlabPlan;
+use crate::rows::Rows;
 use crate::sizes::Sizes;
-use crate::stats::CacheNumbers;
 
 /// How free objects wait for their next use: per CPU, per node, in slabs. All addresses are those of an object's place in its slab.
 ///
@@ -30,7 +30,7 @@ use crate::stats::CacheNumbers;
 /// - Whoever passes calls on to another design's state, as one that counts or delays does, passes
 ///   on the ground, kind and handle that it was called with: state is one system's, and a kind is
 ///   kept by nobody.
-pub unsafe trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
+pub unsafe trait Queues<'m, D: Footing>: Sized + Sync {
     /// How slabs are shaped.
     const SHAPE: Shape;
     /// Which general sizes there are.

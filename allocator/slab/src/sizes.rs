@@ -99,6 +99,38 @@ impl Sizes {
     }
 }
 
+macro_rules! names {
+    ($($size:literal)*) => {
+        /// The name of a general size's cache: its own, so that rules can name it alone, and `general-*` all of them.
+        pub(crate) const fn name_of(size: u32) -> &'static str {
+            match size {
+                $($size => concat!("general-", $size),)*
+                _ => "general",
+            }
+        }
+    };
+}
+
+names! {
+    8 16 32 48 64 80 96 112 128 160 192 224 256 320 384 448 512 640 768 896 1024 1280 1536 1792 2048 2560 3072 3584 4096 5120 6144 7168 8192
+    10240 12288 14336 16384 20480 24576 28672 32768
+}
+
+/// Every general size has a name of its own.
+const _: () = {
+    let all = [Sizes::Fine, Sizes::Powers];
+    let mut which = 0;
+    while which < all.len() {
+        let sizes = all[which].all();
+        let mut i = 0;
+        while i < sizes.len() {
+            assert!(name_of(sizes[i]).len() > "general-".len());
+            i += 1;
+        }
+        which += 1;
+    }
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

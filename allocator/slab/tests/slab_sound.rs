@@ -18,9 +18,9 @@ use brickyard_slab::geometry::Shape;
 use brickyard_slab::sheaf::Sheaves;
 use brickyard_slab::sizes::Sizes;
 use brickyard_slab::{
-    BuildError, CacheId, CacheNumbers, CacheSpec, Caller, Checks, Everywhere, Finding, FreeFault,
-    Ground, Kind, MAX_PAGES, PageAsk, PageSource, Pinned, Queues, RawCache, Rows, Sheafed,
-    SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly, Whereabouts,
+    BuildError, CacheId, CacheNumbers, CacheSpec, Caller, Checks, Everywhere, Finding, Footing,
+    FreeFault, Ground, Kind, MAX_PAGES, PageAsk, PageSource, Pinned, Queues, RawCache, Rows,
+    Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly, Whereabouts,
 };
 
 #[path = "support/pages.rs"]
@@ -480,10 +480,12 @@ struct Counting<'m> {
 #[derive(Debug)]
 enum CountingDesign {}
 
-impl<'m> SlabDesign<'m> for CountingDesign {
+impl Footing for CountingDesign {
     type Source = &'static TestPages;
     type Local = Pinned<OneCpu>;
-    type Lock = TicketLock;
+}
+
+impl<'m> SlabDesign<'m> for CountingDesign {
     type Queues = Counting<'m>;
 }
 

@@ -21,7 +21,7 @@ impl Checks {
     pub const ALL: Self = Self(0b1111);
 
     /// Each member, and the letter that names it in a [`RuleText`](super::RuleText), as in Linux's `slub_debug`.
-    pub(super) const LETTERS: [(char, Self); 4] = [
+    pub(crate) const LETTERS: [(char, Self); 4] = [
         ('F', Self::FREES),
         ('Z', Self::RED_ZONES),
         ('P', Self::POISON),

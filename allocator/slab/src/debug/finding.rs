@@ -68,7 +68,7 @@ pub struct Damage {
 
 impl Damage {
     /// Compares `bytes` bytes, the first of them `offset` from the object's begin; `None` if all are right.
-    pub(super) fn between(
+    pub(crate) fn between(
         offset: isize,
         bytes: usize,
         found: impl Fn(usize) -> u8,
@@ -165,7 +165,7 @@ pub struct Finding {
 
 impl Fault {
     /// What a free that was refused meets: an object of cache `owner`, in whose place, if in any, it lies.
-    pub(super) const fn of(
+    pub(crate) const fn of(
         fault: FreeFault,
         owner: &'static str,
         inside: Option<usize>,

@@ -5,8 +5,8 @@ use brickyard_sync::{GuardedU32, GuardedU64};
 use super::words::Sheaf;
 use crate::counts::counts;
 use crate::kind::Kind;
+use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
-use crate::stats::CacheNumbers;
 
 /// What the full sheaves of a barn hold at most, in bytes of objects ...
 const LOAD: usize = 1 << 20;

@@ -2,16 +2,17 @@
 
 use brickyard_sync::{Ordering, RawLock};
 
-use super::words::{self, Sheaf};
-use super::{AWAY, SHEAF_BYTES, SPARE, Sheaves, WORD_BYTES, closed};
-use crate::design::SlabDesign;
-use crate::ground::Ground;
+use super::state::{AWAY, SPARE, Sheaves};
+use super::words::{self, Sheaf, closed};
+use crate::caller::Caller;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::{Caller, Local};
+use crate::layout::{SHEAF_BYTES, WORD_BYTES};
+use crate::local::Local;
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
     /// Takes what `column` of this CPU's row holds, if that is `expected`, for itself.
-    pub(super) fn detach<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn detach<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         cpu: usize,
@@ -28,7 +29,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// The spare sheaf of this CPU, taken out of the row.
-    pub(super) fn take_spare<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn take_spare<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
@@ -40,21 +41,6 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         }
         // SAFETY: taken out of the row just now.
         unsafe { Sheaf::of_row(spare) }
-    }
-
-    /// Puts a sheaf where this CPU's spare was, or else into the barn.
-    pub(super) fn keep_as_spare<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        sheaf: Sheaf,
-    ) {
-        let column = self.column(kind.id, SPARE);
-        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
-        if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.top()) {
-            return;
-        }
-        self.to_barn::<C, D>(ground, kind, sheaf);
     }
 
     /// Objects that lie in all CPUs' rows, as far as that can be told while the CPUs go on.
@@ -79,7 +65,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.
-    pub(super) fn close<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn close<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         column: usize,

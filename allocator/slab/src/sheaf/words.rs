@@ -4,8 +4,19 @@ use core::ptr::NonNull;
 
 use brickyard_sync::{AtomicUsize, Ordering};
 
-use super::{SHEAF_BYTES, WORD_BYTES, closed};
-use crate::local::word_at;
+use crate::layout::{SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
+use crate::rows::word_at;
+
+#[repr(C, align(1024))]
+struct Closed([AtomicUsize; SHEAF_WORDS]);
+
+static CLOSED_SHEAF: Closed = Closed([const { AtomicUsize::new(0) }; SHEAF_WORDS]);
+
+/// The top of a sheaf that is empty and full at once: its last word, which is 0.
+#[must_use]
+pub fn closed() -> usize {
+    CLOSED_SHEAF.0.as_ptr().expose_provenance() + SHEAF_BYTES - WORD_BYTES
+}
 
 /// A sheaf that belongs to whoever has this value (`sheaf-in-one-place`). It can be lost, which loses its memory and what it holds, but not be copied.
 #[derive(Debug)]
@@ -31,7 +42,7 @@ impl Sheaf {
     /// The memory has a sheaf's size and alignment and is the caller's, until the sheaf is given up.
     pub(super) unsafe fn make(memory: NonNull<u8>, capacity: usize) -> Self {
         let first = memory.cast::<AtomicUsize>();
-        for word in 0..super::SHEAF_WORDS {
+        for word in 0..SHEAF_WORDS {
             // SAFETY: inside the memory, which is the caller's; see above.
             unsafe { first.add(word).write(AtomicUsize::new(0)) };
         }

@@ -8,12 +8,11 @@ use core::ptr::NonNull;
 
 use brickyard_sync::RawLock;
 
-use super::errand::{Errand, Inside, node_of_cpu};
+use super::errand::{Errand, node_of_cpu};
 use super::lists::At;
 use super::queue::Links;
-use crate::debug;
-use crate::design::SlabDesign;
-use crate::local::Caller;
+use crate::caller::{Caller, Inside};
+use crate::ground::Footing;
 
 /// What a new slab is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +21,7 @@ struct Wish {
     colour: u32,
 }
 
-impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
+impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// An object, of memory near the caller if there is some.
     pub(super) fn alloc<C: Caller>(&mut self) -> Option<NonNull<u8>> {
         let wish = match self.near::<C>() {
@@ -152,12 +151,7 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         let (ground, kind, links) = (self.ground(), self.kind(), self.links);
         let stride = kind.geometry.stride as usize;
         let objects = kind.geometry.objects as usize;
-        if let Some(constructor) = kind.spec.constructor {
-            for index in 0..objects {
-                constructor(ground.pointer(first + index * stride + kind.before));
-            }
-        }
-        debug::new_slab(ground, kind, first);
+        ground.make_objects(kind, first);
         for index in 1..objects {
             links.set_next(first + (index - 1) * stride, first + index * stride);
         }

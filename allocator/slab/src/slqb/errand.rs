@@ -5,23 +5,21 @@
 
 use brickyard_sync::{Held, Ordering, RawLock};
 
-use super::Slqb;
 use super::links::ObjectLinks;
 use super::lists::{At, CpuState, Marks, NodeState, Outgoing, Own};
 use super::queue::{Broken, Run};
-use crate::debug;
-use crate::design::SlabDesign;
+use super::state::Slqb;
+use crate::caller::{Caller, Inside};
 use crate::error::FreeFault;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::Caller;
-pub(super) use crate::local::Inside;
 use crate::owned::Gone;
 use crate::source::PageSource;
+use crate::watch;
 
 /// The node nearest to a CPU.
 #[inline(always)]
-pub(super) fn node_of_cpu<'m, D: SlabDesign<'m>>(ground: &Ground<'m, D>, cpu: usize) -> usize {
+pub(super) fn node_of_cpu<'m, D: Footing>(ground: &Ground<'m, D>, cpu: usize) -> usize {
     match ground.nodes() {
         1 => 0,
         _ => ground.source.local_node(cpu),
@@ -30,7 +28,7 @@ pub(super) fn node_of_cpu<'m, D: SlabDesign<'m>>(ground: &Ground<'m, D>, cpu: us
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Errand<'a, 'm, D: SlabDesign<'m>, K> {
+pub(super) struct Errand<'a, 'm, D: Footing, K> {
     pub(super) slqb: &'a Slqb<'m, K>,
     pub(super) links: ObjectLinks<'a, 'm, D>,
     pub(super) marks: Marks,
@@ -40,7 +38,7 @@ pub(super) struct Errand<'a, 'm, D: SlabDesign<'m>, K> {
     pub(super) refused: Option<(usize, FreeFault)>,
 }
 
-impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
+impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
     /// Does `work`, then gives pages back and reports, if there is cause.
     pub(super) fn run<C: Caller, R>(
         slqb: &'a Slqb<'m, K>,
@@ -74,7 +72,7 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
     fn tell<C: Caller>(&self) {
         let (ground, kind, broken) = (self.ground(), self.kind(), self.broken);
         if let Some((object, fault)) = self.refused {
-            debug::refuse_late(ground, self.slqb, kind, ground.pointer(object), fault);
+            watch::refuse_late(ground, self.slqb, kind, ground.pointer(object), fault);
         }
         if broken == Broken::default() {
             return;
@@ -84,7 +82,7 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
             let slabs = node.list.slabs(|| ground.relax());
             slabs.counts.lost.add(u64::from(broken.lost));
         }
-        debug::broken_link(ground, kind, broken.at, broken.lost);
+        watch::broken_link(ground, kind, broken.at, broken.lost);
     }
 
     pub(super) const fn ground(&self) -> &'a Ground<'m, D> {

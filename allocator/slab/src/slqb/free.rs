@@ -4,14 +4,14 @@ use core::ptr::NonNull;
 
 use brickyard_sync::RawLock;
 
-use super::errand::{Errand, Inside, node_of_cpu};
+use super::errand::{Errand, node_of_cpu};
 use super::lists::{At, CpuState};
 use super::queue::Run;
-use crate::design::SlabDesign;
+use crate::caller::{Caller, Inside};
 use crate::error::FreeFault;
-use crate::local::Caller;
+use crate::ground::Footing;
 
-impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
+impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// Takes back an object that the fast way did not.
     pub(super) fn free<C: Caller>(&mut self, object: NonNull<u8>) -> Result<(), FreeFault> {
         let ground = self.ground();

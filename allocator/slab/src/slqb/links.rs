@@ -7,19 +7,9 @@
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
 use super::queue::Links;
-use crate::design::SlabDesign;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-
-/// How `slqb-2008` writes the links of free objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FreePointers {
-    /// Encoded: one that was written over is noticed. A few instructions more at each free and each allocation.
-    #[default]
-    Encoded,
-    /// As they are. One that was written over is noticed only if it is no address in a slab of the cache.
-    Plain,
-}
+use crate::plan::FreePointers;
 
 /// How links are written.
 #[derive(Debug, Clone, Copy)]
@@ -87,21 +77,21 @@ impl Encoding {
 
 /// The links of one cache's free objects.
 #[derive(Debug)]
-pub(super) struct ObjectLinks<'a, 'm, D: SlabDesign<'m>> {
+pub(super) struct ObjectLinks<'a, 'm, D: Footing> {
     pub(super) ground: &'a Ground<'m, D>,
     pub(super) kind: &'a Kind,
     pub(super) encoding: Encoding,
 }
 
-impl<'m, D: SlabDesign<'m>> Clone for ObjectLinks<'_, 'm, D> {
+impl<'m, D: Footing> Clone for ObjectLinks<'_, 'm, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<'m, D: SlabDesign<'m>> Copy for ObjectLinks<'_, 'm, D> {}
+impl<'m, D: Footing> Copy for ObjectLinks<'_, 'm, D> {}
 
-impl<'m, D: SlabDesign<'m>> Links for ObjectLinks<'_, 'm, D> {
+impl<'m, D: Footing> Links for ObjectLinks<'_, 'm, D> {
     fn next(&self, object: usize) -> usize {
         // SAFETY: `link-is-ours`: the callers here walk lists that they have to themselves, and go to an address only after `is_object`.
         unsafe { self.encoding.read(object + self.kind.link) }

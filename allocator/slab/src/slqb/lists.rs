@@ -14,7 +14,7 @@ use super::queue::{Chain, Incoming, Run};
 use super::slabs::SlabList;
 use crate::counts::counts;
 use crate::geometry::Geometry;
-use crate::stats::CacheNumbers;
+use crate::numbers::CacheNumbers;
 
 /// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list, what the list lock guards.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ pub(super) struct Outgoing {
     pub(super) queue: Chain,
     /// The list that they go to.
     pub(super) to: GuardedU32,
-    /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see [`super::alloc`].
+    /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see `alloc.rs`.
     pub(super) away: GuardedU32,
     pub(super) counts: OutgoingCounts,
 }
@@ -216,7 +216,7 @@ pub(super) struct At<'a, K> {
     /// A CPU's only.
     pub(super) outgoing: Option<&'a Outgoing>,
     pub(super) list: &'a List<K>,
-    /// Its number: see [`super::Slqb::list`].
+    /// Its number: see `Slqb::list`.
     pub(super) owner: u32,
 }
 

@@ -15,10 +15,10 @@
 use super::links::ObjectLinks;
 use super::queue::{Broken, Links, is_right};
 use crate::counts::counts;
-use crate::design::SlabDesign;
 use crate::error::FreeFault;
+use crate::ground::Footing;
+use crate::numbers::CacheNumbers;
 use crate::owned::{Gone, OwnedSlabs};
-use crate::stats::CacheNumbers;
 
 /// What the page lock guards, records apart.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl SlabList {
     }
 
     /// The list numbered `owner`, which this is, owns a new slab, whose objects hang from `first` on.
-    pub(super) fn add_slab<'m, D: SlabDesign<'m>>(
+    pub(super) fn add_slab<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         owner: u32,
@@ -85,7 +85,7 @@ impl SlabList {
     }
 
     /// One object of the first partial slab.
-    pub(super) fn take<'m, D: SlabDesign<'m>>(
+    pub(super) fn take<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         broken: &mut Broken,
@@ -116,7 +116,7 @@ impl SlabList {
     }
 
     /// Puts an object back into its slab, which the list numbered `owner`, which this is, should own. A slab that is empty then goes to `gone`.
-    pub(super) fn put<'m, D: SlabDesign<'m>>(
+    pub(super) fn put<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         owner: u32,
@@ -130,7 +130,7 @@ impl SlabList {
         put
     }
 
-    fn put_checked<'m, D: SlabDesign<'m>>(
+    fn put_checked<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         owner: u32,
@@ -171,7 +171,7 @@ impl SlabList {
     }
 
     /// Does `object` hang in the slab that begins at page `head`? Walks the slab's free objects.
-    pub(super) fn has<'m, D: SlabDesign<'m>>(
+    pub(super) fn has<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         head: usize,
@@ -194,11 +194,7 @@ impl SlabList {
 }
 
 /// Does an object of the slab that begins at page `head` begin at this address?
-fn in_slab_of<'m, D: SlabDesign<'m>>(
-    links: ObjectLinks<'_, 'm, D>,
-    head: usize,
-    address: usize,
-) -> bool {
+fn in_slab_of<'m, D: Footing>(links: ObjectLinks<'_, 'm, D>, head: usize, address: usize) -> bool {
     let pointer = core::ptr::NonNull::new(core::ptr::with_exposed_provenance_mut(address));
     let found = pointer.map(|pointer| links.ground.find(links.kind, pointer));
     matches!(found, Some(Ok((of, _))) if of == head)

@@ -2,10 +2,8 @@
 
 use core::ptr::NonNull;
 
-use super::checks::Checks;
-use super::finding::{Damage, Fault, Finding, Moment};
 use super::paint;
-use super::track::{Stored, TRACK_BYTES, Track, User};
+use crate::debug::{Checks, Damage, Fault, Finding, Moment, Stored, TRACK_BYTES, Track, User};
 use crate::kind::Kind;
 
 /// An object's place in its slab, with its kind.

@@ -9,8 +9,7 @@
 //! written past it unnoticed. What is known of users stands at the end, behind the red zone, where a small overflow does not reach it. The link of a design that chains free objects
 //! lies in the object's first word, or behind the red zone where the object's bytes have to last while it is free: a constructor's state, poison; or where it is too small.
 
-use super::checks::Checks;
-use super::track::TRACK_BYTES;
+use crate::debug::{Checks, TRACK_BYTES};
 use crate::geometry::{MAX_SIZE, Shape};
 use crate::kind::{CacheSpec, Kind};
 
@@ -146,7 +145,7 @@ mod tests {
                                         let kind = Kind {
                                             id: 2,
                                             spec,
-                                            callers: crate::kind::Callers::Tasks,
+                                            callers: crate::caller::Callers::Tasks,
                                             geometry,
                                             before: place.before,
                                             link: place.link,
