@@ -13,4 +13,4 @@ pub trait SlabDesign<'m>: Footing + Sized + 'm {
 
 /// What a design's name is made of. A function type, so that a name is `Send` and `Sync` whatever its
 /// parts are.
-pub(crate) type Parts<'m, S, L, K> = PhantomData<fn() -> (&'m (), S, L, K)>;
+pub(crate) type Marker<'m, S, L, K> = PhantomData<fn() -> (&'m (), S, L, K)>;

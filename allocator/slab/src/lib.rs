@@ -28,18 +28,17 @@
 //!
 //! ```
 //! use brickyard_slab::{CacheSpec, Sheafed, SlabPlan, Slabs, TaskOnly};
-//! # use brickyard_slab::{Pinned, Tables};
+//! # use brickyard_slab::Pinned;
 //! # use brickyard::OneCpu;
 //! # mod support { include!("../tests/support/pages.rs"); }
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! # let source = support::TestPages::new(64, 1);
-//! # let plan = SlabPlan::new(8, 1);
-//! # let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Sheafed<&support::TestPages, Pinned<OneCpu>>>::bytes(&plan, 1)];
-//! # let mut tables = vec![core::mem::MaybeUninit::uninit(); Tables::bytes(64)];
-//! // `source` gives pages; `memory` and `tables` are the embedder's.
+//! # let plan = SlabPlan::new(8, 1).pages(64);
+//! # let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Sheafed<&support::TestPages, Pinned<OneCpu>>>::bytes(&plan)];
+//! // `source` gives pages; `memory` is the embedder's.
 //! // SAFETY: one thread uses these slabs.
 //! let cpus = unsafe { Pinned::new(OneCpu) };
-//! let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, cpus, &mut memory, Tables::Any(&mut tables))?;
+//! let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, cpus, &mut memory)?;
 //! let inodes = slabs.cache::<TaskOnly>(CacheSpec::new("inode", 600).reclaimable())?;
 //! let object = inodes.alloc()?;
 //! // SAFETY: the object came from this cache, and is not used any more.
@@ -94,14 +93,14 @@ pub use kind::{CacheSpec, Constructor, Kind};
 pub use layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub use local::{Hits, Local, Pinned, Pushed};
 pub use numbers::{CacheNumbers, Waste};
-pub use pages::{Pages, SlabRecord, Tables, Zeroed};
-pub use plan::{FreePointers, SlabPlan};
+pub use pages::{Pages, SlabRecord, Tables};
+pub use plan::{Footprint, FreePointers, SlabPlan};
 pub use queues::{Queues, Whereabouts};
 pub use reserve::Reserve;
 pub use rows::Rows;
 pub use sheaf::Sheafed;
 pub use slabinfo::SlabInfo;
-pub use slabs::Slabs;
+pub use slabs::{Parts, Slabs};
 pub use slqb::Slqb2008;
 pub use source::{PageAsk, PageSource, ZonePages};
 pub use typed::{Cache, Object};

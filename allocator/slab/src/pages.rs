@@ -55,26 +55,18 @@ pub struct Pages<'m> {
     page_shift: u32,
 }
 
-/// Memory for the tables of pages.
+/// Memory for the tables of pages that is zero throughout, as fresh mappings are: none of it is touched
+/// before it is needed.
 #[derive(Debug)]
-pub enum Tables<'m> {
-    /// Any: it is written throughout.
-    Any(&'m mut [MaybeUninit<u8>]),
-    /// Zero throughout, as fresh mappings are: none of it is touched before it is needed. Made by [`Tables::zeroed`].
-    Zeroed(Zeroed<'m>),
-}
-
-/// Memory that is zero throughout.
-#[derive(Debug)]
-pub struct Zeroed<'m>(&'m mut [MaybeUninit<u8>]);
+pub struct Tables<'m>(&'m mut [MaybeUninit<u8>]);
 
 impl<'m> Tables<'m> {
     /// Bytes for the tables of `pages` pages: 65 a page, and some for alignment. `usize::MAX` if
     /// they are more than can be.
     #[must_use]
     pub const fn bytes(pages: usize) -> usize {
-        let tables = pages.saturating_mul(size_of::<SlabRecord>() + 1);
-        tables.saturating_add(align_of::<SlabRecord>())
+        let tables = pages.saturating_mul(size_of::<SlabRecord>() + size_of::<AtomicU8>());
+        tables.saturating_add(align_of::<SlabRecord>() + align_of::<AtomicU8>() - 1)
     }
 
     /// Memory that is zero.
@@ -83,32 +75,39 @@ impl<'m> Tables<'m> {
     /// Every byte of it is 0. (Nobody else can change that any more: it is borrowed for good.)
     #[must_use]
     pub const unsafe fn zeroed(memory: &'m mut [MaybeUninit<u8>]) -> Self {
-        Self::Zeroed(Zeroed(memory))
+        Self(memory)
     }
 }
 
 impl<'m> Pages<'m> {
-    pub(crate) fn new(source: &impl PageSource, tables: Tables<'m>) -> Option<Self> {
-        let pages = source.pages();
-        let (records, ids) = match tables {
-            Tables::Any(memory) => {
-                let (records, rest) = place(memory, pages, || SlabRecord::ZERO)?;
-                let (ids, _) = place(rest, pages, || AtomicU8::new(0))?;
-                (records, ids)
-            }
-            // SAFETY: both calls: `Tables::zeroed` had the promise that it is zero.
-            Tables::Zeroed(Zeroed(memory)) => unsafe {
-                let (records, rest) = place_zeroed(memory, pages)?;
-                let (ids, _) = place_zeroed(rest, pages)?;
-                (records, ids)
-            },
+    /// Tables in memory of any content, and what is left of it.
+    pub(crate) fn in_memory(
+        source: &impl PageSource,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Option<(Self, &'m mut [MaybeUninit<u8>])> {
+        let (records, rest) = place(memory, source.pages(), || SlabRecord::ZERO)?;
+        let (ids, rest) = place(rest, source.pages(), || AtomicU8::new(0))?;
+        Some((Self::of(source, records, ids), rest))
+    }
+
+    /// Tables in memory that is zero.
+    pub(crate) fn in_tables(source: &impl PageSource, tables: Tables<'m>) -> Option<Self> {
+        // SAFETY: both calls: `Tables::zeroed` had the promise that it is zero.
+        let (records, ids) = unsafe {
+            let (records, rest) = place_zeroed(tables.0, source.pages())?;
+            let (ids, _) = place_zeroed(rest, source.pages())?;
+            (records, ids)
         };
-        Some(Self {
+        Some(Self::of(source, records, ids))
+    }
+
+    fn of(source: &impl PageSource, records: &'m [SlabRecord], ids: &'m [AtomicU8]) -> Self {
+        Self {
             ids,
             records,
             start: source.start().addr().get(),
             page_shift: source.page_shift(),
-        })
+        }
     }
 
     /// The caches of the pages, a byte each for [`Pages::count`] pages, 0 where there is no slab: for a fast path of one's own, which reads them.

@@ -10,7 +10,7 @@ use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
 use crate::layout::CacheId;
 use crate::numbers::CacheNumbers;
-use crate::plan::SlabPlan;
+use crate::plan::{Footprint, SlabPlan};
 use crate::rows::Rows;
 use crate::sizes::Sizes;
 
@@ -40,20 +40,13 @@ pub unsafe trait Queues<'m, D: Footing>: Sized + Sync {
     /// Does it need callers that stay on their CPU ([`Local::PINS`](crate::Local::PINS))?
     const NEEDS_PIN: bool = false;
 
-    /// Bytes of the caller's memory that it needs for `plan` on `nodes` nodes, the CPUs' rows
-    /// included; `usize::MAX` if they are more than can be.
-    fn bytes(plan: &SlabPlan, nodes: usize) -> usize;
-
-    /// Bytes of a CPU's row in it; 0 in a design without rows.
-    fn row_bytes(_plan: &SlabPlan, _nodes: usize) -> usize {
-        0
-    }
+    /// What it keeps in the caller's memory.
+    const FOOTPRINT: Footprint;
 
     /// Its state in the caller's memory, with these rows, or with rows in the same memory; `None`
     /// where that is too small. A design without rows drops them.
     fn new(
         plan: &SlabPlan,
-        nodes: usize,
         rows: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self>;

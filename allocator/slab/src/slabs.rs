@@ -17,11 +17,34 @@ use crate::layout::{BOOT_CACHE, CacheId, MAX_CACHES, MAX_PAGES, PAGE_SHIFTS, SHE
 use crate::local::Local;
 use crate::numbers::CacheNumbers;
 use crate::pages::{Pages, Tables};
-use crate::plan::SlabPlan;
+use crate::plan::{Footprint, SlabPlan};
 use crate::queues::Queues;
 use crate::rows::Rows;
 use crate::source::PageSource;
 use crate::watch::Place;
+
+/// The memory of slabs, of which some may lie elsewhere.
+#[derive(Debug)]
+pub struct Parts<'m> {
+    /// For all that is not told below.
+    pub memory: &'m mut [MaybeUninit<u8>],
+    /// A row for each CPU, for who needs them a certain distance apart: they are these slabs' from now
+    /// on. A design without rows (`slqb-2008`) has no use for them. See [`Slabs::bytes_beside_rows`].
+    pub rows: Option<Rows<'m>>,
+    /// Memory of [`Tables::bytes`]. The bytes of the rest are those of a plan of no pages.
+    pub tables: Option<Tables<'m>>,
+}
+
+impl<'m> Parts<'m> {
+    /// All in one piece.
+    pub const fn of(memory: &'m mut [MaybeUninit<u8>]) -> Self {
+        Self {
+            memory,
+            rows: None,
+            tables: None,
+        }
+    }
+}
 
 /// All caches over one source of pages. See the [crate].
 pub struct Slabs<'m, D: SlabDesign<'m>> {
@@ -40,33 +63,37 @@ impl<'m, D: SlabDesign<'m>> fmt::Debug for Slabs<'m, D> {
 }
 
 impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
-    /// Bytes of memory that [`Slabs::new`] needs, beside the tables of pages ([`Tables::bytes`]).
-    /// `usize::MAX` if they are more than can be.
+    const FOOTPRINT: Footprint = <D::Queues as Queues<'m, D>>::FOOTPRINT;
+
+    /// Bytes of memory that [`Slabs::new`] needs for `plan`, which says how many pages and nodes there
+    /// are; `usize::MAX` if they are more than can be. A constant where the plan is one.
     #[must_use]
-    pub fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
+    pub const fn bytes(plan: &SlabPlan) -> usize {
         let kinds = plan
             .numbers()
             .saturating_mul(size_of::<OnceSlot<Kind>>())
             .saturating_add(align_of::<OnceSlot<Kind>>());
-        kinds.saturating_add(D::Queues::bytes(plan, nodes))
+        kinds
+            .saturating_add(Self::FOOTPRINT.bytes(plan))
+            .saturating_add(Tables::bytes(plan.pages))
     }
 
-    /// Bytes of memory that [`Slabs::with_rows`] needs, beside the rows and the tables of pages.
+    /// The same without the CPUs' rows, where these are [`Parts::rows`].
     #[must_use]
-    pub fn bytes_beside_rows(plan: &SlabPlan, nodes: usize) -> usize {
-        match Self::bytes(plan, nodes) {
+    pub const fn bytes_beside_rows(plan: &SlabPlan) -> usize {
+        match Self::bytes(plan) {
             usize::MAX => usize::MAX,
-            bytes => bytes - plan.cpus * Self::row_bytes(plan, nodes),
+            bytes => bytes - plan.cpus * Self::row_bytes(plan),
         }
     }
 
     /// Bytes that a CPU's row must have, a power of two; 0 in a design without rows.
     #[must_use]
-    pub fn row_bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        D::Queues::row_bytes(plan, nodes)
+    pub const fn row_bytes(plan: &SlabPlan) -> usize {
+        Self::FOOTPRINT.row_bytes(plan)
     }
 
-    /// Slabs over `source`.
+    /// Slabs over `source`, all that they keep in one piece of memory of [`Slabs::bytes`].
     ///
     /// # Errors
     /// [`BuildError`].
@@ -75,18 +102,14 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         source: D::Source,
         local: D::Local,
         memory: &'m mut [MaybeUninit<u8>],
-        tables: Tables<'m>,
     ) -> Result<Self, BuildError> {
-        let needed = Self::bytes(&plan, source.nodes());
-        Self::build(plan, source, local, (None, memory, needed), tables)
+        Self::in_parts(plan, source, local, Parts::of(memory))
     }
 
-    /// The same with rows of the caller's making, one for each CPU, for who needs them a certain
-    /// distance apart: they are these slabs' from now on. A design without rows (`slqb-2008`) has
-    /// no use for them.
+    /// The same, with some of it elsewhere: see [`Parts`].
     ///
     /// ```
-    /// # use brickyard_slab::{Pinned, Sheafed, SlabPlan, Slabs, Tables};
+    /// # use brickyard_slab::{Pinned, Parts, Sheafed, SlabPlan, Slabs};
     /// # use brickyard::OneCpu;
     /// # mod support { include!("../tests/support/pages.rs"); }
     /// # use support::TestPages;
@@ -95,24 +118,22 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// # fn main() -> Result<(), brickyard_slab::BuildError> {
     /// type Design<'s> = Sheafed<'s, &'s TestPages, Pinned<OneCpu>>;
     /// # let source = TestPages::new(64, 1);
-    /// # let plan = SlabPlan::new(8, 1);
-    /// # let bytes = Slabs::<Design<'_>>::bytes_beside_rows(&plan, 1);
+    /// # let plan = SlabPlan::new(8, 1).pages(64);
+    /// # let bytes = Slabs::<Design<'_>>::bytes_beside_rows(&plan);
     /// # let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
-    /// # let mut tables = vec![core::mem::MaybeUninit::uninit(); Tables::bytes(64)];
-    /// # let tables = Tables::Any(&mut tables);
     /// # // SAFETY: one thread uses these slabs.
     /// # let cpus = unsafe { Pinned::new(OneCpu) };
     /// let mut words: Vec<AtomicUsize> = (0..512).map(|_| AtomicUsize::new(0)).collect();
     /// let rows = Rows::new(&mut words, 12)?;
-    /// let memory = &mut memory;
-    /// let slabs = Slabs::<Design<'_>>::with_rows(plan, &source, cpus, rows, memory, tables)?;
+    /// let parts = Parts { rows: Some(rows), ..Parts::of(&mut memory) };
+    /// let slabs = Slabs::<Design<'_>>::in_parts(plan, &source, cpus, parts)?;
     /// assert_eq!(slabs.queues().rows().row_shift(), 12);
     /// # Ok(()) }
     /// ```
     ///
     /// Rows are one system's. The second of two does not compile:
     /// ```compile_fail,E0382
-    /// # use brickyard_slab::{Rows, SlabDesign, SlabPlan, Slabs, Tables};
+    /// # use brickyard_slab::{Parts, Rows, SlabDesign, SlabPlan, Slabs};
     /// # use core::mem::MaybeUninit;
     /// fn two<'m, D: SlabDesign<'m>>(
     ///     plan: SlabPlan,
@@ -120,34 +141,23 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     ///     [here, there]: [D::Local; 2],
     ///     rows: Rows<'m>,
     ///     [near, far]: [&'m mut [MaybeUninit<u8>]; 2],
-    ///     [these, those]: [Tables<'m>; 2],
     /// ) {
-    ///     let first = Slabs::<D>::with_rows(plan, one, here, rows, near, these);
-    ///     let second = Slabs::<D>::with_rows(plan, two, there, rows, far, those);
+    ///     let near = Parts { rows: Some(rows), ..Parts::of(near) };
+    ///     let first = Slabs::<D>::in_parts(plan, one, here, near);
+    ///     let far = Parts { rows: Some(rows), ..Parts::of(far) };
+    ///     let second = Slabs::<D>::in_parts(plan, two, there, far);
     /// }
     /// ```
     ///
     /// # Errors
     /// [`BuildError`].
-    pub fn with_rows(
+    pub fn in_parts(
         plan: SlabPlan,
         source: D::Source,
         local: D::Local,
-        rows: Rows<'m>,
-        memory: &'m mut [MaybeUninit<u8>],
-        tables: Tables<'m>,
+        parts: Parts<'m>,
     ) -> Result<Self, BuildError> {
-        let needed = Self::bytes_beside_rows(&plan, source.nodes());
-        Self::build(plan, source, local, (Some(rows), memory, needed), tables)
-    }
-
-    fn build(
-        plan: SlabPlan,
-        source: D::Source,
-        local: D::Local,
-        (rows, memory, needed): (Option<Rows<'m>>, &'m mut [MaybeUninit<u8>], usize),
-        tables: Tables<'m>,
-    ) -> Result<Self, BuildError> {
+        let plan = plan.over(&source);
         if plan.caches > MAX_CACHES {
             return Err(BuildError::TooManyCaches {
                 planned: plan.caches,
@@ -156,29 +166,45 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         if <D::Queues as Queues<'m, D>>::NEEDS_PIN && !<D::Local as Local>::PINS {
             return Err(BuildError::Unpinned);
         }
-        if let Some(rows) = &rows {
-            let needed = Self::row_bytes(&plan, source.nodes());
-            if 1 << rows.row_shift() < needed {
-                return Err(BuildError::Rows { needed });
-            }
+        let Parts {
+            memory,
+            rows,
+            tables,
+        } = parts;
+        let row_bytes = Self::row_bytes(&plan);
+        if rows
+            .as_ref()
+            .is_some_and(|rows| 1 << rows.row_shift() < row_bytes)
+        {
+            return Err(BuildError::Rows { needed: row_bytes });
         }
-        let (pages, page_shift) = (source.pages(), source.page_shift());
+        let (pages, page_shift) = (plan.pages, source.page_shift());
         if pages > MAX_PAGES {
             return Err(BuildError::TooManyPages { pages });
         }
         if !PAGE_SHIFTS.contains(&page_shift) {
             return Err(BuildError::PageSize { page_shift });
         }
+        let here = plan.pages(if tables.is_some() { 0 } else { pages });
+        let needed = match rows {
+            Some(_) => Self::bytes_beside_rows(&here),
+            None => Self::bytes(&here),
+        };
         let short = BuildError::Memory { needed };
         // No product or sum below can be too large, then.
-        if needed == usize::MAX {
+        if memory.len() < needed {
             return Err(short);
         }
         let (kinds, rest) = place(memory, plan.numbers(), OnceSlot::new).ok_or(short)?;
-        let queues = D::Queues::new(&plan, source.nodes(), rows, rest).ok_or(short)?;
-        let pages = Pages::new(&source, tables).ok_or(BuildError::Tables {
-            needed: Tables::bytes(pages),
-        })?;
+        let (pages, rest) = match tables {
+            None => Pages::in_memory(&source, rest).ok_or(short)?,
+            Some(tables) => {
+                let needed = Tables::bytes(pages);
+                let pages = Pages::in_tables(&source, tables);
+                (pages.ok_or(BuildError::Tables { needed })?, rest)
+            }
+        };
+        let queues = D::Queues::new(&plan, rows, rest).ok_or(short)?;
         let slabs = Self {
             ground: Ground {
                 source,

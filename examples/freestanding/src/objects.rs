@@ -6,12 +6,12 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use brickyard::design::Brickyard;
-use brickyard_slab::{
-    CacheSpec, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
-    TaskOnly, ZonePages,
-};
 use brickyard::zone::ZonePlan;
 use brickyard::{Frame, FrameRange, Order, Platform, ZoneKind};
+use brickyard_slab::{
+    CacheSpec, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, TaskOnly,
+    ZonePages,
+};
 
 const PAGES: usize = 256;
 
@@ -47,21 +47,23 @@ const PLAN: ZonePlan = ZonePlan {
     ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, PAGES), 1)
 };
 
+/// Pages of the zone.
+type Pages<'m> = ZonePages<'m, Brickyard<'m, Machine>>;
+
 /// Builds slabs of a design over the zone, and uses them.
 macro_rules! on {
     ($design:ident, $zone:expr) => {{
-        let mut memory = [MaybeUninit::uninit(); 64 << 10];
-        let mut tables = [MaybeUninit::uninit(); Tables::bytes(PAGES)];
+        const SLABS: SlabPlan = SlabPlan::new(48, 1).pages(PAGES);
+        type System<'m, 'z> = Slabs<'m, $design<'m, Pages<'z>, Pinned<Machine>>>;
+        let mut memory = [MaybeUninit::uninit(); System::bytes(&SLABS)];
         // SAFETY: `direct-map`: frame `i` is page `i` of the memory, which nobody uses but by this
         // zone, and whose alignment is the zone's largest block. `frames-of-the-source`: nobody else
         // asks the zone for anything while the source is there.
         let pages = unsafe { ZonePages::new($zone, 12) };
         pages.is_some_and(|pages| {
-            let tables = Tables::Any(&mut tables);
-            let plan = SlabPlan::new(48, 1);
             // SAFETY: one CPU, whose interrupts do not come here.
             let machine = unsafe { Pinned::new(Machine) };
-            let slabs = Slabs::<$design<'_, _, _>>::new(plan, pages, machine, &mut memory, tables);
+            let slabs = System::new(SLABS, pages, machine, &mut memory);
             slabs.is_ok_and(|slabs| use_slabs(&slabs).is_some())
         })
     }};

@@ -20,7 +20,7 @@ use brickyard::design::Brickyard;
 use brickyard::zone::ZonePlan;
 use brickyard::{FrameRange, Order, ZoneKind};
 use brickyard_arena::{Arena, MapPlan, Mapped, Rseq, ThreadRows, Threads};
-use brickyard_slab::{Pinned, Sheafed, SlabPlan, Slabs, Tables, TaskOnly, ZonePages};
+use brickyard_slab::{Pinned, Sheafed, SlabPlan, Slabs, TaskOnly, ZonePages};
 
 /// Numbers are the process's: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -188,10 +188,9 @@ fn nobody_frees_the_pages_of_slabs_that_have_a_zone_alone() {
         let pages = unsafe { ZonePages::alone(&mut zone, 12) }.unwrap();
         // SAFETY: each thread has a number of its own.
         let local = unsafe { Pinned::new(Threads) };
-        let plan = SlabPlan::new(8, 4);
-        let mut memory = vec![MaybeUninit::uninit(); System::bytes(&plan, 1)];
-        let mut tables = vec![MaybeUninit::uninit(); Tables::bytes(arena.frames().len())];
-        let slabs = System::new(plan, pages, local, &mut memory, Tables::Any(&mut tables)).unwrap();
+        let plan = SlabPlan::new(8, 4).over(&pages);
+        let mut memory = vec![MaybeUninit::uninit(); System::bytes(&plan)];
+        let slabs = System::new(plan, pages, local, &mut memory).unwrap();
         let numbers = slabs.typed::<[u64; 4], TaskOnly>("numbers").unwrap();
         let texts = slabs.typed::<[&str; 2], TaskOnly>("texts").unwrap();
         let mut number = numbers.alloc([1; 4]).unwrap();

@@ -12,9 +12,7 @@ use brickyard::design::Brickyard;
 use brickyard::zone::ZonePlan;
 use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
-use brickyard_slab::{
-    PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, ZonePages,
-};
+use brickyard_slab::{Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, ZonePages};
 
 /// CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;
@@ -57,18 +55,19 @@ fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_>) -> R) -> R {
     done
 }
 
-fn threads<'m, D>(source: D::Source, memory: &'m mut Memory, plan: &Plan) -> Outcome
+fn threads<'m, D>(source: D::Source, memory: &'m mut Vec<MaybeUninit<u8>>, plan: &Plan) -> Outcome
 where
     D: SlabDesign<'m, Local = Pinned<Threads>>,
     Slabs<'m, D>: Sync,
 {
     let slabs = SlabPlan::new(60, CPUS);
-    memory.queues = uninit(Slabs::<D>::bytes(&slabs, source.nodes()));
-    memory.tables = uninit(Tables::bytes(source.pages()));
-    let tables = Tables::Any(&mut memory.tables);
+    memory.resize(
+        Slabs::<D>::bytes(&slabs.over(&source)),
+        MaybeUninit::uninit(),
+    );
     // SAFETY: each thread has a number of its own, and no interrupts.
     let threads = unsafe { Pinned::new(Threads) };
-    let slabs = Slabs::<D>::new(slabs, source, threads, &mut memory.queues, tables);
+    let slabs = Slabs::<D>::new(slabs, source, threads, memory);
     let outcome = run(&slabs.unwrap(), plan);
     println!("{} threads: {outcome:?}", plan.threads);
     assert!(outcome.served > plan.operations / 4, "{outcome:?}");
@@ -80,25 +79,15 @@ where
     outcome
 }
 
-#[derive(Default)]
-struct Memory {
-    queues: Vec<MaybeUninit<u8>>,
-    tables: Vec<MaybeUninit<u8>>,
-}
-
-fn uninit(bytes: usize) -> Vec<MaybeUninit<u8>> {
-    vec![MaybeUninit::uninit(); bytes]
-}
-
 fn sheaves(bytes: usize, plan: &Plan) -> Outcome {
-    let mut memory = Memory::default();
+    let mut memory = Vec::new();
     over_a_zone(bytes, |source| {
         threads::<Sheafed<'_, Source<'_>, Pinned<Threads>>>(source, &mut memory, plan)
     })
 }
 
 fn slqb(bytes: usize, plan: &Plan) -> Outcome {
-    let mut memory = Memory::default();
+    let mut memory = Vec::new();
     over_a_zone(bytes, |source| {
         threads::<Slqb2008<'_, Source<'_>, Pinned<Threads>>>(source, &mut memory, plan)
     })

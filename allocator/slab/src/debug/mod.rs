@@ -24,17 +24,16 @@
 //!
 //! ```
 //! use brickyard_slab::{CacheSpec, FreeFault, RuleText, Sheafed, SlabPlan, Slabs, TaskOnly};
-//! # use brickyard_slab::{Pinned, Tables};
+//! # use brickyard_slab::Pinned;
 //! # use brickyard::OneCpu;
 //! # mod support { include!("../../tests/support/pages.rs"); }
 //! # fn main() -> Result<(), Box<dyn core::error::Error>> {
 //! # let source = support::TestPages::new(64, 1);
 //! let rules = RuleText::parse("ZU,inode*")?;
-//! let plan = SlabPlan::new(8, 1).debug_text(rules, |finding| println!("{finding}"));
-//! # let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Sheafed<&support::TestPages, Pinned<OneCpu>>>::bytes(&plan, 1)];
-//! # let mut tables = vec![core::mem::MaybeUninit::uninit(); Tables::bytes(64)];
+//! let plan = SlabPlan::new(8, 1).pages(64).debug_text(rules, |finding| println!("{finding}"));
+//! # let mut memory = vec![core::mem::MaybeUninit::uninit(); Slabs::<Sheafed<&support::TestPages, Pinned<OneCpu>>>::bytes(&plan)];
 //! # let cpus = unsafe { Pinned::new(OneCpu) };
-//! # let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, cpus, &mut memory, Tables::Any(&mut tables))?;
+//! # let slabs = Slabs::<Sheafed<_, _>>::new(plan, &source, cpus, &mut memory)?;
 //! let inodes = slabs.cache::<TaskOnly>(CacheSpec::new("inode", 600))?;
 //! let object = inodes.alloc()?;
 //! // SAFETY: a byte too many, but it is the slab's.

@@ -45,11 +45,11 @@ use core::ptr::NonNull;
 
 use brickyard_sync::{AtomicUsize, Locked, Ordering, RawLock, TicketLock, place};
 use depot::Depot;
-use state::{Guarded, MAIN, SPARE};
+use state::{AWAY, Guarded, MAIN, SPARE};
 use words::Sheaf;
 
 use crate::caller::{Caller, Everywhere};
-use crate::design::{Parts, SlabDesign};
+use crate::design::{Marker, SlabDesign};
 use crate::error::FreeFault;
 use crate::geometry::Shape;
 use crate::ground::{Footing, Ground};
@@ -57,7 +57,7 @@ use crate::kind::Kind;
 use crate::layout::{BOOT_CACHE, CacheId};
 use crate::local::{Local, Pushed};
 use crate::numbers::CacheNumbers;
-use crate::plan::SlabPlan;
+use crate::plan::{Footprint, SlabPlan};
 use crate::queues::{Queues, Whereabouts};
 use crate::rows::Rows;
 use crate::sizes::Sizes;
@@ -69,7 +69,7 @@ pub use words::closed;
 
 /// The default: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps beside the slabs.
 #[derive(Debug)]
-pub struct Sheafed<'m, S, L, K = TicketLock>(Parts<'m, S, L, K>);
+pub struct Sheafed<'m, S, L, K = TicketLock>(Marker<'m, S, L, K>);
 
 impl<S: PageSource, L: Local, K> Footing for Sheafed<'_, S, L, K> {
     type Source = S;
@@ -98,48 +98,38 @@ where
     const SIZES: Sizes = Sizes::Fine;
     const NAME: &'static str = "brickyard";
 
-    fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        let rows = plan
-            .cpus
-            .saturating_mul(<Self as Queues<'m, D>>::row_bytes(plan, nodes));
-        let depots = plan.numbers().saturating_mul(nodes);
-        let depots = depots.saturating_mul(size_of::<Guarded<K>>());
-        let seen = plan.numbers().saturating_mul(plan.cpus);
-        let seen = seen.saturating_mul(WORD_BYTES);
-        rows.saturating_add(depots)
-            .saturating_add(seen)
-            .saturating_add(2 * align_of::<Guarded<K>>())
-    }
-
-    fn row_bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        1 << Self::row_shift(plan, nodes)
-    }
+    const FOOTPRINT: Footprint = Footprint {
+        cpu: WORD_BYTES,
+        node: size_of::<Guarded<K>>(),
+        row: [SPARE + 1, AWAY + 1],
+        align: 2 * align_of::<Guarded<K>>(),
+    };
 
     fn new(
         plan: &SlabPlan,
-        nodes: usize,
         rows: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
+        let footprint = <Self as Queues<'m, D>>::FOOTPRINT;
         let guarded = || Guarded(Locked::new(Depot::new()));
-        let (depots, rest) = place(memory, plan.numbers().checked_mul(nodes)?, guarded)?;
+        let (depots, rest) = place(memory, plan.numbers().checked_mul(plan.nodes)?, guarded)?;
         let seen = plan.numbers().checked_mul(plan.cpus)?;
         let (rows, rest) = match rows {
             Some(rows) => (rows, rest),
             None => {
-                let row_shift = Self::row_shift(plan, nodes);
+                let row_shift = footprint.row_bytes(plan).trailing_zeros();
                 let words = plan.cpus.checked_mul(1 << row_shift)? / WORD_BYTES;
                 // Behind the depots a line begins.
                 let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
                 (Rows::new(words, row_shift).ok()?, rest)
             }
         };
-        if (1 << rows.row_shift()) / WORD_BYTES < Self::words_of_row(plan, nodes) {
+        if (1 << rows.row_shift()) / WORD_BYTES < footprint.row_words(plan) {
             return None;
         }
         let (seen, _) = place(rest, seen, || AtomicUsize::new(0))?;
         for cpu in 0..rows.rows() {
-            for column in 0..Self::words_of_row(plan, nodes) {
+            for column in 0..footprint.row_words(plan) {
                 let is_spare = column / plan.numbers() == SPARE;
                 // Relaxed: nobody knows of it yet.
                 rows.word(cpu, column)?
@@ -151,7 +141,7 @@ where
             seen,
             numbers: plan.numbers(),
             depots,
-            nodes,
+            nodes: plan.nodes,
         })
     }
 

@@ -4,8 +4,7 @@ use brickyard_sync::{AtomicUsize, Held, Locked, RawLock, TicketLock};
 
 use super::depot::Depot;
 use crate::ground::{Footing, Ground};
-use crate::layout::{CacheId, WORD_BYTES};
-use crate::plan::SlabPlan;
+use crate::layout::CacheId;
 use crate::rows::Rows;
 
 /// The parts of a row, each with a word a cache: the number of a cache is where its `main` is.
@@ -33,27 +32,6 @@ pub struct Sheaves<'m, K> {
 }
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
-    /// Words of a row: [`MAIN`], [`SPARE`], and [`AWAY`] where there is another node.
-    pub(super) const fn words_of_row(plan: &SlabPlan, nodes: usize) -> usize {
-        let parts = if nodes > 1 { AWAY + 1 } else { SPARE + 1 };
-        plan.numbers().saturating_mul(parts)
-    }
-
-    /// log2 of the bytes of a row: two lines at least.
-    pub(super) const fn row_shift(plan: &SlabPlan, nodes: usize) -> u32 {
-        let bytes = Self::words_of_row(plan, nodes).saturating_mul(WORD_BYTES);
-        let shift = match bytes.checked_next_power_of_two() {
-            Some(bytes) => bytes.trailing_zeros(),
-            // More caches than can be; the plan is refused.
-            None => usize::BITS - 1,
-        };
-        if shift < Rows::LEAST_SHIFT {
-            Rows::LEAST_SHIFT
-        } else {
-            shift
-        }
-    }
-
     /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its
     /// `main`. They stay these slabs' (`rows-of-one-system`).
     #[must_use]

@@ -51,7 +51,7 @@ use links::{Encoding, ObjectLinks};
 use lists::{CpuState, Marks, NodeState};
 
 use crate::caller::{Caller, Everywhere, Inside};
-use crate::design::{Parts, SlabDesign};
+use crate::design::{Marker, SlabDesign};
 use crate::error::FreeFault;
 use crate::geometry::Shape;
 use crate::ground::{Footing, Ground};
@@ -59,7 +59,7 @@ use crate::kind::Kind;
 use crate::layout::CacheId;
 use crate::local::Local;
 use crate::numbers::CacheNumbers;
-use crate::plan::SlabPlan;
+use crate::plan::{Footprint, SlabPlan};
 use crate::queues::{Queues, Whereabouts};
 use crate::rows::Rows;
 use crate::sizes::Sizes;
@@ -69,7 +69,7 @@ pub use state::Slqb;
 
 /// Piggin's queued slab allocator, as it was designed: see the [module](self). Only where callers can be kept on their CPU ([`Local::PINS`]).
 #[derive(Debug)]
-pub struct Slqb2008<'m, S, L, K = TicketLock>(Parts<'m, S, L, K>);
+pub struct Slqb2008<'m, S, L, K = TicketLock>(Marker<'m, S, L, K>);
 
 impl<S: PageSource, L: Local, K> Footing for Slqb2008<'_, S, L, K> {
     type Source = S;
@@ -105,25 +105,22 @@ where
     const NAME: &'static str = "slqb-2008";
     const NEEDS_PIN: bool = true;
 
-    fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        let caches = plan.numbers();
-        let cpus = plan.cpus.saturating_mul(caches);
-        let nodes = nodes.saturating_mul(caches);
-        cpus.saturating_mul(size_of::<CpuState<K>>())
-            .saturating_add(nodes.saturating_mul(size_of::<NodeState<K>>()))
-            .saturating_add(align_of::<CpuState<K>>() + align_of::<NodeState<K>>())
-    }
+    const FOOTPRINT: Footprint = Footprint {
+        cpu: size_of::<CpuState<K>>(),
+        node: size_of::<NodeState<K>>(),
+        row: [0; 2],
+        align: align_of::<CpuState<K>>() + align_of::<NodeState<K>>(),
+    };
 
     fn new(
         plan: &SlabPlan,
-        nodes: usize,
         _: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
         let caches = plan.numbers();
         let at = memory.as_ptr().addr();
         let (cpus, rest) = place(memory, plan.cpus.checked_mul(caches)?, CpuState::new)?;
-        let (nodes, _) = place(rest, nodes.checked_mul(caches)?, NodeState::new)?;
+        let (nodes, _) = place(rest, plan.nodes.checked_mul(caches)?, NodeState::new)?;
         Some(Self {
             cpus,
             nodes,
