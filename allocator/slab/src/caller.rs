@@ -3,9 +3,16 @@
 use brickyard::{InterruptState, Platform};
 
 /// Who uses a cache, as a type: a cache used by tasks only is another type than one that interrupts use too.
-pub trait Caller: Send + Sync + 'static {
+/// There are these two.
+pub trait Caller: sealed::Sealed + Send + Sync + 'static {
     /// Are interrupts masked around a CPU's own words?
     const MASKS: bool;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::TaskOnly {}
+    impl Sealed for super::Everywhere {}
 }
 
 /// Tasks only. Nothing is masked; an interrupt that comes here is refused. Most caches (Dumazet 2008).

@@ -4,12 +4,12 @@ use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use brickyard::{InterruptState, Platform};
 use brickyard_sync::{AtomicU64, Ordering, place};
 
 use crate::caller::Caller;
 use crate::local::{Hits, Local, Pushed};
 use crate::rows::Rows;
+use crate::wrapped::pass_on_platform;
 
 /// Columns that are counted: a cache's number is the column of its `main`.
 const COLUMNS: usize = 256;
@@ -63,62 +63,7 @@ impl<L> Deref for Counted<'_, L> {
     }
 }
 
-impl<L: Platform> Platform for Counted<'_, L> {
-    #[inline]
-    fn cpu(&self) -> usize {
-        self.local.cpu()
-    }
-
-    #[inline]
-    fn pin(&self) -> usize {
-        self.local.pin()
-    }
-
-    #[inline]
-    fn unpin(&self) {
-        self.local.unpin();
-    }
-
-    #[inline]
-    fn in_interrupt(&self) -> bool {
-        self.local.in_interrupt()
-    }
-
-    #[inline]
-    fn mask_interrupts(&self) -> InterruptState {
-        self.local.mask_interrupts()
-    }
-
-    #[inline]
-    fn restore_interrupts(&self, found: InterruptState) {
-        self.local.restore_interrupts(found);
-    }
-
-    #[inline]
-    fn relax(&self) {
-        self.local.relax();
-    }
-
-    #[inline]
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        self.local.run_on(cpu, work)
-    }
-
-    #[inline]
-    fn ticks(&self) -> u64 {
-        self.local.ticks()
-    }
-
-    #[inline]
-    fn task(&self) -> u64 {
-        self.local.task()
-    }
-
-    #[inline]
-    fn address(&self, frame: brickyard::Frame) -> Option<NonNull<u8>> {
-        self.local.address(frame)
-    }
-}
+pass_on_platform!(self.local: impl<'m, L> for Counted<'m, L>);
 
 // SAFETY: each call is passed on to one that keeps the contract; counts are words of their own.
 unsafe impl<L: Local> Local for Counted<'_, L> {

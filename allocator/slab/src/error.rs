@@ -140,6 +140,10 @@ pub enum BuildError {
         /// log2 of their bytes.
         page_shift: u32,
     },
+    /// The zone's span is not mapped throughout, or not aligned to its largest block.
+    Unmapped,
+    /// Frames of a zone that slabs are to have to themselves are in use.
+    ZoneInUse,
     /// Rows of one's own are too small.
     Rows {
         /// The bytes that each must have, rounded up to a power of two.
@@ -171,6 +175,14 @@ impl fmt::Display for BuildError {
             Self::Rows { needed } => write!(
                 f,
                 "a CPU's row needs {needed} bytes: make each as long, a power of two"
+            ),
+            Self::Unmapped => f.write_str(
+                "the zone has frames without memory, or its first frame is not aligned to \
+                 its largest block",
+            ),
+            Self::ZoneInUse => f.write_str(
+                "frames of the zone are in use, or lie with CPUs that cannot be reached: free and \
+                 drain them before slabs take the zone, or share it",
             ),
             Self::Unpinned => {
                 f.write_str("slqb-2008 needs a platform that keeps callers on their CPU")

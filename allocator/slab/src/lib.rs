@@ -11,8 +11,9 @@
 //! | `layout` | numbers that all agree on: caches, pages, the bytes of a sheaf |
 //! | [`geometry`], [`sizes`] | the shape of slabs; general sizes |
 //! | `error`, [`debug`] | what can go wrong, as values; what can be checked on request, and what is told of it |
-//! | `plan`, `caller`, `source` | what a system is built with; who calls; where pages come from |
-//! | `rows`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
+//! | `source`, `zone` | where pages come from; the page allocator as such a place |
+//! | `plan`, `caller` | what a system is built with; who calls |
+//! | `rows`, `wrapped`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
 //! | `kind`, `pages` | a cache's rules; what is known of each page |
 //! | `numbers`, `counts`, `owned` | what is counted; counters; the slabs of a list |
 //! | `ground`, `queues`, `design` | what all designs stand on; what they answer; their parts |
@@ -80,6 +81,8 @@ pub mod slqb;
 mod source;
 mod typed;
 mod watch;
+mod wrapped;
+mod zone;
 
 pub use cache::{Leak, RawCache, Remains};
 pub use caller::{Caller, Everywhere, TaskOnly};
@@ -102,5 +105,6 @@ pub use sheaf::Sheafed;
 pub use slabinfo::SlabInfo;
 pub use slabs::{Parts, Slabs};
 pub use slqb::Slqb2008;
-pub use source::{PageAsk, PageSource, ZonePages};
+pub use source::{PageAsk, PageSource};
 pub use typed::{Cache, Object};
+pub use zone::{DirectMap, DirectMapped, ZonePages};

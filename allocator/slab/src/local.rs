@@ -7,12 +7,13 @@
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use brickyard::{InterruptState, Platform};
+use brickyard::Platform;
 use brickyard_sync::Ordering;
 
 use crate::caller::{Caller, Inside};
 use crate::layout::{SHEAF_BYTES, WORD_BYTES};
 use crate::rows::{Rows, word_at};
+use crate::wrapped::pass_on_platform;
 
 /// What became of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,62 +123,7 @@ impl<P> Deref for Pinned<P> {
     }
 }
 
-impl<P: Platform> Platform for Pinned<P> {
-    #[inline]
-    fn cpu(&self) -> usize {
-        self.0.cpu()
-    }
-
-    #[inline]
-    fn pin(&self) -> usize {
-        self.0.pin()
-    }
-
-    #[inline]
-    fn unpin(&self) {
-        self.0.unpin();
-    }
-
-    #[inline]
-    fn in_interrupt(&self) -> bool {
-        self.0.in_interrupt()
-    }
-
-    #[inline]
-    fn mask_interrupts(&self) -> InterruptState {
-        self.0.mask_interrupts()
-    }
-
-    #[inline]
-    fn restore_interrupts(&self, found: InterruptState) {
-        self.0.restore_interrupts(found);
-    }
-
-    #[inline]
-    fn relax(&self) {
-        self.0.relax();
-    }
-
-    #[inline]
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        self.0.run_on(cpu, work)
-    }
-
-    #[inline]
-    fn ticks(&self) -> u64 {
-        self.0.ticks()
-    }
-
-    #[inline]
-    fn task(&self) -> u64 {
-        self.0.task()
-    }
-
-    #[inline]
-    fn address(&self, frame: brickyard::Frame) -> Option<NonNull<u8>> {
-        self.0.address(frame)
-    }
-}
+pass_on_platform!(self.0: impl<P> for Pinned<P>);
 
 /// Pins the caller, masks what is to be masked, and undoes both, whatever panics in between.
 #[inline(always)]

@@ -5,7 +5,9 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ops::RangeInclusive;
 
-use brickyard_sync::{Lease, OnceSlot, PATIENCE, place};
+use brickyard::Platform;
+use brickyard::zone::Zone;
+use brickyard_sync::{Lease, OnceSlot, PATIENCE, RawLock, SlotAccess, place};
 
 use crate::caller::{Caller, Callers, Everywhere, TaskOnly};
 use crate::design::SlabDesign;
@@ -22,6 +24,7 @@ use crate::queues::Queues;
 use crate::rows::Rows;
 use crate::source::PageSource;
 use crate::watch::Place;
+use crate::zone::{DirectMapped, ZonePages};
 
 /// The memory of slabs, of which some may lie elsewhere.
 #[derive(Debug)]
@@ -357,5 +360,27 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             self.queues.numbers(&self.ground, kind, &mut numbers);
         }
         numbers
+    }
+}
+
+impl<'m, 'z: 'm, P, A, L, D> Slabs<'m, D>
+where
+    P: Platform + 'z,
+    A: SlotAccess + 'z,
+    L: RawLock + 'z,
+    D: SlabDesign<'m, Source = ZonePages<'m, DirectMapped<'z, P, A, L>>>,
+{
+    /// Slabs that have a zone to themselves, all that they keep in one piece of memory of
+    /// [`Slabs::bytes`].
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn over_zone(
+        plan: SlabPlan,
+        zone: &'m mut Zone<DirectMapped<'z, P, A, L>>,
+        local: D::Local,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Self, BuildError> {
+        Self::new(plan, ZonePages::new(zone)?, local, memory)
     }
 }
