@@ -2,8 +2,8 @@
 
 use brickyard::{InterruptState, Platform};
 
-/// Who uses a cache, as a type: a cache used by tasks only is another type than one that interrupts use too.
-/// There are these two.
+/// Who uses a cache, as a type: a cache used by tasks only is another type than one that interrupts
+/// use too. There are these two.
 pub trait Caller: sealed::Sealed + Send + Sync + 'static {
     /// Are interrupts masked around a CPU's own words?
     const MASKS: bool;
@@ -15,7 +15,8 @@ mod sealed {
     impl Sealed for super::Everywhere {}
 }
 
-/// Tasks only. Nothing is masked; an interrupt that comes here is refused. Most caches (Dumazet 2008).
+/// Tasks only. Nothing is masked; an interrupt that comes here is refused. Most caches (Dumazet
+/// 2008).
 #[derive(Debug, Clone, Copy)]
 pub enum TaskOnly {}
 

@@ -21,9 +21,11 @@ struct Counts {
     frees: AtomicU64,
 }
 
-/// [`Local`], with each hit counted: [`CacheNumbers::hits`](crate::CacheNumbers::hits) then tells them. For one system of slabs.
+/// [`Local`], with each hit counted: [`CacheNumbers::hits`](crate::CacheNumbers::hits) then tells
+/// them. For one system of slabs.
 ///
-/// A hit costs an atomic addition more, in a line of the CPU's own: about 5 ns, more than all the rest of it. That is why it is a type to choose and nothing that is always there.
+/// A hit costs an atomic addition more, in a line of the CPU's own: about 5 ns, more than all the
+/// rest of it. That is why it is a type to choose and nothing that is always there.
 #[derive(Debug, Clone, Copy)]
 pub struct Counted<'m, L> {
     local: L,
@@ -73,7 +75,8 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         // SAFETY: passed on.
         let object = unsafe { self.local.pop::<C>(rows, column) }?;
-        // The caller may have moved since: then another CPU's count goes up, and the sum is right all the same.
+        // The caller may have moved since: then another CPU's count goes up, and the sum is right
+        // all the same.
         if let Some(counts) = self.of(self.local.cpu(), column) {
             // Relaxed: a number that nothing follows from.
             counts.allocs.fetch_add(1, Ordering::Relaxed);

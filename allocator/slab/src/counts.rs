@@ -1,4 +1,5 @@
-//! What happened so far, counted under the names that [`CacheNumbers`](crate::CacheNumbers) has: each counter is named once.
+//! What happened so far, counted under the names that [`CacheNumbers`](crate::CacheNumbers) has:
+//! each counter is named once.
 
 /// Defines a set of counters, all guarded by the same lock or CPU.
 macro_rules! counts {

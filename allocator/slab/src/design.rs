@@ -11,6 +11,6 @@ pub trait SlabDesign<'m>: Footing + Sized + 'm {
     type Queues: Queues<'m, Self>;
 }
 
-/// What a design's name is made of. A function type, so that a name is `Send` and `Sync` whatever its
-/// parts are.
+/// What a design's name is made of. A function type, so that a name is `Send` and `Sync` whatever
+/// its parts are.
 pub(crate) type Marker<'m, S, L, K> = PhantomData<fn() -> (&'m (), S, L, K)>;

@@ -11,7 +11,8 @@ use crate::layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub enum SlabError {
     /// The source has no pages.
     Exhausted,
-    /// An interrupt asked a cache that is for tasks only; or a cache was asked by its number, as callers of another kind than it was made for.
+    /// An interrupt asked a cache that is for tasks only; or a cache was asked by its number, as
+    /// callers of another kind than it was made for.
     TaskOnly,
     /// Zeros were asked for of a cache with a constructor, whose work they would undo.
     Constructed,
@@ -47,9 +48,11 @@ pub enum FreeFault {
     OffGrid,
     /// The object is free.
     DoubleFree,
-    /// What stands around the object or in it is not what was put there; the finding has been reported.
+    /// What stands around the object or in it is not what was put there; the finding has been
+    /// reported.
     Damaged,
-    /// An interrupt freed to a cache that is for tasks only; or it was freed to by its number, as callers of another kind than it was made for.
+    /// An interrupt freed to a cache that is for tasks only; or it was freed to by its number, as
+    /// callers of another kind than it was made for.
     TaskOnly,
 }
 
@@ -75,7 +78,8 @@ impl Error for FreeFault {}
 pub enum CacheError {
     /// No slab can hold such objects.
     Shape(ShapeError),
-    /// As many caches as planned are there; or there are fewer numbers left in a row than the general sizes need.
+    /// As many caches as planned are there; or there are fewer numbers left in a row than the
+    /// general sizes need.
     TooMany {
         /// So many were planned.
         planned: usize,

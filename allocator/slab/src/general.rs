@@ -65,7 +65,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         Err(none)
     }
 
-    /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it went wrong.
+    /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it
+    /// went wrong.
     fn make_from(slabs: &Slabs<'m, D>, first: CacheId) -> Result<(), (CacheId, CacheError)> {
         for (id, &size) in (first..=CacheId::MAX).zip(Self::SIZES.all()) {
             let name = sizes::name_of(size);
@@ -86,7 +87,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         self.first
     }
 
-    /// Is it one of these caches? No other is touched: it may be destroyed, or made for callers of another kind.
+    /// Is it one of these caches? No other is touched: it may be destroyed, or made for callers of
+    /// another kind.
     #[inline(always)]
     fn serves(&self, cache: CacheId) -> bool {
         // A number below the first wraps to one above the last, since all sizes' numbers are bytes.

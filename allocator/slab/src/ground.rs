@@ -1,11 +1,16 @@
-//! What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
+//! What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the
+//! caches.
 //!
-//! Invariant `one-handle`: a cache's kind is reached by its one handle (a [`RawCache`](crate::RawCache), or a [`General`](crate::General), which is never given up), by what
-//! borrows it, and by leases; so it can be destroyed by who has the handle, once no lease is out and none can be had.
+//! Invariant `one-handle`: a cache's kind is reached by its one handle (a
+//! [`RawCache`](crate::RawCache), or a [`General`](crate::General), which is never given up), by
+//! what borrows it, and by leases; so it can be destroyed by who has the handle, once no lease is
+//! out and none can be had.
 //!
-//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`, and given back once, when the slab's last object is in it and it has left its list.
+//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`, and
+//! given back once, when the slab's last object is in it and it has left its list.
 //!
-//! Invariant `object-bytes`: an object in hand is as many bytes as its cache's objects have, writable, aligned as its cache says, and nobody else's.
+//! Invariant `object-bytes`: an object in hand is as many bytes as its cache's objects have,
+//! writable, aligned as its cache says, and nobody else's.
 
 use core::fmt;
 use core::mem::ManuallyDrop;
@@ -32,7 +37,8 @@ pub trait Footing {
     type Local: Local;
 }
 
-/// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
+/// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the
+/// caches.
 pub struct Ground<'m, D: Footing> {
     pub(crate) source: D::Source,
     pub(crate) local: D::Local,
@@ -78,13 +84,15 @@ impl<'m, D: Footing> Drop for LoosePages<'_, 'm, D> {
 }
 
 impl<'m, D: Footing> Ground<'m, D> {
-    /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is borrowed, or it is never destroyed.
+    /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is
+    /// borrowed, or it is never destroyed.
     #[inline]
     pub(crate) fn kind(&self, id: CacheId) -> Option<&'m Kind> {
         self.kinds.get(usize::from(id))?.get()
     }
 
-    /// The cache with a number, which stays there as long as the result lives. `None` too while it is being destroyed.
+    /// The cache with a number, which stays there as long as the result lives. `None` too while it
+    /// is being destroyed.
     pub(crate) fn lease(&self, id: CacheId) -> Option<Lease<'m, Kind>> {
         self.kinds.get(usize::from(id))?.lease()
     }
@@ -104,7 +112,8 @@ impl<'m, D: Footing> Ground<'m, D> {
         }
     }
 
-    /// Keeps the caller on its CPU, and interrupts away where callers of kind `C` have to, as long as the result lives: around every lock.
+    /// Keeps the caller on its CPU, and interrupts away where callers of kind `C` have to, as long
+    /// as the result lives: around every lock.
     #[inline]
     pub(crate) fn inside<C: Caller>(&self) -> Inside<'_, D::Local> {
         Inside::new::<C>(&self.local)
@@ -185,7 +194,8 @@ impl<'m, D: Footing> Ground<'m, D> {
         NonNull::new(pointer).expect("the span of pages does not reach address 0")
     }
 
-    /// The node that a slab's page belongs to; 0 outside the span, where only bad frees point: sources are not asked of those.
+    /// The node that a slab's page belongs to; 0 outside the span, where only bad frees point:
+    /// sources are not asked of those.
     #[inline]
     pub(crate) fn node_of(&self, address: NonNull<u8>) -> usize {
         match self.nodes() {
@@ -202,7 +212,8 @@ impl<'m, D: Footing> Ground<'m, D> {
         self.pointer(first + index * kind.geometry.stride as usize)
     }
 
-    /// Which object of which slab of `kind` begins at `address`: the slab's first page, and the object's number.
+    /// Which object of which slab of `kind` begins at `address`: the slab's first page, and the
+    /// object's number.
     pub(crate) fn find(
         &self,
         kind: &Kind,

@@ -6,7 +6,8 @@ use core::ops::RangeInclusive;
 /// The number of a cache; 0 is none.
 pub type CacheId = u8;
 
-/// The most caches of one system: their numbers are bytes, 0 is none, and the first is the cache of sheaves.
+/// The most caches of one system: their numbers are bytes, 0 is none, and the first is the cache of
+/// sheaves.
 pub const MAX_CACHES: usize = 254;
 
 /// The cache that slabs need themselves.

@@ -1,8 +1,9 @@
 //! Slabs: objects smaller than pages, out of pages.
 //!
-//! Two designs of the same caches. [`Sheafed`], the default, keeps free objects in arrays per CPU; `Slqb2008` is Piggin's queued slab allocator of
-//! 2008 as it was designed, with lists that run through the objects. Both take pages from a [`PageSource`], of which the page allocator is one ([`ZonePages`]), and reach what is a
-//! CPU's own through [`Local`].
+//! Two designs of the same caches. [`Sheafed`], the default, keeps free objects in arrays per CPU;
+//! `Slqb2008` is Piggin's queued slab allocator of 2008 as it was designed, with lists that run
+//! through the objects. Both take pages from a [`PageSource`], of which the page allocator is one
+//! ([`ZonePages`]), and reach what is a CPU's own through [`Local`].
 //!
 //! The modules, each of which uses only those above it:
 //!
@@ -23,9 +24,11 @@
 //! | `slabs` | all caches over one source of pages |
 //! | `cache`, `typed`, `general`, `reserve`, `slabinfo` | caches as their users see them, and their text |
 //!
-//! **Bootstrap**: all that slabs need lies in memory that the embedder gives to [`Slabs::new`]: rows of words for the CPUs, the tables of pages, room for as many caches as planned.
-//! The one cache that slabs themselves need (of sheaves) is made there first, and served past all queues. There are no phases: when `new` returns, everything works.
-//! Memory grows linearly with CPUs, with nodes and with caches.
+//! **Bootstrap**: all that slabs need lies in memory that the embedder gives to [`Slabs::new`]:
+//! rows of words for the CPUs, the tables of pages, room for as many caches as planned. The one
+//! cache that slabs themselves need (of sheaves) is made there first, and served past all queues.
+//! There are no phases: when `new` returns, everything works. Memory grows linearly with CPUs, with
+//! nodes and with caches.
 //!
 //! ```
 //! use brickyard_slab::{CacheSpec, Sheafed, SlabPlan, Slabs, TaskOnly};

@@ -1,5 +1,5 @@
-//! How a slab begins and ends: its objects are constructed and painted; before its pages go, what was
-//! painted is looked at.
+//! How a slab begins and ends: its objects are constructed and painted; before its pages go, what
+//! was painted is looked at.
 
 use crate::ground::{Footing, Ground};
 use crate::kind::Kind;

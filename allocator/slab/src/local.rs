@@ -1,8 +1,10 @@
 //! How a CPU reaches what is its own: a row of words, each changed by one store.
 //!
-//! Two of a cache's words are a CPU's own: `main` and `spare` (see [`sheaf`](crate::sheaf)). Everything that the CPU does with them ends in **one store of one
-//! word**, so whoever is stopped midway has done nothing yet. That is all that a kernel needs to be safe with a pin (and, where interrupts use the cache, a mask),
-//! and all that user space needs to be safe by restartable sequences, where a thread cannot be pinned but is made to begin again.
+//! Two of a cache's words are a CPU's own: `main` and `spare` (see [`sheaf`](crate::sheaf)).
+//! Everything that the CPU does with them ends in **one store of one word**, so whoever is stopped
+//! midway has done nothing yet. That is all that a kernel needs to be safe with a pin (and, where
+//! interrupts use the cache, a mask), and all that user space needs to be safe by restartable
+//! sequences, where a thread cannot be pinned but is made to begin again.
 
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -23,7 +25,8 @@ pub enum Pushed {
     Done,
     /// The sheaf is full, or the CPU has no row.
     Full,
-    /// The object is the last one of the sheaf already: it has been freed twice. Nothing has changed.
+    /// The object is the last one of the sheaf already: it has been freed twice. Nothing has
+    /// changed.
     Twice,
 }
 
@@ -44,29 +47,36 @@ pub struct Hits {
 /// as [`sheaf`](crate::sheaf) lays it out. Words of rows are changed by nothing else, and pointers
 /// to them are not kept: rows may go with the slabs that they are of.
 pub unsafe trait Local: Platform {
-    /// Can the caller be kept on its CPU ([`Platform::pin`])? Then whole sections are its own, and [`Slqb2008`](crate::Slqb2008) can be had.
+    /// Can the caller be kept on its CPU ([`Platform::pin`])? Then whole sections are its own, and
+    /// [`Slqb2008`](crate::Slqb2008) can be had.
     const PINS: bool;
 
-    /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the CPU has no row.
+    /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the
+    /// CPU has no row.
     ///
     /// # Safety
-    /// `column` of these rows holds tops (`top-in-sheaf`), of a cache that is used by callers of kind `C`. So it is of a cache's `main` in the rows of [`Sheaves`](crate::sheaf::Sheaves).
+    /// `column` of these rows holds tops (`top-in-sheaf`), of a cache that is used by callers of
+    /// kind `C`. So it is of a cache's `main` in the rows of [`Sheaves`](crate::sheaf::Sheaves).
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>>;
 
-    /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is that one.
+    /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is
+    /// that one.
     ///
     /// # Safety
     /// As [`Local::pop`]; and the object is the column's cache's, and nobody uses it any more.
     unsafe fn push<C: Caller>(&self, rows: &Rows<'_>, column: usize, object: NonNull<u8>)
     -> Pushed;
 
-    /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU has no row. Out of date at once.
+    /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU
+    /// has no row. Out of date at once.
     fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize);
 
-    /// Puts `new` in `column` of the row of `cpu`, if the caller is on that CPU now and the word is `expected`.
+    /// Puts `new` in `column` of the row of `cpu`, if the caller is on that CPU now and the word is
+    /// `expected`.
     ///
     /// # Safety
-    /// `new` is what the column may hold: the top of a sheaf that is the caller's and is given up with it, or that of none. What it held is the caller's from then on.
+    /// `new` is what the column may hold: the top of a sheaf that is the caller's and is given up
+    /// with it, or that of none. What it held is the caller's from then on.
     unsafe fn replace<C: Caller>(
         &self,
         rows: &Rows<'_>,
@@ -76,7 +86,8 @@ pub unsafe trait Local: Platform {
         new: usize,
     ) -> bool;
 
-    /// What `pop` and `push` did with the sheaves in `column`, on all CPUs together; `None` if that is not counted ([`Counted`](crate::Counted) does).
+    /// What `pop` and `push` did with the sheaves in `column`, on all CPUs together; `None` if that
+    /// is not counted ([`Counted`](crate::Counted) does).
     fn hits(&self, _column: usize) -> Option<Hits> {
         None
     }
@@ -85,7 +96,8 @@ pub unsafe trait Local: Platform {
     fn forget_hits(&self, _column: usize) {}
 }
 
-/// The way of kernels, and of anything where a caller can be kept on its CPU: pin, mask where the cache says so, and touch the words.
+/// The way of kernels, and of anything where a caller can be kept on its CPU: pin, mask where the
+/// cache says so, and touch the words.
 #[derive(Debug, Clone, Copy)]
 pub struct Pinned<P>(P);
 
@@ -132,7 +144,8 @@ fn inside<C: Caller, P: Platform, R>(platform: &P, work: impl FnOnce(usize) -> R
     work(inside.cpu)
 }
 
-// SAFETY: between pin and unpin nobody else runs on this CPU but interrupts, and those are masked where the cache's kind says that they come here, or refused.
+// SAFETY: between pin and unpin nobody else runs on this CPU but interrupts, and those are masked
+// where the cache's kind says that they come here, or refused.
 unsafe impl<P: Platform> Local for Pinned<P> {
     const PINS: bool = true;
 
@@ -142,7 +155,8 @@ unsafe impl<P: Platform> Local for Pinned<P> {
             let main = rows.word(cpu, column)?;
             // Relaxed, here and below: the row is this CPU's own.
             let top = main.load(Ordering::Relaxed);
-            // SAFETY: `top-in-sheaf`: the word is the address of an entry, or of the sentinel before the entries, of a sheaf that is this CPU's.
+            // SAFETY: `top-in-sheaf`: the word is the address of an entry, or of the sentinel
+            // before the entries, of a sheaf that is this CPU's.
             let object = unsafe { word_at(top) }.load(Ordering::Relaxed);
             let object = NonNull::new(core::ptr::with_exposed_provenance_mut(object))?;
             main.store(top - WORD_BYTES, Ordering::Relaxed);
@@ -163,8 +177,8 @@ unsafe impl<P: Platform> Local for Pinned<P> {
             };
             let object = object.as_ptr().expose_provenance();
             let top = main.load(Ordering::Relaxed);
-            // The object is in use, or this is a mistake: what is in a sheaf is free (`object-in-one-place`). The sentinel is no object.
-            // SAFETY: `top-in-sheaf`.
+            // The object is in use, or this is a mistake: what is in a sheaf is free
+            // (`object-in-one-place`). The sentinel is no object. SAFETY: `top-in-sheaf`.
             if unsafe { word_at(top) }.load(Ordering::Relaxed) == object {
                 return Pushed::Twice;
             }
@@ -172,7 +186,8 @@ unsafe impl<P: Platform> Local for Pinned<P> {
             if next.is_multiple_of(SHEAF_BYTES) {
                 return Pushed::Full;
             }
-            // SAFETY: `top-in-sheaf`, and the entry behind the top is still in the sheaf, since a sheaf ends at a multiple of its size.
+            // SAFETY: `top-in-sheaf`, and the entry behind the top is still in the sheaf, since a
+            // sheaf ends at a multiple of its size.
             unsafe { word_at(next) }.store(object, Ordering::Relaxed);
             main.store(next, Ordering::Relaxed);
             Pushed::Done

@@ -1,7 +1,9 @@
 //! What is counted of a cache, as numbers and as a line of slabinfo.
 //!
-//! Nothing is counted where an object is handed out or taken back without a lock: there a count would cost as much as the work. What is counted happens under locks that are held anyway; and
-//! what lies in queues is read off them when somebody asks, while their CPUs go on, so `queued` and what follows from it is an estimate. Hits are counted by a [`Local`](crate::Local) that counts
+//! Nothing is counted where an object is handed out or taken back without a lock: there a count
+//! would cost as much as the work. What is counted happens under locks that are held anyway; and
+//! what lies in queues is read off them when somebody asks, while their CPUs go on, so `queued` and
+//! what follows from it is an estimate. Hits are counted by a [`Local`](crate::Local) that counts
 //! ([`Counted`](crate::Counted)), or by a design that has its queues to itself.
 
 use core::fmt;
@@ -60,7 +62,8 @@ pub struct CacheNumbers {
     pub outgoing_flushed: u64,
     /// Slabs without a free object that got one back (`slqb-2008`).
     pub slabs_partial: u64,
-    /// Free objects left out for good, since somebody wrote over the links between them (`slqb-2008`).
+    /// Free objects left out for good, since somebody wrote over the links between them
+    /// (`slqb-2008`).
     pub lost: u64,
     /// Objects taken out of slabs.
     pub filled: u64,
@@ -110,7 +113,8 @@ impl CacheNumbers {
         self.slabs * self.per_slab
     }
 
-    /// Objects in use. Exact while no CPU uses the cache; those that were left out as damaged are among them.
+    /// Objects in use. Exact while no CPU uses the cache; those that were left out as damaged are
+    /// among them.
     #[must_use]
     pub const fn in_use(&self) -> u64 {
         self.out.saturating_sub(self.queued)
@@ -146,7 +150,8 @@ impl fmt::Display for CacheNumbers {
             self.stride,
             self.per_slab,
             self.pages_per_slab,
-            // Nothing can be tuned, and every slab has an object in use or queued; as in Linux's own since SLUB.
+            // Nothing can be tuned, and every slab has an object in use or queued; as in Linux's
+            // own since SLUB.
             0,
             0,
             0,

@@ -1,4 +1,5 @@
-//! The slabs that a list owns, and those of them that have free objects: what both designs keep behind the lock of a list, the slabs' records too.
+//! The slabs that a list owns, and those of them that have free objects: what both designs keep
+//! behind the lock of a list, the slabs' records too.
 
 use brickyard_sync::{GuardedU32, GuardedU64};
 

@@ -1,7 +1,10 @@
-//! What is known of each page of the span: whose slab it is part of, in a byte; and a record of 64 bytes for each slab, at its first page.
+//! What is known of each page of the span: whose slab it is part of, in a byte; and a record of 64
+//! bytes for each slab, at its first page.
 //!
-//! Both lie in the embedder's memory, beside the pages: objects are packed without a header, and nothing here is lost when a program writes past the end of an object.
-//! A record is guarded by the lock of the list that owns the slab. Zero means no slab, so memory that is zero already need not be written.
+//! Both lie in the embedder's memory, beside the pages: objects are packed without a header, and
+//! nothing here is lost when a program writes past the end of an object. A record is guarded by the
+//! lock of the list that owns the slab. Zero means no slab, so memory that is zero already need not
+//! be written.
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -55,8 +58,8 @@ pub struct Pages<'m> {
     page_shift: u32,
 }
 
-/// Memory for the tables of pages that is zero throughout, as fresh mappings are: none of it is touched
-/// before it is needed.
+/// Memory for the tables of pages that is zero throughout, as fresh mappings are: none of it is
+/// touched before it is needed.
 #[derive(Debug)]
 pub struct Tables<'m>(&'m mut [MaybeUninit<u8>]);
 
@@ -110,7 +113,8 @@ impl<'m> Pages<'m> {
         }
     }
 
-    /// The caches of the pages, a byte each for [`Pages::count`] pages, 0 where there is no slab: for a fast path of one's own, which reads them.
+    /// The caches of the pages, a byte each for [`Pages::count`] pages, 0 where there is no slab:
+    /// for a fast path of one's own, which reads them.
     #[must_use]
     pub const fn ids(&self) -> *const AtomicU8 {
         self.ids.as_ptr()
@@ -148,7 +152,8 @@ impl<'m> Pages<'m> {
     #[must_use]
     pub fn cache_of(&self, address: NonNull<u8>) -> CacheId {
         match self.page_of(address) {
-            // Relaxed: whoever frees an object has it from the cache, by ways that carry this along.
+            // Relaxed: whoever frees an object has it from the cache, by ways that carry this
+            // along.
             Some(page) => self.ids[page].load(Ordering::Relaxed),
             None => 0,
         }

@@ -1,5 +1,5 @@
-//! The values that a system of slabs is built with, and the bytes that follow from them: all sizes are
-//! constants where the plan is one.
+//! The values that a system of slabs is built with, and the bytes that follow from them: all sizes
+//! are constants where the plan is one.
 
 use crate::debug::{DebugRule, Finding, RuleText, Rules};
 use crate::layout::WORD_BYTES;
@@ -21,9 +21,9 @@ pub struct SlabPlan {
     pub nodes: usize,
     /// What is checked in which caches, beside what their specifications ask for.
     pub rules: Rules,
-    /// Who is told of what checks find. It must not use the cache that the finding is about.
-    /// It should not panic: then the objects and pages that the caller has in hand are lost, and what was lost before by
-    /// a broken link may not be counted.
+    /// Who is told of what checks find. It must not use the cache that the finding is about. It
+    /// should not panic: then the objects and pages that the caller has in hand are lost, and what
+    /// was lost before by a broken link may not be counted.
     pub report: fn(&Finding),
     /// How `slqb-2008` writes the links of free objects.
     pub free_pointers: FreePointers,
@@ -138,9 +138,11 @@ impl Footprint {
 /// How `slqb-2008` writes the links of free objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FreePointers {
-    /// Encoded: one that was written over is noticed. A few instructions more at each free and each allocation.
+    /// Encoded: one that was written over is noticed. A few instructions more at each free and each
+    /// allocation.
     #[default]
     Encoded,
-    /// As they are. One that was written over is noticed only if it is no address in a slab of the cache.
+    /// As they are. One that was written over is noticed only if it is no address in a slab of the
+    /// cache.
     Plain,
 }

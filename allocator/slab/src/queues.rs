@@ -14,7 +14,8 @@ use crate::plan::{Footprint, SlabPlan};
 use crate::rows::Rows;
 use crate::sizes::Sizes;
 
-/// How free objects wait for their next use: per CPU, per node, in slabs. All addresses are those of an object's place in its slab.
+/// How free objects wait for their next use: per CPU, per node, in slabs. All addresses are those
+/// of an object's place in its slab.
 ///
 /// The library's own: [`Sheaves`](crate::sheaf::Sheaves), [`Slqb`](crate::slqb::Slqb).
 ///
@@ -54,10 +55,12 @@ pub unsafe trait Queues<'m, D: Footing>: Sized + Sync {
     /// A cache has been made; nobody uses it yet.
     fn open(&self, ground: &Ground<'m, D>, kind: &Kind);
 
-    /// Where the design finds what CPUs have of a cache: worked out once, and kept by whoever uses the cache.
+    /// Where the design finds what CPUs have of a cache: worked out once, and kept by whoever uses
+    /// the cache.
     fn handle(&self, cache: CacheId) -> usize;
 
-    /// The fast way to an object of the cache with this [handle](Queues::handle): `None` is a miss, or a cache that is checked.
+    /// The fast way to an object of the cache with this [handle](Queues::handle): `None` is a miss,
+    /// or a cache that is checked.
     fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>>;
 
     /// The fast way back: false if the object has to go by [`Queues::overflow`].
@@ -74,7 +77,8 @@ pub unsafe trait Queues<'m, D: Footing>: Sized + Sync {
     /// An object, after [`Queues::hit`] had none; refills the queues. `None`: no memory.
     fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>>;
 
-    /// An object for a request that names a node: of its memory if there is some, else of any. A design that does not tell nodes apart takes the nearest.
+    /// An object for a request that names a node: of its memory if there is some, else of any. A
+    /// design that does not tell nodes apart takes the nearest.
     fn miss_on<C: Caller>(
         &self,
         ground: &Ground<'m, D>,
@@ -99,7 +103,8 @@ pub unsafe trait Queues<'m, D: Footing>: Sized + Sync {
         object: NonNull<u8>,
     ) -> Result<(), FreeFault>;
 
-    /// Gives back some of what has lain unused in this CPU's queues since the last call. To be called every few seconds on each CPU (SLQB: every 3 s).
+    /// Gives back some of what has lain unused in this CPU's queues since the last call. To be
+    /// called every few seconds on each CPU (SLQB: every 3 s).
     fn trim<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind);
 
     /// Gives back all that lies in this CPU's queues.
@@ -108,7 +113,8 @@ pub unsafe trait Queues<'m, D: Footing>: Sized + Sync {
     /// Gives back all that lies in queues which CPUs share.
     fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind);
 
-    /// Has no CPU anything of the cache, not even an empty queue? Asked when nobody uses the cache any more and all that can be reached has been drained: only then may its number be another
+    /// Has no CPU anything of the cache, not even an empty queue? Asked when nobody uses the cache
+    /// any more and all that can be reached has been drained: only then may its number be another
     /// cache's. A design whose `open` makes all queues new has nothing to keep.
     fn is_clear(&self, _kind: &Kind) -> bool {
         true

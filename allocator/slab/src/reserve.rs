@@ -8,7 +8,9 @@ use crate::caller::Caller;
 use crate::design::SlabDesign;
 use crate::error::SlabError;
 
-/// Up to `N` objects of a cache, in hand before they are needed: whoever may not fail halfway takes them first, while failing is still allowed. One owner; what is left goes back when it is dropped.
+/// Up to `N` objects of a cache, in hand before they are needed: whoever may not fail halfway takes
+/// them first, while failing is still allowed. One owner; what is left goes back when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Reserve<'c, 's, 'm, D: SlabDesign<'m>, C: Caller, const N: usize> {
     cache: &'c RawCache<'s, 'm, D, C>,

@@ -96,8 +96,8 @@ impl<'m> Rows<'m> {
         (self.words.len() * WORD_BYTES) >> self.row_shift
     }
 
-    /// Where a word of a CPU's row lies, if it has one: for who writes a [`Local`](crate::Local). What may be
-    /// done with it, and when, is said there.
+    /// Where a word of a CPU's row lies, if it has one: for who writes a [`Local`](crate::Local).
+    /// What may be done with it, and when, is said there.
     #[inline(always)]
     #[must_use]
     pub fn place(&self, cpu: usize, column: usize) -> Option<*const AtomicUsize> {

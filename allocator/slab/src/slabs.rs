@@ -1,5 +1,5 @@
-//! A system of slabs: all caches over one source of pages, how it is built, and what is done for all
-//! of its caches at once.
+//! A system of slabs: all caches over one source of pages, how it is built, and what is done for
+//! all of its caches at once.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -31,8 +31,9 @@ use crate::zone::{DirectMapped, ZonePages};
 pub struct Parts<'m> {
     /// For all that is not told below.
     pub memory: &'m mut [MaybeUninit<u8>],
-    /// A row for each CPU, for who needs them a certain distance apart: they are these slabs' from now
-    /// on. A design without rows (`slqb-2008`) has no use for them. See [`Slabs::bytes_beside_rows`].
+    /// A row for each CPU, for who needs them a certain distance apart: they are these slabs' from
+    /// now on. A design without rows (`slqb-2008`) has no use for them. See
+    /// [`Slabs::bytes_beside_rows`].
     pub rows: Option<Rows<'m>>,
     /// Memory of [`Tables::bytes`]. The bytes of the rest are those of a plan of no pages.
     pub tables: Option<Tables<'m>>,
@@ -68,8 +69,8 @@ impl<'m, D: SlabDesign<'m>> fmt::Debug for Slabs<'m, D> {
 impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     const FOOTPRINT: Footprint = <D::Queues as Queues<'m, D>>::FOOTPRINT;
 
-    /// Bytes of memory that [`Slabs::new`] needs for `plan`, which says how many pages and nodes there
-    /// are; `usize::MAX` if they are more than can be. A constant where the plan is one.
+    /// Bytes of memory that [`Slabs::new`] needs for `plan`, which says how many pages and nodes
+    /// there are; `usize::MAX` if they are more than can be. A constant where the plan is one.
     #[must_use]
     pub const fn bytes(plan: &SlabPlan) -> usize {
         let kinds = plan
@@ -259,9 +260,10 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         })
     }
 
-    /// Takes a cache back that nobody has been given. A trim may just have come by, and is waited for [`PATIENCE`] times;
-    /// where it stands still so long, also because it was interrupted, the number stays taken, by an empty cache that
-    /// nobody can use. It comes to this only where general sizes meet a number that is taken already.
+    /// Takes a cache back that nobody has been given. A trim may just have come by, and is waited
+    /// for [`PATIENCE`] times; where it stands still so long, also because it was interrupted, the
+    /// number stays taken, by an empty cache that nobody can use. It comes to this only where
+    /// general sizes meet a number that is taken already.
     pub(crate) fn unmake(&self, id: CacheId) {
         let slot = &self.ground.kinds[usize::from(id)];
         let closed = (0..PATIENCE).any(|_| {
@@ -307,7 +309,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         &self.ground.local
     }
 
-    /// The caches that the caller may come to: an interrupt leaves caches for tasks alone. None of them is destroyed while it is looked at.
+    /// The caches that the caller may come to: an interrupt leaves caches for tasks alone. None of
+    /// them is destroyed while it is looked at.
     fn kinds(&self) -> impl Iterator<Item = Lease<'m, Kind>> {
         let leases = self.ground.kinds.iter().filter_map(OnceSlot::lease);
         leases.filter(|kind| self.ground.may_touch(kind))
@@ -320,7 +323,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To be called on every CPU every few seconds; SLQB did every 3 s. An interrupt leaves caches for tasks alone.
+    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To
+    /// be called on every CPU every few seconds; SLQB did every 3 s. An interrupt leaves caches for
+    /// tasks alone.
     pub fn trim(&self) {
         let Self { ground, queues, .. } = self;
         self.each_kind(|kind, callers| match callers {
@@ -338,7 +343,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         });
     }
 
-    /// Gives back all that lies in queues which CPUs share. An interrupt leaves caches for tasks alone.
+    /// Gives back all that lies in queues which CPUs share. An interrupt leaves caches for tasks
+    /// alone.
     pub fn shrink(&self) {
         let Self { ground, queues, .. } = self;
         self.each_kind(|kind, callers| match callers {
@@ -347,8 +353,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         });
     }
 
-    /// Statistics of every cache, in the order of their numbers; the slabs' own is the first. An interrupt leaves caches for tasks alone, whose locks it may have
-    /// interrupted.
+    /// Statistics of every cache, in the order of their numbers; the slabs' own is the first. An
+    /// interrupt leaves caches for tasks alone, whose locks it may have interrupted.
     pub fn numbers(&self) -> impl Iterator<Item = CacheNumbers> {
         self.kinds().map(|kind| self.numbers_of(&kind))
     }

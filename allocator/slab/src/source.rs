@@ -9,8 +9,8 @@ use brickyard::{Context, Mobility, Order};
 pub struct PageAsk {
     /// 2^order pages.
     pub order: Order,
-    /// What the objects on them allow: [`Mobility::Reclaimable`] for caches whose objects can be given back on request, so that the page allocator keeps
-    /// them together.
+    /// What the objects on them allow: [`Mobility::Reclaimable`] for caches whose objects can be
+    /// given back on request, so that the page allocator keeps them together.
     pub mobility: Mobility,
     /// The node whose memory it must be, if any.
     pub node: Option<usize>,
@@ -32,7 +32,8 @@ pub struct PageAsk {
 ///
 /// Several systems of slabs can have one source, if it can be shared: each takes pages of its own.
 pub unsafe trait PageSource: Sync {
-    /// Where the span begins: page `i` is at `start + (i << page_shift)`. Aligned to the largest block that is ever given.
+    /// Where the span begins: page `i` is at `start + (i << page_shift)`. Aligned to the largest
+    /// block that is ever given.
     fn start(&self) -> NonNull<u8>;
 
     /// Pages of the span, whether there is memory for them now or not.

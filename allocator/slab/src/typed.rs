@@ -50,7 +50,8 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
     pub fn alloc(&self, value: T) -> Result<Object<'_, 's, 'm, T, D, C>, SlabError> {
         let memory = self.alloc_uninit()?;
         let memory = memory.cast::<T>();
-        // SAFETY: `object-bytes`: the object is large enough for `T`, aligned for it, and this caller's.
+        // SAFETY: `object-bytes`: the object is large enough for `T`, aligned for it, and this
+        // caller's.
         unsafe { memory.write(value) };
         Ok(Object {
             memory,
@@ -143,7 +144,8 @@ impl<'m, T, D: SlabDesign<'m>, C: Caller> Deref for Object<'_, '_, 'm, T, D, C> 
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: invariant `owns-its-value`: the memory holds a value from construction to drop, and is this object's alone.
+        // SAFETY: invariant `owns-its-value`: the memory holds a value from construction to drop,
+        // and is this object's alone.
         unsafe { self.memory.as_ref() }
     }
 }

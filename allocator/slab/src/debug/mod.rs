@@ -1,8 +1,12 @@
 //! What is checked on request, per cache.
 //!
-//! Which caches, and what in them, is told when they are made: by [`CacheSpec::checks`](crate::CacheSpec::checks), and by rules on their names ([`SlabPlan`](crate::SlabPlan)), as a list in the
-//! program ([`DebugRule`]) or as a text from outside ([`RuleText`], for example `FZPU,general-*;U,dentry`). What is found goes to the plan's `report` as a [`Finding`], which names the object, the
-//! cache, and who had to do with it. Then a bad free is refused, and nothing has changed; a damaged object is left out: it is never handed out again, and its slab never given back.
+//! Which caches, and what in them, is told when they are made: by
+//! [`CacheSpec::checks`](crate::CacheSpec::checks), and by rules on their names
+//! ([`SlabPlan`](crate::SlabPlan)), as a list in the program ([`DebugRule`]) or as a text from
+//! outside ([`RuleText`], for example `FZPU,general-*;U,dentry`). What is found goes to the plan's
+//! `report` as a [`Finding`], which names the object, the cache, and who had to do with it. Then a
+//! bad free is refused, and nothing has changed; a damaged object is left out: it is never handed
+//! out again, and its slab never given back.
 //!
 //! | level | finds | bytes an object | an allocation does more | a free does more |
 //! |---|---|---|---|---|
@@ -12,15 +16,21 @@
 //! | `P` [`POISON`](Checks::POISON) | what `F` does; writes to a free object: at its next allocation, the end of its slab. Who reads a free object sees 6b | 0 (`slqb-2008`: 8 or 16) | reads the object | writes the object |
 //! | `U` [`TRACK`](Checks::TRACK) | what `F` does; every finding, and each object in use, tells who allocated and who freed: caller, CPU, task, time | 64 (`slqb-2008`: up to 72) | asks for CPU, task and time, writes 32 bytes | the same |
 //!
-//! An allocation and its free together, one thread, objects of 64 / 1216 bytes, on a core as in the goals of this project (2.6 GHz): none 2.2 / 2.2 ns, `F` 37 / 84, `Z` 48 / 103, `P` 41 / 193,
-//! `U` 37 / 109 (with a clock that costs nothing), all 73 / 232. On several CPUs each cache's lock is shared by all of them.
+//! An allocation and its free together, one thread, objects of 64 / 1216 bytes, on a core as in the
+//! goals of this project (2.6 GHz): none 2.2 / 2.2 ns, `F` 37 / 84, `Z` 48 / 103, `P` 41 / 193, `U`
+//! 37 / 109 (with a clock that costs nothing), all 73 / 232. On several CPUs each cache's lock is
+//! shared by all of them.
 //!
-//! A checked cache keeps no queues of free objects, so its free objects are in their slabs, and which ones are is exact; the fast path of other caches costs nothing for it. Objects with a constructor
-//! are not poisoned: what the constructor made of them lasts. Their red zones and users are watched all the same.
+//! A checked cache keeps no queues of free objects, so its free objects are in their slabs, and
+//! which ones are is exact; the fast path of other caches costs nothing for it. Objects with a
+//! constructor are not poisoned: what the constructor made of them lasts. Their red zones and users
+//! are watched all the same.
 //!
-//! What is **not** found: a write that jumps over the red zone into another object; a read of any kind; a write to a free object that puts there what was there, or after its slab has gone; an overflow
-//! inside what a general size has more than was asked for. If two CPUs free one object at the same moment, one of them is refused as it reaches the slab; but if a third has it by then, its bytes may have
-//! been painted over.
+//! What is **not** found: a write that jumps over the red zone into another object; a read of any
+//! kind; a write to a free object that puts there what was there, or after its slab has gone; an
+//! overflow inside what a general size has more than was asked for. If two CPUs free one object at
+//! the same moment, one of them is refused as it reaches the slab; but if a third has it by then,
+//! its bytes may have been painted over.
 //!
 //! ```
 //! use brickyard_slab::{CacheSpec, FreeFault, RuleText, Sheafed, SlabPlan, Slabs, TaskOnly};

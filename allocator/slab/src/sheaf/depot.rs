@@ -80,7 +80,8 @@ impl List {
         if first == 0 {
             return None;
         }
-        // SAFETY: `sheaf-in-one-place`: it was in this list, whose lock is held, and leaves it here.
+        // SAFETY: `sheaf-in-one-place`: it was in this list, whose lock is held, and leaves it
+        // here.
         let sheaf = unsafe { Sheaf::at(first) };
         self.first.set(sheaf.link() as u64);
         self.count.set(self.count.get() - 1);

@@ -16,7 +16,8 @@ use crate::owned::Gone;
 use crate::watch;
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
-    /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the slabs.
+    /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the
+    /// slabs.
     pub(super) fn to_barn<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
@@ -144,7 +145,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         empty.or_else(|| self.new_sheaf(ground, kind))
     }
 
-    /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it is full.
+    /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it
+    /// is full.
     pub(super) fn put_away<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,

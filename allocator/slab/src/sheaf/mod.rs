@@ -1,7 +1,8 @@
 //! The default: free objects wait in arrays of their addresses, so that a hit touches no object.
 //!
-//! A **sheaf** is 128 words: a link, its top while nobody's row holds it, then unused words, a word of 0 (the sentinel), and the entries up to its end, which is
-//! a multiple of its size. Where the sentinel stands is the cache's capacity.
+//! A **sheaf** is 128 words: a link, its top while nobody's row holds it, then unused words, a word
+//! of 0 (the sentinel), and the entries up to its end, which is a multiple of its size. Where the
+//! sentinel stands is the cache's capacity.
 //!
 //! ```text
 //! word   0      1                sentinel   entries                                        127
@@ -9,13 +10,17 @@
 //!                                                             ^ top
 //! ```
 //!
-//! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the top of another one, or 0. To take an object is to read what the top points at (0: none
-//! left) and to store the top less a word; to put one is to write behind the top (a multiple of the size: full) and to store the top plus a word. One word decides, so one store
-//! is all that must not be torn. A CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is empty and full at once
-//! ([`closed`]); so both ways miss, and the fast path knows of neither.
+//! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the top of
+//! another one, or 0. To take an object is to read what the top points at (0: none left) and to
+//! store the top less a word; to put one is to write behind the top (a multiple of the size: full)
+//! and to store the top plus a word. One word decides, so one store is all that must not be torn. A
+//! CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is
+//! empty and full at once ([`closed`]); so both ways miss, and the fast path knows of neither.
 //!
-//! Behind them, per cache and node, is a depot: full and empty sheaves (the barn), and slabs with free objects (the shelf), behind one lock that is taken once for as many objects
-//! as a sheaf holds. A sheaf changes hands as a whole: where one CPU only allocates and another only frees, each takes the lock once a sheaf, and no list is walked.
+//! Behind them, per cache and node, is a depot: full and empty sheaves (the barn), and slabs with
+//! free objects (the shelf), behind one lock that is taken once for as many objects as a sheaf
+//! holds. A sheaf changes hands as a whole: where one CPU only allocates and another only frees,
+//! each takes the lock once a sheaf, and no list is walked.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -27,9 +32,11 @@
 //! | `flush.rs`, `refill.rs` | what a miss needs: from sheaves into slabs, from slabs into sheaves |
 //! | `mod.rs` | the two ways, and what they do on a miss |
 //!
-//! Invariants: `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other row, list or caller has. `sheaf-in-one-place`: a sheaf is in one row, in one list of a
-//! depot, or in the hands of one caller. `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it is given back, exposed when it was made.
-//! `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's bitmap.
+//! Invariants: `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other
+//! row, list or caller has. `sheaf-in-one-place`: a sheaf is in one row, in one list of a depot, or
+//! in the hands of one caller. `sheaf-words`: a sheaf is 128 words of shared memory from when it is
+//! made until it is given back, exposed when it was made. `object-in-one-place`: an object is in
+//! use, in one sheaf, or free in its slab's bitmap.
 
 mod depot;
 mod flush;
@@ -67,7 +74,8 @@ pub use crate::layout::{MAX_CAPACITY, SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
 pub use state::Sheaves;
 pub use words::closed;
 
-/// The default: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps beside the slabs.
+/// The default: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps beside
+/// the slabs.
 #[derive(Debug)]
 pub struct Sheafed<'m, S, L, K = TicketLock>(Marker<'m, S, L, K>);
 

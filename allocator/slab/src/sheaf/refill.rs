@@ -40,8 +40,9 @@ impl<'m, C: Caller, D: Footing, K: RawLock> Drop for InHand<'_, 'm, C, D, K> {
 }
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
-    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little: each slab made brings an object at
-    /// least, so there are never more of them than a sheaf has places. True if it has something.
+    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little: each slab made
+    /// brings an object at least, so there are never more of them than a sheaf has places. True if
+    /// it has something.
     pub(super) fn fill<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,

@@ -20,7 +20,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         expected: usize,
         new: usize,
     ) -> bool {
-        // SAFETY: `sheaf-in-one-place`: the callers here put in 0, `closed`, or the top of a sheaf in hand, and let go of it if it is done.
+        // SAFETY: `sheaf-in-one-place`: the callers here put in 0, `closed`, or the top of a sheaf
+        // in hand, and let go of it if it is done.
         unsafe {
             ground
                 .local
@@ -59,7 +60,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             columns.filter_map(move |column| self.rows.word(cpu, column))
         });
         let closed = closed();
-        // Relaxed: an estimate. The word alone tells; the sheaf is not looked at, since it may be somebody else's by now.
+        // Relaxed: an estimate. The word alone tells; the sheaf is not looked at, since it may be
+        // somebody else's by now.
         let tops = words.map(|word| word.load(Ordering::Relaxed));
         tops.filter(move |&top| top != 0 && top != closed)
     }
@@ -70,7 +72,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         ground: &Ground<'m, D>,
         column: usize,
     ) -> Option<Sheaf> {
-        // Again only where the caller has come to another CPU meanwhile, or somebody here has used the row.
+        // Again only where the caller has come to another CPU meanwhile, or somebody here has used
+        // the row.
         loop {
             let (cpu, top) = ground.local.read::<C>(&self.rows, column);
             if top == 0 || top == closed() {

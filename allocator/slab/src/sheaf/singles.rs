@@ -1,5 +1,5 @@
-//! One object at a time, past all sheaves: out of a slab and back, a new slab where none has any. So
-//! are sheaves themselves had, and so they go back.
+//! One object at a time, past all sheaves: out of a slab and back, a new slab where none has any.
+//! So are sheaves themselves had, and so they go back.
 
 use core::ptr::NonNull;
 
@@ -44,7 +44,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let grown = |node| self.grow::<C, D, _>(ground, kind, node, one).flatten();
         at_hand
             .or_else(|| grown(Some(node)))
-            // What is free elsewhere first: else every request that comes here would take another slab there.
+            // What is free elsewhere first: else every request that comes here would take another
+            // slab there.
             .or_else(|| self.single_elsewhere::<C, D>(ground, kind, node))
             .or_else(|| (self.nodes > 1).then(|| grown(None)).flatten())
     }
@@ -76,8 +77,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             })
     }
 
-    /// Another slab, of this node's memory or of any, for the depot of the node whose memory it is. What `take` takes of
-    /// it then, nobody else has taken before. `None`: there are no pages.
+    /// Another slab, of this node's memory or of any, for the depot of the node whose memory it is.
+    /// What `take` takes of it then, nobody else has taken before. `None`: there are no pages.
     pub(super) fn grow<C: Caller, D: Footing, T>(
         &self,
         ground: &Ground<'m, D>,
@@ -109,7 +110,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         kind: &Kind,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
-        // Only what lies in a slab has a node; and behind the lock it is looked at again, since a bad free's slab may go meanwhile.
+        // Only what lies in a slab has a node; and behind the lock it is looked at again, since a
+        // bad free's slab may go meanwhile.
         ground.find(kind, object)?;
         let empty = {
             let _inside = ground.inside::<C>();
@@ -140,7 +142,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         Ok(())
     }
 
-    /// Memory for a sheaf of `kind`: from the cache of sheaves, which has no queues itself, so that the two never need each other.
+    /// Memory for a sheaf of `kind`: from the cache of sheaves, which has no queues itself, so that
+    /// the two never need each other.
     pub(super) fn new_sheaf<D: Footing>(
         &self,
         ground: &Ground<'m, D>,
@@ -148,7 +151,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     ) -> Option<Sheaf> {
         let boot = ground.kind(BOOT_CACHE)?;
         let memory = self.single::<Everywhere, D>(ground, boot)?;
-        // SAFETY: an object of the cache of sheaves has a sheaf's size and alignment, and is this caller's.
+        // SAFETY: an object of the cache of sheaves has a sheaf's size and alignment, and is this
+        // caller's.
         Some(unsafe { Sheaf::make(memory, kind.geometry.capacity as usize) })
     }
 

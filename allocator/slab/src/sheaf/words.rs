@@ -18,7 +18,8 @@ pub fn closed() -> usize {
     CLOSED_SHEAF.0.as_ptr().expose_provenance() + SHEAF_BYTES - WORD_BYTES
 }
 
-/// A sheaf that belongs to whoever has this value (`sheaf-in-one-place`). It can be lost, which loses its memory and what it holds, but not be copied.
+/// A sheaf that belongs to whoever has this value (`sheaf-in-one-place`). It can be lost, which
+/// loses its memory and what it holds, but not be copied.
 #[derive(Debug)]
 #[must_use = "a sheaf that is dropped is lost"]
 pub(super) struct Sheaf {
@@ -30,7 +31,8 @@ const LINK: usize = 0;
 /// The word that holds the top, while no row does.
 const TOP: usize = 1;
 
-/// Where the sentinel of a sheaf of `capacity` entries stands, in bytes from its begin: the top of an empty one.
+/// Where the sentinel of a sheaf of `capacity` entries stands, in bytes from its begin: the top of
+/// an empty one.
 pub(super) const fn sentinel(capacity: usize) -> usize {
     SHEAF_BYTES - (capacity + 1) * WORD_BYTES
 }
@@ -39,7 +41,8 @@ impl Sheaf {
     /// An empty sheaf in `memory`.
     ///
     /// # Safety
-    /// The memory has a sheaf's size and alignment and is the caller's, until the sheaf is given up.
+    /// The memory has a sheaf's size and alignment and is the caller's, until the sheaf is given
+    /// up.
     pub(super) unsafe fn make(memory: NonNull<u8>, capacity: usize) -> Self {
         let first = memory.cast::<AtomicUsize>();
         for word in 0..SHEAF_WORDS {
@@ -86,7 +89,8 @@ impl Sheaf {
     }
 
     fn get(&self, word: usize) -> usize {
-        // Relaxed: the sheaf is the caller's; the lock or the row that it came through has ordered this.
+        // Relaxed: the sheaf is the caller's; the lock or the row that it came through has ordered
+        // this.
         self.word(self.address + word * WORD_BYTES)
             .load(Ordering::Relaxed)
     }

@@ -1,8 +1,10 @@
 //! The slow way to an object: what a list has, then a new slab, then other nodes.
 //!
-//! **CPUs of memoryless nodes.** A new slab goes to the list of whoever's memory it is. A CPU whose own node has no memory would so make a slab for each object, since none ever comes to its own
-//! list (one of the reasons why SLQB stalled). So a CPU that got its last slab from another node asks that node's list before it asks for a slab again; and since it asks for a slab near itself first,
-//! it is at home again as soon as its node has memory.
+//! **CPUs of memoryless nodes.** A new slab goes to the list of whoever's memory it is. A CPU whose
+//! own node has no memory would so make a slab for each object, since none ever comes to its own
+//! list (one of the reasons why SLQB stalled). So a CPU that got its last slab from another node
+//! asks that node's list before it asks for a slab again; and since it asks for a slab near itself
+//! first, it is at home again as soon as its node has memory.
 
 use core::ptr::NonNull;
 
@@ -94,7 +96,8 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
         })
     }
 
-    /// An object that a list has: from its LIFO, from what it has been sent if that is a batch, or from a partial slab.
+    /// An object that a list has: from its LIFO, from what it has been sent if that is a batch, or
+    /// from a partial slab.
     fn served_by(&mut self, at: At<'_, K>) -> Option<usize> {
         let (ground, links) = (self.ground(), self.links);
         if at.own.lifo.count() == 0 && Self::has_batch_waiting(at) {
@@ -146,7 +149,8 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
         object.flatten()
     }
 
-    /// Constructs and links the objects of a new slab, which nobody knows of yet, in the order of their addresses.
+    /// Constructs and links the objects of a new slab, which nobody knows of yet, in the order of
+    /// their addresses.
     fn make(&self, first: usize) {
         let (ground, kind, links) = (self.ground(), self.kind(), self.links);
         let stride = kind.geometry.stride as usize;

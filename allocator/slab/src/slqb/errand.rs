@@ -1,7 +1,10 @@
-//! One trip on the slow path: what it needs at hand, and what is done when it is over and no lock is held any more.
+//! One trip on the slow path: what it needs at hand, and what is done when it is over and no lock
+//! is held any more.
 //!
-//! **Lock order**: a node's list lock, then one page lock or one incoming queue's lock; never two of these. A CPU's own part needs no lock, but the caller pinned, and masked where interrupts
-//! use the cache ([`Inside`]); so it comes before all locks. Pages are taken and given, constructors and reports called, outside all of it.
+//! **Lock order**: a node's list lock, then one page lock or one incoming queue's lock; never two
+//! of these. A CPU's own part needs no lock, but the caller pinned, and masked where interrupts use
+//! the cache ([`Inside`]); so it comes before all locks. Pages are taken and given, constructors
+//! and reports called, outside all of it.
 
 use brickyard_sync::{Held, Ordering, RawLock};
 
@@ -34,7 +37,8 @@ pub(super) struct Errand<'a, 'm, D: Footing, K> {
     pub(super) marks: Marks,
     pub(super) gone: Gone,
     pub(super) broken: Broken,
-    /// A free that turned out bad on the way into the slab: the last one, as an example of all that are counted.
+    /// A free that turned out bad on the way into the slab: the last one, as an example of all that
+    /// are counted.
     pub(super) refused: Option<(usize, FreeFault)>,
 }
 
@@ -134,7 +138,8 @@ impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
         }
     }
 
-    /// Gives back objects from the head of the list's LIFO, at most `most`: those of its own slabs to these, with the page lock held over runs of them, the others on their way.
+    /// Gives back objects from the head of the list's LIFO, at most `most`: those of its own slabs
+    /// to these, with the page lock held over runs of them, the others on their way.
     pub(super) fn flush(&mut self, at: At<'_, K>, most: u32) {
         let ground = self.ground();
         let mut run = at.own.lifo.take();
@@ -213,7 +218,8 @@ impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
         }
     }
 
-    /// Sends objects to the list that owns their slabs: into its incoming queue, or, where more than half of the high-water mark waits there already, straight into the slabs.
+    /// Sends objects to the list that owns their slabs: into its incoming queue, or, where more
+    /// than half of the high-water mark waits there already, straight into the slabs.
     pub(super) fn send(&mut self, owner: u32, run: Run) {
         let ground = self.ground();
         let Some((list, check)) = self.slqb.list(owner, self.kind().id) else {

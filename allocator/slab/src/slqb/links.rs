@@ -1,8 +1,10 @@
 //! Links inside free objects, so written that one which somebody wrote over is noticed.
 //!
-//! The word kept is the address of the next object, exclusive-or a secret of the system, exclusive-or the word's own address with its bytes turned around; all of it times an odd number, so that one
-//! byte written over changes all bits above it. Whoever writes over a link without knowing the secret leaves a word that stands for no object of the cache, but for one case in many millions; and a word
-//! copied from another object does not fit its new place.
+//! The word kept is the address of the next object, exclusive-or a secret of the system,
+//! exclusive-or the word's own address with its bytes turned around; all of it times an odd number,
+//! so that one byte written over changes all bits above it. Whoever writes over a link without
+//! knowing the secret leaves a word that stands for no object of the cache, but for one case in
+//! many millions; and a word copied from another object does not fit its new place.
 
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
@@ -54,11 +56,13 @@ impl Encoding {
     /// What the link at an address stands for.
     ///
     /// # Safety
-    /// The word there is the link of a free object that is the caller's: invariant `link-is-ours`. Free objects are nobody's but their list's; they are written when they come into a
-    /// list, and so before they are read there.
+    /// The word there is the link of a free object that is the caller's: invariant `link-is-ours`.
+    /// Free objects are nobody's but their list's; they are written when they come into a list, and
+    /// so before they are read there.
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
-        // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were exposed when they were taken.
+        // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were
+        // exposed when they were taken.
         let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
         word.wrapping_mul(self.gather) ^ self.key(at)
     }
@@ -93,7 +97,8 @@ impl<'m, D: Footing> Copy for ObjectLinks<'_, 'm, D> {}
 
 impl<'m, D: Footing> Links for ObjectLinks<'_, 'm, D> {
     fn next(&self, object: usize) -> usize {
-        // SAFETY: `link-is-ours`: the callers here walk lists that they have to themselves, and go to an address only after `is_object`.
+        // SAFETY: `link-is-ours`: the callers here walk lists that they have to themselves, and go
+        // to an address only after `is_object`.
         unsafe { self.encoding.read(object + self.kind.link) }
     }
 

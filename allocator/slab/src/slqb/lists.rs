@@ -6,7 +6,8 @@
 //! | 2 | the page lock, and behind it partial slabs, counts | the same |
 //! | 1 | the incoming queue and its lock | the same |
 //!
-//! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs + nodes) * (planned caches + 2)` in all: linear in each.
+//! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs +
+//! nodes) * (planned caches + 2)` in all: linear in each.
 
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
@@ -16,12 +17,14 @@ use crate::counts::counts;
 use crate::geometry::Geometry;
 use crate::numbers::CacheNumbers;
 
-/// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list, what the list lock guards.
+/// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list,
+/// what the list lock guards.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Own {
     pub(super) lifo: Chain,
-    /// With so many objects in it no more are pushed without a look: the high-water mark, or 0 where every free takes the slow path.
+    /// With so many objects in it no more are pushed without a look: the high-water mark, or 0
+    /// where every free takes the slow path.
     pub(super) limit: GuardedU32,
     /// Where objects have their links.
     pub(super) link: GuardedU32,

@@ -1,8 +1,12 @@
-//! `slqb-2008`: Nick Piggin's queued slab allocator, as it was designed in 2008 and 2009. Free objects are linked through themselves.
+//! `slqb-2008`: Nick Piggin's queued slab allocator, as it was designed in 2008 and 2009. Free
+//! objects are linked through themselves.
 //!
-//! A **CPU** has, of each cache: a LIFO of free objects of its own node's memory, whoever owns their slabs; partial slabs, behind a page lock; a queue of remotely freed objects, which other CPUs fill,
-//! behind a lock of its own, and a check flag, which says that a batch waits there; and an outgoing queue of objects that all go to one list. A **node** has the same behind a list lock, without an
-//! outgoing queue, for requests that name it, for CPUs beyond the plan, and for CPUs whose own node has no memory. A slab belongs to one list as long as it lives.
+//! A **CPU** has, of each cache: a LIFO of free objects of its own node's memory, whoever owns
+//! their slabs; partial slabs, behind a page lock; a queue of remotely freed objects, which other
+//! CPUs fill, behind a lock of its own, and a check flag, which says that a batch waits there; and
+//! an outgoing queue of objects that all go to one list. A **node** has the same behind a list
+//! lock, without an outgoing queue, for requests that name it, for CPUs beyond the plan, and for
+//! CPUs whose own node has no memory. A slab belongs to one list as long as it lives.
 //!
 //! | | |
 //! |---|---|
@@ -10,17 +14,26 @@
 //! | high-water mark (hiwater) | four batches |
 //! | slabs | order 0, or 1, if a quarter at most is wasted; else the smallest order that holds an object |
 //!
-//! **Allocation**: the LIFO's head ([`Queues::hit`]); else, if the check flag is set, all of the incoming queue behind the LIFO, and a batch of the LIFO back if it then is above the mark;
-//! else one object of a partial slab; else a new slab, linked in the order of addresses from its colour on, for the list of the CPU or node whose memory it is; else what other nodes' lists have.
+//! **Allocation**: the LIFO's head ([`Queues::hit`]); else, if the check flag is set, all of the
+//! incoming queue behind the LIFO, and a batch of the LIFO back if it then is above the mark; else
+//! one object of a partial slab; else a new slab, linked in the order of addresses from its colour
+//! on, for the list of the CPU or node whose memory it is; else what other nodes' lists have.
 //!
-//! **Free**: an object of the CPU's node goes onto its LIFO; above the mark a batch goes from the head, objects of the list's own slabs into these, the others to the outgoing queue. An object of another
-//! node goes to the outgoing queue, which is sent off when it has a batch, or when its destination changes: behind the destination's incoming queue, or straight into slabs, if more than half the
-//! mark waits there already. A slab is given back at once when its last object is in it. Objects below a batch stay in an incoming queue until the next trim, and a request that finds no memory does not
-//! look there: that is the design's.
+//! **Free**: an object of the CPU's node goes onto its LIFO; above the mark a batch goes from the
+//! head, objects of the list's own slabs into these, the others to the outgoing queue. An object of
+//! another node goes to the outgoing queue, which is sent off when it has a batch, or when its
+//! destination changes: behind the destination's incoming queue, or straight into slabs, if more
+//! than half the mark waits there already. A slab is given back at once when its last object is in
+//! it. Objects below a batch stay in an incoming queue until the next trim, and a request that
+//! finds no memory does not look there: that is the design's.
 //!
-//! **Checks.** A free looks whether an object of the cache begins at the address, since the link is written there (1.5 ns on a 2.6 GHz Zen 5 core). A double free is noticed if nothing else was freed to the same place since. Links are encoded
-//! ([`FreePointers`](crate::FreePointers)); one that was written over is reported ([`Finding`](crate::Finding)), and what hung on it is left out for good ([`CacheNumbers::lost`](crate::CacheNumbers::lost)). A hit looks only whether the next address lies in a slab of the cache; who
-//! walks lists looks whether an object begins there. Objects of checked caches are in no queue: each operation goes to a slab.
+//! **Checks.** A free looks whether an object of the cache begins at the address, since the link is
+//! written there (1.5 ns on a 2.6 GHz Zen 5 core). A double free is noticed if nothing else was
+//! freed to the same place since. Links are encoded ([`FreePointers`](crate::FreePointers)); one
+//! that was written over is reported ([`Finding`](crate::Finding)), and what hung on it is left out
+//! for good ([`CacheNumbers::lost`](crate::CacheNumbers::lost)). A hit looks only whether the next
+//! address lies in a slab of the cache; who walks lists looks whether an object begins there.
+//! Objects of checked caches are in no queue: each operation goes to a slab.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -67,7 +80,8 @@ use crate::source::PageSource;
 
 pub use state::Slqb;
 
-/// Piggin's queued slab allocator, as it was designed: see the [module](self). Only where callers can be kept on their CPU ([`Local::PINS`]).
+/// Piggin's queued slab allocator, as it was designed: see the [module](self). Only where callers
+/// can be kept on their CPU ([`Local::PINS`]).
 #[derive(Debug)]
 pub struct Slqb2008<'m, S, L, K = TicketLock>(Marker<'m, S, L, K>);
 

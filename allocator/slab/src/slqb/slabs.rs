@@ -1,10 +1,15 @@
-//! Slabs that a list owns, and those of them that have free objects: the partial slabs. All of it behind the list's page lock, the slabs' records too.
+//! Slabs that a list owns, and those of them that have free objects: the partial slabs. All of it
+//! behind the list's page lock, the slabs' records too.
 //!
-//! A slab's record has its first free object in `free[0]`, from which the others hang; `out` counts those that are not in it. Invariant `partial-list`: a slab is on its owner's list exactly if
-//! it has an object and lacks one; a full one (no object left in it) is on no list, and one to which the last object comes back is given back at once.
+//! A slab's record has its first free object in `free[0]`, from which the others hang; `out` counts
+//! those that are not in it. Invariant `partial-list`: a slab is on its owner's list exactly if it
+//! has an object and lacks one; a full one (no object left in it) is on no list, and one to which
+//! the last object comes back is given back at once.
 //!
-//! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of its objects leaves it, and stay until the last one is back. So whoever has an object of it may read
-//! them without the lock; only bad frees can find them changed, so they are looked at again behind the lock.
+//! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of
+//! its objects leaves it, and stay until the last one is back. So whoever has an object of it may
+//! read them without the lock; only bad frees can find them changed, so they are looked at again
+//! behind the lock.
 //!
 //! Invariant `owner-before-cache`: both under the owner's page lock, a slab's owner is written
 //! before its pages' cache, and the cache is cleared when the slab ends. So who holds a list's page
@@ -68,7 +73,8 @@ impl SlabList {
         self.counts.add_to(numbers);
     }
 
-    /// The list numbered `owner`, which this is, owns a new slab, whose objects hang from `first` on.
+    /// The list numbered `owner`, which this is, owns a new slab, whose objects hang from `first`
+    /// on.
     pub(super) fn add_slab<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
@@ -115,7 +121,8 @@ impl SlabList {
         Some(object)
     }
 
-    /// Puts an object back into its slab, which the list numbered `owner`, which this is, should own. A slab that is empty then goes to `gone`.
+    /// Puts an object back into its slab, which the list numbered `owner`, which this is, should
+    /// own. A slab that is empty then goes to `gone`.
     pub(super) fn put<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,

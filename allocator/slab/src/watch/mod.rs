@@ -1,5 +1,5 @@
-//! What is done to objects of caches that are checked: at an allocation, at a free, with a slab. And
-//! what is told of frees that are refused, in any cache.
+//! What is done to objects of caches that are checked: at an allocation, at a free, with a slab.
+//! And what is told of frees that are refused, in any cache.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -39,7 +39,8 @@ fn places<'m, D: Footing>(
     (0..kind.geometry.objects as usize).map(move |index| ground.pointer(first + index * stride))
 }
 
-/// A slab has been made, whose first place begins at `first`: its objects are free. Links, if there are any, lie where nothing is painted.
+/// A slab has been made, whose first place begins at `first`: its objects are free. Links, if there
+/// are any, lie where nothing is painted.
 pub(crate) fn new_slab<'m, D: Footing>(ground: &Ground<'m, D>, kind: &Kind, first: usize) {
     if !kind.is_checked() {
         return;
@@ -52,7 +53,8 @@ pub(crate) fn new_slab<'m, D: Footing>(ground: &Ground<'m, D>, kind: &Kind, firs
     }
 }
 
-/// The pages of the slab that begins at page `head` are about to be given back: what was written to its free objects would be noticed by nobody any more. It is reported, no more.
+/// The pages of the slab that begins at page `head` are about to be given back: what was written to
+/// its free objects would be noticed by nobody any more. It is reported, no more.
 #[track_caller]
 pub(crate) fn old_slab<'m, D: Footing>(ground: &Ground<'m, D>, kind: &Kind, head: usize) {
     let painted = kind.is_poisoned() || kind.spec.checks.has(Checks::RED_ZONES);
@@ -72,7 +74,8 @@ pub(crate) fn old_slab<'m, D: Footing>(ground: &Ground<'m, D>, kind: &Kind, head
     }
 }
 
-/// The object at `place` has left its slab and is to be handed out. An error: it is damaged, which has been reported, and must be left out.
+/// The object at `place` has left its slab and is to be handed out. An error: it is damaged, which
+/// has been reported, and must be left out.
 pub(crate) fn on_alloc<'m, D: Footing>(
     ground: &Ground<'m, D>,
     kind: &Kind,
@@ -127,7 +130,8 @@ pub(crate) fn on_free<'m, D: Footing>(
     Ok(spot.place)
 }
 
-/// Which object of which slab of `kind` begins at an address: the slab's first page, the object's number, its place.
+/// Which object of which slab of `kind` begins at an address: the slab's first page, the object's
+/// number, its place.
 fn locate<'m, 'k, D: Footing>(
     ground: &Ground<'m, D>,
     kind: &'k Kind,
@@ -227,7 +231,8 @@ fn users_of<'m, D: Footing>(
     })
 }
 
-/// Reports that the link of the free object at `place` was written over, on which `lost` others hung.
+/// Reports that the link of the free object at `place` was written over, on which `lost` others
+/// hung.
 #[track_caller]
 pub(crate) fn broken_link<'m, D: Footing>(
     ground: &Ground<'m, D>,
