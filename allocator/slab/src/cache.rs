@@ -9,22 +9,25 @@ use core::ptr::NonNull;
 use brickyard::Platform;
 use brickyard_sync::OnceSlot;
 
-use crate::debug;
+use crate::caller::{Caller, Callers};
+use crate::debug::Track;
 use crate::design::SlabDesign;
-use crate::error::{FreeFault, SlabError};
-use crate::kind::{Callers, Kind};
-use crate::local::Caller;
-use crate::pages::CacheId;
+use crate::error::{CacheError, FreeFault, SlabError};
+use crate::kind::{CacheSpec, Kind};
+use crate::layout::CacheId;
+use crate::numbers::CacheNumbers;
 use crate::queues::{Queues, Whereabouts};
-use crate::stats::CacheNumbers;
-use crate::{Slabs, Track};
+use crate::slabs::Slabs;
+use crate::watch;
 
 /// A cache of equal objects, for callers of kind `C`.
 ///
-/// A hit costs a few instructions and no lock ([`Sheafed`](crate::Sheafed) touches no object); a miss takes a lock, for many objects at once; what the CPUs do not have comes from slabs, and
+/// A hit costs a few instructions and no lock ([`Sheafed`](crate::Sheafed) touches no object); a
+/// miss takes a lock, for many objects at once; what the CPUs do not have comes from slabs, and
 /// those from the source of pages.
 ///
-/// **Who may call**: a cache for [`TaskOnly`](crate::TaskOnly) masks no interrupts, and refuses whoever runs in one; a cache for [`Everywhere`](crate::Everywhere) masks them. They are
+/// **Who may call**: a cache for [`TaskOnly`](crate::TaskOnly) masks no interrupts, and refuses
+/// whoever runs in one; a cache for [`Everywhere`](crate::Everywhere) masks them. They are
 /// different types, so one cannot be handed on as the other.
 pub struct RawCache<'s, 'm, D: SlabDesign<'m>, C> {
     slabs: &'s Slabs<'m, D>,
@@ -54,9 +57,11 @@ pub struct Leak {
 pub enum Remains {
     /// Objects in use, or in queues of CPUs that the platform cannot run on.
     Objects,
-    /// Empty queues of CPUs that the platform cannot run on: the next cache of the same number would take them for its own.
+    /// Empty queues of CPUs that the platform cannot run on: the next cache of the same number
+    /// would take them for its own.
     Queues,
-    /// Somebody who is just trimming or counting all caches, or who comes to this one by its number; or the caller is an interrupt, and the cache for tasks only.
+    /// Somebody who is just trimming or counting all caches, or who comes to this one by its
+    /// number; or the caller is an interrupt, and the cache for tasks only.
     Users,
 }
 
@@ -111,7 +116,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         }
     }
 
-    /// An object of the memory of a node, if there is some; else of any. For who knows where it will be used; slower than [`RawCache::alloc`].
+    /// An object of the memory of a node, if there is some; else of any. For who knows where it
+    /// will be used; slower than [`RawCache::alloc`].
     ///
     /// # Errors
     /// [`SlabError`].
@@ -168,8 +174,9 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// on this CPU; and on the slow path (once in as many frees as a sheaf or a batch holds) that
     /// it is one of this cache's. Bad frees that are noticed only when the object reaches its slab
     /// are refused there and counted ([`CacheNumbers::refused`]). All are told to the plan's
-    /// `report` as well. What can be checked beyond that: see [`debug`]. A bad free that nothing
-    /// notices goes into a queue like a good one, and what it named is handed out next.
+    /// `report` as well. What can be checked beyond that: see [`debug`](crate::debug). A bad free
+    /// that nothing notices goes into a queue like a good one, and what it named is handed out
+    /// next.
     ///
     /// # Safety
     /// It is an object of this cache, which this cache handed out and which was not freed since;
@@ -228,14 +235,16 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         self.kind().spec.name
     }
 
-    /// What is counted of it. An interrupt is not told counts of a cache for tasks, whose locks it may have interrupted: they are 0.
+    /// What is counted of it. An interrupt is not told counts of a cache for tasks, whose locks it
+    /// may have interrupted: they are 0.
     #[must_use]
     pub fn numbers(&self) -> CacheNumbers {
         self.slabs.numbers_of(self.kind())
     }
 
-    /// Gives back all that is free: this CPU's queues, those of the CPUs that the platform can run on, and those that CPUs share. An interrupt leaves a cache for tasks alone, so
-    /// a platform that runs work on other CPUs by an interrupt reaches no queues of such a cache there.
+    /// Gives back all that is free: this CPU's queues, those of the CPUs that the platform can run
+    /// on, and those that CPUs share. An interrupt leaves a cache for tasks alone, so a platform
+    /// that runs work on other CPUs by an interrupt reaches no queues of such a cache there.
     pub fn shrink(&self) {
         let Slabs { ground, queues, .. } = self.slabs;
         let kind = self.kind();
@@ -248,10 +257,12 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         queues.shrink::<C>(ground, kind);
     }
 
-    /// Ends the cache, if no object is in use any more: what is free goes back, and its number to the next cache.
+    /// Ends the cache, if no object is in use any more: what is free goes back, and its number to
+    /// the next cache.
     ///
     /// # Errors
-    /// The cache, as it was but for what its queues held, and why. If it is for objects in use, [`RawCache::each_in_use`] names them.
+    /// The cache, as it was but for what its queues held, and why. If it is for objects in use,
+    /// [`RawCache::each_in_use`] names them.
     pub fn destroy(self) -> Result<(), (Self, Leak)> {
         match self.end() {
             Ok(()) => Ok(()),
@@ -313,10 +324,10 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
                 // go.
                 let found = queues.look(ground, kind, page, index, |place, at| {
                     let is_out = at == Whereabouts::Out;
-                    is_out.then(|| (place, debug::last_alloc(kind, place)))
+                    is_out.then(|| (place, watch::last_alloc(kind, place)))
                 });
                 if let Some((place, track)) = found.flatten() {
-                    each(debug::object_at(kind, place), track);
+                    each(watch::object_at(kind, place), track);
                 }
             }
         }
@@ -348,10 +359,22 @@ impl Drop for Closed<'_> {
 }
 
 impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
-    /// The slow way to an object of the cache with this number, for callers with a fast path of their own.
+    /// Makes a cache, for callers of kind `C`. It lives until [`RawCache::destroy`], or as long as
+    /// these slabs do.
     ///
     /// # Errors
-    /// [`SlabError`]; [`SlabError::Exhausted`] too if there is no such cache, or it is just being destroyed, and [`SlabError::TaskOnly`] if it was made for callers of another kind.
+    /// [`CacheError`].
+    pub fn cache<C: Caller>(&self, spec: CacheSpec) -> Result<RawCache<'_, 'm, D, C>, CacheError> {
+        let kind = self.make::<C>(spec, self.user_ids())?;
+        Ok(RawCache::of(self, kind))
+    }
+
+    /// The slow way to an object of the cache with this number, for callers with a fast path of
+    /// their own.
+    ///
+    /// # Errors
+    /// [`SlabError`]; [`SlabError::Exhausted`] too if there is no such cache, or it is just being
+    /// destroyed, and [`SlabError::TaskOnly`] if it was made for callers of another kind.
     #[cold]
     #[inline(never)]
     pub fn alloc_slow<C: Caller>(
@@ -389,14 +412,15 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         caller: &'static Location<'static>,
         miss: impl Fn(&Kind) -> Option<NonNull<u8>>,
     ) -> Result<NonNull<u8>, SlabError> {
-        // Each pass but the last leaves a damaged object out, of which there are no more than objects.
+        // Each pass but the last leaves a damaged object out, of which there are no more than
+        // objects.
         loop {
             let place = miss(kind).ok_or(SlabError::Exhausted)?;
             if !kind.is_checked() {
                 return Ok(place);
             }
             // An object that somebody has written to while it was free is left out for good.
-            if debug::on_alloc(&self.ground, kind, place, caller).is_ok() {
+            if watch::on_alloc(&self.ground, kind, place, caller).is_ok() {
                 // SAFETY: an object's place is larger than what lies before the object.
                 return Ok(unsafe { place.add(kind.before) });
             }
@@ -411,7 +435,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// any more.
     ///
     /// # Errors
-    /// [`FreeFault`]; nothing has changed. [`FreeFault::NotASlab`] too if the cache is just being destroyed, [`FreeFault::TaskOnly`] if it was made for callers of another kind.
+    /// [`FreeFault`]; nothing has changed. [`FreeFault::NotASlab`] too if the cache is just being
+    /// destroyed, [`FreeFault::TaskOnly`] if it was made for callers of another kind.
     #[cold]
     #[inline(never)]
     pub unsafe fn free_slow<C: Caller>(
@@ -455,13 +480,14 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     ) -> Result<(), FreeFault> {
         let mut place = object;
         if kind.is_checked() {
-            place = debug::on_free(&self.ground, &self.queues, kind, object, caller)?;
+            place = watch::on_free(&self.ground, &self.queues, kind, object, caller)?;
         }
         // SAFETY: passed on.
         let taken = unsafe { self.queues.overflow::<C>(&self.ground, kind, place) };
         taken.inspect_err(|&fault| {
-            // What is always checked; of a checked object, that another CPU was just freeing it too.
-            debug::refuse(&self.ground, &self.queues, kind, object, fault, caller);
+            // What is always checked; of a checked object, that another CPU was just freeing it
+            // too.
+            watch::refuse(&self.ground, &self.queues, kind, object, fault, caller);
         })
     }
 }

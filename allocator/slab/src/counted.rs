@@ -4,19 +4,12 @@ use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use brickyard::{InterruptState, Platform};
 use brickyard_sync::{AtomicU64, Ordering, place};
 
-use crate::local::{Caller, Local, Pushed, Rows};
-
-/// Objects that a CPU, or all of them, gave out and took back alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hits {
-    /// Given out.
-    pub allocs: u64,
-    /// Taken back.
-    pub frees: u64,
-}
+use crate::caller::Caller;
+use crate::local::{Hits, Local, Pushed};
+use crate::rows::Rows;
+use crate::wrapped::pass_on_platform;
 
 /// Columns that are counted: a cache's number is the column of its `main`.
 const COLUMNS: usize = 256;
@@ -28,9 +21,11 @@ struct Counts {
     frees: AtomicU64,
 }
 
-/// [`Local`], with each hit counted: [`CacheNumbers::hits`](crate::CacheNumbers::hits) then tells them. For one system of slabs.
+/// [`Local`], with each hit counted: [`CacheNumbers::hits`](crate::CacheNumbers::hits) then tells
+/// them. For one system of slabs.
 ///
-/// A hit costs an atomic addition more, in a line of the CPU's own: about 5 ns, more than all the rest of it. That is why it is a type to choose and nothing that is always there.
+/// A hit costs an atomic addition more, in a line of the CPU's own: about 5 ns, more than all the
+/// rest of it. That is why it is a type to choose and nothing that is always there.
 #[derive(Debug, Clone, Copy)]
 pub struct Counted<'m, L> {
     local: L,
@@ -70,62 +65,7 @@ impl<L> Deref for Counted<'_, L> {
     }
 }
 
-impl<L: Platform> Platform for Counted<'_, L> {
-    #[inline]
-    fn cpu(&self) -> usize {
-        self.local.cpu()
-    }
-
-    #[inline]
-    fn pin(&self) -> usize {
-        self.local.pin()
-    }
-
-    #[inline]
-    fn unpin(&self) {
-        self.local.unpin();
-    }
-
-    #[inline]
-    fn in_interrupt(&self) -> bool {
-        self.local.in_interrupt()
-    }
-
-    #[inline]
-    fn mask_interrupts(&self) -> InterruptState {
-        self.local.mask_interrupts()
-    }
-
-    #[inline]
-    fn restore_interrupts(&self, found: InterruptState) {
-        self.local.restore_interrupts(found);
-    }
-
-    #[inline]
-    fn relax(&self) {
-        self.local.relax();
-    }
-
-    #[inline]
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        self.local.run_on(cpu, work)
-    }
-
-    #[inline]
-    fn ticks(&self) -> u64 {
-        self.local.ticks()
-    }
-
-    #[inline]
-    fn task(&self) -> u64 {
-        self.local.task()
-    }
-
-    #[inline]
-    fn address(&self, frame: brickyard::Frame) -> Option<NonNull<u8>> {
-        self.local.address(frame)
-    }
-}
+pass_on_platform!(self.local: impl<'m, L> for Counted<'m, L>);
 
 // SAFETY: each call is passed on to one that keeps the contract; counts are words of their own.
 unsafe impl<L: Local> Local for Counted<'_, L> {
@@ -135,7 +75,8 @@ unsafe impl<L: Local> Local for Counted<'_, L> {
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         // SAFETY: passed on.
         let object = unsafe { self.local.pop::<C>(rows, column) }?;
-        // The caller may have moved since: then another CPU's count goes up, and the sum is right all the same.
+        // The caller may have moved since: then another CPU's count goes up, and the sum is right
+        // all the same.
         if let Some(counts) = self.of(self.local.cpu(), column) {
             // Relaxed: a number that nothing follows from.
             counts.allocs.fetch_add(1, Ordering::Relaxed);

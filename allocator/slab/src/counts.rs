@@ -1,4 +1,5 @@
-//! What happened so far, counted under the names that [`CacheNumbers`](crate::CacheNumbers) has: each counter is named once.
+//! What happened so far, counted under the names that [`CacheNumbers`](crate::CacheNumbers) has:
+//! each counter is named once.
 
 /// Defines a set of counters, all guarded by the same lock or CPU.
 macro_rules! counts {
@@ -21,7 +22,7 @@ macro_rules! counts {
                 $(self.$count.set(0);)*
             }
 
-            pub(crate) fn add_to(&self, numbers: &mut $crate::CacheNumbers) {
+            pub(crate) fn add_to(&self, numbers: &mut $crate::numbers::CacheNumbers) {
                 $(numbers.$count += self.$count.get();)*
             }
         }

@@ -1,17 +1,18 @@
-//! What can go wrong with objects, as values.
+//! What can go wrong, as values: with objects, with caches, and where slabs are built.
 
 use core::error::Error;
 use core::fmt;
 
 use crate::geometry::ShapeError;
-use crate::pages::CacheId;
+use crate::layout::{CacheId, MAX_CACHES, MAX_PAGES};
 
 /// Why no object was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlabError {
     /// The source has no pages.
     Exhausted,
-    /// An interrupt asked a cache that is for tasks only; or a cache was asked by its number, as callers of another kind than it was made for.
+    /// An interrupt asked a cache that is for tasks only; or a cache was asked by its number, as
+    /// callers of another kind than it was made for.
     TaskOnly,
     /// Zeros were asked for of a cache with a constructor, whose work they would undo.
     Constructed,
@@ -47,9 +48,11 @@ pub enum FreeFault {
     OffGrid,
     /// The object is free.
     DoubleFree,
-    /// What stands around the object or in it is not what was put there; the finding has been reported.
+    /// What stands around the object or in it is not what was put there; the finding has been
+    /// reported.
     Damaged,
-    /// An interrupt freed to a cache that is for tasks only; or it was freed to by its number, as callers of another kind than it was made for.
+    /// An interrupt freed to a cache that is for tasks only; or it was freed to by its number, as
+    /// callers of another kind than it was made for.
     TaskOnly,
 }
 
@@ -75,7 +78,8 @@ impl Error for FreeFault {}
 pub enum CacheError {
     /// No slab can hold such objects.
     Shape(ShapeError),
-    /// As many caches as planned are there; or there are fewer numbers left in a row than the general sizes need.
+    /// As many caches as planned are there; or there are fewer numbers left in a row than the
+    /// general sizes need.
     TooMany {
         /// So many were planned.
         planned: usize,
@@ -91,12 +95,12 @@ impl fmt::Display for CacheError {
             Self::TooMany { planned, wanted: 1 } => write!(
                 f,
                 "all {planned} caches are made: plan more (at most {})",
-                crate::MAX_CACHES
+                MAX_CACHES
             ),
             Self::TooMany { planned, wanted } => write!(
                 f,
                 "of {planned} caches no {wanted} in a row are left: plan more (at most {}), or make the general sizes first",
-                crate::MAX_CACHES
+                MAX_CACHES
             ),
         }
     }
@@ -109,3 +113,86 @@ impl From<ShapeError> for CacheError {
         Self::Shape(error)
     }
 }
+
+/// Why a system of slabs could not be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuildError {
+    /// More caches than there are numbers.
+    TooManyCaches {
+        /// So many were planned.
+        planned: usize,
+    },
+    /// The memory is too small.
+    Memory {
+        /// What is needed, in bytes, alignment included.
+        needed: usize,
+    },
+    /// The memory for the tables of pages is too small.
+    Tables {
+        /// What is needed, in bytes, alignment included.
+        needed: usize,
+    },
+    /// [`Slqb2008`](crate::Slqb2008) needs a platform that keeps callers on their CPU.
+    Unpinned,
+    /// The source has more pages than slabs can number ([`MAX_PAGES`]).
+    TooManyPages {
+        /// So many it has.
+        pages: usize,
+    },
+    /// The source's pages are smaller or larger than slabs can be made of.
+    PageSize {
+        /// log2 of their bytes.
+        page_shift: u32,
+    },
+    /// The zone's span is not mapped throughout, or not aligned to its largest block.
+    Unmapped,
+    /// Frames of a zone that slabs are to have to themselves are in use.
+    ZoneInUse,
+    /// Rows of one's own are too small.
+    Rows {
+        /// The bytes that each must have, rounded up to a power of two.
+        needed: usize,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyCaches { planned } => {
+                write!(f, "{planned} caches planned: at most {MAX_CACHES} can be")
+            }
+            Self::Memory { needed: usize::MAX } => {
+                f.write_str("slabs for this plan need more memory than can be: plan fewer CPUs")
+            }
+            Self::Memory { needed } => write!(f, "slabs need {needed} bytes of memory"),
+            Self::Tables { needed } => write!(f, "the tables of pages need {needed} bytes"),
+            Self::TooManyPages { pages } => write!(
+                f,
+                "the source has {pages} pages, and slabs can number {MAX_PAGES}: give it a shorter \
+                 span, or larger pages, or build slabs over each of several sources"
+            ),
+            Self::PageSize { page_shift } => write!(
+                f,
+                "the source's pages have 2^{page_shift} bytes: slabs are made of pages of 1 KiB to \
+                 64 KiB"
+            ),
+            Self::Rows { needed } => write!(
+                f,
+                "a CPU's row needs {needed} bytes: make each as long, a power of two"
+            ),
+            Self::Unmapped => f.write_str(
+                "the zone has frames without memory, or its first frame is not aligned to \
+                 its largest block",
+            ),
+            Self::ZoneInUse => f.write_str(
+                "frames of the zone are in use, or lie with CPUs that cannot be reached: free and \
+                 drain them before slabs take the zone, or share it",
+            ),
+            Self::Unpinned => {
+                f.write_str("slqb-2008 needs a platform that keeps callers on their CPU")
+            }
+        }
+    }
+}
+
+impl Error for BuildError {}

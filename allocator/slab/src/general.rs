@@ -6,15 +6,15 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use core::ptr::NonNull;
 
+use crate::caller::Caller;
 use crate::design::SlabDesign;
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::kind::CacheSpec;
-use crate::local::Caller;
-use crate::pages::CacheId;
+use crate::layout::CacheId;
 use crate::queues::Queues;
-use crate::sizes::{MAX_GENERAL, Sizes};
+use crate::sizes::{self, MAX_GENERAL, Sizes};
+use crate::slabs::Slabs;
 use crate::source::PageSource;
-use crate::{Slabs, stats};
 
 /// The caches of the general sizes, up to 32 KiB. Above, take pages.
 pub struct General<'s, 'm, D: SlabDesign<'m>, C> {
@@ -34,7 +34,7 @@ impl<'m, D: SlabDesign<'m>, C> fmt::Debug for General<'_, 'm, D, C> {
 impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     const SIZES: Sizes = <D::Queues as Queues<'m, D>>::SIZES;
 
-    pub(crate) fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, CacheError> {
+    fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, CacheError> {
         let sizes = Self::SIZES.all().len();
         let mut none = CacheError::TooMany {
             planned: slabs.plan.caches,
@@ -65,10 +65,11 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         Err(none)
     }
 
-    /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it went wrong.
+    /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it
+    /// went wrong.
     fn make_from(slabs: &Slabs<'m, D>, first: CacheId) -> Result<(), (CacheId, CacheError)> {
         for (id, &size) in (first..=CacheId::MAX).zip(Self::SIZES.all()) {
-            let name = stats::general_name(size);
+            let name = sizes::name_of(size);
             let align = 1_usize << size.trailing_zeros();
             let page_bytes = 1 << slabs.ground.source.page_shift();
             let spec = CacheSpec::new(name, size as usize).align(align.min(page_bytes));
@@ -86,7 +87,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         self.first
     }
 
-    /// Is it one of these caches? No other is touched: it may be destroyed, or made for callers of another kind.
+    /// Is it one of these caches? No other is touched: it may be destroyed, or made for callers of
+    /// another kind.
     #[inline(always)]
     fn serves(&self, cache: CacheId) -> bool {
         // A number below the first wraps to one above the last, since all sizes' numbers are bytes.
@@ -193,5 +195,15 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[must_use]
     pub const fn max_size(&self) -> usize {
         MAX_GENERAL
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
+    /// Makes a cache for each general size.
+    ///
+    /// # Errors
+    /// [`CacheError`].
+    pub fn general<C: Caller>(&self) -> Result<General<'_, 'm, D, C>, CacheError> {
+        General::new(self)
     }
 }

@@ -1,15 +1,17 @@
-//! The shape of a cache's slabs: how many pages, how many objects, where they lie, how many of them move at once.
+//! The shape of a cache's slabs: how many pages, how many objects, where they lie, how many of them
+//! move at once.
 
 use core::fmt;
 
 use brickyard::Order;
 
-use crate::sheaf::MAX_CAPACITY;
+use crate::layout::MAX_CAPACITY;
 
 /// The most objects that a slab with a bitmap has.
 pub const MAX_OBJECTS: usize = 256;
 
-/// Objects are a multiple of it apart where a bitmap tells which are free: there can be no more than [`MAX_OBJECTS`] in a page of 4 KiB.
+/// Objects are a multiple of it apart where a bitmap tells which are free: there can be no more
+/// than [`MAX_OBJECTS`] in a page of 4 KiB.
 const GRID: usize = 16;
 
 /// The distance of colours, and what large objects are aligned to.
@@ -24,11 +26,14 @@ const MAX_ORDER: u8 = 5;
 /// How a design shapes slabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Free objects hold the links. Orders 0 and 1 are tried with at most a quarter of the slab wasted; else the smallest order that holds an object (Piggin 2008).
+    /// Free objects hold the links. Orders 0 and 1 are tried with at most a quarter of the slab
+    /// wasted; else the smallest order that holds an object (Piggin 2008).
     Linked,
-    /// A bitmap beside the slab says which objects are free. The lowest order with at most an eighth wasted; where there is none, the order that wastes least. What
-    /// [`MAX_OBJECTS`] leaves unused counts as waste: on pages of 4 KiB there is none of it, but a slab is a page at least, so on pages of 16 KiB objects below 56 bytes leave more than an eighth of
-    /// a page unused (16 bytes: three quarters), on pages of 64 KiB objects below 224 bytes.
+    /// A bitmap beside the slab says which objects are free. The lowest order with at most an
+    /// eighth wasted; where there is none, the order that wastes least. What [`MAX_OBJECTS`] leaves
+    /// unused counts as waste: on pages of 4 KiB there is none of it, but a slab is a page at
+    /// least, so on pages of 16 KiB objects below 56 bytes leave more than an eighth of a page
+    /// unused (16 bytes: three quarters), on pages of 64 KiB objects below 224 bytes.
     Bitmap,
 }
 
@@ -43,12 +48,14 @@ pub struct Geometry {
     pub order: Order,
     /// Objects of a slab.
     pub objects: u32,
-    /// Where the first object of a slab lies: `colour * colour_step` for the colours from 0 below `colours`, slab after slab, so that equal fields of different slabs
-    /// do not all meet in the same lines of a CPU's cache.
+    /// Where the first object of a slab lies: `colour * colour_step` for the colours from 0 below
+    /// `colours`, slab after slab, so that equal fields of different slabs do not all meet in the
+    /// same lines of a CPU's cache.
     pub colours: u32,
     /// See [`Geometry::colours`]; in bytes.
     pub colour_step: u32,
-    /// Objects that a CPU of `slqb-2008` gives back at once: `max(4 pages / size, min(256, 64 pages / size))`, at least 1.
+    /// Objects that a CPU of `slqb-2008` gives back at once: `max(4 pages / size, min(256, 64 pages
+    /// / size))`, at least 1.
     pub free_batch: u32,
     /// Objects of a sheaf.
     pub capacity: u32,
@@ -117,7 +124,8 @@ impl Geometry {
         if matches!(shape, Shape::Bitmap) && objects > MAX_OBJECTS {
             objects = MAX_OBJECTS;
         }
-        // Colours keep what the stride is a multiple of by nature, up to a line: general sizes promise it.
+        // Colours keep what the stride is a multiple of by nature, up to a line: general sizes
+        // promise it.
         let natural = 1 << stride.trailing_zeros();
         let colour_step = if natural > LINE { natural } else { LINE };
         let colour_step = if align > colour_step {
@@ -139,11 +147,13 @@ impl Geometry {
         })
     }
 
-    /// The number of the object that begins `offset` bytes behind the first one; `None` if none does.
+    /// The number of the object that begins `offset` bytes behind the first one; `None` if none
+    /// does.
     #[inline]
     #[must_use]
     pub const fn index_of(&self, offset: usize) -> Option<usize> {
-        // Exact for offsets below 2^40 / stride, and a slab is at most 2^21 bytes: the error of `inverse` is below 1.
+        // Exact for offsets below 2^40 / stride, and a slab is at most 2^21 bytes: the error of
+        // `inverse` is below 1.
         let index = ((offset as u64).wrapping_mul(self.inverse) >> 40) as usize;
         if index < self.objects as usize && index * self.stride as usize == offset {
             Some(index)
@@ -232,7 +242,8 @@ mod tests {
                 .order
                 .get()
         };
-        // Up to a page, never above order 1 (facts), and order 0 whenever a quarter at most is wasted.
+        // Up to a page, never above order 1 (facts), and order 0 whenever a quarter at most is
+        // wasted.
         for size in 1..=PAGE {
             assert!(order(size) <= 1, "{size}");
         }

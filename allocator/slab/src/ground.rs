@@ -1,14 +1,18 @@
-//! What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
+//! What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the
+//! caches.
 //!
-//! Invariant `one-handle`: a cache's kind is reached by its one handle (a [`RawCache`](crate::RawCache), or a [`General`](crate::General), which is never given up), by what
-//! borrows it, and by leases; so it can be destroyed by who has the handle, once no lease is out and none can be had.
+//! Invariant `one-handle`: a cache's kind is reached by its one handle (a
+//! [`RawCache`](crate::RawCache), or a [`General`](crate::General), which is never given up), by
+//! what borrows it, and by leases; so it can be destroyed by who has the handle, once no lease is
+//! out and none can be had.
 //!
-//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`, and given back once, when the slab's last object is in it and it has left its list.
+//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`, and
+//! given back once, when the slab's last object is in it and it has left its list.
 //!
-//! Invariant `object-bytes`: an object in hand is as many bytes as its cache's objects have, writable, aligned as its cache says, and nobody else's.
+//! Invariant `object-bytes`: an object in hand is as many bytes as its cache's objects have,
+//! writable, aligned as its cache says, and nobody else's.
 
 use core::fmt;
-use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
@@ -16,26 +20,35 @@ use brickyard::Platform;
 use brickyard::{Context, Order};
 use brickyard_sync::{Lease, OnceSlot};
 
-use crate::debug::{self, Finding};
-use crate::design::SlabDesign;
+use crate::caller::{Caller, Callers, Inside};
+use crate::debug::Finding;
 use crate::error::FreeFault;
-use crate::kind::{Callers, Kind};
-use crate::local::{Caller, Inside};
-use crate::pages::{CacheId, Pages};
+use crate::kind::Kind;
+use crate::layout::CacheId;
+use crate::local::Local;
+use crate::pages::Pages;
 use crate::source::{PageAsk, PageSource};
 
-/// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the caches.
-pub struct Ground<'m, D: SlabDesign<'m>> {
+/// What slabs stand on that is not theirs.
+pub trait Footing {
+    /// Where pages come from.
+    type Source: PageSource;
+    /// How a CPU reaches what is its own.
+    type Local: Local;
+}
+
+/// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the
+/// caches.
+pub struct Ground<'m, D: Footing> {
     pub(crate) source: D::Source,
     pub(crate) local: D::Local,
     pub(crate) pages: Pages<'m>,
     pub(crate) kinds: &'m [OnceSlot<Kind>],
     /// Who is told of what checks find.
     pub(crate) report: fn(&Finding),
-    pub(crate) of: PhantomData<fn() -> D>,
 }
 
-impl<'m, D: SlabDesign<'m>> fmt::Debug for Ground<'m, D> {
+impl<'m, D: Footing> fmt::Debug for Ground<'m, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ground").finish_non_exhaustive()
     }
@@ -44,13 +57,13 @@ impl<'m, D: SlabDesign<'m>> fmt::Debug for Ground<'m, D> {
 /// Pages that are no slab, yet or any more: they go back to the source when this is dropped, by a
 /// constructor or a report that panics too, unless they have become one.
 #[must_use = "the pages go back as soon as this is dropped"]
-pub(crate) struct LoosePages<'g, 'm, D: SlabDesign<'m>> {
+pub(crate) struct LoosePages<'g, 'm, D: Footing> {
     ground: &'g Ground<'m, D>,
     order: Order,
     head: usize,
 }
 
-impl<'m, D: SlabDesign<'m>> LoosePages<'_, 'm, D> {
+impl<'m, D: Footing> LoosePages<'_, 'm, D> {
     /// The number of the first.
     pub(crate) const fn head(&self) -> usize {
         self.head
@@ -62,7 +75,7 @@ impl<'m, D: SlabDesign<'m>> LoosePages<'_, 'm, D> {
     }
 }
 
-impl<'m, D: SlabDesign<'m>> Drop for LoosePages<'_, 'm, D> {
+impl<'m, D: Footing> Drop for LoosePages<'_, 'm, D> {
     fn drop(&mut self) {
         let first = self.ground.pointer(self.ground.pages.address_of(self.head));
         // SAFETY: `slab-pages`: taken with this order, and no slab.
@@ -70,14 +83,16 @@ impl<'m, D: SlabDesign<'m>> Drop for LoosePages<'_, 'm, D> {
     }
 }
 
-impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
-    /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is borrowed, or it is never destroyed.
+impl<'m, D: Footing> Ground<'m, D> {
+    /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is
+    /// borrowed, or it is never destroyed.
     #[inline]
     pub(crate) fn kind(&self, id: CacheId) -> Option<&'m Kind> {
         self.kinds.get(usize::from(id))?.get()
     }
 
-    /// The cache with a number, which stays there as long as the result lives. `None` too while it is being destroyed.
+    /// The cache with a number, which stays there as long as the result lives. `None` too while it
+    /// is being destroyed.
     pub(crate) fn lease(&self, id: CacheId) -> Option<Lease<'m, Kind>> {
         self.kinds.get(usize::from(id))?.lease()
     }
@@ -97,7 +112,8 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         }
     }
 
-    /// Keeps the caller on its CPU, and interrupts away where callers of kind `C` have to, as long as the result lives: around every lock.
+    /// Keeps the caller on its CPU, and interrupts away where callers of kind `C` have to, as long
+    /// as the result lives: around every lock.
     #[inline]
     pub(crate) fn inside<C: Caller>(&self) -> Inside<'_, D::Local> {
         Inside::new::<C>(&self.local)
@@ -162,15 +178,13 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         })
     }
 
-    /// Gives a slab's pages back. No lock is held, and the tables do not know the slab any more.
-    pub(crate) fn give_pages(&self, kind: &Kind, head: usize) {
-        let _pages = LoosePages {
+    /// The pages of a slab that is none any more: the tables do not know it, and no lock is held.
+    pub(crate) const fn loose(&self, kind: &Kind, head: usize) -> LoosePages<'_, 'm, D> {
+        LoosePages {
             ground: self,
             order: kind.geometry.order,
             head,
-        };
-        // Reports, if there is cause; the pages go back behind it, whatever becomes of that.
-        debug::old_slab(self, kind, head);
+        }
     }
 
     /// An address inside the span as a pointer.
@@ -180,7 +194,8 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         NonNull::new(pointer).expect("the span of pages does not reach address 0")
     }
 
-    /// The node that a slab's page belongs to; 0 outside the span, where only bad frees point: sources are not asked of those.
+    /// The node that a slab's page belongs to; 0 outside the span, where only bad frees point:
+    /// sources are not asked of those.
     #[inline]
     pub(crate) fn node_of(&self, address: NonNull<u8>) -> usize {
         match self.nodes() {
@@ -197,7 +212,8 @@ impl<'m, D: SlabDesign<'m>> Ground<'m, D> {
         self.pointer(first + index * kind.geometry.stride as usize)
     }
 
-    /// Which object of which slab of `kind` begins at `address`: the slab's first page, and the object's number.
+    /// Which object of which slab of `kind` begins at `address`: the slab's first page, and the
+    /// object's number.
     pub(crate) fn find(
         &self,
         kind: &Kind,

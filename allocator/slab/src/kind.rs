@@ -4,15 +4,17 @@ use core::ptr::NonNull;
 
 use brickyard::Mobility;
 
+use crate::caller::Callers;
 use crate::debug::Checks;
 use crate::geometry::Geometry;
-use crate::local::Caller;
-use crate::pages::CacheId;
+use crate::layout::CacheId;
 
-/// Brings an object into the state that it has whenever it is free: called once for each object when its slab is made, not at every allocation.
+/// Brings an object into the state that it has whenever it is free: called once for each object
+/// when its slab is made, not at every allocation.
 ///
-/// Its rules: who frees an object leaves it in that state; it allocates nothing from its own cache; objects of the cache are never asked for zeroed.
-/// Where free objects hold links (`slqb-2008`) or are poisoned, that happens behind the object or not at all, so the state lasts.
+/// Its rules: who frees an object leaves it in that state; it allocates nothing from its own cache;
+/// objects of the cache are never asked for zeroed. Where free objects hold links (`slqb-2008`) or
+/// are poisoned, that happens behind the object or not at all, so the state lasts.
 pub type Constructor = fn(NonNull<u8>);
 
 /// What the objects of a cache are.
@@ -33,7 +35,8 @@ pub struct CacheSpec {
     pub align: usize,
     /// See [`Constructor`].
     pub constructor: Option<Constructor>,
-    /// What the page allocator is told of its slabs: [`Mobility::Reclaimable`] if the objects can be given back on request.
+    /// What the page allocator is told of its slabs: [`Mobility::Reclaimable`] if the objects can
+    /// be given back on request.
     pub mobility: Mobility,
     /// What is checked in any case; rules by name add to it.
     pub checks: Checks,
@@ -65,7 +68,8 @@ impl CacheSpec {
         }
     }
 
-    /// The same, of objects that can be given back on request: the page allocator keeps their slabs together.
+    /// The same, of objects that can be given back on request: the page allocator keeps their slabs
+    /// together.
     pub const fn reclaimable(self) -> Self {
         Self {
             mobility: Mobility::Reclaimable,
@@ -76,19 +80,6 @@ impl CacheSpec {
     /// The same, with these checks.
     pub const fn checks(self, checks: Checks) -> Self {
         Self { checks, ..self }
-    }
-}
-
-/// Who uses a cache, as a value: what [`Caller`](crate::Caller) says as a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Callers {
-    Tasks,
-    All,
-}
-
-impl Callers {
-    pub(crate) const fn of<C: Caller>() -> Self {
-        if C::MASKS { Self::All } else { Self::Tasks }
     }
 }
 

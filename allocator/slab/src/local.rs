@@ -1,183 +1,21 @@
 //! How a CPU reaches what is its own: a row of words, each changed by one store.
 //!
-//! Two of a cache's words are a CPU's own: `main` and `spare` (see [`sheaf`](crate::sheaf)). Everything that the CPU does with them ends in **one store of one
-//! word**, so whoever is stopped midway has done nothing yet. That is all that a kernel needs to be safe with a pin (and, where interrupts use the cache, a mask),
-//! and all that user space needs to be safe by restartable sequences, where a thread cannot be pinned but is made to begin again.
+//! Two of a cache's words are a CPU's own: `main` and `spare` (see [`sheaf`](crate::sheaf)).
+//! Everything that the CPU does with them ends in **one store of one word**, so whoever is stopped
+//! midway has done nothing yet. That is all that a kernel needs to be safe with a pin (and, where
+//! interrupts use the cache, a mask), and all that user space needs to be safe by restartable
+//! sequences, where a thread cannot be pinned but is made to begin again.
 
 use core::ops::Deref;
-use core::ptr::{NonNull, with_exposed_provenance};
+use core::ptr::NonNull;
 
-use brickyard::{InterruptState, Platform};
-use brickyard_sync::{AtomicUsize, Ordering};
+use brickyard::Platform;
+use brickyard_sync::Ordering;
 
-use crate::BuildError;
-use crate::counted::Hits;
-use crate::sheaf::{SHEAF_BYTES, WORD_BYTES};
-
-/// Who uses a cache, as a type: a cache used by tasks only is another type than one that interrupts use too.
-pub trait Caller: Send + Sync + 'static {
-    /// Are interrupts masked around a CPU's own words?
-    const MASKS: bool;
-}
-
-/// Tasks only. Nothing is masked; an interrupt that comes here is refused. Most caches (Dumazet 2008).
-#[derive(Debug, Clone, Copy)]
-pub enum TaskOnly {}
-
-impl Caller for TaskOnly {
-    const MASKS: bool = false;
-}
-
-/// Tasks and interrupts. Interrupts are masked wherever a CPU's own words or a lock are touched.
-#[derive(Debug, Clone, Copy)]
-pub enum Everywhere {}
-
-impl Caller for Everywhere {
-    const MASKS: bool = true;
-}
-
-/// The caller stays on its CPU, and interrupts stay away where they use the cache, as long as this
-/// lives: what is this CPU's own is the caller's, and a lock that it holds is not waited for by
-/// whoever preempted it.
-#[derive(Debug)]
-pub(crate) struct Inside<'p, P: Platform> {
-    platform: &'p P,
-    pub(crate) cpu: usize,
-    /// What masking found, where the caller's kind masks.
-    found: Option<InterruptState>,
-}
-
-impl<'p, P: Platform> Inside<'p, P> {
-    #[inline(always)]
-    pub(crate) fn new<C: Caller>(platform: &'p P) -> Self {
-        // Unpinned again should masking panic.
-        let mut inside = Self {
-            platform,
-            cpu: platform.pin(),
-            found: None,
-        };
-        inside.found = C::MASKS.then(|| platform.mask_interrupts());
-        inside
-    }
-}
-
-impl<P: Platform> Drop for Inside<'_, P> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if let Some(found) = self.found {
-            self.platform.restore_interrupts(found);
-        }
-        self.platform.unpin();
-    }
-}
-
-/// All CPUs' rows, in the caller's memory.
-///
-/// Invariant `rows-of-one-system`: the words are one value's, made from a borrow that nobody shares
-/// and neither copied nor cloned; a system of slabs takes that value. So no word is in two systems,
-/// and what one of them puts into a row comes out of no cache of another. Others see rows by
-/// reference, and reach their words through raw pointers alone.
-///
-/// ```
-/// # use brickyard_slab::Rows;
-/// # use brickyard::sync::AtomicUsize;
-/// let words: &mut [AtomicUsize] = &mut [const { AtomicUsize::new(0) }; 64];
-/// let rows = Rows::new(words, 8)?;
-/// assert_eq!((rows.rows(), rows.row_shift()), (2, 8));
-/// # Ok::<(), brickyard_slab::BuildError>(())
-/// ```
-///
-/// Two values over the same words do not compile:
-/// ```compile_fail,E0499
-/// # use brickyard_slab::Rows;
-/// # use brickyard::sync::AtomicUsize;
-/// let words: &mut [AtomicUsize] = &mut [const { AtomicUsize::new(0) }; 64];
-/// let first = Rows::new(words, 8);
-/// let second = Rows::new(words, 8);
-/// drop(first);
-/// ```
-/// nor does a copy of what a system shows:
-/// ```compile_fail,E0507
-/// # use brickyard_slab::{Rows, sheaf::Sheaves};
-/// # use brickyard::sync::TicketLock;
-/// fn steal<'m>(sheaves: &Sheaves<'m, TicketLock>) -> Rows<'m> {
-///     *sheaves.rows()
-/// }
-/// ```
-/// ```compile_fail,E0277
-/// # use brickyard_slab::{Rows, sheaf::Sheaves};
-/// # use brickyard::sync::TicketLock;
-/// fn steal<'m>(sheaves: &Sheaves<'m, TicketLock>) -> Rows<'m> {
-///     Rows::clone(sheaves.rows())
-/// }
-/// ```
-#[derive(Debug)]
-pub struct Rows<'m> {
-    /// Whole rows.
-    words: &'m [AtomicUsize],
-    /// log2 of the bytes of a row, [`Rows::LEAST_SHIFT`] at least.
-    row_shift: u32,
-}
-
-impl<'m> Rows<'m> {
-    /// log2 of the bytes that a row has at least: two lines.
-    pub const LEAST_SHIFT: u32 = 7;
-
-    /// As many rows of `1 << row_shift` bytes as `words` have room for, for one system of slabs.
-    ///
-    /// # Errors
-    /// [`BuildError::Rows`], if a row would be less than two lines, or more than there can be.
-    pub fn new(words: &'m mut [AtomicUsize], row_shift: u32) -> Result<Self, BuildError> {
-        let needed = 1 << Self::LEAST_SHIFT;
-        // Half of all addresses is more than any slice has.
-        if !(Self::LEAST_SHIFT..usize::BITS - 1).contains(&row_shift) {
-            return Err(BuildError::Rows { needed });
-        }
-        // What is left behind the last whole row would be a row with words that nobody has set.
-        let per_row = (1 << row_shift) / WORD_BYTES;
-        let whole = words.len() - words.len() % per_row;
-        Ok(Self {
-            words: &words[..whole],
-            row_shift,
-        })
-    }
-
-    /// The first word of CPU 0.
-    #[must_use]
-    pub const fn start(&self) -> *const AtomicUsize {
-        self.words.as_ptr()
-    }
-
-    /// log2 of the bytes of a row.
-    #[must_use]
-    pub const fn row_shift(&self) -> u32 {
-        self.row_shift
-    }
-
-    /// How many CPUs have one.
-    #[must_use]
-    pub const fn rows(&self) -> usize {
-        (self.words.len() * WORD_BYTES) >> self.row_shift
-    }
-
-    /// Where a word of a CPU's row lies, if it has one: for who writes a [`Local`]. What may be
-    /// done with it, and when, is said there.
-    #[inline(always)]
-    #[must_use]
-    pub fn place(&self, cpu: usize, column: usize) -> Option<*const AtomicUsize> {
-        self.word(cpu, column).map(core::ptr::from_ref)
-    }
-
-    /// A word of a CPU's row, if it has one.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn word(&self, cpu: usize, column: usize) -> Option<&'m AtomicUsize> {
-        let per_row = (1 << self.row_shift) / WORD_BYTES;
-        debug_assert!(column < per_row);
-        self.words
-            .get(cpu.checked_mul(per_row)?.checked_add(column)?)
-    }
-}
+use crate::caller::{Caller, Inside};
+use crate::layout::{SHEAF_BYTES, WORD_BYTES};
+use crate::rows::{Rows, word_at};
+use crate::wrapped::pass_on_platform;
 
 /// What became of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,8 +25,18 @@ pub enum Pushed {
     Done,
     /// The sheaf is full, or the CPU has no row.
     Full,
-    /// The object is the last one of the sheaf already: it has been freed twice. Nothing has changed.
+    /// The object is the last one of the sheaf already: it has been freed twice. Nothing has
+    /// changed.
     Twice,
+}
+
+/// Objects that a CPU, or all of them, gave out and took back alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hits {
+    /// Given out.
+    pub allocs: u64,
+    /// Taken back.
+    pub frees: u64,
 }
 
 /// How a CPU reaches its own row: every change of it is one store of one word.
@@ -199,29 +47,36 @@ pub enum Pushed {
 /// as [`sheaf`](crate::sheaf) lays it out. Words of rows are changed by nothing else, and pointers
 /// to them are not kept: rows may go with the slabs that they are of.
 pub unsafe trait Local: Platform {
-    /// Can the caller be kept on its CPU ([`Platform::pin`])? Then whole sections are its own, and [`Slqb2008`](crate::Slqb2008) can be had.
+    /// Can the caller be kept on its CPU ([`Platform::pin`])? Then whole sections are its own, and
+    /// [`Slqb2008`](crate::Slqb2008) can be had.
     const PINS: bool;
 
-    /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the CPU has no row.
+    /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the
+    /// CPU has no row.
     ///
     /// # Safety
-    /// `column` of these rows holds tops (`top-in-sheaf`), of a cache that is used by callers of kind `C`. So it is of a cache's `main` in the rows of [`Sheaves`](crate::sheaf::Sheaves).
+    /// `column` of these rows holds tops (`top-in-sheaf`), of a cache that is used by callers of
+    /// kind `C`. So it is of a cache's `main` in the rows of [`Sheaves`](crate::sheaf::Sheaves).
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>>;
 
-    /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is that one.
+    /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is
+    /// that one.
     ///
     /// # Safety
     /// As [`Local::pop`]; and the object is the column's cache's, and nobody uses it any more.
     unsafe fn push<C: Caller>(&self, rows: &Rows<'_>, column: usize, object: NonNull<u8>)
     -> Pushed;
 
-    /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU has no row. Out of date at once.
+    /// The CPU that the caller is on, and what its row holds in `column`; a word of 0 where the CPU
+    /// has no row. Out of date at once.
     fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize);
 
-    /// Puts `new` in `column` of the row of `cpu`, if the caller is on that CPU now and the word is `expected`.
+    /// Puts `new` in `column` of the row of `cpu`, if the caller is on that CPU now and the word is
+    /// `expected`.
     ///
     /// # Safety
-    /// `new` is what the column may hold: the top of a sheaf that is the caller's and is given up with it, or that of none. What it held is the caller's from then on.
+    /// `new` is what the column may hold: the top of a sheaf that is the caller's and is given up
+    /// with it, or that of none. What it held is the caller's from then on.
     unsafe fn replace<C: Caller>(
         &self,
         rows: &Rows<'_>,
@@ -231,7 +86,8 @@ pub unsafe trait Local: Platform {
         new: usize,
     ) -> bool;
 
-    /// What `pop` and `push` did with the sheaves in `column`, on all CPUs together; `None` if that is not counted ([`Counted`](crate::Counted) does).
+    /// What `pop` and `push` did with the sheaves in `column`, on all CPUs together; `None` if that
+    /// is not counted ([`Counted`](crate::Counted) does).
     fn hits(&self, _column: usize) -> Option<Hits> {
         None
     }
@@ -240,7 +96,8 @@ pub unsafe trait Local: Platform {
     fn forget_hits(&self, _column: usize) {}
 }
 
-/// The way of kernels, and of anything where a caller can be kept on its CPU: pin, mask where the cache says so, and touch the words.
+/// The way of kernels, and of anything where a caller can be kept on its CPU: pin, mask where the
+/// cache says so, and touch the words.
 #[derive(Debug, Clone, Copy)]
 pub struct Pinned<P>(P);
 
@@ -278,62 +135,7 @@ impl<P> Deref for Pinned<P> {
     }
 }
 
-impl<P: Platform> Platform for Pinned<P> {
-    #[inline]
-    fn cpu(&self) -> usize {
-        self.0.cpu()
-    }
-
-    #[inline]
-    fn pin(&self) -> usize {
-        self.0.pin()
-    }
-
-    #[inline]
-    fn unpin(&self) {
-        self.0.unpin();
-    }
-
-    #[inline]
-    fn in_interrupt(&self) -> bool {
-        self.0.in_interrupt()
-    }
-
-    #[inline]
-    fn mask_interrupts(&self) -> InterruptState {
-        self.0.mask_interrupts()
-    }
-
-    #[inline]
-    fn restore_interrupts(&self, found: InterruptState) {
-        self.0.restore_interrupts(found);
-    }
-
-    #[inline]
-    fn relax(&self) {
-        self.0.relax();
-    }
-
-    #[inline]
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        self.0.run_on(cpu, work)
-    }
-
-    #[inline]
-    fn ticks(&self) -> u64 {
-        self.0.ticks()
-    }
-
-    #[inline]
-    fn task(&self) -> u64 {
-        self.0.task()
-    }
-
-    #[inline]
-    fn address(&self, frame: brickyard::Frame) -> Option<NonNull<u8>> {
-        self.0.address(frame)
-    }
-}
+pass_on_platform!(self.0: impl<P> for Pinned<P>);
 
 /// Pins the caller, masks what is to be masked, and undoes both, whatever panics in between.
 #[inline(always)]
@@ -342,17 +144,8 @@ fn inside<C: Caller, P: Platform, R>(platform: &P, work: impl FnOnce(usize) -> R
     work(inside.cpu)
 }
 
-/// The word of a sheaf at an address.
-///
-/// # Safety
-/// It is a word of a sheaf that the caller has.
-#[inline(always)]
-pub(crate) unsafe fn word_at<'s>(address: usize) -> &'s AtomicUsize {
-    // SAFETY: `sheaf-words`, and the caller's promise.
-    unsafe { &*with_exposed_provenance::<AtomicUsize>(address) }
-}
-
-// SAFETY: between pin and unpin nobody else runs on this CPU but interrupts, and those are masked where the cache's kind says that they come here, or refused.
+// SAFETY: between pin and unpin nobody else runs on this CPU but interrupts, and those are masked
+// where the cache's kind says that they come here, or refused.
 unsafe impl<P: Platform> Local for Pinned<P> {
     const PINS: bool = true;
 
@@ -362,7 +155,8 @@ unsafe impl<P: Platform> Local for Pinned<P> {
             let main = rows.word(cpu, column)?;
             // Relaxed, here and below: the row is this CPU's own.
             let top = main.load(Ordering::Relaxed);
-            // SAFETY: `top-in-sheaf`: the word is the address of an entry, or of the sentinel before the entries, of a sheaf that is this CPU's.
+            // SAFETY: `top-in-sheaf`: the word is the address of an entry, or of the sentinel
+            // before the entries, of a sheaf that is this CPU's.
             let object = unsafe { word_at(top) }.load(Ordering::Relaxed);
             let object = NonNull::new(core::ptr::with_exposed_provenance_mut(object))?;
             main.store(top - WORD_BYTES, Ordering::Relaxed);
@@ -383,8 +177,8 @@ unsafe impl<P: Platform> Local for Pinned<P> {
             };
             let object = object.as_ptr().expose_provenance();
             let top = main.load(Ordering::Relaxed);
-            // The object is in use, or this is a mistake: what is in a sheaf is free (`object-in-one-place`). The sentinel is no object.
-            // SAFETY: `top-in-sheaf`.
+            // The object is in use, or this is a mistake: what is in a sheaf is free
+            // (`object-in-one-place`). The sentinel is no object. SAFETY: `top-in-sheaf`.
             if unsafe { word_at(top) }.load(Ordering::Relaxed) == object {
                 return Pushed::Twice;
             }
@@ -392,7 +186,8 @@ unsafe impl<P: Platform> Local for Pinned<P> {
             if next.is_multiple_of(SHEAF_BYTES) {
                 return Pushed::Full;
             }
-            // SAFETY: `top-in-sheaf`, and the entry behind the top is still in the sheaf, since a sheaf ends at a multiple of its size.
+            // SAFETY: `top-in-sheaf`, and the entry behind the top is still in the sheaf, since a
+            // sheaf ends at a multiple of its size.
             unsafe { word_at(next) }.store(object, Ordering::Relaxed);
             main.store(next, Ordering::Relaxed);
             Pushed::Done

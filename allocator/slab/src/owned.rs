@@ -1,10 +1,11 @@
-//! The slabs that a list owns, and those of them that have free objects: what both designs keep behind the lock of a list, the slabs' records too.
+//! The slabs that a list owns, and those of them that have free objects: what both designs keep
+//! behind the lock of a list, the slabs' records too.
 
 use brickyard_sync::{GuardedU32, GuardedU64};
 
 use crate::kind::Kind;
+use crate::numbers::CacheNumbers;
 use crate::pages::{Pages, SlabRecord};
-use crate::stats::CacheNumbers;
 
 /// See the module.
 #[derive(Debug)]

@@ -1,25 +1,18 @@
-//! What is known of each page of the span: whose slab it is part of, in a byte; and a record of 64 bytes for each slab, at its first page.
+//! What is known of each page of the span: whose slab it is part of, in a byte; and a record of 64
+//! bytes for each slab, at its first page.
 //!
-//! Both lie in the embedder's memory, beside the pages: objects are packed without a header, and nothing here is lost when a program writes past the end of an object.
-//! A record is guarded by the lock of the list that owns the slab. Zero means no slab, so memory that is zero already need not be written.
+//! Both lie in the embedder's memory, beside the pages: objects are packed without a header, and
+//! nothing here is lost when a program writes past the end of an object. A record is guarded by the
+//! lock of the list that owns the slab. Zero means no slab, so memory that is zero already need not
+//! be written.
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use brickyard_sync::{AtomicU8, GuardedU32, GuardedU64, Ordering, Zeroable, place, place_zeroed};
 
+use crate::layout::CacheId;
 use crate::source::PageSource;
-
-/// The number of a cache; 0 is none.
-pub type CacheId = u8;
-
-/// The most pages of a source: records link pages by their numbers plus 1, in 32 bits. Of 4 KiB
-/// each they are 16 TiB.
-pub const MAX_PAGES: usize = u32::MAX as usize;
-
-/// The shifts of a page's size: a page holds a sheaf, and the largest slab of pages of 64 KiB is as
-/// long as objects' numbers are worked out exactly for.
-pub(crate) const PAGE_SHIFTS: core::ops::RangeInclusive<u32> = 10..=16;
 
 /// What is known of a slab. A line of a CPU's cache to itself.
 #[derive(Debug)]
@@ -65,26 +58,18 @@ pub struct Pages<'m> {
     page_shift: u32,
 }
 
-/// Memory for the tables of pages.
+/// Memory for the tables of pages that is zero throughout, as fresh mappings are: none of it is
+/// touched before it is needed.
 #[derive(Debug)]
-pub enum Tables<'m> {
-    /// Any: it is written throughout.
-    Any(&'m mut [MaybeUninit<u8>]),
-    /// Zero throughout, as fresh mappings are: none of it is touched before it is needed. Made by [`Tables::zeroed`].
-    Zeroed(Zeroed<'m>),
-}
-
-/// Memory that is zero throughout.
-#[derive(Debug)]
-pub struct Zeroed<'m>(&'m mut [MaybeUninit<u8>]);
+pub struct Tables<'m>(&'m mut [MaybeUninit<u8>]);
 
 impl<'m> Tables<'m> {
     /// Bytes for the tables of `pages` pages: 65 a page, and some for alignment. `usize::MAX` if
     /// they are more than can be.
     #[must_use]
     pub const fn bytes(pages: usize) -> usize {
-        let tables = pages.saturating_mul(size_of::<SlabRecord>() + 1);
-        tables.saturating_add(align_of::<SlabRecord>())
+        let tables = pages.saturating_mul(size_of::<SlabRecord>() + size_of::<AtomicU8>());
+        tables.saturating_add(align_of::<SlabRecord>() + align_of::<AtomicU8>() - 1)
     }
 
     /// Memory that is zero.
@@ -93,35 +78,43 @@ impl<'m> Tables<'m> {
     /// Every byte of it is 0. (Nobody else can change that any more: it is borrowed for good.)
     #[must_use]
     pub const unsafe fn zeroed(memory: &'m mut [MaybeUninit<u8>]) -> Self {
-        Self::Zeroed(Zeroed(memory))
+        Self(memory)
     }
 }
 
 impl<'m> Pages<'m> {
-    pub(crate) fn new(source: &impl PageSource, tables: Tables<'m>) -> Option<Self> {
-        let pages = source.pages();
-        let (records, ids) = match tables {
-            Tables::Any(memory) => {
-                let (records, rest) = place(memory, pages, || SlabRecord::ZERO)?;
-                let (ids, _) = place(rest, pages, || AtomicU8::new(0))?;
-                (records, ids)
-            }
-            // SAFETY: both calls: `Tables::zeroed` had the promise that it is zero.
-            Tables::Zeroed(Zeroed(memory)) => unsafe {
-                let (records, rest) = place_zeroed(memory, pages)?;
-                let (ids, _) = place_zeroed(rest, pages)?;
-                (records, ids)
-            },
+    /// Tables in memory of any content, and what is left of it.
+    pub(crate) fn in_memory(
+        source: &impl PageSource,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Option<(Self, &'m mut [MaybeUninit<u8>])> {
+        let (records, rest) = place(memory, source.pages(), || SlabRecord::ZERO)?;
+        let (ids, rest) = place(rest, source.pages(), || AtomicU8::new(0))?;
+        Some((Self::of(source, records, ids), rest))
+    }
+
+    /// Tables in memory that is zero.
+    pub(crate) fn in_tables(source: &impl PageSource, tables: Tables<'m>) -> Option<Self> {
+        // SAFETY: both calls: `Tables::zeroed` had the promise that it is zero.
+        let (records, ids) = unsafe {
+            let (records, rest) = place_zeroed(tables.0, source.pages())?;
+            let (ids, _) = place_zeroed(rest, source.pages())?;
+            (records, ids)
         };
-        Some(Self {
+        Some(Self::of(source, records, ids))
+    }
+
+    fn of(source: &impl PageSource, records: &'m [SlabRecord], ids: &'m [AtomicU8]) -> Self {
+        Self {
             ids,
             records,
             start: source.start().addr().get(),
             page_shift: source.page_shift(),
-        })
+        }
     }
 
-    /// The caches of the pages, a byte each for [`Pages::count`] pages, 0 where there is no slab: for a fast path of one's own, which reads them.
+    /// The caches of the pages, a byte each for [`Pages::count`] pages, 0 where there is no slab:
+    /// for a fast path of one's own, which reads them.
     #[must_use]
     pub const fn ids(&self) -> *const AtomicU8 {
         self.ids.as_ptr()
@@ -159,7 +152,8 @@ impl<'m> Pages<'m> {
     #[must_use]
     pub fn cache_of(&self, address: NonNull<u8>) -> CacheId {
         match self.page_of(address) {
-            // Relaxed: whoever frees an object has it from the cache, by ways that carry this along.
+            // Relaxed: whoever frees an object has it from the cache, by ways that carry this
+            // along.
             Some(page) => self.ids[page].load(Ordering::Relaxed),
             None => 0,
         }

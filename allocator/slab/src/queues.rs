@@ -3,18 +3,19 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use crate::SlabPlan;
-use crate::design::SlabDesign;
+use crate::caller::Caller;
 use crate::error::FreeFault;
 use crate::geometry::Shape;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::{Caller, Rows};
-use crate::pages::CacheId;
+use crate::layout::CacheId;
+use crate::numbers::CacheNumbers;
+use crate::plan::{Footprint, SlabPlan};
+use crate::rows::Rows;
 use crate::sizes::Sizes;
-use crate::stats::CacheNumbers;
 
-/// How free objects wait for their next use: per CPU, per node, in slabs. All addresses are those of an object's place in its slab.
+/// How free objects wait for their next use: per CPU, per node, in slabs. All addresses are those
+/// of an object's place in its slab.
 ///
 /// The library's own: [`Sheaves`](crate::sheaf::Sheaves), [`Slqb`](crate::slqb::Slqb).
 ///
@@ -30,7 +31,7 @@ use crate::stats::CacheNumbers;
 /// - Whoever passes calls on to another design's state, as one that counts or delays does, passes
 ///   on the ground, kind and handle that it was called with: state is one system's, and a kind is
 ///   kept by nobody.
-pub unsafe trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
+pub unsafe trait Queues<'m, D: Footing>: Sized + Sync {
     /// How slabs are shaped.
     const SHAPE: Shape;
     /// Which general sizes there are.
@@ -40,20 +41,13 @@ pub unsafe trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// Does it need callers that stay on their CPU ([`Local::PINS`](crate::Local::PINS))?
     const NEEDS_PIN: bool = false;
 
-    /// Bytes of the caller's memory that it needs for `plan` on `nodes` nodes, the CPUs' rows
-    /// included; `usize::MAX` if they are more than can be.
-    fn bytes(plan: &SlabPlan, nodes: usize) -> usize;
-
-    /// Bytes of a CPU's row in it; 0 in a design without rows.
-    fn row_bytes(_plan: &SlabPlan, _nodes: usize) -> usize {
-        0
-    }
+    /// What it keeps in the caller's memory.
+    const FOOTPRINT: Footprint;
 
     /// Its state in the caller's memory, with these rows, or with rows in the same memory; `None`
     /// where that is too small. A design without rows drops them.
     fn new(
         plan: &SlabPlan,
-        nodes: usize,
         rows: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self>;
@@ -61,10 +55,12 @@ pub unsafe trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// A cache has been made; nobody uses it yet.
     fn open(&self, ground: &Ground<'m, D>, kind: &Kind);
 
-    /// Where the design finds what CPUs have of a cache: worked out once, and kept by whoever uses the cache.
+    /// Where the design finds what CPUs have of a cache: worked out once, and kept by whoever uses
+    /// the cache.
     fn handle(&self, cache: CacheId) -> usize;
 
-    /// The fast way to an object of the cache with this [handle](Queues::handle): `None` is a miss, or a cache that is checked.
+    /// The fast way to an object of the cache with this [handle](Queues::handle): `None` is a miss,
+    /// or a cache that is checked.
     fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>>;
 
     /// The fast way back: false if the object has to go by [`Queues::overflow`].
@@ -81,7 +77,8 @@ pub unsafe trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// An object, after [`Queues::hit`] had none; refills the queues. `None`: no memory.
     fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>>;
 
-    /// An object for a request that names a node: of its memory if there is some, else of any. A design that does not tell nodes apart takes the nearest.
+    /// An object for a request that names a node: of its memory if there is some, else of any. A
+    /// design that does not tell nodes apart takes the nearest.
     fn miss_on<C: Caller>(
         &self,
         ground: &Ground<'m, D>,
@@ -106,7 +103,8 @@ pub unsafe trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
         object: NonNull<u8>,
     ) -> Result<(), FreeFault>;
 
-    /// Gives back some of what has lain unused in this CPU's queues since the last call. To be called every few seconds on each CPU (SLQB: every 3 s).
+    /// Gives back some of what has lain unused in this CPU's queues since the last call. To be
+    /// called every few seconds on each CPU (SLQB: every 3 s).
     fn trim<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind);
 
     /// Gives back all that lies in this CPU's queues.
@@ -115,7 +113,8 @@ pub unsafe trait Queues<'m, D: SlabDesign<'m>>: Sized + Sync {
     /// Gives back all that lies in queues which CPUs share.
     fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind);
 
-    /// Has no CPU anything of the cache, not even an empty queue? Asked when nobody uses the cache any more and all that can be reached has been drained: only then may its number be another
+    /// Has no CPU anything of the cache, not even an empty queue? Asked when nobody uses the cache
+    /// any more and all that can be reached has been drained: only then may its number be another
     /// cache's. A design whose `open` makes all queues new has nothing to keep.
     fn is_clear(&self, _kind: &Kind) -> bool {
         true

@@ -4,11 +4,13 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use crate::cache::RawCache;
+use crate::caller::Caller;
 use crate::design::SlabDesign;
 use crate::error::SlabError;
-use crate::local::Caller;
 
-/// Up to `N` objects of a cache, in hand before they are needed: whoever may not fail halfway takes them first, while failing is still allowed. One owner; what is left goes back when it is dropped.
+/// Up to `N` objects of a cache, in hand before they are needed: whoever may not fail halfway takes
+/// them first, while failing is still allowed. One owner; what is left goes back when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Reserve<'c, 's, 'm, D: SlabDesign<'m>, C: Caller, const N: usize> {
     cache: &'c RawCache<'s, 'm, D, C>,

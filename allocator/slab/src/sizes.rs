@@ -1,7 +1,8 @@
 //! General sizes: which cache serves a request that names no cache.
 //!
-//! The default has sixteen-byte steps up to 128 and four steps a doubling above, up to 32 KiB, so that at most a fifth of an object is wasted. `slqb-2008` has
-//! powers of two from 8, with 96 and 192 between them.
+//! The default has sixteen-byte steps up to 128 and four steps a doubling above, up to 32 KiB, so
+//! that at most a fifth of an object is wasted. `slqb-2008` has powers of two from 8, with 96 and
+//! 192 between them.
 
 use core::alloc::Layout;
 
@@ -19,7 +20,8 @@ pub const MAX_GENERAL: usize = 32 << 10;
 /// The bytes between two entries of [`CLASSES`].
 pub const STEP: usize = 16;
 
-/// The number of the size that serves a request, by the request's size in steps of [`STEP`], rounded up.
+/// The number of the size that serves a request, by the request's size in steps of [`STEP`],
+/// rounded up.
 pub static CLASSES: [u8; MAX_GENERAL / STEP + 1] = classes();
 
 const fn sizes() -> [u32; 40] {
@@ -70,7 +72,8 @@ impl Sizes {
         }
     }
 
-    /// The number of the smallest size that serves `layout`: large enough, and a multiple of its alignment, as far as slabs are. `None`: take pages instead.
+    /// The number of the smallest size that serves `layout`: large enough, and a multiple of its
+    /// alignment, as far as slabs are. `None`: take pages instead.
     #[inline]
     #[must_use]
     pub const fn class_of(self, layout: Layout) -> Option<usize> {
@@ -88,7 +91,8 @@ impl Sizes {
             }
         };
         let sizes = self.all();
-        // A size is aligned to the largest power of two that divides it; every power of two is a size, so the search ends there.
+        // A size is aligned to the largest power of two that divides it; every power of two is a
+        // size, so the search ends there.
         while class < sizes.len() {
             if sizes[class] as usize & (layout.align() - 1) == 0 {
                 return Some(class);
@@ -98,6 +102,39 @@ impl Sizes {
         None
     }
 }
+
+macro_rules! names {
+    ($($size:literal)*) => {
+        /// The name of a general size's cache: its own, so that rules can name it alone, and
+        /// `general-*` all of them.
+        pub(crate) const fn name_of(size: u32) -> &'static str {
+            match size {
+                $($size => concat!("general-", $size),)*
+                _ => "general",
+            }
+        }
+    };
+}
+
+names! {
+    8 16 32 48 64 80 96 112 128 160 192 224 256 320 384 448 512 640 768 896 1024 1280 1536 1792 2048 2560 3072 3584 4096 5120 6144 7168 8192
+    10240 12288 14336 16384 20480 24576 28672 32768
+}
+
+/// Every general size has a name of its own.
+const _: () = {
+    let all = [Sizes::Fine, Sizes::Powers];
+    let mut which = 0;
+    while which < all.len() {
+        let sizes = all[which].all();
+        let mut i = 0;
+        while i < sizes.len() {
+            assert!(name_of(sizes[i]).len() > "general-".len());
+            i += 1;
+        }
+        which += 1;
+    }
+};
 
 #[cfg(test)]
 mod tests {

@@ -20,9 +20,11 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use crate::cache::{Leak, RawCache};
+use crate::caller::Caller;
 use crate::design::SlabDesign;
-use crate::error::{FreeFault, SlabError};
-use crate::local::Caller;
+use crate::error::{CacheError, FreeFault, SlabError};
+use crate::kind::CacheSpec;
+use crate::slabs::Slabs;
 
 /// A cache of values of type `T`, see [`RawCache`].
 #[derive(Debug)]
@@ -48,7 +50,8 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
     pub fn alloc(&self, value: T) -> Result<Object<'_, 's, 'm, T, D, C>, SlabError> {
         let memory = self.alloc_uninit()?;
         let memory = memory.cast::<T>();
-        // SAFETY: `object-bytes`: the object is large enough for `T`, aligned for it, and this caller's.
+        // SAFETY: `object-bytes`: the object is large enough for `T`, aligned for it, and this
+        // caller's.
         unsafe { memory.write(value) };
         Ok(Object {
             memory,
@@ -97,6 +100,20 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
     }
 }
 
+impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
+    /// Makes a cache of values of type `T`.
+    ///
+    /// # Errors
+    /// [`CacheError`].
+    pub fn typed<T, C: Caller>(
+        &self,
+        name: &'static str,
+    ) -> Result<Cache<'_, 'm, T, D, C>, CacheError> {
+        let spec = CacheSpec::new(name, size_of::<T>().max(1)).align(align_of::<T>());
+        Ok(Cache::of(self.cache(spec)?))
+    }
+}
+
 /// A value in an object of a cache: dropped, and its memory given back, when this is.
 pub struct Object<'c, 's, 'm, T, D: SlabDesign<'m>, C: Caller> {
     memory: NonNull<T>,
@@ -105,12 +122,12 @@ pub struct Object<'c, 's, 'm, T, D: SlabDesign<'m>, C: Caller> {
 
 // SAFETY: it owns the value as a box does; the cache can be used from anywhere.
 unsafe impl<'m, T: Send, D: SlabDesign<'m>, C: Caller> Send for Object<'_, '_, 'm, T, D, C> where
-    crate::Slabs<'m, D>: Sync
+    Slabs<'m, D>: Sync
 {
 }
 // SAFETY: as above.
 unsafe impl<'m, T: Sync, D: SlabDesign<'m>, C: Caller> Sync for Object<'_, '_, 'm, T, D, C> where
-    crate::Slabs<'m, D>: Sync
+    Slabs<'m, D>: Sync
 {
 }
 
@@ -127,7 +144,8 @@ impl<'m, T, D: SlabDesign<'m>, C: Caller> Deref for Object<'_, '_, 'm, T, D, C> 
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: invariant `owns-its-value`: the memory holds a value from construction to drop, and is this object's alone.
+        // SAFETY: invariant `owns-its-value`: the memory holds a value from construction to drop,
+        // and is this object's alone.
         unsafe { self.memory.as_ref() }
     }
 }

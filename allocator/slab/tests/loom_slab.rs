@@ -24,7 +24,7 @@ use brickyard::sync::{AtomicU32, GuardedU32, GuardedU64, RawLock, TicketLock};
 use brickyard::{Order, Platform};
 use brickyard_slab::slqb::queue::{Broken, Incoming, Links, Run};
 use brickyard_slab::{
-    CacheSpec, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly,
+    CacheSpec, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs, Slqb2008, TaskOnly,
 };
 use loom::sync::Mutex;
 use loom::thread::{self, JoinHandle};
@@ -492,22 +492,12 @@ fn in_new_world<K: RawLock>(source: &'static Source, model: &impl Fn(&'static Wo
         report: |finding| panic!("{finding}"),
         ..SlabPlan::new(1, CPUS)
     };
-    let bytes = Slabs::<Design<K>>::bytes(&plan, NODES);
+    let bytes = Slabs::<Design<K>>::bytes(&plan.over(&source));
     let memory: Box<[MaybeUninit<u8>]> = vec![MaybeUninit::uninit(); bytes].into();
-    let pages = PageSource::pages(&source);
-    let tables: Box<[MaybeUninit<u8>]> =
-        vec![MaybeUninit::uninit(); TABLE_BYTES * pages + 128].into();
-    let (memory, tables) = (Box::into_raw(memory), Box::into_raw(tables));
-    // SAFETY: both made above, not shared yet, and given back below, after the slabs in them. Threads are on CPUs of their own, but for the model that is to find that they are not.
-    let slabs = unsafe {
-        Slabs::<Design<K>>::new(
-            plan,
-            source,
-            Pinned::new(Modelled),
-            &mut *memory,
-            Tables::Any(&mut *tables),
-        )
-    };
+    let memory = Box::into_raw(memory);
+    // SAFETY: made above, not shared yet, and given back below, after the slabs in them. Threads are on CPUs of their own, but for the model that is to find that they are not.
+    let slabs =
+        unsafe { Slabs::<Design<K>>::new(plan, source, Pinned::new(Modelled), &mut *memory) };
     with_lent(slabs.unwrap(), |slabs| {
         let cache = slabs.cache(CacheSpec::new("modelled", OBJECT)).unwrap();
         let world = World {
@@ -527,12 +517,8 @@ fn in_new_world<K: RawLock>(source: &'static Source, model: &impl Fn(&'static Wo
     // SAFETY: both come from `Box::into_raw`, and nothing is in them any more.
     unsafe {
         drop(Box::from_raw(memory));
-        drop(Box::from_raw(tables));
     }
 }
-
-/// More than a page's record and byte take, where each word is a model of one.
-const TABLE_BYTES: usize = 1024;
 
 /// CPU 1, of the other node, frees two batches to CPU 0, which allocates meanwhile.
 #[test]

@@ -13,7 +13,7 @@ use brickyard::sync::{RawLock, TicketLock};
 use brickyard::{OneCpu, Order, Platform};
 use brickyard_slab::{
     CacheError, CacheSpec, Checks, Everywhere, FreeFault, PageAsk, PageSource, Pinned, RawCache,
-    Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly,
+    Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, Slqb2008, TaskOnly,
 };
 
 #[path = "support/pages.rs"]
@@ -83,9 +83,9 @@ fn build<D: SlabDesign<'static>>(
     source: D::Source,
     local: D::Local,
 ) -> &'static Slabs<'static, D> {
-    let memory = vec![MaybeUninit::uninit(); Slabs::<D>::bytes(&plan, source.nodes())].leak();
-    let tables = vec![MaybeUninit::uninit(); Tables::bytes(PAGES)].leak();
-    let slabs = Slabs::new(plan, source, local, memory, Tables::Any(tables)).unwrap();
+    let bytes = Slabs::<D>::bytes(&plan.over(&source));
+    let memory = vec![MaybeUninit::uninit(); bytes].leak();
+    let slabs = Slabs::new(plan, source, local, memory).unwrap();
     Box::leak(Box::new(slabs))
 }
 

@@ -18,9 +18,9 @@ use brickyard_slab::geometry::Shape;
 use brickyard_slab::sheaf::Sheaves;
 use brickyard_slab::sizes::Sizes;
 use brickyard_slab::{
-    BuildError, CacheId, CacheNumbers, CacheSpec, Caller, Checks, Everywhere, Finding, FreeFault,
-    Ground, Kind, MAX_PAGES, PageAsk, PageSource, Pinned, Queues, RawCache, Rows, Sheafed,
-    SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly, Whereabouts,
+    BuildError, CacheId, CacheNumbers, CacheSpec, Caller, Checks, Everywhere, Finding, Footing,
+    Footprint, FreeFault, Ground, Kind, MAX_PAGES, PageAsk, PageSource, Parts, Pinned, Queues,
+    RawCache, Rows, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly, Whereabouts,
 };
 
 #[path = "support/pages.rs"]
@@ -43,9 +43,8 @@ fn build<D: SlabDesign<'static>>(
     source: D::Source,
     local: D::Local,
 ) -> &'static Slabs<'static, D> {
-    let bytes = Slabs::<D>::bytes(&plan, source.nodes());
-    let tables = Tables::Any(memory(Tables::bytes(PAGES)));
-    leaked(Slabs::new(plan, source, local, memory(bytes), tables).unwrap())
+    let bytes = Slabs::<D>::bytes(&plan.over(&source));
+    leaked(Slabs::new(plan, source, local, memory(bytes)).unwrap())
 }
 
 fn pinned<P: Platform>(platform: P) -> Pinned<P> {
@@ -379,10 +378,13 @@ fn refused(pages: usize, page_shift: u32, plan: SlabPlan) -> [BuildError; 2] {
     where
         D: SlabDesign<'static, Local = Pinned<OneCpu>>,
     {
-        // Too few for any tables, and not to be touched.
-        let tables = Tables::Any(memory(0));
-        let memory = memory(1 << 20);
-        Slabs::<D>::new(plan, source, pinned(OneCpu), memory, tables).unwrap_err()
+        // SAFETY: there is no byte that is not zero. Too few for any tables, and not to be touched.
+        let tables = unsafe { Tables::zeroed(memory(0)) };
+        let parts = Parts {
+            tables: Some(tables),
+            ..Parts::of(memory(1 << 20))
+        };
+        Slabs::<D>::in_parts(plan, source, pinned(OneCpu), parts).unwrap_err()
     }
     let source = || Claims { pages, page_shift };
     let sheaves = built::<Over<OneCpu, Claims>>(source(), plan);
@@ -429,19 +431,21 @@ fn words(count: usize) -> &'static mut [AtomicUsize] {
 #[test]
 fn rows_of_one_s_own_are_used_and_no_words_behind_the_last() {
     type Design = Over<OnCpu>;
-    let plan = SlabPlan::new(8, 2);
-    let needed = Slabs::<Design>::row_bytes(&plan, 1);
+    let plan = SlabPlan::new(8, 2).pages(PAGES);
+    let needed = Slabs::<Design>::row_bytes(&plan);
     assert_eq!(needed, 256);
     // Two whole rows and most of a third.
     let rows = Rows::new(words(128 + 60), 9).unwrap();
     assert_eq!(rows.rows(), 2);
     assert!(rows.place(2, 2).is_none() && rows.place(1, 63).is_some());
     let first = rows.start().addr();
-    let bytes = Slabs::<Design>::bytes_beside_rows(&plan, 1);
-    assert_eq!(bytes + 2 * needed, Slabs::<Design>::bytes(&plan, 1));
-    let tables = Tables::Any(memory(Tables::bytes(PAGES)));
-    let (source, local, memory) = (pages(), pinned(OnCpu), memory(bytes));
-    let slabs = Slabs::<Design>::with_rows(plan, source, local, rows, memory, tables).unwrap();
+    let bytes = Slabs::<Design>::bytes_beside_rows(&plan);
+    assert_eq!(bytes + 2 * needed, Slabs::<Design>::bytes(&plan));
+    let parts = Parts {
+        rows: Some(rows),
+        ..Parts::of(memory(bytes))
+    };
+    let slabs = Slabs::<Design>::in_parts(plan, pages(), pinned(OnCpu), parts).unwrap();
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap();
     for cpu in 0..3 {
         ON_CPU.set(cpu);
@@ -463,10 +467,11 @@ fn rows_that_are_none_are_refused() {
     assert_eq!(Rows::new(words(1024), 62).unwrap().rows(), 0);
     let plan = SlabPlan::new(8, 1);
     let rows = Rows::new(words(1024), 7).unwrap();
-    let tables = Tables::Any(memory(Tables::bytes(PAGES)));
-    let memory = memory(1 << 20);
-    let local = pinned(OneCpu);
-    let slabs = Slabs::<Over<OneCpu>>::with_rows(plan, pages(), local, rows, memory, tables);
+    let parts = Parts {
+        rows: Some(rows),
+        ..Parts::of(memory(1 << 20))
+    };
+    let slabs = Slabs::<Over<OneCpu>>::in_parts(plan, pages(), pinned(OneCpu), parts);
     assert_eq!(slabs.unwrap_err(), BuildError::Rows { needed: 256 });
 }
 
@@ -480,10 +485,12 @@ struct Counting<'m> {
 #[derive(Debug)]
 enum CountingDesign {}
 
-impl<'m> SlabDesign<'m> for CountingDesign {
+impl Footing for CountingDesign {
     type Source = &'static TestPages;
     type Local = Pinned<OneCpu>;
-    type Lock = TicketLock;
+}
+
+impl<'m> SlabDesign<'m> for CountingDesign {
     type Queues = Counting<'m>;
 }
 
@@ -495,24 +502,17 @@ unsafe impl<'m> Queues<'m, CountingDesign> for Counting<'m> {
     const SIZES: Sizes = Sizes::Fine;
     const NAME: &'static str = "counting";
 
-    fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        <Sheaves<'m, TicketLock> as Queues<'m, CountingDesign>>::bytes(plan, nodes)
-    }
-
-    fn row_bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        <Sheaves<'m, TicketLock> as Queues<'m, CountingDesign>>::row_bytes(plan, nodes)
-    }
+    const FOOTPRINT: Footprint = <Sheaves<'m, TicketLock> as Queues<'m, CountingDesign>>::FOOTPRINT;
 
     fn new(
         plan: &SlabPlan,
-        nodes: usize,
         rows: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
         type Inner<'m> = Sheaves<'m, TicketLock>;
         let new = <Inner<'m> as Queues<'m, CountingDesign>>::new;
         Some(Self {
-            sheaves: new(plan, nodes, rows, memory)?,
+            sheaves: new(plan, rows, memory)?,
             requests: AtomicUsize::new(0),
         })
     }

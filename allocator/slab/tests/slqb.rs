@@ -47,10 +47,12 @@ fn batches_and_marks_are_piggin_s() {
 #[test]
 fn memory_is_linear_in_cpus_nodes_and_caches() {
     let bytes = |caches, cpus, nodes| {
-        let plan = SlabPlan::new(caches, cpus);
-        <slqb::Slqb<'static, brickyard::sync::TicketLock> as Queues<'static, Slqb>>::bytes(
-            &plan, nodes,
-        )
+        let plan = SlabPlan {
+            nodes,
+            ..SlabPlan::new(caches, cpus)
+        };
+        type State = slqb::Slqb<'static, brickyard::sync::TicketLock>;
+        <State as Queues<'static, Slqb>>::FOOTPRINT.bytes(&plan)
     };
     let alignment = bytes(1, 0, 0);
     for caches in [1, 10, 200] {
@@ -604,7 +606,7 @@ fn a_leak_is_told_and_the_number_is_used_again() {
 #[test]
 fn it_is_refused_where_callers_cannot_be_pinned() {
     use brickyard::{InterruptState, Platform};
-    use brickyard_slab::{BuildError, Caller, Local, Pushed, Rows, Tables};
+    use brickyard_slab::{BuildError, Caller, Local, Pushed, Rows};
 
     #[derive(Debug)]
     struct Unpinned;
@@ -648,12 +650,7 @@ fn it_is_refused_where_callers_cannot_be_pinned() {
     }
 
     let source = source(16, 1, 0);
-    let built = Slabs::<Slqb2008<'_, _, Unpinned>>::new(
-        SlabPlan::new(1, 1),
-        source,
-        Unpinned,
-        &mut [],
-        Tables::Any(&mut []),
-    );
+    let built =
+        Slabs::<Slqb2008<'_, _, Unpinned>>::new(SlabPlan::new(1, 1), source, Unpinned, &mut []);
     assert_eq!(built.unwrap_err(), BuildError::Unpinned);
 }

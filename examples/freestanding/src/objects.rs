@@ -5,13 +5,12 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard::design::Brickyard;
-use brickyard_slab::{
-    CacheSpec, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
-    TaskOnly, ZonePages,
-};
 use brickyard::zone::ZonePlan;
 use brickyard::{Frame, FrameRange, Order, Platform, ZoneKind};
+use brickyard_slab::{
+    CacheSpec, DirectMap, DirectMapped, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
+    Slqb2008, TaskOnly, ZonePages,
+};
 
 const PAGES: usize = 256;
 
@@ -47,35 +46,34 @@ const PLAN: ZonePlan = ZonePlan {
     ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, PAGES), 1)
 };
 
+/// The zone, which owns that memory.
+type Design<'z> = DirectMapped<'z, Machine>;
+
 /// Builds slabs of a design over the zone, and uses them.
 macro_rules! on {
     ($design:ident, $zone:expr) => {{
-        let mut memory = [MaybeUninit::uninit(); 64 << 10];
-        let mut tables = [MaybeUninit::uninit(); Tables::bytes(PAGES)];
-        // SAFETY: `direct-map`: frame `i` is page `i` of the memory, which nobody uses but by this
-        // zone, and whose alignment is the zone's largest block. `frames-of-the-source`: nobody else
-        // asks the zone for anything while the source is there.
-        let pages = unsafe { ZonePages::new($zone, 12) };
-        pages.is_some_and(|pages| {
-            let tables = Tables::Any(&mut tables);
-            let plan = SlabPlan::new(48, 1);
-            // SAFETY: one CPU, whose interrupts do not come here.
-            let machine = unsafe { Pinned::new(Machine) };
-            let slabs = Slabs::<$design<'_, _, _>>::new(plan, pages, machine, &mut memory, tables);
-            slabs.is_ok_and(|slabs| use_slabs(&slabs).is_some())
-        })
+        const SLABS: SlabPlan = SlabPlan::new(48, 1).pages(PAGES);
+        type System<'m, 'z> = Slabs<'m, $design<'m, ZonePages<'m, Design<'z>>, Pinned<Machine>>>;
+        let mut memory = [MaybeUninit::uninit(); System::bytes(&SLABS)];
+        // SAFETY: one CPU, whose interrupts do not come here.
+        let machine = unsafe { Pinned::new(Machine) };
+        System::over_zone(SLABS, $zone, machine, &mut memory)
+            .is_ok_and(|slabs| use_slabs(&slabs).is_some())
     }};
 }
 
 /// True if all went as it should, on both designs.
 pub(crate) fn run() -> bool {
-    let mut metadata = [MaybeUninit::uninit(); Brickyard::<Machine>::bytes(&PLAN)];
-    let Ok(zone) = Brickyard::<Machine>::zone(&PLAN, Machine, &mut metadata) else {
+    let mut metadata = [MaybeUninit::uninit(); Design::bytes(&PLAN)];
+    // SAFETY: frame `i` is page `i` of the memory, which nobody uses but by this; one CPU, whose
+    // interrupts do not come here.
+    let map = unsafe { DirectMap::new(Machine, 12) };
+    let Ok(mut zone) = Design::zone(&PLAN, map, &mut metadata) else {
         return false;
     };
     let fine = zone.add(FrameRange::new(0, PAGES)) == Ok(PAGES)
-        && on!(Sheafed, &zone)
-        && on!(Slqb2008, &zone);
+        && on!(Sheafed, &mut zone)
+        && on!(Slqb2008, &mut zone);
     zone.drain();
     fine && zone.check().is_ok()
 }

@@ -16,11 +16,12 @@ use std::thread;
 use std::time::Instant;
 
 use brickyard::Platform;
-use brickyard::design::Brickyard;
 use brickyard::zone::ZonePlan;
 use brickyard::{FrameRange, Order, ZoneKind};
 use brickyard_arena::{Arena, MapPlan, Mapped, Rseq, ThreadRows, Threads};
-use brickyard_slab::{Pinned, Sheafed, SlabPlan, Slabs, Tables, TaskOnly, ZonePages};
+use brickyard_slab::{
+    DirectMap, DirectMapped, Pinned, Sheafed, SlabPlan, Slabs, TaskOnly, ZonePages,
+};
 
 /// Numbers are the process's: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -170,28 +171,28 @@ fn a_panic_on_another_cpu_leaves_the_thread_its_affinity() {
     }
 }
 
-/// Slabs with a zone to themselves. (Who shares a zone with slabs promises in [`ZonePages::new`] to
+/// Slabs with a zone to themselves. (Who shares a zone with slabs promises in [`ZonePages::shared`] to
 /// leave their frames alone: the zone itself takes any frame from anybody, and would hand a slab's
 /// page out again.)
 #[test]
 fn nobody_frees_the_pages_of_slabs_that_have_a_zone_alone() {
-    type Source<'z, 'a> = ZonePages<'z, Brickyard<'a, &'a Arena>>;
+    type Source<'z, 'a> = ZonePages<'z, DirectMapped<'a, &'a Arena>>;
     type System<'m, 'z, 'a> = Slabs<'m, Sheafed<'m, Source<'z, 'a>, Pinned<Threads>>>;
     let arena = Arena::new(MapPlan::new(16 << 20).align_to(4 << 20).map().unwrap());
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 4);
-    let mut metadata = Mapped::new(Brickyard::<&Arena>::bytes(&plan)).unwrap();
-    let mut zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit()).unwrap();
+    let mut metadata = Mapped::new(DirectMapped::<&Arena>::bytes(&plan)).unwrap();
+    // SAFETY: frames are where the arena says, one behind the other; all of it can be used, and by
+    // nobody else. Each thread has a number of its own.
+    let map = unsafe { DirectMap::new(&arena, 12) };
+    let mut zone = DirectMapped::<&Arena>::zone(&plan, map, metadata.as_uninit()).unwrap();
     let free = zone.add(arena.frames()).unwrap();
     {
-        // SAFETY: frames are where the arena says, one behind the other; all of it can be used, and
-        // its start is aligned to the largest block. No other zone has them.
-        let pages = unsafe { ZonePages::alone(&mut zone, 12) }.unwrap();
+        let pages = ZonePages::new(&mut zone).unwrap();
         // SAFETY: each thread has a number of its own.
         let local = unsafe { Pinned::new(Threads) };
-        let plan = SlabPlan::new(8, 4);
-        let mut memory = vec![MaybeUninit::uninit(); System::bytes(&plan, 1)];
-        let mut tables = vec![MaybeUninit::uninit(); Tables::bytes(arena.frames().len())];
-        let slabs = System::new(plan, pages, local, &mut memory, Tables::Any(&mut tables)).unwrap();
+        let plan = SlabPlan::new(8, 4).over(&pages);
+        let mut memory = vec![MaybeUninit::uninit(); System::bytes(&plan)];
+        let slabs = System::new(plan, pages, local, &mut memory).unwrap();
         let numbers = slabs.typed::<[u64; 4], TaskOnly>("numbers").unwrap();
         let texts = slabs.typed::<[&str; 2], TaskOnly>("texts").unwrap();
         let mut number = numbers.alloc([1; 4]).unwrap();

@@ -8,18 +8,17 @@
 use core::mem::MaybeUninit;
 
 use brickyard::ZoneKind;
-use brickyard::design::Brickyard;
 use brickyard::zone::ZonePlan;
 use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
 use brickyard_slab::{
-    PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, ZonePages,
+    DirectMap, DirectMapped, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, ZonePages,
 };
 
 /// CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;
 
-type Source<'z> = ZonePages<'z, Brickyard<'z, &'z Arena>>;
+type Source<'z, 'a> = ZonePages<'z, DirectMapped<'a, &'a Arena>>;
 
 fn operations() -> u64 {
     let operations = std::env::var("BRICKYARD_OPERATIONS").ok();
@@ -40,35 +39,37 @@ fn plan(threads: usize) -> Plan {
 }
 
 /// Runs threads over a zone of so many bytes, all of which has to be free again at the end.
-fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_>) -> R) -> R {
+fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_, '_>) -> R) -> R {
     let arena = Arena::new(MapPlan::new(bytes).align_to(4 << 20).map().unwrap());
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), CPUS);
-    let mut metadata = Mapped::new(Brickyard::<&Arena>::bytes(&plan)).unwrap();
-    let zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit()).unwrap();
-    zone.add(arena.frames()).unwrap();
-    let free = || zone.free_frames() + zone.cached_frames();
-    let before = free();
-    // SAFETY: `direct-map`: the arena is one mapping that can be written throughout, and begins at a
-    // multiple of the zone's largest block. `frames-of-the-source`: while the source is there, nobody
-    // else asks the zone for more than counts.
-    let source = unsafe { ZonePages::new(&zone, 12) }.unwrap();
-    let done = work(source);
-    assert_eq!(free(), before, "frames are left");
+    let mut metadata = Mapped::new(DirectMapped::<&Arena>::bytes(&plan)).unwrap();
+    // SAFETY: the arena is one mapping that can be written throughout, and nobody else uses it. Each
+    // thread has a number of its own, and no interrupts.
+    let map = unsafe { DirectMap::new(&arena, 12) };
+    let mut zone = DirectMapped::<&Arena>::zone(&plan, map, metadata.as_uninit()).unwrap();
+    let frames = zone.add(arena.frames()).unwrap();
+    let done = work(ZonePages::new(&mut zone).unwrap());
+    assert_eq!(
+        zone.free_frames() + zone.cached_frames(),
+        frames,
+        "frames are left"
+    );
     done
 }
 
-fn threads<'m, D>(source: D::Source, memory: &'m mut Memory, plan: &Plan) -> Outcome
+fn threads<'m, D>(source: D::Source, memory: &'m mut Vec<MaybeUninit<u8>>, plan: &Plan) -> Outcome
 where
     D: SlabDesign<'m, Local = Pinned<Threads>>,
     Slabs<'m, D>: Sync,
 {
     let slabs = SlabPlan::new(60, CPUS);
-    memory.queues = uninit(Slabs::<D>::bytes(&slabs, source.nodes()));
-    memory.tables = uninit(Tables::bytes(source.pages()));
-    let tables = Tables::Any(&mut memory.tables);
+    memory.resize(
+        Slabs::<D>::bytes(&slabs.over(&source)),
+        MaybeUninit::uninit(),
+    );
     // SAFETY: each thread has a number of its own, and no interrupts.
     let threads = unsafe { Pinned::new(Threads) };
-    let slabs = Slabs::<D>::new(slabs, source, threads, &mut memory.queues, tables);
+    let slabs = Slabs::<D>::new(slabs, source, threads, memory);
     let outcome = run(&slabs.unwrap(), plan);
     println!("{} threads: {outcome:?}", plan.threads);
     assert!(outcome.served > plan.operations / 4, "{outcome:?}");
@@ -80,27 +81,17 @@ where
     outcome
 }
 
-#[derive(Default)]
-struct Memory {
-    queues: Vec<MaybeUninit<u8>>,
-    tables: Vec<MaybeUninit<u8>>,
-}
-
-fn uninit(bytes: usize) -> Vec<MaybeUninit<u8>> {
-    vec![MaybeUninit::uninit(); bytes]
-}
-
 fn sheaves(bytes: usize, plan: &Plan) -> Outcome {
-    let mut memory = Memory::default();
+    let mut memory = Vec::new();
     over_a_zone(bytes, |source| {
-        threads::<Sheafed<'_, Source<'_>, Pinned<Threads>>>(source, &mut memory, plan)
+        threads::<Sheafed<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
     })
 }
 
 fn slqb(bytes: usize, plan: &Plan) -> Outcome {
-    let mut memory = Memory::default();
+    let mut memory = Vec::new();
     over_a_zone(bytes, |source| {
-        threads::<Slqb2008<'_, Source<'_>, Pinned<Threads>>>(source, &mut memory, plan)
+        threads::<Slqb2008<'_, Source<'_, '_>, Pinned<Threads>>>(source, &mut memory, plan)
     })
 }
 

@@ -2,26 +2,30 @@
 
 use core::fmt;
 
-/// What is checked in a cache beyond what costs nothing: a set. The [module](super) says what each member finds and costs.
+/// What is checked in a cache beyond what costs nothing: a set. The [module](super) says what each
+/// member finds and costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Checks(u32);
 
 impl Checks {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// Every free is looked at before it is done: foreign objects, addresses between objects, double frees. All other checks do this too.
+    /// Every free is looked at before it is done: foreign objects, addresses between objects,
+    /// double frees. All other checks do this too.
     pub const FREES: Self = Self(1);
     /// Bytes before and behind each object are painted and looked at.
     pub const RED_ZONES: Self = Self(1 << 1);
-    /// Free objects are painted, and looked at when they are handed out again. Objects with a constructor are not, since their state has to last.
+    /// Free objects are painted, and looked at when they are handed out again. Objects with a
+    /// constructor are not, since their state has to last.
     pub const POISON: Self = Self(1 << 2);
     /// Who allocated and who freed each object last.
     pub const TRACK: Self = Self(1 << 3);
     /// All of them.
     pub const ALL: Self = Self(0b1111);
 
-    /// Each member, and the letter that names it in a [`RuleText`](super::RuleText), as in Linux's `slub_debug`.
-    pub(super) const LETTERS: [(char, Self); 4] = [
+    /// Each member, and the letter that names it in a [`RuleText`](super::RuleText), as in Linux's
+    /// `slub_debug`.
+    pub(crate) const LETTERS: [(char, Self); 4] = [
         ('F', Self::FREES),
         ('Z', Self::RED_ZONES),
         ('P', Self::POISON),

@@ -1,4 +1,5 @@
-//! What was found, in full: printed, it tells which object of which cache, what is wrong with it, and who had to do with it.
+//! What was found, in full: printed, it tells which object of which cache, what is wrong with it,
+//! and who had to do with it.
 
 use core::fmt;
 
@@ -42,7 +43,8 @@ pub enum Moment {
     Alloc,
     /// When the object was freed. The free is refused.
     Free,
-    /// When the object was put back from a queue into its slab, where it is not taken. Whoever freed it has gone on long since.
+    /// When the object was put back from a queue into its slab, where it is not taken. Whoever
+    /// freed it has gone on long since.
     Flush,
     /// When the pages of the object's slab were given back, all of whose objects were free.
     Return,
@@ -67,8 +69,9 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Compares `bytes` bytes, the first of them `offset` from the object's begin; `None` if all are right.
-    pub(super) fn between(
+    /// Compares `bytes` bytes, the first of them `offset` from the object's begin; `None` if all
+    /// are right.
+    pub(crate) fn between(
         offset: isize,
         bytes: usize,
         found: impl Fn(usize) -> u8,
@@ -164,8 +167,9 @@ pub struct Finding {
 }
 
 impl Fault {
-    /// What a free that was refused meets: an object of cache `owner`, in whose place, if in any, it lies.
-    pub(super) const fn of(
+    /// What a free that was refused meets: an object of cache `owner`, in whose place, if in any,
+    /// it lies.
+    pub(crate) const fn of(
         fault: FreeFault,
         owner: &'static str,
         inside: Option<usize>,

@@ -1,4 +1,5 @@
-//! Which caches are checked, by their names: rules that a program holds, or a text that an operator gives.
+//! Which caches are checked, by their names: rules that a program holds, or a text that an operator
+//! gives.
 
 use core::error::Error;
 use core::fmt;
@@ -40,7 +41,8 @@ impl Rules {
     }
 }
 
-/// Rules as a text, in the form of Linux's `slub_debug`: blocks with `;` between them, each letters and then names, all with `,` between them.
+/// Rules as a text, in the form of Linux's `slub_debug`: blocks with `;` between them, each letters
+/// and then names, all with `,` between them.
 ///
 /// | letter | check |
 /// |---|---|
@@ -50,8 +52,9 @@ impl Rules {
 /// | `U` | [`Checks::TRACK`] (users) |
 /// | `-` | none |
 ///
-/// Small letters do as well; no letter at all means all of them. In names `*` stands for any characters. The first block that names a cache decides; a block without names is for the caches that
-/// no block names.
+/// Small letters do as well; no letter at all means all of them. In names `*` stands for any
+/// characters. The first block that names a cache decides; a block without names is for the caches
+/// that no block names.
 ///
 /// ```
 /// use brickyard_slab::{Checks, RuleText};
@@ -196,7 +199,8 @@ impl RuleText {
     }
 }
 
-/// Does `name` fit `pattern`, in which `*` stands for any characters? At most the product of both lengths in steps.
+/// Does `name` fit `pattern`, in which `*` stands for any characters? At most the product of both
+/// lengths in steps.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n) = (0, 0);

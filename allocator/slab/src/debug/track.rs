@@ -1,7 +1,8 @@
 //! Who allocated an object, and who freed it last.
 //!
-//! Both stand behind the object, where whoever overflows it by much can write. They hold an address that is followed when a report is printed, so each record is sealed by a sum of its
-//! words, and one whose seal does not fit is told as overwritten and never followed.
+//! Both stand behind the object, where whoever overflows it by much can write. They hold an address
+//! that is followed when a report is printed, so each record is sealed by a sum of its words, and
+//! one whose seal does not fit is told as overwritten and never followed.
 
 use core::fmt;
 use core::panic::Location;
@@ -9,9 +10,6 @@ use core::ptr::{NonNull, from_ref, with_exposed_provenance};
 
 use brickyard::Platform;
 use brickyard_sync::GuardedU64;
-
-use crate::design::SlabDesign;
-use crate::ground::Ground;
 
 /// Who did it, where, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,15 +26,12 @@ pub struct Track {
 
 impl Track {
     /// The caller, now.
-    pub(super) fn now<'m, D: SlabDesign<'m>>(
-        ground: &Ground<'m, D>,
-        caller: &'static Location<'static>,
-    ) -> Self {
+    pub(crate) fn now(platform: &impl Platform, caller: &'static Location<'static>) -> Self {
         Self {
             caller,
-            cpu: ground.local.cpu(),
-            task: ground.local.task(),
-            time: ground.local.ticks(),
+            cpu: platform.cpu(),
+            task: platform.task(),
+            time: platform.ticks(),
         }
     }
 }
@@ -91,7 +86,7 @@ impl fmt::Display for User {
 /// A track in memory. All words 0: nobody.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Stored {
+pub(crate) struct Stored {
     caller: GuardedU64,
     task: GuardedU64,
     time: GuardedU64,
@@ -100,7 +95,7 @@ pub(super) struct Stored {
 }
 
 /// The bytes of a track.
-pub(super) const TRACK_BYTES: usize = size_of::<Stored>();
+pub(crate) const TRACK_BYTES: usize = size_of::<Stored>();
 
 fn seal(caller: u64, task: u64, time: u64, cpu: u32) -> u64 {
     // Odd numbers without a pattern: each word moves all bits above its lowest one.
@@ -116,7 +111,7 @@ impl Stored {
     ///
     /// # Safety
     /// One has been written there by [`Stored::clear`], and the memory is still its slab's.
-    pub(super) unsafe fn at<'s>(address: NonNull<u8>) -> &'s Self {
+    pub(crate) unsafe fn at<'s>(address: NonNull<u8>) -> &'s Self {
         // SAFETY: the caller's promise; tracks stand at multiples of a word.
         unsafe { address.cast().as_ref() }
     }
@@ -125,7 +120,7 @@ impl Stored {
     ///
     /// # Safety
     /// The memory is the caller's to write, and a multiple of a word.
-    pub(super) unsafe fn clear(address: NonNull<u8>) {
+    pub(crate) unsafe fn clear(address: NonNull<u8>) {
         let nobody = Self {
             caller: GuardedU64::new(0),
             task: GuardedU64::new(0),
@@ -136,7 +131,7 @@ impl Stored {
         unsafe { address.cast().write(nobody) };
     }
 
-    pub(super) fn set(&self, track: &Track) {
+    pub(crate) fn set(&self, track: &Track) {
         let caller = from_ref(track.caller).expose_provenance() as u64;
         let cpu = track.cpu as u32;
         self.caller.set(caller);
@@ -146,7 +141,7 @@ impl Stored {
         self.cpu_and_seal.set(seal << 32 | u64::from(cpu));
     }
 
-    pub(super) fn user(&self) -> User {
+    pub(crate) fn user(&self) -> User {
         let (caller, task, time) = (self.caller.get(), self.task.get(), self.time.get());
         let cpu_and_seal = self.cpu_and_seal.get();
         if caller | task | time | cpu_and_seal == 0 {
@@ -157,7 +152,8 @@ impl Stored {
             return User::Overwritten;
         }
         let caller = with_exposed_provenance::<Location<'static>>(caller as usize);
-        // SAFETY: invariant `sealed`: the seal fits, so the word is what `set` wrote: the address of a location that lives for ever.
+        // SAFETY: invariant `sealed`: the seal fits, so the word is what `set` wrote: the address
+        // of a location that lives for ever.
         let caller = unsafe { &*caller };
         User::By(Track {
             caller,

@@ -5,8 +5,8 @@ use brickyard_sync::{GuardedU32, GuardedU64};
 use super::words::Sheaf;
 use crate::counts::counts;
 use crate::kind::Kind;
+use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
-use crate::stats::CacheNumbers;
 
 /// What the full sheaves of a barn hold at most, in bytes of objects ...
 const LOAD: usize = 1 << 20;
@@ -80,7 +80,8 @@ impl List {
         if first == 0 {
             return None;
         }
-        // SAFETY: `sheaf-in-one-place`: it was in this list, whose lock is held, and leaves it here.
+        // SAFETY: `sheaf-in-one-place`: it was in this list, whose lock is held, and leaves it
+        // here.
         let sheaf = unsafe { Sheaf::at(first) };
         self.first.set(sheaf.link() as u64);
         self.count.set(self.count.get() - 1);

@@ -1,61 +1,24 @@
-//! Away from the caller: sheaves into the barn, objects into slabs, slabs back to the source.
+//! Away from the caller: sheaves into the barn, what they hold into slabs.
 
 use core::ptr::NonNull;
 
 use brickyard_sync::RawLock;
 
+use super::shelf;
+use super::state::{AWAY, SPARE, Sheaves};
 use super::words::Sheaf;
-use super::{AWAY, Sheaves, shelf};
-use crate::BOOT_CACHE;
-use crate::debug;
-use crate::design::SlabDesign;
+use crate::caller::Caller;
 use crate::error::FreeFault;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::{Caller, Everywhere, Local, Pushed};
+use crate::local::{Local, Pushed};
 use crate::owned::Gone;
+use crate::watch;
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
-    /// One object into its slab, past all sheaves.
-    pub(super) fn give_single<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        object: NonNull<u8>,
-    ) -> Result<(), FreeFault> {
-        // Only what lies in a slab has a node; and behind the lock it is looked at again, since a bad free's slab may go meanwhile.
-        ground.find(kind, object)?;
-        let empty = {
-            let _inside = ground.inside::<C>();
-            let depot = self.depot(ground, kind.id, ground.node_of(object));
-            let (head, index) = ground.find(kind, object)?;
-            depot.count_free_miss();
-            shelf::give_one(&depot, &ground.pages, kind, head, index)?
-        };
-        if let Some(head) = empty {
-            ground.give_pages(kind, head);
-        }
-        Ok(())
-    }
-
-    /// Looks behind the lock whether an object is free in its slab: then it is freed twice.
-    pub(super) fn check_out<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        object: NonNull<u8>,
-    ) -> Result<(), FreeFault> {
-        let _inside = ground.inside::<C>();
-        let _depot = self.depot(ground, kind.id, ground.node_of(object));
-        let (head, index) = ground.find(kind, object)?;
-        if shelf::is_free(&ground.pages, head, index) {
-            return Err(FreeFault::DoubleFree);
-        }
-        Ok(())
-    }
-
-    /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the slabs.
-    pub(super) fn to_barn<C: Caller, D: SlabDesign<'m>>(
+    /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the
+    /// slabs.
+    pub(super) fn to_barn<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
@@ -79,8 +42,23 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         }
     }
 
+    /// Puts a sheaf where this CPU's spare was, or else into the barn.
+    pub(super) fn keep_as_spare<C: Caller, D: Footing>(
+        &self,
+        ground: &Ground<'m, D>,
+        kind: &Kind,
+        sheaf: Sheaf,
+    ) {
+        let column = self.column(kind.id, SPARE);
+        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
+        if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.top()) {
+            return;
+        }
+        self.to_barn::<C, D>(ground, kind, sheaf);
+    }
+
     /// Puts all that a sheaf holds into slabs, and its own memory too.
-    pub(super) fn give_up<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn give_up<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
@@ -91,7 +69,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// Puts all that a sheaf holds back into slabs.
-    pub(super) fn empty_out<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn empty_out<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
@@ -131,13 +109,13 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             gone.each(&ground.pages, |head| ground.give_pages(kind, head));
             // One a round, as an example of all that are counted.
             if let Some((object, fault)) = refused {
-                debug::refuse_late(ground, self, kind, object, fault);
+                watch::refuse_late(ground, self, kind, object, fault);
             }
         }
     }
 
     /// An empty sheaf in exchange for a cold full one.
-    pub(super) fn empty_sheaf<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn empty_sheaf<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
@@ -167,8 +145,9 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         empty.or_else(|| self.new_sheaf(ground, kind))
     }
 
-    /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it is full.
-    pub(super) fn put_away<C: Caller, D: SlabDesign<'m>>(
+    /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it
+    /// is full.
+    pub(super) fn put_away<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
@@ -201,11 +180,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// Sends home what this CPU has gathered of other nodes' objects.
-    pub(super) fn send_away<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-    ) {
+    pub(super) fn send_away<C: Caller, D: Footing>(&self, ground: &Ground<'m, D>, kind: &Kind) {
         if self.nodes == 1 {
             return;
         }
@@ -216,7 +191,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// A sheaf of objects of other nodes is about to be emptied.
-    fn count_remote<C: Caller, D: SlabDesign<'m>>(
+    fn count_remote<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
@@ -226,14 +201,5 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let _inside = ground.inside::<C>();
         self.depot(ground, kind.id, ground.node_here())
             .count_remote(objects);
-    }
-
-    /// The memory of an empty sheaf goes back.
-    pub(super) fn drop_sheaf<D: SlabDesign<'m>>(&self, ground: &Ground<'m, D>, sheaf: Sheaf) {
-        if let Some(boot) = ground.kind(BOOT_CACHE) {
-            let memory = ground.pointer(sheaf.address());
-            let given = self.give_single::<Everywhere, D>(ground, boot, memory);
-            debug_assert!(given.is_ok(), "a sheaf: {given:?}");
-        }
     }
 }

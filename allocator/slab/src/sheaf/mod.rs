@@ -1,7 +1,8 @@
 //! The default: free objects wait in arrays of their addresses, so that a hit touches no object.
 //!
-//! A **sheaf** is 128 words: a link, its top while nobody's row holds it, then unused words, a word of 0 (the sentinel), and the entries up to its end, which is
-//! a multiple of its size. Where the sentinel stands is the cache's capacity.
+//! A **sheaf** is 128 words: a link, its top while nobody's row holds it, then unused words, a word
+//! of 0 (the sentinel), and the entries up to its end, which is a multiple of its size. Where the
+//! sentinel stands is the cache's capacity.
 //!
 //! ```text
 //! word   0      1                sentinel   entries                                        127
@@ -9,144 +10,87 @@
 //!                                                             ^ top
 //! ```
 //!
-//! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the top of another one, or 0. To take an object is to read what the top points at (0: none
-//! left) and to store the top less a word; to put one is to write behind the top (a multiple of the size: full) and to store the top plus a word. One word decides, so one store
-//! is all that must not be torn. A CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is empty and full at once
-//! ([`closed`]); so both ways miss, and the fast path knows of neither.
+//! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the top of
+//! another one, or 0. To take an object is to read what the top points at (0: none left) and to
+//! store the top less a word; to put one is to write behind the top (a multiple of the size: full)
+//! and to store the top plus a word. One word decides, so one store is all that must not be torn. A
+//! CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is
+//! empty and full at once ([`closed`]); so both ways miss, and the fast path knows of neither.
 //!
-//! Behind them, per cache and node, is a depot: full and empty sheaves (the barn), and slabs with free objects (the shelf), behind one lock that is taken once for as many objects
-//! as a sheaf holds. A sheaf changes hands as a whole: where one CPU only allocates and another only frees, each takes the lock once a sheaf, and no list is walked.
+//! Behind them, per cache and node, is a depot: full and empty sheaves (the barn), and slabs with
+//! free objects (the shelf), behind one lock that is taken once for as many objects as a sheaf
+//! holds. A sheaf changes hands as a whole: where one CPU only allocates and another only frees,
+//! each takes the lock once a sheaf, and no list is walked.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | the two ways, and what they do on a miss |
+//! | `words.rs` | a sheaf in hand: entries, links; the closed one |
+//! | `depot.rs`, `shelf.rs` | the barn; slabs with free objects, bitmaps |
+//! | `state.rs` | the design's state: rows and depots |
 //! | `rows.rs` | sheaves in and out of a CPU's row |
-//! | `refill.rs`, `flush.rs` | what a miss needs: from slabs into sheaves, from sheaves into slabs |
-//! | `words.rs` | a sheaf in hand: entries, links |
-//! | `depot.rs` | the barn |
-//! | `shelf.rs` | slabs with free objects, bitmaps |
+//! | `singles.rs` | one object at a time, past all sheaves; slabs out of pages |
+//! | `flush.rs`, `refill.rs` | what a miss needs: from sheaves into slabs, from slabs into sheaves |
+//! | `mod.rs` | the two ways, and what they do on a miss |
 //!
-//! Invariants: `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other row, list or caller has. `sheaf-in-one-place`: a sheaf is in one row, in one list of a
-//! depot, or in the hands of one caller. `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it is given back, exposed when it was made.
-//! `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's bitmap.
+//! Invariants: `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other
+//! row, list or caller has. `sheaf-in-one-place`: a sheaf is in one row, in one list of a depot, or
+//! in the hands of one caller. `sheaf-words`: a sheaf is 128 words of shared memory from when it is
+//! made until it is given back, exposed when it was made. `object-in-one-place`: an object is in
+//! use, in one sheaf, or free in its slab's bitmap.
 
 mod depot;
 mod flush;
 mod refill;
 mod rows;
 mod shelf;
+mod singles;
+mod state;
 mod words;
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard_sync::{AtomicUsize, Held, Locked, Ordering, RawLock, TicketLock, place};
+use brickyard_sync::{AtomicUsize, Locked, Ordering, RawLock, TicketLock, place};
 use depot::Depot;
+use state::{AWAY, Guarded, MAIN, SPARE};
 use words::Sheaf;
 
-use crate::design::SlabDesign;
+use crate::caller::{Caller, Everywhere};
+use crate::design::{Marker, SlabDesign};
 use crate::error::FreeFault;
 use crate::geometry::Shape;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::{Caller, Everywhere, Local, Pushed, Rows};
-use crate::pages::CacheId;
+use crate::layout::{BOOT_CACHE, CacheId};
+use crate::local::{Local, Pushed};
+use crate::numbers::CacheNumbers;
+use crate::plan::{Footprint, SlabPlan};
 use crate::queues::{Queues, Whereabouts};
+use crate::rows::Rows;
 use crate::sizes::Sizes;
-use crate::stats::CacheNumbers;
-use crate::{BOOT_CACHE, SlabPlan};
+use crate::source::PageSource;
 
-/// The bytes of a word.
-pub const WORD_BYTES: usize = size_of::<usize>();
-/// The words of a sheaf.
-pub const SHEAF_WORDS: usize = 128;
-/// The bytes of a sheaf, and what its address is a multiple of.
-pub const SHEAF_BYTES: usize = SHEAF_WORDS * WORD_BYTES;
-/// The most objects that a sheaf holds: all words but the link, the top and the sentinel.
-pub const MAX_CAPACITY: usize = SHEAF_WORDS - 3;
+pub use crate::layout::{MAX_CAPACITY, SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
+pub use state::Sheaves;
+pub use words::closed;
 
-#[repr(C, align(1024))]
-struct Closed([AtomicUsize; SHEAF_WORDS]);
+/// The default: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps beside
+/// the slabs.
+#[derive(Debug)]
+pub struct Sheafed<'m, S, L, K = TicketLock>(Marker<'m, S, L, K>);
 
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(SHEAF_BYTES == 1024);
-
-static CLOSED_SHEAF: Closed = Closed([const { AtomicUsize::new(0) }; SHEAF_WORDS]);
-
-/// The top of a sheaf that is empty and full at once: its last word, which is 0.
-#[must_use]
-pub fn closed() -> usize {
-    CLOSED_SHEAF.0.as_ptr().expose_provenance() + SHEAF_BYTES - WORD_BYTES
+impl<S: PageSource, L: Local, K> Footing for Sheafed<'_, S, L, K> {
+    type Source = S;
+    type Local = L;
 }
 
-/// The parts of a row, each with a word a cache: the number of a cache is where its `main` is.
-const MAIN: usize = 0;
-const SPARE: usize = 1;
-/// Objects of other nodes; with more than one node only.
-const AWAY: usize = 2;
-
-/// A depot, its lock, and nothing else, in lines of their own.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Guarded<K>(Locked<K, Depot>);
-
-/// The state of the design, in the caller's memory.
-#[derive(Debug)]
-pub struct Sheaves<'m, K> {
-    rows: Rows<'m>,
-    /// What each CPU's `main` of each cache was at the last trim: cache by cache, CPU by CPU.
-    seen: &'m [AtomicUsize],
-    /// Words of a part of a row.
-    numbers: usize,
-    /// A cache's depots, node by node.
-    depots: &'m [Guarded<K>],
-    nodes: usize,
-}
-
-impl<'m, K: RawLock> Sheaves<'m, K> {
-    /// Words of a row: [`MAIN`], [`SPARE`], and [`AWAY`] where there is another node.
-    const fn words_of_row(plan: &SlabPlan, nodes: usize) -> usize {
-        let parts = if nodes > 1 { AWAY + 1 } else { SPARE + 1 };
-        plan.numbers().saturating_mul(parts)
-    }
-
-    /// log2 of the bytes of a row: two lines at least.
-    const fn row_shift(plan: &SlabPlan, nodes: usize) -> u32 {
-        let bytes = Self::words_of_row(plan, nodes).saturating_mul(WORD_BYTES);
-        let shift = match bytes.checked_next_power_of_two() {
-            Some(bytes) => bytes.trailing_zeros(),
-            // More caches than can be; the plan is refused.
-            None => usize::BITS - 1,
-        };
-        if shift < Rows::LEAST_SHIFT {
-            Rows::LEAST_SHIFT
-        } else {
-            shift
-        }
-    }
-
-    /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its
-    /// `main`. They stay these slabs' (`rows-of-one-system`).
-    #[must_use]
-    pub const fn rows(&self) -> &Rows<'m> {
-        &self.rows
-    }
-
-    #[inline(always)]
-    fn column(&self, cache: CacheId, which: usize) -> usize {
-        which * self.numbers + usize::from(cache)
-    }
-
-    #[inline]
-    fn depot<D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        cache: CacheId,
-        node: usize,
-    ) -> Held<'_, K, Depot> {
-        let index = usize::from(cache) * self.nodes + node;
-        self.depots[index].0.lock(|| ground.relax())
-    }
+impl<'m, S, L, K> SlabDesign<'m> for Sheafed<'m, S, L, K>
+where
+    S: PageSource + 'm,
+    L: Local + 'm,
+    K: RawLock,
+{
+    type Queues = Sheaves<'m, K>;
 }
 
 // SAFETY: `object-in-one-place`: what a sheaf or the shelf gives out is in neither from then on,
@@ -156,54 +100,44 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
 unsafe impl<'m, K, D> Queues<'m, D> for Sheaves<'m, K>
 where
     K: RawLock,
-    D: SlabDesign<'m>,
+    D: Footing,
 {
     const SHAPE: Shape = Shape::Bitmap;
     const SIZES: Sizes = Sizes::Fine;
     const NAME: &'static str = "brickyard";
 
-    fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        let rows = plan
-            .cpus
-            .saturating_mul(<Self as Queues<'m, D>>::row_bytes(plan, nodes));
-        let depots = plan.numbers().saturating_mul(nodes);
-        let depots = depots.saturating_mul(size_of::<Guarded<K>>());
-        let seen = plan.numbers().saturating_mul(plan.cpus);
-        let seen = seen.saturating_mul(WORD_BYTES);
-        rows.saturating_add(depots)
-            .saturating_add(seen)
-            .saturating_add(2 * align_of::<Guarded<K>>())
-    }
-
-    fn row_bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        1 << Self::row_shift(plan, nodes)
-    }
+    const FOOTPRINT: Footprint = Footprint {
+        cpu: WORD_BYTES,
+        node: size_of::<Guarded<K>>(),
+        row: [SPARE + 1, AWAY + 1],
+        align: 2 * align_of::<Guarded<K>>(),
+    };
 
     fn new(
         plan: &SlabPlan,
-        nodes: usize,
         rows: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
+        let footprint = <Self as Queues<'m, D>>::FOOTPRINT;
         let guarded = || Guarded(Locked::new(Depot::new()));
-        let (depots, rest) = place(memory, plan.numbers().checked_mul(nodes)?, guarded)?;
+        let (depots, rest) = place(memory, plan.numbers().checked_mul(plan.nodes)?, guarded)?;
         let seen = plan.numbers().checked_mul(plan.cpus)?;
         let (rows, rest) = match rows {
             Some(rows) => (rows, rest),
             None => {
-                let row_shift = Self::row_shift(plan, nodes);
+                let row_shift = footprint.row_bytes(plan).trailing_zeros();
                 let words = plan.cpus.checked_mul(1 << row_shift)? / WORD_BYTES;
                 // Behind the depots a line begins.
                 let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
                 (Rows::new(words, row_shift).ok()?, rest)
             }
         };
-        if (1 << rows.row_shift()) / WORD_BYTES < Self::words_of_row(plan, nodes) {
+        if (1 << rows.row_shift()) / WORD_BYTES < footprint.row_words(plan) {
             return None;
         }
         let (seen, _) = place(rest, seen, || AtomicUsize::new(0))?;
         for cpu in 0..rows.rows() {
-            for column in 0..Self::words_of_row(plan, nodes) {
+            for column in 0..footprint.row_words(plan) {
                 let is_spare = column / plan.numbers() == SPARE;
                 // Relaxed: nobody knows of it yet.
                 rows.word(cpu, column)?
@@ -215,7 +149,7 @@ where
             seen,
             numbers: plan.numbers(),
             depots,
-            nodes,
+            nodes: plan.nodes,
         })
     }
 
@@ -446,9 +380,3 @@ where
         Some(look(ground.place_of(kind, head, index), whereabouts))
     }
 }
-
-/// Rows and depots are words; what they point at is memory of the source. So it is shared as it is.
-const _: () = {
-    const fn is_sync<T: Sync>() {}
-    is_sync::<Sheaves<'static, TicketLock>>();
-};

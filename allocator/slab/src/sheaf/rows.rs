@@ -2,16 +2,17 @@
 
 use brickyard_sync::{Ordering, RawLock};
 
-use super::words::{self, Sheaf};
-use super::{AWAY, SHEAF_BYTES, SPARE, Sheaves, WORD_BYTES, closed};
-use crate::design::SlabDesign;
-use crate::ground::Ground;
+use super::state::{AWAY, SPARE, Sheaves};
+use super::words::{self, Sheaf, closed};
+use crate::caller::Caller;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::{Caller, Local};
+use crate::layout::{SHEAF_BYTES, WORD_BYTES};
+use crate::local::Local;
 
 impl<'m, K: RawLock> Sheaves<'m, K> {
     /// Takes what `column` of this CPU's row holds, if that is `expected`, for itself.
-    pub(super) fn detach<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn detach<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         cpu: usize,
@@ -19,7 +20,8 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         expected: usize,
         new: usize,
     ) -> bool {
-        // SAFETY: `sheaf-in-one-place`: the callers here put in 0, `closed`, or the top of a sheaf in hand, and let go of it if it is done.
+        // SAFETY: `sheaf-in-one-place`: the callers here put in 0, `closed`, or the top of a sheaf
+        // in hand, and let go of it if it is done.
         unsafe {
             ground
                 .local
@@ -28,7 +30,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// The spare sheaf of this CPU, taken out of the row.
-    pub(super) fn take_spare<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn take_spare<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         kind: &Kind,
@@ -40,21 +42,6 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         }
         // SAFETY: taken out of the row just now.
         unsafe { Sheaf::of_row(spare) }
-    }
-
-    /// Puts a sheaf where this CPU's spare was, or else into the barn.
-    pub(super) fn keep_as_spare<C: Caller, D: SlabDesign<'m>>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        sheaf: Sheaf,
-    ) {
-        let column = self.column(kind.id, SPARE);
-        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
-        if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.top()) {
-            return;
-        }
-        self.to_barn::<C, D>(ground, kind, sheaf);
     }
 
     /// Objects that lie in all CPUs' rows, as far as that can be told while the CPUs go on.
@@ -73,18 +60,20 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             columns.filter_map(move |column| self.rows.word(cpu, column))
         });
         let closed = closed();
-        // Relaxed: an estimate. The word alone tells; the sheaf is not looked at, since it may be somebody else's by now.
+        // Relaxed: an estimate. The word alone tells; the sheaf is not looked at, since it may be
+        // somebody else's by now.
         let tops = words.map(|word| word.load(Ordering::Relaxed));
         tops.filter(move |&top| top != 0 && top != closed)
     }
 
     /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.
-    pub(super) fn close<C: Caller, D: SlabDesign<'m>>(
+    pub(super) fn close<C: Caller, D: Footing>(
         &self,
         ground: &Ground<'m, D>,
         column: usize,
     ) -> Option<Sheaf> {
-        // Again only where the caller has come to another CPU meanwhile, or somebody here has used the row.
+        // Again only where the caller has come to another CPU meanwhile, or somebody here has used
+        // the row.
         loop {
             let (cpu, top) = ground.local.read::<C>(&self.rows, column);
             if top == 0 || top == closed() {

@@ -1,7 +1,9 @@
-//! The shelf: slabs with free objects, and which objects those are, a bit each. All of it behind the depot's lock.
+//! The shelf: slabs with free objects, and which objects those are, a bit each. All of it behind
+//! the depot's lock.
 //!
-//! Invariant `on-the-shelf`: a slab is on its depot's list exactly if one of its bits is set; when its last object comes back it leaves and gives its pages back, one without
-//! any is on no list. So a slab all of whose bits are set has never been touched; `untouched` counts those.
+//! Invariant `on-the-shelf`: a slab is on its depot's list exactly if one of its bits is set; when
+//! its last object comes back it leaves and gives its pages back, one without any is on no list. So
+//! a slab all of whose bits are set has never been touched; `untouched` counts those.
 
 use super::depot::Depot;
 use super::words::Sheaf;
@@ -52,7 +54,8 @@ fn end(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize) {
     depot.counts.slabs_gone.add(1);
 }
 
-/// Takes up to `want` objects off the shelf and hands each to `each`, address by address within a slab.
+/// Takes up to `want` objects off the shelf and hands each to `each`, address by address within a
+/// slab.
 fn take(
     depot: &Depot,
     pages: &Pages<'_>,

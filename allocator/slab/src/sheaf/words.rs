@@ -4,10 +4,22 @@ use core::ptr::NonNull;
 
 use brickyard_sync::{AtomicUsize, Ordering};
 
-use super::{SHEAF_BYTES, WORD_BYTES, closed};
-use crate::local::word_at;
+use crate::layout::{SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
+use crate::rows::word_at;
 
-/// A sheaf that belongs to whoever has this value (`sheaf-in-one-place`). It can be lost, which loses its memory and what it holds, but not be copied.
+#[repr(C, align(1024))]
+struct Closed([AtomicUsize; SHEAF_WORDS]);
+
+static CLOSED_SHEAF: Closed = Closed([const { AtomicUsize::new(0) }; SHEAF_WORDS]);
+
+/// The top of a sheaf that is empty and full at once: its last word, which is 0.
+#[must_use]
+pub fn closed() -> usize {
+    CLOSED_SHEAF.0.as_ptr().expose_provenance() + SHEAF_BYTES - WORD_BYTES
+}
+
+/// A sheaf that belongs to whoever has this value (`sheaf-in-one-place`). It can be lost, which
+/// loses its memory and what it holds, but not be copied.
 #[derive(Debug)]
 #[must_use = "a sheaf that is dropped is lost"]
 pub(super) struct Sheaf {
@@ -19,7 +31,8 @@ const LINK: usize = 0;
 /// The word that holds the top, while no row does.
 const TOP: usize = 1;
 
-/// Where the sentinel of a sheaf of `capacity` entries stands, in bytes from its begin: the top of an empty one.
+/// Where the sentinel of a sheaf of `capacity` entries stands, in bytes from its begin: the top of
+/// an empty one.
 pub(super) const fn sentinel(capacity: usize) -> usize {
     SHEAF_BYTES - (capacity + 1) * WORD_BYTES
 }
@@ -28,10 +41,11 @@ impl Sheaf {
     /// An empty sheaf in `memory`.
     ///
     /// # Safety
-    /// The memory has a sheaf's size and alignment and is the caller's, until the sheaf is given up.
+    /// The memory has a sheaf's size and alignment and is the caller's, until the sheaf is given
+    /// up.
     pub(super) unsafe fn make(memory: NonNull<u8>, capacity: usize) -> Self {
         let first = memory.cast::<AtomicUsize>();
-        for word in 0..super::SHEAF_WORDS {
+        for word in 0..SHEAF_WORDS {
             // SAFETY: inside the memory, which is the caller's; see above.
             unsafe { first.add(word).write(AtomicUsize::new(0)) };
         }
@@ -75,7 +89,8 @@ impl Sheaf {
     }
 
     fn get(&self, word: usize) -> usize {
-        // Relaxed: the sheaf is the caller's; the lock or the row that it came through has ordered this.
+        // Relaxed: the sheaf is the caller's; the lock or the row that it came through has ordered
+        // this.
         self.word(self.address + word * WORD_BYTES)
             .load(Ordering::Relaxed)
     }

@@ -1,19 +1,20 @@
 //! The slow way to an object: what a list has, then a new slab, then other nodes.
 //!
-//! **CPUs of memoryless nodes.** A new slab goes to the list of whoever's memory it is. A CPU whose own node has no memory would so make a slab for each object, since none ever comes to its own
-//! list (one of the reasons why SLQB stalled). So a CPU that got its last slab from another node asks that node's list before it asks for a slab again; and since it asks for a slab near itself first,
-//! it is at home again as soon as its node has memory.
+//! **CPUs of memoryless nodes.** A new slab goes to the list of whoever's memory it is. A CPU whose
+//! own node has no memory would so make a slab for each object, since none ever comes to its own
+//! list (one of the reasons why SLQB stalled). So a CPU that got its last slab from another node
+//! asks that node's list before it asks for a slab again; and since it asks for a slab near itself
+//! first, it is at home again as soon as its node has memory.
 
 use core::ptr::NonNull;
 
 use brickyard_sync::RawLock;
 
-use super::errand::{Errand, Inside, node_of_cpu};
+use super::errand::{Errand, node_of_cpu};
 use super::lists::At;
 use super::queue::Links;
-use crate::debug;
-use crate::design::SlabDesign;
-use crate::local::Caller;
+use crate::caller::{Caller, Inside};
+use crate::ground::Footing;
 
 /// What a new slab is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +23,7 @@ struct Wish {
     colour: u32,
 }
 
-impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
+impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// An object, of memory near the caller if there is some.
     pub(super) fn alloc<C: Caller>(&mut self) -> Option<NonNull<u8>> {
         let wish = match self.near::<C>() {
@@ -95,7 +96,8 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         })
     }
 
-    /// An object that a list has: from its LIFO, from what it has been sent if that is a batch, or from a partial slab.
+    /// An object that a list has: from its LIFO, from what it has been sent if that is a batch, or
+    /// from a partial slab.
     fn served_by(&mut self, at: At<'_, K>) -> Option<usize> {
         let (ground, links) = (self.ground(), self.links);
         if at.own.lifo.count() == 0 && Self::has_batch_waiting(at) {
@@ -147,17 +149,13 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         object.flatten()
     }
 
-    /// Constructs and links the objects of a new slab, which nobody knows of yet, in the order of their addresses.
+    /// Constructs and links the objects of a new slab, which nobody knows of yet, in the order of
+    /// their addresses.
     fn make(&self, first: usize) {
         let (ground, kind, links) = (self.ground(), self.kind(), self.links);
         let stride = kind.geometry.stride as usize;
         let objects = kind.geometry.objects as usize;
-        if let Some(constructor) = kind.spec.constructor {
-            for index in 0..objects {
-                constructor(ground.pointer(first + index * stride + kind.before));
-            }
-        }
-        debug::new_slab(ground, kind, first);
+        ground.make_objects(kind, first);
         for index in 1..objects {
             links.set_next(first + (index - 1) * stride, first + index * stride);
         }

@@ -1,27 +1,28 @@
-//! One trip on the slow path: what it needs at hand, and what is done when it is over and no lock is held any more.
+//! One trip on the slow path: what it needs at hand, and what is done when it is over and no lock
+//! is held any more.
 //!
-//! **Lock order**: a node's list lock, then one page lock or one incoming queue's lock; never two of these. A CPU's own part needs no lock, but the caller pinned, and masked where interrupts
-//! use the cache ([`Inside`]); so it comes before all locks. Pages are taken and given, constructors and reports called, outside all of it.
+//! **Lock order**: a node's list lock, then one page lock or one incoming queue's lock; never two
+//! of these. A CPU's own part needs no lock, but the caller pinned, and masked where interrupts use
+//! the cache ([`Inside`]); so it comes before all locks. Pages are taken and given, constructors
+//! and reports called, outside all of it.
 
 use brickyard_sync::{Held, Ordering, RawLock};
 
-use super::Slqb;
 use super::links::ObjectLinks;
 use super::lists::{At, CpuState, Marks, NodeState, Outgoing, Own};
 use super::queue::{Broken, Run};
-use crate::debug;
-use crate::design::SlabDesign;
+use super::state::Slqb;
+use crate::caller::{Caller, Inside};
 use crate::error::FreeFault;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::Caller;
-pub(super) use crate::local::Inside;
 use crate::owned::Gone;
 use crate::source::PageSource;
+use crate::watch;
 
 /// The node nearest to a CPU.
 #[inline(always)]
-pub(super) fn node_of_cpu<'m, D: SlabDesign<'m>>(ground: &Ground<'m, D>, cpu: usize) -> usize {
+pub(super) fn node_of_cpu<'m, D: Footing>(ground: &Ground<'m, D>, cpu: usize) -> usize {
     match ground.nodes() {
         1 => 0,
         _ => ground.source.local_node(cpu),
@@ -30,17 +31,18 @@ pub(super) fn node_of_cpu<'m, D: SlabDesign<'m>>(ground: &Ground<'m, D>, cpu: us
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Errand<'a, 'm, D: SlabDesign<'m>, K> {
+pub(super) struct Errand<'a, 'm, D: Footing, K> {
     pub(super) slqb: &'a Slqb<'m, K>,
     pub(super) links: ObjectLinks<'a, 'm, D>,
     pub(super) marks: Marks,
     pub(super) gone: Gone,
     pub(super) broken: Broken,
-    /// A free that turned out bad on the way into the slab: the last one, as an example of all that are counted.
+    /// A free that turned out bad on the way into the slab: the last one, as an example of all that
+    /// are counted.
     pub(super) refused: Option<(usize, FreeFault)>,
 }
 
-impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
+impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
     /// Does `work`, then gives pages back and reports, if there is cause.
     pub(super) fn run<C: Caller, R>(
         slqb: &'a Slqb<'m, K>,
@@ -74,7 +76,7 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
     fn tell<C: Caller>(&self) {
         let (ground, kind, broken) = (self.ground(), self.kind(), self.broken);
         if let Some((object, fault)) = self.refused {
-            debug::refuse_late(ground, self.slqb, kind, ground.pointer(object), fault);
+            watch::refuse_late(ground, self.slqb, kind, ground.pointer(object), fault);
         }
         if broken == Broken::default() {
             return;
@@ -84,7 +86,7 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
             let slabs = node.list.slabs(|| ground.relax());
             slabs.counts.lost.add(u64::from(broken.lost));
         }
-        debug::broken_link(ground, kind, broken.at, broken.lost);
+        watch::broken_link(ground, kind, broken.at, broken.lost);
     }
 
     pub(super) const fn ground(&self) -> &'a Ground<'m, D> {
@@ -136,7 +138,8 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
         }
     }
 
-    /// Gives back objects from the head of the list's LIFO, at most `most`: those of its own slabs to these, with the page lock held over runs of them, the others on their way.
+    /// Gives back objects from the head of the list's LIFO, at most `most`: those of its own slabs
+    /// to these, with the page lock held over runs of them, the others on their way.
     pub(super) fn flush(&mut self, at: At<'_, K>, most: u32) {
         let ground = self.ground();
         let mut run = at.own.lifo.take();
@@ -215,7 +218,8 @@ impl<'a, 'm, D: SlabDesign<'m>, K: RawLock> Errand<'a, 'm, D, K> {
         }
     }
 
-    /// Sends objects to the list that owns their slabs: into its incoming queue, or, where more than half of the high-water mark waits there already, straight into the slabs.
+    /// Sends objects to the list that owns their slabs: into its incoming queue, or, where more
+    /// than half of the high-water mark waits there already, straight into the slabs.
     pub(super) fn send(&mut self, owner: u32, run: Run) {
         let ground = self.ground();
         let Some((list, check)) = self.slqb.list(owner, self.kind().id) else {

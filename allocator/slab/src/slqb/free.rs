@@ -1,17 +1,18 @@
-//! The slow ways back: onto the LIFO and a batch of it further, to another node, straight into the slab; trims and drains.
+//! The slow ways back: onto the LIFO and a batch of it further, to another node, straight into the
+//! slab; trims and drains.
 
 use core::ptr::NonNull;
 
 use brickyard_sync::RawLock;
 
-use super::errand::{Errand, Inside, node_of_cpu};
+use super::errand::{Errand, node_of_cpu};
 use super::lists::{At, CpuState};
 use super::queue::Run;
-use crate::design::SlabDesign;
+use crate::caller::{Caller, Inside};
 use crate::error::FreeFault;
-use crate::local::Caller;
+use crate::ground::Footing;
 
-impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
+impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// Takes back an object that the fast way did not.
     pub(super) fn free<C: Caller>(&mut self, object: NonNull<u8>) -> Result<(), FreeFault> {
         let ground = self.ground();
@@ -83,7 +84,8 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         slabs.put(self.links, owner, object, &mut self.gone)
     }
 
-    /// What a CPU does every few seconds: its queues claimed and flushed, a batch at most; its node's list too.
+    /// What a CPU does every few seconds: its queues claimed and flushed, a batch at most; its
+    /// node's list too.
     pub(super) fn trim<C: Caller>(&mut self) {
         let ground = self.ground();
         let inside = Inside::new::<C>(&ground.local);
@@ -113,7 +115,8 @@ impl<'m, D: SlabDesign<'m>, K: RawLock> Errand<'_, 'm, D, K> {
         }
     }
 
-    /// All that waits in incoming queues goes into the slabs, any CPU's; and all that the nodes' lists hold.
+    /// All that waits in incoming queues goes into the slabs, any CPU's; and all that the nodes'
+    /// lists hold.
     pub(super) fn shrink<C: Caller>(&mut self) {
         let ground = self.ground();
         for cpu in 0..self.slqb.cpus() {

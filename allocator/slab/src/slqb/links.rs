@@ -1,25 +1,17 @@
 //! Links inside free objects, so written that one which somebody wrote over is noticed.
 //!
-//! The word kept is the address of the next object, exclusive-or a secret of the system, exclusive-or the word's own address with its bytes turned around; all of it times an odd number, so that one
-//! byte written over changes all bits above it. Whoever writes over a link without knowing the secret leaves a word that stands for no object of the cache, but for one case in many millions; and a word
-//! copied from another object does not fit its new place.
+//! The word kept is the address of the next object, exclusive-or a secret of the system,
+//! exclusive-or the word's own address with its bytes turned around; all of it times an odd number,
+//! so that one byte written over changes all bits above it. Whoever writes over a link without
+//! knowing the secret leaves a word that stands for no object of the cache, but for one case in
+//! many millions; and a word copied from another object does not fit its new place.
 
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
 use super::queue::Links;
-use crate::design::SlabDesign;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-
-/// How `slqb-2008` writes the links of free objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FreePointers {
-    /// Encoded: one that was written over is noticed. A few instructions more at each free and each allocation.
-    #[default]
-    Encoded,
-    /// As they are. One that was written over is noticed only if it is no address in a slab of the cache.
-    Plain,
-}
+use crate::plan::FreePointers;
 
 /// How links are written.
 #[derive(Debug, Clone, Copy)]
@@ -64,11 +56,13 @@ impl Encoding {
     /// What the link at an address stands for.
     ///
     /// # Safety
-    /// The word there is the link of a free object that is the caller's: invariant `link-is-ours`. Free objects are nobody's but their list's; they are written when they come into a
-    /// list, and so before they are read there.
+    /// The word there is the link of a free object that is the caller's: invariant `link-is-ours`.
+    /// Free objects are nobody's but their list's; they are written when they come into a list, and
+    /// so before they are read there.
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
-        // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were exposed when they were taken.
+        // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were
+        // exposed when they were taken.
         let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
         word.wrapping_mul(self.gather) ^ self.key(at)
     }
@@ -87,23 +81,24 @@ impl Encoding {
 
 /// The links of one cache's free objects.
 #[derive(Debug)]
-pub(super) struct ObjectLinks<'a, 'm, D: SlabDesign<'m>> {
+pub(super) struct ObjectLinks<'a, 'm, D: Footing> {
     pub(super) ground: &'a Ground<'m, D>,
     pub(super) kind: &'a Kind,
     pub(super) encoding: Encoding,
 }
 
-impl<'m, D: SlabDesign<'m>> Clone for ObjectLinks<'_, 'm, D> {
+impl<'m, D: Footing> Clone for ObjectLinks<'_, 'm, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<'m, D: SlabDesign<'m>> Copy for ObjectLinks<'_, 'm, D> {}
+impl<'m, D: Footing> Copy for ObjectLinks<'_, 'm, D> {}
 
-impl<'m, D: SlabDesign<'m>> Links for ObjectLinks<'_, 'm, D> {
+impl<'m, D: Footing> Links for ObjectLinks<'_, 'm, D> {
     fn next(&self, object: usize) -> usize {
-        // SAFETY: `link-is-ours`: the callers here walk lists that they have to themselves, and go to an address only after `is_object`.
+        // SAFETY: `link-is-ours`: the callers here walk lists that they have to themselves, and go
+        // to an address only after `is_object`.
         unsafe { self.encoding.read(object + self.kind.link) }
     }
 

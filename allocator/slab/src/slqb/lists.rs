@@ -6,7 +6,8 @@
 //! | 2 | the page lock, and behind it partial slabs, counts | the same |
 //! | 1 | the incoming queue and its lock | the same |
 //!
-//! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs + nodes) * (planned caches + 2)` in all: linear in each.
+//! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs +
+//! nodes) * (planned caches + 2)` in all: linear in each.
 
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
@@ -14,14 +15,16 @@ use super::queue::{Chain, Incoming, Run};
 use super::slabs::SlabList;
 use crate::counts::counts;
 use crate::geometry::Geometry;
-use crate::stats::CacheNumbers;
+use crate::numbers::CacheNumbers;
 
-/// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list, what the list lock guards.
+/// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list,
+/// what the list lock guards.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Own {
     pub(super) lifo: Chain,
-    /// With so many objects in it no more are pushed without a look: the high-water mark, or 0 where every free takes the slow path.
+    /// With so many objects in it no more are pushed without a look: the high-water mark, or 0
+    /// where every free takes the slow path.
     pub(super) limit: GuardedU32,
     /// Where objects have their links.
     pub(super) link: GuardedU32,
@@ -105,7 +108,7 @@ pub(super) struct Outgoing {
     pub(super) queue: Chain,
     /// The list that they go to.
     pub(super) to: GuardedU32,
-    /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see [`super::alloc`].
+    /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see `alloc.rs`.
     pub(super) away: GuardedU32,
     pub(super) counts: OutgoingCounts,
 }
@@ -216,7 +219,7 @@ pub(super) struct At<'a, K> {
     /// A CPU's only.
     pub(super) outgoing: Option<&'a Outgoing>,
     pub(super) list: &'a List<K>,
-    /// Its number: see [`super::Slqb::list`].
+    /// Its number: see `Slqb::list`.
     pub(super) owner: u32,
 }
 

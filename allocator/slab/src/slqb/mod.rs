@@ -1,8 +1,12 @@
-//! `slqb-2008`: Nick Piggin's queued slab allocator, as it was designed in 2008 and 2009. Free objects are linked through themselves.
+//! `slqb-2008`: Nick Piggin's queued slab allocator, as it was designed in 2008 and 2009. Free
+//! objects are linked through themselves.
 //!
-//! A **CPU** has, of each cache: a LIFO of free objects of its own node's memory, whoever owns their slabs; partial slabs, behind a page lock; a queue of remotely freed objects, which other CPUs fill,
-//! behind a lock of its own, and a check flag, which says that a batch waits there; and an outgoing queue of objects that all go to one list. A **node** has the same behind a list lock, without an
-//! outgoing queue, for requests that name it, for CPUs beyond the plan, and for CPUs whose own node has no memory. A slab belongs to one list as long as it lives.
+//! A **CPU** has, of each cache: a LIFO of free objects of its own node's memory, whoever owns
+//! their slabs; partial slabs, behind a page lock; a queue of remotely freed objects, which other
+//! CPUs fill, behind a lock of its own, and a check flag, which says that a batch waits there; and
+//! an outgoing queue of objects that all go to one list. A **node** has the same behind a list
+//! lock, without an outgoing queue, for requests that name it, for CPUs beyond the plan, and for
+//! CPUs whose own node has no memory. A slab belongs to one list as long as it lives.
 //!
 //! | | |
 //! |---|---|
@@ -10,27 +14,37 @@
 //! | high-water mark (hiwater) | four batches |
 //! | slabs | order 0, or 1, if a quarter at most is wasted; else the smallest order that holds an object |
 //!
-//! **Allocation**: the LIFO's head ([`Queues::hit`]); else, if the check flag is set, all of the incoming queue behind the LIFO, and a batch of the LIFO back if it then is above the mark;
-//! else one object of a partial slab; else a new slab, linked in the order of addresses from its colour on, for the list of the CPU or node whose memory it is; else what other nodes' lists have.
+//! **Allocation**: the LIFO's head ([`Queues::hit`]); else, if the check flag is set, all of the
+//! incoming queue behind the LIFO, and a batch of the LIFO back if it then is above the mark; else
+//! one object of a partial slab; else a new slab, linked in the order of addresses from its colour
+//! on, for the list of the CPU or node whose memory it is; else what other nodes' lists have.
 //!
-//! **Free**: an object of the CPU's node goes onto its LIFO; above the mark a batch goes from the head, objects of the list's own slabs into these, the others to the outgoing queue. An object of another
-//! node goes to the outgoing queue, which is sent off when it has a batch, or when its destination changes: behind the destination's incoming queue, or straight into slabs, if more than half the
-//! mark waits there already. A slab is given back at once when its last object is in it. Objects below a batch stay in an incoming queue until the next trim, and a request that finds no memory does not
-//! look there: that is the design's.
+//! **Free**: an object of the CPU's node goes onto its LIFO; above the mark a batch goes from the
+//! head, objects of the list's own slabs into these, the others to the outgoing queue. An object of
+//! another node goes to the outgoing queue, which is sent off when it has a batch, or when its
+//! destination changes: behind the destination's incoming queue, or straight into slabs, if more
+//! than half the mark waits there already. A slab is given back at once when its last object is in
+//! it. Objects below a batch stay in an incoming queue until the next trim, and a request that
+//! finds no memory does not look there: that is the design's.
 //!
-//! **Checks.** A free looks whether an object of the cache begins at the address, since the link is written there (1.5 ns on a 2.6 GHz Zen 5 core). A double free is noticed if nothing else was freed to the same place since. Links are encoded
-//! ([`FreePointers`]); one that was written over is reported ([`Finding`](crate::Finding)), and what hung on it is left out for good ([`CacheNumbers::lost`](crate::CacheNumbers::lost)). A hit looks only whether the next address lies in a slab of the cache; who
-//! walks lists looks whether an object begins there. Objects of checked caches are in no queue: each operation goes to a slab.
+//! **Checks.** A free looks whether an object of the cache begins at the address, since the link is
+//! written there (1.5 ns on a 2.6 GHz Zen 5 core). A double free is noticed if nothing else was
+//! freed to the same place since. Links are encoded ([`FreePointers`](crate::FreePointers)); one
+//! that was written over is reported ([`Finding`](crate::Finding)), and what hung on it is left out
+//! for good ([`CacheNumbers::lost`](crate::CacheNumbers::lost)). A hit looks only whether the next
+//! address lies in a slab of the cache; who walks lists looks whether an object begins there.
+//! Objects of checked caches are in no queue: each operation goes to a slab.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | the state, and what it answers |
-//! | `lists.rs` | what a CPU and a node have of a cache, and the bytes of it |
 //! | `queue.rs` | linked objects, and the queue between CPUs |
 //! | `links.rs` | links in objects |
 //! | `slabs.rs` | slabs behind a page lock |
+//! | `lists.rs` | what a CPU and a node have of a cache, and the bytes of it |
+//! | `state.rs` | all of that |
 //! | `errand.rs` | the slow path: lock order, claims, flushes |
 //! | `alloc.rs`, `free.rs` | the slow ways to an object and back |
+//! | `mod.rs` | what the design answers |
 
 mod alloc;
 mod errand;
@@ -39,86 +53,50 @@ mod links;
 mod lists;
 pub mod queue;
 mod slabs;
+mod state;
 
-use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard_sync::{AtomicU32, RawLock, place};
-use errand::{Errand, Inside, node_of_cpu};
+use brickyard_sync::{RawLock, TicketLock, place};
+use errand::{Errand, node_of_cpu};
 use links::{Encoding, ObjectLinks};
-use lists::{CpuState, List, Marks, NodeState};
+use lists::{CpuState, Marks, NodeState};
 
-use crate::SlabPlan;
-use crate::design::SlabDesign;
+use crate::caller::{Caller, Everywhere, Inside};
+use crate::design::{Marker, SlabDesign};
 use crate::error::FreeFault;
 use crate::geometry::Shape;
-use crate::ground::Ground;
+use crate::ground::{Footing, Ground};
 use crate::kind::Kind;
-use crate::local::{Caller, Everywhere, Rows};
-use crate::pages::CacheId;
+use crate::layout::CacheId;
+use crate::local::Local;
+use crate::numbers::CacheNumbers;
+use crate::plan::{Footprint, SlabPlan};
 use crate::queues::{Queues, Whereabouts};
+use crate::rows::Rows;
 use crate::sizes::Sizes;
-use crate::stats::CacheNumbers;
+use crate::source::PageSource;
 
-pub use links::FreePointers;
+pub use state::Slqb;
 
-/// The state of the design, in the caller's memory: 384 bytes a cache for each CPU and each node.
-pub struct Slqb<'m, K> {
-    /// CPU by CPU, cache by cache.
-    cpus: &'m [CpuState<K>],
-    /// Node by node, cache by cache.
-    nodes: &'m [NodeState<K>],
-    /// Of one CPU or node.
-    caches: usize,
-    encoding: Encoding,
+/// Piggin's queued slab allocator, as it was designed: see the [module](self). Only where callers
+/// can be kept on their CPU ([`Local::PINS`]).
+#[derive(Debug)]
+pub struct Slqb2008<'m, S, L, K = TicketLock>(Marker<'m, S, L, K>);
+
+impl<S: PageSource, L: Local, K> Footing for Slqb2008<'_, S, L, K> {
+    type Source = S;
+    type Local = L;
 }
 
-impl<K> fmt::Debug for Slqb<'_, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slqb").finish_non_exhaustive()
-    }
-}
-
-impl<'m, K: RawLock> Slqb<'m, K> {
-    /// What a CPU has of a cache, if it has a row.
-    #[inline(always)]
-    fn cpu(&self, cpu: usize, cache: CacheId) -> Option<&'m CpuState<K>> {
-        debug_assert!(usize::from(cache) < self.caches);
-        self.cpus
-            .get(cpu.checked_mul(self.caches)? + usize::from(cache))
-    }
-
-    /// What a node has of a cache.
-    fn node(&self, node: usize, cache: CacheId) -> Option<&'m NodeState<K>> {
-        self.nodes
-            .get(node.checked_mul(self.caches)? + usize::from(cache))
-    }
-
-    /// CPUs with a row.
-    fn cpus(&self) -> usize {
-        self.cpus.len() / self.caches
-    }
-
-    /// The number of a node's lists: behind those of the CPUs, whose numbers are the CPUs'.
-    fn node_owner(&self, node: usize) -> u32 {
-        (self.cpus() + node) as u32
-    }
-
-    /// What others reach of the list with this number, and its check flag.
-    fn list(&self, owner: u32, cache: CacheId) -> Option<(&'m List<K>, &'m AtomicU32)> {
-        let owner = owner as usize;
-        match owner.checked_sub(self.cpus()) {
-            None => {
-                let state = self.cpu(owner, cache)?;
-                Some((&state.list, &state.own.check))
-            }
-            Some(node) => {
-                let state = self.node(node, cache)?;
-                Some((&state.list, &state.own.0.unlocked().check))
-            }
-        }
-    }
+impl<'m, S, L, K> SlabDesign<'m> for Slqb2008<'m, S, L, K>
+where
+    S: PageSource + 'm,
+    L: Local + 'm,
+    K: RawLock,
+{
+    type Queues = Slqb<'m, K>;
 }
 
 /// The secret of a system: the embedder's, and where the system lies.
@@ -134,32 +112,29 @@ fn secret(plan: &SlabPlan, at: usize) -> usize {
 unsafe impl<'m, K, D> Queues<'m, D> for Slqb<'m, K>
 where
     K: RawLock,
-    D: SlabDesign<'m>,
+    D: Footing,
 {
     const SHAPE: Shape = Shape::Linked;
     const SIZES: Sizes = Sizes::Powers;
     const NAME: &'static str = "slqb-2008";
     const NEEDS_PIN: bool = true;
 
-    fn bytes(plan: &SlabPlan, nodes: usize) -> usize {
-        let caches = plan.numbers();
-        let cpus = plan.cpus.saturating_mul(caches);
-        let nodes = nodes.saturating_mul(caches);
-        cpus.saturating_mul(size_of::<CpuState<K>>())
-            .saturating_add(nodes.saturating_mul(size_of::<NodeState<K>>()))
-            .saturating_add(align_of::<CpuState<K>>() + align_of::<NodeState<K>>())
-    }
+    const FOOTPRINT: Footprint = Footprint {
+        cpu: size_of::<CpuState<K>>(),
+        node: size_of::<NodeState<K>>(),
+        row: [0; 2],
+        align: align_of::<CpuState<K>>() + align_of::<NodeState<K>>(),
+    };
 
     fn new(
         plan: &SlabPlan,
-        nodes: usize,
         _: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
         let caches = plan.numbers();
         let at = memory.as_ptr().addr();
         let (cpus, rest) = place(memory, plan.cpus.checked_mul(caches)?, CpuState::new)?;
-        let (nodes, _) = place(rest, nodes.checked_mul(caches)?, NodeState::new)?;
+        let (nodes, _) = place(rest, plan.nodes.checked_mul(caches)?, NodeState::new)?;
         Some(Self {
             cpus,
             nodes,

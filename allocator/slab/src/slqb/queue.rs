@@ -1,15 +1,20 @@
-//! Free objects in a row, each with the address of the next: in hand, in words that something guards, and in the queue where other CPUs put them.
+//! Free objects in a row, each with the address of the next: in hand, in words that something
+//! guards, and in the queue where other CPUs put them.
 //!
-//! What follows an object stands in the object, where a program that still writes to it can reach. So whoever follows a link asks whether an object of the cache is there; if not, the
-//! object in hand is served, and what hung on it is left out, never followed: [`Broken`].
+//! What follows an object stands in the object, where a program that still writes to it can reach.
+//! So whoever follows a link asks whether an object of the cache is there; if not, the object in
+//! hand is served, and what hung on it is left out, never followed: [`Broken`].
 //!
-//! Invariant `run-in-one-place`: an object is in one run at most, and a run in one caller's hands, or in one [`Chain`]. The last link of a run is 0.
+//! Invariant `run-in-one-place`: an object is in one run at most, and a run in one caller's hands,
+//! or in one [`Chain`]. The last link of a run is 0.
 
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Locked, Ordering, RawLock};
 
-/// Where the links of free objects are: in the objects, or, under a model checker, in words that it watches.
+/// Where the links of free objects are: in the objects, or, under a model checker, in words that it
+/// watches.
 pub trait Links {
-    /// The address that the link of `object` holds; 0 at the end of a run. It may be anything where somebody wrote over the link.
+    /// The address that the link of `object` holds; 0 at the end of a run. It may be anything where
+    /// somebody wrote over the link.
     fn next(&self, object: usize) -> usize;
 
     /// The link of `object` holds `next` from now on.
@@ -87,7 +92,8 @@ impl Run {
         self.count += other.count;
     }
 
-    /// Takes the first object. If its link was written over, the rest is left out, which `broken` tells.
+    /// Takes the first object. If its link was written over, the rest is left out, which `broken`
+    /// tells.
     pub fn pop(&mut self, links: &impl Links, broken: &mut Broken) -> Option<usize> {
         let left = self.count.checked_sub(1)?;
         let object = self.head;
@@ -187,10 +193,12 @@ impl Chain {
     }
 }
 
-/// The queue of remotely freed objects: where other CPUs leave objects for the list that owns their slabs, a run at a time. In lines of its own.
+/// The queue of remotely freed objects: where other CPUs leave objects for the list that owns their
+/// slabs, a run at a time. In lines of its own.
 ///
-/// Invariant `flag-follows-queue`: the owner's check flag is set by whoever makes the queue cross the batch, and cleared by whoever takes the queue, both under the lock; so a queue of a
-/// batch or more has its flag set.
+/// Invariant `flag-follows-queue`: the owner's check flag is set by whoever makes the queue cross
+/// the batch, and cleared by whoever takes the queue, both under the lock; so a queue of a batch or
+/// more has its flag set.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Incoming<K> {

@@ -1,10 +1,15 @@
-//! Slabs that a list owns, and those of them that have free objects: the partial slabs. All of it behind the list's page lock, the slabs' records too.
+//! Slabs that a list owns, and those of them that have free objects: the partial slabs. All of it
+//! behind the list's page lock, the slabs' records too.
 //!
-//! A slab's record has its first free object in `free[0]`, from which the others hang; `out` counts those that are not in it. Invariant `partial-list`: a slab is on its owner's list exactly if
-//! it has an object and lacks one; a full one (no object left in it) is on no list, and one to which the last object comes back is given back at once.
+//! A slab's record has its first free object in `free[0]`, from which the others hang; `out` counts
+//! those that are not in it. Invariant `partial-list`: a slab is on its owner's list exactly if it
+//! has an object and lacks one; a full one (no object left in it) is on no list, and one to which
+//! the last object comes back is given back at once.
 //!
-//! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of its objects leaves it, and stay until the last one is back. So whoever has an object of it may read
-//! them without the lock; only bad frees can find them changed, so they are looked at again behind the lock.
+//! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of
+//! its objects leaves it, and stay until the last one is back. So whoever has an object of it may
+//! read them without the lock; only bad frees can find them changed, so they are looked at again
+//! behind the lock.
 //!
 //! Invariant `owner-before-cache`: both under the owner's page lock, a slab's owner is written
 //! before its pages' cache, and the cache is cleared when the slab ends. So who holds a list's page
@@ -15,10 +20,10 @@
 use super::links::ObjectLinks;
 use super::queue::{Broken, Links, is_right};
 use crate::counts::counts;
-use crate::design::SlabDesign;
 use crate::error::FreeFault;
+use crate::ground::Footing;
+use crate::numbers::CacheNumbers;
 use crate::owned::{Gone, OwnedSlabs};
-use crate::stats::CacheNumbers;
 
 /// What the page lock guards, records apart.
 #[derive(Debug)]
@@ -68,8 +73,9 @@ impl SlabList {
         self.counts.add_to(numbers);
     }
 
-    /// The list numbered `owner`, which this is, owns a new slab, whose objects hang from `first` on.
-    pub(super) fn add_slab<'m, D: SlabDesign<'m>>(
+    /// The list numbered `owner`, which this is, owns a new slab, whose objects hang from `first`
+    /// on.
+    pub(super) fn add_slab<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         owner: u32,
@@ -85,7 +91,7 @@ impl SlabList {
     }
 
     /// One object of the first partial slab.
-    pub(super) fn take<'m, D: SlabDesign<'m>>(
+    pub(super) fn take<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         broken: &mut Broken,
@@ -115,8 +121,9 @@ impl SlabList {
         Some(object)
     }
 
-    /// Puts an object back into its slab, which the list numbered `owner`, which this is, should own. A slab that is empty then goes to `gone`.
-    pub(super) fn put<'m, D: SlabDesign<'m>>(
+    /// Puts an object back into its slab, which the list numbered `owner`, which this is, should
+    /// own. A slab that is empty then goes to `gone`.
+    pub(super) fn put<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         owner: u32,
@@ -130,7 +137,7 @@ impl SlabList {
         put
     }
 
-    fn put_checked<'m, D: SlabDesign<'m>>(
+    fn put_checked<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         owner: u32,
@@ -171,7 +178,7 @@ impl SlabList {
     }
 
     /// Does `object` hang in the slab that begins at page `head`? Walks the slab's free objects.
-    pub(super) fn has<'m, D: SlabDesign<'m>>(
+    pub(super) fn has<'m, D: Footing>(
         &self,
         links: ObjectLinks<'_, 'm, D>,
         head: usize,
@@ -194,11 +201,7 @@ impl SlabList {
 }
 
 /// Does an object of the slab that begins at page `head` begin at this address?
-fn in_slab_of<'m, D: SlabDesign<'m>>(
-    links: ObjectLinks<'_, 'm, D>,
-    head: usize,
-    address: usize,
-) -> bool {
+fn in_slab_of<'m, D: Footing>(links: ObjectLinks<'_, 'm, D>, head: usize, address: usize) -> bool {
     let pointer = core::ptr::NonNull::new(core::ptr::with_exposed_provenance_mut(address));
     let found = pointer.map(|pointer| links.ground.find(links.kind, pointer));
     matches!(found, Some(Ok((of, _))) if of == head)

@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard_slab::{PageSource, Pinned, SlabDesign, SlabPlan, Slabs, Tables};
+use brickyard_slab::{Pinned, SlabDesign, SlabPlan, Slabs};
 
 use crate::pages::TestPages;
 
@@ -16,17 +16,15 @@ pub(crate) fn pinned<P>(platform: P) -> Pinned<P> {
 pub(crate) struct Bench {
     plan: SlabPlan,
     memory: Vec<MaybeUninit<u8>>,
-    tables: Vec<MaybeUninit<u8>>,
 }
 
 impl Bench {
     /// What slabs of design `D` need for `plan` over `source`.
     pub(crate) fn new<'p, D: SlabDesign<'p>>(plan: SlabPlan, source: &TestPages) -> Self {
-        let bytes = Slabs::<D>::bytes(&plan, (&source).nodes());
+        let bytes = Slabs::<D>::bytes(&plan.over(&source));
         Self {
             plan,
             memory: vec![MaybeUninit::uninit(); bytes],
-            tables: vec![MaybeUninit::uninit(); Tables::bytes((&source).pages())],
         }
     }
 
@@ -36,7 +34,6 @@ impl Bench {
         source: D::Source,
         local: D::Local,
     ) -> Slabs<'p, D> {
-        let tables = Tables::Any(&mut self.tables);
-        Slabs::new(self.plan, source, local, &mut self.memory, tables).unwrap()
+        Slabs::new(self.plan, source, local, &mut self.memory).unwrap()
     }
 }

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use brickyard::{InterruptState, Order, Platform};
 use brickyard_slab::{
     CacheNumbers, CacheSpec, Caller, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs,
-    Slqb2008, Tables, TaskOnly,
+    Slqb2008, TaskOnly,
 };
 
 use crate::pages::TestPages;
@@ -150,12 +150,11 @@ pub(crate) fn source(pages: usize, nodes: usize, memoryless: usize) -> &'static 
 /// Slabs over `source`, and nobody on any CPU but 0.
 pub(crate) fn slabs(plan: SlabPlan, source: &'static Source) -> System {
     move_to(0);
-    let bytes = Slabs::<Slqb>::bytes(&plan, source.nodes());
+    let bytes = Slabs::<Slqb>::bytes(&plan.over(&source));
     let memory = vec![MaybeUninit::uninit(); bytes].leak();
-    let tables = vec![MaybeUninit::uninit(); Tables::bytes(PageSource::pages(&source))].leak();
     // SAFETY: threads that share slabs move to CPUs of their own.
     let cpus = unsafe { Pinned::new(Cpus) };
-    Slabs::new(plan, source, cpus, memory, Tables::Any(tables)).unwrap()
+    Slabs::new(plan, source, cpus, memory).unwrap()
 }
 
 /// A cache of `size` bytes an object, aligned to a word.

@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
-use brickyard_slab::{PageSource, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
+use brickyard_slab::{PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
 
 use super::cpus::{Cpus, RowsFor};
 use super::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
@@ -265,10 +265,15 @@ fn build_slabs(
         Some(rules) => plan.debug_text(rules, life::report),
         None => plan,
     };
-    let memory = for_ever(HeapSlabs::bytes_beside_rows(&plan, 1))?;
+    let memory = for_ever(HeapSlabs::bytes_beside_rows(&plan))?;
     // SAFETY: the mapping is zero.
     let tables = unsafe { Tables::zeroed(tables) };
-    let slabs = HeapSlabs::with_rows(plan, span, cpus, rows, memory, tables)
+    let parts = Parts {
+        memory,
+        rows: Some(rows),
+        tables: Some(tables),
+    };
+    let slabs = HeapSlabs::in_parts(plan, span, cpus, parts)
         .expect("the plan was asked for the bytes, and slabs can number a span's pages");
     let first = slabs.general::<TaskOnly>().map(|general| general.first());
     assert_eq!(

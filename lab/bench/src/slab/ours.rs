@@ -12,7 +12,8 @@ use core::ptr::{NonNull, null_mut};
 use brickyard_arena::{Mapped, SPAN_BYTES, Span, Threads};
 use brickyard_slab::sizes::SIZES;
 use brickyard_slab::{
-    General, PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables, TaskOnly,
+    General, PageSource, Parts, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
+    TaskOnly,
 };
 
 use super::heap::{Content, Global, Heap, HeapHandle};
@@ -67,13 +68,17 @@ where
 {
     let span: &'static Span = Box::leak(Box::new(Span::reserve(SPAN_BYTES.1)?));
     let plan = SlabPlan::new(SIZES.len(), THREADS);
-    let memory = Box::leak(Box::new(Mapped::new(Slabs::<D>::bytes(&plan, 1))?));
+    let memory = Box::leak(Box::new(Mapped::new(Slabs::<D>::bytes(&plan))?));
     let tables = Box::leak(Box::new(Mapped::new(Tables::bytes(span.pages()))?));
     // SAFETY: a fresh mapping is zero throughout, and nobody has written to this one.
     let tables = unsafe { Tables::zeroed(tables.as_uninit()) };
     // SAFETY: each thread has a number of its own, and no interrupts.
     let threads = unsafe { Pinned::new(Threads) };
-    let slabs = Slabs::<D>::new(plan, span, threads, memory.as_uninit(), tables)?;
+    let parts = Parts {
+        tables: Some(tables),
+        ..Parts::of(memory.as_uninit())
+    };
+    let slabs = Slabs::<D>::in_parts(plan, span, threads, parts)?;
     let slabs = Box::leak(Box::new(slabs));
     turn.on(&OfSlabs(slabs.general()?))
 }

@@ -6,7 +6,7 @@ use core::ops::Add;
 
 use brickyard_slab::sizes::{POWERS, SIZES};
 use brickyard_slab::{
-    Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
+    Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008,
 };
 
 use super::caches::Users;
@@ -220,21 +220,18 @@ impl SlabCase {
     pub fn drive(&self, bytes: &[u8]) -> SlabDriven {
         let cpus = Cpus::new();
         let pages = Pages::new(PAGES, self.nodes, &cpus);
-        let mut tables = uninit(Tables::bytes(PAGES));
         match self.kind {
             SlabKind::Sheafed => {
                 type Parts<'m> = Sheafed<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
                 let plan = self.plan(&SIZES);
-                let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan, self.nodes));
-                let memory = (&mut memory[..], &mut tables[..]);
-                run::<Parts<'_>>((self, plan), &pages, &cpus, memory, bytes)
+                let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan.over(&&pages)));
+                run::<Parts<'_>>((self, plan), &pages, &cpus, &mut memory, bytes)
             }
             SlabKind::Slqb2008 => {
                 type Parts<'m> = Slqb2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
                 let plan = self.plan(&POWERS);
-                let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan, self.nodes));
-                let memory = (&mut memory[..], &mut tables[..]);
-                run::<Parts<'_>>((self, plan), &pages, &cpus, memory, bytes)
+                let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan.over(&&pages)));
+                run::<Parts<'_>>((self, plan), &pages, &cpus, &mut memory, bytes)
             }
         }
     }
@@ -264,17 +261,16 @@ fn run<'m, D>(
     (case, plan): (&SlabCase, SlabPlan),
     pages: &'m Pages<'m>,
     cpus: &'m Cpus,
-    (memory, tables): (&'m mut [MaybeUninit<u8>], &'m mut [MaybeUninit<u8>]),
+    memory: &'m mut [MaybeUninit<u8>],
     bytes: &[u8],
 ) -> SlabDriven
 where
     D: SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>,
 {
     FINDINGS.set(0);
-    let tables = Tables::Any(tables);
     // SAFETY: one thread plays all CPUs, and moves, preempts and interrupts itself only where the platform says that it may.
     let local = unsafe { Pinned::new(cpus) };
-    let slabs = match Slabs::<D>::new(plan, pages, local, memory, tables) {
+    let slabs = match Slabs::<D>::new(plan, pages, local, memory) {
         Ok(slabs) => slabs,
         Err(error) => panic!("the stated size does not suffice: {error}"),
     };

@@ -1,6 +1,7 @@
 //! Bytes put where nobody may write, and looked at later.
 //!
-//! The values are Linux's, so that they are known on sight: 6b in free objects with a5 at their end, bb around free objects, cc around objects in use.
+//! The values are Linux's, so that they are known on sight: 6b in free objects with a5 at their
+//! end, bb around free objects, cc around objects in use.
 
 use core::ptr::NonNull;
 
@@ -45,7 +46,8 @@ pub(super) unsafe fn is_all(at: NonNull<u8>, bytes: usize, value: u8) -> bool {
     let head = at.as_ptr().align_offset(WORD).min(bytes);
     let words = (bytes - head) / WORD;
     let pattern = u64::from_ne_bytes([value; WORD]);
-    // SAFETY: all three parts lie in the bytes of the caller's promise; the words begin at a multiple of a word.
+    // SAFETY: all three parts lie in the bytes of the caller's promise; the words begin at a
+    // multiple of a word.
     unsafe {
         let begin = at.add(head).cast::<u64>();
         let tail = head + words * WORD;

@@ -1,15 +1,15 @@
-//! What is counted of a cache, as numbers and as the text of slabinfo.
+//! What is counted of a cache, as numbers and as a line of slabinfo.
 //!
-//! Nothing is counted where an object is handed out or taken back without a lock: there a count would cost as much as the work. What is counted happens under locks that are held anyway; and
-//! what lies in queues is read off them when somebody asks, while their CPUs go on, so `queued` and what follows from it is an estimate. Hits are counted by a [`Local`](crate::Local) that counts
+//! Nothing is counted where an object is handed out or taken back without a lock: there a count
+//! would cost as much as the work. What is counted happens under locks that are held anyway; and
+//! what lies in queues is read off them when somebody asks, while their CPUs go on, so `queued` and
+//! what follows from it is an estimate. Hits are counted by a [`Local`](crate::Local) that counts
 //! ([`Counted`](crate::Counted)), or by a design that has its queues to itself.
 
 use core::fmt;
 
-use crate::design::SlabDesign;
 use crate::kind::Kind;
 use crate::pages::Tables;
-use crate::{Slabs, sizes};
 
 /// What is counted of a cache. Sums over all CPUs and nodes, of slightly different moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,7 +62,8 @@ pub struct CacheNumbers {
     pub outgoing_flushed: u64,
     /// Slabs without a free object that got one back (`slqb-2008`).
     pub slabs_partial: u64,
-    /// Free objects left out for good, since somebody wrote over the links between them (`slqb-2008`).
+    /// Free objects left out for good, since somebody wrote over the links between them
+    /// (`slqb-2008`).
     pub lost: u64,
     /// Objects taken out of slabs.
     pub filled: u64,
@@ -112,7 +113,8 @@ impl CacheNumbers {
         self.slabs * self.per_slab
     }
 
-    /// Objects in use. Exact while no CPU uses the cache; those that were left out as damaged are among them.
+    /// Objects in use. Exact while no CPU uses the cache; those that were left out as damaged are
+    /// among them.
     #[must_use]
     pub const fn in_use(&self) -> u64 {
         self.out.saturating_sub(self.queued)
@@ -148,7 +150,8 @@ impl fmt::Display for CacheNumbers {
             self.stride,
             self.per_slab,
             self.pages_per_slab,
-            // Nothing can be tuned, and every slab has an object in use or queued; as in Linux's own since SLUB.
+            // Nothing can be tuned, and every slab has an object in use or queued; as in Linux's
+            // own since SLUB.
             0,
             0,
             0,
@@ -158,62 +161,3 @@ impl fmt::Display for CacheNumbers {
         )
     }
 }
-
-/// The text of slabinfo of all caches, in Linux's format 2.1: made by [`Slabs::slab_info`], read by `slabtop` and its like.
-///
-/// `objsize` is the distance of objects, checks included, as Linux has it. Tunables are 0.
-pub struct SlabInfo<'s, 'm, D: SlabDesign<'m>>(&'s Slabs<'m, D>);
-
-impl<'m, D: SlabDesign<'m>> fmt::Debug for SlabInfo<'_, 'm, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.numbers()).finish()
-    }
-}
-
-impl<'m, D: SlabDesign<'m>> fmt::Display for SlabInfo<'_, 'm, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("slabinfo - version: 2.1\n")?;
-        f.write_str("# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> : slabdata <active_slabs> <num_slabs> <sharedavail>\n")?;
-        self.0.numbers().try_for_each(|line| writeln!(f, "{line}"))
-    }
-}
-
-impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
-    /// The text of slabinfo: numbers of the moment in which it is printed. Takes each cache's locks once.
-    #[must_use]
-    pub const fn slab_info(&self) -> SlabInfo<'_, 'm, D> {
-        SlabInfo(self)
-    }
-}
-
-macro_rules! general_names {
-    ($($size:literal)*) => {
-        /// The name of a general size's cache: its own, so that rules can name it alone, and `general-*` all of them.
-        pub(crate) const fn general_name(size: u32) -> &'static str {
-            match size {
-                $($size => concat!("general-", $size),)*
-                _ => "general",
-            }
-        }
-    };
-}
-
-general_names! {
-    8 16 32 48 64 80 96 112 128 160 192 224 256 320 384 448 512 640 768 896 1024 1280 1536 1792 2048 2560 3072 3584 4096 5120 6144 7168 8192
-    10240 12288 14336 16384 20480 24576 28672 32768
-}
-
-/// Every general size has a name of its own.
-const _: () = {
-    let all = [sizes::Sizes::Fine, sizes::Sizes::Powers];
-    let mut which = 0;
-    while which < all.len() {
-        let sizes = all[which].all();
-        let mut i = 0;
-        while i < sizes.len() {
-            assert!(general_name(sizes[i]).len() > "general-".len());
-            i += 1;
-        }
-        which += 1;
-    }
-};

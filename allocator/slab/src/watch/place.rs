@@ -5,18 +5,21 @@
 //! 0          before   before + size                   link                             stride
 //! ```
 //!
-//! The left red zone is as long as the object's alignment (a word at least), so the object stays aligned; the right one begins at its last byte's end, so that not one byte can be
-//! written past it unnoticed. What is known of users stands at the end, behind the red zone, where a small overflow does not reach it. The link of a design that chains free objects
-//! lies in the object's first word, or behind the red zone where the object's bytes have to last while it is free: a constructor's state, poison; or where it is too small.
+//! The left red zone is as long as the object's alignment (a word at least), so the object stays
+//! aligned; the right one begins at its last byte's end, so that not one byte can be written past
+//! it unnoticed. What is known of users stands at the end, behind the red zone, where a small
+//! overflow does not reach it. The link of a design that chains free objects lies in the object's
+//! first word, or behind the red zone where the object's bytes have to last while it is free: a
+//! constructor's state, poison; or where it is too small.
 
-use super::checks::Checks;
-use super::track::TRACK_BYTES;
+use crate::debug::{Checks, TRACK_BYTES};
 use crate::geometry::{MAX_SIZE, Shape};
 use crate::kind::{CacheSpec, Kind};
 
 const WORD: usize = 8;
 
-/// What places of checked objects are a multiple of: what the bitmap's grid asks for, so that nothing is added to them later.
+/// What places of checked objects are a multiple of: what the bitmap's grid asks for, so that
+/// nothing is added to them later.
 const GRID: usize = 16;
 
 /// Where an object lies in the place that a slab has for it.
@@ -146,7 +149,7 @@ mod tests {
                                         let kind = Kind {
                                             id: 2,
                                             spec,
-                                            callers: crate::kind::Callers::Tasks,
+                                            callers: crate::caller::Callers::Tasks,
                                             geometry,
                                             before: place.before,
                                             link: place.link,

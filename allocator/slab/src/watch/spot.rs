@@ -1,17 +1,17 @@
-//! An object's place in memory: what is painted and written around the object, and what is found there.
+//! An object's place in memory: what is painted and written around the object, and what is found
+//! there.
 
 use core::ptr::NonNull;
 
-use super::checks::Checks;
-use super::finding::{Damage, Fault, Finding, Moment};
 use super::paint;
-use super::track::{Stored, TRACK_BYTES, Track, User};
+use crate::debug::{Checks, Damage, Fault, Finding, Moment, Stored, TRACK_BYTES, Track, User};
 use crate::kind::Kind;
 
 /// An object's place in its slab, with its kind.
 ///
-/// Invariant `painted`: what lies around the object is written by whoever makes the slab, before anybody else knows of it, and then only by who takes or frees the object, while it is
-/// neither in its slab nor in use.
+/// Invariant `painted`: what lies around the object is written by whoever makes the slab, before
+/// anybody else knows of it, and then only by who takes or frees the object, while it is neither in
+/// its slab nor in use.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'k> {
     pub(super) kind: &'k Kind,

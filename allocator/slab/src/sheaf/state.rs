@@ -1,0 +1,63 @@
+//! The state of the design: a row of words a CPU, a depot a cache and node.
+
+use brickyard_sync::{AtomicUsize, Held, Locked, RawLock, TicketLock};
+
+use super::depot::Depot;
+use crate::ground::{Footing, Ground};
+use crate::layout::CacheId;
+use crate::rows::Rows;
+
+/// The parts of a row, each with a word a cache: the number of a cache is where its `main` is.
+pub(super) const MAIN: usize = 0;
+pub(super) const SPARE: usize = 1;
+/// Objects of other nodes; with more than one node only.
+pub(super) const AWAY: usize = 2;
+
+/// A depot, its lock, and nothing else, in lines of their own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Guarded<K>(pub(super) Locked<K, Depot>);
+
+/// The state of the design, in the caller's memory.
+#[derive(Debug)]
+pub struct Sheaves<'m, K> {
+    pub(super) rows: Rows<'m>,
+    /// What each CPU's `main` of each cache was at the last trim: cache by cache, CPU by CPU.
+    pub(super) seen: &'m [AtomicUsize],
+    /// Words of a part of a row.
+    pub(super) numbers: usize,
+    /// A cache's depots, node by node.
+    pub(super) depots: &'m [Guarded<K>],
+    pub(super) nodes: usize,
+}
+
+impl<'m, K: RawLock> Sheaves<'m, K> {
+    /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its
+    /// `main`. They stay these slabs' (`rows-of-one-system`).
+    #[must_use]
+    pub const fn rows(&self) -> &Rows<'m> {
+        &self.rows
+    }
+
+    #[inline(always)]
+    pub(super) fn column(&self, cache: CacheId, which: usize) -> usize {
+        which * self.numbers + usize::from(cache)
+    }
+
+    #[inline]
+    pub(super) fn depot<D: Footing>(
+        &self,
+        ground: &Ground<'m, D>,
+        cache: CacheId,
+        node: usize,
+    ) -> Held<'_, K, Depot> {
+        let index = usize::from(cache) * self.nodes + node;
+        self.depots[index].0.lock(|| ground.relax())
+    }
+}
+
+/// Rows and depots are words; what they point at is memory of the source. So it is shared as it is.
+const _: () = {
+    const fn is_sync<T: Sync>() {}
+    is_sync::<Sheaves<'static, TicketLock>>();
+};

@@ -1,0 +1,392 @@
+//! A system of slabs: all caches over one source of pages, how it is built, and what is done for
+//! all of its caches at once.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ops::RangeInclusive;
+
+use brickyard::Platform;
+use brickyard::zone::Zone;
+use brickyard_sync::{Lease, OnceSlot, PATIENCE, RawLock, SlotAccess, place};
+
+use crate::caller::{Caller, Callers, Everywhere, TaskOnly};
+use crate::design::SlabDesign;
+use crate::error::{BuildError, CacheError};
+use crate::geometry::Geometry;
+use crate::ground::Ground;
+use crate::kind::{CacheSpec, Kind};
+use crate::layout::{BOOT_CACHE, CacheId, MAX_CACHES, MAX_PAGES, PAGE_SHIFTS, SHEAF_BYTES};
+use crate::local::Local;
+use crate::numbers::CacheNumbers;
+use crate::pages::{Pages, Tables};
+use crate::plan::{Footprint, SlabPlan};
+use crate::queues::Queues;
+use crate::rows::Rows;
+use crate::source::PageSource;
+use crate::watch::Place;
+use crate::zone::{DirectMapped, ZonePages};
+
+/// The memory of slabs, of which some may lie elsewhere.
+#[derive(Debug)]
+pub struct Parts<'m> {
+    /// For all that is not told below.
+    pub memory: &'m mut [MaybeUninit<u8>],
+    /// A row for each CPU, for who needs them a certain distance apart: they are these slabs' from
+    /// now on. A design without rows (`slqb-2008`) has no use for them. See
+    /// [`Slabs::bytes_beside_rows`].
+    pub rows: Option<Rows<'m>>,
+    /// Memory of [`Tables::bytes`]. The bytes of the rest are those of a plan of no pages.
+    pub tables: Option<Tables<'m>>,
+}
+
+impl<'m> Parts<'m> {
+    /// All in one piece.
+    pub const fn of(memory: &'m mut [MaybeUninit<u8>]) -> Self {
+        Self {
+            memory,
+            rows: None,
+            tables: None,
+        }
+    }
+}
+
+/// All caches over one source of pages. See the [crate].
+pub struct Slabs<'m, D: SlabDesign<'m>> {
+    pub(crate) ground: Ground<'m, D>,
+    pub(crate) queues: D::Queues,
+    pub(crate) plan: SlabPlan,
+}
+
+impl<'m, D: SlabDesign<'m>> fmt::Debug for Slabs<'m, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slabs")
+            .field("design", &<D::Queues as Queues<'m, D>>::NAME)
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
+    const FOOTPRINT: Footprint = <D::Queues as Queues<'m, D>>::FOOTPRINT;
+
+    /// Bytes of memory that [`Slabs::new`] needs for `plan`, which says how many pages and nodes
+    /// there are; `usize::MAX` if they are more than can be. A constant where the plan is one.
+    #[must_use]
+    pub const fn bytes(plan: &SlabPlan) -> usize {
+        let kinds = plan
+            .numbers()
+            .saturating_mul(size_of::<OnceSlot<Kind>>())
+            .saturating_add(align_of::<OnceSlot<Kind>>());
+        kinds
+            .saturating_add(Self::FOOTPRINT.bytes(plan))
+            .saturating_add(Tables::bytes(plan.pages))
+    }
+
+    /// The same without the CPUs' rows, where these are [`Parts::rows`].
+    #[must_use]
+    pub const fn bytes_beside_rows(plan: &SlabPlan) -> usize {
+        match Self::bytes(plan) {
+            usize::MAX => usize::MAX,
+            bytes => bytes - plan.cpus * Self::row_bytes(plan),
+        }
+    }
+
+    /// Bytes that a CPU's row must have, a power of two; 0 in a design without rows.
+    #[must_use]
+    pub const fn row_bytes(plan: &SlabPlan) -> usize {
+        Self::FOOTPRINT.row_bytes(plan)
+    }
+
+    /// Slabs over `source`, all that they keep in one piece of memory of [`Slabs::bytes`].
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn new(
+        plan: SlabPlan,
+        source: D::Source,
+        local: D::Local,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Self, BuildError> {
+        Self::in_parts(plan, source, local, Parts::of(memory))
+    }
+
+    /// The same, with some of it elsewhere: see [`Parts`].
+    ///
+    /// ```
+    /// # use brickyard_slab::{Pinned, Parts, Sheafed, SlabPlan, Slabs};
+    /// # use brickyard::OneCpu;
+    /// # mod support { include!("../tests/support/pages.rs"); }
+    /// # use support::TestPages;
+    /// use brickyard_slab::Rows;
+    /// use brickyard::sync::AtomicUsize;
+    /// # fn main() -> Result<(), brickyard_slab::BuildError> {
+    /// type Design<'s> = Sheafed<'s, &'s TestPages, Pinned<OneCpu>>;
+    /// # let source = TestPages::new(64, 1);
+    /// # let plan = SlabPlan::new(8, 1).pages(64);
+    /// # let bytes = Slabs::<Design<'_>>::bytes_beside_rows(&plan);
+    /// # let mut memory = vec![core::mem::MaybeUninit::uninit(); bytes];
+    /// # // SAFETY: one thread uses these slabs.
+    /// # let cpus = unsafe { Pinned::new(OneCpu) };
+    /// let mut words: Vec<AtomicUsize> = (0..512).map(|_| AtomicUsize::new(0)).collect();
+    /// let rows = Rows::new(&mut words, 12)?;
+    /// let parts = Parts { rows: Some(rows), ..Parts::of(&mut memory) };
+    /// let slabs = Slabs::<Design<'_>>::in_parts(plan, &source, cpus, parts)?;
+    /// assert_eq!(slabs.queues().rows().row_shift(), 12);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// Rows are one system's. The second of two does not compile:
+    /// ```compile_fail,E0382
+    /// # use brickyard_slab::{Parts, Rows, SlabDesign, SlabPlan, Slabs};
+    /// # use core::mem::MaybeUninit;
+    /// fn two<'m, D: SlabDesign<'m>>(
+    ///     plan: SlabPlan,
+    ///     [one, two]: [D::Source; 2],
+    ///     [here, there]: [D::Local; 2],
+    ///     rows: Rows<'m>,
+    ///     [near, far]: [&'m mut [MaybeUninit<u8>]; 2],
+    /// ) {
+    ///     let near = Parts { rows: Some(rows), ..Parts::of(near) };
+    ///     let first = Slabs::<D>::in_parts(plan, one, here, near);
+    ///     let far = Parts { rows: Some(rows), ..Parts::of(far) };
+    ///     let second = Slabs::<D>::in_parts(plan, two, there, far);
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn in_parts(
+        plan: SlabPlan,
+        source: D::Source,
+        local: D::Local,
+        parts: Parts<'m>,
+    ) -> Result<Self, BuildError> {
+        let plan = plan.over(&source);
+        if plan.caches > MAX_CACHES {
+            return Err(BuildError::TooManyCaches {
+                planned: plan.caches,
+            });
+        }
+        if <D::Queues as Queues<'m, D>>::NEEDS_PIN && !<D::Local as Local>::PINS {
+            return Err(BuildError::Unpinned);
+        }
+        let Parts {
+            memory,
+            rows,
+            tables,
+        } = parts;
+        let row_bytes = Self::row_bytes(&plan);
+        if rows
+            .as_ref()
+            .is_some_and(|rows| 1 << rows.row_shift() < row_bytes)
+        {
+            return Err(BuildError::Rows { needed: row_bytes });
+        }
+        let (pages, page_shift) = (plan.pages, source.page_shift());
+        if pages > MAX_PAGES {
+            return Err(BuildError::TooManyPages { pages });
+        }
+        if !PAGE_SHIFTS.contains(&page_shift) {
+            return Err(BuildError::PageSize { page_shift });
+        }
+        let here = plan.pages(if tables.is_some() { 0 } else { pages });
+        let needed = match rows {
+            Some(_) => Self::bytes_beside_rows(&here),
+            None => Self::bytes(&here),
+        };
+        let short = BuildError::Memory { needed };
+        // No product or sum below can be too large, then.
+        if memory.len() < needed {
+            return Err(short);
+        }
+        let (kinds, rest) = place(memory, plan.numbers(), OnceSlot::new).ok_or(short)?;
+        let (pages, rest) = match tables {
+            None => Pages::in_memory(&source, rest).ok_or(short)?,
+            Some(tables) => {
+                let needed = Tables::bytes(pages);
+                let pages = Pages::in_tables(&source, tables);
+                (pages.ok_or(BuildError::Tables { needed })?, rest)
+            }
+        };
+        let queues = D::Queues::new(&plan, rows, rest).ok_or(short)?;
+        let slabs = Self {
+            ground: Ground {
+                source,
+                local,
+                pages,
+                kinds,
+                report: plan.report,
+            },
+            queues,
+            plan,
+        };
+        let sheaves = CacheSpec::new("sheaf", SHEAF_BYTES).align(SHEAF_BYTES);
+        // Every slow path comes to it, whatever it masks.
+        let boot = slabs.make::<Everywhere>(sheaves, BOOT_CACHE..=BOOT_CACHE);
+        debug_assert!(boot.is_ok(), "the first cache: {boot:?}");
+        Ok(slabs)
+    }
+
+    /// Makes a cache under the first free of these numbers.
+    pub(crate) fn make<C: Caller>(
+        &self,
+        mut spec: CacheSpec,
+        ids: RangeInclusive<CacheId>,
+    ) -> Result<&'m Kind, CacheError> {
+        if ids.start() > &BOOT_CACHE {
+            spec.checks = spec.checks.with(self.plan.rules.checks_of(spec.name));
+        }
+        let shape = <D::Queues as Queues<'m, D>>::SHAPE;
+        let place = Place::of(shape, &spec);
+        let page_bytes = 1 << self.ground.source.page_shift();
+        let geometry = Geometry::new(shape, place.bytes, place.align, page_bytes)?;
+        for id in ids {
+            let kind = Kind {
+                id,
+                spec,
+                callers: Callers::of::<C>(),
+                geometry,
+                before: place.before,
+                link: place.link,
+            };
+            if let Ok(kind) = self.ground.kinds[usize::from(id)].set(kind) {
+                self.queues.open(&self.ground, kind);
+                return Ok(kind);
+            }
+        }
+        Err(CacheError::TooMany {
+            planned: self.plan.caches,
+            wanted: 1,
+        })
+    }
+
+    /// Takes a cache back that nobody has been given. A trim may just have come by, and is waited
+    /// for [`PATIENCE`] times; where it stands still so long, also because it was interrupted, the
+    /// number stays taken, by an empty cache that nobody can use. It comes to this only where
+    /// general sizes meet a number that is taken already.
+    pub(crate) fn unmake(&self, id: CacheId) {
+        let slot = &self.ground.kinds[usize::from(id)];
+        let closed = (0..PATIENCE).any(|_| {
+            let closed = slot.close();
+            if !closed {
+                self.ground.relax();
+            }
+            closed
+        });
+        if closed {
+            // SAFETY: `one-handle`: there is no handle yet, and the slot is closed.
+            unsafe { slot.clear() };
+        }
+    }
+
+    /// The numbers that users' caches have.
+    pub(crate) fn user_ids(&self) -> RangeInclusive<CacheId> {
+        let first = BOOT_CACHE + 1;
+        first..=(usize::from(BOOT_CACHE) + self.plan.caches) as CacheId
+    }
+
+    /// What the tables know of pages.
+    #[must_use]
+    pub const fn pages(&self) -> &Pages<'m> {
+        &self.ground.pages
+    }
+
+    /// The design's own state, for a fast path of one's own.
+    #[must_use]
+    pub const fn queues(&self) -> &D::Queues {
+        &self.queues
+    }
+
+    /// Where pages come from.
+    #[must_use]
+    pub const fn source(&self) -> &D::Source {
+        &self.ground.source
+    }
+
+    /// How a CPU reaches what is its own.
+    #[must_use]
+    pub const fn local(&self) -> &D::Local {
+        &self.ground.local
+    }
+
+    /// The caches that the caller may come to: an interrupt leaves caches for tasks alone. None of
+    /// them is destroyed while it is looked at.
+    fn kinds(&self) -> impl Iterator<Item = Lease<'m, Kind>> {
+        let leases = self.ground.kinds.iter().filter_map(OnceSlot::lease);
+        leases.filter(|kind| self.ground.may_touch(kind))
+    }
+
+    /// Calls `work` for each cache that the caller may come to, as the cache's own callers would.
+    fn each_kind(&self, work: impl Fn(&Kind, Callers)) {
+        for kind in self.kinds() {
+            work(&kind, kind.callers);
+        }
+    }
+
+    /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To
+    /// be called on every CPU every few seconds; SLQB did every 3 s. An interrupt leaves caches for
+    /// tasks alone.
+    pub fn trim(&self) {
+        let Self { ground, queues, .. } = self;
+        self.each_kind(|kind, callers| match callers {
+            Callers::Tasks => queues.trim::<TaskOnly>(ground, kind),
+            Callers::All => queues.trim::<Everywhere>(ground, kind),
+        });
+    }
+
+    /// Gives back all that lies in this CPU's queues. An interrupt leaves caches for tasks alone.
+    pub fn drain(&self) {
+        let Self { ground, queues, .. } = self;
+        self.each_kind(|kind, callers| match callers {
+            Callers::Tasks => queues.drain::<TaskOnly>(ground, kind),
+            Callers::All => queues.drain::<Everywhere>(ground, kind),
+        });
+    }
+
+    /// Gives back all that lies in queues which CPUs share. An interrupt leaves caches for tasks
+    /// alone.
+    pub fn shrink(&self) {
+        let Self { ground, queues, .. } = self;
+        self.each_kind(|kind, callers| match callers {
+            Callers::Tasks => queues.shrink::<TaskOnly>(ground, kind),
+            Callers::All => queues.shrink::<Everywhere>(ground, kind),
+        });
+    }
+
+    /// Statistics of every cache, in the order of their numbers; the slabs' own is the first. An
+    /// interrupt leaves caches for tasks alone, whose locks it may have interrupted.
+    pub fn numbers(&self) -> impl Iterator<Item = CacheNumbers> {
+        self.kinds().map(|kind| self.numbers_of(&kind))
+    }
+
+    pub(crate) fn numbers_of(&self, kind: &Kind) -> CacheNumbers {
+        let page_bytes = 1 << self.ground.source.page_shift();
+        let mut numbers = CacheNumbers::of(kind, page_bytes);
+        if self.ground.may_touch(kind) {
+            self.queues.numbers(&self.ground, kind, &mut numbers);
+        }
+        numbers
+    }
+}
+
+impl<'m, 'z: 'm, P, A, L, D> Slabs<'m, D>
+where
+    P: Platform + 'z,
+    A: SlotAccess + 'z,
+    L: RawLock + 'z,
+    D: SlabDesign<'m, Source = ZonePages<'m, DirectMapped<'z, P, A, L>>>,
+{
+    /// Slabs that have a zone to themselves, all that they keep in one piece of memory of
+    /// [`Slabs::bytes`].
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn over_zone(
+        plan: SlabPlan,
+        zone: &'m mut Zone<DirectMapped<'z, P, A, L>>,
+        local: D::Local,
+        memory: &'m mut [MaybeUninit<u8>],
+    ) -> Result<Self, BuildError> {
+        Self::new(plan, ZonePages::new(zone)?, local, memory)
+    }
+}

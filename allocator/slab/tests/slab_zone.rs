@@ -1,0 +1,132 @@
+//! Who may have a zone to themselves: its memory is all there and aligned, and nothing of it is in use.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use brickyard::zone::{Zone, ZonePlan};
+use brickyard::{Frame, FrameRange, Mobility, OneCpu, Order, Platform, Request, ZoneKind};
+use brickyard_slab::{
+    BuildError, DirectMap, DirectMapped, PageAsk, PageSource, Pinned, Sheafed, SlabPlan, Slabs,
+    TaskOnly, ZonePages,
+};
+
+const PAGES: usize = 64;
+
+#[repr(align(0x40000))]
+struct Memory(#[allow(dead_code, reason = "reached by address")] [MaybeUninit<u8>; PAGES << 12]);
+
+/// One CPU, whose frames from `first` on are memory of its own.
+struct Machine {
+    first: usize,
+    memory: NonNull<u8>,
+}
+
+// SAFETY: the pointer is an address.
+unsafe impl Sync for Machine {}
+
+impl Platform for Machine {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
+        let page = frame.number().checked_sub(self.first)?;
+        // SAFETY: a page of the memory.
+        (page < PAGES).then(|| unsafe { self.memory.add(page << 12) })
+    }
+}
+
+/// A zone over `span` on a machine whose memory begins at frame `first`, `add` of it free.
+fn zone(first: usize, span: FrameRange, add: FrameRange) -> Zone<DirectMapped<'static, Machine>> {
+    let plan = ZonePlan {
+        max_order: Order::new(6),
+        page_block_order: Order::new(6),
+        ..ZonePlan::new(ZoneKind::Normal, span, 1)
+    };
+    let bytes = DirectMapped::<Machine>::bytes(&plan);
+    let memory = Box::leak(Box::<Memory>::new_uninit());
+    let machine = Machine {
+        first,
+        memory: NonNull::from(memory).cast(),
+    };
+    // SAFETY: the memory is leaked and nobody else's, and the one thread of a test uses it.
+    let map = unsafe { DirectMap::new(machine, 12) };
+    let metadata = vec![MaybeUninit::uninit(); bytes].leak();
+    let zone = DirectMapped::zone(&plan, map, metadata).unwrap();
+    assert_eq!(zone.add(add), Ok(add.len()));
+    zone
+}
+
+const SPAN: FrameRange = FrameRange::new(64, 128);
+
+#[test]
+fn a_zone_of_which_something_is_in_use_is_refused() {
+    let mut zone = zone(64, SPAN, SPAN);
+    let page = Request::page(Mobility::Movable);
+    let [one, two] = [(); 2].map(|()| zone.alloc(&page).unwrap());
+    assert_eq!(
+        ZonePages::new(&mut zone).unwrap_err(),
+        BuildError::ZoneInUse
+    );
+    // Freed twice, one frame does not pass for two.
+    zone.free(one, Order::ZERO).unwrap();
+    let _ = zone.free(one, Order::ZERO);
+    assert_eq!(
+        ZonePages::new(&mut zone).unwrap_err(),
+        BuildError::ZoneInUse
+    );
+    zone.free(two, Order::ZERO).unwrap();
+    let pages = ZonePages::new(&mut zone).unwrap();
+    assert_eq!(pages.pages(), PAGES);
+}
+
+#[test]
+fn frames_without_memory_are_refused() {
+    for (first, span) in [
+        (65, SPAN),
+        (63, SPAN),
+        (64, FrameRange::new(0, 128)),
+        (64, FrameRange::new(64, 192)),
+        // Aligned by address alone, and by number alone.
+        (32, FrameRange::new(32, 96)),
+        (32, FrameRange::new(64, 96)),
+    ] {
+        let add = FrameRange::new(span.start.number().max(64), 96);
+        let mut zone = zone(first, span, add);
+        let refused = ZonePages::new(&mut zone).unwrap_err();
+        assert_eq!(refused, BuildError::Unmapped, "{first}, {span:?}");
+    }
+}
+
+#[test]
+fn slabs_have_a_zone_to_themselves() {
+    type System<'m, 'z> =
+        Slabs<'m, Sheafed<'m, ZonePages<'m, DirectMapped<'z, Machine>>, Pinned<OneCpu>>>;
+    const PLAN: SlabPlan = SlabPlan::new(4, 1).pages(PAGES);
+    const BYTES: usize = System::bytes(&PLAN);
+
+    let mut zone = zone(64, SPAN, SPAN);
+    let mut memory = vec![MaybeUninit::uninit(); BYTES];
+    // SAFETY: one thread uses them.
+    let thread = || unsafe { Pinned::new(OneCpu) };
+    let needed = BuildError::Memory { needed: BYTES };
+    let less = System::over_zone(PLAN, &mut zone, thread(), &mut memory[1..]);
+    assert_eq!(less.unwrap_err(), needed);
+    let slabs = System::over_zone(PLAN, &mut zone, thread(), &mut memory).unwrap();
+    let texts = slabs.typed::<&str, TaskOnly>("texts").unwrap();
+    let text = texts.alloc("a text").unwrap();
+    assert_eq!(*text, "a text");
+    drop(text);
+    texts.destroy().unwrap();
+    // What slabs have never asked for is still there.
+    let ask = PageAsk {
+        order: Order::new(5),
+        mobility: Mobility::Unmovable,
+        node: None,
+        context: brickyard::Context::Atomic,
+    };
+    let block = slabs.source().take(ask).unwrap();
+    assert!(block.addr().get().is_multiple_of(1 << 17));
+}
