@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::cell::Cell;
 use super::command::Commands;
+use brickyard_experiments::cell::Cell;
 
 /// Prints them: names alone, or as CSV or JSON with kind, rough cost and the command that fills `folder`.
 pub(super) fn list(

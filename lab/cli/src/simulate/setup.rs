@@ -3,7 +3,7 @@
 use brickyard::store::FRAMES_MOST;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
 use brickyard_report::Host;
-use brickyard_simulate::setting::FRAME_BYTES;
+use brickyard_simulate::setting::{FRAME_BYTES, MEMORY, usual_frames, whole_mib};
 use brickyard_simulate::{Configuration, RunError, Setting, runs};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -43,20 +43,6 @@ pub(crate) struct Setup {
     /// How many runs at once. [default: one a core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-}
-
-/// Memory where the user names none, and no more is needed.
-const MEMORY: usize = 1 << 30;
-
-/// Frames of a machine whose memory nobody gives: enough for what is done, and 1 GiB at least.
-pub(crate) fn usual_frames(needed: usize) -> usize {
-    MEMORY.max(whole_mib(needed)) / FRAME_BYTES
-}
-
-/// Bytes of so many frames, in whole MiB.
-fn whole_mib(frames: usize) -> usize {
-    let bytes = frames.saturating_mul(FRAME_BYTES);
-    bytes.div_ceil(1 << 20).saturating_mul(1 << 20)
 }
 
 /// A row of runs: an experiment on so many CPUs.
