@@ -264,7 +264,7 @@ fn cache() -> Table {
 
 fn high_order() -> Table {
     let success = |config: &str| Figure::new(Statistic::Mean, key(UNDER_LOAD, config)).decimals(0);
-    let lines = HIGH_ORDER.iter().map(|&(head, clean, kinds)| {
+    let lines = HIGH_ORDER.iter().map(|&[head, clean, kinds]| {
         let cells = match head {
             "Success allocs" => {
                 let now = success(KINDS)

@@ -159,8 +159,8 @@ impl Table {
             "{:<28} {:<20} {:<38} {:>9} {:>9} {:>7}  direction\n",
             "published", "workload", "columns", "published", "measured", "p"
         );
-        for difference in Difference::ALL {
-            let Some((speedup, p)) = self.measured(&difference) else {
+        for difference in Difference::all() {
+            let Some((speedup, p)) = self.measured(difference) else {
                 continue;
             };
             let columns = format!(
