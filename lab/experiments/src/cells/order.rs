@@ -8,6 +8,7 @@
 //! Where the rounds end within a block, nobody has had a place more than once more often than another.
 
 use brickyard_bench::random::Random;
+use brickyard_machine::fnv1a;
 
 /// The order of `count` in a round, counted from 0: their places in whatever list. `what` tells apart orders that have nothing to do with each other.
 pub(super) fn order(count: usize, seed: u64, what: &str, round: usize) -> Vec<usize> {
@@ -40,17 +41,10 @@ const fn zigzag(place: usize, count: usize) -> usize {
 /// 0 to `count`, shuffled by chance that is this draw's own.
 fn shuffled(count: usize, seed: u64, what: &str, (of, number): (&str, usize)) -> Vec<usize> {
     let name = format!("{what} {of} {number}");
-    let mut random = Random::new(seed ^ hash(&name));
+    let mut random = Random::new(seed ^ fnv1a(&name));
     let mut all: Vec<usize> = (0..count).collect();
     random.shuffle(&mut all);
     all
-}
-
-/// FNV-1a: the same in every build, which the hash of a map need not be.
-fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]
