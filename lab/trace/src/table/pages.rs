@@ -8,7 +8,10 @@
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 
-use super::schema::PAGE_BYTES;
+use super::Fault;
+
+/// No page of ours is larger, unpacked: the crate ends one at 1 MiB.
+const PAGE_BYTES: u64 = 4 << 20;
 
 /// Structs in structs, at most: real heads have three.
 const DEPTH: u32 = 8;
@@ -32,15 +35,16 @@ const DICTIONARY: [u64; 2] = [2, 8];
 ///
 /// # Errors
 ///
-/// What is wrong, in a few words.
+/// [`Fault::Damaged`]: what is wrong, in a few words.
 pub fn check_claims<R: ChunkReader + 'static>(
     file: &SerializedFileReader<R>,
     bytes: &[u8],
-) -> Result<(), &'static str> {
+) -> Result<(), Fault> {
     for index in 0..file.num_row_groups() {
         for chunk in file.metadata().row_group(index).columns() {
-            let chunk = bytes_of(chunk, bytes).ok_or("a column lies outside of the file")?;
-            check_pages(chunk)?;
+            let chunk = bytes_of(chunk, bytes).ok_or("a column lies outside of the file");
+            let checked = chunk.and_then(check_pages);
+            checked.map_err(|why| Fault::Damaged(why.to_owned()))?;
         }
     }
     Ok(())

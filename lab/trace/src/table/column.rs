@@ -1,5 +1,7 @@
 //! One column of a row group, read batch by batch, and its values row by row.
 
+use core::fmt;
+
 use parquet::basic::Type;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::DataType;
@@ -7,12 +9,14 @@ use parquet::file::reader::RowGroupReader;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::ReadError;
+use super::Fault;
 
-/// Where the columns are: the row group, what describes it, and its place for messages.
-pub(super) struct Place<'a> {
-    pub(super) group: &'a dyn RowGroupReader,
-    pub(super) schema: &'a SchemaDescriptor,
+/// Where the columns are.
+pub struct Place<'a> {
+    /// The row group.
+    pub group: &'a dyn RowGroupReader,
+    /// What describes its columns.
+    pub schema: &'a SchemaDescriptor,
 }
 
 /// Where a column's rows come from.
@@ -25,7 +29,7 @@ enum Rows<T: DataType> {
 }
 
 /// A column.
-pub(super) struct Column<T: DataType> {
+pub struct Column<T: DataType> {
     name: &'static str,
     rows: Rows<T>,
     /// Rows may have no value; then `levels` says which.
@@ -35,13 +39,25 @@ pub(super) struct Column<T: DataType> {
     next: usize,
 }
 
+impl fmt::Debug for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl<T: DataType> fmt::Debug for Column<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Column").field(&self.name).finish()
+    }
+}
+
 impl<T: DataType> Column<T> {
     /// The column called `name`, which has to be of type `T` and flat.
-    pub(super) fn open(place: &Place<'_>, name: &'static str) -> Result<Self, ReadError> {
+    pub fn open(place: &Place<'_>, name: &'static str) -> Result<Self, Fault> {
         let mut columns = place.schema.columns().iter();
         let index = columns
             .position(|column| column.path().parts() == [name])
-            .ok_or_else(|| ReadError::NotATrace(format!("column {name}")))?;
+            .ok_or_else(|| Fault::Foreign(format!("column {name}")))?;
         let column = place.schema.column(index);
         let wanted: Type = T::get_physical_type();
         if column.physical_type() != wanted
@@ -49,7 +65,7 @@ impl<T: DataType> Column<T> {
             || column.max_def_level() > 1
         {
             let found = column.physical_type();
-            return Err(ReadError::NotATrace(format!(
+            return Err(Fault::Foreign(format!(
                 "flat column {name} of type {wanted}, but one of {found}"
             )));
         }
@@ -61,7 +77,7 @@ impl<T: DataType> Column<T> {
         let rows = if optional && nulls == Some(left as u64) {
             Rows::Nothing { left }
         } else {
-            let reader = place.group.get_column_reader(index).map_err(damaged)?;
+            let reader = place.group.get_column_reader(index)?;
             Rows::Pages(Box::new(get_typed_column_reader(reader)))
         };
         Ok(Self {
@@ -75,7 +91,7 @@ impl<T: DataType> Column<T> {
     }
 
     /// Reads the next rows, at most `rows` of them; how many there were.
-    pub(super) fn fill(&mut self, rows: usize) -> Result<usize, ReadError> {
+    pub fn fill(&mut self, rows: usize) -> Result<usize, Fault> {
         self.levels.clear();
         self.values.clear();
         self.next = 0;
@@ -88,7 +104,7 @@ impl<T: DataType> Column<T> {
             }
         };
         let read = reader.read_records(rows, Some(&mut self.levels), None, &mut self.values);
-        let (read, _, _) = read.map_err(damaged)?;
+        let (read, _, _) = read?;
         let whole = if self.optional {
             self.levels.len() == read
         } else {
@@ -97,7 +113,7 @@ impl<T: DataType> Column<T> {
         if whole {
             Ok(read)
         } else {
-            Err(ReadError::Damaged(format!(
+            Err(Fault::Damaged(format!(
                 "column {} has fewer values than rows",
                 self.name
             )))
@@ -106,7 +122,7 @@ impl<T: DataType> Column<T> {
 
     /// The value in this row of the batch. To be called for each row once, in order.
     #[inline]
-    pub(super) fn take(&mut self, row: usize) -> Option<&T::T> {
+    pub fn take(&mut self, row: usize) -> Option<&T::T> {
         if self.optional && (self.values.is_empty() || self.levels.get(row) != Some(&1)) {
             return None;
         }
@@ -115,11 +131,9 @@ impl<T: DataType> Column<T> {
         value
     }
 
-    pub(super) const fn name(&self) -> &'static str {
+    /// What it is called.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
         self.name
     }
-}
-
-pub(super) fn damaged(error: parquet::errors::ParquetError) -> ReadError {
-    ReadError::Damaged(error.to_string())
 }
