@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard::Configuration;
+use brickyard_bench::stop;
 use brickyard_experiments::antifrag::{Filmed, Load, Run, Settings};
+use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind};
 use brickyard_trace::file;
@@ -19,8 +21,6 @@ use crate::how::How;
 use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
 use crate::{interrupt, progress};
-use brickyard_bench::stop;
-use brickyard_report::bytes_text;
 
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]

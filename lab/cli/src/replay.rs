@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use brickyard::{Configuration, Order};
 use brickyard_experiments::filming::{Camera, film};
+use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind};
 use brickyard_trace::Trace;
@@ -22,7 +23,6 @@ use crate::how::How;
 use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
 use crate::{interrupt, progress};
-use brickyard_report::bytes_text;
 
 /// The options of `brickyard replay`.
 #[derive(Debug, Args)]

@@ -7,8 +7,9 @@ use core::fmt;
 
 use crate::raw::{Kind, Raw};
 
-use super::traces::Traces;
 use brickyard_bench::side_by_side::Follow;
+
+use super::traces::Traces;
 
 /// The seven experiments, in the order of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use anyhow::Context as _;
+
 use crate::raw::CellRows;
 use crate::store::{Folder, ReadError};
-use anyhow::Context as _;
 
 use super::cell::Cell;
 use super::plan::{Plan, counted};

@@ -5,10 +5,11 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::thread;
 
-use crate::raw::CellRows;
-use crate::store::{Folder, WriteError, appear};
 use anyhow::anyhow;
 use brickyard_report::Host;
+
+use crate::raw::CellRows;
+use crate::store::{Folder, WriteError, appear};
 
 use super::cell::{Cell, Context};
 use super::lock;

@@ -9,11 +9,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::raw::experiment_of;
 use anyhow::{Context as _, anyhow};
 use brickyard_trace::file;
 use brickyard_workload::Script;
 use brickyard_workload::jobs::{Job, Workload, cut};
+
+use crate::raw::experiment_of;
 
 use super::cell::{Cell, Experiment};
 use crate::refusal::Refusal;

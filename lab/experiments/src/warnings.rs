@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brickyard_report::{Host, noise_warning};
+
 use crate::data::{Data, Key};
 use crate::document::{Document, Judged};
 use crate::raw::{CellRows, Kind};
-use brickyard_report::{Host, noise_warning};
 
 use super::plan::counted;
 use super::program;

@@ -3,10 +3,10 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use brickyard_experiments::cell::Cell;
 use serde_json::json;
 
 use super::command::Commands;
-use brickyard_experiments::cell::Cell;
 
 /// Prints them: names alone, or as CSV or JSON with kind, rough cost and the command that fills `folder`.
 pub(super) fn list(

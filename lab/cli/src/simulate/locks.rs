@@ -8,6 +8,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use brickyard_bench::stop;
 use brickyard_machine::{Failure, MOST_CPUS, Profile};
 use brickyard_simulate::locks::{Cell, Column, ListSizes, Load, Part, Plan, lists_of, usual_plan};
 use brickyard_simulate::{Configuration, runs};
@@ -21,7 +22,6 @@ use crate::amount::zone_bytes;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
-use brickyard_bench::stop;
 use table::{Line, Table};
 
 /// The workload that is no trace.

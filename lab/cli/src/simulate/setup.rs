@@ -1,8 +1,10 @@
 //! What `storm`, `pft` and `kernbench` share: the options that say which machines with which allocators, and the runs of them, side by side on the host's cores.
 
 use brickyard::store::FRAMES_MOST;
+use brickyard_bench::stop;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
 use brickyard_report::Host;
+use brickyard_report::bytes_text;
 use brickyard_simulate::setting::{FRAME_BYTES, MEMORY, usual_frames, whole_mib};
 use brickyard_simulate::{Configuration, RunError, Setting, runs};
 use clap::Args;
@@ -11,8 +13,6 @@ use indicatif::ProgressBar;
 use crate::amount::zone_bytes;
 use crate::misuse::{Misuse, has_twice};
 use crate::{interrupt, progress};
-use brickyard_bench::stop;
-use brickyard_report::bytes_text;
 
 /// Those compared where the user names none.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";

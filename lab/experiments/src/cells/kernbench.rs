@@ -3,11 +3,12 @@
 //! Five runs, as mmtests has them. A build is 80 compiles of those that were recorded: a run is then half a second, and each worker has five of them. The end of a build, where not all
 //! of them have something to do, is a larger part of it than with thousands of files, for all configurations alike.
 
-use crate::raw::{Kind, Raw};
 use brickyard_machine::Profile;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::kernbench::{Kernbench, Measured};
 use brickyard_simulate::{Configuration, Setting};
+
+use crate::raw::{Kind, Raw};
 
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;

@@ -9,11 +9,12 @@
 mod builds;
 mod pictures;
 
-use crate::raw::{Kind, Raw};
 use brickyard::Configuration;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
+
+use crate::raw::{Kind, Raw};
 
 use super::protocol;
 use super::rows::Of;

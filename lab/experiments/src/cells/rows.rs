@@ -1,7 +1,8 @@
 //! The rows of a cell in the making: what all of them have in common is said once.
 
-use crate::raw::Raw;
 use brickyard_report::Metric;
+
+use crate::raw::Raw;
 
 /// The machine of whatever is timed.
 pub(super) const HOST: &str = "host";

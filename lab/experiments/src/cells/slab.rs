@@ -6,8 +6,9 @@
 
 use std::collections::HashMap;
 
-use crate::raw::Raw;
 use brickyard_report::{Better, Metric};
+
+use crate::raw::Raw;
 
 use crate::cell::Cell;
 use crate::cells::rows::Of;

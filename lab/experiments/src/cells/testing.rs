@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 
 use crate::raw::Raw;
 
-use crate::cell::{Cell, Context, Done};
-use crate::traces::Traces;
 use brickyard_bench::progress::Silent;
 use brickyard_bench::side_by_side;
+
+use crate::cell::{Cell, Context, Done};
+use crate::traces::Traces;
 
 /// The traces of this project, read once for all tests.
 pub(super) fn traces() -> &'static Traces {

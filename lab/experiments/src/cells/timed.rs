@@ -3,8 +3,9 @@
 
 use core::fmt;
 
-use crate::raw::{Kind, Raw};
 use anyhow::{Context as _, bail};
+
+use crate::raw::{Kind, Raw};
 
 use super::order::order;
 use super::rows::{HOST, Of};

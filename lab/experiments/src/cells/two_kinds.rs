@@ -11,10 +11,11 @@ mod aim9;
 mod commands;
 mod render;
 
-use crate::raw::Kind;
 use brickyard::Configuration;
 use brickyard_report::{Better, Metric};
 use brickyard_workload::antifrag::{Profile, Reclaim};
+
+use crate::raw::Kind;
 
 use super::protocol;
 use super::rows::Of;

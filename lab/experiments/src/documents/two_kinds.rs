@@ -5,6 +5,7 @@ mod today;
 mod words;
 
 use brickyard_report::Better;
+
 use printed::{AIM9, Aim9, Difference, HIGH_ORDER, SUMMARY};
 
 use super::build::{directed, heads, line, printed_speedup};

@@ -3,12 +3,13 @@
 //! On `metatm-2007`, his simulator, four runs as he had them, on 8, 16 and 32 CPUs. On `xeon-x5355`, his real machine, 15 runs; he had five for the compiles of 2008, and here all have 15: they
 //! take some seconds each, so nothing had to be cut. All columns and all nine workloads are run on both, though he printed fewer.
 
-use crate::raw::{Kind, Raw};
 use brickyard_machine::Profile;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::{self, Bulks, Column, Load, Measured, Part};
 use brickyard_workload::jobs::Workload;
+
+use crate::raw::{Kind, Raw};
 
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::rows::Of;

@@ -1,9 +1,10 @@
 //! The five columns with real threads of this host, by the load that `brickyard bench locks` has where nothing else is said. Each round is a cell.
 
-use crate::raw::Raw;
 use brickyard::bulk::Timing;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::locks::Column;
+
+use crate::raw::Raw;
 
 use crate::cell::Cell;
 use crate::cells::timed::{FEW, Round, Timed};

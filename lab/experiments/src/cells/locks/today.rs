@@ -1,9 +1,10 @@
 //! The workloads of 2007 under the allocators that came later, on both machines of the paper: the lock a ticket lock, held for a whole bulk.
 
-use crate::raw::Kind;
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::Column;
 use brickyard_workload::jobs::Workload;
+
+use crate::raw::Kind;
 
 use super::simulated::{CPUS, REAL, RUNS, Run, SIMULATOR, TIME, is_plotted, workload};
 use crate::cell::{Cell, Scale};

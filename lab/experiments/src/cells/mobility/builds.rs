@@ -1,6 +1,5 @@
 //! Builds on the CPUs of the five machines, simulated.
 
-use crate::raw::{Kind, Raw};
 use brickyard_machine::Profile as Caches;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::kernbench::Kernbench;
@@ -8,6 +7,8 @@ use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Setting};
 use brickyard_workload::antifrag::Profile;
 use brickyard_workload::jobs::Job;
+
+use crate::raw::{Kind, Raw};
 
 use super::super::protocol::KERNEL_CORE;
 use super::super::rows::Of;

@@ -1,10 +1,11 @@
 //! The pictures: three configurations of one machine under the protocol, filmed, on a page of their own.
 
-use crate::raw::Kind;
 use brickyard::Configuration;
 use brickyard_report::pagetypes::{Film, html};
 use brickyard_report::{Better, Metric};
 use brickyard_workload::antifrag::Reclaim;
+
+use crate::raw::Kind;
 
 use super::super::protocol;
 use super::super::rows::Of;

@@ -2,11 +2,12 @@
 //!
 //! Fewer pages are counted where there are more CPUs: the percentiles are those of all of them together.
 
-use crate::raw::{Kind, Raw};
 use brickyard_machine::Profile;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::storm::{Latency, Shape, Storm};
 use brickyard_simulate::{Configuration, Setting};
+
+use crate::raw::{Kind, Raw};
 
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::rows::Of;

@@ -3,11 +3,12 @@
 //! The document touched a fifth of the memory, 20 times. Here the processes touch less together, enough for the start to be little of it (64 MiB instead of 400 change the figures of the first
 //! machine by less than a hundredth; the second has more CPUs and 128 MiB), five times: two runs differ by the refresh of the memory alone, a few parts in ten thousand.
 
-use crate::raw::{Kind, Raw};
 use brickyard_machine::Profile;
 use brickyard_simulate::pft::Pft;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Setting};
+
+use crate::raw::{Kind, Raw};
 
 use super::{FAULTS_CPU, FAULTS_SEC};
 use crate::cell::{Cell, Context, Scale};

@@ -2,12 +2,13 @@
 
 use crate::raw::Raw;
 
+use brickyard_bench::faults::Faults;
+use brickyard_bench::pft::{real_memory, turn};
+
 use super::{FAULTS_CPU, FAULTS_SEC};
 use crate::cell::Cell;
 use crate::cells::configs::OF_2013;
 use crate::cells::timed::{FEW, Round, Timed};
-use brickyard_bench::faults::Faults;
-use brickyard_bench::pft::{real_memory, turn};
 
 /// Threads that run at once.
 const THREADS: [usize; 2] = [1, 2];

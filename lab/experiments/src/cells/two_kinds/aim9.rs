@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 
-use crate::raw::Raw;
 use anyhow::Context as _;
 use brickyard::Configuration;
 use brickyard_report::{Better, Metric};
+
+use crate::raw::Raw;
 
 use super::super::timed::{FEW, Round, Timed};
 use super::TURNS;

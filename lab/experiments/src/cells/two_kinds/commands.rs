@@ -1,12 +1,13 @@
 //! A kernel's sources unpacked, and the kernel built, on one simulated CPU.
 
-use crate::raw::Kind;
 use brickyard_machine::Profile as Caches;
 use brickyard_report::Metric;
 use brickyard_simulate::kernbench::Kernbench;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Ground, Setting};
 use brickyard_workload::antifrag::Profile;
+
+use crate::raw::Kind;
 
 use super::super::protocol::KERNEL_CORE;
 use super::super::rows::Of;

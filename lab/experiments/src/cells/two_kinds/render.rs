@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
-use crate::raw::Raw;
 use anyhow::Context as _;
 use brickyard_report::Metric;
+
+use crate::raw::Raw;
 
 use super::super::timed::{FEW, Round, Timed};
 use super::{SECONDS, SOME, TURNS};
