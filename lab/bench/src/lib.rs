@@ -13,7 +13,7 @@
 //! | [`machine`], [`choice`] | the machine that a configuration is built on, and what of it people choose by name |
 //! | [`schedule`] | which workloads there are |
 //! | `turns.rs`, [`rounds`] | whose turn it is; what is done in a turn |
-//! | [`progress`], [`stop`] | how far a measurement is; an end that is asked for |
+//! | [`progress`], [`stop`], [`side_by_side`] | how far a measurement is; an end that is asked for; runs at once |
 //! | [`slab`] | the benchmark of heaps, with all that is its own |
 //! | [`bursts`], [`faults`] | the loads of `locks` and `pft` |
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
@@ -49,6 +49,7 @@ pub mod render;
 pub mod rounds;
 pub mod scarce;
 pub mod schedule;
+pub mod side_by_side;
 pub mod slab;
 pub mod stop;
 pub mod subject;

@@ -138,7 +138,7 @@ impl PageAlloc<'_> {
             .filter(|(i, _)| is_hole(*i));
         let holes: Vec<_> = holes.map(|(_, workload)| self.name(workload)).collect();
         if !holes.is_empty() {
-            progress.note(&format!(
+            progress.warn(&format!(
                 "{} had too few free blocks for: {}",
                 contestant.name(),
                 holes.join(", ")

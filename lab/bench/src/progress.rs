@@ -1,22 +1,40 @@
 //! How far a measurement is: told to whoever has asked for it.
 
-/// Who is told.
-pub trait Progress {
-    /// So many steps are to come.
-    fn begin(&self, steps: usize);
+use core::fmt;
+
+/// Who is told, by any thread.
+pub trait Progress: fmt::Debug + Sync {
+    /// So many units are to come.
+    fn begin(&self, units: u64);
 
     /// It is this one's turn.
     fn at(&self, name: &str);
 
-    /// A step is done.
-    fn step(&self);
+    /// So many more units are done.
+    fn advance(&self, units: u64);
 
-    /// No more steps will come.
+    /// One of several pieces of work is done as a whole.
+    fn done(&self) {}
+
+    /// No more units will come.
     fn end(&self);
 
-    /// So many rounds are complete of those asked for: an end was asked for.
-    fn interrupted(&self, complete: usize, asked: usize);
+    /// A line on how it goes.
+    fn say(&self, line: &str);
 
-    /// What whoever reads the results should know besides.
-    fn note(&self, text: &str);
+    /// What went wrong, though the rest goes on.
+    fn warn(&self, what: &str);
+}
+
+/// Nobody.
+#[derive(Debug, Clone, Copy)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _: u64) {}
+    fn at(&self, _: &str) {}
+    fn advance(&self, _: u64) {}
+    fn end(&self) {}
+    fn say(&self, _: &str) {}
+    fn warn(&self, _: &str) {}
 }

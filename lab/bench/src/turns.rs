@@ -17,6 +17,7 @@ pub(crate) enum Round {
 }
 
 /// So many rounds of turns.
+#[derive(Debug)]
 pub(crate) struct Turns<'n> {
     /// The contestants' names.
     pub(crate) names: &'n [&'n str],
@@ -38,7 +39,7 @@ impl Turns<'_> {
         let contestants = self.names.len();
         let mut taken: Vec<Vec<T>> = (0..contestants).map(|_| Vec::new()).collect();
         let progress = self.progress;
-        progress.begin(self.samples * contestants * self.steps);
+        progress.begin((self.samples * contestants * self.steps) as u64);
         let rounds = (0..self.samples).map(Round::Measured);
         'rounds: for (count, round) in [Round::WarmUp].into_iter().chain(rounds).enumerate() {
             let mut of_round = Vec::new();
@@ -47,7 +48,7 @@ impl Turns<'_> {
                 progress.at(self.names[whose]);
                 let out = turn(whose, round, &|| {
                     if round != Round::WarmUp {
-                        progress.step();
+                        progress.advance(1);
                     }
                 })?;
                 if stop::asked() {
@@ -67,7 +68,10 @@ impl Turns<'_> {
             if done == 0 {
                 bail!("interrupted before the first round was complete");
             }
-            progress.interrupted(done, self.samples);
+            let asked = self.samples;
+            progress.say(&format!(
+                "interrupted: {done} of {asked} rounds are complete"
+            ));
         }
         Ok(taken)
     }

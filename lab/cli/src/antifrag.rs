@@ -5,24 +5,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard::Configuration;
+use brickyard_bench::stop;
+use brickyard_experiments::antifrag::{Filmed, Load, Run, Settings};
+use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind};
 use brickyard_trace::file;
 use brickyard_workload::Script;
-use brickyard_workload::antifrag::{
-    self, Known, Profile, Protocol, Reclaim, TRIES_2005, published, published_2005,
-};
+use brickyard_workload::antifrag::{self, Known, Profile, Reclaim, published, published_2005};
 use clap::Args;
 
 use crate::amount::bytes;
-use crate::filming::{Camera, Pictures, film};
+use crate::filming::Pictures;
 use crate::how::How;
-use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
-use crate::side_by_side::{self, Follow};
-use brickyard_bench::stop;
-use brickyard_report::bytes_text;
+use crate::{interrupt, progress};
 
 /// The options of `brickyard antifrag`.
 #[derive(Debug, Args)]
@@ -43,7 +41,7 @@ pub(crate) struct Antifrag {
     #[arg(long, value_delimiter = ',', value_name = "HOW")]
     reclaim: Vec<How>,
     #[command(flatten)]
-    settings: Settings,
+    settings: Protocol,
     /// How many runs at once. [default: one a core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -54,112 +52,43 @@ pub(crate) struct Antifrag {
 }
 
 /// The settings of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Args)]
-pub(crate) struct Settings {
+#[derive(Debug, Clone, Copy, Args)]
+struct Protocol {
     /// The size of the tree that each build works on a copy of.
     #[arg(long, default_value = "250M", value_parser = bytes, value_name = "BYTES")]
     tree: usize,
     /// Seconds from the start of one build to the start of the next.
-    #[arg(long, default_value_t = Self::USUAL.gap, value_name = "SECONDS")]
+    #[arg(long, default_value_t = Settings::USUAL.gap, value_name = "SECONDS")]
     gap: f64,
     /// Seconds that all builds run before the first huge page is asked for (2005: 60).
-    #[arg(long, default_value_t = Self::USUAL.settle, value_name = "SECONDS")]
+    #[arg(long, default_value_t = Settings::USUAL.settle, value_name = "SECONDS")]
     settle: f64,
     /// How many times longer a build takes than it was recorded. [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
     #[arg(long, value_name = "TIMES")]
     stretch: Option<f64>,
     /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
-    #[arg(long, default_value_t = Self::USUAL.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
-    pub(crate) kernelcore: u8,
+    #[arg(long, default_value_t = Settings::USUAL.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
+    kernelcore: u8,
     /// Seconds of the load between two samples.
-    #[arg(long, default_value_t = Self::USUAL.every, value_name = "SECONDS")]
+    #[arg(long, default_value_t = Settings::USUAL.every, value_name = "SECONDS")]
     every: f64,
 }
 
-impl Settings {
-    /// Those of the command where the user gives none: what the documented figures were made with.
-    pub(crate) const USUAL: Self = Self {
-        tree: 250 << 20,
-        gap: 3.0,
-        settle: 10.0,
-        stretch: None,
-        kernelcore: 60,
-        every: 2.0,
-    };
+impl Protocol {
+    const fn settings(&self) -> Settings {
+        Settings {
+            tree: self.tree,
+            gap: self.gap,
+            settle: self.settle,
+            stretch: self.stretch,
+            kernelcore: self.kernelcore,
+            every: self.every,
+        }
+    }
 }
 
 /// The largest tree.
 const MOST_TREE: usize = 16 << 30;
-
-/// One run: a machine, a way of reclaim, a configuration.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
-    pub(crate) profile: Profile,
-    pub(crate) reclaim: Reclaim,
-    pub(crate) config: Configuration,
-}
-
-/// What the machine does.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Load<'s> {
-    /// A build.
-    pub(crate) compile: &'s Script,
-    /// The CPUs that it was recorded on.
-    pub(crate) recorded: usize,
-    /// A walk over the file system.
-    pub(crate) walk: &'s Script,
-}
-
-/// Is the run filmed?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filmed {
-    Yes,
-    No,
-}
-
-impl Run {
-    /// Runs the protocol on it, with a film of it where one is asked for.
-    ///
-    /// # Errors
-    /// Where the machine cannot be built, or not be filmed.
-    pub(crate) fn run(
-        &self,
-        settings: &Settings,
-        load: &Load<'_>,
-        filmed: Filmed,
-        follow: Follow<'_>,
-    ) -> anyhow::Result<(antifrag::Result, Option<Film>)> {
-        let machine = antifrag::machine(&self.profile, settings.kernelcore)?;
-        let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
-        let of_2005 = self.profile == Profile::OF_2005;
-        let protocol = Protocol {
-            compile: load.compile,
-            walk: load.walk,
-            tree: settings.tree as u64,
-            gap: nanoseconds(settings.gap),
-            settle: nanoseconds(settings.settle),
-            stretch: settings
-                .stretch
-                .unwrap_or_else(|| antifrag::stretch(load.recorded, machine.cpus)),
-            tries: of_2005.then_some(TRIES_2005),
-            reclaim: self.reclaim,
-            kernel_core: settings.kernelcore,
-            sample_every: nanoseconds(settings.every),
-        };
-        let zones = machine.zones_for(self.config);
-        let mut film = (filmed == Filmed::Yes)
-            .then(|| {
-                let name = self.config.name();
-                let (max, huge) = (machine.max_order, machine.huge_order);
-                film(name, &zones, max, huge, machine.frame_bytes)
-            })
-            .transpose()?;
-        let camera = Camera::new(follow, film.as_mut());
-        let result = antifrag::run(self.config, &machine, &protocol, camera)
-            .with_context(|| format!("{} on {}", self.config, self.profile.name))?;
-        Ok((result, film))
-    }
-}
 
 type Done = (Run, antifrag::Result, Option<Film>);
 
@@ -275,14 +204,15 @@ impl Antifrag {
     fn run_all(&self, runs: &[Run], load: &Load<'_>) -> anyhow::Result<Vec<Done>> {
         // Progress counts runs: how many steps one has depends on how its allocator fares.
         let units = runs.len() as u64;
-        let done = side_by_side::run(runs.len(), self.jobs, units, |place, mut follow| {
+        let done = progress::runs(runs.len(), self.jobs, units, |place, mut follow| {
             let run = runs[place];
             let filmed = if self.pictures.any() {
                 Filmed::Yes
             } else {
                 Filmed::No
             };
-            let (result, film) = run.run(&self.settings, load, filmed, follow.quiet())?;
+            let (result, film) =
+                run.run(&self.settings.settings(), load, filmed, follow.quiet())?;
             follow.goes_on(1);
             if !std::io::stderr().is_terminal() {
                 let how = run.reclaim.name();
@@ -487,9 +417,9 @@ mod tests {
 
     #[test]
     fn the_usual_settings_are_those_of_the_command() {
-        let command = Settings::augment_args(clap::Command::new("antifrag"));
+        let command = Protocol::augment_args(clap::Command::new("antifrag"));
         let matches = command.get_matches_from(["antifrag"]);
-        let settings = Settings::from_arg_matches(&matches).unwrap();
-        assert_eq!(settings, Settings::USUAL);
+        let protocol = Protocol::from_arg_matches(&matches).unwrap();
+        assert_eq!(protocol.settings(), Settings::USUAL);
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard::{Configuration, FrameRange, MachinePlan};
 use brickyard_arena::Threads;
+use brickyard_report::{Column, Columns};
 use clap::Args;
 use serde_json::json;
 
@@ -52,9 +53,17 @@ impl Configs {
                 writeln!(out, "{:#}", json!(rows))?;
             }
             _ => {
-                writeln!(out, "{:<16} {:>9}  rebuilds", "configuration", "metadata")?;
+                let columns = Columns::new([
+                    Column::left().wide(16),
+                    Column::right().wide(9).after(1),
+                    Column::left().after(2),
+                ]);
+                let heads = ["configuration", "metadata", "rebuilds"];
+                writeln!(out, "{}", columns.line(heads))?;
                 for (config, percent) in rows {
-                    writeln!(out, "{config:<16} {percent:>7.4} %  {}", config.about())?;
+                    let percent = format!("{percent:.4} %");
+                    let line = columns.line([config.name(), &percent, config.about()]);
+                    writeln!(out, "{line}")?;
                 }
             }
         }

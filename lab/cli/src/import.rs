@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use brickyard_bench::stop;
 use brickyard_trace::file::{Writer, write_to};
 use brickyard_trace::import::{ImportError, Imported, Options, Progress, import};
 use brickyard_trace::{Flags, What};
@@ -14,7 +15,6 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
 use crate::interrupt;
 use crate::misuse::Misuse;
-use brickyard_bench::stop;
 
 /// The options of `brickyard import`.
 #[derive(Debug, Args)]

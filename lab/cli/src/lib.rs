@@ -27,8 +27,8 @@ mod progress;
 mod record;
 mod replay;
 mod reproduce;
+mod say;
 mod sheet;
-mod side_by_side;
 mod simulate;
 mod snapshot;
 mod watch;
@@ -38,6 +38,7 @@ use std::process::ExitCode;
 
 use brickyard_bench::peer::Peer;
 use brickyard_bench::slab::turn::HeapPeer;
+use brickyard_experiments::refusal::Refusal;
 use clap::{Parser, Subcommand};
 
 /// Measures page allocators: the designs of twenty years of Linux, side by side.
@@ -103,7 +104,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Err(error) => {
             // Who closed standard error too is told by the exit code alone.
             let _ = writeln!(io::stderr(), "brickyard: {error:#}");
-            if error.is::<misuse::Misuse>() {
+            if error.is::<misuse::Misuse>() || error.is::<Refusal>() {
                 ExitCode::from(2)
             } else {
                 ExitCode::FAILURE

@@ -1,9 +1,13 @@
 //! A progress bar on standard error, where that is a terminal.
 
+use core::time::Duration;
 use std::io::{IsTerminal, stderr};
 
 use brickyard_bench::progress::Progress;
+use brickyard_bench::side_by_side::{self, Follow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::say::tell;
 
 /// A bar of so many units, drawn by an `indicatif` template; where standard error is no terminal, one that is never drawn.
 pub(crate) fn bar(units: u64, template: &str) -> ProgressBar {
@@ -17,20 +21,30 @@ pub(crate) fn bar(units: u64, template: &str) -> ProgressBar {
     bar
 }
 
-/// A bar of a measurement's steps: nothing is drawn before it begins.
+/// The bar of a measurement: nothing is drawn before it begins.
 #[derive(Debug)]
 pub(crate) struct Steps(ProgressBar);
 
 impl Steps {
-    /// Not begun yet.
+    /// Of steps that are counted.
     pub(crate) fn new() -> Self {
-        Self(bar(0, "{wide_bar} {pos}/{len} {msg}, {eta} left"))
+        Self::of("{wide_bar} {pos}/{len} {msg}, {eta} left")
+    }
+
+    /// Drawn by an `indicatif` template.
+    pub(crate) fn of(template: &str) -> Self {
+        Self(bar(0, template))
+    }
+
+    /// The time that is left, roughly.
+    pub(crate) fn left(&self) -> Duration {
+        self.0.eta()
     }
 }
 
 impl Progress for Steps {
-    fn begin(&self, steps: usize) {
-        self.0.set_length(steps as u64);
+    fn begin(&self, units: u64) {
+        self.0.set_length(units);
         self.0.reset();
     }
 
@@ -38,19 +52,33 @@ impl Progress for Steps {
         self.0.set_message(name.to_owned());
     }
 
-    fn step(&self) {
-        self.0.inc(1);
+    fn advance(&self, units: u64) {
+        self.0.inc(units);
     }
 
     fn end(&self) {
         self.0.finish_and_clear();
     }
 
-    fn interrupted(&self, complete: usize, asked: usize) {
-        eprintln!("interrupted: {complete} of {asked} rounds are complete");
+    fn say(&self, line: &str) {
+        self.0.suspend(|| tell(line));
     }
 
-    fn note(&self, text: &str) {
-        eprintln!("brickyard: {text}");
+    fn warn(&self, what: &str) {
+        self.say(&format!("brickyard: {what}"));
     }
+}
+
+/// Runs `work` side by side, under one bar of so many units: see [`side_by_side::run`].
+pub(crate) fn runs<T: Send>(
+    runs: usize,
+    threads: Option<usize>,
+    units: u64,
+    work: impl Fn(usize, Follow<'_>) -> T + Sync,
+) -> Vec<T> {
+    let bar = Steps::of("{wide_bar} {percent} %, {per_sec}, {eta} left");
+    bar.begin(units);
+    let done = side_by_side::run(&bar, runs, threads, work);
+    bar.end();
+    done
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use brickyard::{Configuration, Order};
+use brickyard_experiments::filming::{Camera, film};
+use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
 use brickyard_report::{Better, SampleKind};
 use brickyard_trace::Trace;
@@ -16,13 +18,11 @@ use brickyard_workload::{
 use clap::Args;
 
 use crate::amount::zone_bytes;
-use crate::filming::{Camera, Pictures, film};
+use crate::filming::Pictures;
 use crate::how::How;
-use crate::interrupt;
 use crate::misuse::{Misuse, has_twice};
 use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
-use crate::side_by_side;
-use brickyard_report::bytes_text;
+use crate::{interrupt, progress};
 
 /// The options of `brickyard replay`.
 #[derive(Debug, Args)]
@@ -128,7 +128,7 @@ impl Replay {
             sample_every: (self.every * 1e9) as u64,
         };
         let units = (configs.len() * script.steps().len()) as u64;
-        let runs = side_by_side::run(configs.len(), self.jobs, units, |place, follow| {
+        let runs = progress::runs(configs.len(), self.jobs, units, |place, follow| {
             let config = configs[place];
             let zones = machine.zones_for(config);
             let (max, huge) = (machine.max_order, machine.huge_order);

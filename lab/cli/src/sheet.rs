@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use brickyard_report::{
-    Better, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
+    Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
 };
 use clap::Args;
 
@@ -157,36 +157,31 @@ impl Sheet {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "{line}");
         }
+        // Sections may be wider than labels: they stand alone.
         let label = self.lines.iter().map(|line| line.label.chars().count() + 2);
         let label = label.max().unwrap_or(0).max(24);
-        let widths: Vec<usize> = (0..self.columns.len())
-            .map(|column| {
-                let cells = self
-                    .lines
-                    .iter()
-                    .map(|line| line.text(column).chars().count());
-                let name = self.columns[column].chars().count();
-                cells.chain([name]).max().unwrap_or(0)
-            })
-            .collect();
+        let mut widths = vec![Column::left().wide(label)];
+        widths.extend((0..self.columns.len()).map(|column| {
+            let cells = self.lines.iter().map(|line| line.text(column));
+            let texts = cells.chain([self.columns[column].clone()]);
+            let width = texts.map(|text| text.chars().count()).max();
+            Column::right().wide(width.unwrap_or(0)).after(2)
+        }));
+        widths.push(Column::left().after(2));
+        let columns = Columns::new(widths);
         let mut section = "";
         for line in self.lines.iter().filter(|line| line.is_shown()) {
             if line.section != section {
                 section = &line.section;
-                let _ = write!(out, "\n{section:<label$}");
-                for (name, width) in self.columns.iter().zip(&widths) {
-                    let _ = write!(out, "  {name:>width$}");
-                }
-                out.push('\n');
+                let heads = [section]
+                    .into_iter()
+                    .chain(self.columns.iter().map(String::as_str));
+                let _ = writeln!(out, "\n{}", columns.line(heads));
             }
-            let _ = write!(out, "  {:<1$}", line.label, label - 2);
-            for (column, width) in widths.iter().enumerate() {
-                let _ = write!(out, "  {:>width$}", line.text(column));
-            }
-            if !line.unit.is_empty() {
-                let _ = write!(out, "  {}", line.unit);
-            }
-            out.push('\n');
+            let mut texts = vec![format!("  {}", line.label)];
+            texts.extend((0..self.columns.len()).map(|column| line.text(column)));
+            texts.extend((!line.unit.is_empty()).then(|| line.unit.to_owned()));
+            let _ = writeln!(out, "{}", columns.line(texts));
         }
         if !self.notes.is_empty() {
             out.push('\n');

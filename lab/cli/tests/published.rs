@@ -24,7 +24,7 @@ fn printed(document: &Document) -> impl Iterator<Item = &Figure> {
 #[test]
 fn the_speedups_of_2007() {
     let locks = document("locks");
-    for difference in Difference::ALL {
+    for difference in Difference::all() {
         let machine = match difference.star {
             Star::Yes => "xeon-x5355",
             Star::No => "metatm-2007",

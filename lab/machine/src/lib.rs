@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `profile.rs` | [`Profile`]: the machines, by name |
 //! | `cache.rs`, `directory.rs`, `memory.rs` | [`Memory`]: what an access costs, by address and state |
-//! | `dice.rs` | [`Dice`]: random numbers from a seed |
+//! | `dice.rs`, `hash.rs` | [`Dice`]: random numbers from a seed; [`fnv1a`]: a hash that is the same in every build |
 //! | `order.rs` | [`HappensBefore`]: who has seen what; races of guarded words |
 //! | `region.rs` | which memory of the host is memory of the machine |
 //! | `fiber.rs` | a task's own stack |
@@ -26,6 +26,7 @@ mod directory;
 mod engine;
 mod failure;
 mod fiber;
+mod hash;
 pub mod here;
 mod memory;
 mod order;
@@ -41,6 +42,7 @@ pub use dice::Dice;
 pub use directory::MOST_CPUS;
 pub use engine::{Ended, Machine, Setup, Stops, Timing, Watch};
 pub use failure::Failure;
+pub use hash::fnv1a;
 pub use memory::{Incoherent, Memory, Traffic};
 pub use order::{Conflict, HappensBefore, Race};
 pub use profile::{CacheShape, Profile, UnknownProfile};

@@ -24,6 +24,7 @@
 //! | `ratio_interval.rs` | [`ratio_interval`]: the interval of a ratio by the method that so many samples can carry |
 //! | `steps.rs`, `steps_table.rs` | [`Steps`], [`write_steps`]: each configuration against the one before it, as in 2007 |
 //! | `gmean.rs` | [`Gmean`]: one number for a whole configuration |
+//! | `columns.rs`, `amount.rs` | [`Columns`]: texts in columns, as every table has them; [`bytes_text`] |
 //! | `table.rs`, `legend.rs` | [`write_table`]: the text table, and the lines under it that say how to read it |
 //! | `csv.rs`, `json.rs` | [`write_csv`], [`write_json`], [`read_json`]: the same for other programs |
 //! | `emit.rs` | [`Format`] and [`write()`]: one call that writes any of them |
@@ -52,6 +53,7 @@
 
 mod amount;
 mod bootstrap;
+mod columns;
 mod compare;
 mod csv;
 mod effect;
@@ -84,6 +86,7 @@ pub use amount::bytes_text;
 pub use bootstrap::{
     Bootstrap, Interval, RESAMPLES, bootstrap_mean, bootstrap_paired_ratio, bootstrap_ratio,
 };
+pub use columns::{Column, Columns};
 pub use compare::{Cell, Comparison, INTERVAL_DEVIATIONS, Line, Significance, gain_percent};
 pub use csv::{write_csv, write_steps_csv};
 pub use effect::{cliffs_delta, hedges_g};
@@ -104,5 +107,5 @@ pub use signed_rank::{Distribution, EXACT_PAIRS_MAX, SignedRank, Unpaired, small
 pub use steps::{SIGNIFICANT_P, Step, StepCell, StepLine, Steps};
 pub use steps_table::write_steps;
 pub use summary::{NotFinite, Summary};
-pub use table::{Against, Deviation, TableOptions, plain_label, write_table};
+pub use table::{Against, Deviation, TableOptions, fixed, plain_label, write_table};
 pub use welch::Welch;

@@ -10,7 +10,7 @@ use core::fmt;
 use std::io::{self, Write};
 
 use crate::legend::write_legend;
-use crate::{Cell, Comparison, Gmean, Results, Significance};
+use crate::{Cell, Column, Columns, Comparison, Gmean, Results, Significance};
 
 /// The width of a cell's number, by printf's `%12.2f`.
 const VALUE_WIDTH: usize = 12;
@@ -186,7 +186,8 @@ fn cell_text(
 }
 
 /// A number with that many digits after the point, and without a sign where only zeros are left of it.
-pub(crate) fn fixed(number: f64, decimals: usize) -> String {
+#[must_use]
+pub fn fixed(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     match text.strip_prefix('-') {
         Some(zero) if !zero.contains(|c: char| c.is_ascii_digit() && c != '0') => zero.into(),
@@ -196,24 +197,7 @@ pub(crate) fn fixed(number: f64, decimals: usize) -> String {
 
 /// The texts as lines: labels to the left, cells to the right, each column as wide as its widest text.
 pub(crate) fn aligned(lines: &[Vec<String>]) -> Vec<String> {
-    let width = |column: usize| {
-        let widths = lines.iter().filter_map(|texts| texts.get(column));
-        widths.map(|text| text.chars().count()).max().unwrap_or(0)
-    };
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let align = |texts: &Vec<String>| {
-        let mut line = String::new();
-        for (column, (text, width)) in texts.iter().zip(&widths).enumerate() {
-            line += &if column == 0 {
-                format!("{text:<width$}")
-            } else {
-                format!(" {text:>width$}")
-            };
-        }
-        line
-    };
-    lines.iter().map(align).collect()
+    Columns::new([Column::left(), Column::right().after(1)]).lines(lines)
 }
 
 #[cfg(test)]
@@ -244,15 +228,5 @@ mod tests {
         assert_eq!(fixed(-0.0, 0), "0");
         assert_eq!(fixed(-0.006, 2), "-0.01");
         assert_eq!(fixed(-10.0, 2), "-10.00");
-    }
-
-    #[test]
-    fn a_long_name_or_a_great_number_widens_its_column_only() {
-        let texts = [vec!["", "a", "a-very-long-name"], vec!["label", "1", "2"]];
-        let texts = texts.map(|line| line.into_iter().map(String::from).collect());
-        assert_eq!(
-            aligned(&texts),
-            ["      a a-very-long-name", "label 1                2"]
-        );
     }
 }

@@ -11,6 +11,23 @@ use crate::instructions;
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 4096;
 
+/// Memory where nobody names any, and no more is needed.
+pub const MEMORY: usize = 1 << 30;
+
+/// Frames of a machine whose memory nobody gives: enough for what is done, and 1 GiB at least.
+#[must_use]
+pub const fn usual_frames(needed: usize) -> usize {
+    let needed = whole_mib(needed);
+    (if needed > MEMORY { needed } else { MEMORY }) / FRAME_BYTES
+}
+
+/// Bytes of so many frames, in whole MiB.
+#[must_use]
+pub const fn whole_mib(frames: usize) -> usize {
+    let bytes = frames.saturating_mul(FRAME_BYTES);
+    bytes.div_ceil(1 << 20).saturating_mul(1 << 20)
+}
+
 /// A machine with an allocator.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {

@@ -8,6 +8,7 @@
 //! | [`state`] | what a frame was used for |
 //! | [`header`] | where a trace comes from, what the host said of itself, what was lost |
 //! | [`mod@file`] | the trace file: Parquet, written bit by bit; the reader believes nothing |
+//! | [`table`] | what every file of the lab is: a flat Parquet table |
 //! | [`record`] | the recorder: from the kernel's ring buffers |
 //! | [`import`] | traces out of the text that ftrace, perf and trace-cmd print |
 //! | [`summary`] | what a trace tells at a glance |
@@ -23,6 +24,7 @@ pub mod import;
 pub mod record;
 pub mod state;
 pub mod summary;
+pub mod table;
 pub mod trace;
 
 pub use event::{Event, NameId, What};

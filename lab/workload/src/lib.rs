@@ -14,6 +14,7 @@
 //! | [`outcome`] | what came of a replay |
 //! | [`replay`](mod@replay) | a trace through one design |
 //! | [`antifrag`] | the protocol of 2005 and 2007 |
+//! | [`printed`] | tables that were published, kept as files |
 //! | [`jobs`] | traces cut into jobs, the tasks of a simulated multiprocessor |
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod machine;
 pub mod mixing;
 pub mod outcome;
 pub mod pages;
+pub mod printed;
 mod processor;
 pub mod replay;
 pub mod roles;

@@ -31,7 +31,7 @@ pub fn count(
     progress: &dyn Progress,
 ) -> anyhow::Result<Option<Results>> {
     if let Err(error) = Command::new("valgrind").arg("--version").output() {
-        progress.note(&format!(
+        progress.warn(&format!(
             "skipped: --instructions needs valgrind, which does not start ({error}); install it"
         ));
         return Ok(None);
@@ -43,7 +43,7 @@ pub fn count(
     };
     let all: Vec<_> = [&nothing].into_iter().chain(contestants).collect();
     let units = all.len() * SIZES.len() * SIDES.len();
-    progress.begin(units);
+    progress.begin(units as u64);
     let mut results = Results::new("slab", Host::read());
     let mut failed = 0;
     'all: for size in SIZES {
@@ -65,7 +65,7 @@ pub fn count(
                 if stop::asked() {
                     break 'all;
                 }
-                progress.step();
+                progress.advance(1);
                 match counted {
                     Ok((once, twice)) => {
                         let each = twice.saturating_sub(once) as f64 / HITS as f64;
@@ -80,7 +80,7 @@ pub fn count(
                     }
                     Err(error) => {
                         failed += 1;
-                        progress.note(&format!("{}: {error:#}", contestant.name));
+                        progress.warn(&format!("{}: {error:#}", contestant.name));
                     }
                 }
             }

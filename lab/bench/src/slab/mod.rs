@@ -160,7 +160,7 @@ impl Slab<'_> {
             Ok(measured.unwrap_or_else(|error| {
                 if !stop::asked() {
                     failing.borrow_mut().push(whose);
-                    progress.note(&format!("{}, {work}: {error:#}", contestant.name));
+                    progress.warn(&format!("{}, {work}: {error:#}", contestant.name));
                 }
                 None
             }))

@@ -2,19 +2,12 @@
 
 use core::fmt::Write as _;
 
-use brickyard_report::{BOOTSTRAP_LEAST, Better, GmeanCell, SampleKind};
+use brickyard_report::{BOOTSTRAP_LEAST, Better, Column, Columns, GmeanCell, SampleKind, fixed};
 
 use super::judged::{Comparison, Depth, Judged, Timed, Verdict};
 use super::notes::plain;
 use super::sides::Sides;
 use super::tested::Test;
-
-/// To which side a column's texts stand.
-#[derive(Clone, Copy, PartialEq)]
-enum Side {
-    Left,
-    Right,
-}
 
 /// The table with its head and all that stands below it.
 pub(super) fn table(sides: &Sides<'_>, comparison: &Comparison<'_>, notes: &[String]) -> String {
@@ -25,7 +18,17 @@ pub(super) fn table(sides: &Sides<'_>, comparison: &Comparison<'_>, notes: &[Str
     if let Some((_, cell)) = &comparison.gmean {
         lines.push(gmean_line(cell, depth));
     }
-    text += &aligned(&lines);
+    let last = lines[0].len() - 1;
+    let columns = (0..=last).map(|column| match column {
+        0 => Column::left(),
+        1 => Column::left().after(2),
+        _ if column == last => Column::left().after(2),
+        _ => Column::right().after(2),
+    });
+    for line in Columns::new(columns).lines(&lines) {
+        text += line.trim_end();
+        text += "\n";
+    }
     text += "\n";
     for line in legend(comparison).into_iter().chain(notes.iter().cloned()) {
         text += &line;
@@ -54,22 +57,22 @@ fn head(sides: &Sides<'_>) -> String {
     head
 }
 
-fn heads(depth: Depth) -> Vec<(String, Side)> {
-    let mut heads = vec![left(""), left("unit"), right("A"), right("B (gain)")];
+fn heads(depth: Depth) -> Vec<String> {
+    let mut heads = vec!["".into(), "unit".into(), "A".into(), "B (gain)".into()];
     if depth == Depth::Full {
         heads.extend([
-            right("B / A, 95 %"),
-            right("g"),
-            right("p"),
-            right("p, ranks"),
+            "B / A, 95 %".into(),
+            "g".into(),
+            "p".into(),
+            "p, ranks".into(),
         ]);
     }
-    heads.push(left(""));
+    heads.push(String::new());
     heads
 }
 
 /// The line of a pair.
-fn line(row: &Judged<'_>) -> Vec<(String, Side)> {
+fn line(row: &Judged<'_>) -> Vec<String> {
     let (a, b) = (row.pair.a.summary().mean(), row.pair.b.summary().mean());
     let scale = a.unwrap_or(0.0).abs().max(b.unwrap_or(0.0).abs());
     let value = |value: Option<f64>| value.map_or_else(nothing, |value| number(value, scale));
@@ -86,10 +89,10 @@ fn line(row: &Judged<'_>) -> Vec<(String, Side)> {
         None => nothing(),
     };
     let mut line = vec![
-        left(&plain(&row.pair.name)),
-        left(&plain(row.pair.a.metric().unit)),
-        right(&format!("{:>12}", value(a))),
-        right(&format!("{:>12} {open}{gain:>8}{close}", value(b))),
+        plain(&row.pair.name),
+        plain(row.pair.a.metric().unit),
+        format!("{:>12}", value(a)),
+        format!("{:>12} {open}{gain:>8}{close}", value(b)),
     ];
     if let Some(full) = row.full {
         let ratio = full.ratio.map_or_else(nothing, |ratio| {
@@ -102,28 +105,28 @@ fn line(row: &Judged<'_>) -> Vec<(String, Side)> {
         };
         let g = full.hedges_g.map_or_else(nothing, two);
         let ranks = full.rank_sum_p.map_or_else(nothing, chance);
-        line.extend([right(&ratio), right(&g), right(&p), right(&ranks)]);
+        line.extend([ratio, g, p, ranks]);
     }
-    line.push(left(match row.verdict {
-        Verdict::Same => "",
-        verdict => verdict.name(),
-    }));
+    line.push(match row.verdict {
+        Verdict::Same => String::new(),
+        verdict => verdict.name().to_owned(),
+    });
     line
 }
 
 /// The line of the geometric mean.
-fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<(String, Side)> {
+fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<String> {
     let (ratio, gain) = (number(cell.ratio, 10.0), percent(cell.gain_percent));
     let mut line = vec![
-        left("Gmean of B / A"),
-        left(""),
-        right("1.00"),
-        right(&format!("{ratio:>12} ({gain:>8})")),
+        "Gmean of B / A".into(),
+        String::new(),
+        "1.00".into(),
+        format!("{ratio:>12} ({gain:>8})"),
     ];
     if depth == Depth::Full {
-        line.extend([right(""), right(""), right(""), right("")]);
+        line.extend([String::new(), String::new(), String::new(), String::new()]);
     }
-    line.push(left(""));
+    line.push(String::new());
     line
 }
 
@@ -172,14 +175,6 @@ fn timed(comparison: &Comparison<'_>) -> Option<String> {
     })
 }
 
-fn left(text: &str) -> (String, Side) {
-    (text.into(), Side::Left)
-}
-
-fn right(text: &str) -> (String, Side) {
-    (text.into(), Side::Right)
-}
-
 fn nothing() -> String {
     "n/a".into()
 }
@@ -194,7 +189,7 @@ fn number(value: f64, scale: f64) -> String {
     if scale >= 1e12 || decimals > 9 {
         return format!("{value:.3e}");
     }
-    unsigned_zero(format!("{value:.decimals$}"))
+    fixed(value, decimals)
 }
 
 fn percent(value: f64) -> String {
@@ -205,7 +200,7 @@ fn two(value: f64) -> String {
     if value.abs() >= 1e9 {
         return format!("{value:.2e}");
     }
-    unsigned_zero(format!("{value:.2}"))
+    fixed(value, 2)
 }
 
 /// A ratio with four digits after the point.
@@ -223,36 +218,4 @@ fn chance(p: f64) -> String {
     } else {
         format!("{p:.3}")
     }
-}
-
-/// Without a sign where only zeros are left.
-fn unsigned_zero(text: String) -> String {
-    match text.strip_prefix('-') {
-        Some(zero) if zero.chars().all(|c| c == '0' || c == '.') => zero.into(),
-        _ => text,
-    }
-}
-
-/// The lines, each column as wide as its widest text, without blanks at the end.
-fn aligned(lines: &[Vec<(String, Side)>]) -> String {
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let mut widths = vec![0; columns];
-    for line in lines {
-        for (width, (text, _)) in widths.iter_mut().zip(line) {
-            *width = text.chars().count().max(*width);
-        }
-    }
-    let mut all = String::new();
-    for line in lines {
-        let mut aligned = String::new();
-        for ((text, side), width) in line.iter().zip(&widths) {
-            let _ = match side {
-                Side::Left => write!(aligned, "{text:<width$}  "),
-                Side::Right => write!(aligned, "{text:>width$}  "),
-            };
-        }
-        all += aligned.trim_end();
-        all += "\n";
-    }
-    all
 }

@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 
+use brickyard_report::{Column, Columns};
 use serde_json::{Map, Value, json};
 
 /// How it is printed.
@@ -89,34 +90,20 @@ fn rows(section: &Section, out: &mut dyn Write) -> io::Result<()> {
         .map(|row| row.iter().map(Cell::text).collect())
         .collect();
     let headless = section.columns.iter().all(String::is_empty);
-    let columns = section.columns.iter().enumerate();
-    let widths: Vec<usize> = columns
-        .map(|(column, head)| {
-            let texts = cells.iter().filter_map(|row| row.get(column));
-            let widths = texts.map(|text| text.chars().count());
-            widths.max().unwrap_or(0).max(head.chars().count())
-        })
-        .collect();
-    let mut line = |row: &[String], is_left: &dyn Fn(usize) -> bool| {
-        let mut text = String::new();
-        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let cell = if is_left(column) {
-                format!("  {cell:<width$}")
-            } else {
-                format!("  {cell:>width$}")
-            };
-            text.push_str(&cell);
-        }
-        writeln!(out, "{}", text.trim_end())
-    };
-    let is_left = |column: usize| {
+    let columns = (0..section.columns.len()).map(|column| {
         let first = section.rows.first().and_then(|row| row.get(column));
-        matches!(first, Some(Cell::Name(_) | Cell::Words(_)))
-    };
-    if !headless {
-        line(&section.columns, &is_left)?;
-    }
-    cells.iter().try_for_each(|row| line(row, &is_left))
+        let column = match first {
+            Some(Cell::Name(_) | Cell::Words(_)) => Column::left(),
+            _ => Column::right(),
+        };
+        column.after(2)
+    });
+    let head = (!headless).then(|| section.columns.clone());
+    let lines: Vec<Vec<String>> = head.into_iter().chain(cells).collect();
+    let lines = Columns::new(columns).lines(&lines);
+    lines
+        .iter()
+        .try_for_each(|line| writeln!(out, "{}", line.trim_end()))
 }
 
 impl Cell {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::cell::{Experiment, Scale};
-use super::plan::Scope;
+use brickyard_experiments::cell::{Experiment, Scale};
+use brickyard_experiments::plan::Scope;
 
 /// Where the traces are, if nobody says.
 pub(super) const TRACES: &str = "traces";

@@ -3,9 +3,9 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use brickyard_experiments::cell::Cell;
 use serde_json::json;
 
-use super::cell::Cell;
 use super::command::Commands;
 
 /// Prints them: names alone, or as CSV or JSON with kind, rough cost and the command that fills `folder`.

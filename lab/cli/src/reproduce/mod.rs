@@ -2,61 +2,40 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `cell.rs` | the smallest piece that is run by itself |
-//! | `cells/` | the cells of each experiment, a file each |
-//! | `plan.rs` | which of them are run |
-//! | `kept.rs` | which of them a folder has already, and which of these count |
-//! | `running.rs` | running them |
-//! | `panics.rs` | a panic in one of them |
-//! | `lock.rs` | one run in a folder, one timed cell on a host |
-//! | `program.rs` | which build of the program runs them, and by which traces |
-//! | `traces.rs` | the recorded traces, each read once |
-//! | `report.rs` | what is made of them |
-//! | `warnings.rs` | what its reader has to know first |
-//! | `summary.rs` | what the terminal says |
-//! | `pages.rs` | the pages with a player, beside the rows |
+//! | `teller.rs` | how far it is |
+//! | `report.rs` | what is made of what was measured |
 //! | `command.rs` | commands that repeat something or go on with it |
 //! | `list.rs` | `--list-cells` |
-//! | `say.rs` | saying it, whether anybody reads it or not |
 //!
-//! What was published, and how it is held against what is measured: `brickyard_experiments`.
+//! The cells, and what runs and judges them: `brickyard_experiments`.
 
-mod cell;
-mod cells;
 mod command;
-mod kept;
 mod list;
-mod lock;
-mod pages;
-mod panics;
-mod plan;
-mod program;
 mod report;
-mod running;
-mod say;
-mod summary;
-mod traces;
-mod warnings;
+mod teller;
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
+use brickyard_experiments::cell::{Cell, Experiment, Scale};
 use brickyard_experiments::data::Data;
 use brickyard_experiments::expect::Expected;
+use brickyard_experiments::kept::{self, Kept};
+use brickyard_experiments::lock;
 use brickyard_experiments::page::Missing;
+use brickyard_experiments::plan::{Plan, Scope, counted};
+use brickyard_experiments::running::{Ended, Running};
 use brickyard_experiments::store::Folder;
-use clap::{Args, ValueEnum};
+use brickyard_experiments::traces::Traces;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::interrupt;
 use crate::misuse::Misuse;
-use cell::{Cell, Experiment, Scale};
+use crate::say::tell;
 use command::{Begins, Commands, quoted};
-use kept::Kept;
-use plan::{Plan, Scope};
 use report::Report;
-use running::{Ended, Running};
-use say::tell;
-use traces::Traces;
+use teller::Teller;
 
 /// The options of `brickyard reproduce`.
 #[derive(Debug, Args)]
@@ -68,7 +47,7 @@ pub(crate) struct Reproduce {
     #[arg(long)]
     full: bool,
     /// These experiments alone; several with commas between.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(long, value_parser = experiment(), value_delimiter = ',', value_name = "NAMES")]
     only: Vec<Experiment>,
     /// Where all chance comes from: the first run of each experiment has this seed, the second the next.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
@@ -101,22 +80,13 @@ pub(crate) struct Reproduce {
     expect: Option<PathBuf>,
 }
 
-/// So many cells, in words.
-fn counted(count: usize) -> String {
-    match count {
-        1 => "1 cell".to_owned(),
-        _ => format!("{count} cells"),
-    }
-}
-
-impl ValueEnum for Experiment {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.name()))
-    }
+/// An experiment by its name.
+fn experiment() -> impl TypedValueParser<Value = Experiment> {
+    PossibleValuesParser::new(Experiment::ALL.map(Experiment::name)).try_map(|given| {
+        let mut all = Experiment::ALL.into_iter();
+        all.find(|one| one.name() == given)
+            .ok_or("nothing is called so")
+    })
 }
 
 impl Reproduce {
@@ -153,7 +123,7 @@ impl Reproduce {
             traces.check(&cells)?;
         }
         self.make_folder()?;
-        let _lock = lock::folder(&self.output)?;
+        let _lock = lock::folder(&self.output, |line| tell(line))?;
         if self.resume {
             let kept = Kept::read(&folder, self.seed)?;
             cells = self.left(&kept, cells, traces);
@@ -232,6 +202,7 @@ impl Reproduce {
             traces,
             seed: self.seed,
             jobs: self.jobs,
+            progress: &Teller::new(cells.len()),
         };
         running.run(cells)
     }

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::bail;
-use brickyard_experiments::data::{Data, Key};
+use brickyard_experiments::cell::Experiment;
+use brickyard_experiments::data::Data;
 use brickyard_experiments::document::Figure;
 use brickyard_experiments::judge::Judge;
-use brickyard_experiments::raw::{CellRows, Kind};
+use brickyard_experiments::plan::Scope;
+use brickyard_experiments::raw::CellRows;
+use brickyard_experiments::results::results;
 use brickyard_experiments::store::{Folder, appear, write_csv, write_rows};
-use brickyard_experiments::{documents, figures, page};
-use brickyard_report::{Host, Metric, Results, Row, SampleKind, write_json};
+use brickyard_experiments::{documents, figures, page, pages, summary, warnings};
+use brickyard_report::write_json;
 
-use super::cell::Experiment;
 use super::command::{Begins, Commands};
-use super::plan::Scope;
-use super::say::{print, tell};
-use super::{pages, summary, warnings};
+use crate::say::{print, tell};
 
 /// What the report is made of, beside rows.
 pub(super) struct Report<'a> {
@@ -90,99 +90,9 @@ impl Report<'_> {
     }
 }
 
-/// The samples of some keys as a document that `brickyard compare` reads: with their kind and their runs, by which exact ones are compared pair by pair.
-pub(super) fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Result<Results> {
-    let host = data.cells().iter().find(|cell| cell.kind == Kind::Timed);
-    let host = host
-        .or(data.cells().first())
-        .map_or_else(Host::unknown, |cell| cell.host.clone());
-    let mut results = Results::new("reproduce", host);
-    for key in data.keys() {
-        let samples = data.samples(key);
-        let Some(samples) = samples.filter(|samples| wanted(key, samples.kind)) else {
-            continue;
-        };
-        let metric = Metric {
-            name: &key.metric,
-            unit: samples.unit,
-            better: samples.better,
-        };
-        let workload = format!("{} {} {}", key.experiment, key.machine, key.workload);
-        let row = Row::new(&key.config, workload, metric, samples.values)?;
-        let kind = if samples.kind.is_exact() {
-            SampleKind::Exact
-        } else {
-            SampleKind::Timed
-        };
-        results.push(row.of_kind(kind).of_runs(samples.runs)?)?;
-    }
-    Ok(results)
-}
-
 /// The date of the host, as `2026-11-21`.
 fn today() -> String {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     now.split_once('T')
         .map_or_else(|| now.clone(), |(date, _)| date.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use brickyard_experiments::raw::Raw;
-    use brickyard_report::Better;
-
-    use super::*;
-
-    fn cell(name: &str, kind: Kind, run: u32, better: Better) -> CellRows {
-        let raw = Raw {
-            machine: "m".into(),
-            workload: "w".into(),
-            config: "c".into(),
-            metric: "time".into(),
-            unit: "s".into(),
-            better,
-            run,
-            at: None,
-            value: 2.0,
-        };
-        CellRows {
-            cell: name.into(),
-            kind,
-            seed: 1,
-            host: Host::unknown(),
-            program: String::new(),
-            rows: vec![raw],
-        }
-    }
-
-    /// By these `brickyard compare` knows what it may hold against what.
-    #[test]
-    fn a_row_says_its_kind_and_its_runs() -> anyhow::Result<()> {
-        let data = Data::new(vec![
-            cell("a.1", Kind::Simulated, 1, Better::Lower),
-            cell("a.3", Kind::Simulated, 3, Better::Lower),
-            cell("b.1", Kind::Replayed, 1, Better::Neither),
-            cell("c.1", Kind::Timed, 1, Better::Higher),
-        ])?;
-        let results = results(&data, |_, _| true)?;
-        let rows = results.rows().iter();
-        let said: Vec<_> = rows
-            .map(|row| {
-                (
-                    row.kind(),
-                    row.runs().unwrap_or_default(),
-                    row.metric().better,
-                )
-            })
-            .collect();
-        assert_eq!(
-            said,
-            [
-                (Some(SampleKind::Exact), &[1, 3][..], Better::Lower),
-                (Some(SampleKind::Exact), &[1][..], Better::Neither),
-                (Some(SampleKind::Timed), &[1][..], Better::Higher),
-            ]
-        );
-        Ok(())
-    }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use anyhow::{Context, bail};
+use brickyard_bench::stop;
 use brickyard_machine::here;
 use brickyard_simulate::Slots;
 use brickyard_simulate::explore::{
@@ -19,7 +20,6 @@ use serde_json::json;
 
 use crate::misuse::Misuse;
 use crate::{interrupt, progress};
-use brickyard_bench::stop;
 
 /// The options of `brickyard simulate explore`.
 ///

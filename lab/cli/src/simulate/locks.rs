@@ -8,8 +8,9 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use brickyard_bench::stop;
 use brickyard_machine::{Failure, MOST_CPUS, Profile};
-use brickyard_simulate::locks::{Cell, Column, ListSizes, Load, Part, Plan, lists_of};
+use brickyard_simulate::locks::{Cell, Column, ListSizes, Load, Part, Plan, lists_of, usual_plan};
 use brickyard_simulate::{Configuration, runs};
 use brickyard_trace::file;
 use brickyard_workload::jobs::{Workload, cut};
@@ -21,7 +22,6 @@ use crate::amount::zone_bytes;
 use crate::misuse::{Misuse, has_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
-use brickyard_bench::stop;
 use table::{Line, Table};
 
 /// The workload that is no trace.
@@ -89,21 +89,8 @@ fn part(text: &str) -> Result<Part, String> {
     }
 }
 
-/// The most memory of a zone where nothing is said: its metadata is real, and more changes nothing.
-const MEMORY_MOST: u64 = 8 << 30;
-
 /// A zone below this has not one block of the highest order for each of a few CPUs.
 const MEMORY_LEAST: usize = 16 << 20;
-
-/// What all runs on a machine have in common where nothing is said.
-pub(crate) fn usual_plan(profile: &'static Profile, configuration: Configuration) -> Plan {
-    Plan {
-        profile,
-        configuration,
-        lists: lists_of(profile),
-        memory_bytes: profile.memory_bytes.min(MEMORY_MOST),
-    }
-}
 
 impl Locks {
     pub(crate) fn run(&self) -> anyhow::Result<()> {

@@ -1,9 +1,11 @@
 //! What `storm`, `pft` and `kernbench` share: the options that say which machines with which allocators, and the runs of them, side by side on the host's cores.
 
 use brickyard::store::FRAMES_MOST;
+use brickyard_bench::stop;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
 use brickyard_report::Host;
-use brickyard_simulate::setting::FRAME_BYTES;
+use brickyard_report::bytes_text;
+use brickyard_simulate::setting::{FRAME_BYTES, MEMORY, usual_frames, whole_mib};
 use brickyard_simulate::{Configuration, RunError, Setting, runs};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -11,8 +13,6 @@ use indicatif::ProgressBar;
 use crate::amount::zone_bytes;
 use crate::misuse::{Misuse, has_twice};
 use crate::{interrupt, progress};
-use brickyard_bench::stop;
-use brickyard_report::bytes_text;
 
 /// Those compared where the user names none.
 const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
@@ -43,20 +43,6 @@ pub(crate) struct Setup {
     /// How many runs at once. [default: one a core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-}
-
-/// Memory where the user names none, and no more is needed.
-const MEMORY: usize = 1 << 30;
-
-/// Frames of a machine whose memory nobody gives: enough for what is done, and 1 GiB at least.
-pub(crate) fn usual_frames(needed: usize) -> usize {
-    MEMORY.max(whole_mib(needed)) / FRAME_BYTES
-}
-
-/// Bytes of so many frames, in whole MiB.
-fn whole_mib(frames: usize) -> usize {
-    let bytes = frames.saturating_mul(FRAME_BYTES);
-    bytes.div_ceil(1 << 20).saturating_mul(1 << 20)
 }
 
 /// A row of runs: an experiment on so many CPUs.

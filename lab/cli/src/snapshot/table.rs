@@ -1,11 +1,11 @@
 //! The figures of one look as a text for people.
 
-use core::fmt::Display;
 use std::io::{self, Write};
 
 use brickyard::Order;
 use brickyard_host::blocks::BlockSummary;
 use brickyard_host::look::{Look, ZoneLook};
+use brickyard_report::{Column, Columns};
 use brickyard_trace::PageUse;
 
 use super::figures::{amount, block_size, by_use, mib, named_zones, summary};
@@ -90,23 +90,20 @@ fn order_table(
     cell: impl Fn(&ZoneLook, Order) -> String,
 ) -> io::Result<()> {
     let orders = || Order::ZERO.up_to(highest);
-    let width = NAME + 3;
-    write!(out, "{title:<width$}")?;
-    for order in orders() {
-        write!(out, "{:>COLUMN$}", order.get())?;
-    }
-    writeln!(out)?;
+    let columns = Columns::new([Column::left().wide(NAME + 3), Column::right().wide(COLUMN)]);
+    let heads = orders().map(|order| order.get().to_string());
+    let heads = [title.to_owned()].into_iter().chain(heads);
+    writeln!(out, "{}", columns.line(heads))?;
     for (name, zone) in named_zones(look) {
-        write!(out, "  {name:<NAME$} ")?;
-        for order in orders() {
-            let text = if order <= zone.max_order {
+        let cells = orders().map(|order| {
+            if order <= zone.max_order {
                 cell(zone, order)
             } else {
                 String::new()
-            };
-            write!(out, "{text:>COLUMN$}")?;
-        }
-        writeln!(out)?;
+            }
+        });
+        let name = format!("  {name:<NAME$} ");
+        writeln!(out, "{}", columns.line([name].into_iter().chain(cells)))?;
     }
     Ok(())
 }
@@ -227,11 +224,9 @@ fn uses(look: &Look, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A line's label and its cells.
-fn line(out: &mut impl Write, label: &str, cells: &[impl Display]) -> io::Result<()> {
-    let width = NAME + 7;
-    write!(out, "{label:<width$}")?;
-    for cell in cells {
-        write!(out, "{:>12}", cell.to_string())?;
-    }
-    writeln!(out)
+fn line(out: &mut impl Write, label: &str, cells: &[impl ToString]) -> io::Result<()> {
+    let columns = Columns::new([Column::left().wide(NAME + 7), Column::right().wide(12)]);
+    let cells = cells.iter().map(ToString::to_string);
+    let texts = [label.to_owned()].into_iter().chain(cells);
+    writeln!(out, "{}", columns.line(texts))
 }

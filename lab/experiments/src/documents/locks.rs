@@ -87,11 +87,13 @@ impl Pairs<'_> {
                     .against(self.key(workload, "hold"))
                     .decimals(3)
             });
-            let shown = cell(measured, two.as_ref().map(|two| two.speedup));
+            let shown = cell(measured, two.as_ref().map(|two| two.speedup[0]));
             cells.push(match (shown, workload, two) {
-                (Some(figure), Some(_), Some(two)) => {
-                    Some(directed(figure, number(two.speedup), claim(two.speedup)))
-                }
+                (Some(figure), Some(_), Some(two)) => Some(directed(
+                    figure,
+                    number(two.speedup[0]),
+                    claim(two.speedup[0]),
+                )),
                 (shown, ..) => shown,
             });
         }
@@ -129,7 +131,7 @@ fn cell(measured: Option<Figure>, text: Option<&'static str>) -> Option<Figure> 
     }
 }
 
-fn simulated((cpus, of): &(u32, [Of<Two>; 6])) -> Table {
+fn simulated((cpus, of): &(u32, Vec<Of<Two>>)) -> Table {
     let pairs = Pairs {
         machine: METATM,
         cpus: *cpus,
@@ -162,16 +164,18 @@ fn real() -> Table {
 fn bulks() -> Table {
     let workloads = BULK_WORKLOADS.map(|(name, _)| (name, 2));
     let columns = BULK_WORKLOADS.map(|_| [("mean", 1), ("stdev", 1)]).concat();
-    let lines = BULKS.iter().map(|(head, of_mean, of_deviation, texts)| {
-        let mut cells = Vec::new();
-        for ((_, workload), texts) in BULK_WORKLOADS.iter().zip(texts) {
-            for (metric, text) in [of_mean, of_deviation].into_iter().zip(texts) {
-                let key = key(METATM, workload, 8, "hold", metric);
-                cells.push(Some(Figure::new(Statistic::Mean, key).printed(text)));
+    let lines = BULKS
+        .iter()
+        .map(|&[head, of_mean, of_deviation, ref texts @ ..]| {
+            let mut cells = Vec::new();
+            for ((_, workload), texts) in BULK_WORKLOADS.iter().zip(texts.chunks(2)) {
+                for (metric, text) in [of_mean, of_deviation].into_iter().zip(texts) {
+                    let key = key(METATM, workload, 8, "hold", metric);
+                    cells.push(Some(Figure::new(Statistic::Mean, key).printed(text)));
+                }
             }
-        }
-        line(*head, cells)
-    });
+            line(head, cells)
+        });
     Table {
         id: "locks-bulks".to_owned(),
         title: "Average size and order of allocation/deallocation".to_owned(),
@@ -188,7 +192,7 @@ fn ticket_line(
     printed: impl Fn(&Four) -> [&'static str; 4],
 ) -> Line {
     let mut cells = Vec::new();
-    for (_, workload, four) in &TICKET {
+    for (_, workload, four) in TICKET.iter() {
         let texts = four.as_ref().map(&printed);
         for (side, config) in TICKETS.into_iter().enumerate() {
             let measured = workload.map(|workload| {
@@ -203,7 +207,7 @@ fn ticket_line(
 /// Each column over the one before it.
 fn ticket_speedups() -> Line {
     let mut cells = Vec::new();
-    for (_, workload, four) in &TICKET {
+    for (_, workload, four) in TICKET.iter() {
         cells.push(None);
         for (side, step) in TICKETS.windows(2).enumerate() {
             let text = four.as_ref().map(|four| four.speedup[side]);
@@ -224,11 +228,8 @@ fn ticket_speedups() -> Line {
 }
 
 fn ticket() -> Table {
-    let workloads = TICKET.each_ref().map(|&(name, ..)| (name, 4));
-    let columns = TICKET
-        .each_ref()
-        .map(|_| [("unmod", 1), ("ts", 1), ("ts+opt", 1), ("ts+opt+cl", 1)])
-        .concat();
+    let workloads: Vec<_> = TICKET.iter().map(|&(name, ..)| (name, 4)).collect();
+    let columns = [("unmod", 1), ("ts", 1), ("ts+opt", 1), ("ts+opt+cl", 1)].repeat(TICKET.len());
     Table {
         id: "locks-ticket".to_owned(),
         title: "Integration with ticket spinlocks (seconds; hdparm: MB/s)".to_owned(),

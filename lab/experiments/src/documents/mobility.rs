@@ -1,9 +1,9 @@
 //! Gorman 2007: pages grouped by mobility, by lists and by a zone.
 
-mod printed;
 mod words;
 
 use brickyard_report::Better;
+use brickyard_workload::antifrag::{Line2007, OF_2007};
 
 use super::build::{
     Row, Today, axis, curve_over_names, directed, directions, finding, gmean, heads, line, mean,
@@ -101,9 +101,12 @@ impl Measured {
         }
     }
 
-    fn line(&self, &(machine, architecture, texts): &printed::Line) -> crate::document::Line {
+    fn line(
+        &self,
+        &[_, machine, architecture, ref texts @ ..]: &Line2007,
+    ) -> crate::document::Line {
         let of = |config: &str| key(machine, self.workload, config, self.metric);
-        let cells = KERNELS.iter().zip(texts).map(|(config, text)| {
+        let cells = KERNELS.iter().zip(texts).map(|(config, &text)| {
             let figure = Figure::new(Statistic::Mean, of(config))
                 .printed(text)
                 .decimals(self.decimals);
@@ -121,11 +124,12 @@ impl Measured {
         line(format!("{machine} ({architecture})"), cells.collect())
     }
 
-    fn table(&self, id: &str, title: &str, about: &str, lines: &[printed::Line]) -> Table {
+    fn table(&self, id: &str, title: &str, about: &str) -> Table {
         let unit = match self.better {
             Better::Lower | Better::Neither => "Seconds",
             Better::Higher => "Percentage",
         };
+        let lines = OF_2007.iter().filter(|[table, ..]| *table == id);
         Table {
             id: format!("mobility-{id}"),
             title: title.to_owned(),
@@ -139,7 +143,7 @@ impl Measured {
                 ]),
                 heads(&[(unit, 1); 4]),
             ],
-            lines: lines.iter().map(|of| self.line(of)).collect(),
+            lines: lines.map(|of| self.line(of)).collect(),
         }
     }
 }
@@ -155,49 +159,41 @@ fn tables() -> Vec<Table> {
             "cpu-time",
             "Kernbench Total CPU Time",
             words::KERNBENCH,
-            &printed::CPU_TIME,
         ),
         elapsed.table(
             "elapsed",
             "Kernbench Total Elapsed Time",
             words::KERNBENCH,
-            &printed::ELAPSED,
         ),
         huge("plain under load").table(
             "under-load",
             "Percentage of memory allocated as huge pages under load",
             words::HUGE_PAGES,
-            &printed::UNDER_LOAD,
         ),
         huge("plain at rest").table(
             "at-rest",
             "Percentage of memory allocated as huge pages at rest at end of test",
             words::HUGE_PAGES,
-            &printed::AT_REST,
         ),
         cpu.left().table(
             "cpu-time-reclaim",
             "Kernbench Total CPU Time, with the reclaim patches",
             words::KERNBENCH_RECLAIM,
-            &printed::CPU_TIME_RECLAIM,
         ),
         elapsed.left().table(
             "elapsed-reclaim",
             "Kernbench Total Elapsed Time, with the reclaim patches",
             words::KERNBENCH_RECLAIM,
-            &printed::ELAPSED_RECLAIM,
         ),
         huge("lumpy under load").table(
             "under-load-reclaim",
             "Percentage of memory allocated as huge pages under load, with the reclaim patches",
             words::HUGE_PAGES_RECLAIM,
-            &printed::UNDER_LOAD_RECLAIM,
         ),
         huge("lumpy at rest").table(
             "at-rest-reclaim",
             "Percentage of memory allocated as huge pages at rest at end of test, with the reclaim patches",
             words::HUGE_PAGES_RECLAIM,
-            &printed::AT_REST_RECLAIM,
         ),
     ]
 }

@@ -1,9 +1,8 @@
 //! Dumazet 2008: `socketallocbench` on Piggin's SLQB, and where its time goes.
 
-mod printed;
 mod words;
 
-use printed::{INSTRUCTIONS, Part, SYMBOLS};
+use brickyard_workload::printed::rows;
 
 use super::build::{
     Row, Today, axis, curve_over_names, directions, finding, gmean, heads, line, mean, names,
@@ -120,17 +119,17 @@ fn parts() -> Table {
 }
 
 fn instructions() -> Table {
-    let lines = INSTRUCTIONS
-        .iter()
-        .map(|&(samples, percent, address, text, part)| {
-            let part = match part {
-                Part::Zeroing => ": zeroing",
-                Part::Masking => ": masking",
-                Part::Rest => "",
-            };
-            let cells = [samples, percent].map(|text| Some(Figure::not_modelled(text)));
-            line(format!("{address} {text}{part}"), cells.into())
-        });
+    let lines = rows(include_str!("slab/instructions.csv")).into_iter();
+    let lines = lines.map(|[samples, percent, address, text, part]| {
+        let cells = [samples, percent].map(|text| Some(Figure::not_modelled(text)));
+        // Zeroing: `rep stos`. Masking: `pushf`, `cli`, `popf`, and the instruction after each, where
+        // the samples of a slow one fall.
+        let part = match part {
+            "rest" => String::new(),
+            part => format!(": {part}"),
+        };
+        line(format!("{address} {text}{part}"), cells.into())
+    });
     Table {
         id: "slab-instructions".to_owned(),
         title: "kmem_cache_alloc, the instructions that have samples".to_owned(),
@@ -141,13 +140,12 @@ fn instructions() -> Table {
 }
 
 fn symbols() -> Table {
-    let lines = SYMBOLS
-        .iter()
-        .map(|&(samples, sum, percent, percent_sum, symbol)| {
-            let cells = [samples, sum, percent, percent_sum];
-            let cells = cells.map(|text| Some(Figure::not_modelled(text)));
-            line(symbol, cells.into())
-        });
+    let lines = rows(include_str!("slab/symbols.csv")).into_iter();
+    let lines = lines.map(|[cells @ .., symbol]: [&str; 5]| {
+        let cells: [&str; 4] = cells;
+        let cells = cells.map(|text| Some(Figure::not_modelled(text)));
+        line(symbol, cells.into())
+    });
     Table {
         id: "slab-symbols".to_owned(),
         title: "Profile of the whole kernel, by symbol (not modelled)".to_owned(),

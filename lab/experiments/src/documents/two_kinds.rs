@@ -5,6 +5,7 @@ mod today;
 mod words;
 
 use brickyard_report::Better;
+
 use printed::{AIM9, Aim9, Difference, HIGH_ORDER, SUMMARY};
 
 use super::build::{directed, heads, line, printed_speedup};
@@ -264,7 +265,7 @@ fn cache() -> Table {
 
 fn high_order() -> Table {
     let success = |config: &str| Figure::new(Statistic::Mean, key(UNDER_LOAD, config)).decimals(0);
-    let lines = HIGH_ORDER.iter().map(|&(head, clean, kinds)| {
+    let lines = HIGH_ORDER.iter().map(|&[head, clean, kinds]| {
         let cells = match head {
             "Success allocs" => {
                 let now = success(KINDS)

@@ -1,19 +1,17 @@
 //! Columns to rows. A file may come from another machine, and may be cut off or damaged: nothing in it is believed before it is checked, and no page is unpacked before its claim
 //! is.
 
-use core::panic::AssertUnwindSafe;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
-use std::panic::catch_unwind;
 use std::path::Path;
 
 use brickyard_report::{Better, Host};
-use brickyard_trace::file::check_claims;
+use brickyard_trace::table::{self, Column, Fault, Place, check_claims, guarded};
 use bytes::Bytes;
+use parquet::data_type::{ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::FileMetaData;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Field, Row};
+use parquet::file::reader::FileReader;
 
 use super::VERSION;
 use super::error::ReadError;
@@ -33,7 +31,8 @@ const BYTES_MOST: u64 = 64 << 20;
 /// [`ReadError`]: it cannot be read, or is not what a cell gives.
 pub fn read_cell(path: &Path) -> Result<CellRows, ReadError> {
     let bytes = bytes_of(path, ReadError::damaged)?;
-    guarded(|| one_cell(&bytes)).map_err(|why| ReadError::damaged(path, why))
+    let parsed = guarded(|| one_cell(&bytes));
+    parsed.map_err(|why| ReadError::damaged(path, why.to_string()))
 }
 
 /// Reads what the bytes of a cell's file say.
@@ -42,7 +41,7 @@ pub fn read_cell(path: &Path) -> Result<CellRows, ReadError> {
 /// What is wrong with them.
 pub fn read_cell_bytes(bytes: &[u8]) -> Result<CellRows, String> {
     let bytes = Bytes::copy_from_slice(bytes);
-    guarded(|| one_cell(&bytes))
+    guarded(|| one_cell(&bytes)).map_err(|why| why.to_string())
 }
 
 /// Reads the file of all rows that [`write_rows`](super::write_rows) wrote, in whatever order its rows are by now: the cells in the order of their first rows, each with its rows in the
@@ -52,7 +51,8 @@ pub fn read_cell_bytes(bytes: &[u8]) -> Result<CellRows, String> {
 /// [`ReadError`]: it cannot be read, or is no such file.
 pub fn read_rows(path: &Path) -> Result<Vec<CellRows>, ReadError> {
     let bytes = bytes_of(path, ReadError::no_rows)?;
-    guarded(|| parse(&bytes, Form::Rows)).map_err(|why| ReadError::no_rows(path, why))
+    let parsed = guarded(|| parse(&bytes, Form::Rows));
+    parsed.map_err(|why| ReadError::no_rows(path, why.to_string()))
 }
 
 /// Reads what the bytes of a file of all rows say.
@@ -61,7 +61,7 @@ pub fn read_rows(path: &Path) -> Result<Vec<CellRows>, ReadError> {
 /// What is wrong with them.
 pub fn read_rows_bytes(bytes: &[u8]) -> Result<Vec<CellRows>, String> {
     let bytes = Bytes::copy_from_slice(bytes);
-    guarded(|| parse(&bytes, Form::Rows))
+    guarded(|| parse(&bytes, Form::Rows)).map_err(|why| why.to_string())
 }
 
 /// The bytes of a file that is not too large, whatever the system says of its length: a device or a pipe has none. `too_large` makes the error of one that is.
@@ -82,18 +82,12 @@ fn bytes_of(
     Ok(Bytes::from(bytes))
 }
 
-/// The Parquet crate has assertions that a damaged file can break. They are no danger, but they are panics.
-fn guarded<T>(parse: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    let parsed = catch_unwind(AssertUnwindSafe(parse));
-    parsed.unwrap_or_else(|_| Err("its parts contradict each other".to_owned()))
-}
-
-fn one_cell(bytes: &Bytes) -> Result<CellRows, String> {
+fn one_cell(bytes: &Bytes) -> Result<CellRows, Fault> {
     let mut cells = parse(bytes, Form::Cell)?;
     match (cells.pop(), cells.pop()) {
         (Some(cell), None) => Ok(cell),
-        (None, _) => Err("it has no row".to_owned()),
-        _ => Err("it has rows of two cells".to_owned()),
+        (None, _) => Err(Fault::Damaged("it has no row".to_owned())),
+        _ => Err(Fault::Damaged("it has rows of two cells".to_owned())),
     }
 }
 
@@ -116,33 +110,48 @@ impl Form {
 }
 
 /// The cells of a table, in the order in which they first come.
-fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, String> {
-    let text = |error: parquet::errors::ParquetError| error.to_string();
-    let file = SerializedFileReader::new(bytes.clone()).map_err(text)?;
+fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
+    let file = table::open(bytes)?;
     check_claims(&file, bytes)?;
     let about = file.metadata().file_metadata();
-    let columns = about.schema_descr().columns().iter();
+    let schema = about.schema_descr();
+    let columns = schema.columns().iter().map(|column| column.name());
     let wanted = form.columns().iter().chain(&NAMES);
-    if !columns
-        .map(|column| column.name())
-        .eq(wanted.clone().copied())
-    {
+    if !columns.eq(wanted.clone().copied()) {
         let wanted: Vec<&str> = wanted.copied().collect();
-        return Err(format!("its columns are not {}", wanted.join(", ")));
+        let why = format!("its columns are not {}", wanted.join(", "));
+        return Err(Fault::Damaged(why));
     }
-    let ran = check_pairs(about, form)?;
+    let ran = check_pairs(about, form).map_err(Fault::Damaged)?;
     let mut cells: Vec<CellRows> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for (rows, row) in file.get_row_iter(None).map_err(text)?.enumerate() {
-        if rows == ROWS_MOST {
-            return Err(format!("it has more than {ROWS_MOST} rows"));
-        }
-        let next = Next::of(&row.map_err(text)?, form)?;
-        match places.get(&next.cell) {
-            Some(&place) => next.join(&mut cells[place])?,
-            None => {
-                places.insert(next.cell.clone(), cells.len());
-                cells.push(next.begin(&ran));
+    let mut rows = 0;
+    for index in 0..file.num_row_groups() {
+        let group = file.get_row_group(index)?;
+        let place = Place {
+            group: group.as_ref(),
+            schema,
+        };
+        let mut columns = Columns::open(&place, form)?;
+        loop {
+            let read = columns.fill()?;
+            if read == 0 {
+                break;
+            }
+            rows += read;
+            if rows > ROWS_MOST {
+                let why = format!("it has more than {ROWS_MOST} rows");
+                return Err(Fault::Damaged(why));
+            }
+            for row in 0..read {
+                let next = columns.row(row).map_err(Fault::Damaged)?;
+                match places.get(&next.cell) {
+                    Some(&place) => next.join(&mut cells[place]).map_err(Fault::Damaged)?,
+                    None => {
+                        places.insert(next.cell.clone(), cells.len());
+                        cells.push(next.begin(&ran));
+                    }
+                }
             }
         }
     }
@@ -151,11 +160,8 @@ fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, String> {
 
 /// What the key-value pairs say, if the version is that of this reader.
 fn check_pairs(about: &FileMetaData, form: Form) -> Result<Ran, String> {
-    let said = |key: &str| {
-        let pairs = about.key_value_metadata().into_iter().flatten();
-        let mut pairs = pairs.filter(|pair| pair.key == key);
-        pairs.find_map(|pair| pair.value.clone())
-    };
+    let pairs = about.key_value_metadata().map_or(&[][..], Vec::as_slice);
+    let said = |key| table::said(pairs, key);
     match said(VERSION_KEY) {
         Some(version) if version == VERSION.to_string() => {}
         Some(version) => return Err(format!("it is of version `{version}`, not {VERSION}")),
@@ -164,12 +170,15 @@ fn check_pairs(about: &FileMetaData, form: Form) -> Result<Ran, String> {
     if form == Form::Rows
         && let Some(json) = said(RAN_KEY)
     {
-        return Ran::from_json(&json)
+        return Ran::from_json(json)
             .map_err(|error| format!("its key `{RAN_KEY}` does not say where cells ran: {error}"));
     }
-    let host = said(HOST_KEY).and_then(|json| serde_json::from_str(&json).ok());
+    let host = said(HOST_KEY).and_then(|json| serde_json::from_str(json).ok());
     let host: Host = host.unwrap_or_else(Host::unknown);
-    Ok(Ran::all(host, said(PROGRAM_KEY).unwrap_or_default()))
+    Ok(Ran::all(
+        host,
+        said(PROGRAM_KEY).unwrap_or_default().to_owned(),
+    ))
 }
 
 /// A row, taken apart.
@@ -203,75 +212,135 @@ impl Next {
         cell.rows.push(self.raw);
         Ok(())
     }
+}
 
+/// Rows that are taken out of the columns at a time.
+const BATCH: usize = 1 << 10;
+
+/// The columns of a row group.
+struct Columns {
+    experiment: Option<Column<ByteArrayType>>,
+    cell: Column<ByteArrayType>,
+    kind: Column<ByteArrayType>,
+    seed: Column<Int64Type>,
+    machine: Column<ByteArrayType>,
+    workload: Column<ByteArrayType>,
+    config: Column<ByteArrayType>,
+    metric: Column<ByteArrayType>,
+    unit: Column<ByteArrayType>,
+    better: Column<ByteArrayType>,
+    run: Column<Int32Type>,
+    at: Column<DoubleType>,
+    value: Column<DoubleType>,
+}
+
+impl Columns {
+    fn open(place: &Place<'_>, form: Form) -> Result<Self, Fault> {
+        let experiment = form.columns().first();
+        Ok(Self {
+            experiment: experiment
+                .map(|name| Column::open(place, name))
+                .transpose()?,
+            cell: Column::open(place, "cell")?,
+            kind: Column::open(place, "kind")?,
+            seed: Column::open(place, "seed")?,
+            machine: Column::open(place, "machine")?,
+            workload: Column::open(place, "workload")?,
+            config: Column::open(place, "config")?,
+            metric: Column::open(place, "metric")?,
+            unit: Column::open(place, "unit")?,
+            better: Column::open(place, "better")?,
+            run: Column::open(place, "run")?,
+            at: Column::open(place, "at")?,
+            value: Column::open(place, "value")?,
+        })
+    }
+
+    /// Reads the next rows; how many there were.
+    fn fill(&mut self) -> Result<usize, Fault> {
+        let count = self.cell.fill(BATCH)?;
+        let experiment = self.experiment.as_mut();
+        let others = [
+            experiment.map_or(Ok(count), |experiment| experiment.fill(BATCH))?,
+            self.kind.fill(BATCH)?,
+            self.seed.fill(BATCH)?,
+            self.machine.fill(BATCH)?,
+            self.workload.fill(BATCH)?,
+            self.config.fill(BATCH)?,
+            self.metric.fill(BATCH)?,
+            self.unit.fill(BATCH)?,
+            self.better.fill(BATCH)?,
+            self.run.fill(BATCH)?,
+            self.at.fill(BATCH)?,
+            self.value.fill(BATCH)?,
+        ];
+        if others.iter().any(|&other| other != count) {
+            let why = "its columns are of different lengths";
+            return Err(Fault::Damaged(why.to_owned()));
+        }
+        Ok(count)
+    }
+
+    /// This row of the batch. To be called for each once, in order.
     #[allow(
         clippy::cast_sign_loss,
         reason = "signed and unsigned numbers of Parquet have the same bits"
     )]
-    fn of(row: &Row, form: Form) -> Result<Self, String> {
-        let fields: Vec<&Field> = row.get_column_iter().map(|(_, field)| field).collect();
-        let (before, fields) = fields
-            .split_at_checked(form.columns().len())
-            .ok_or("a row has too few columns")?;
-        let text = |place: usize| match fields.get(place) {
-            Some(Field::Str(text)) => Ok(text.clone()),
-            _ => Err(wrong(place, "text")),
-        };
-        let number = |place: usize| match fields.get(place) {
-            Some(Field::Double(value)) if value.is_finite() => Ok(*value),
-            _ => Err(wrong(place, "a finite number")),
-        };
-        let kind = text(1)?
-            .parse::<Kind>()
-            .map_err(|error| error.to_string())?;
-        let seed = match fields.get(2) {
-            Some(Field::ULong(seed)) => *seed,
-            Some(Field::Long(seed)) => *seed as u64,
-            _ => return Err(wrong(2, "a whole number")),
-        };
-        let run = match fields.get(9) {
-            Some(Field::UInt(run)) => *run,
-            Some(Field::Int(run)) => *run as u32,
-            _ => return Err(wrong(9, "a whole number")),
-        };
-        let better = match text(8)?.as_str() {
+    fn row(&mut self, row: usize) -> Result<Next, String> {
+        let cell = text(&mut self.cell, row)?;
+        if let Some(experiment) = &mut self.experiment {
+            let experiment = text(experiment, row)?;
+            if experiment != experiment_of(&cell) {
+                return Err(format!(
+                    "{cell} is no cell of its {EXPERIMENT} {experiment:?}"
+                ));
+            }
+        }
+        let kind = text(&mut self.kind, row)?.parse::<Kind>();
+        let seed = self.seed.take(row).ok_or_else(|| wrong("seed", WHOLE))?;
+        let run = self.run.take(row).ok_or_else(|| wrong("run", WHOLE))?;
+        let better = match text(&mut self.better, row)?.as_str() {
             "higher" => Better::Higher,
             "lower" => Better::Lower,
             "neither" => Better::Neither,
-            _ => return Err(wrong(8, "higher, lower or neither")),
+            _ => return Err(wrong("better", "higher, lower or neither")),
         };
-        let at = match fields.get(10) {
-            Some(Field::Null) => None,
-            _ => Some(number(10)?),
-        };
-        let cell = text(0)?;
-        if let [experiment] = before
-            && **experiment != Field::Str(experiment_of(&cell).to_owned())
-        {
-            return Err(format!(
-                "{cell} is no cell of its {EXPERIMENT} {experiment}"
-            ));
+        let at = self.at.take(row).copied();
+        let value = self.value.take(row).copied();
+        if !at.is_none_or(f64::is_finite) {
+            return Err(wrong("at", FINITE));
         }
-        Ok(Self {
+        Ok(Next {
             cell,
-            kind,
-            seed,
+            kind: kind.map_err(|error| error.to_string())?,
+            seed: *seed as u64,
             raw: Raw {
-                machine: text(3)?,
-                workload: text(4)?,
-                config: text(5)?,
-                metric: text(6)?,
-                unit: text(7)?,
+                machine: text(&mut self.machine, row)?,
+                workload: text(&mut self.workload, row)?,
+                config: text(&mut self.config, row)?,
+                metric: text(&mut self.metric, row)?,
+                unit: text(&mut self.unit, row)?,
                 better,
-                run,
+                run: *run as u32,
                 at,
-                value: number(11)?,
+                value: value
+                    .filter(|value| value.is_finite())
+                    .ok_or_else(|| wrong("value", FINITE))?,
             },
         })
     }
 }
 
-fn wrong(place: usize, wanted: &str) -> String {
-    let name = NAMES.get(place).copied().unwrap_or_default();
+const WHOLE: &str = "a whole number";
+const FINITE: &str = "a finite number";
+
+/// The text in this row of a column.
+fn text(column: &mut Column<ByteArrayType>, row: usize) -> Result<String, String> {
+    let name = column.name();
+    let text = column.take(row).and_then(|text| text.as_utf8().ok());
+    text.map(str::to_owned).ok_or_else(|| wrong(name, "text"))
+}
+
+fn wrong(name: &str, wanted: &str) -> String {
     format!("its column {name} has something else than {wanted}")
 }

@@ -1,11 +1,7 @@
 //! The columns of a cell's file, and of the file of all rows: flat, of types that every reader of Parquet knows.
 
-use std::sync::Arc;
-
-use parquet::basic::{Compression, ZstdLevel};
+use brickyard_trace::table::schema;
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::TypePtr;
 
 /// The columns in their order. The experiment is not among them: it is the partition.
@@ -47,23 +43,12 @@ pub(super) const EXPERIMENT: &str = "experiment";
 
 /// Of a cell's file.
 pub(super) fn of_cell() -> Result<TypePtr, ParquetError> {
-    Ok(Arc::new(parse_message_type(&format!(
-        "message cell {{ {COLUMNS} }}"
-    ))?))
+    schema(&format!("message cell {{ {COLUMNS} }}"))
 }
 
 /// Of the file of all rows, which has the experiment as a column.
 pub(super) fn of_rows() -> Result<TypePtr, ParquetError> {
-    Ok(Arc::new(parse_message_type(&format!(
+    schema(&format!(
         "message rows {{ required binary {EXPERIMENT} (STRING); {COLUMNS} }}"
-    ))?))
-}
-
-/// How they are stored.
-pub(super) fn properties() -> Result<WriterProperties, ParquetError> {
-    Ok(WriterProperties::builder()
-        .set_created_by(concat!("brickyard ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
-        .set_offset_index_disabled(true)
-        .build())
+    ))
 }

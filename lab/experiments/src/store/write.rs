@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
-use parquet::errors::{ParquetError, Result as ParquetResult};
+use brickyard_trace::table::{Group, properties};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::KeyValue;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::TypePtr;
 
 use super::VERSION;
@@ -15,7 +16,7 @@ use super::appear::appear;
 use super::error::WriteError;
 use super::ran;
 use super::schema::{
-    EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY, of_cell, of_rows, properties,
+    EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY, of_cell, of_rows,
 };
 use crate::data::Data;
 use crate::raw::{CellRows, Raw};
@@ -150,58 +151,33 @@ fn table(
     rows: &[Placed<'_>],
     first: Option<&dyn Fn(&Placed<'_>) -> ByteArray>,
 ) -> ParquetResult<()> {
-    let mut writer = SerializedFileWriter::new(out, schema()?, Arc::new(properties()?))?;
+    let properties = properties()?.build();
+    let mut writer = SerializedFileWriter::new(out, schema()?, Arc::new(properties))?;
     for pair in pairs {
         writer.append_key_value_metadata(pair);
     }
-    let mut group = writer.next_row_group()?;
+    let mut group = Group::begin(&mut writer)?;
     if let Some(first) = first {
-        texts(&mut group, rows, first)?;
+        group.required::<ByteArrayType>(rows.iter().map(first))?;
     }
-    texts(&mut group, rows, |(cell, _)| text(&cell.cell))?;
-    texts(&mut group, rows, |(cell, _)| text(cell.kind.name()))?;
-    let seeds: Vec<i64> = rows.iter().map(|(cell, _)| cell.seed as i64).collect();
-    column::<Int64Type>(&mut group, &seeds, None)?;
-    texts(&mut group, rows, |(_, raw)| text(&raw.machine))?;
-    texts(&mut group, rows, |(_, raw)| text(&raw.workload))?;
-    texts(&mut group, rows, |(_, raw)| text(&raw.config))?;
-    texts(&mut group, rows, |(_, raw)| text(&raw.metric))?;
-    texts(&mut group, rows, |(_, raw)| text(&raw.unit))?;
-    texts(&mut group, rows, |(_, raw)| text(raw.better.name()))?;
-    let runs: Vec<i32> = rows.iter().map(|(_, raw)| raw.run as i32).collect();
-    column::<Int32Type>(&mut group, &runs, None)?;
-    let at: Vec<f64> = rows.iter().filter_map(|(_, raw)| raw.at).collect();
-    let levels: Vec<i16> = rows
-        .iter()
-        .map(|(_, raw)| i16::from(raw.at.is_some()))
-        .collect();
-    column::<DoubleType>(&mut group, &at, Some(&levels))?;
-    let values: Vec<f64> = rows.iter().map(|(_, raw)| raw.value).collect();
-    column::<DoubleType>(&mut group, &values, None)?;
-    group.close()?;
+    let texts = |group: &mut Group<'_, _>, of: fn(&Placed<'_>) -> ByteArray| {
+        group.required::<ByteArrayType>(rows.iter().map(of))
+    };
+    texts(&mut group, |(cell, _)| text(&cell.cell))?;
+    texts(&mut group, |(cell, _)| text(cell.kind.name()))?;
+    group.required::<Int64Type>(rows.iter().map(|(cell, _)| cell.seed as i64))?;
+    texts(&mut group, |(_, raw)| text(&raw.machine))?;
+    texts(&mut group, |(_, raw)| text(&raw.workload))?;
+    texts(&mut group, |(_, raw)| text(&raw.config))?;
+    texts(&mut group, |(_, raw)| text(&raw.metric))?;
+    texts(&mut group, |(_, raw)| text(&raw.unit))?;
+    texts(&mut group, |(_, raw)| text(raw.better.name()))?;
+    group.required::<Int32Type>(rows.iter().map(|(_, raw)| raw.run as i32))?;
+    group.optional::<DoubleType>(rows.iter().map(|(_, raw)| raw.at))?;
+    group.required::<DoubleType>(rows.iter().map(|(_, raw)| raw.value))?;
+    group.end()?;
     writer.close()?;
     Ok(())
-}
-
-fn texts<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[Placed<'_>],
-    of: impl Fn(&Placed<'_>) -> ByteArray,
-) -> ParquetResult<()> {
-    let values: Vec<ByteArray> = rows.iter().map(of).collect();
-    column::<ByteArrayType>(group, &values, None)
-}
-
-fn column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
-    values: &[T::T],
-    levels: Option<&[i16]>,
-) -> ParquetResult<()> {
-    let next = group.next_column()?;
-    let mut next =
-        next.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
-    next.typed::<T>().write_batch(values, levels, None)?;
-    next.close()
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! The names of the lab have looks of their own, chosen so that those that stand in one plot differ in all three. Any other name gets one from its letters.
 
+use brickyard_machine::fnv1a;
+
 /// Markers around the origin, about ten units wide.
 const MARKERS: [&str; 8] = [
     "M-4.4 0a4.4 4.4 0 1 0 8.8 0a4.4 4.4 0 1 0-8.8 0z",
@@ -73,9 +75,7 @@ impl Look {
 
     /// FNV-1a, so that the same name looks the same everywhere and always.
     fn by_letters(name: &str) -> Self {
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
+        let hash = fnv1a(name);
         let part = |shift: u32, among: usize| (hash >> shift) as usize % among;
         Self::new(
             part(16, HUES),

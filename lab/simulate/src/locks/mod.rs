@@ -68,6 +68,20 @@ pub struct Plan {
     pub memory_bytes: u64,
 }
 
+/// The most memory of a zone where nothing is said: its metadata is real, and more changes nothing.
+const MEMORY_MOST: u64 = 8 << 30;
+
+/// What all runs on a machine have in common where nothing is said.
+#[must_use]
+pub fn usual_plan(profile: &'static Profile, configuration: Configuration) -> Plan {
+    Plan {
+        profile,
+        configuration,
+        lists: lists_of(profile),
+        memory_bytes: profile.memory_bytes.min(MEMORY_MOST),
+    }
+}
+
 /// One run.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'l> {

@@ -9,6 +9,10 @@
 //! it holds the lock for is less than before, whatever the policy. 14 of 27 tests have a star, several of them against each other: a compile of one configuration became slower by 0.8 % and
 //! one of another faster by 4.8 %, with deviations of 2 and 8 % of the mean.
 
+use std::sync::LazyLock;
+
+use brickyard_workload::printed::rows;
+
 use super::Column;
 
 /// A published difference between two columns.
@@ -84,83 +88,41 @@ impl Agreement {
     }
 }
 
-const SIMULATED: &str = "2007-10, simulated, 2.6.16";
-const OCTOBER: &str = "2007-10, Linux 2.6.23";
-const JANUARY: &str = "2008-01, Linux 2.6.24-rc7";
-
-/// A step from a column to another.
-type Step = (Column, Column);
-
-/// His `opt` over `unmod` of 2007.
-const RELEASE: Step = (Column::Hold, Column::Release);
-/// His `ts` over `unmod` of 2008.
-const TICKET: Step = (Column::Hold, Column::Ticket);
-/// `ts+opt` over `ts`.
-const YIELD: Step = (Column::Ticket, Column::TicketYield);
-/// `ts+opt+cl` over `ts+opt`.
-const OWN_LINE: Step = (Column::TicketYield, Column::TicketYieldOwnLine);
-
-/// By his real machine, with a star. Names are (his, ours).
-const fn real(
-    source: &'static str,
-    (published_as, workload): (&'static str, &'static str),
-    (before, now): Step,
-    speedup: f64,
-) -> Difference {
+/// Those of one row of the file.
+fn difference(row: [&'static str; 8]) -> Difference {
+    let [
+        source,
+        published_as,
+        workload,
+        cpus,
+        before,
+        now,
+        speedup,
+        star,
+    ] = row;
+    let column = |name: &str| name.parse().expect("a column of the program");
     Difference {
         source,
         published_as,
         workload,
-        cpus: 8,
-        before,
-        now,
-        speedup,
-        star: Star::Yes,
+        cpus: cpus.parse().expect("a number of CPUs"),
+        before: column(before),
+        now: column(now),
+        speedup: speedup.parse().expect("a speedup"),
+        star: if star.is_empty() { Star::No } else { Star::Yes },
     }
 }
-
-/// By his simulator.
-const fn simulated(workload: &'static str, cpus: usize, speedup: f64) -> Difference {
-    Difference {
-        cpus,
-        star: Star::No,
-        ..real(SIMULATED, (workload, workload), RELEASE, speedup)
-    }
-}
-
-const MAB: (&str, &str) = ("MAB", "mab");
-const CONFIG: (&str, &str) = ("config", "config");
-const OBJDUMP: (&str, &str) = ("objdump", "objdump");
-const KERNEL: (&str, &str) = ("kernel compile", "kernel");
-const KERNEL_FAST: (&str, &str) = ("kernel compile fast", "kernel");
-const DD: (&str, &str) = ("dd", "dd");
 
 impl Difference {
     /// All that are listed: the simulated ones, then those with a star.
-    pub const ALL: [Self; 22] = [
-        simulated("pmake", 8, 0.982),
-        simulated("dpunish", 8, 0.997),
-        simulated("mab", 8, 1.003),
-        simulated("config", 8, 1.005),
-        simulated("mab", 16, 0.987),
-        simulated("config", 16, 1.018),
-        simulated("mab", 32, 1.006),
-        simulated("config", 32, 1.005),
-        real(OCTOBER, MAB, RELEASE, 1.015),
-        real(OCTOBER, OBJDUMP, RELEASE, 1.008),
-        real(OCTOBER, KERNEL, RELEASE, 0.992),
-        real(OCTOBER, KERNEL_FAST, RELEASE, 1.048),
-        real(JANUARY, MAB, TICKET, 0.969),
-        real(JANUARY, MAB, YIELD, 1.015),
-        real(JANUARY, MAB, OWN_LINE, 0.969),
-        real(JANUARY, CONFIG, TICKET, 0.983),
-        real(JANUARY, CONFIG, YIELD, 1.026),
-        real(JANUARY, OBJDUMP, TICKET, 0.992),
-        real(JANUARY, OBJDUMP, YIELD, 1.020),
-        real(JANUARY, OBJDUMP, OWN_LINE, 0.962),
-        real(JANUARY, DD, YIELD, 1.012),
-        real(JANUARY, DD, OWN_LINE, 0.984),
-    ];
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        static ALL: LazyLock<Vec<Difference>> = LazyLock::new(|| {
+            let rows = rows(include_str!("published.csv")).into_iter();
+            rows.map(difference).collect()
+        });
+        &ALL
+    }
 
     /// Does a measured speedup of the same two columns go the same way? `p` is that of the signed-rank test; without one nothing is significant.
     #[must_use]
@@ -185,13 +147,13 @@ mod tests {
     /// 14 of the 27 tests of his two tables of real hardware have a star.
     #[test]
     fn all_stars_are_listed() {
-        let stars = Difference::ALL.iter().filter(|one| one.star == Star::Yes);
+        let stars = Difference::all().iter().filter(|one| one.star == Star::Yes);
         assert_eq!(stars.count(), 14);
     }
 
     #[test]
     fn an_agreement_needs_significance() {
-        let slower = Difference::ALL[12];
+        let slower = &Difference::all()[12];
         assert_eq!(slower.speedup, 0.969);
         assert_eq!(slower.agreement(0.99, Some(0.01)), Agreement::Same);
         assert_eq!(slower.agreement(1.01, Some(0.01)), Agreement::Opposite);

@@ -3,50 +3,14 @@
 use std::io::Write;
 
 use brickyard::MigrateType;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::errors::Result;
+use parquet::file::writer::SerializedFileWriter;
 
 use super::kind::{Kind, mobility_name};
 use super::writer::Rows;
+use crate::table::Group;
 use crate::{Event, PageUse, StateRun, What};
-
-/// Stores the next columns of a row group, in the order of the schema.
-struct Group<'a, W: Write + Send> {
-    out: SerializedRowGroupWriter<'a, W>,
-}
-
-impl<W: Write + Send> Group<'_, W> {
-    /// A column in which every row has a value.
-    fn required<T: DataType>(&mut self, values: impl Iterator<Item = T::T>) -> Result<()> {
-        let values: Vec<_> = values.collect();
-        self.write::<T>(&values, None)
-    }
-
-    /// A column in which rows may have none.
-    fn optional<T: DataType>(&mut self, rows: impl Iterator<Item = Option<T::T>>) -> Result<()> {
-        let mut values = Vec::new();
-        let mut levels = Vec::with_capacity(rows.size_hint().0);
-        for value in rows {
-            levels.push(i16::from(value.is_some()));
-            values.extend(value);
-        }
-        self.write::<T>(&values, Some(&levels))
-    }
-
-    fn write<T: DataType>(&mut self, values: &[T::T], levels: Option<&[i16]>) -> Result<()> {
-        let column = self.out.next_column()?;
-        let mut column = column
-            .ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
-        column.typed::<T>().write_batch(values, levels, None)?;
-        column.close()
-    }
-
-    /// The next column has no value in any row.
-    fn nothing<T: DataType>(&mut self, rows: usize) -> Result<()> {
-        self.write::<T>(&[], Some(&vec![0; rows]))
-    }
-}
 
 /// Writes `rows` as one row group.
 pub(super) fn write_group<W: Write + Send>(
@@ -54,15 +18,12 @@ pub(super) fn write_group<W: Write + Send>(
     rows: &Rows,
     names: &[String],
 ) -> Result<()> {
-    let mut group = Group {
-        out: out.next_row_group()?,
-    };
+    let mut group = Group::begin(out)?;
     match rows {
         Rows::Events(events) => write_events(&mut group, events, names)?,
         Rows::Runs(kind, runs) => write_runs(&mut group, *kind, runs)?,
     }
-    group.out.close()?;
-    Ok(())
+    group.end()
 }
 
 fn text(text: &'static str) -> ByteArray {

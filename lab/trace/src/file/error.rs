@@ -4,6 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::table::Fault;
+
 /// Why a trace could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -83,4 +85,13 @@ pub enum WriteError {
     /// What was to be written is no trace: nobody could read it.
     #[error("this is no trace: {0}")]
     Invalid(String),
+}
+
+impl From<Fault> for ReadError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Foreign(what) => Self::NotATrace(what),
+            Fault::Damaged(why) => Self::Damaged(why),
+        }
+    }
 }

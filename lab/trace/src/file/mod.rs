@@ -7,18 +7,16 @@
 //! | `metadata` | the header as pairs |
 //! | `check` | what holds for the rows of every trace |
 //! | `columns`, `writer` | rows to columns, row group by row group |
-//! | `pages`, `column`, `rows`, `reader` | back again, believing nothing |
+//! | `rows`, `reader` | back again, believing nothing |
 //!
 //! The reader's memory is bounded by the size of the file: no page may claim more than 4 MiB, and no file more than 256 rows a byte (the writer gives every 65536 rows page heads of their own,
 //! so it stays far below that).
 
 mod check;
-mod column;
 mod columns;
 mod error;
 mod kind;
 mod metadata;
-mod pages;
 mod reader;
 mod rows;
 mod schema;
@@ -28,7 +26,6 @@ use std::path::Path;
 
 pub use error::{ReadError, WriteError};
 pub use metadata::VERSION;
-pub use pages::check_claims;
 pub use reader::{read, read_bytes};
 pub use writer::Writer;
 

@@ -1,9 +1,7 @@
 //! Reads a trace and believes nothing: every count, number and name is checked before it is used, and memory grows with what was read, not with what the file says there is.
 
 use core::num::NonZero;
-use core::panic::AssertUnwindSafe;
 use std::fs;
-use std::panic::catch_unwind;
 use std::path::Path;
 use std::thread;
 
@@ -11,11 +9,11 @@ use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
 
-use super::column::{Place, damaged};
 use super::rows::{Batches, Part, Whole};
 use super::schema::ROWS_PER_BYTE;
-use super::{ReadError, metadata, pages};
+use super::{ReadError, metadata};
 use crate::Trace;
+use crate::table::{self, Fault, Place};
 
 /// Rows that even the smallest file may have.
 const FEW_ROWS: usize = 1 << 16;
@@ -46,13 +44,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, ReadError> {
 
 fn read_all(bytes: Bytes) -> Result<Trace, ReadError> {
     look(&bytes)?;
-    // The Parquet crate has assertions that a damaged file can break. They are no danger, but they are panics.
-    let parsed = catch_unwind(AssertUnwindSafe(|| parse(bytes)));
-    parsed.unwrap_or_else(|_| Err(contradicts()))
-}
-
-fn contradicts() -> ReadError {
-    ReadError::Damaged("its parts contradict each other".to_owned())
+    table::guarded(|| parse(&bytes))
 }
 
 /// What kind of file is it, by its first and last bytes?
@@ -76,17 +68,17 @@ fn look(bytes: &[u8]) -> Result<(), ReadError> {
     Ok(())
 }
 
-fn parse(bytes: Bytes) -> Result<Trace, ReadError> {
+fn parse(bytes: &Bytes) -> Result<Trace, ReadError> {
     let limit = bytes
         .len()
         .saturating_mul(ROWS_PER_BYTE)
         .saturating_add(FEW_ROWS);
-    let file = SerializedFileReader::new(bytes.clone()).map_err(damaged)?;
+    let file = table::open(bytes)?;
     let about = file.metadata().file_metadata();
     let pairs = about.key_value_metadata().map_or(&[][..], Vec::as_slice);
     let header = metadata::from_pairs(pairs)?;
     let schema = about.schema_descr();
-    pages::check_claims(&file, &bytes).map_err(|why| ReadError::Damaged(why.to_owned()))?;
+    table::check_claims(&file, bytes)?;
     let mut trace = Trace {
         header,
         ..Trace::default()
@@ -149,9 +141,11 @@ fn read_wave(
             .iter()
             .map(|work| scope.spawn(|| read_group(file, schema, work)))
             .collect();
-        let parts = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Err(contradicts())));
+        let parts = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(Fault::contradicts().into()))
+        });
         parts.collect()
     })
 }
@@ -161,7 +155,7 @@ fn read_group(
     schema: &SchemaDescriptor,
     work: &Work,
 ) -> Result<Part, ReadError> {
-    let group = file.get_row_group(work.index).map_err(damaged)?;
+    let group = file.get_row_group(work.index).map_err(Fault::from)?;
     let place = Place {
         group: group.as_ref(),
         schema,

@@ -7,9 +7,9 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type
 
 use super::ReadError;
 use super::check::{EventCheck, RunCheck};
-use super::column::{Column, Place};
 use super::kind::{Kind, parse_mobility, parse_usage};
 use super::schema::{GROUP_ROWS, NAME_BYTES};
+use crate::table::{Column, Place};
 use crate::{Event, NameId, PageState, StateRun, Trace, What};
 
 /// Rows that are taken out of the columns at a time.

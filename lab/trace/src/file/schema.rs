@@ -3,13 +3,12 @@
 //! Physical types and encodings are those that every Parquet reader knows. Numbers that grow or jump about (`time`, `frame`, `frames`) are stored as differences, all else by a
 //! dictionary a row group; then zstd. On recorded hosts that makes 3 to 5 bytes an event.
 
-use std::sync::Arc;
-
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
+
+use crate::table;
 
 /// The columns in their order.
 const SCHEMA: &str = "
@@ -46,24 +45,18 @@ const PAGE_ROWS: usize = 1 << 16;
 /// More rows a byte of file than this writer can get: a file that claims more is refused before memory is taken for them.
 pub(super) const ROWS_PER_BYTE: usize = 256;
 
-/// No page of ours is larger, unpacked: the crate ends one at 1 MiB.
-pub(super) const PAGE_BYTES: u64 = 4 << 20;
-
 /// Bytes of a process name. Linux has 16.
 pub(super) const NAME_BYTES: usize = 1024;
 
 /// The schema as Parquet has it.
 pub(super) fn schema() -> Result<TypePtr, ParquetError> {
-    Ok(Arc::new(parse_message_type(SCHEMA)?))
+    table::schema(SCHEMA)
 }
 
 /// How it is all stored.
 pub(super) fn properties() -> Result<WriterProperties, ParquetError> {
-    let mut properties = WriterProperties::builder()
-        .set_created_by(concat!("brickyard ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+    let mut properties = table::properties()?
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_offset_index_disabled(true)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_data_page_row_count_limit(PAGE_ROWS);
     for name in DIFFERENCES {

@@ -8,7 +8,9 @@ mod load;
 mod profile;
 
 pub use load::{Program, Served};
-pub use profile::{Known, Profile, Published, Reclaim, published, published_2005};
+pub use profile::{
+    Known, Line2007, OF_2007, Profile, Published, Reclaim, published, published_2005,
+};
 
 use brickyard::design::Design;
 use brickyard::node::movable::Sizing;

@@ -4,8 +4,12 @@
 //! not given; what stands here is assumed, small enough that seven kernel trees do not fit. Huge pages: 2 MiB on x86 (order 9), 16 MiB on ppc64 with its
 //! 4 KiB pages (order 12). The posting of 2005 says that 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
 
+use std::sync::LazyLock;
+
 use brickyard::node::SlowPath;
 use brickyard::{Configuration, Order, ZoneKind};
+
+use crate::printed::rows;
 
 /// A machine of one of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,71 +172,12 @@ pub struct Published {
     pub rest: u8,
 }
 
-// (machine, reclaim, [vanilla, list, zone, combined] under load, at rest)
-type Row = (&'static str, Reclaim, [Option<u8>; 4], [Option<u8>; 4]);
+/// A line of a table of 2007: its table, the machine, its architecture, and the four kernels, vanilla, list-based, zone-based, combined.
+pub type Line2007 = [&'static str; 7];
 
-const fn all(values: [u8; 4]) -> [Option<u8>; 4] {
-    let [a, b, c, d] = values;
-    [Some(a), Some(b), Some(c), Some(d)]
-}
-
-/// The four tables of 2007. bl6-13 was taken from its author before the combined kernel, whose 0 means nothing.
-const OF_2007: [Row; 9] = [
-    (
-        "bl6-13",
-        Reclaim::Plain,
-        [Some(10), Some(75), Some(17), None],
-        [Some(17), Some(76), Some(22), None],
-    ),
-    (
-        "elm3b14",
-        Reclaim::Plain,
-        all([21, 27, 19, 25]),
-        all([69, 84, 55, 82]),
-    ),
-    (
-        "elm3b245",
-        Reclaim::Plain,
-        all([34, 66, 27, 62]),
-        all([41, 82, 44, 82]),
-    ),
-    (
-        "gekko-lp1",
-        Reclaim::Plain,
-        all([2, 14, 4, 20]),
-        all([3, 61, 9, 69]),
-    ),
-    (
-        "gekko-lp4",
-        Reclaim::Plain,
-        all([1, 24, 3, 17]),
-        all([1, 32, 4, 51]),
-    ),
-    (
-        "elm3b14",
-        Reclaim::Lumpy,
-        all([24, 29, 23, 26]),
-        all([52, 84, 64, 82]),
-    ),
-    (
-        "elm3b245",
-        Reclaim::Lumpy,
-        all([33, 76, 42, 75]),
-        all([51, 87, 44, 85]),
-    ),
-    (
-        "gekko-lp1",
-        Reclaim::Lumpy,
-        all([2, 23, 9, 29]),
-        all([7, 69, 25, 67]),
-    ),
-    (
-        "gekko-lp4",
-        Reclaim::Lumpy,
-        all([1, 24, 24, 40]),
-        all([3, 43, 29, 53]),
-    ),
-];
+/// The eight tables of 2007. bl6-13 was taken from its author before the combined kernel, whose 0 means nothing.
+pub static OF_2007: LazyLock<Vec<Line2007>> =
+    LazyLock::new(|| rows(include_str!("published-2007.csv")));
 
 /// What was published for a machine of 2007, if anything was.
 #[must_use]
@@ -242,18 +187,24 @@ pub fn published(
     configuration: Configuration,
 ) -> Option<Published> {
     let column = match configuration {
-        Configuration::Vanilla => 0,
-        Configuration::List2007 => 1,
-        Configuration::Zone2007 => 2,
-        Configuration::Combined2007 => 3,
+        Configuration::Vanilla => 3,
+        Configuration::List2007 => 4,
+        Configuration::Zone2007 => 5,
+        Configuration::Combined2007 => 6,
         _ => return None,
     };
-    let (_, _, load, rest) = OF_2007
-        .iter()
-        .find(|(name, with, ..)| *name == machine && *with == reclaim)?;
+    let (under_load, at_rest) = match reclaim {
+        Reclaim::Plain => ("under-load", "at-rest"),
+        Reclaim::Lumpy => ("under-load-reclaim", "at-rest-reclaim"),
+        Reclaim::Compaction => return None,
+    };
+    let percent = |table: &str| {
+        let line = OF_2007.iter().find(|line| line[..2] == [table, machine])?;
+        line[column].parse().ok().filter(|&percent| percent > 0)
+    };
     Some(Published {
-        load: load[column]?,
-        rest: rest[column]?,
+        load: percent(under_load)?,
+        rest: percent(at_rest)?,
     })
 }
 

@@ -1,8 +1,6 @@
 //! The table of `brickyard simulate locks`: which figures of a run are its lines, and how what was published compares.
 
-use core::fmt::Write as _;
-
-use brickyard_report::{Better, Host, Metric, Results, Row, SignedRank};
+use brickyard_report::{Better, Column as Place, Columns, Host, Metric, Results, Row, SignedRank};
 use brickyard_simulate::locks::published::Difference;
 use brickyard_simulate::locks::{Bulks, Column, Load, Measured, Part, Plan};
 
@@ -155,30 +153,44 @@ impl Table {
 
     /// How each published difference compares with the measured one, a line each.
     pub(super) fn published(&self) -> String {
-        let mut text = format!(
-            "{:<28} {:<20} {:<38} {:>9} {:>9} {:>7}  direction\n",
-            "published", "workload", "columns", "published", "measured", "p"
-        );
-        for difference in Difference::ALL {
-            let Some((speedup, p)) = self.measured(&difference) else {
+        let right = Place::right().after(1);
+        let columns = Columns::new([
+            Place::left().wide(28),
+            Place::left().wide(20).after(1),
+            Place::left().wide(38).after(1),
+            right.wide(9),
+            right.wide(9),
+            right.wide(7),
+            Place::left().after(2),
+        ]);
+        let heads = [
+            "published",
+            "workload",
+            "columns",
+            "published",
+            "measured",
+            "p",
+            "direction",
+        ];
+        let mut text = columns.line(heads) + "\n";
+        for difference in Difference::all() {
+            let Some((speedup, p)) = self.measured(difference) else {
                 continue;
             };
-            let columns = format!(
-                "{} over {}",
-                difference.now.name(),
-                difference.before.name()
-            );
-            let p_text = p.map_or_else(|| "-".to_owned(), |p| format!("{p:.4}"));
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{:<28} {:<20} {columns:<38} {:>8.3}{} {speedup:>9.4} {p_text:>7}  {}",
-                difference.source,
+            let line = [
+                difference.source.to_owned(),
                 format!("{} cpus-{}", difference.published_as, difference.cpus),
-                difference.speedup,
-                difference.star.mark(),
-                difference.agreement(speedup, p).name()
-            );
+                format!(
+                    "{} over {}",
+                    difference.now.name(),
+                    difference.before.name()
+                ),
+                format!("{:.3}{}", difference.speedup, difference.star.mark()),
+                format!("{speedup:.4}"),
+                p.map_or_else(|| "-".to_owned(), |p| format!("{p:.4}")),
+                difference.agreement(speedup, p).name().to_owned(),
+            ];
+            text += &(columns.line(line) + "\n");
         }
         text
     }

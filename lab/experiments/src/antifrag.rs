@@ -1,0 +1,114 @@
+//! The protocol of 2005 and 2007 on one machine, and a film of it.
+
+use anyhow::Context as _;
+use brickyard::Configuration;
+use brickyard_bench::side_by_side::Follow;
+use brickyard_report::pagetypes::Film;
+use brickyard_workload::Script;
+use brickyard_workload::antifrag::{self, Profile, Protocol, Reclaim, TRIES_2005};
+
+use crate::filming::{Camera, film};
+
+/// The settings of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// The size of the tree that each build works on a copy of.
+    pub tree: usize,
+    /// Seconds from the start of one build to the start of the next.
+    pub gap: f64,
+    /// Seconds that all builds run before the first huge page is asked for (2005: 60).
+    pub settle: f64,
+    /// How many times longer a build takes than it was recorded. [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
+    pub stretch: Option<f64>,
+    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
+    pub kernelcore: u8,
+    /// Seconds of the load between two samples.
+    pub every: f64,
+}
+
+impl Settings {
+    /// Those where nobody says otherwise: what the documented figures were made with.
+    pub const USUAL: Self = Self {
+        tree: 250 << 20,
+        gap: 3.0,
+        settle: 10.0,
+        stretch: None,
+        kernelcore: 60,
+        every: 2.0,
+    };
+}
+
+/// One run: a machine, a way of reclaim, a configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// The machine.
+    pub profile: Profile,
+    /// How reclaim works.
+    pub reclaim: Reclaim,
+    /// The allocator.
+    pub config: Configuration,
+}
+
+/// What the machine does.
+#[derive(Debug, Clone, Copy)]
+pub struct Load<'s> {
+    /// A build.
+    pub compile: &'s Script,
+    /// The CPUs that it was recorded on.
+    pub recorded: usize,
+    /// A walk over the file system.
+    pub walk: &'s Script,
+}
+
+/// Is the run filmed?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filmed {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+}
+
+impl Run {
+    /// Runs the protocol on it, with a film of it where one is asked for.
+    ///
+    /// # Errors
+    /// Where the machine cannot be built, or not be filmed.
+    pub fn run(
+        &self,
+        settings: &Settings,
+        load: &Load<'_>,
+        filmed: Filmed,
+        follow: Follow<'_>,
+    ) -> anyhow::Result<(antifrag::Result, Option<Film>)> {
+        let machine = antifrag::machine(&self.profile, settings.kernelcore)?;
+        let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+        let of_2005 = self.profile == Profile::OF_2005;
+        let protocol = Protocol {
+            compile: load.compile,
+            walk: load.walk,
+            tree: settings.tree as u64,
+            gap: nanoseconds(settings.gap),
+            settle: nanoseconds(settings.settle),
+            stretch: settings
+                .stretch
+                .unwrap_or_else(|| antifrag::stretch(load.recorded, machine.cpus)),
+            tries: of_2005.then_some(TRIES_2005),
+            reclaim: self.reclaim,
+            kernel_core: settings.kernelcore,
+            sample_every: nanoseconds(settings.every),
+        };
+        let zones = machine.zones_for(self.config);
+        let mut film = (filmed == Filmed::Yes)
+            .then(|| {
+                let name = self.config.name();
+                let (max, huge) = (machine.max_order, machine.huge_order);
+                film(name, &zones, max, huge, machine.frame_bytes)
+            })
+            .transpose()?;
+        let camera = Camera::new(follow, film.as_mut());
+        let result = antifrag::run(self.config, &machine, &protocol, camera)
+            .with_context(|| format!("{} on {}", self.config, self.profile.name))?;
+        Ok((result, film))
+    }
+}

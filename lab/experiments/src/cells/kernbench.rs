@@ -1,0 +1,98 @@
+//! `kernbench`, the build of 2013: `make -j16` on its machine of 8 CPUs, simulated. What a run is, is that of `brickyard simulate kernbench`; each is a cell.
+//!
+//! Five runs, as mmtests has them. A build is 80 compiles of those that were recorded: a run is then half a second, and each worker has five of them. The end of a build, where not all
+//! of them have something to do, is a larger part of it than with thousands of files, for all configurations alike.
+
+use brickyard_machine::Profile;
+use brickyard_report::{Better, Metric};
+use brickyard_simulate::kernbench::{Kernbench, Measured};
+use brickyard_simulate::{Configuration, Setting};
+
+use crate::raw::{Kind, Raw};
+
+use crate::cell::{Cell, Context, Scale};
+use crate::cells::configs::SIMULATED_OF_2013;
+use crate::cells::rows::Of;
+use crate::cells::served::all_served;
+use brickyard_simulate::setting::usual_frames;
+
+const MACHINE: &str = "i7-2013";
+const CPUS: usize = 8;
+
+const RUNS: u32 = 5;
+
+/// The recorded build.
+const RECORDED: &str = "kernel";
+
+const COMPILES: usize = 80;
+
+/// Compile jobs at once: make's -j.
+const WORKERS: usize = 16;
+
+/// A metric, and its value for a run.
+type Figure = (Metric<'static>, fn(&Measured) -> f64);
+
+const FIGURES: [Figure; 4] = [
+    (seconds("user"), |run| run.user),
+    (seconds("system"), |run| run.system),
+    (seconds("elapsed"), |run| run.elapsed),
+    (
+        Metric {
+            name: "cpu",
+            unit: "%",
+            better: Better::Higher,
+        },
+        Measured::cpu_percent,
+    ),
+];
+
+const fn seconds(name: &'static str) -> Metric<'static> {
+    Metric {
+        name,
+        unit: "s",
+        better: Better::Lower,
+    }
+}
+
+pub(super) fn cells() -> Vec<Cell> {
+    let runs = 1..=RUNS;
+    runs.flat_map(|run| SIMULATED_OF_2013.map(|configuration| cell(configuration, run)))
+        .collect()
+}
+
+fn cell(configuration: Configuration, run: u32) -> Cell {
+    Cell {
+        name: format!("kernbench.{MACHINE}.build-{CPUS}.{configuration}.{run}"),
+        kind: Kind::Simulated,
+        scale: Scale::Quick,
+        seconds: 0.5,
+        work: Box::new(move |context| Ok(rows(&context, configuration, run)?.into())),
+    }
+}
+
+fn rows(context: &Context<'_>, configuration: Configuration, run: u32) -> anyhow::Result<Vec<Raw>> {
+    let recorded = context.traces.jobs(RECORDED)?;
+    let build = Kernbench {
+        recorded: &recorded,
+        jobs: COMPILES,
+        workers: WORKERS,
+    };
+    let measured = build.run(&Setting {
+        profile: Profile::by_name(MACHINE)?,
+        cpus: CPUS,
+        configuration,
+        frames: usual_frames(build.frames_needed(CPUS)),
+        seed: context.seed_of(run),
+    })?;
+    all_served(&measured.counts)?;
+    let of = Of {
+        machine: MACHINE,
+        workload: &format!("build cpus-{CPUS}"),
+        config: configuration.name(),
+        run,
+    };
+    let figures = FIGURES.iter();
+    Ok(figures
+        .map(|(metric, value)| of.row(metric, value(&measured)))
+        .collect())
+}

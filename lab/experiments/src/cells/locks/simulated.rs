@@ -1,0 +1,247 @@
+//! The five columns on the simulated machines of the paper, each run a cell.
+//!
+//! On `metatm-2007`, his simulator, four runs as he had them, on 8, 16 and 32 CPUs. On `xeon-x5355`, his real machine, 15 runs; he had five for the compiles of 2008, and here all have 15: they
+//! take some seconds each, so nothing had to be cut. All columns and all nine workloads are run on both, though he printed fewer.
+
+use brickyard_machine::Profile;
+use brickyard_report::{Better, Metric};
+use brickyard_simulate::Configuration;
+use brickyard_simulate::locks::{self, Bulks, Column, Load, Measured, Part};
+use brickyard_workload::jobs::Workload;
+
+use crate::raw::{Kind, Raw};
+
+use crate::cell::{Cell, Context, Scale};
+use crate::cells::rows::Of;
+use crate::cells::served::all_served;
+use brickyard_simulate::locks::usual_plan;
+
+/// The simulator of 2007, and the real machine of its author.
+pub(super) const SIMULATOR: &str = "metatm-2007";
+pub(super) const REAL: &str = "xeon-x5355";
+
+/// The CPUs of the simulator, and of the real machine.
+pub(super) const CPUS: [usize; 3] = [8, 16, 32];
+
+/// Runs on the simulator, and on the real machine.
+pub(super) const RUNS: u32 = 4;
+const REAL_RUNS: u32 = 15;
+
+/// One run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) machine: &'static str,
+    pub(super) workload: &'static str,
+    pub(super) cpus: usize,
+    pub(super) column: Column,
+    pub(super) configuration: Configuration,
+    pub(super) run: u32,
+}
+
+pub(super) fn cells() -> Vec<Cell> {
+    let on_simulator = CPUS.map(|cpus| (SIMULATOR, cpus, RUNS));
+    let machines = on_simulator.into_iter().chain([(REAL, 8, REAL_RUNS)]);
+    let mut cells = Vec::new();
+    for (machine, cpus, runs) in machines {
+        for workload in Workload::ALL.map(|workload| workload.name) {
+            for run in 1..=runs {
+                cells.extend(Column::ALL.map(|column| {
+                    Run {
+                        machine,
+                        workload,
+                        cpus,
+                        column,
+                        configuration: Configuration::Vanilla,
+                        run,
+                    }
+                    .cell()
+                }));
+            }
+        }
+    }
+    cells
+}
+
+impl Run {
+    fn cell(self) -> Cell {
+        let Self {
+            machine,
+            workload,
+            cpus,
+            column,
+            run,
+            ..
+        } = self;
+        let column = column.name();
+        Cell {
+            name: format!("locks.{machine}.{workload}-{cpus}.{column}.{run}"),
+            kind: Kind::Simulated,
+            scale: self.scale(),
+            seconds: self.seconds(),
+            work: Box::new(move |context| Ok(self.rows(&context)?.into())),
+        }
+    }
+
+    /// Quick has of the simulator what the paper printed and a second can have, in two runs, and what a plot over CPUs needs, in one; and of the real machine the three workloads that are
+    /// cheap, with as many runs as a signed-rank test needs.
+    fn scale(&self) -> Scale {
+        let printed = matches!(self.column, Column::Hold | Column::Release);
+        let quick = match (self.machine, self.cpus) {
+            (SIMULATOR, _) if printed && self.run == 1 && is_plotted(self.workload, self.cpus) => {
+                true
+            }
+            (REAL, _) => match self.workload {
+                "objdump" | "mab" | "dd" => self.run <= 6,
+                "kernel" => printed && self.run <= 2,
+                _ => false,
+            },
+            (_, 8) => {
+                let simulated = ["find", "pmake", "dpunish", "bonnie", "mab", "config"];
+                printed && self.run <= 2 && simulated.contains(&self.workload)
+            }
+            (_, 16) => {
+                let cheap = ["find", "pmake", "bonnie", "mab"].contains(&self.workload);
+                printed && self.run <= 2 && cheap
+            }
+            _ => {
+                let cheap = ["find", "pmake", "bonnie"].contains(&self.workload);
+                printed && self.run <= 2 && cheap
+            }
+        };
+        if quick { Scale::Quick } else { Scale::Full }
+    }
+
+    /// What a core of today takes for it.
+    pub(super) fn seconds(&self) -> f64 {
+        // On 8, 16 and 32 CPUs, with the lock held.
+        let held = match self.workload {
+            "find" => [0.05, 0.07, 0.08],
+            "pmake" => [0.18, 0.2, 0.25],
+            "dpunish" => [0.2, 0.5, 1.4],
+            "bonnie" => [0.05, 0.07, 0.1],
+            "mab" => [0.1, 0.3, 0.9],
+            "config" => [0.8, 2.4, 6.8],
+            "objdump" => [0.02, 0.06, 0.1],
+            "kernel" => [0.35, 0.8, 2.3],
+            _ => [0.12, 0.4, 1.9],
+        };
+        let place = CPUS.iter().position(|&cpus| cpus == self.cpus);
+        // Many waits are many accesses more.
+        let yields = [1.1, 1.4, 2.2];
+        let place = place.unwrap_or(0);
+        match (self.configuration, self.column) {
+            (Configuration::Brickyard, _) => held[place] / 4.0,
+            (_, Column::TicketYield | Column::TicketYieldOwnLine) => held[place] * yields[place],
+            _ => held[place],
+        }
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// Where the trace cannot be read, the run does not come to its end, or memory was short.
+    pub(super) fn measure(&self, context: &Context<'_>) -> anyhow::Result<Measured> {
+        let workload = Workload::by_name(self.workload)?;
+        let jobs = context.traces.jobs(self.workload)?;
+        let load = Load::of(&workload, &jobs, Part::Whole);
+        let plan = usual_plan(Profile::by_name(self.machine)?, self.configuration);
+        let measured = plan.run(&locks::Cell {
+            load: &load,
+            cpus: self.cpus,
+            column: self.column,
+            seed: context.seed_of(self.run),
+        })?;
+        all_served(&measured.counts)?;
+        Ok(measured)
+    }
+
+    fn rows(&self, context: &Context<'_>) -> anyhow::Result<Vec<Raw>> {
+        let measured = self.measure(context)?;
+        let megahertz = Profile::by_name(self.machine)?.megahertz;
+        let of = Of {
+            machine: self.machine,
+            workload: &workload(self.workload, self.cpus),
+            config: self.column.name(),
+            run: self.run,
+        };
+        let row = |(metric, value)| of.row(&metric, value);
+        let mut rows: Vec<Raw> = times(&measured, 1e3 / megahertz as f64)
+            .into_iter()
+            .map(row)
+            .collect();
+        if self.column == Column::Hold {
+            rows.extend(bulks(&measured).into_iter().map(row));
+        }
+        Ok(rows)
+    }
+}
+
+/// Is it a point of a plot over CPUs that a second can have? `config` on 32 takes seven of them.
+pub(super) fn is_plotted(workload: &str, cpus: usize) -> bool {
+    workload == "dd" || (workload == "config" && cpus <= 16)
+}
+
+/// A row's workload.
+pub(super) fn workload(name: &str, cpus: usize) -> String {
+    format!("{name} cpus-{cpus}")
+}
+
+const fn lower(name: &'static str, unit: &'static str) -> Metric<'static> {
+    Metric {
+        name,
+        unit,
+        better: Better::Lower,
+    }
+}
+
+/// From the machine's begin to the last task's end, in its own time.
+pub(super) const TIME: Metric<'static> = lower("time", "s");
+
+/// The time, and the waiting and holding that explain it. A cycle has `ns` nanoseconds.
+fn times(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 7] {
+    let waits = |percent| run.waits.percentile(percent) as f64 * ns;
+    let holds = |percent| run.holds.percentile(percent) as f64 * ns;
+    [
+        (TIME, run.seconds),
+        (lower("waiting", "%"), 100.0 * run.waiting_share),
+        (lower("wait-p50", "ns"), waits(50.0)),
+        (lower("wait-p99", "ns"), waits(99.0)),
+        (lower("wait-p99.9", "ns"), waits(99.9)),
+        (lower("hold-p50", "ns"), holds(50.0)),
+        (lower("hold-p99.9", "ns"), holds(99.9)),
+    ]
+}
+
+/// Pages and orders of the bulks, as the paper's second table has them.
+fn bulks(run: &Measured) -> [(Metric<'static>, f64); 8] {
+    const PAGES: &str = "pages";
+    const ORDER: &str = "order";
+    let Measured { taken, given, .. } = run;
+    // What a bulk is like is no merit of a lock.
+    let neither = |name, unit| Metric {
+        better: Better::Neither,
+        ..lower(name, unit)
+    };
+    let pages = |name, value| (neither(name, PAGES), value);
+    let order = |name, value| (neither(name, ORDER), value);
+    let of = |bulks: &Bulks| {
+        let Bulks {
+            count,
+            count_deviation,
+            order,
+            order_deviation,
+        } = *bulks;
+        [count, count_deviation, order, order_deviation]
+    };
+    let (taken, given) = (of(taken), of(given));
+    [
+        pages("take-pages", taken[0]),
+        pages("take-pages-sd", taken[1]),
+        order("take-order", taken[2]),
+        order("take-order-sd", taken[3]),
+        pages("give-pages", given[0]),
+        pages("give-pages-sd", given[1]),
+        order("give-order", given[2]),
+        order("give-order-sd", given[3]),
+    ]
+}

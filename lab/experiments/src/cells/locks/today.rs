@@ -1,0 +1,75 @@
+//! The workloads of 2007 under the allocators that came later, on both machines of the paper: the lock a ticket lock, held for a whole bulk.
+
+use brickyard_simulate::Configuration;
+use brickyard_simulate::locks::Column;
+use brickyard_workload::jobs::Workload;
+
+use crate::raw::Kind;
+
+use super::simulated::{CPUS, REAL, RUNS, Run, SIMULATOR, TIME, is_plotted, workload};
+use crate::cell::{Cell, Scale};
+use crate::cells::rows::Of;
+
+const CONFIGURATIONS: [Configuration; 3] = [
+    Configuration::List2007,
+    Configuration::Magazine2013,
+    Configuration::Brickyard,
+];
+
+/// The workloads of the real machine's tables, and its runs.
+const ON_REAL: [&str; 5] = ["mab", "config", "objdump", "kernel", "dd"];
+const REAL_RUNS: u32 = 5;
+
+pub(super) fn cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (machine, cpus, runs) in CPUS
+        .map(|cpus| (SIMULATOR, cpus, RUNS))
+        .into_iter()
+        .chain([(REAL, 8, REAL_RUNS)])
+    {
+        let all = Workload::ALL.map(|workload| workload.name).into_iter();
+        for workload in all.filter(|name| machine == SIMULATOR || ON_REAL.contains(name)) {
+            for run in 1..=runs {
+                cells.extend(CONFIGURATIONS.map(|configuration| {
+                    cell(Run {
+                        machine,
+                        workload,
+                        cpus,
+                        column: Column::Ticket,
+                        configuration,
+                        run,
+                    })
+                }));
+            }
+        }
+    }
+    cells
+}
+
+fn cell(run: Run) -> Cell {
+    let config = run.configuration.name();
+    let both = run.cpus == 8 && run.run <= 2 && ["pmake", "mab"].contains(&run.workload);
+    let plotted = run.configuration == Configuration::Brickyard
+        && run.run == 1
+        && is_plotted(run.workload, run.cpus);
+    let quick = run.machine == SIMULATOR && (both || plotted);
+    Cell {
+        name: format!(
+            "locks.{}.{}-{}.{config}.{}",
+            run.machine, run.workload, run.cpus, run.run
+        ),
+        kind: Kind::Simulated,
+        scale: if quick { Scale::Quick } else { Scale::Full },
+        seconds: run.seconds(),
+        work: Box::new(move |context| {
+            let measured = run.measure(&context)?;
+            let of = Of {
+                machine: run.machine,
+                workload: &workload(run.workload, run.cpus),
+                config,
+                run: run.run,
+            };
+            Ok(vec![of.row(&TIME, measured.seconds)].into())
+        }),
+    }
+}

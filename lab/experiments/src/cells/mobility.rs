@@ -1,0 +1,260 @@
+//! Cells of the mail of 2007: huge pages under load and at rest on five machines, with and without the reclaim patches; builds on their CPUs; and the pictures.
+//!
+//! | cells | what is run |
+//! |---|---|
+//! | `mobility.MACHINE.RECLAIM.CONFIG` | the protocol, once: nothing in it is left to chance |
+//! | `mobility.MACHINE.kernbench.CONFIG.RUN` | kernbench on as many CPUs as the machine had (`builds.rs`) |
+//! | `mobility.MACHINE.pictures` | the protocol of three configurations on one machine, filmed (`pictures.rs`) |
+
+mod builds;
+mod pictures;
+
+use brickyard::Configuration;
+use brickyard_report::{Better, Metric};
+use brickyard_simulate::setting::FRAME_BYTES;
+use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
+
+use crate::raw::{Kind, Raw};
+
+use super::protocol;
+use super::rows::Of;
+use crate::antifrag::{Filmed, Run};
+use crate::cell::{Cell, Scale};
+
+/// All cells.
+pub(super) fn cells() -> Vec<Cell> {
+    // Those that were filmed have their rows from the film; the others run by themselves.
+    let mut cells = pictures::cells();
+    let all = all_runs().filter(|run| !pictures::has_rows_of(run));
+    cells.extend(all.map(protocol_cell));
+    cells.extend(builds::cells());
+    cells
+}
+
+/// Every machine with every way of reclaim and every configuration.
+fn all_runs() -> impl Iterator<Item = Run> {
+    let machines = Profile::OF_2007.into_iter();
+    machines.flat_map(|profile| {
+        Reclaim::ALL.into_iter().flat_map(move |reclaim| {
+            Configuration::ALL.into_iter().map(move |config| Run {
+                profile,
+                reclaim,
+                config,
+            })
+        })
+    })
+}
+
+// ---- huge pages under load and at rest ----
+
+/// The machines of the quick run: one of x86-64 and two of ppc64.
+const QUICK: [&str; 3] = ["elm3b245", "gekko-lp1", "gekko-lp4"];
+
+/// The configurations of the quick run: the document's, and today's.
+const QUICK_CONFIGS: [Configuration; 5] = [
+    Configuration::Vanilla,
+    Configuration::List2007,
+    Configuration::Zone2007,
+    Configuration::Combined2007,
+    Configuration::Brickyard,
+];
+
+/// Machines whose memory is told over time.
+const SERIES: [&str; 2] = ["elm3b245", "gekko-lp4"];
+
+const HUGE_PAGES: Metric<'static> = Metric {
+    name: "huge-pages",
+    unit: "%",
+    better: Better::Higher,
+};
+
+const POSSIBLE: Metric<'static> = Metric {
+    name: "possible",
+    ..HUGE_PAGES
+};
+
+const HUGE_FREE: Metric<'static> = Metric {
+    name: "huge-free",
+    unit: "% of memory",
+    better: Better::Higher,
+};
+
+const MIXED: Metric<'static> = Metric {
+    name: "mixed",
+    unit: "blocks",
+    better: Better::Lower,
+};
+
+fn protocol_cell(run: Run) -> Cell {
+    let Run {
+        profile,
+        reclaim,
+        config,
+    } = run;
+    Cell {
+        name: format!("mobility.{}.{}.{config}", profile.name, reclaim.name()),
+        kind: Kind::Replayed,
+        scale: scale_of(&run),
+        seconds: seconds_of(&profile, reclaim),
+        work: Box::new(move |context| {
+            let (result, _) = protocol::run(&run, Filmed::No, &context)?;
+            Ok(protocol_rows(&run, &result).into())
+        }),
+    }
+}
+
+/// Quick: without the patches all three machines, with them those whose memory is in few huge pages and so is soon tried.
+fn scale_of(run: &Run) -> Scale {
+    let patches = match run.reclaim {
+        Reclaim::Plain => true,
+        Reclaim::Lumpy => run.profile.name != "elm3b245",
+        Reclaim::Compaction => false,
+    };
+    if patches && QUICK.contains(&run.profile.name) && QUICK_CONFIGS.contains(&run.config) {
+        Scale::Quick
+    } else {
+        Scale::Full
+    }
+}
+
+/// Most of it are the tries, one every tenth of a second: as many as memory has huge pages. Compaction looks longer.
+fn seconds_of(profile: &Profile, reclaim: Reclaim) -> f64 {
+    let tries = profile.memory / FRAME_BYTES as u64 / profile.huge.frames() as u64;
+    let plain = 0.3 + tries as f64 / 400.0;
+    match reclaim {
+        Reclaim::Plain | Reclaim::Lumpy => plain,
+        Reclaim::Compaction => plain * 1.3,
+    }
+}
+
+fn protocol_rows(run: &Run, result: &Protocol) -> Vec<Raw> {
+    let workload = |when: &str| format!("{} {when}", run.reclaim.name());
+    let (load, rest) = (workload("under load"), workload("at rest"));
+    let of = |workload| Of {
+        machine: run.profile.name,
+        workload,
+        config: run.config.name(),
+        run: 1,
+    };
+    let percent = |pages| result.percent(pages);
+    let mut rows = vec![
+        of(&load).row(&HUGE_PAGES, percent(result.load.got)),
+        of(&rest).row(&HUGE_PAGES, percent(result.rest.got)),
+        of(&rest).row(&POSSIBLE, percent(result.rest_possible)),
+    ];
+    if run.reclaim == Reclaim::Plain && SERIES.contains(&run.profile.name) {
+        let of = of(run.reclaim.name());
+        for sample in &result.samples {
+            let free = of.row(&HUGE_FREE, percent(sample.huge));
+            let mixed = of.row(&MIXED, sample.mixed as f64);
+            let at = Some(sample.time as f64 / 1e9);
+            rows.extend([Raw { at, ..free }, Raw { at, ..mixed }]);
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use brickyard_workload::antifrag;
+    use brickyard_workload::replay::Watcher;
+
+    use super::super::testing::{found, rows_of, traces};
+    use super::*;
+
+    struct Nobody;
+
+    impl Watcher for Nobody {}
+
+    fn run(machine: &str, reclaim: &str, config: &str) -> Vec<Raw> {
+        let name = format!("mobility.{machine}.{reclaim}.{config}");
+        rows_of(found(&cells(), &name))
+    }
+
+    #[test]
+    fn a_replay_is_what_the_library_says_by_itself() {
+        let config = Configuration::List2007;
+        let rows = run("gekko-lp4", "plain", config.name());
+        let profile = Profile::named("gekko-lp4").unwrap();
+        let (compile, walk) = (
+            traces().script("compile").unwrap(),
+            traces().script("walk").unwrap(),
+        );
+        let machine = antifrag::machine(&profile, 60).unwrap();
+        let protocol = antifrag::Protocol {
+            compile: &compile.script,
+            walk: &walk.script,
+            tree: 250 << 20,
+            gap: 3_000_000_000,
+            settle: 10_000_000_000,
+            stretch: antifrag::stretch(compile.cpus, machine.cpus),
+            tries: None,
+            reclaim: Reclaim::Plain,
+            kernel_core: 60,
+            sample_every: 2_000_000_000,
+        };
+        let result = antifrag::run(config, &machine, &protocol, Nobody).unwrap();
+        let value = |workload: &str, metric: &str| {
+            let mut all = rows.iter().filter(|row| row.at.is_none());
+            let row = all.find(|row| (&*row.workload, &*row.metric) == (workload, metric));
+            row.unwrap().value
+        };
+        let load = value("plain under load", "huge-pages");
+        assert_eq!(load, result.percent(result.load.got));
+        let rest = value("plain at rest", "huge-pages");
+        assert_eq!(rest, result.percent(result.rest.got));
+        let possible = value("plain at rest", "possible");
+        assert!(possible >= rest && possible <= 100.0);
+        // As docs/results/antifrag.md has them.
+        assert_eq!(format!("{load:.1} {rest:.1}"), "68.0 95.3");
+        // Two series, whose places ascend.
+        for metric in ["huge-free", "mixed"] {
+            let of = |row: &&Raw| row.metric == metric && row.workload == "plain";
+            let places: Vec<f64> = rows.iter().filter(of).map(|row| row.at.unwrap()).collect();
+            assert_eq!(places.len(), result.samples.len());
+            assert!(places.len() > 10 && places.is_sorted());
+        }
+        assert_eq!(rows.len(), 3 + 2 * result.samples.len());
+        assert_eq!(rows, run("gekko-lp4", "plain", config.name()));
+    }
+
+    #[test]
+    fn every_run_is_in_one_cell() {
+        let cells = cells();
+        assert_eq!(
+            all_runs().filter(pictures::has_rows_of).count(),
+            pictures::CONFIGS.len()
+        );
+        for run in all_runs() {
+            let cell = protocol_cell(run);
+            let count = cells.iter().filter(|other| other.name == cell.name).count();
+            assert_eq!(
+                count,
+                usize::from(!pictures::has_rows_of(&run)),
+                "{}",
+                cell.name
+            );
+        }
+    }
+
+    #[test]
+    fn every_table_has_rows_in_the_quick_run() {
+        let cells = cells();
+        let quick: Vec<&Cell> = cells
+            .iter()
+            .filter(|cell| cell.scale == Scale::Quick)
+            .collect();
+        for begin in [
+            "mobility.elm3b245.plain.",
+            "mobility.gekko-lp1.lumpy.",
+            "mobility.elm3b245.kernbench.",
+            "mobility.elm3b245.pictures",
+        ] {
+            assert!(
+                quick.iter().any(|cell| cell.name.starts_with(begin)),
+                "{begin}"
+            );
+        }
+        assert!(!quick.iter().any(|cell| cell.name.contains(".compaction.")));
+    }
+}

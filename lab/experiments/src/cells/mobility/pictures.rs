@@ -1,0 +1,108 @@
+//! The pictures: three configurations of one machine under the protocol, filmed, on a page of their own.
+
+use brickyard::Configuration;
+use brickyard_report::pagetypes::{Film, html};
+use brickyard_report::{Better, Metric};
+use brickyard_workload::antifrag::Reclaim;
+
+use crate::raw::Kind;
+
+use super::super::protocol;
+use super::super::rows::Of;
+use super::{all_runs, protocol_rows};
+use crate::antifrag::{Filmed, Run};
+use crate::cell::{Cell, Context, Done, Scale};
+
+/// Both of them, the longer first.
+pub(super) fn cells() -> Vec<Cell> {
+    vec![
+        cell(WITH_ROWS, Scale::Quick, 11.0),
+        cell("gekko-lp4", Scale::Full, 3.0),
+    ]
+}
+
+/// The machine whose film has the rows of its runs with it, so that nothing is run twice; those of the other have cells of their own.
+const WITH_ROWS: &str = "elm3b245";
+
+/// Those of the mail that are furthest apart, and today's.
+pub(super) const CONFIGS: [Configuration; 3] = [
+    Configuration::Vanilla,
+    Configuration::Combined2007,
+    Configuration::Brickyard,
+];
+
+/// By which the report knows that there is a page.
+const SHOTS: Metric<'static> = Metric {
+    name: "shots",
+    unit: "shots",
+    better: Better::Neither,
+};
+
+/// Do the run's rows come with the film?
+pub(super) fn has_rows_of(run: &Run) -> bool {
+    run.profile.name == WITH_ROWS && is_filmed(run)
+}
+
+fn is_filmed(run: &Run) -> bool {
+    run.reclaim == Reclaim::Plain && CONFIGS.contains(&run.config)
+}
+
+fn cell(machine: &'static str, scale: Scale, seconds: f64) -> Cell {
+    Cell {
+        name: format!("mobility.{machine}.pictures"),
+        kind: Kind::Replayed,
+        scale,
+        seconds,
+        work: Box::new(move |context| filmed(machine, &context)),
+    }
+}
+
+fn filmed(machine: &str, context: &Context<'_>) -> anyhow::Result<Done> {
+    let (mut rows, mut films) = (Vec::new(), Vec::new());
+    for run in all_runs().filter(|run| run.profile.name == machine && is_filmed(run)) {
+        let (result, film) = protocol::run(&run, Filmed::Yes, context)?;
+        if has_rows_of(&run) {
+            rows.extend(protocol_rows(&run, &result));
+        }
+        let of = Of {
+            machine,
+            workload: run.reclaim.name(),
+            config: run.config.name(),
+            run: 1,
+        };
+        rows.extend(film.iter().map(|film| of.row(&SHOTS, film.len() as f64)));
+        films.extend(film);
+    }
+    let films: Vec<&Film> = films.iter().collect();
+    let mut page = Vec::new();
+    html::write(&films, &format!("{machine}, plain"), &mut page)?;
+    Ok(Done {
+        rows,
+        pages: vec![(format!("{machine}.html"), page)],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{done_of, found};
+    use super::*;
+
+    #[test]
+    fn a_film_beside_other_cells_has_its_shots_alone_and_a_page_that_a_report_can_hold() {
+        let done = done_of(found(&cells(), "mobility.gekko-lp4.pictures"));
+        let configs: Vec<&str> = done.rows.iter().map(|row| &*row.config).collect();
+        assert_eq!(configs, CONFIGS.map(Configuration::name));
+        for row in &done.rows {
+            assert_eq!(
+                (&*row.machine, &*row.metric, row.at),
+                ("gekko-lp4", "shots", None)
+            );
+            assert!(row.value > 10.0);
+        }
+        let [(name, page)] = &done.pages[..] else {
+            panic!("{} pages", done.pages.len());
+        };
+        assert_eq!(name, "gekko-lp4.html");
+        assert!(page.len() < 3 << 20, "{} bytes", page.len());
+    }
+}

@@ -1,0 +1,88 @@
+//! Single pages in batches of 1 to 16384, allocated and freed by one thread of this host. Each round is a cell: every configuration has a turn in it, in which it meets all batches.
+
+use core::time::Duration;
+
+use anyhow::Context as _;
+use brickyard::Configuration;
+use brickyard_report::{Better, Metric};
+
+use crate::raw::Raw;
+
+use crate::cell::Cell;
+use crate::cells::timed::{Round, Timed};
+use brickyard_bench::conditions::Conditions;
+use brickyard_bench::contestant::Contestant;
+use brickyard_bench::machine::Level;
+use brickyard_bench::rounds::Rounds;
+use brickyard_bench::schedule::Schedule;
+
+/// Who takes turns: all of them, the baseline of 2013 first.
+const CONFIGURATIONS: [Configuration; 7] = [
+    Configuration::List2007,
+    Configuration::Magazine2013,
+    Configuration::Vanilla,
+    Configuration::TwoKinds2005,
+    Configuration::Zone2007,
+    Configuration::Combined2007,
+    Configuration::Brickyard,
+];
+
+/// Quick rounds: the fewest by which a signed-rank test can call one of the document's 42 gains significant, corrected for all of them (2 / 2^11 x 42 < 0.05).
+const QUICK_ROUNDS: u32 = 11;
+
+/// The largest batch: 64 MiB of pages.
+const MOST_BATCH: usize = 16384;
+
+/// The least time that a sample's loop runs.
+const SAMPLE: Duration = Duration::from_millis(4);
+
+const METRICS: [Metric<'static>; 3] = [ns_a_page("alloc"), ns_a_page("free"), ns_a_page("total")];
+
+const fn ns_a_page(name: &'static str) -> Metric<'static> {
+    Metric {
+        name,
+        unit: "ns/page",
+        better: Better::Lower,
+    }
+}
+
+pub(super) fn cells() -> Vec<Cell> {
+    let timed = Timed {
+        name: "pagealloc.host.batches",
+        quick: QUICK_ROUNDS,
+        seconds: 1.7,
+        work: rows,
+    };
+    timed.cells()
+}
+
+/// Each configuration once.
+fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
+    let schedule = Schedule {
+        most_batch: MOST_BATCH,
+        ..Schedule::plain(&[Level::Node])
+    };
+    let workloads = schedule.workloads();
+    let batches = Rounds {
+        workloads: &workloads,
+        least: SAMPLE,
+        step: &|| {},
+    };
+    let taken = round.turns("batches", 1, &CONFIGURATIONS, |configuration| {
+        Conditions::USUAL.turn(&Contestant::Configuration(configuration), &batches)
+    })?;
+    let mut rows = Vec::new();
+    for (configuration, taken) in taken {
+        for (workload, sample) in workloads.iter().zip(taken.0) {
+            let sample = sample.with_context(|| {
+                format!("{configuration} had too few free pages for {workload}")
+            })?;
+            let workload = workload.to_string();
+            let of = round.of(&workload, configuration.name());
+            let values = [sample.alloc, sample.free, sample.total];
+            let of_sample = METRICS.iter().zip(values);
+            rows.extend(of_sample.map(|(metric, value)| of.row(metric, value)));
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,17 @@
+//! `pagealloc`, the micro-benchmark of 2013: what a page costs to allocate and to free, by the batch; and how long the slowest allocations take when many CPUs allocate at once.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `batches.rs` | the batches, with a thread of this host: what a turn is, is that of `brickyard bench pagealloc` |
+//! | `storm.rs` | the latencies, on a simulated machine: what a run is, is that of `brickyard simulate storm` |
+
+mod batches;
+mod storm;
+
+use crate::cell::Cell;
+
+pub(super) fn cells() -> Vec<Cell> {
+    let mut cells = batches::cells();
+    cells.extend(storm::cells());
+    cells
+}

@@ -1,0 +1,120 @@
+//! Page faults on simulated machines, each run a cell: the machine of 2013 with 1 to 8 CPUs, as its tables have them, and the simulator of 2007 with up to 32, for the curve over CPUs.
+//!
+//! The document touched a fifth of the memory, 20 times. Here the processes touch less together, enough for the start to be little of it (64 MiB instead of 400 change the figures of the first
+//! machine by less than a hundredth; the second has more CPUs and 128 MiB), five times: two runs differ by the refresh of the memory alone, a few parts in ten thousand.
+
+use brickyard_machine::Profile;
+use brickyard_simulate::pft::Pft;
+use brickyard_simulate::setting::FRAME_BYTES;
+use brickyard_simulate::{Configuration, Setting};
+
+use crate::raw::{Kind, Raw};
+
+use super::{FAULTS_CPU, FAULTS_SEC};
+use crate::cell::{Cell, Context, Scale};
+use crate::cells::configs::SIMULATED_OF_2013;
+use crate::cells::rows::Of;
+use brickyard_simulate::setting::usual_frames;
+
+/// A machine, and what is done there.
+#[derive(Debug, Clone, Copy)]
+struct Machine {
+    name: &'static str,
+    cpus: &'static [usize],
+    /// What all processes touch together.
+    touched_mib: usize,
+    /// How many of the runs are quick.
+    quick_runs: u32,
+}
+
+const MACHINES: [Machine; 2] = [
+    Machine {
+        name: "i7-2013",
+        cpus: &[1, 2, 3, 4, 5, 6, 7, 8],
+        touched_mib: 64,
+        quick_runs: 2,
+    },
+    Machine {
+        name: "metatm-2007",
+        cpus: &[1, 2, 4, 8, 16, 32],
+        touched_mib: 128,
+        quick_runs: 1,
+    },
+];
+
+const RUNS: u32 = 5;
+
+pub(super) fn cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for machine in MACHINES {
+        for &cpus in machine.cpus {
+            for run in 1..=RUNS {
+                let of_run = SIMULATED_OF_2013.map(|configuration| {
+                    Run {
+                        machine,
+                        cpus,
+                        configuration,
+                        run,
+                    }
+                    .cell()
+                });
+                cells.extend(of_run);
+            }
+        }
+    }
+    cells
+}
+
+/// One run.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    machine: Machine,
+    cpus: usize,
+    configuration: Configuration,
+    run: u32,
+}
+
+impl Run {
+    fn cell(self) -> Cell {
+        let Self {
+            machine,
+            cpus,
+            configuration,
+            run,
+        } = self;
+        Cell {
+            name: format!("pft.{}.cpus-{cpus}.{configuration}.{run}", machine.name),
+            kind: Kind::Simulated,
+            scale: if run <= machine.quick_runs {
+                Scale::Quick
+            } else {
+                Scale::Full
+            },
+            seconds: 0.0012 * machine.touched_mib as f64,
+            work: Box::new(move |context| Ok(self.rows(&context)?.into())),
+        }
+    }
+
+    fn rows(&self, context: &Context<'_>) -> anyhow::Result<Vec<Raw>> {
+        let pft = Pft {
+            pages: (self.machine.touched_mib << 20) / FRAME_BYTES,
+        };
+        let measured = pft.run(&Setting {
+            profile: Profile::by_name(self.machine.name)?,
+            cpus: self.cpus,
+            configuration: self.configuration,
+            frames: usual_frames(pft.frames_needed(self.cpus)),
+            seed: context.seed_of(self.run),
+        })?;
+        let of = Of {
+            machine: self.machine.name,
+            workload: &format!("cpus-{}", self.cpus),
+            config: self.configuration.name(),
+            run: self.run,
+        };
+        Ok(vec![
+            of.row(&FAULTS_CPU, measured.faults_per_cpu_second()),
+            of.row(&FAULTS_SEC, measured.faults_per_second()),
+        ])
+    }
+}

@@ -1,0 +1,51 @@
+//! Page faults with threads of this host, as far as the page allocator goes. Each round is a cell: every configuration has a turn in it at each number of threads.
+
+use crate::raw::Raw;
+
+use brickyard_bench::faults::Faults;
+use brickyard_bench::pft::{real_memory, turn};
+
+use super::{FAULTS_CPU, FAULTS_SEC};
+use crate::cell::Cell;
+use crate::cells::configs::OF_2013;
+use crate::cells::timed::{FEW, Round, Timed};
+
+/// Threads that run at once.
+const THREADS: [usize; 2] = [1, 2];
+
+/// The memory that pages are taken from, all of it real: less than `brickyard bench pft` has, so that a round is short.
+const MEMORY: usize = 128 << 20;
+
+/// How often a turn takes and gives back three quarters of it.
+const PASSES: usize = 8;
+
+pub(super) fn cells() -> Vec<Cell> {
+    let timed = Timed {
+        name: "pft.host.threads",
+        quick: FEW,
+        seconds: 0.8,
+        work: rows,
+    };
+    timed.cells()
+}
+
+fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
+    let arena = real_memory(MEMORY)?;
+    let mut rows = Vec::new();
+    for threads in THREADS {
+        let faults = Faults {
+            arena: &arena,
+            threads,
+            pages: arena.frames().len() / 4 * 3,
+            passes: PASSES,
+        };
+        let workload = format!("threads-{threads}");
+        let spent = round.turns(&workload, 1, &OF_2013, |config| turn(config, faults))?;
+        for (configuration, spent) in spent {
+            let of = round.of(&workload, configuration.name());
+            rows.push(of.row(&FAULTS_CPU, spent.faults_per_cpu_second()));
+            rows.push(of.row(&FAULTS_SEC, spent.faults_per_second()));
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,38 @@
+//! The rows of a cell in the making: what all of them have in common is said once.
+
+use brickyard_report::Metric;
+
+use crate::raw::Raw;
+
+/// The machine of whatever is timed.
+pub(super) const HOST: &str = "host";
+
+/// Of whom the rows that come next are: a workload under a configuration, in one run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Of<'w> {
+    /// A simulated profile, a machine that was replayed, or [`HOST`].
+    pub(super) machine: &'w str,
+    /// What was done there.
+    pub(super) workload: &'w str,
+    /// The allocator, lock policy, or heap.
+    pub(super) config: &'w str,
+    /// Which run or round, from 1.
+    pub(super) run: u32,
+}
+
+impl Of<'_> {
+    /// The row of a value that stands for itself.
+    pub(super) fn row(&self, metric: &Metric<'_>, value: f64) -> Raw {
+        Raw {
+            machine: self.machine.to_owned(),
+            workload: self.workload.to_owned(),
+            config: self.config.to_owned(),
+            metric: metric.name.to_owned(),
+            unit: metric.unit.to_owned(),
+            better: metric.better,
+            run: self.run,
+            at: None,
+            value,
+        }
+    }
+}

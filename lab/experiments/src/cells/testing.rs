@@ -1,0 +1,43 @@
+//! What the tests of cells share: a cell by its name, and its rows.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use crate::raw::Raw;
+
+use brickyard_bench::progress::Silent;
+use brickyard_bench::side_by_side;
+
+use crate::cell::{Cell, Context, Done};
+use crate::traces::Traces;
+
+/// The traces of this project, read once for all tests.
+pub(super) fn traces() -> &'static Traces {
+    static ALL: LazyLock<Traces> =
+        LazyLock::new(|| Traces::new(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces")));
+    &ALL
+}
+
+/// The cell with this name. There is one, and no other with the same name.
+pub(super) fn found<'c>(cells: &'c [Cell], name: &str) -> &'c Cell {
+    let all: Vec<&Cell> = cells.iter().filter(|cell| cell.name == name).collect();
+    assert_eq!(all.len(), 1, "{name}");
+    all[0]
+}
+
+/// What comes of it with seed 1.
+pub(super) fn done_of(cell: &Cell) -> Done {
+    let done = side_by_side::run(&Silent, 1, Some(1), |_, follow| {
+        (cell.work)(Context {
+            seed: 1,
+            traces: traces(),
+            follow,
+        })
+    });
+    done.into_iter().next().unwrap().unwrap()
+}
+
+/// Its rows.
+pub(super) fn rows_of(cell: &Cell) -> Vec<Raw> {
+    done_of(cell).rows
+}

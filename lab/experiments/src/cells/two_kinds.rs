@@ -1,0 +1,128 @@
+//! Cells of the posting of 2005: huge pages under load and at rest, a kernel unpacked and built, two tests of AIM9, and the effect on caches.
+//!
+//! | cells | what is run |
+//! |---|---|
+//! | `two-kinds.desktop-2005.protocol.CONFIG` | the protocol, once: nothing in it is left to chance |
+//! | `two-kinds.desktop-2005.WORKLOAD.CONFIG.RUN` | `extract` or `build` on one CPU (`commands.rs`) |
+//! | `two-kinds.host.aim9.ROUND` | `page_test` and `brk_test`, on pages of this host's memory (`aim9.rs`) |
+//! | `two-kinds.host.render.ROUND` | the renderer, on the same (`render.rs`) |
+
+mod aim9;
+mod commands;
+mod render;
+
+use brickyard::Configuration;
+use brickyard_report::{Better, Metric};
+use brickyard_workload::antifrag::{Profile, Reclaim};
+
+use crate::raw::Kind;
+
+use super::protocol;
+use super::rows::Of;
+use crate::antifrag::{Filmed, Run};
+use crate::cell::{Cell, Scale};
+
+/// All cells.
+pub(super) fn cells() -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Configuration::ALL.into_iter().map(huge_pages).collect();
+    cells.extend(commands::cells());
+    cells.extend(aim9::cells());
+    cells.extend(render::cells());
+    cells
+}
+
+/// Those of the quick run, which alone render: the posting's two kernels, Linux's later one, and today's.
+const SOME: [Configuration; 4] = [
+    Configuration::Vanilla,
+    Configuration::TwoKinds2005,
+    Configuration::List2007,
+    Configuration::Brickyard,
+];
+
+fn scale_of(config: &str) -> Scale {
+    if SOME.iter().any(|some| some.name() == config) {
+        Scale::Quick
+    } else {
+        Scale::Full
+    }
+}
+
+/// Turns of each configuration in a round of what is timed.
+const TURNS: usize = 3;
+
+const SECONDS: Metric<'static> = Metric {
+    name: "elapsed",
+    unit: "s",
+    better: Better::Lower,
+};
+
+const HUGE_PAGES: Metric<'static> = Metric {
+    name: "huge-pages",
+    unit: "pages",
+    better: Better::Higher,
+};
+
+fn huge_pages(config: Configuration) -> Cell {
+    Cell {
+        name: format!("two-kinds.{}.protocol.{config}", Profile::OF_2005.name),
+        kind: Kind::Replayed,
+        scale: scale_of(config.name()),
+        seconds: 0.9,
+        work: Box::new(move |context| {
+            let run = Run {
+                profile: Profile::OF_2005,
+                reclaim: Reclaim::Plain,
+                config,
+            };
+            let (result, _) = protocol::run(&run, Filmed::No, &context)?;
+            let row = |workload, pages| {
+                let of = Of {
+                    machine: Profile::OF_2005.name,
+                    workload,
+                    config: config.name(),
+                    run: 1,
+                };
+                of.row(&HUGE_PAGES, pages as f64)
+            };
+            let rows = vec![
+                row("under load", result.load.got),
+                row("at rest", result.rest.got),
+            ];
+            Ok(rows.into())
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::raw::Raw;
+
+    use super::super::testing::{found, rows_of};
+    use super::*;
+
+    /// What rows are of, each once.
+    pub(super) fn keys(rows: &[Raw]) -> Vec<(&str, &str)> {
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        keys.extend(rows.iter().map(|row| (&*row.workload, &*row.metric)));
+        keys.dedup();
+        keys
+    }
+
+    #[test]
+    fn huge_pages_are_those_of_the_documented_protocol() {
+        let rows = rows_of(found(
+            &cells(),
+            "two-kinds.desktop-2005.protocol.two-kinds-2005",
+        ));
+        assert_eq!(
+            keys(&rows),
+            [("under load", "huge-pages"), ("at rest", "huge-pages")]
+        );
+        // As docs/results/antifrag.md has them.
+        assert_eq!((rows[0].value, rows[1].value), (113.0, 275.0));
+        assert!(
+            rows.iter()
+                .all(|row| row.machine == "desktop-2005" && row.run == 1)
+        );
+    }
+}

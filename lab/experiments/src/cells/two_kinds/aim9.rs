@@ -1,0 +1,76 @@
+//! Two tests of AIM9, on pages of this host's memory. Each round is a cell.
+
+use core::time::Duration;
+
+use anyhow::Context as _;
+use brickyard::Configuration;
+use brickyard_report::{Better, Metric};
+
+use crate::raw::Raw;
+
+use super::super::timed::{FEW, Round, Timed};
+use super::TURNS;
+use crate::cell::Cell;
+use brickyard_bench::aim9::{Aim9, Done, PAGES, Test};
+use brickyard_bench::pages::Ground;
+
+/// How long a turn of a test is.
+const LEAST: Duration = Duration::from_millis(20);
+
+const RATE: Metric<'static> = Metric {
+    name: "rate",
+    unit: "ops/s",
+    better: Better::Higher,
+};
+
+pub(super) fn cells() -> Vec<Cell> {
+    let timed = Timed {
+        name: "two-kinds.host.aim9",
+        quick: FEW,
+        seconds: 0.95,
+        work: rows,
+    };
+    timed.cells()
+}
+
+fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
+    let mut ground = Ground::new(PAGES)?;
+    let mut rows = Vec::new();
+    for test in [Test::Page, Test::Brk] {
+        let taken = round.turns(test.name(), TURNS, &Configuration::ALL, |config| {
+            let done = ground.with(config, Aim9 { test, least: LEAST })?;
+            done.context("the memory has too few free pages")
+        })?;
+        for (config, taken) in taken.of_each() {
+            let all = taken.into_iter().reduce(Done::and);
+            let rate = all.unwrap_or_default().rate();
+            rows.push(round.of(test.name(), config.name()).row(&RATE, rate));
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::rows::HOST;
+    use super::super::super::testing::{found, rows_of};
+    use super::super::tests::keys;
+    use super::*;
+
+    #[test]
+    fn a_round_has_a_row_of_each_configuration() {
+        let rows = rows_of(found(&cells(), "two-kinds.host.aim9.2"));
+        assert_eq!(keys(&rows), [("page_test", "rate"), ("brk_test", "rate")]);
+        for of_test in rows.chunks(Configuration::ALL.len()) {
+            let mut configs: Vec<&str> = of_test.iter().map(|row| &*row.config).collect();
+            configs.sort_unstable();
+            let mut names = Configuration::ALL.map(Configuration::name);
+            names.sort_unstable();
+            assert_eq!(configs, names);
+        }
+        assert!(
+            rows.iter()
+                .all(|row| row.run == 2 && row.machine == HOST && row.value > 0.0)
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! A kernel's sources unpacked, and the kernel built, on one simulated CPU.
+
+use brickyard_machine::Profile as Caches;
+use brickyard_report::Metric;
+use brickyard_simulate::kernbench::Kernbench;
+use brickyard_simulate::setting::FRAME_BYTES;
+use brickyard_simulate::{Configuration, Ground, Setting};
+use brickyard_workload::antifrag::Profile;
+
+use crate::raw::Kind;
+
+use super::super::protocol::KERNEL_CORE;
+use super::super::rows::Of;
+use super::super::served::all_served;
+use super::{SECONDS, scale_of};
+use crate::cell::Cell;
+
+/// All of them.
+pub(super) fn cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (recorded, jobs) in COMMANDS {
+        for config in Configuration::ALL {
+            cells.extend((1..=RUNS).map(|run| cell(recorded, jobs, config, run)));
+        }
+    }
+    cells
+}
+
+/// The recorded command, the workload's name, and how often the recorded jobs are done: 240 MB are unpacked, as much as a tree of 2005 had; each compile is done twice.
+const COMMANDS: [(Recorded, usize); 2] = [(Recorded::Extract, 12), (Recorded::Build, 24)];
+
+/// A recorded command.
+#[derive(Debug, Clone, Copy)]
+enum Recorded {
+    Extract,
+    Build,
+}
+
+impl Recorded {
+    const fn workload(self) -> &'static str {
+        match self {
+            Self::Extract => "extract",
+            Self::Build => "build",
+        }
+    }
+
+    const fn trace(self) -> &'static str {
+        match self {
+            Self::Extract => "extract",
+            Self::Build => "kernel",
+        }
+    }
+}
+
+/// Runs, whose caches miss a little differently.
+const RUNS: u32 = 3;
+
+/// Whose caches the CPU has: the posting tells nothing of its machine's own.
+const CACHES: &str = "metatm-2007";
+
+const FRAMES: usize = Profile::OF_2005.memory as usize / FRAME_BYTES;
+
+fn setting(configuration: Configuration, seed: u64) -> anyhow::Result<Setting> {
+    Ok(Setting {
+        profile: Caches::by_name(CACHES)?,
+        cpus: 1,
+        configuration,
+        frames: FRAMES,
+        seed,
+    })
+}
+
+/// The allocator, with zones as in the protocol beside it.
+const fn ground(setting: &Setting) -> Ground {
+    setting.ground_of(KERNEL_CORE)
+}
+
+fn cell(recorded: Recorded, jobs: usize, config: Configuration, run: u32) -> Cell {
+    Cell {
+        name: format!(
+            "two-kinds.{}.{}.{config}.{run}",
+            Profile::OF_2005.name,
+            recorded.workload()
+        ),
+        kind: Kind::Simulated,
+        scale: scale_of(config.name()),
+        seconds: 0.2,
+        work: Box::new(move |context| {
+            let setting = setting(config, context.seed_of(run))?;
+            let build = Kernbench {
+                recorded: &context.traces.jobs(recorded.trace())?,
+                jobs,
+                workers: 1,
+            };
+            let measured = build.run_on(&setting, &ground(&setting))?;
+            all_served(&measured.counts)?;
+            let of = Of {
+                machine: Profile::OF_2005.name,
+                workload: recorded.workload(),
+                config: config.name(),
+                run,
+            };
+            let system = Metric {
+                name: "system",
+                ..SECONDS
+            };
+            let rows = vec![
+                of.row(&SECONDS, measured.elapsed),
+                of.row(&system, measured.system),
+            ];
+            Ok(rows.into())
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{found, rows_of};
+    use super::super::tests::keys;
+    use super::*;
+
+    #[test]
+    fn a_tree_is_unpacked_and_built_the_same_way_each_time() {
+        let cells = cells();
+        for workload in ["extract", "build"] {
+            let name = format!("two-kinds.desktop-2005.{workload}.vanilla.1");
+            let rows = rows_of(found(&cells, &name));
+            assert_eq!(keys(&rows), [(workload, "elapsed"), (workload, "system")]);
+            assert!(rows[0].value > 1.0 && rows[1].value > 0.0 && rows[1].value < rows[0].value);
+            assert_eq!(rows, rows_of(found(&cells, &name)));
+        }
+    }
+
+    /// The zone for movable pages is as large as in the protocol of the same experiment.
+    #[test]
+    fn a_movable_zone_has_two_fifths_of_the_memory() {
+        for config in [Configuration::Zone2007, Configuration::Combined2007] {
+            let (_, movable) = ground(&setting(config, 1).unwrap()).plan.zones(config);
+            let share = movable.unwrap().span.len() as f64 / FRAMES as f64;
+            assert!((share - 0.4).abs() < 0.01, "{config}: {share}");
+        }
+    }
+}

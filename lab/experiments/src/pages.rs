@@ -1,0 +1,134 @@
+//! The pages with a player that cells made beside their rows. Where only the rows were gathered from a cluster, they are lacking; that is told, and ends nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use crate::data::Data;
+use crate::page::Embedded;
+use crate::raw::CellRows;
+use crate::store::Folder;
+
+/// Their folder.
+pub(crate) const FOLDER: &str = "pages";
+
+/// The pages that the cells in `data` made, and a sentence for each that cannot be had: whoever counts the shots of a machine's films has a page of it.
+pub fn of(folder: &Folder, data: &Data) -> (Vec<Embedded>, Vec<String>) {
+    let rows = (0..data.len()).filter_map(|place| data.row(place));
+    let filmed: BTreeMap<&str, &CellRows> = rows
+        .filter(|(_, raw)| raw.metric == "shots")
+        .map(|(cell, raw)| (raw.machine.as_str(), cell))
+        .collect();
+    let (mut pages, mut lacking) = (Vec::new(), Vec::new());
+    for (machine, cell) in filmed {
+        let file = format!("{FOLDER}/{machine}.html");
+        match read(folder, machine, &file) {
+            Ok(html) => pages.push(Embedded {
+                experiment: cell.experiment().to_owned(),
+                title: format!(
+                    "Each page of {machine} while huge pages are asked for, by configuration. At the end the huge pages that were got are held, so that few are free"
+                ),
+                file,
+                html,
+            }),
+            Err(why) => lacking.push(format!(
+                "The pictures of {machine} are lacking, for {file:?} {why}. Take {FOLDER} from where the cell {0} was run, or run it here (brickyard reproduce --cell {0}).",
+                cell.cell
+            )),
+        }
+    }
+    (pages, lacking)
+}
+
+/// The page, or why it cannot be had.
+fn read(folder: &Folder, machine: &str, file: &str) -> Result<String, String> {
+    // The name is out of a file that may come from elsewhere: it must not lead out of the folder.
+    if !is_plain(machine) {
+        return Err("is no plain name".to_owned());
+    }
+    fs::read_to_string(folder.file(file)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "is not there".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    })
+}
+
+/// Is it of letters, digits and dashes alone, as the names of machines are?
+fn is_plain(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    !name.is_empty() && name.bytes().all(plain)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use std::path::Path;
+
+    use crate::raw::{Kind, Raw};
+    use brickyard_report::{Better, Host};
+
+    use super::*;
+    use crate::cell::Experiment;
+    use crate::cell::Scale;
+    use crate::plan::Plan;
+
+    fn filmed(machine: &str) -> Data {
+        let row = Raw {
+            machine: machine.to_owned(),
+            workload: "plain".to_owned(),
+            config: "vanilla".to_owned(),
+            metric: "shots".to_owned(),
+            unit: "shots".to_owned(),
+            better: Better::Higher,
+            run: 1,
+            at: None,
+            value: 12.0,
+        };
+        let cell = CellRows {
+            cell: "mobility.made-up.pictures".to_owned(),
+            kind: Kind::Replayed,
+            seed: 1,
+            host: Host::unknown(),
+            program: String::new(),
+            rows: vec![row],
+        };
+        Data::new(vec![cell]).unwrap()
+    }
+
+    /// The pages and the sentences of a run of this machine in this folder.
+    fn pages(folder: &Path, machine: &str) -> (Vec<Embedded>, Vec<String>) {
+        of(&Folder::new(folder), &filmed(machine))
+    }
+
+    #[test]
+    fn a_page_that_is_not_there_is_told_and_ends_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let (found, lacking) = pages(place.path(), "gekko-lp1");
+        assert_eq!(found, []);
+        assert_eq!(lacking.len(), 1);
+        let begin = "The pictures of gekko-lp1 are lacking, for \"pages/gekko-lp1.html\" is not there. Take pages";
+        assert!(lacking[0].starts_with(begin), "{lacking:?}");
+        assert!(lacking[0].contains("--cell mobility.made-up.pictures"));
+        fs::create_dir(place.path().join("pages")).unwrap();
+        fs::write(place.path().join("pages/gekko-lp1.html"), "<p>").unwrap();
+        let (found, lacking) = pages(place.path(), "gekko-lp1");
+        assert_eq!(found[0].html, "<p>");
+        assert_eq!(lacking, [""; 0]);
+    }
+
+    #[test]
+    fn only_plain_names_are_looked_for() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("run")).unwrap();
+        fs::create_dir(place.path().join("run/pages")).unwrap();
+        let outside = place.path().join("outside");
+        fs::write(outside.with_extension("html"), "secret").unwrap();
+        for name in ["../../outside", outside.to_str().unwrap(), ".", ""] {
+            let (found, lacking) = pages(&place.path().join("run"), name);
+            assert_eq!(found, []);
+            assert!(lacking[0].contains("is no plain name"), "{lacking:?}");
+        }
+        let names = Plan::new(Scale::Full, &[Experiment::Mobility]).cells;
+        let machines = names.iter().filter_map(|cell| cell.name.split('.').nth(1));
+        assert!(machines.into_iter().all(is_plain));
+    }
+}

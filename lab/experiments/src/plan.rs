@@ -1,0 +1,176 @@
+//! Which cells there are, and which of them are run.
+
+use std::collections::HashSet;
+
+use crate::raw::experiment_of;
+
+use super::cell::{Cell, Experiment, Scale};
+use super::cells;
+use crate::refusal::Refusal;
+
+/// Cells, in the order in which they are run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The cells.
+    pub cells: Vec<Cell>,
+}
+
+impl Plan {
+    /// Those of `scale` of these experiments.
+    pub fn new(scale: Scale, only: &[Experiment]) -> Self {
+        Self::of(&Scope::new(scale, only))
+    }
+
+    /// All there are.
+    pub fn all() -> Self {
+        Self::new(Scale::Full, &Experiment::ALL)
+    }
+
+    /// Those of `scope`.
+    pub fn of(scope: &Scope) -> Self {
+        let of = |&(experiment, scale): &(Experiment, Scale)| {
+            let cells = cells::of(experiment).into_iter();
+            cells.filter(move |cell| cell.scale <= scale)
+        };
+        let mut cells: Vec<Cell> = scope.scales.iter().flat_map(of).collect();
+        cells::by_rounds(&mut cells);
+        Self { cells }
+    }
+
+    /// Those with these names, of whatever scale.
+    pub fn named(names: &[String]) -> Result<Self, Refusal> {
+        let mut all = Self::all().cells;
+        let mut cells = Vec::new();
+        for name in names {
+            let place = all.iter().position(|cell| cell.name == *name);
+            let place = place.ok_or_else(|| Refusal::NoCell(name.clone()))?;
+            cells.push(all.swap_remove(place));
+        }
+        Ok(Self { cells })
+    }
+}
+
+/// Which experiments, and how much of each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// In the order of the report, each once.
+    scales: Vec<(Experiment, Scale)>,
+}
+
+impl Scope {
+    /// These experiments, all at one scale.
+    pub fn new(scale: Scale, only: &[Experiment]) -> Self {
+        let experiments = Experiment::ALL.into_iter().filter(|one| only.contains(one));
+        Self {
+            scales: experiments.map(|one| (one, scale)).collect(),
+        }
+    }
+
+    /// What cells with these names are of: an experiment is at full scale if one of them is no quick one.
+    pub fn holding<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let names: HashSet<&str> = names.collect();
+        let begun: HashSet<&str> = names.iter().map(|name| experiment_of(name)).collect();
+        Self::each(|experiment| {
+            let mut full = cells::of(experiment).into_iter().filter(is_full);
+            let is_held = full.any(|cell| names.contains(cell.name.as_str()));
+            let scale = if is_held { Scale::Full } else { Scale::Quick };
+            begun.contains(experiment.name()).then_some(scale)
+        })
+    }
+
+    /// This and `other`: each experiment at the larger of both scales.
+    pub fn joined(&self, other: &Self) -> Self {
+        Self::each(|experiment| self.scale(experiment).max(other.scale(experiment)))
+    }
+
+    /// Those of which there is a scale.
+    fn each(of: impl Fn(Experiment) -> Option<Scale>) -> Self {
+        let scales = Experiment::ALL.map(|one| Some((one, of(one)?)));
+        let mut scales: Vec<(Experiment, Scale)> = scales.into_iter().flatten().collect();
+        // Where both scales have the same cells, it is the one of the others, so that one command runs all.
+        let has_two = |experiment| cells::of(experiment).iter().any(is_full);
+        let of_others = scales.iter().filter(|(one, _)| has_two(*one));
+        if let Some(scale) = of_others.map(|&(_, scale)| scale).max() {
+            let others = scales.iter_mut().filter(|(one, _)| !has_two(*one));
+            others.for_each(|(_, of)| *of = scale);
+        }
+        Self { scales }
+    }
+
+    fn scale(&self, experiment: Experiment) -> Option<Scale> {
+        let found = self.scales.iter().find(|(one, _)| *one == experiment);
+        found.map(|&(_, scale)| scale)
+    }
+
+    /// All of them.
+    pub fn experiments(&self) -> impl Iterator<Item = Experiment> {
+        self.scales.iter().map(|&(experiment, _)| experiment)
+    }
+
+    /// Those at this scale.
+    pub fn at(&self, scale: Scale) -> impl Iterator<Item = Experiment> {
+        let of_scale = self.scales.iter().filter(move |(_, of)| *of == scale);
+        of_scale.map(|&(experiment, _)| experiment)
+    }
+}
+
+/// Is it in full runs alone?
+fn is_full(cell: &Cell) -> bool {
+    cell.scale == Scale::Full
+}
+
+/// So many cells, in words.
+#[must_use]
+pub fn counted(count: usize) -> String {
+    match count {
+        1 => "1 cell".to_owned(),
+        _ => format!("{count} cells"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_plain_and_begin_with_their_experiment() {
+        for experiment in Experiment::ALL {
+            let mut names: Vec<String> = Vec::new();
+            for cell in cells::of(experiment) {
+                let plain =
+                    |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
+                assert!(cell.name.chars().all(plain), "{}", cell.name);
+                let first = cell.name.split('.').next();
+                assert_eq!(first, Some(experiment.name()), "{}", cell.name);
+                assert!(cell.seconds > 0.0, "{}", cell.name);
+                names.push(cell.name);
+            }
+            names.sort();
+            let count = names.len();
+            names.dedup();
+            assert_eq!(names.len(), count, "{} has a name twice", experiment.name());
+        }
+    }
+
+    #[test]
+    fn a_scope_is_told_by_the_cells_that_are_there() {
+        let names = |scope: &Scope| -> Vec<String> {
+            let cells = Plan::of(scope).cells.into_iter();
+            cells.map(|cell| cell.name).collect()
+        };
+        let holding = |names: &[String]| Scope::holding(names.iter().map(String::as_str));
+        for scope in [
+            Scope::new(Scale::Quick, &Experiment::ALL),
+            Scope::new(Scale::Full, &Experiment::ALL),
+            Scope::new(Scale::Full, &[Experiment::Locks, Experiment::Kernbench]),
+            Scope::new(Scale::Quick, &[Experiment::Pft])
+                .joined(&Scope::new(Scale::Full, &[Experiment::Slab])),
+        ] {
+            assert_eq!(holding(&names(&scope)), scope);
+            // A part of a run is of the run.
+            assert_eq!(scope.joined(&holding(&names(&scope)[..1])), scope);
+        }
+        assert_eq!(holding(&[]).experiments().count(), 0);
+        assert_eq!(holding(&["none.at.all".to_owned()]), holding(&[]));
+    }
+}

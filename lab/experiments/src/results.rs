@@ -1,0 +1,99 @@
+//! Rows as a document of results that `brickyard compare` reads.
+
+use brickyard_report::{Host, Metric, Results, Row, SampleKind};
+
+use crate::data::{Data, Key};
+use crate::raw::Kind;
+
+/// The samples of some keys as a document that `brickyard compare` reads: with their kind and their runs, by which exact ones are compared pair by pair.
+///
+/// # Errors
+/// Where two rows of a document would be one, or a figure is none.
+pub fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Result<Results> {
+    let host = data.cells().iter().find(|cell| cell.kind == Kind::Timed);
+    let host = host
+        .or(data.cells().first())
+        .map_or_else(Host::unknown, |cell| cell.host.clone());
+    let mut results = Results::new("reproduce", host);
+    for key in data.keys() {
+        let samples = data.samples(key);
+        let Some(samples) = samples.filter(|samples| wanted(key, samples.kind)) else {
+            continue;
+        };
+        let metric = Metric {
+            name: &key.metric,
+            unit: samples.unit,
+            better: samples.better,
+        };
+        let workload = format!("{} {} {}", key.experiment, key.machine, key.workload);
+        let row = Row::new(&key.config, workload, metric, samples.values)?;
+        let kind = if samples.kind.is_exact() {
+            SampleKind::Exact
+        } else {
+            SampleKind::Timed
+        };
+        results.push(row.of_kind(kind).of_runs(samples.runs)?)?;
+    }
+    Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use brickyard_report::Better;
+
+    use super::*;
+    use crate::raw::{CellRows, Raw};
+
+    fn cell(name: &str, kind: Kind, run: u32, better: Better) -> CellRows {
+        let raw = Raw {
+            machine: "m".into(),
+            workload: "w".into(),
+            config: "c".into(),
+            metric: "time".into(),
+            unit: "s".into(),
+            better,
+            run,
+            at: None,
+            value: 2.0,
+        };
+        CellRows {
+            cell: name.into(),
+            kind,
+            seed: 1,
+            host: Host::unknown(),
+            program: String::new(),
+            rows: vec![raw],
+        }
+    }
+
+    /// By these `brickyard compare` knows what it may hold against what.
+    #[test]
+    fn a_row_says_its_kind_and_its_runs() -> anyhow::Result<()> {
+        let data = Data::new(vec![
+            cell("a.1", Kind::Simulated, 1, Better::Lower),
+            cell("a.3", Kind::Simulated, 3, Better::Lower),
+            cell("b.1", Kind::Replayed, 1, Better::Neither),
+            cell("c.1", Kind::Timed, 1, Better::Higher),
+        ])?;
+        let results = results(&data, |_, _| true)?;
+        let rows = results.rows().iter();
+        let said: Vec<_> = rows
+            .map(|row| {
+                (
+                    row.kind(),
+                    row.runs().unwrap_or_default(),
+                    row.metric().better,
+                )
+            })
+            .collect();
+        assert_eq!(
+            said,
+            [
+                (Some(SampleKind::Exact), &[1, 3][..], Better::Lower),
+                (Some(SampleKind::Exact), &[1][..], Better::Neither),
+                (Some(SampleKind::Timed), &[1][..], Better::Higher),
+            ]
+        );
+        Ok(())
+    }
+}

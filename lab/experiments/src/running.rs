@@ -1,0 +1,304 @@
+//! The cells of a plan, run: those that are timed one by one with the host for themselves, then all others side by side. Each one's file is written as soon as it is done.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::thread;
+
+use anyhow::anyhow;
+use brickyard_report::Host;
+
+use crate::raw::CellRows;
+use crate::store::{Folder, WriteError, appear};
+
+use super::cell::{Cell, Context};
+use super::lock;
+use super::traces::Traces;
+use super::{pages, panics, program};
+use brickyard_bench::progress::Progress;
+use brickyard_bench::side_by_side::{self, Follow};
+use brickyard_bench::stop;
+
+/// What all cells are run with.
+#[derive(Debug)]
+pub struct Running<'a> {
+    /// Where results go.
+    pub folder: &'a Folder,
+    /// The recorded traces.
+    pub traces: &'a Traces,
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// How many at once, of those that are not timed.
+    pub jobs: Option<usize>,
+    /// Who is told how far they are: a unit is a thousandth of a second of work.
+    pub progress: &'a dyn Progress,
+}
+
+/// What became of the cells.
+#[derive(Debug)]
+pub struct Ended {
+    /// Those that failed, with why.
+    pub failed: Vec<(String, anyhow::Error)>,
+    /// Those that were not run, since the user ended it.
+    pub left: Vec<String>,
+}
+
+impl Ended {
+    /// Was this cell to be run, and is not done?
+    pub fn has(&self, cell: &str) -> bool {
+        let failed = self.failed.iter().map(|(name, _)| name);
+        failed.chain(&self.left).any(|name| name == cell)
+    }
+
+    /// From what became of those of `left` that were begun.
+    fn of(
+        outcomes: impl Iterator<Item = (String, Outcome)>,
+        mut left: BTreeSet<String>,
+    ) -> anyhow::Result<Self> {
+        let mut failed = Vec::new();
+        for (name, outcome) in outcomes {
+            match outcome {
+                Outcome::Done => {
+                    left.remove(&name);
+                }
+                Outcome::Ended => {}
+                Outcome::Failed(error) => {
+                    left.remove(&name);
+                    failed.push((name, error));
+                }
+                Outcome::Unwritten(error) => return Err(error),
+            }
+        }
+        Ok(Self {
+            failed,
+            left: left.into_iter().collect(),
+        })
+    }
+}
+
+/// Units of progress in a second of work.
+const UNITS: f64 = 1000.0;
+
+impl Running<'_> {
+    /// Runs them.
+    ///
+    /// # Errors
+    /// Where a result cannot be written: what is done is kept, and all else would be lost too.
+    pub fn run(&self, cells: Vec<Cell>) -> anyhow::Result<Ended> {
+        let left: BTreeSet<String> = cells.iter().map(|cell| cell.name.clone()).collect();
+        let (mut exact, timed): (Vec<Cell>, Vec<Cell>) =
+            cells.into_iter().partition(|cell| cell.kind.is_exact());
+        // The longest first, so that at the end no core waits for one that has just begun.
+        exact.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        let threads = self
+            .jobs
+            .unwrap_or_else(side_by_side::cores)
+            .min(exact.len())
+            .max(1);
+        let units =
+            |cell: &Cell, at_once: usize| (cell.seconds * UNITS / at_once as f64).ceil() as u64;
+        let total: u64 = timed.iter().map(|cell| units(cell, 1)).sum::<u64>()
+            + exact.iter().map(|cell| units(cell, threads)).sum::<u64>();
+        let progress = self.progress;
+        progress.begin(total);
+        let full = AtomicBool::new(false);
+        let host = lock::Host::new();
+        let mut outcomes = Vec::new();
+        for (cells, threads) in [(timed, 1), (exact, threads)] {
+            outcomes.extend(side_by_side::run(
+                progress,
+                cells.len(),
+                Some(threads),
+                |place, mut follow| {
+                    let cell = &cells[place];
+                    // Relaxed: a flag alone.
+                    if full.load(Ordering::Relaxed) {
+                        return None;
+                    }
+                    progress.at(&cell.name);
+                    let outcome = self.one(cell, follow.quiet(), &host);
+                    match &outcome {
+                        // At once: who watches a long run need not wait for its end.
+                        Outcome::Failed(error) => {
+                            progress.warn(&format!("{}: {error:#}", cell.name));
+                        }
+                        Outcome::Unwritten(_) => full.store(true, Ordering::Relaxed),
+                        Outcome::Done | Outcome::Ended => {}
+                    }
+                    follow.goes_on(units(cell, threads));
+                    progress.done();
+                    Some((cell.name.clone(), outcome))
+                },
+            ));
+        }
+        progress.end();
+        Ended::of(outcomes.into_iter().flatten(), left)
+    }
+
+    fn one(&self, cell: &Cell, follow: Follow<'_>, host: &lock::Host) -> Outcome {
+        let program = match program::of(cell, self.traces) {
+            Ok(program) => program,
+            Err(error) => return Outcome::Failed(error),
+        };
+        // Dropped when the cell has been run.
+        let timing = (!cell.kind.is_exact()).then(|| host.wait(|line| self.progress.say(line)));
+        if matches!(timing, Some(None)) {
+            return Outcome::Ended;
+        }
+        let none = Traces::none();
+        let context = Context {
+            seed: self.seed,
+            traces: if Traces::serve(cell) {
+                self.traces
+            } else {
+                &none
+            },
+            follow,
+        };
+        let done = panics::caught(|| (cell.work)(context));
+        drop(timing);
+        let done = match done.unwrap_or_else(|words| Err(anyhow!("it panicked: {words}"))) {
+            Ok(done) => done,
+            Err(error) => return Outcome::of(error),
+        };
+        if done.rows.is_empty() {
+            return Outcome::Failed(anyhow!("it measured nothing"));
+        }
+        // Pages first: the cell is done when its rows are there.
+        for (name, page) in &done.pages {
+            let path = self.folder.file(pages::FOLDER).join(name);
+            if let Err(error) = appear(&path, |out| out.write_all(page)) {
+                return Outcome::Unwritten(error.into());
+            }
+        }
+        let rows = CellRows {
+            cell: cell.name.clone(),
+            kind: cell.kind,
+            seed: self.seed,
+            host: Host::read(),
+            program,
+            rows: done.rows,
+        };
+        match self.folder.write(&rows) {
+            Ok(()) => Outcome::Done,
+            // Its rows are wrong, not the disk.
+            Err(error @ WriteError::NoResult { .. }) => Outcome::Failed(error.into()),
+            Err(error) => Outcome::Unwritten(error.into()),
+        }
+    }
+}
+
+/// What became of one cell.
+#[derive(Debug)]
+enum Outcome {
+    Done,
+    /// The user asked for an end.
+    Ended,
+    Failed(anyhow::Error),
+    Unwritten(anyhow::Error),
+}
+
+/// Ctrl-C ends the processes that a cell began at once, and this one learns of it a moment later.
+const GRACE: Duration = Duration::from_millis(50);
+
+impl Outcome {
+    /// That of a cell which ended with this error, just now.
+    fn of(error: anyhow::Error) -> Self {
+        if !stop::asked() {
+            thread::sleep(GRACE);
+        }
+        // What ended because the user asked for it has not failed.
+        if stop::asked() {
+            Self::Ended
+        } else {
+            Self::Failed(error)
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
+mod tests {
+    use std::path::Path;
+
+    use crate::raw::{Kind, Raw};
+    use brickyard_bench::progress::Silent;
+    use brickyard_report::Better;
+
+    use super::super::cell::{Done, Scale};
+    use super::*;
+
+    fn cell(name: &str, work: fn(Context<'_>) -> anyhow::Result<Done>) -> Cell {
+        Cell {
+            name: name.to_owned(),
+            kind: Kind::Simulated,
+            scale: Scale::Quick,
+            seconds: 1.0,
+            work: Box::new(work),
+        }
+    }
+
+    fn measured(_: Context<'_>) -> anyhow::Result<Done> {
+        let row = Raw {
+            machine: "m".to_owned(),
+            workload: "w".to_owned(),
+            config: "c".to_owned(),
+            metric: "m".to_owned(),
+            unit: "s".to_owned(),
+            better: Better::Lower,
+            run: 1,
+            at: None,
+            value: 1.0,
+        };
+        Ok(vec![row].into())
+    }
+
+    fn ended(cells: Vec<Cell>) -> (tempfile::TempDir, Ended) {
+        let place = tempfile::tempdir().unwrap();
+        let running = Running {
+            folder: &Folder::new(place.path()),
+            traces: &Traces::new(Path::new("/nowhere")),
+            seed: 1,
+            jobs: Some(1),
+            progress: &Silent,
+        };
+        let ended = running.run(cells).unwrap();
+        (place, ended)
+    }
+
+    #[test]
+    fn one_that_fails_or_panics_ends_no_other() {
+        let (place, ended) = ended(vec![
+            cell("pft.a", |_| panic!("out of order")),
+            cell("pft.b", |_| Err(anyhow!("no luck"))),
+            cell("pft.c", |_| Ok(Done::default())),
+            cell("pft.d", measured),
+        ]);
+        assert_eq!(ended.left, [""; 0]);
+        let why: Vec<String> = ended
+            .failed
+            .iter()
+            .map(|(name, error)| format!("{name}: {error:#}"))
+            .collect();
+        assert_eq!(why.len(), 3, "{why:?}");
+        assert!(why[0].starts_with("pft.a: it panicked: out of order ("));
+        assert_eq!(why[1..], ["pft.b: no luck", "pft.c: it measured nothing"]);
+        assert_eq!(Folder::new(place.path()).cells().unwrap(), ["pft.d"]);
+    }
+
+    #[test]
+    fn only_a_cell_that_says_so_is_given_traces() {
+        let asks = |context: Context<'_>| {
+            context.traces.jobs("kernel")?;
+            measured(context)
+        };
+        let (_place, ended) = ended(vec![cell("pft.a", asks), cell("locks.a", asks)]);
+        let why: Vec<String> = ended
+            .failed
+            .iter()
+            .map(|(_, error)| format!("{error:#}"))
+            .collect();
+        assert!(why[0].contains("not one of those that work by traces"));
+        assert!(why[1].contains("--traces DIR says where the traces are"));
+    }
+}

@@ -1,0 +1,39 @@
+//! What the terminal says of a run: who wins, and of each document its directions and its first findings.
+
+use crate::directions::{Directions, Judged};
+use crate::document::{Among, Document, Place};
+use crate::documents;
+
+/// All of it, a line each.
+pub fn of(documents: &[Document], judged: Judged<'_>) -> String {
+    let winner = documents
+        .first()
+        .and_then(|first| documents::winner().plain(judged, first));
+    let mut out = winner.map(|winner| winner + "\n").unwrap_or_default();
+    for document in documents {
+        out += &one(document, judged);
+    }
+    out
+}
+
+fn one(document: &Document, judged: Judged<'_>) -> String {
+    let mut out = format!("{} ({})\n", document.title, document.experiment);
+    let counts = Directions::of(judged, document, Among::All);
+    if counts.all() > 0 {
+        out += &format!(
+            "  of {} published directions {} come out the same, {} opposite, {} within noise\n",
+            counts.all(),
+            counts.same,
+            counts.opposite,
+            counts.noise
+        );
+    }
+    let first = document
+        .findings
+        .iter()
+        .filter(|finding| finding.place == Place::Summary);
+    for text in first.filter_map(|finding| finding.plain(judged, document)) {
+        out += &format!("  {text}\n");
+    }
+    out
+}

@@ -1,0 +1,139 @@
+//! One column of a row group, read batch by batch, and its values row by row.
+
+use core::fmt;
+
+use parquet::basic::Type;
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::DataType;
+use parquet::file::reader::RowGroupReader;
+use parquet::file::statistics::Statistics;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::Fault;
+
+/// Where the columns are.
+pub struct Place<'a> {
+    /// The row group.
+    pub group: &'a dyn RowGroupReader,
+    /// What describes its columns.
+    pub schema: &'a SchemaDescriptor,
+}
+
+/// Where a column's rows come from.
+enum Rows<T: DataType> {
+    /// From its pages.
+    Pages(Box<ColumnReaderImpl<T>>),
+    /// By the file's own count none of them has a value, as those of page states in a group of events: so many rows are left of it, and nothing needs to be read. If the count lies, a value
+    /// that is needed will be missed.
+    Nothing { left: usize },
+}
+
+/// A column.
+pub struct Column<T: DataType> {
+    name: &'static str,
+    rows: Rows<T>,
+    /// Rows may have no value; then `levels` says which.
+    optional: bool,
+    levels: Vec<i16>,
+    values: Vec<T::T>,
+    next: usize,
+}
+
+impl fmt::Debug for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl<T: DataType> fmt::Debug for Column<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Column").field(&self.name).finish()
+    }
+}
+
+impl<T: DataType> Column<T> {
+    /// The column called `name`, which has to be of type `T` and flat.
+    pub fn open(place: &Place<'_>, name: &'static str) -> Result<Self, Fault> {
+        let mut columns = place.schema.columns().iter();
+        let index = columns
+            .position(|column| column.path().parts() == [name])
+            .ok_or_else(|| Fault::Foreign(format!("column {name}")))?;
+        let column = place.schema.column(index);
+        let wanted: Type = T::get_physical_type();
+        if column.physical_type() != wanted
+            || column.max_rep_level() != 0
+            || column.max_def_level() > 1
+        {
+            let found = column.physical_type();
+            return Err(Fault::Foreign(format!(
+                "flat column {name} of type {wanted}, but one of {found}"
+            )));
+        }
+        let group = place.group.metadata();
+        let statistics = group.column(index).statistics();
+        let nulls = statistics.and_then(Statistics::null_count_opt);
+        let left = usize::try_from(group.num_rows()).unwrap_or(0);
+        let optional = column.max_def_level() == 1;
+        let rows = if optional && nulls == Some(left as u64) {
+            Rows::Nothing { left }
+        } else {
+            let reader = place.group.get_column_reader(index)?;
+            Rows::Pages(Box::new(get_typed_column_reader(reader)))
+        };
+        Ok(Self {
+            name,
+            rows,
+            optional,
+            levels: Vec::new(),
+            values: Vec::new(),
+            next: 0,
+        })
+    }
+
+    /// Reads the next rows, at most `rows` of them; how many there were.
+    pub fn fill(&mut self, rows: usize) -> Result<usize, Fault> {
+        self.levels.clear();
+        self.values.clear();
+        self.next = 0;
+        let reader = match &mut self.rows {
+            Rows::Pages(reader) => reader,
+            Rows::Nothing { left } => {
+                let read = rows.min(*left);
+                *left -= read;
+                return Ok(read);
+            }
+        };
+        let read = reader.read_records(rows, Some(&mut self.levels), None, &mut self.values);
+        let (read, _, _) = read?;
+        let whole = if self.optional {
+            self.levels.len() == read
+        } else {
+            self.values.len() == read
+        };
+        if whole {
+            Ok(read)
+        } else {
+            Err(Fault::Damaged(format!(
+                "column {} has fewer values than rows",
+                self.name
+            )))
+        }
+    }
+
+    /// The value in this row of the batch. To be called for each row once, in order.
+    #[inline]
+    pub fn take(&mut self, row: usize) -> Option<&T::T> {
+        if self.optional && (self.values.is_empty() || self.levels.get(row) != Some(&1)) {
+            return None;
+        }
+        let value = self.values.get(self.next);
+        self.next += 1;
+        value
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}

@@ -1,0 +1,81 @@
+//! Rows to columns: one row group.
+
+use core::fmt;
+use std::io::Write;
+
+use parquet::data_type::DataType;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+
+/// Stores the next columns of a row group, in the order of the schema.
+pub struct Group<'a, W: Write + Send> {
+    out: SerializedRowGroupWriter<'a, W>,
+}
+
+impl<W: Write + Send> fmt::Debug for Group<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group").finish_non_exhaustive()
+    }
+}
+
+impl<'a, W: Write + Send> Group<'a, W> {
+    /// The next row group of a file.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn begin(file: &'a mut SerializedFileWriter<W>) -> Result<Self> {
+        let out = file.next_row_group()?;
+        Ok(Self { out })
+    }
+
+    /// No more columns.
+    ///
+    /// # Errors
+    /// Those of the file, and where columns are missing.
+    pub fn end(self) -> Result<()> {
+        self.out.close()?;
+        Ok(())
+    }
+
+    /// A column in which every row has a value.
+    ///
+    /// # Errors
+    /// Those of the file, and where the schema has no such column.
+    pub fn required<T: DataType>(&mut self, values: impl Iterator<Item = T::T>) -> Result<()> {
+        let values: Vec<_> = values.collect();
+        self.write::<T>(&values, None)
+    }
+
+    /// A column in which rows may have none.
+    ///
+    /// # Errors
+    /// Those of the file, and where the schema has no such column.
+    pub fn optional<T: DataType>(
+        &mut self,
+        rows: impl Iterator<Item = Option<T::T>>,
+    ) -> Result<()> {
+        let mut values = Vec::new();
+        let mut levels = Vec::with_capacity(rows.size_hint().0);
+        for value in rows {
+            levels.push(i16::from(value.is_some()));
+            values.extend(value);
+        }
+        self.write::<T>(&values, Some(&levels))
+    }
+
+    fn write<T: DataType>(&mut self, values: &[T::T], levels: Option<&[i16]>) -> Result<()> {
+        let column = self.out.next_column()?;
+        let mut column = column
+            .ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
+        column.typed::<T>().write_batch(values, levels, None)?;
+        column.close()
+    }
+
+    /// The next column has no value in any row.
+    ///
+    /// # Errors
+    /// Those of the file, and where the schema has no such column.
+    pub fn nothing<T: DataType>(&mut self, rows: usize) -> Result<()> {
+        self.write::<T>(&[], Some(&vec![0; rows]))
+    }
+}
