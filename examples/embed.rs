@@ -4,12 +4,12 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::design::Brickyard;
 use brickyard::node::{Node, Nodes};
 use brickyard::stats::BuddyInfo;
 use brickyard::sync::Shared;
-use brickyard::zone::ZonePlan;
-use brickyard::{FrameRange, InterruptState, Mobility, Order, Platform, Request, ZoneKind};
+use brickyard::{
+    FrameRange, InterruptState, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
+};
 
 /// What a kernel tells the allocator. Here: one CPU, interrupts that only exist on paper.
 struct Kernel;
@@ -24,16 +24,16 @@ impl Platform for Kernel {
     fn restore_interrupts(&self, _found: InterruptState) {} // restore the flags
 }
 
-/// The default, with stashes that other CPUs may drain.
-type Design<'m> = Brickyard<'m, Kernel, Shared>;
+/// With stashes that other CPUs may drain.
+type KernelZone<'m> = Zone<'m, Kernel, Shared>;
 
 /// 64 MiB from frame 0 on, for one CPU: `BYTES` is a constant, so the memory can be static.
 const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 16 * 1024), 1);
-const BYTES: usize = Design::bytes(&PLAN);
+const BYTES: usize = KernelZone::bytes(&PLAN);
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
     let mut metadata = [MaybeUninit::uninit(); BYTES];
-    let zones = [Design::zone(&PLAN, Kernel, &mut metadata)?];
+    let zones = [KernelZone::new(&PLAN, Kernel, &mut metadata)?];
     zones[0].add(FrameRange::new(256, 16 * 1024))?; // what the firmware calls memory
     zones[0].reserve(FrameRange::new(1000, 1600))?; // the kernel's own image
     let node = [Node::new(0, &zones)];

@@ -8,7 +8,7 @@ use crate::Frame;
 /// An invariant that does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation {
-    /// The invariant, by the name it has in `ARCHITECTURE.md`.
+    /// The invariant, by the name it has in `docs/internals/`.
     pub invariant: &'static str,
     /// What was found.
     pub found: &'static str,
@@ -19,7 +19,9 @@ pub struct Violation {
 }
 
 impl Violation {
-    pub(crate) const fn at(invariant: &'static str, found: &'static str, frame: Frame) -> Self {
+    /// It does not hold at this frame.
+    #[must_use]
+    pub const fn at(invariant: &'static str, found: &'static str, frame: Frame) -> Self {
         Self {
             invariant,
             found,
@@ -29,7 +31,10 @@ impl Violation {
     }
 
     /// An error unless the two are equal.
-    pub(crate) fn unless_equal(
+    ///
+    /// # Errors
+    /// That one, with both numbers.
+    pub fn unless_equal(
         invariant: &'static str,
         found: &'static str,
         expected: usize,

@@ -20,7 +20,7 @@ pub enum AllocError {
         /// Frames free in the zone judged.
         free: usize,
         /// The fragmentation index in thousandths: near 0 is lack of memory, near 1000 is fragmentation (Gorman and Healy
-        /// 2008). `None` where the store has no lists of free blocks: [`Zone::free_counts`](crate::zone::Zone::free_counts) counts them.
+        /// 2008). `None` where the store has no lists of free blocks: [`Zone::free_counts`](crate::AnyZone::free_counts) counts them.
         index: Option<u16>,
     },
     /// Nothing below the limit can be had.
@@ -82,14 +82,14 @@ pub enum PlanError {
     TooManyFrames {
         /// Its frames; in a bitmap store counted from the start of its first page block.
         frames: usize,
-        /// The most there can be, see [`FRAMES_MOST`](crate::store::FRAMES_MOST).
+        /// The most there can be, see [`FRAMES_MOST`](crate::FRAMES_MOST).
         most: usize,
     },
     /// The span has more page blocks than a bitmap store can have.
     TooManyBlocks {
         /// Its blocks, counted from the start of the block of the highest order it begins in.
         blocks: usize,
-        /// The most there can be, see [`BLOCKS_MOST`](crate::store::bitmap::Bitmap::BLOCKS_MOST).
+        /// The most there can be, see [`BLOCKS_MOST`](crate::bitmap::Bitmap::BLOCKS_MOST).
         most: usize,
     },
     /// The metadata needs more bytes than this machine has addresses.
@@ -108,7 +108,7 @@ pub enum PlanError {
 impl PlanError {
     /// Ends the compilation where a constant is evaluated, and else panics, in words that name the
     /// limit. A constant cannot print numbers, so these are in the text.
-    pub(crate) const fn refuse(self) -> ! {
+    pub const fn refuse(self) -> ! {
         match self {
             Self::TooLittleMemory { .. } => panic!("the zone's metadata needs more bytes"),
             Self::TooManyFrames { .. } => panic!(

@@ -11,30 +11,35 @@ pub struct Frame(usize);
 
 impl Frame {
     /// The frame with this number.
+    #[inline]
     #[must_use]
     pub const fn new(number: usize) -> Self {
         Self(number)
     }
 
     /// Its number.
+    #[inline]
     #[must_use]
     pub const fn number(self) -> usize {
         self.0
     }
 
     /// The frame `frames` further up. Saturates at the highest number.
+    #[inline]
     #[must_use]
     pub const fn plus(self, frames: usize) -> Self {
         Self(self.0.saturating_add(frames))
     }
 
     /// May a block of this order start here?
+    #[inline]
     #[must_use]
     pub const fn is_aligned(self, order: Order) -> bool {
         self.0 & (order.frames() - 1) == 0
     }
 
     /// The start of the block of this order that the frame lies in.
+    #[inline]
     #[must_use]
     pub const fn align_down(self, order: Order) -> Self {
         Self(self.0 & !(order.frames() - 1))
@@ -46,6 +51,10 @@ impl Frame {
         Self(self.0 ^ order.frames())
     }
 }
+
+/// The most frames that a zone can span: 16 TiB of 4 KiB frames, less two. Every place in it, and
+/// one that means "none", fits into 32 bits. A node has room for any number of zones.
+pub const FRAMES_MOST: usize = u32::MAX as usize - 1;
 
 impl fmt::Debug for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,6 +98,7 @@ impl Order {
     ///
     /// # Panics
     /// Above [`Order::MAX`]; in a constant, that is an error of the compiler.
+    #[inline]
     #[must_use]
     pub const fn new(order: u8) -> Self {
         match Self::try_new(order) {
@@ -107,18 +117,21 @@ impl Order {
     }
 
     /// The order as a number.
+    #[inline]
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
     }
 
     /// The order as an index.
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
     /// How many frames a block has.
+    #[inline]
     #[must_use]
     pub const fn frames(self) -> usize {
         1 << self.0
@@ -168,6 +181,7 @@ pub struct FrameRange {
 
 impl FrameRange {
     /// The frames with the numbers `start..end`; empty where `end` is not above `start`.
+    #[inline]
     #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
         Self {
@@ -192,18 +206,21 @@ impl FrameRange {
     }
 
     /// How many frames.
+    #[inline]
     #[must_use]
     pub const fn len(self) -> usize {
         self.end.0.saturating_sub(self.start.0)
     }
 
     /// No frame at all?
+    #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
     /// Is this frame among them?
+    #[inline]
     #[must_use]
     pub const fn contains(self, frame: Frame) -> bool {
         frame.0 >= self.start.0 && frame.0 < self.end.0

@@ -8,8 +8,7 @@
 //!   [`free`](zone::Zone::free), and the rest.
 //! - **Several zones and nodes**, with watermarks, reclaim and compaction: [`node::Nodes`].
 //! - **Objects smaller than pages** are the crate `brickyard-slab`: caches over a zone, or over pages of one's own.
-//! - **Which design**: [`design::Brickyard`], the default, which takes no lock; the other aliases in [`design`], or other combinations of stores, groupings, fronts and locks; by name, [`Configuration`]. Locks and
-//!   platforms are yours to write; stores and fronts are this crate's own for now.
+//! - **A zone of your own**: whatever implements [`AnyZone`] takes part in nodes, fallback and pressure.
 //!
 //! The memory that is handed out is never touched: only frame numbers go in and out.
 //!
@@ -18,16 +17,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`sync`] | shared memory: atomics, guarded words, locks, slots |
-//! | the root | the vocabulary: [`Frame`], [`Order`], [`Mobility`], [`Request`], [`Platform`], the errors |
-//! | [`store`] | where free frames are kept: the lock-free bitmap store; the buddy store and its three groupings |
-//! | [`bulk`] | the zone lock, how long it is held, and what is measured there |
-//! | [`front`] | what stands before the store: stashes, per-CPU lists, magazines, nothing |
-//! | [`stats`] | indices of fragmentation, the texts of buddyinfo and pagetypeinfo |
-//! | [`design`] | which parts make a zone |
-//! | [`zone`] | a store, a lock, a front, watermarks |
+//! | the root, [`block`], [`platform`], [`check`] | the vocabulary: [`Frame`], [`Order`], [`Mobility`], [`Request`], [`Platform`], the errors |
+//! | [`isolation`], [`transit`], [`patience`], [`watermark`] | what a zone of any make is put together from |
+//! | [`bitmap`] | free frames in words: the store, which nobody locks |
+//! | [`stash`] | a CPU's own frame numbers, refilled and flushed by words |
+//! | [`AnyZone`] | what nodes, pressure and statistics ask of a zone |
 //! | [`pressure`] | the embedder's hooks; reclaim, compaction, contiguous ranges |
+//! | [`zone`] | the store, the stashes, the watermarks |
+//! | [`stats`] | indices of fragmentation, the texts of buddyinfo and pagetypeinfo |
 //! | [`node`] | zones in order, fallback, the slow path, ZONE_MOVABLE |
-//! | [`Configuration`] | the default and the designs of the source documents, by name |
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -37,27 +35,29 @@ extern crate std;
 
 pub use brickyard_sync as sync;
 
-pub mod bulk;
+pub mod bitmap;
+pub mod block;
 pub mod check;
-mod configuration;
-pub mod design;
 mod error;
 mod frame;
-pub mod front;
+pub mod isolation;
 mod mobility;
 pub mod node;
-mod platform;
+pub mod patience;
+pub mod platform;
 pub mod pressure;
 mod request;
+pub mod stash;
 pub mod stats;
-pub mod store;
+pub mod transit;
+pub mod watermark;
 pub mod zone;
+mod zones;
 
-pub use configuration::{
-    Choice, Configuration, Experiment, MachinePlan, Planned, UnknownConfiguration,
-};
 pub use error::{AllocError, BulkFreeError, FreeError, PlanError, RangeError};
-pub use frame::{Frame, FrameRange, Order};
+pub use frame::{FRAMES_MOST, Frame, FrameRange, Order};
 pub use mobility::{MigrateType, Mobility};
 pub use platform::{InterruptState, OneCpu, Platform};
 pub use request::{Context, Request, ZoneKind};
+pub use zone::{Zone, ZonePlan};
+pub use zones::{AnyZone, Shape};

@@ -56,7 +56,7 @@ impl MigrateType {
 
     /// The type with this number.
     #[must_use]
-    pub(crate) const fn from_bits(bits: u32) -> Self {
+    pub const fn from_bits(bits: u32) -> Self {
         match bits {
             0 => Self::Unmovable,
             1 => Self::Movable,

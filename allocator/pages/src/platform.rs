@@ -18,27 +18,33 @@ pub trait Platform: Sync {
 
     /// Keeps the caller running on its CPU until [`Platform::unpin`], and says which CPU that is: it is neither moved nor preempted, since it may
     /// hold a magazine's lock. Pins nest. Where threads own slots, a thread is a CPU and nothing is to be done.
+    #[inline]
     fn pin(&self) -> usize {
         self.cpu()
     }
 
     /// Ends a [`Platform::pin`].
+    #[inline]
     fn unpin(&self) {}
 
     /// Does the caller run in an interrupt, or with interrupts masked? Then it may have interrupted anything.
+    #[inline]
     fn in_interrupt(&self) -> bool {
         false
     }
 
     /// Keeps interrupts away from this CPU; nests by what it returns.
+    #[inline]
     fn mask_interrupts(&self) -> InterruptState {
         InterruptState(0)
     }
 
     /// Back to what [`Platform::mask_interrupts`] found.
+    #[inline]
     fn restore_interrupts(&self, _found: InterruptState) {}
 
     /// Called while waiting for another CPU: a pause instruction, a yield of the virtual CPU or of the thread.
+    #[inline]
     fn relax(&self) {
         brickyard_sync::spin_hint();
     }
@@ -56,16 +62,19 @@ pub trait Platform: Sync {
     }
 
     /// A clock for wait and hold times, in any unit that only grows. Asked only where a zone measures its lock.
+    #[inline]
     fn ticks(&self) -> u64 {
         0
     }
 
     /// The task or thread that runs the caller, for reports; 0 where nobody can tell.
+    #[inline]
     fn task(&self) -> u64 {
         0
     }
 
     /// Where the caller can reach a frame, if it is mapped. The page allocator itself never asks; slabs and zeroing do.
+    #[inline]
     fn address(&self, _frame: Frame) -> Option<NonNull<u8>> {
         None
     }
@@ -133,6 +142,7 @@ impl<P: Platform> Platform for &P {
 pub struct OneCpu;
 
 impl Platform for OneCpu {
+    #[inline]
     fn cpu(&self) -> usize {
         0
     }
@@ -146,14 +156,15 @@ impl Platform for OneCpu {
 
 /// Interrupts are masked as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Masked<'p, P: Platform> {
+pub struct Masked<'p, P: Platform> {
     platform: &'p P,
     found: InterruptState,
 }
 
 impl<'p, P: Platform> Masked<'p, P> {
+    /// Masks them.
     #[inline]
-    pub(crate) fn new(platform: &'p P) -> Self {
+    pub fn new(platform: &'p P) -> Self {
         Self {
             platform,
             found: platform.mask_interrupts(),
@@ -170,14 +181,16 @@ impl<P: Platform> Drop for Masked<'_, P> {
 
 /// The caller stays on its CPU as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Pinned<'p, P: Platform> {
+pub struct Pinned<'p, P: Platform> {
     platform: &'p P,
-    pub(crate) cpu: usize,
+    /// Which one that is.
+    pub cpu: usize,
 }
 
 impl<'p, P: Platform> Pinned<'p, P> {
+    /// Keeps the caller where it is.
     #[inline]
-    pub(crate) fn new(platform: &'p P) -> Self {
+    pub fn new(platform: &'p P) -> Self {
         Self {
             platform,
             cpu: platform.pin(),
@@ -185,7 +198,7 @@ impl<'p, P: Platform> Pinned<'p, P> {
     }
 
     /// Waits a little for another CPU.
-    pub(crate) fn relax(&self) {
+    pub fn relax(&self) {
         self.platform.relax();
     }
 }

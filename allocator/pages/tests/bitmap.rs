@@ -1,7 +1,7 @@
 //! The bitmap store, rule by rule: where a request is served from, what it falls back on, every order whole and in parts, given frames, ranges,
 //! isolation, contiguous ranges, what is refused, what it costs in memory, and what it tells of itself.
 //!
-//! Most zones here have no front, so that what is free is in the store; some tests use the store by itself.
+//! Most zones here have no stashes, so that what is free is in the store; some tests use the store by itself.
 
 #![cfg(not(loom))]
 
@@ -10,35 +10,37 @@ mod support;
 use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use brickyard::bulk::MeterReading;
-use brickyard::design::{Brickyard, Design, LockFree};
-use brickyard::front::Direct;
+use brickyard::bitmap::Bitmap;
+use brickyard::block::Use;
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{
     ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
 };
 use brickyard::stats::{BuddyInfo, UnusableText};
-use brickyard::store::Store;
-use brickyard::store::bitmap::Bitmap;
-use brickyard::store::buddy::Buddy;
-use brickyard::store::frames::{FrameRecord, FrameTable, State, Use};
-use brickyard::store::grouping::NoGrouping;
-use brickyard::sync::{AtomicU64, TicketLock};
-use brickyard::zone::{Zone, ZonePlan};
+use brickyard::sync::{AtomicU64, Exclusive};
 use brickyard::{
-    AllocError, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility, OneCpu, Order,
-    RangeError, Request, ZoneKind,
+    AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility,
+    OneCpu, Order, RangeError, Request, Zone, ZoneKind, ZonePlan,
 };
 
-use MigrateType::{Isolate, Movable, Reclaimable, Unmovable};
+use MigrateType::{Movable, Reclaimable, Unmovable};
 use support::{
-    Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, Unlocked, ZoneLock, blocks_of,
-    empty_unlocked, exhausted, frame, free, free_of, full_unlocked, give, linux, request, seen,
-    small, sound, state, take, take_all,
+    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, blocks_of, exhausted, frame,
+    free, free_of, give, linux, request, seen, small, sound, state, take, take_all,
 };
 
-type Plain = Zone<Unlocked<Direct>>;
+type Plain = Bricks<Exclusive>;
+
+/// A zone by `plan` without stashes and without memory.
+fn empty(plan: &ZonePlan, cpus: &'static Cpus) -> Plain {
+    support::empty(&ZonePlan { cpus: 0, ..*plan }, cpus)
+}
+
+/// The same with all of its span free.
+fn full(plan: &ZonePlan, cpus: &'static Cpus) -> Plain {
+    support::full(&ZonePlan { cpus: 0, ..*plan }, cpus)
+}
 
 /// Frames in a page block of the plan `linux`.
 const BLOCK: usize = 512;
@@ -49,7 +51,7 @@ const fn range(start: usize, end: usize) -> FrameRange {
 
 /// So many page blocks of order 9, all free.
 fn blocks(count: usize) -> Plain {
-    full_unlocked(&linux(count * BLOCK), Cpus::new())
+    full(&linux(count * BLOCK), Cpus::new())
 }
 
 /// The same, each in use as one block of this mobility.
@@ -91,12 +93,12 @@ fn runs_of(frames: &[Frame]) -> Vec<(usize, usize)> {
 }
 
 /// Blocks of an order until there are no more.
-fn take_all_of<D: Design>(zone: &Zone<D>, order: u8, mobility: Mobility) -> Vec<Frame> {
+fn take_all_of<Z: AnyZone>(zone: &Z, order: u8, mobility: Mobility) -> Vec<Frame> {
     core::iter::from_fn(|| zone.alloc(&request(order, mobility)).ok()).collect()
 }
 
 /// Free blocks by order, up to order 10.
-fn by_order<D: Design>(zone: &Zone<D>) -> [usize; 11] {
+fn by_order<Z: AnyZone>(zone: &Z) -> [usize; 11] {
     let counts = zone.free_counts().by_order;
     assert!(counts[11..].iter().all(|&blocks| blocks == 0));
     core::array::from_fn(|order| counts[order])
@@ -157,7 +159,7 @@ fn the_ends_meet_block_by_block_and_each_block_serves_one_mobility() {
     }
     assert_eq!(zone.free_frames(), 0);
     assert_eq!(owner[4..], [Some(Mobility::Movable); 4]);
-    assert_eq!(zone.meter().fallbacks, 0);
+    assert_eq!(zone.fallbacks(), (0, 0));
     sound(&zone);
 }
 
@@ -169,7 +171,7 @@ fn the_fullest_block_serves_and_one_that_is_free_as_a_whole_is_opened_last() {
         let held = take(&zone, 10 + 100 + 300 + BLOCK, mobility);
         let expected = [(2, 10), (3, 100), (1, 300), (4, BLOCK)];
         assert_eq!(runs_of(&held), expected, "{mobility:?}");
-        assert_eq!(zone.meter(), MeterReading::default());
+        assert_eq!(zone.fallbacks(), (0, 0));
         sound(&zone);
     }
 }
@@ -326,10 +328,9 @@ fn an_unmovable_request_falls_back_on_the_emptiest_block_of_others() {
         assert_eq!(at.number() / BLOCK, 2);
         // Less than half of it was free: it is mixed now, and the requester's, so that the next one mixes no other.
         assert_eq!(blocks_of(&zone, Movable), 5);
-        let meter = zone.meter();
-        assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (1, 0, 1));
+        assert_eq!(zone.fallbacks(), (0, 1));
         assert_eq!(zone.alloc(&wanted).unwrap().number() / BLOCK, 2);
-        assert_eq!(zone.meter().fallbacks, 1);
+        assert_eq!(zone.fallbacks(), (0, 1));
         sound(&zone);
     }
 }
@@ -339,7 +340,7 @@ fn a_run_for_an_unmovable_request_comes_from_the_largest_run_of_others() {
     let zone = in_use_but(6, Mobility::Movable, &[(1, 16), (2, 128), (3, 8)]);
     let at = zone.alloc(&request(2, Mobility::Unmovable)).unwrap();
     assert_eq!(at.number() / BLOCK, 2);
-    assert_eq!(zone.meter().claims, 1);
+    assert_eq!(zone.fallbacks(), (0, 1));
 }
 
 #[test]
@@ -349,8 +350,7 @@ fn a_movable_request_falls_back_on_the_fullest_block_of_others() {
         let held = take(&zone, 10, Mobility::Movable);
         assert_eq!(runs_of(&held), [(3, 10)]);
         assert_eq!(blocks_of(&zone, mobility.into()), 6);
-        let meter = zone.meter();
-        assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (10, 10, 0));
+        assert_eq!(zone.fallbacks(), (10, 0));
         sound(&zone);
     }
 }
@@ -367,12 +367,12 @@ fn a_movable_request_claims_a_block_from_half_free_on() {
             "{frames}: its free frames are of its kind"
         );
         assert_eq!(blocks_of(&zone, Movable), usize::from(claimed));
-        let meter = zone.meter();
-        let counted = (meter.fallbacks, meter.mixing, meter.claims);
-        assert_eq!(counted, (1, u64::from(!claimed), u64::from(claimed)));
+        let counted = (u64::from(!claimed), u64::from(claimed));
+        assert_eq!(zone.fallbacks(), counted);
         // A claimed block serves its new mobility without a fallback.
         zone.alloc(&MOVABLE).unwrap();
-        assert_eq!(zone.meter().fallbacks, if claimed { 1 } else { 2 });
+        let again = if claimed { (0, 1) } else { (2, 0) };
+        assert_eq!(zone.fallbacks(), again);
         sound(&zone);
     }
 }
@@ -383,8 +383,7 @@ fn an_unmovable_request_claims_a_block_however_little_of_it_is_free() {
         let zone = in_use_but(3, Mobility::Movable, &[(1, frames)]);
         zone.alloc(&UNMOVABLE).unwrap();
         assert_eq!(blocks_of(&zone, Unmovable), 1);
-        let meter = zone.meter();
-        assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (1, 0, 1));
+        assert_eq!(zone.fallbacks(), (0, 1));
         sound(&zone);
     }
 }
@@ -400,7 +399,7 @@ fn a_block_that_is_free_as_a_whole_is_taken_before_a_fallback_and_is_none() {
             }
             let at = zone.alloc(&Request::page(mobility)).unwrap();
             assert_eq!(at.number() / BLOCK, 2);
-            assert_eq!(zone.meter().fallbacks, 0);
+            assert_eq!(zone.fallbacks(), (0, 0));
             assert_eq!(blocks_of(&zone, mobility.into()), 1);
         }
     }
@@ -412,13 +411,11 @@ fn the_counters_of_fallbacks_add_up() {
     // Claims the emptier one, uses it up, then the other.
     let held = take(&zone, 400, Mobility::Unmovable);
     assert_eq!(runs_of(&held), [(0, 300), (1, 100)]);
-    let meter = zone.meter();
-    assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (2, 0, 2));
+    assert_eq!(zone.fallbacks(), (0, 2));
     // Movable requests mix a block that is less than half free, each time anew.
     let zone = in_use_but(4, Mobility::Unmovable, &[(1, 100)]);
     take(&zone, 100, Mobility::Movable);
-    let meter = zone.meter();
-    assert_eq!((meter.fallbacks, meter.mixing, meter.claims), (100, 100, 0));
+    assert_eq!(zone.fallbacks(), (100, 0));
 }
 
 // ---- every order ----
@@ -433,7 +430,7 @@ fn gigabytes() -> ZonePlan {
 
 #[test]
 fn every_order_up_to_a_gigabyte_can_be_taken_is_aligned_and_comes_back_whole() {
-    let zone: Plain = full_unlocked(&gigabytes(), Cpus::new());
+    let zone: Plain = full(&gigabytes(), Cpus::new());
     for mobility in Mobility::ALL {
         for order in 0..=18 {
             let block = zone.alloc(&request(order, mobility)).unwrap();
@@ -458,7 +455,7 @@ fn every_order_up_to_a_gigabyte_can_be_taken_is_aligned_and_comes_back_whole() {
 #[test]
 fn all_orders_live_side_by_side_without_sharing_a_frame() {
     let plan = gigabytes();
-    let zone: Plain = full_unlocked(&plan, Cpus::new());
+    let zone: Plain = full(&plan, Cpus::new());
     let mut owned = Owned::none_of(plan.span);
     let mut held = Vec::new();
     for mobility in Mobility::ALL {
@@ -493,7 +490,7 @@ fn an_order_above_the_highest_is_refused_as_such() {
 #[test]
 fn the_only_free_group_is_found_wherever_it_is() {
     for order in [9, 10, 13, 15, 16, 17] {
-        let zone: Plain = full_unlocked(&gigabytes(), Cpus::new());
+        let zone: Plain = full(&gigabytes(), Cpus::new());
         let size = 1 << order;
         let held = take_all_of(&zone, order, Mobility::Unmovable);
         assert_eq!(held.len() * size, 3 << 18);
@@ -536,7 +533,7 @@ fn free_blocks_that_are_neighbours_but_no_aligned_group_do_not_serve_a_wider_ord
 
 /// A zone of just one block of `order` (or of a page block, where that is more), which is held.
 fn held_as_one(order: u8) -> Plain {
-    let zone: Plain = full_unlocked(&linux(1 << order.max(9)), Cpus::new());
+    let zone: Plain = full(&linux(1 << order.max(9)), Cpus::new());
     let wanted = request(order, Mobility::Movable);
     assert_eq!(zone.alloc_at(frame(0), &wanted), Ok(()));
     // What is left is held too, so that nothing else can serve.
@@ -599,7 +596,7 @@ fn a_block_is_freed_in_parts_of_different_sizes() {
                 parts.push((at, size));
             }
         }
-        let zone: Plain = full_unlocked(&linux(1 << order.max(9)), Cpus::new());
+        let zone: Plain = full(&linux(1 << order.max(9)), Cpus::new());
         zone.alloc_at(frame(0), &request(order, Mobility::Movable))
             .unwrap();
         let rest = range(1 << order, 1 << order.max(9));
@@ -619,7 +616,7 @@ fn a_block_is_freed_in_parts_of_different_sizes() {
 
 #[test]
 fn a_gigabyte_is_freed_in_parts() {
-    let zone: Plain = full_unlocked(&gigabytes(), Cpus::new());
+    let zone: Plain = full(&gigabytes(), Cpus::new());
     let mut dice = Dice::new(18);
     let wanted = request(18, Mobility::Movable);
     for part in [9, 10, 12, 15, 16, 17] {
@@ -736,7 +733,7 @@ fn a_span_begins_and_ends_in_the_middle_of_blocks_and_groups() {
             let first = start.next_multiple_of(size);
             let there = (start + len).saturating_sub(first) / size;
             for mobility in Mobility::ALL {
-                let zone: Plain = full_unlocked(&plan, Cpus::new());
+                let zone: Plain = full(&plan, Cpus::new());
                 let mut owned = Owned::none_of(plan.span);
                 let held = take_all_of(&zone, order, mobility);
                 assert_eq!(held.len(), there, "order {order} of {len} from {start}");
@@ -761,7 +758,7 @@ fn a_span_that_begins_inside_a_gigabyte_has_just_the_gigabytes_that_it_covers() 
         max_order: Order::MAX,
         ..linux(0)
     };
-    let zone: Plain = full_unlocked(&plan, Cpus::new());
+    let zone: Plain = full(&plan, Cpus::new());
     let gigabyte = request(18, Mobility::Movable);
     assert_eq!(zone.alloc(&gigabyte), Ok(frame(6 << 18)));
     assert!(zone.alloc(&gigabyte).is_err());
@@ -782,7 +779,7 @@ fn frames_of_the_first_block_that_lie_before_the_span_are_nobodys() {
         span: range(100, 1000),
         ..linux(0)
     };
-    let zone: Plain = full_unlocked(&plan, Cpus::new());
+    let zone: Plain = full(&plan, Cpus::new());
     let before = seen(&zone);
     for at in [0, 99, 1000, 1023, 1024, 5000, 1 << 50] {
         assert_eq!(zone.free(frame(at), Order::ZERO), Err(FreeError::NotOwned));
@@ -863,7 +860,7 @@ fn a_given_block_that_is_not_all_free_names_the_first_frame_in_use_and_changes_n
 #[test]
 fn a_given_block_that_makes_no_sense_is_malformed_outside_or_absent() {
     let span = range(0, 1000);
-    let zone: Plain = empty_unlocked(&linux(1000), Cpus::new());
+    let zone: Plain = empty(&linux(1000), Cpus::new());
     assert_eq!(zone.add(range(0, 600)), Ok(600));
     let before = seen(&zone);
     let at = |at, order| zone.alloc_at(frame(at), &request(order, Mobility::Movable));
@@ -884,44 +881,42 @@ fn a_given_block_that_makes_no_sense_is_malformed_outside_or_absent() {
 #[test]
 fn a_given_frame_is_taken_without_the_zones_lock() {
     // Lock-free for every operation that is not administration, and this is none: a compacting task takes its places so.
+    // Whoever administers has interrupts masked.
     let cpus = Cpus::new();
-    let zone: Plain = full_unlocked(&linux(2048), cpus);
+    let zone: Plain = full(&linux(2048), cpus);
     let masks = cpus.masks();
-    let (holds, taken) = ZoneLock::holds_during(|| zone.alloc_at(frame(5), &MOVABLE));
-    assert_eq!(taken, Ok(()));
-    assert_eq!((holds, cpus.masks() - masks), (0, 0));
+    assert_eq!(zone.alloc_at(frame(5), &MOVABLE), Ok(()));
+    assert_eq!(cpus.masks(), masks);
 }
 
 #[test]
 fn requests_frees_and_looks_take_no_lock_and_mask_nothing() {
     let cpus = Cpus::new();
-    let zone: Plain = full_unlocked(&linux(4096), cpus);
+    let zone: Plain = full(&linux(4096), cpus);
     let masks = cpus.masks();
-    let (holds, ()) = ZoneLock::holds_during(|| {
-        for order in 0..=10 {
-            let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
-            assert!(zone.block_of(block).is_some());
-            free(&zone, block, order);
-            let low = zone.alloc(&request(order, Mobility::Unmovable).below(frame(3000)));
-            free(&zone, low.unwrap(), order);
-        }
-        let mut many = [Frame::new(0); 700];
-        assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut many), Ok(700));
-        assert_eq!(zone.free_bulk(&many), Ok(()));
-        let block = zone.alloc(&request(9, Mobility::Movable)).unwrap();
-        assert_eq!(
-            zone.free_range(FrameRange::of_block(block, Order::new(9))),
-            Ok(())
-        );
-        let all = take_all(&zone, Mobility::Movable);
-        assert!(zone.alloc(&MOVABLE).is_err());
-        assert!(zone.free(frame(9999), Order::ZERO).is_err());
-        give(&zone, &all);
-        assert_eq!(zone.free_counts().free_frames(), 4096);
-        assert_eq!(zone.snapshot(0).blocks[Movable.index()], 8);
-        zone.drain();
-    });
-    assert_eq!((holds, cpus.masks() - masks, cpus.waits()), (0, 0, 0));
+    for order in 0..=10 {
+        let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
+        assert!(zone.block_of(block).is_some());
+        free(&zone, block, order);
+        let low = zone.alloc(&request(order, Mobility::Unmovable).below(frame(3000)));
+        free(&zone, low.unwrap(), order);
+    }
+    let mut many = [Frame::new(0); 700];
+    assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut many), Ok(700));
+    assert_eq!(zone.free_bulk(&many), Ok(()));
+    let block = zone.alloc(&request(9, Mobility::Movable)).unwrap();
+    assert_eq!(
+        zone.free_range(FrameRange::of_block(block, Order::new(9))),
+        Ok(())
+    );
+    let all = take_all(&zone, Mobility::Movable);
+    assert!(zone.alloc(&MOVABLE).is_err());
+    assert!(zone.free(frame(9999), Order::ZERO).is_err());
+    give(&zone, &all);
+    assert_eq!(zone.free_counts().free_frames(), 4096);
+    assert_eq!(zone.snapshot(0).blocks[Movable.index()], 8);
+    zone.drain();
+    assert_eq!((cpus.masks() - masks, cpus.waits()), (0, 0));
 }
 
 // ---- ranges ----
@@ -932,7 +927,7 @@ fn a_range_of_odd_alignment_becomes_the_fewest_aligned_blocks() {
         span: range(3, 1003),
         ..linux(0)
     };
-    let zone: Plain = empty_unlocked(&plan, Cpus::new());
+    let zone: Plain = empty(&plan, Cpus::new());
     assert_eq!(zone.add(range(5, 77)), Ok(72));
     // 5; 6; 8; 16; 32; 64; 72; 76.
     assert_eq!(by_order(&zone)[..7], [2, 1, 1, 2, 1, 1, 0]);
@@ -952,7 +947,7 @@ fn a_range_of_odd_alignment_becomes_the_fewest_aligned_blocks() {
 
 #[test]
 fn holes_are_never_handed_out_and_nothing_merges_over_them() {
-    let zone: Plain = empty_unlocked(&linux(2048), Cpus::new());
+    let zone: Plain = empty(&linux(2048), Cpus::new());
     let ranges = [
         range(1, 60),
         range(64, 65),
@@ -993,7 +988,7 @@ fn holes_are_never_handed_out_and_nothing_merges_over_them() {
 
 #[test]
 fn reservations_overlap_count_each_frame_once_and_are_given_up_in_parts() {
-    let zone: Plain = empty_unlocked(&linux(2048), Cpus::new());
+    let zone: Plain = empty(&linux(2048), Cpus::new());
     assert_eq!(zone.add(range(0, 1500)), Ok(1500));
     assert_eq!(zone.reserve(range(10, 530)), Ok(520));
     assert_eq!(zone.reserve(range(500, 1045)), Ok(515));
@@ -1040,7 +1035,7 @@ fn memory_in_use_is_not_removed_or_reserved_and_the_first_such_frame_is_named() 
 fn a_range_outside_the_span_is_refused() {
     let span = range(3, 1003);
     let plan = ZonePlan { span, ..linux(0) };
-    let zone: Plain = empty_unlocked(&plan, Cpus::new());
+    let zone: Plain = empty(&plan, Cpus::new());
     let outside = Err(RangeError::OutsideSpan { span });
     for bad in [range(0, 10), range(1000, 1004), range(2000, 2001)] {
         assert_eq!(zone.add(bad), outside);
@@ -1070,7 +1065,7 @@ fn memory_is_movable_at_first() {
     assert_eq!(blocks_of(&zone, Movable), 4);
 }
 
-// ---- the same answers as the buddy store ----
+// ---- stores by themselves ----
 
 fn leaked_words(words: usize) -> &'static [AtomicU64] {
     (0..words)
@@ -1086,142 +1081,6 @@ fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
     Bitmap::new(span, max, block, words)
 }
 
-/// The store that it is held against.
-fn buddy(span: FrameRange, max_order: u8) -> Buddy<'static, NoGrouping> {
-    let records: Vec<_> = span.frames().map(|_| FrameRecord::new()).collect();
-    let table = FrameTable::new(span, records.leak());
-    Buddy::const_new(table, Order::new(max_order), NoGrouping)
-}
-
-/// Free blocks by order that can be had.
-fn free_blocks(store: &impl Store) -> [usize; Order::COUNT] {
-    let table = store.free_table();
-    table.map(|by| by.iter().sum::<usize>() - by[Isolate.index()])
-}
-
-/// An operation of administration, or on a given frame.
-#[derive(Debug, Clone, Copy)]
-enum Step {
-    Add(FrameRange),
-    Remove(FrameRange),
-    Reserve(FrameRange),
-    Unreserve(FrameRange),
-    TakeAt(Frame, Request),
-    Give(Frame, Order),
-    AllInUse(FrameRange),
-    Isolate(FrameRange),
-    Unisolate(FrameRange),
-    TakeIsolated(FrameRange),
-}
-
-impl Step {
-    /// What a store answers.
-    fn of(self, store: &impl Store) -> Result<usize, String> {
-        let range = |error: RangeError| format!("{error:?}");
-        let free = |error: FreeError| format!("{error:?}");
-        match self {
-            Self::Add(part) => store.add(part).map_err(range),
-            Self::Remove(part) => store.remove(part).map_err(range),
-            Self::Reserve(part) => store.reserve(part).map_err(range),
-            Self::Unreserve(part) => store.unreserve(part).map_err(range),
-            Self::TakeAt(at, wanted) => store.take_at(at, &wanted).map(|()| 0).map_err(range),
-            Self::Give(at, order) => store.give(at, order).map(|_| 0).map_err(free),
-            Self::AllInUse(part) => store.check_in_use(part).map(|()| 0).map_err(free),
-            Self::Isolate(part) => store.isolate(part).map(|()| 0).map_err(range),
-            Self::Unisolate(part) => {
-                store.unisolate(part);
-                Ok(0)
-            }
-            Self::TakeIsolated(part) => {
-                let taken = store.take_isolated(part, Unmovable);
-                taken.map(|()| 0).map_err(range)
-            }
-        }
-    }
-
-    /// A random one; `isolated` are the ranges that are.
-    fn random(span: FrameRange, max: Order, isolated: &[FrameRange], dice: &mut Dice) -> Self {
-        let start = span.start.number() + dice.below(span.len());
-        let most = dice.one_of(&[3, 40, 200, 700]);
-        let mut part = range(start, start + 1 + dice.below(most));
-        if dice.below(20) > 0 {
-            part = part.intersection(span);
-        }
-        let highest = dice.below(max.index() + 1);
-        let order = Order::new(dice.below(highest + 1) as u8);
-        let mut at = Frame::new(start);
-        if dice.below(8) > 0 {
-            at = at.align_down(order);
-        }
-        let known = !isolated.is_empty();
-        match dice.below(17) {
-            0..=1 => Self::Add(part),
-            2 => Self::Remove(part),
-            3 => Self::Reserve(part),
-            4 => Self::Unreserve(part),
-            5..=8 => Self::TakeAt(at, Request::new(order, dice.one_of(&Mobility::ALL))),
-            9..=12 => Self::Give(at, order),
-            13 => Self::AllInUse(part.intersection(span)),
-            14 => Self::Isolate(part),
-            15 if known => Self::Unisolate(dice.one_of(isolated)),
-            _ if known => Self::TakeIsolated(dice.one_of(isolated)),
-            _ => Self::Add(part),
-        }
-    }
-}
-
-/// Random operations on both stores: each is answered alike, and leaves the same memory free.
-fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order: u8, seeds: u64) {
-    for seed in 0..seeds {
-        let mut dice = Dice::new(seed);
-        let (new, old) = (bitmap(span, max_order, block_order), buddy(span, max_order));
-        let mut isolated = Vec::new();
-        let mut done = Vec::new();
-        for _ in 0..150 {
-            let step = Step::random(span, old.max_order(), &isolated, &mut dice);
-            done.push(step);
-            let (answer, expected) = (step.of(&new), step.of(&old));
-            assert_eq!(answer, expected, "seed {seed}: {done:?}");
-            match step {
-                Step::Isolate(part) if answer.is_ok() => isolated.push(part),
-                Step::Unisolate(part) => isolated.retain(|&other| other != part),
-                _ => {}
-            }
-            assert_eq!(new.check(), old.check(), "seed {seed}: {done:?}");
-            assert_eq!(
-                free_blocks(&new),
-                free_blocks(&old),
-                "seed {seed}: {done:?}"
-            );
-            let counts = (new.free_frames(), new.managed_frames());
-            assert_eq!(counts, (old.free_frames(), old.managed_frames()));
-            for _ in 0..4 {
-                let at = span.start.plus(dice.below(span.len()));
-                // What is free is told page block by page block, and what is reserved or isolated frame by frame.
-                let told = |found: Option<(Frame, State)>| {
-                    found.map(|(first, state)| {
-                        let order = state.order.min(new.page_block_order());
-                        match state.usage {
-                            Use::Reserved => (at, Use::Reserved, Order::ZERO),
-                            Use::Free if new.is_isolated(at) => (at, Use::Free, Order::ZERO),
-                            Use::Free => (at.align_down(order), Use::Free, order),
-                            usage => (first, usage, state.order),
-                        }
-                    })
-                };
-                let (block, expected) = (told(new.block_of(at)), told(old.block_of(at)));
-                assert_eq!(block, expected, "seed {seed} {at}: {done:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn given_places_parts_ranges_and_isolation_are_those_of_the_buddy_store() {
-    answers_as_the_buddy_store_does(range(3, 1003), 7, 6, 80);
-    answers_as_the_buddy_store_does(range(700, 3700), 10, 9, 80);
-}
-
 // ---- isolation ----
 
 /// A store of 4 page blocks of order 9, all free.
@@ -1233,7 +1092,7 @@ fn four_blocks() -> Bitmap<'static> {
 
 /// Single frames of a store until there are no more.
 fn drain_store(store: &Bitmap<'_>, wanted: &Request) -> Vec<Frame> {
-    core::iter::from_fn(|| store.take(wanted).map(|taken| taken.frame)).collect()
+    core::iter::from_fn(|| store.take(wanted)).collect()
 }
 
 #[test]
@@ -1390,11 +1249,12 @@ fn the_only_free_frame_is_found_beside_an_isolated_part_of_its_block() {
 
 /// The owner of all movable blocks in use: moves what it is asked to move.
 struct Owner {
+    cpus: &'static Cpus,
     pages: RefCell<BTreeMap<Frame, Order>>,
 }
 
 impl Owner {
-    fn of<D: Design>(zone: &Zone<D>) -> Self {
+    fn of(zone: &Plain) -> Self {
         let mut pages = BTreeMap::new();
         for at in zone.span().frames() {
             if let Some((first, state)) = zone.block_of(at)
@@ -1405,12 +1265,14 @@ impl Owner {
                 pages.insert(first, state.order);
             }
         }
-        let pages = RefCell::new(pages);
-        Self { pages }
+        Self {
+            cpus: zone.platform(),
+            pages: RefCell::new(pages),
+        }
     }
 
     /// Its pages are all in use, each as one block.
-    fn has_what_it_has<D: Design>(&self, zone: &Zone<D>) {
+    fn has_what_it_has(&self, zone: &Plain) {
         for (&at, &order) in &*self.pages.borrow() {
             let (first, state) = zone.block_of(at).expect("memory");
             let found = (first, state.usage, state.order);
@@ -1422,7 +1284,7 @@ impl Owner {
 
 impl Migrate for Owner {
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
-        assert_eq!(ZoneLock::held(), 0);
+        assert!(self.cpus.is_at_rest());
         let mut pages = self.pages.borrow_mut();
         match pages.remove(&from) {
             Some(own) => {
@@ -1611,7 +1473,7 @@ impl Mixed {
             span: range(100, 5200),
             ..linux(0)
         };
-        let zone: Plain = empty_unlocked(&plan, Cpus::new());
+        let zone: Plain = empty(&plan, Cpus::new());
         assert_eq!(zone.add(range(200, 5000)), Ok(4800));
         assert_eq!(zone.remove(range(300, 320)), Ok(20));
         assert_eq!(zone.reserve(range(400, 410)), Ok(10));
@@ -1788,8 +1650,8 @@ fn metadata_is_at_most_a_ten_thousandth_of_memory() {
     let most = (64_usize << 30) / 10_000;
     let words = Bitmap::words(LARGE.span, LARGE.max_order, LARGE.page_block_order);
     assert!(words * 8 <= most, "{} of {most} bytes", words * 8);
-    type Alone<'m> = LockFree<'m, Direct, TicketLock, OneCpu>;
-    assert!(Alone::bytes(&LARGE) <= most);
+    let alone = Zone::<OneCpu>::bytes(&ZonePlan { cpus: 0, ..LARGE });
+    assert!(alone <= most);
     // As the module says: three bits a frame, 8 bytes a page block, 43 bits a page block for the summary.
     let told = (1 << 24) * 3 / 8 + (1 << 15) * 8 + (1 << 15) * 43 / 8;
     assert!(words * 8 - told < told / 100, "{} told {told}", words * 8);
@@ -1800,8 +1662,7 @@ fn metadata_is_at_most_a_ten_thousandth_of_memory() {
 
 #[test]
 fn each_cpu_costs_13_kib_more() {
-    type Default<'m> = Brickyard<'m, OneCpu>;
-    let with = |cpus| Default::bytes(&ZonePlan { cpus, ..LARGE });
+    let with = |cpus| Zone::<OneCpu>::bytes(&ZonePlan { cpus, ..LARGE });
     let stash = with(8) - with(7);
     assert_eq!(with(8) - with(0), 8 * stash);
     assert!(stash <= (13 << 10) + 128, "{stash} bytes");
@@ -1811,11 +1672,17 @@ fn each_cpu_costs_13_kib_more() {
 
 #[test]
 fn too_little_memory_is_refused_and_just_enough_is_enough() {
-    let plan = linux(2048);
-    let bytes = Unlocked::<Direct>::bytes(&plan);
-    for (supplied, enough) in [(0, false), (100, false), (bytes - 64, false), (bytes, true)] {
+    let plan = ZonePlan {
+        cpus: 0,
+        ..linux(2048)
+    };
+    let bytes = Zone::<OneCpu>::bytes(&plan);
+    // What may have to be skipped before the first line of words, and before the first slot, if there
+    // were any.
+    let too_little = bytes - 64 - 128;
+    for (supplied, enough) in [(0, false), (100, false), (too_little, false), (bytes, true)] {
         let mut memory = vec![core::mem::MaybeUninit::uninit(); supplied];
-        let zone = LockFree::<Direct, TicketLock, OneCpu>::zone(&plan, OneCpu, &mut memory);
+        let zone = Zone::<OneCpu>::new(&plan, OneCpu, &mut memory);
         assert_eq!(zone.is_ok(), enough, "{supplied} of {bytes}");
     }
 }
@@ -1824,7 +1691,7 @@ fn too_little_memory_is_refused_and_just_enough_is_enough() {
 
 /// Random requests and frees, whole and in parts, each followed by a test of every invariant. No frame has two owners.
 fn random_work(plan: &ZonePlan, steps: usize, seed: u64) {
-    let zone: Plain = full_unlocked(plan, Cpus::new());
+    let zone: Plain = full(plan, Cpus::new());
     let mut dice = Dice::new(seed);
     let mut owned = Owned::none_of(plan.span);
     let mut held: Vec<(Frame, u8)> = Vec::new();
@@ -1863,7 +1730,7 @@ fn random_work(plan: &ZonePlan, steps: usize, seed: u64) {
     for (at, order) in held {
         free(&zone, at, order);
     }
-    let whole: Plain = full_unlocked(plan, Cpus::new());
+    let whole: Plain = full(plan, Cpus::new());
     assert_eq!(sound(&zone).free, plan.span.len());
     assert_eq!(zone.free_counts(), whole.free_counts());
 }
@@ -1882,7 +1749,7 @@ fn page_blocks_of_every_order_from_6_to_11_work() {
             page_block_order: Order::new(block_order),
             ..linux(8 << block_order)
         };
-        let zone: Plain = full_unlocked(&plan, Cpus::new());
+        let zone: Plain = full(&plan, Cpus::new());
         assert_eq!(zone.snapshot(0).page_block_order, Order::new(block_order));
         random_work(&plan, 400, u64::from(block_order));
         // Cut at both ends.
@@ -1916,7 +1783,7 @@ fn page_blocks_may_be_larger_than_the_highest_order() {
             ..linux(4 << block_order)
         };
         random_work(&plan, 200, u64::from(block_order));
-        let zone: Plain = full_unlocked(&plan, Cpus::new());
+        let zone: Plain = full(&plan, Cpus::new());
         let told = &zone.free_counts().by_order[max_order as usize + 1..];
         assert!(told.iter().all(|&blocks| blocks == 0), "order {max_order}");
         let too_large = AllocError::OrderTooLarge {
@@ -2023,7 +1890,7 @@ fn a_failure_tells_full_from_fragmented() {
 
 #[test]
 fn the_census_counts_every_frame_once() {
-    let zone: Plain = empty_unlocked(&small(1000), Cpus::new());
+    let zone: Plain = empty(&small(1000), Cpus::new());
     assert_eq!(zone.add(range(50, 950)), Ok(900));
     assert_eq!(zone.reserve(range(100, 130)), Ok(30));
     let held = take(&zone, 70, Mobility::Unmovable);
@@ -2045,12 +1912,12 @@ fn a_node_keeps_a_zone_of_this_store_above_its_marks() {
     let zones = [blocks(4)];
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::new(&node);
-    let marks = brickyard::zone::watermark::Marks {
+    let marks = brickyard::watermark::Marks {
         min: 100,
         low: 200,
         high: 300,
     };
-    zones[0].set_watermarks(marks, [0; ZoneKind::COUNT]);
+    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
     // Down to the min mark for those that may wait, below it for those that may not.
     let mut ordinary = 0;
     while nodes.alloc(0, &MOVABLE).is_ok() {
@@ -2067,7 +1934,7 @@ fn frames_outside_the_span_are_refused_however_far_away() {
     // The first block starts below the span, and neither is at 0.
     let mut plan = linux(4 * BLOCK);
     plan.span = range(10 * BLOCK + 7, 14 * BLOCK);
-    let zone = full_unlocked::<Direct>(&plan, Cpus::new());
+    let zone = full(&plan, Cpus::new());
     let far = [
         0,
         5,
@@ -2118,7 +1985,7 @@ fn a_dedicated_block_has_that_type_and_serves_that_mobility_first() {
             // All that is free in it, before anything else is.
             let served = take(&zone, 100, to);
             assert_eq!(runs_of(&served), [(3, 100)], "{from:?} to {to:?}");
-            assert_eq!(zone.meter().fallbacks, 0);
+            assert_eq!(zone.fallbacks(), (0, 0));
             // And those that it was for do not come here while they have blocks of their own.
             give(&zone, &served[..50]);
             let others = take(&zone, 200, from);

@@ -15,29 +15,18 @@
 
 mod support;
 
-use core::mem::MaybeUninit;
-
-use brickyard::design::{Brickyard, Design, List2007, Magazine2013, TwoKinds2005, Vanilla};
-use brickyard::front::{Direct, Front, Stash};
+use brickyard::bitmap::Bitmap;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::ContiguousRequest;
 use brickyard::stats::{BuddyInfo, PageTypeInfo, ZoneSnapshot};
-use brickyard::store::FRAMES_MOST;
-use brickyard::store::bitmap::Bitmap;
-use brickyard::store::frames::FrameTable;
-use brickyard::store::grouping::NoGrouping;
-use brickyard::sync::{Exclusive, Shared, TicketLock};
-use brickyard::zone::watermark::{self, Marks};
-use brickyard::zone::{Zone, ZonePlan};
+use brickyard::sync::Exclusive;
+use brickyard::watermark::{self, Marks};
 use brickyard::{
-    Configuration, Experiment, Frame, FrameRange, MachinePlan, OneCpu, Order, PlanError,
-    RangeError, Request, ZoneKind,
+    AnyZone, FRAMES_MOST, Frame, FrameRange, OneCpu, Order, PlanError, RangeError, Request, Zone,
+    ZoneKind, ZonePlan,
 };
 
-use support::{
-    Cpus, MOVABLE, Parts, UNMOVABLE, Unlocked, exhausted, frame, full, full_unlocked, request,
-    small, take_all,
-};
+use support::{Bricks, Cpus, MOVABLE, UNMOVABLE, empty, exhausted, frame, full, request, small};
 
 use ZoneKind::{Dma, Movable, Normal};
 
@@ -47,92 +36,16 @@ fn plan(frames: usize) -> ZonePlan {
     ZonePlan::new(Normal, FrameRange::new(0, frames), 1)
 }
 
-/// 2^30 frames have 12 GiB of records, which must not wrap around; their bits have 390 MiB.
+/// 2^30 frames have 390 MiB of bits.
 #[cfg(target_pointer_width = "32")]
 const _: () = {
     const PLAN: ZonePlan = ZonePlan::new(Normal, FrameRange::new(0, 1 << 30), 1);
-    let records = Vanilla::<OneCpu>::checked_bytes(&PLAN);
-    assert!(matches!(records, Err(PlanError::TooManyBytes)));
-    let bits = Brickyard::<OneCpu>::checked_bytes(&PLAN);
+    let bits = Zone::<OneCpu>::checked_bytes(&PLAN);
     assert!(matches!(bits, Ok(bytes) if bytes > 3 << 27 && bytes < 1 << 29));
     const ALL: ZonePlan = ZonePlan::new(Normal, FrameRange::new(0, usize::MAX), 1);
-    let bits = Brickyard::<OneCpu>::checked_bytes(&ALL);
+    let bits = Zone::<OneCpu>::checked_bytes(&ALL);
     assert!(matches!(bits, Err(PlanError::TooManyFrames { .. })));
 };
-
-/// What each design says of a plan: its bytes, and the zone in no memory at all.
-fn judged(plan: &ZonePlan) -> [(Result<usize, PlanError>, PlanError); 5] {
-    macro_rules! judge {
-        ($design:ty) => {
-            (
-                <$design>::checked_bytes(plan),
-                <$design>::zone(plan, OneCpu, &mut []).expect_err("there is no memory"),
-            )
-        };
-    }
-    [
-        judge!(Brickyard<OneCpu>),
-        judge!(Vanilla<OneCpu>),
-        judge!(TwoKinds2005<OneCpu>),
-        judge!(List2007<OneCpu>),
-        judge!(Magazine2013<OneCpu>),
-    ]
-}
-
-#[cfg(target_pointer_width = "64")]
-#[test]
-fn the_most_frames_have_a_zone_in_every_design() {
-    for (bytes, zone) in judged(&plan(FRAMES_MOST)) {
-        let needed = bytes.expect("within the limits");
-        let supplied = 0;
-        assert_eq!(zone, PlanError::TooLittleMemory { supplied, needed });
-    }
-}
-
-#[cfg(target_pointer_width = "64")]
-#[test]
-fn one_frame_more_is_refused_by_every_design() {
-    for frames in [FRAMES_MOST + 1, FRAMES_MOST + 2, usize::MAX] {
-        let most = FRAMES_MOST;
-        let refused = PlanError::TooManyFrames { frames, most };
-        for (bytes, zone) in judged(&plan(frames)) {
-            assert_eq!((bytes, zone), (Err(refused), refused));
-        }
-    }
-}
-
-#[cfg(target_pointer_width = "64")]
-#[test]
-fn frames_before_the_span_count_in_its_first_page_block() {
-    let from = |start: usize| ZonePlan {
-        span: FrameRange::new(start, start + FRAMES_MOST),
-        ..plan(0)
-    };
-    let [bitmap, buddy, ..] = judged(&from(512 * 7 + 5)).map(|(bytes, _)| bytes);
-    let frames = FRAMES_MOST + 5;
-    let most = FRAMES_MOST;
-    assert_eq!(bitmap, Err(PlanError::TooManyFrames { frames, most }));
-    assert!(buddy.is_ok());
-    assert!(judged(&from(512 * 8))[0].0.is_ok());
-}
-
-#[cfg(target_pointer_width = "64")]
-#[test]
-fn where_a_span_lies_is_no_limit() {
-    // The last frame of a machine with 52 bits of address, and far beyond.
-    for end in [1 << 40, 1 << 52, usize::MAX / 1024 * 1024] {
-        let span = FrameRange::new(end - 4096, end);
-        let plan = ZonePlan { span, ..small(0) };
-        let zone = full_unlocked::<Direct>(&plan, Cpus::new());
-        assert_eq!(take_all(&zone, MOVABLE.mobility).len(), 4096);
-        assert_eq!(zone.free_range(span), Ok(()));
-        assert_eq!(zone.check().map(|census| census.free), Ok(4096));
-        let zone: Plain = full(&plan, Cpus::new());
-        assert_eq!(take_all(&zone, MOVABLE.mobility).len(), 4096);
-        assert_eq!(zone.free_range(span), Ok(()));
-        assert_eq!(zone.check().map(|census| census.free), Ok(4096));
-    }
-}
 
 #[test]
 fn the_most_page_blocks_have_a_store_and_one_more_has_none() {
@@ -156,56 +69,13 @@ fn the_most_page_blocks_have_a_store_and_one_more_has_none() {
             most
         })
     );
-    let plan = ZonePlan {
-        span: over,
-        max_order: least,
-        page_block_order: least,
-        ..plan(0)
-    };
-    let [bitmap, buddy, ..] = judged(&plan);
-    assert_eq!(bitmap, (Err(refused), refused));
-    assert!(buddy.0.is_ok());
-}
-
-#[test]
-fn bytes_without_a_number_are_refused() {
-    for cpus in [usize::MAX, usize::MAX / 128, usize::MAX / 128 + 1] {
-        let plan = ZonePlan {
-            cpus,
-            magazines: cpus,
-            ..plan(4096)
-        };
-        let refused = PlanError::TooManyBytes;
-        for (bytes, zone) in judged(&plan) {
-            assert_eq!((bytes, zone), (Err(refused), refused), "{cpus} CPUs");
-        }
-    }
-}
-
-#[test]
-fn page_blocks_above_the_highest_order_are_refused_where_they_group() {
-    let plan = ZonePlan {
-        max_order: Order::new(3),
-        ..plan(4096)
-    };
-    let bytes = List2007::<OneCpu>::bytes(&plan);
-    let mut memory = vec![MaybeUninit::uninit(); bytes];
-    let refused = List2007::<OneCpu>::zone(&plan, OneCpu, &mut memory).err();
-    let page_block_order = Order::HUGE;
-    let max_order = Order::new(3);
-    let expected = PlanError::PageBlockTooLarge {
-        page_block_order,
-        max_order,
-    };
-    assert_eq!(refused, Some(expected));
-    assert!(Vanilla::<OneCpu>::zone(&plan, OneCpu, &mut memory).is_ok());
 }
 
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn errors_name_the_limit_and_what_to_do() {
     let text = |frames| {
-        let [(bytes, _), ..] = judged(&plan(frames));
+        let bytes = Zone::<OneCpu>::checked_bytes(&plan(frames));
         bytes.expect_err("too large").to_string()
     };
     assert_eq!(
@@ -230,7 +100,7 @@ fn errors_name_the_limit_and_what_to_do() {
 #[test]
 #[should_panic(expected = "a zone spans at most 2^32 - 2 frames")]
 fn bytes_of_a_plan_that_is_no_constant_panic_by_name() {
-    let _ = Brickyard::<OneCpu>::bytes(&plan(FRAMES_MOST + 1));
+    let _ = Zone::<OneCpu>::bytes(&plan(FRAMES_MOST + 1));
 }
 
 #[test]
@@ -247,72 +117,24 @@ fn a_bitmap_of_too_many_frames_panics_by_name() {
     let _ = Bitmap::new(span, Order::DEFAULT_MAX, Order::HUGE, &[]);
 }
 
-#[test]
-fn a_table_has_as_many_records_as_there_are_links() {
-    let frames = FRAMES_MOST + 1;
-    let most = FRAMES_MOST;
-    let refused = Err(PlanError::TooManyFrames { frames, most });
-    assert_eq!(FrameTable::checked(FrameRange::new(0, frames)), refused);
-    assert_eq!(FrameTable::checked(FrameRange::new(1, frames)), Ok(()));
-}
-
-struct Nothing;
-
-impl Experiment<OneCpu> for Nothing {
-    type Output = usize;
-
-    fn run<D: Design<Platform = OneCpu>>(self, node: &Node<'_, D>) -> usize {
-        node.zones().len()
-    }
-}
-
-#[cfg(target_pointer_width = "64")]
-#[test]
-fn configurations_refuse_a_machine_that_is_too_large() {
-    for configuration in Configuration::ALL {
-        // A zone for movable pages takes half of it, so twice as much is too much for all.
-        let machine = MachinePlan::new(FrameRange::new(0, 3 * FRAMES_MOST), 1);
-        let bytes = configuration.checked_bytes::<Shared, TicketLock, OneCpu>(&machine);
-        let most = FRAMES_MOST;
-        let too_many = |why| matches!(why, PlanError::TooManyFrames { most: m, .. } if m == most);
-        assert!(bytes.is_err_and(too_many), "{configuration}");
-        let run =
-            configuration.run::<Exclusive, TicketLock, _, _>(&machine, OneCpu, &mut [], Nothing);
-        assert!(run.is_err_and(too_many), "{configuration}");
-        // And one that is not has what it says.
-        let machine = MachinePlan::new(FrameRange::new(0, 8192), 1);
-        let bytes = configuration.checked_bytes::<Exclusive, TicketLock, OneCpu>(&machine);
-        let mut memory = vec![MaybeUninit::uninit(); bytes.expect("a small machine")];
-        let run = configuration.run::<Exclusive, TicketLock, _, _>(
-            &machine,
-            OneCpu,
-            &mut memory,
-            Nothing,
-        );
-        let zones = 1 + usize::from(configuration.has_movable_zone());
-        assert_eq!(run, Ok(zones), "{configuration}");
-    }
-}
-
 // ---- several zones of one kind ----
 
-type Plain = Zone<Parts<NoGrouping, Direct>>;
+type Plain = Bricks<Exclusive>;
 
-fn zone_of<D: Design>(
-    kind: ZoneKind,
-    (start, end): (usize, usize),
-    made: impl Fn(&ZonePlan, &'static Cpus) -> Zone<D>,
-) -> Zone<D> {
-    let plan = ZonePlan {
+/// A zone without stashes.
+fn plan_of(kind: ZoneKind, (start, end): (usize, usize)) -> ZonePlan {
+    let span = FrameRange::new(start, end);
+    let plan = small(0);
+    ZonePlan {
         kind,
-        span: FrameRange::new(start, end),
-        ..small(0)
-    };
-    made(&plan, Cpus::new())
+        span,
+        cpus: 0,
+        ..plan
+    }
 }
 
 fn plain(kind: ZoneKind, start: usize, end: usize) -> Plain {
-    zone_of(kind, (start, end), full::<NoGrouping, Direct, _>)
+    full(&plan_of(kind, (start, end)), Cpus::new())
 }
 
 /// Zones of these kinds with so many frames each, one behind the other.
@@ -346,15 +168,11 @@ fn requests_go_from_the_last_zone_of_a_kind_to_the_first_and_on_to_lower_kinds()
 /// zone has nothing.
 #[test]
 fn the_fronts_of_all_zones_of_a_kind_serve() {
-    fn stashed<F>(start: usize) -> Zone<Unlocked<F>>
-    where
-        F: Front<Bitmap<'static>, support::ZoneLock, &'static Cpus>
-            + brickyard::zone::Placed<'static>,
-    {
-        zone_of(Normal, (start, start + 1024), full_unlocked::<F>)
-    }
-    type Fast = Stash<'static, Exclusive>;
-    let zones = [stashed::<Fast>(0), stashed(1024), stashed(2048)];
+    let stashed = |start: usize| -> Bricks<Exclusive> {
+        let plan = plan_of(Normal, (start, start + 1024));
+        full(&ZonePlan { cpus: 2, ..plan }, Cpus::new())
+    };
+    let zones = [stashed(0), stashed(1024), stashed(2048)];
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::new(&node);
     let mut got = Vec::new();
@@ -405,19 +223,22 @@ fn marks_and_reserves_of_a_kind_are_those_of_one_zone_of_all_its_memory() {
                 }
                 // Where the kind is Movable, the last zone is one of them too.
                 let of_kind = |zones: &[Plain]| match kind {
-                    Movable => sum_of(&zones[1..], Zone::watermarks),
-                    _ => sum_of(&zones[1..zones.len() - 1], Zone::watermarks),
+                    Movable => sum_of(&zones[1..], |zone| zone.watermarks().marks()),
+                    _ => sum_of(&zones[1..zones.len() - 1], |zone| zone.watermarks().marks()),
                 };
                 assert_eq!(of_kind(&several), of_kind(&whole), "{parts:?} {kbytes}");
                 for highest in ZoneKind::ALL {
                     let held = |zones: &[Plain]| -> usize {
-                        zones.iter().map(|zone| zone.reserve_against(highest)).sum()
+                        zones
+                            .iter()
+                            .map(|zone| zone.watermarks().reserve_against(highest))
+                            .sum()
                     };
                     assert_eq!(held(&several[1..4]), held(&whole[1..2]), "{highest:?}");
                     assert_eq!(held(&several[..1]), held(&whole[..1]), "{highest:?}");
                 }
                 for zone in &several {
-                    let Marks { min, low, high } = zone.watermarks();
+                    let Marks { min, low, high } = zone.watermarks().marks();
                     assert!(min <= low && low <= high);
                 }
             }
@@ -432,14 +253,14 @@ fn each_zone_of_a_kind_has_the_share_of_its_memory() {
     let node = [Node::new(0, &zones)];
     Nodes::new(&node).set_min_free_kbytes(2048, 4096);
     assert_eq!(
-        zones.each_ref().map(|zone| zone.watermarks().min),
+        zones.each_ref().map(|zone| zone.watermarks().marks().min),
         [85, 170, 256, 32]
     );
     // 5120 / 256 for DMA; 3200 / 32 for Normal, 40 of it for the smaller.
-    let against = |zone: usize| zones[zone].reserve_against(Movable);
+    let against = |zone: usize| zones[zone].watermarks().reserve_against(Movable);
     assert_eq!([0, 1, 2, 3].map(against), [8320 / 256, 40, 60, 0]);
-    assert_eq!(zones[1].reserve_against(Normal), 0);
-    assert_eq!(zones[2].reserve_against(Normal), 0);
+    assert_eq!(zones[1].watermarks().reserve_against(Normal), 0);
+    assert_eq!(zones[2].watermarks().reserve_against(Normal), 0);
 }
 
 #[test]
@@ -465,8 +286,8 @@ fn an_empty_zone_of_a_kind_changes_nothing_for_the_other() {
     let nodes = Nodes::new(&node);
     nodes.set_min_free_kbytes(1024, 4096);
     let alone = watermark::zone_marks(Normal, 1024, 1024, 256, watermark::SCALE_FACTOR);
-    assert_eq!(zones[0].watermarks(), alone);
-    assert_eq!(zones[1].watermarks(), Marks::default());
+    assert_eq!(zones[0].watermarks().marks(), alone);
+    assert_eq!(zones[1].watermarks().marks(), Marks::default());
     let got = nodes.alloc(0, &UNMOVABLE);
     assert!(got.is_ok_and(|frame| zones[0].span().contains(frame)));
 }
@@ -579,8 +400,7 @@ fn the_texts_have_a_line_for_each_zone_of_a_kind() {
 #[test]
 fn zones_of_a_kind_whose_spans_overlap_or_fall_are_told() {
     for spans in [[(256, 512), (0, 256)], [(0, 257), (256, 512)]] {
-        let zones: [Plain; 2] =
-            spans.map(|span| zone_of(Normal, span, support::empty::<NoGrouping, Direct, _>));
+        let zones: [Plain; 2] = spans.map(|span| empty(&plan_of(Normal, span), Cpus::new()));
         let node = [Node::new(0, &zones)];
         let found = Nodes::new(&node).check().expect_err("wrong spans");
         assert!(found.to_string().contains("spans-in-order"), "{found}");
@@ -592,8 +412,9 @@ fn zones_of_a_kind_whose_spans_overlap_or_fall_are_told() {
 }
 
 #[test]
-#[should_panic(expected = "zones in rising order of their kind, of which there may be several")]
-fn a_lower_kind_behind_two_of_a_kind_is_refused() {
+fn a_lower_kind_behind_two_of_a_kind_is_told() {
     let zones = row([(Normal, 64), (Normal, 64), (Dma, 64)]);
-    let _ = Node::new(0, &zones);
+    let node = [Node::new(0, &zones)];
+    let found = Nodes::new(&node).check().expect_err("a lower kind last");
+    assert!(found.to_string().contains("kinds-in-order"), "{found}");
 }

@@ -7,14 +7,12 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use brickyard::front::Stash;
 use brickyard::sync::Exclusive;
-use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Frame, Mobility, Order};
+use brickyard::{AnyZone, Frame, Mobility, Order, ZonePlan};
 
-use support::{Cpus, Unlocked, full_unlocked, give, linux, request, sound, take};
+use support::{Bricks, Cpus, full, give, linux, request, sound, take};
 
-type Stashed = Zone<Unlocked<Stash<'static, Exclusive>>>;
+type Stashed = Bricks<Exclusive>;
 
 /// Frames in a page block of the plan `linux`.
 const BLOCK: usize = 512;
@@ -26,7 +24,7 @@ fn zone(blocks: usize, cpus: usize) -> (Stashed, &'static Cpus) {
         cpus,
         ..linux(blocks * BLOCK)
     };
-    (full_unlocked(&plan, platform), platform)
+    (full(&plan, platform), platform)
 }
 
 fn blocks_of(frames: &[Frame]) -> BTreeSet<usize> {
@@ -127,8 +125,7 @@ fn requests_of_another_mobility_call_loans_in_before_they_mix_blocks() {
     // Nothing is free as a whole. Reclaimable requests of this CPU stay in the reclaimable block.
     let more = take(&zone, 40, Mobility::Reclaimable);
     assert_eq!(blocks_of(&more), blocks_of(&slabs));
-    let fell_back = zone.meter();
-    assert_eq!(fell_back.fallbacks, 0, "{fell_back:?}");
+    assert_eq!(zone.fallbacks(), (0, 0));
     sound(&zone);
 }
 

@@ -20,8 +20,7 @@
 
 mod loom_support;
 
-use brickyard::store::Store;
-use brickyard::{Frame, FrameRange, FreeError, MigrateType, Mobility, Request};
+use brickyard::{AnyZone, Frame, FrameRange, FreeError, MigrateType, Mobility, Request};
 use loom::thread;
 use loom_support::*;
 
@@ -528,7 +527,7 @@ fn a_run_is_found_through_a_zone() {
 fn a_block_is_claimed_by_one() {
     let unmovable = Request::page(Mobility::Unmovable);
     let kept_apart = |world: &World<Bare>, frame: Frame| {
-        let (_, state) = Store::block_of(&world.machine, frame).unwrap();
+        let (_, state) = world.machine.block_of(frame).unwrap();
         assert_ne!(state.kind, MigrateType::Movable, "{frame} cannot be moved");
     };
     const FEW: Setting = Setting::word(&[one(5), FrameRange::new(20, 24)]);
@@ -595,7 +594,7 @@ fn a_mixed_block_stays_mixed() {
         LAST,
         move |world| {
             let (fixed, ()) = both(move || world.take_for(&unmovable), || world.give_at(63, 0));
-            let (_, state) = Store::block_of(&world.machine, fixed.unwrap()).unwrap();
+            let (_, state) = world.machine.block_of(fixed.unwrap()).unwrap();
             assert_ne!(state.kind, MigrateType::Movable, "it cannot be moved");
         },
     );

@@ -13,12 +13,11 @@ mod loom_support;
 
 use core::mem::MaybeUninit;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
-use brickyard::store::Store;
-use brickyard::zone::watermark::Marks;
-use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard::watermark::Marks;
+use brickyard::{
+    AnyZone, Context, Frame, FrameRange, Mobility, Order, Request, Zone, ZoneKind, ZonePlan,
+};
 use loom::thread;
 use loom_support::*;
 
@@ -49,7 +48,7 @@ fn a_frame_that_goes_from_part_to_part_is_found() {
         world.take_at(X, 0).unwrap();
         touch(world);
         let (nothing, ()) = both(
-            || Store::may_refuse(&world.machine, &request(0)),
+            || world.machine.may_refuse(&request(0)),
             || {
                 world.give_at(X, 0);
                 world.take_at(Y, 0).expect("it is free");
@@ -61,7 +60,7 @@ fn a_frame_that_goes_from_part_to_part_is_found() {
         world.take_at(X, 0).unwrap();
         touch(world);
         let (nothing, ()) = both(
-            || Store::may_refuse(&world.machine, &request(0)),
+            || world.machine.may_refuse(&request(0)),
             || {
                 world.give_at(X, 0);
                 world.take_at(Y, 0).expect("it is free");
@@ -118,7 +117,7 @@ fn a_part_is_settled_while_a_frame_is_free() {
         world.give_at(blocks[1], 3);
         touch(world);
         let (nothing, ()) = both(
-            || Store::may_refuse(&world.machine, &request(0)),
+            || world.machine.may_refuse(&request(0)),
             move || world.give_at(blocks[2], 3),
         );
         assert!(!nothing, "one is free at any time");
@@ -126,7 +125,7 @@ fn a_part_is_settled_while_a_frame_is_free() {
     explore::<Bare>("a part settled downwards", 2, FEW, |world| {
         touch(world);
         let (nothing, ()) = both(
-            || Store::may_refuse(&world.machine, &request(0)),
+            || world.machine.may_refuse(&request(0)),
             || {
                 for first in [0, 8, 16] {
                     world.take_at(first, 3).unwrap();
@@ -142,9 +141,9 @@ fn a_part_is_settled_while_a_frame_is_free() {
 
 /// Reads the words of the total.
 fn touch(world: &World<Bare>) {
-    let _ = Store::may_refuse(&world.machine, &request(0));
+    let _ = world.machine.may_refuse(&request(0));
     for frame in [X, Y] {
-        let _ = Store::block_of(&world.machine, Frame::new(frame));
+        let _ = world.machine.block_of(Frame::new(frame));
     }
 }
 
@@ -174,7 +173,7 @@ fn a_frame_below_a_limit_is_found() {
         move |world| {
             world.take_at(5, 0).unwrap();
             let (nothing, ()) = both(
-                move || Store::may_refuse(&world.machine, &LIMITED),
+                move || world.machine.may_refuse(&LIMITED),
                 || {
                     world.give_at(5, 0);
                     world.take_at(70, 0).expect("it is free");
@@ -233,7 +232,7 @@ fn what_lies_below_a_limit_is_shared() {
 // ---- nodes ----
 
 /// Nodes with zones of these plans behind stashes, all their memory free, leaked.
-fn nodes(plans: &[ZonePlan]) -> &'static Nodes<'static, StashedDesign> {
+fn nodes(plans: &[ZonePlan]) -> &'static Nodes<'static, Stashed> {
     let zones: Vec<Stashed> = plans
         .iter()
         .map(|plan| {
@@ -252,7 +251,7 @@ fn nodes(plans: &[ZonePlan]) -> &'static Nodes<'static, StashedDesign> {
 }
 
 /// Reads the marks of all zones, by a request that nothing can serve.
-fn touch_marks<D: Design>(nodes: &Nodes<'_, D>) {
+fn touch_marks(nodes: &Nodes<'_, impl AnyZone>) {
     assert!(nodes.alloc(0, &request(Order::MAX.get())).is_err());
 }
 
@@ -283,14 +282,14 @@ fn marks(min: usize) -> Marks {
 /// A request below the min mark is refused after a bounded number of looks, though another CPU fills and empties its stash all the while.
 #[test]
 fn a_request_below_the_mark_ends() {
-    const LOOKS_MOST: usize = brickyard::zone::LOOKS_MOST as usize;
+    const LOOKS_MOST: usize = brickyard::patience::LOOKS_MOST as usize;
     for context in [Context::MaySleep, Context::Atomic] {
         let name = format!("below the mark, a user of a stash, {context:?}");
         explore_in(&name, 0, Looks::AtMost(4 * LOOKS_MOST), move || {
             let nodes = nodes(&[plan(ZoneKind::Normal, 0)]);
             let zone = nodes.zones().next().unwrap();
             let taken = leave(zone, 2);
-            zone.set_watermarks(marks(40), [0; ZoneKind::COUNT]);
+            zone.watermarks().set(marks(40), [0; ZoneKind::COUNT]);
             let own = taken[0];
             let user = move || {
                 let mut own = own;
@@ -318,7 +317,7 @@ fn marks_hold_to_within_who_asks_at_once() {
             let nodes = nodes(&[plan(ZoneKind::Normal, 0)]);
             let zone = nodes.zones().next().unwrap();
             leave(zone, 4);
-            zone.set_watermarks(marks(3), [0; ZoneKind::COUNT]);
+            zone.watermarks().set(marks(3), [0; ZoneKind::COUNT]);
             let wanted = || nodes.alloc(0, &request(0)).is_ok();
             let (ours, theirs) = both(wanted, wanted);
             assert!(ours || theirs, "four are more than three");

@@ -10,12 +10,9 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
-use brickyard::design::Brickyard;
-use brickyard::store::Store;
-use brickyard::store::bitmap::Bitmap;
+use brickyard::bitmap::Bitmap;
 use brickyard::sync::{AtomicU32, AtomicU64, Ordering, SlotAccess, place};
-use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
+use brickyard::{Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan};
 use loom::thread;
 
 const PAGE: Request = Request::page(Mobility::Movable);
@@ -173,7 +170,7 @@ unsafe impl SlotAccess for Lent {
     }
 }
 
-type Stashed = Zone<Brickyard<'static, Modelled, Lent>>;
+type Stashed = Zone<'static, Modelled, Lent>;
 
 /// Blocks of one word, one of which is free as a whole, so that loans are given, and this many
 /// frames of the others.
@@ -184,9 +181,9 @@ fn stashed(frames: &[usize]) -> &'static Stashed {
     plan.stash.singles = 2;
     plan.stash.small = 1;
     plan.stash.huge = 1;
-    let bytes = Brickyard::<Modelled, Lent>::bytes(&plan);
+    let bytes = Stashed::bytes(&plan);
     let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
-    let zone = Brickyard::<Modelled, Lent>::zone(&plan, Modelled, memory).unwrap();
+    let zone = Stashed::new(&plan, Modelled, memory).unwrap();
     zone.add(plan.span).unwrap();
     let block = Request::new(WORD, Mobility::Movable);
     zone.alloc_at(Frame::new(0), &block).unwrap();
@@ -206,7 +203,7 @@ fn stashed(frames: &[usize]) -> &'static Stashed {
         zone.alloc(&Request::new(Order::MAX, Mobility::Movable))
             .is_err()
     );
-    let _ = (zone.meter(), zone.refused_late());
+    let _ = (zone.fallbacks(), zone.refused_late());
     zone
 }
 

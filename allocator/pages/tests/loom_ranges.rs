@@ -11,9 +11,7 @@
 mod loom_support;
 
 use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous, offline};
-use brickyard::store::Store;
-use brickyard::zone::Zone;
-use brickyard::{Frame, FrameRange, Mobility};
+use brickyard::{Frame, FrameRange, Mobility, Zone};
 use loom_support::*;
 
 const TWO: Setting = Setting {
@@ -172,11 +170,11 @@ fn what_lies_beside_an_isolated_range_is_found() {
         let name = format!("beside an isolated range, order {order}");
         explore::<Bare>(&name, 2, HALF, move |world| {
             let range = FrameRange::new(32, 64);
-            Store::isolate(&world.machine, range).unwrap();
-            Store::unisolate(&world.machine, range);
+            world.machine.isolate(range).unwrap();
+            world.machine.unisolate(range);
             let isolate = move || {
-                Store::isolate(&world.machine, range).unwrap();
-                Store::unisolate(&world.machine, range);
+                world.machine.isolate(range).unwrap();
+                world.machine.unisolate(range);
             };
             let ((), taken) = both(isolate, move || world.take(order));
             let taken = taken.or_else(|| world.take(order));
@@ -193,15 +191,15 @@ fn what_is_isolated_is_not_handed_out() {
         let name = format!("isolated and taken, order {order}");
         explore::<Bare>(&name, 2, TWO, move |world| {
             // Touches all words of isolation.
-            Store::isolate(&world.machine, range).unwrap();
-            Store::unisolate(&world.machine, range);
+            world.machine.isolate(range).unwrap();
+            world.machine.unisolate(range);
             let taken = move || {
-                Store::isolate(&world.machine, range).unwrap();
-                let all = Store::take_isolated(&world.machine, range, Mobility::Movable.into());
+                world.machine.isolate(range).unwrap();
+                let all = world.machine.take_isolated(range, Mobility::Movable.into());
                 if all.is_ok() {
                     world.own_range(range);
                 }
-                Store::unisolate(&world.machine, range);
+                world.machine.unisolate(range);
                 all.is_ok()
             };
             let (isolated, other) = both(taken, move || world.take(order));
@@ -220,13 +218,13 @@ fn nothing_between_two_isolated_ranges_is_isolated() {
     explore::<Bare>("between two isolated ranges", 2, ONE, |world| {
         let one_after_the_other = || {
             for range in [FrameRange::new(0, 8), FrameRange::new(16, 24)] {
-                Store::isolate(&world.machine, range).unwrap();
-                Store::unisolate(&world.machine, range);
+                world.machine.isolate(range).unwrap();
+                world.machine.unisolate(range);
             }
         };
         // Touches all words of isolation.
         one_after_the_other();
-        let between = || Store::is_isolated(&world.machine, Frame::new(12));
+        let between = || world.machine.is_isolated(Frame::new(12));
         let ((), between) = both(one_after_the_other, between);
         assert!(!between, "no range has frame 12");
     });

@@ -11,7 +11,7 @@
 
 mod loom_support;
 
-use brickyard::zone::LOOKS_MOST;
+use brickyard::patience::LOOKS_MOST;
 use brickyard::{Frame, FrameRange};
 use loom::thread;
 use loom_support::*;

@@ -10,57 +10,29 @@ use core::time::Duration;
 use std::thread;
 use std::time::Instant;
 
-use brickyard::design::{Brickyard, Classic, Design, Magazine2013};
-use brickyard::front::PerCpuLists;
-use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Migrate, Migration, offline};
-use brickyard::store::grouping::PageBlocks;
-use brickyard::sync::{Exclusive, PATIENCE, Shared, SlotAccess, TicketLock};
-use brickyard::zone::watermark::Marks;
-use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
+use brickyard::sync::{Exclusive, PATIENCE, Shared, SlotAccess};
+use brickyard::{
+    Context, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
+};
 
-#[path = "support/stopping.rs"]
-mod stopping;
+#[path = "support/threads.rs"]
+mod threads;
 
-use stopping::{Stopping, stop_at_the_next};
+use threads::{
+    CPU, INSIDE_UNTIL, InInterrupt, Numbered, PAGE, TWELVE, Visited, WAITED,
+    more_frames_than_users, waits_of_an_interrupt,
+};
 
-type Bricks<P, A> = Zone<Brickyard<'static, P, A>>;
+type Bricks<P, A> = Zone<'static, P, A>;
 
 fn planned<P: Platform + 'static, A: SlotAccess>(
     plan: &ZonePlan,
     platform: P,
 ) -> &'static Bricks<P, A> {
-    let bytes = Brickyard::<P, A>::bytes(plan);
+    let bytes = Bricks::<P, A>::bytes(plan);
     let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
-    Box::leak(Box::new(
-        Brickyard::<P, A>::zone(plan, platform, memory).unwrap(),
-    ))
-}
-
-const PAGE: Request = Request::page(Mobility::Movable);
-
-thread_local! {
-    static CPU: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Threads as CPUs, by a number that each has set.
-#[derive(Debug, Clone, Copy)]
-struct Numbered;
-
-impl Platform for Numbered {
-    fn cpu(&self) -> usize {
-        CPU.get()
-    }
-
-    /// As threads wait: a while by spinning, then by letting others run.
-    fn relax(&self) {
-        WAITED.set(WAITED.get() + 1);
-        match WAITED.get() % 64 {
-            0 => thread::yield_now(),
-            _ => brickyard::sync::spin_hint(),
-        }
-    }
+    Box::leak(Box::new(Zone::new(plan, platform, memory).unwrap()))
 }
 
 // ---- order 0 is refused though something is free all the while ----
@@ -193,69 +165,6 @@ fn a_page_is_not_refused_while_one_is_free_all_the_time() {
             "{blocks} blocks, after {served} that were served"
         );
     }
-}
-
-// ---- below a mark, frames on their way ----
-
-static STOPPED: AtomicBool = AtomicBool::new(false);
-static WAITS: AtomicU64 = AtomicU64::new(0);
-const GOES_ON: u64 = 100;
-
-/// Until others have waited for a while.
-fn wait_for_others() {
-    STOPPED.store(true, SeqCst);
-    while WAITS.load(SeqCst) < GOES_ON {
-        thread::yield_now();
-    }
-}
-
-struct Waits;
-
-impl Platform for Waits {
-    fn cpu(&self) -> usize {
-        0
-    }
-
-    fn relax(&self) {
-        WAITS.fetch_add(1, SeqCst);
-        thread::yield_now();
-    }
-}
-
-/// All frames but a few are on their way into a magazine. Once they have arrived the zone is far
-/// above its mark, so a request waits for them, with a mark as without.
-#[test]
-fn a_request_with_a_mark_waits_for_frames_that_are_on_their_way() {
-    const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 300), 1);
-    type Stopped<'m> = Magazine2013<'m, Waits, Stopping>;
-    let mut memory = vec![MaybeUninit::uninit(); Stopped::bytes(&PLAN)];
-    let zones = [Stopped::zone(&PLAN, Waits, &mut memory).unwrap()];
-    zones[0].add(PLAN.span).unwrap();
-    let marks = Marks {
-        min: 4,
-        low: 5,
-        high: 6,
-    };
-    zones[0].set_watermarks(marks, [0; ZoneKind::COUNT]);
-    let node = [Node::new(0, &zones)];
-    let nodes = Nodes::new(&node);
-    let answer = thread::scope(|threads| {
-        let refilling = threads.spawn(|| {
-            stop_at_the_next(wait_for_others);
-            nodes.alloc(0, &PAGE)
-        });
-        while !STOPPED.load(SeqCst) {
-            thread::yield_now();
-        }
-        let answer = nodes.alloc(0, &PAGE);
-        let waits = WAITS.swap(GOES_ON, SeqCst);
-        refilling.join().unwrap().unwrap();
-        (answer, waits)
-    });
-    // The one who waits would find all but one of them free in the magazine.
-    nodes.drain();
-    assert!(zones[0].free_frames() >= 298, "{zones:?}");
-    assert!(answer.0.is_ok(), "{answer:?}: refused without a wait");
 }
 
 // ---- every geometry, against a map ----
@@ -805,13 +714,6 @@ fn in_every_geometry_a_request_is_refused_only_if_nothing_is_there() {
 
 // ---- somebody is inside a slot for longer than it is waited for, and goes on ----
 
-thread_local! {
-    // How often somebody who wanted into a slot has waited; and up to when the owner of CPU 0's is
-    // inside.
-    static WAITED: Cell<u32> = const { Cell::new(0) };
-    static INSIDE_UNTIL: Cell<u32> = const { Cell::new(0) };
-}
-
 /// A slot in which its owner is until others have waited for a while.
 #[derive(Debug)]
 struct Slow(Shared);
@@ -880,58 +782,6 @@ fn an_owner_that_is_inside_its_slot_for_a_while_is_looked_for_again() {
     );
 }
 
-/// A slot that a visitor is inside of, for its owner too.
-#[derive(Debug)]
-struct Visited(Shared);
-
-// SAFETY: as for `Slow`.
-unsafe impl SlotAccess for Visited {
-    const EMPTY: Self = Self(Shared::EMPTY);
-    const LENDS: bool = true;
-
-    fn try_enter(&self) -> bool {
-        WAITED.get() >= INSIDE_UNTIL.get() && self.0.try_enter()
-    }
-
-    fn try_visit(&self) -> bool {
-        self.try_enter()
-    }
-
-    unsafe fn leave(&self) {
-        // SAFETY: the caller is inside, and the slot inside is the same one.
-        unsafe { self.0.leave() }
-    }
-}
-
-/// How often an interrupt waits for the visitor of its CPU's slot, when it asks for a page and frees it.
-fn waits_of_an_interrupt<D: Design>(zone: &Zone<D>) -> u32 {
-    CPU.set(0);
-    WAITED.set(0);
-    INSIDE_UNTIL.set(u32::MAX);
-    let page = zone.alloc(&PAGE.in_context(Context::Interrupt)).unwrap();
-    zone.free(page, Order::ZERO).unwrap();
-    while zone.alloc(&PAGE.in_context(Context::Interrupt)).is_ok() {}
-    INSIDE_UNTIL.set(0);
-    WAITED.get()
-}
-
-#[derive(Debug, Clone, Copy)]
-struct InInterrupt;
-
-impl Platform for InInterrupt {
-    fn cpu(&self) -> usize {
-        0
-    }
-
-    fn in_interrupt(&self) -> bool {
-        true
-    }
-
-    fn relax(&self) {
-        WAITED.set(WAITED.get() + 1);
-    }
-}
-
 #[test]
 fn an_interrupt_waits_for_nobody_who_visits_the_stash_of_its_cpu() {
     let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 512), 1);
@@ -940,55 +790,7 @@ fn an_interrupt_waits_for_nobody_who_visits_the_stash_of_its_cpu() {
     assert_eq!(waits_of_an_interrupt(zone), 0);
 }
 
-#[test]
-fn an_interrupt_waits_for_nobody_who_visits_the_lists_of_its_cpu() {
-    type Lists<'m> = Classic<'m, PageBlocks<'m>, PerCpuLists<'m, Visited>, TicketLock, InInterrupt>;
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 1);
-    let mut memory = vec![MaybeUninit::uninit(); Lists::bytes(&plan)];
-    let zone = Lists::zone(&plan, InInterrupt, &mut memory).unwrap();
-    zone.add(TWELVE).unwrap();
-    assert_eq!(waits_of_an_interrupt(&zone), 0);
-}
-
 // ---- threads that the system stops where it likes ----
-
-/// Each of four CPUs has at most one frame at a time, and there are more frames than CPUs: nobody
-/// is ever refused, though threads are preempted inside their slots, for longer than a thousand
-/// pauses of a CPU.
-fn more_frames_than_users<D: Design<Platform = Numbered>>(zone: &Zone<D>)
-where
-    Zone<D>: Sync,
-{
-    let start = Instant::now();
-    let stop = AtomicBool::new(false);
-    let user = |cpu: usize| {
-        CPU.set(cpu);
-        let (mut served, mut refused) = (0, 0);
-        while start.elapsed() < Duration::from_secs(4) && !stop.load(SeqCst) {
-            match zone.alloc(&PAGE) {
-                Ok(page) => {
-                    served += 1;
-                    zone.free(page, Order::ZERO).unwrap();
-                }
-                Err(_) => {
-                    refused += 1;
-                    stop.store(true, SeqCst);
-                }
-            }
-        }
-        (served, refused)
-    };
-    let counts: Vec<(u64, u64)> = thread::scope(|scope| {
-        let user = &user;
-        let users: Vec<_> = (0..4).map(|cpu| scope.spawn(move || user(cpu))).collect();
-        users.into_iter().map(|user| user.join().unwrap()).collect()
-    });
-    let after = start.elapsed();
-    let refused = counts.iter().any(|&(_, refused)| refused > 0);
-    assert!(!refused, "served and refused: {counts:?}, {after:?}");
-}
-
-const TWELVE: FrameRange = FrameRange::new(0, 12);
 
 #[test]
 fn nobody_is_refused_behind_shared_stashes_where_there_are_more_frames_than_users() {
@@ -996,25 +798,4 @@ fn nobody_is_refused_behind_shared_stashes_where_there_are_more_frames_than_user
     let zone = planned::<_, Shared>(&plan, Numbered);
     zone.add(TWELVE).unwrap();
     more_frames_than_users(zone);
-}
-
-#[test]
-fn nobody_is_refused_behind_shared_lists_where_there_are_more_frames_than_users() {
-    type Lists<'m> = Classic<'m, PageBlocks<'m>, PerCpuLists<'m, Shared>, TicketLock, Numbered>;
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
-    let mut memory = vec![MaybeUninit::uninit(); Lists::bytes(&plan)];
-    let zone = Lists::zone(&plan, Numbered, &mut memory).unwrap();
-    zone.add(TWELVE).unwrap();
-    more_frames_than_users(&zone);
-}
-
-/// Magazines are waited for by their locks.
-#[test]
-fn nobody_is_refused_behind_magazines_where_there_are_more_frames_than_users() {
-    type Mags<'m> = Magazine2013<'m, Numbered>;
-    let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
-    let mut memory = vec![MaybeUninit::uninit(); Mags::bytes(&plan)];
-    let zone = Mags::zone(&plan, Numbered, &mut memory).unwrap();
-    zone.add(TWELVE).unwrap();
-    more_frames_than_users(&zone);
 }

@@ -12,22 +12,20 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::panic::catch_unwind;
 use std::thread;
 
-use brickyard::design::{Brickyard, Design};
-use brickyard::front::patience::WAITS_MOST;
+use brickyard::block::Use;
 use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::patience::{LOOKS_MOST, WAITS_MOST};
 use brickyard::pressure::{
     ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
 };
-use brickyard::store::frames::Use;
 use brickyard::sync::{Exclusive, PATIENCE, Shared, Slot, SlotAccess};
-use brickyard::zone::watermark::Marks;
-use brickyard::zone::{LOOKS_MOST, Zone, ZonePlan};
+use brickyard::watermark::Marks;
 use brickyard::{
-    AllocError, Context, Frame, FrameRange, Mobility, Order, Platform, RangeError, Request,
-    ZoneKind,
+    AllocError, AnyZone, Context, Frame, FrameRange, Mobility, Order, Platform, RangeError,
+    Request, Zone, ZoneKind, ZonePlan,
 };
 
-type Bricks<P, A> = Zone<Brickyard<'static, P, A>>;
+type Bricks<P, A> = Zone<'static, P, A>;
 
 fn zone<P: Platform + 'static, A: SlotAccess>(
     frames: usize,
@@ -35,9 +33,9 @@ fn zone<P: Platform + 'static, A: SlotAccess>(
     platform: P,
 ) -> &'static Bricks<P, A> {
     let plan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), cpus);
-    let bytes = Brickyard::<P, A>::bytes(&plan);
+    let bytes = Bricks::<P, A>::bytes(&plan);
     let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
-    let zone = Brickyard::<P, A>::zone(&plan, platform, memory).unwrap();
+    let zone = Zone::new(&plan, platform, memory).unwrap();
     zone.add(plan.span).unwrap();
     Box::leak(Box::new(zone))
 }
@@ -273,15 +271,12 @@ impl Migrate for &Asked {
 const WAITS_OF_A_REQUEST: u64 = WAITS_MOST as u64 + 8 * PATIENCE as u64;
 
 /// Asks while other CPUs go on taking and giving `batch` pages by `churn`. Fails where that waits more often than it may.
-fn ask_beside<D: Design<Platform = Numbered>, H: Reclaim + Migrate + Sync, R: Send>(
-    nodes: &Nodes<'_, D, H>,
+fn ask_beside<Z: AnyZone<Platform = Numbered>, H: Reclaim + Migrate + Sync, R: Send>(
+    nodes: &Nodes<'_, Z, H>,
     cpus: usize,
     (churn, batch): (Request, usize),
     ask: impl FnOnce() -> R + Send,
-) -> R
-where
-    Zone<D>: Sync,
-{
+) -> R {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for cpu in 1..cpus {
@@ -319,7 +314,7 @@ fn below_the_mark<A: SlotAccess>() {
         low: 31_000,
         high: 32_000,
     };
-    zone.set_watermarks(marks, [0; ZoneKind::COUNT]);
+    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
     // 20000 are free: below min for who may sleep, above what is left of it for who may not.
     let atomic = PAGE.atomic();
     let held = (0..FRAMES - 20_000).map(|_| nodes.alloc(0, &atomic).unwrap());
@@ -457,20 +452,18 @@ thread_local! {
 /// The owner of a slot does without it, and everybody else without what lies in it; nothing is lost by that.
 #[test]
 fn a_slot_that_somebody_stands_still_in_is_done_without() {
-    use brickyard::bulk::Tuning;
-    use brickyard::front::{CpuStash, Stash, StashSizes};
-    use brickyard::store::bitmap::Bitmap;
+    use brickyard::bitmap::Bitmap;
+    use brickyard::stash::{CpuStash, Stash, StashSizes};
     use brickyard::sync::AtomicU64 as Word;
     const SPAN: FrameRange = FrameRange::new(0, 1024);
     let words = Bitmap::words(SPAN, Order::DEFAULT_MAX, Order::HUGE);
     let words: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
     let slots: Vec<Slot<Stuck, CpuStash>> = (0..2).map(|_| Slot::new(CpuStash::new())).collect();
-    let zone = Zone::<Brickyard<'_, Numbered, Stuck>>::new(
+    let zone = Zone::<Numbered, Stuck>::of(
         ZoneKind::Normal,
         Numbered,
         Bitmap::new(SPAN, Order::DEFAULT_MAX, Order::HUGE, &words),
         Stash::new(&slots, StashSizes::DEFAULT),
-        Tuning::LINUX,
     );
     zone.add(SPAN).unwrap();
     CPU.set(0);

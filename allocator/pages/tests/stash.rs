@@ -7,32 +7,26 @@ mod support;
 
 use core::cell::RefCell;
 
-use brickyard::bulk::{Backing, Tuning};
-use brickyard::front::patience::Patience;
-use brickyard::front::{CpuStash, Front, Reach, Returned, Stash, StashSizes};
+use brickyard::block::Use;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{ContiguousRequest, Migrate, Migration, NoHooks, alloc_contiguous};
-use brickyard::store::Store;
-use brickyard::store::bitmap::Bitmap;
-use brickyard::store::frames::Use;
-use brickyard::sync::{AtomicU64, Exclusive, Shared, Slot, SlotAccess};
-use brickyard::zone::watermark::Marks;
-use brickyard::zone::{Zone, ZonePlan};
+use brickyard::stash::StashSizes;
+use brickyard::sync::{Exclusive, Shared, SlotAccess};
+use brickyard::watermark::Marks;
 use brickyard::{
-    AllocError, BulkFreeError, Context, Frame, FrameRange, FreeError, Mobility, Order, Request,
-    ZoneKind,
+    AllocError, AnyZone, BulkFreeError, Context, Frame, FrameRange, FreeError, Mobility, Order,
+    Request, ZoneKind, ZonePlan,
 };
 
 use support::{
-    Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, Unlocked, ZoneLock, count_free, exhausted,
-    frame, free, full_unlocked, give, linux, request, seen, sound, take, take_all, usage,
+    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, UNMOVABLE, count_free, exhausted, frame, free,
+    full, give, linux, request, seen, sound, take, take_all, usage,
 };
 
-type Zoned<A> = Zone<Unlocked<Stash<'static, A>>>;
 /// Slots that only their owner reaches.
-type Own = Zoned<Exclusive>;
+type Own = Bricks<Exclusive>;
 /// Slots that anybody reaches.
-type Lent = Zoned<Shared>;
+type Lent = Bricks<Shared>;
 
 /// Most single frames of a mobility.
 const MOST: usize = StashSizes::DEFAULT.singles;
@@ -42,21 +36,21 @@ const fn range(start: usize, end: usize) -> FrameRange {
 }
 
 /// So many frames in page blocks of order 9, for four CPUs, all free.
-fn zone_on<A: SlotAccess + 'static>(frames: usize, cpus: &'static Cpus) -> Zoned<A> {
+fn zone_on<A: SlotAccess + 'static>(frames: usize, cpus: &'static Cpus) -> Bricks<A> {
     let plan = ZonePlan {
         cpus: 4,
         ..linux(frames)
     };
-    full_unlocked(&plan, cpus)
+    full(&plan, cpus)
 }
 
-fn zone<A: SlotAccess + 'static>(frames: usize) -> Zoned<A> {
+fn zone<A: SlotAccess + 'static>(frames: usize) -> Bricks<A> {
     zone_on(frames, Cpus::new())
 }
 
 /// As many frames, with stashes of these sizes.
-fn sized<A: SlotAccess + 'static>(frames: usize, stash: StashSizes) -> Zoned<A> {
-    full_unlocked(
+fn sized<A: SlotAccess + 'static>(frames: usize, stash: StashSizes) -> Bricks<A> {
+    full(
         &ZonePlan {
             stash,
             ..linux(frames)
@@ -74,7 +68,7 @@ fn in_interrupt<R>(cpus: &Cpus, work: impl FnOnce() -> R) -> R {
 }
 
 /// Single frames that no stash has seen.
-fn take_past<A: SlotAccess + 'static>(zone: &Zoned<A>, cpus: &Cpus, frames: usize) -> Vec<Frame> {
+fn take_past<A: SlotAccess + 'static>(zone: &Bricks<A>, cpus: &Cpus, frames: usize) -> Vec<Frame> {
     let cached = zone.cached_frames();
     let held = in_interrupt(cpus, || take(zone, frames, Mobility::Movable));
     assert_eq!(zone.cached_frames(), cached);
@@ -414,7 +408,7 @@ fn page_blocks_are_kept_up_to_8_and_the_last_comes_first() {
             page_block_order: Order::new(block_order),
             ..linux(64 << block_order)
         };
-        let zone: Own = full_unlocked(&plan, Cpus::new());
+        let zone: Own = full(&plan, Cpus::new());
         let take = || {
             zone.alloc(&request(block_order, Mobility::Unmovable))
                 .unwrap()
@@ -480,7 +474,7 @@ fn an_order_above_the_highest_is_refused_even_where_it_is_that_of_page_blocks() 
         page_block_order: Order::new(11),
         ..linux(8 << 11)
     };
-    let zone: Own = full_unlocked(&plan, Cpus::new());
+    let zone: Own = full(&plan, Cpus::new());
     let too_large = AllocError::OrderTooLarge {
         order: Order::new(11),
         max: Order::new(10),
@@ -612,32 +606,30 @@ fn each_frame_of_a_batch_goes_to_the_array_of_its_mobility() {
 fn an_interrupt_touches_no_stash_takes_no_lock_and_waits_for_nothing() {
     fn holds<A: SlotAccess + 'static>() {
         let cpus = Cpus::new();
-        let zone: Zoned<A> = zone_on(8192, cpus);
+        let zone: Bricks<A> = zone_on(8192, cpus);
         for order in [0, 1, 2, 3, 9] {
             // Something lies in the stash already.
             let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
             free(&zone, block, order);
             let (free_before, cached) = (zone.free_frames(), zone.cached_frames());
             let masks = cpus.masks();
-            let (holds, ()) = ZoneLock::holds_during(|| {
-                in_interrupt(cpus, || {
-                    let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
-                    let size = 1 << order;
-                    assert_eq!(zone.free_frames(), free_before - size);
-                    assert_eq!(zone.cached_frames(), cached);
-                    free(&zone, at, order);
-                    let mut some = [Frame::new(0); 10];
-                    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut some), Ok(10));
-                    assert_eq!(zone.cached_frames(), cached);
-                    assert_eq!(zone.free_bulk(&some), Ok(()));
-                    assert_eq!(zone.drain(), 0);
-                });
+            in_interrupt(cpus, || {
+                let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
+                let size = 1 << order;
+                assert_eq!(zone.free_frames(), free_before - size);
+                assert_eq!(zone.cached_frames(), cached);
+                free(&zone, at, order);
+                let mut some = [Frame::new(0); 10];
+                assert_eq!(zone.alloc_bulk(&MOVABLE, &mut some), Ok(10));
+                assert_eq!(zone.cached_frames(), cached);
+                assert_eq!(zone.free_bulk(&some), Ok(()));
+                assert_eq!(zone.drain(), 0);
             });
             assert_eq!(
                 (zone.free_frames(), zone.cached_frames()),
                 (free_before, cached)
             );
-            assert_eq!((holds, cpus.masks() - masks, cpus.waits()), (0, 0, 0));
+            assert_eq!((cpus.masks() - masks, cpus.waits()), (0, 0));
         }
         sound(&zone);
     }
@@ -730,7 +722,7 @@ unsafe impl SlotAccess for LentAndInterrupted {
 /// Random work on four CPUs, in which an interrupt that takes and frees comes whenever somebody has gone into a slot or is about to leave it.
 fn works_with_interrupts_in_the_middle<A: SlotAccess + 'static>(seed: u64) {
     let cpus = Cpus::new();
-    let zone: &'static Zoned<A> = Box::leak(Box::new(zone_on(4096, cpus)));
+    let zone: &'static Bricks<A> = Box::leak(Box::new(zone_on(4096, cpus)));
     let owned = std::rc::Rc::new(RefCell::new(Owned::none_of(zone.span())));
     let orders = [0, 0, 0, 1, 2, 3, 5, 9];
     let hook: Hook = {
@@ -811,34 +803,33 @@ fn an_interrupt_in_the_middle_of_a_stash_harms_nothing() {
 fn requests_and_frees_never_mask_interrupts_or_take_the_zones_lock() {
     fn holds<A: SlotAccess + 'static>() {
         let cpus = Cpus::new();
-        let zone: Zoned<A> = zone_on(16 * 512, cpus);
+        let zone: Bricks<A> = zone_on(16 * 512, cpus);
         let masks = cpus.masks();
-        let (holds, ()) = ZoneLock::holds_during(|| {
-            let mut dice = Dice::new(77);
-            let mut held = Vec::new();
-            for _ in 0..5000 {
-                cpus.switch_to(dice.below(4));
-                let order = dice.one_of(&[0, 0, 0, 0, 1, 3, 4, 9, 10]);
-                let wanted = request(order, dice.one_of(&Mobility::ALL));
-                if dice.below(2) == 0 {
-                    held.extend(zone.alloc(&wanted).map(|at| (at, order)));
-                } else if let Some((at, order)) = held.pop() {
-                    free(&zone, at, order);
-                }
+        let mut dice = Dice::new(77);
+        let mut held = Vec::new();
+        for _ in 0..5000 {
+            cpus.switch_to(dice.below(4));
+            let order = dice.one_of(&[0, 0, 0, 0, 1, 3, 4, 9, 10]);
+            let wanted = request(order, dice.one_of(&Mobility::ALL));
+            if dice.below(2) == 0 {
+                held.extend(zone.alloc(&wanted).map(|at| (at, order)));
+            } else if let Some((at, order)) = held.pop() {
+                free(&zone, at, order);
             }
-            for mobility in Mobility::ALL {
-                let mut some = vec![Frame::new(0); 600];
-                let page = Request::page(mobility);
-                let taken = zone.alloc_bulk(&page, &mut some).unwrap_or(0);
-                assert_eq!(zone.free_bulk(&some[..taken]), Ok(()));
-            }
-            // Up to the last frame, refusals and drains.
-            take_all(&zone, Mobility::Movable);
-            assert!(zone.alloc(&UNMOVABLE).is_err());
-            assert!(zone.free(frame(1 << 30), Order::ZERO).is_err());
-            zone.drain();
-        });
-        assert_eq!((holds, cpus.masks() - masks, cpus.waits()), (0, 0, 0));
+        }
+        for mobility in Mobility::ALL {
+            let mut some = vec![Frame::new(0); 600];
+            let page = Request::page(mobility);
+            let taken = zone.alloc_bulk(&page, &mut some).unwrap_or(0);
+            assert_eq!(zone.free_bulk(&some[..taken]), Ok(()));
+        }
+        // Up to the last frame, refusals and drains.
+        take_all(&zone, Mobility::Movable);
+        assert!(zone.alloc(&UNMOVABLE).is_err());
+        assert!(zone.free(frame(1 << 30), Order::ZERO).is_err());
+        zone.drain();
+        // Whoever administers has interrupts masked.
+        assert_eq!((cpus.masks() - masks, cpus.waits()), (0, 0));
         assert!(cpus.is_at_rest());
         sound(&zone);
     }
@@ -852,7 +843,7 @@ fn requests_and_frees_never_mask_interrupts_or_take_the_zones_lock() {
 fn last_frame_in_a_stash<A: SlotAccess + 'static>(
     cpus: &'static Cpus,
     mobility: Mobility,
-) -> (Zoned<A>, Frame) {
+) -> (Bricks<A>, Frame) {
     let zone = zone_on(1024, cpus);
     cpus.switch_to(1);
     let held = in_interrupt(cpus, || take_all(&zone, mobility));
@@ -950,7 +941,7 @@ fn an_interrupt_does_not_get_what_lies_in_stashes() {
     fn holds<A: SlotAccess + 'static>() {
         for cpu in [0, 1] {
             let cpus = Cpus::new();
-            let (zone, last): (Zoned<A>, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
+            let (zone, last): (Bricks<A>, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
             cpus.switch_to(cpu);
             for page in [MOVABLE, MOVABLE.in_context(Context::Interrupt)] {
                 let refused = in_interrupt(cpus, || zone.alloc(&page));
@@ -1005,7 +996,7 @@ fn a_cpu_out_of_reach_keeps_what_it_has() {
 fn every_frame_of_a_zone_is_had_by_one_cpu_however_the_others_filled_their_stashes() {
     fn holds<A: SlotAccess + 'static>() {
         let cpus = Cpus::new();
-        let zone: Zoned<A> = zone_on(8 * 512, cpus);
+        let zone: Bricks<A> = zone_on(8 * 512, cpus);
         let mut dice = Dice::new(5);
         for _ in 0..3 {
             let mut held = Vec::new();
@@ -1037,7 +1028,7 @@ fn every_frame_of_a_zone_is_had_by_one_cpu_however_the_others_filled_their_stash
 fn frames_in_stashes_are_in_nobodys_way() {
     fn holds<A: SlotAccess + 'static>() {
         let cpus = Cpus::new();
-        let zone: Zoned<A> = zone_on(4096, cpus);
+        let zone: Bricks<A> = zone_on(4096, cpus);
         let fill = || {
             for cpu in 0..4 {
                 cpus.switch_to(cpu);
@@ -1086,7 +1077,7 @@ fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
         low: 6000,
         high: 7000,
     };
-    zones[0].set_watermarks(marks, [0; ZoneKind::COUNT]);
+    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
     let free_before = zones[0].free_frames();
     for left in (0..cached).rev() {
         assert!(nodes.alloc(0, &MOVABLE).is_ok());
@@ -1122,7 +1113,7 @@ fn random_work<A: SlotAccess + 'static>(seed: u64) {
         cpus: 4,
         ..linux(0)
     };
-    let zone: Zoned<A> = full_unlocked(&plan, cpus);
+    let zone: Bricks<A> = full(&plan, cpus);
     let mut dice = Dice::new(seed);
     let mut owned = Owned::none_of(span);
     let mut held: Vec<(Frame, u8)> = Vec::new();
@@ -1210,7 +1201,7 @@ fn random_work<A: SlotAccess + 'static>(seed: u64) {
         free(&zone, at, order);
     }
     zone.drain();
-    let whole: Zoned<A> = full_unlocked(&plan, cpus);
+    let whole: Bricks<A> = full(&plan, cpus);
     assert_eq!(zone.free_counts(), whole.free_counts());
 }
 
@@ -1232,7 +1223,7 @@ fn what_is_free_in_the_store_never_allocated_or_reserved_is_refused_at_once() {
             span: range(100, 5000),
             ..linux(0)
         };
-        let zone: Zoned<A> = full_unlocked(&plan, cpus);
+        let zone: Bricks<A> = full(&plan, cpus);
         assert_eq!(zone.remove(range(1000, 1100)), Ok(100));
         assert_eq!(zone.reserve(range(2000, 2100)), Ok(100));
         // Something is in each array.
@@ -1308,115 +1299,82 @@ fn a_wrong_order_is_refused_at_once_and_the_right_one_named() {
     }
 }
 
-/// A stash before a store, without a zone around them, so that the store can be asked.
-struct Bare {
-    cpus: &'static Cpus,
-    backing: Backing<Bitmap<'static>, ZoneLock, &'static Cpus>,
-    stash: Stash<'static, Exclusive>,
+// ---- frees that are found out late ----
+
+/// Frees a block that the stash is to keep, whoever owns it.
+fn keeps(zone: &Own, at: Frame, order: u8) {
+    let cached = zone.cached_frames();
+    free(zone, at, order);
+    assert!(zone.cached_frames() > cached, "{at} {order}");
 }
 
-impl Bare {
-    fn new(frames: usize) -> Self {
-        let (span, max, block) = (range(0, frames), Order::DEFAULT_MAX, Order::HUGE);
-        let count = Bitmap::words(span, max, block);
-        let words: Vec<_> = (0..count).map(|_| AtomicU64::new(0)).collect();
-        let store = Bitmap::new(span, max, block, words.leak());
-        assert_eq!(store.add(span), Ok(frames));
-        let slots: Vec<_> = (0..2).map(|_| Slot::new(CpuStash::new())).collect();
-        let cpus = Cpus::new();
-        Self {
-            cpus,
-            backing: Backing::new(cpus, store, Tuning::LINUX),
-            stash: Stash::new(slots.leak(), StashSizes::DEFAULT),
-        }
-    }
+/// Everything goes back to the store; how many frames of it were refused there.
+fn refused_by_a_drain(zone: &Own) -> usize {
+    let before = zone.refused_late();
+    zone.drain();
+    zone.refused_late() - before
+}
 
-    fn store(&self) -> &Bitmap<'static> {
-        self.backing.unlocked()
-    }
+fn is_all_free(zone: &Own) {
+    assert_eq!(sound(zone).free, zone.span().len());
+}
 
-    fn take(&self, order: u8) -> Frame {
-        let wanted = request(order, Mobility::Movable);
-        self.stash.take(&self.backing, &wanted).expect("enough")
-    }
-
-    fn give(&self, at: Frame, order: u8) -> Returned {
-        let order = Order::new(order);
-        if order == Order::ZERO && self.stash.keep(&self.backing, at) {
-            return Returned::Kept;
-        }
-        self.stash.give(&self.backing, at, order)
-    }
-
-    /// Everything goes back to the store; how many frames of it were refused there.
-    fn refused_by_a_drain(&self) -> usize {
-        let before = self.store().refused_late();
-        self.stash
-            .drain(&self.backing, Reach::All, &Patience::new());
-        self.store().refused_late() - before
-    }
-
-    fn is_all_free(&self) {
-        let census = self.store().check().expect("every invariant");
-        assert_eq!(census.free, self.store().span().len());
-        assert_eq!(self.stash.check(&self.backing), Ok(0));
-    }
+/// A movable block, and nothing in any stash.
+fn only_this(zone: &Own, order: u8) -> Frame {
+    let at = zone.alloc(&request(order, Mobility::Movable));
+    assert_eq!(refused_by_a_drain(zone), 0);
+    at.expect("enough")
 }
 
 #[test]
 fn a_second_free_of_a_frame_elsewhere_in_the_stash_is_refused_and_counted_at_the_store() {
-    let bare = Bare::new(4096);
-    let held: Vec<_> = (0..10).map(|_| bare.take(0)).collect();
-    assert_eq!(bare.refused_by_a_drain(), 0);
+    let zone: Own = zone(4096);
+    let held = take(&zone, 10, Mobility::Movable);
+    assert_eq!(refused_by_a_drain(&zone), 0);
     for &at in &held {
-        assert_eq!(bare.give(at, 0), Returned::Kept);
+        keeps(&zone, at, 0);
     }
     // Not noticed now: another frame was freed in between.
-    assert_eq!(bare.give(held[3], 0), Returned::Kept);
-    assert_eq!(bare.give(held[7], 0), Returned::Kept);
-    assert_eq!(bare.store().refused_late(), 0);
-    assert_eq!(bare.refused_by_a_drain(), 2);
-    bare.is_all_free();
+    keeps(&zone, held[3], 0);
+    keeps(&zone, held[7], 0);
+    assert_eq!(zone.refused_late(), 0);
+    assert_eq!(refused_by_a_drain(&zone), 2);
+    is_all_free(&zone);
 }
 
 #[test]
 fn a_second_free_on_another_cpu_is_refused_and_counted_at_the_store() {
     for order in [0, 1, 2, 3, 9] {
-        let bare = Bare::new(16 * 512);
-        let at = bare.take(order);
-        assert_eq!(bare.refused_by_a_drain(), 0);
-        assert_eq!(bare.give(at, order), Returned::Kept);
-        bare.cpus.switch_to(1);
-        assert_eq!(bare.give(at, order), Returned::Kept);
+        let cpus = Cpus::new();
+        let zone: Own = zone_on(16 * 512, cpus);
+        let at = only_this(&zone, order);
+        keeps(&zone, at, order);
+        cpus.switch_to(1);
+        keeps(&zone, at, order);
         // Frames are counted.
-        assert_eq!(bare.refused_by_a_drain(), 1 << order, "order {order}");
-        bare.is_all_free();
+        assert_eq!(refused_by_a_drain(&zone), 1 << order, "order {order}");
+        is_all_free(&zone);
     }
 }
 
 #[test]
 fn a_second_free_is_refused_late_when_a_full_array_gives_back_too() {
-    let bare = Bare::new(64 * 512);
-    let wanted = Request::page(Mobility::Movable);
+    let zone: Own = zone(64 * 512);
     let mut held = vec![Frame::new(0); 2 * MOST];
-    assert_eq!(bare.store().take_frames(&wanted, &mut held), held.len());
+    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut held), Ok(held.len()));
+    assert_eq!(zone.cached_frames(), 0);
     let mut dice = Dice::new(9);
     for place in dice.shuffled(held.len()) {
-        assert_eq!(bare.give(held[place], 0), Returned::Kept);
+        free(&zone, held[place], 0);
     }
     // Each once more that lies in the stash still; what is in the store again is refused at once.
-    let mut kept = 0;
-    for &at in &held {
-        match bare.give(at, 0) {
-            Returned::Kept => kept += 1,
-            Returned::ToStore => assert!(bare.store().give(at, Order::ZERO).is_err()),
-            Returned::FreeAlready => {}
-        }
-    }
-    bare.stash
-        .drain(&bare.backing, Reach::All, &Patience::new());
-    assert_eq!(bare.store().refused_late(), kept);
-    bare.is_all_free();
+    let kept = held
+        .iter()
+        .filter(|&&at| zone.free(at, Order::ZERO).is_ok());
+    let kept = kept.count();
+    zone.drain();
+    assert!(kept > 0 && zone.refused_late() == kept, "{kept}");
+    is_all_free(&zone);
 }
 
 #[test]
@@ -1424,53 +1382,51 @@ fn a_free_of_a_part_of_a_block_in_the_stash_is_found_out_at_the_store() {
     // The store cannot know that the block is free already, and takes the part. What is left of the block then belongs to nobody; the store
     // does not guess, and keeps it in use.
     for (order, part) in [(1, 0), (3, 0), (3, 2), (9, 0), (9, 3)] {
-        let bare = Bare::new(16 * 512);
-        let at = bare.take(order);
-        assert_eq!(bare.refused_by_a_drain(), 0);
-        assert_eq!(bare.give(at, order), Returned::Kept);
-        assert_eq!(bare.give(at, part), Returned::ToStore);
-        assert!(bare.store().give(at, Order::new(part)).is_ok());
-        assert!(bare.refused_by_a_drain() > 0, "{part} of {order}");
-        let census = bare.store().check().expect("every invariant");
-        assert_eq!(census.allocated, (1 << order) - (1 << part));
+        let zone: Own = zone(16 * 512);
+        let at = only_this(&zone, order);
+        keeps(&zone, at, order);
+        let (free_before, cached) = (zone.free_frames(), zone.cached_frames());
+        free(&zone, at, part);
+        assert_eq!(zone.free_frames(), free_before + (1 << part));
+        assert_eq!(zone.cached_frames(), cached);
+        assert!(refused_by_a_drain(&zone) > 0, "{part} of {order}");
+        assert_eq!(sound(&zone).allocated, (1 << order) - (1 << part));
     }
 }
 
 #[test]
 fn a_cached_frame_is_one_in_use_to_the_store() {
-    let bare = Bare::new(4096);
+    let zone: Own = zone(4096);
     for order in [0, 1, 2, 3, 9] {
-        let at = bare.take(order);
-        assert_eq!(bare.give(at, order), Returned::Kept);
-        let (first, state) = bare.store().block_of(at).unwrap();
+        let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
+        keeps(&zone, at, order);
+        let (first, state) = zone.block_of(at).unwrap();
         let found = (first, state.usage, state.order);
         assert_eq!(found, (at, Use::Allocated, Order::new(order)));
-        assert!(bare.stash.check(&bare.backing).unwrap() >= 1 << order);
+        assert!(sound(&zone).cached >= 1 << order);
     }
-    assert_eq!(bare.refused_by_a_drain(), 0);
-    bare.is_all_free();
+    assert_eq!(refused_by_a_drain(&zone), 0);
+    is_all_free(&zone);
 }
 
 #[test]
 fn a_stash_keeps_nothing_of_a_block_that_is_isolated_in_part() {
-    let bare = Bare::new(4096);
+    let zone: Own = zone(4096);
     for order in [0, 1, 2, 3, 9] {
-        let at = bare.take(order);
-        bare.stash
-            .drain(&bare.backing, Reach::All, &Patience::new());
+        let at = only_this(&zone, order);
         let block = at.align_down(Order::HUGE).number();
         let part = range(block + 500, block + 510);
-        assert_eq!(bare.store().isolate(part), Ok(()));
-        assert_eq!(bare.give(at, order), Returned::ToStore, "order {order}");
-        assert!(bare.store().give(at, Order::new(order)).is_ok());
-        bare.store().unisolate(part);
-        bare.is_all_free();
+        assert_eq!(zone.isolate(part), Ok(()));
+        free(&zone, at, order);
+        assert_eq!(zone.cached_frames(), 0, "order {order}");
+        zone.unisolate(part);
+        is_all_free(&zone);
     }
 }
 
 #[test]
 fn frames_outside_the_span_are_refused_however_far_away() {
-    let zone: Zoned<Shared> = zone_on(4096, Cpus::new());
+    let zone: Bricks<Shared> = zone_on(4096, Cpus::new());
     let end = zone.span().end.number();
     for at in [end, end + 1, 1 << 40, usize::MAX - 1, usize::MAX].map(Frame::new) {
         for order in [0, 1, 3, 9].map(Order::new) {

@@ -6,8 +6,7 @@ use core::mem::MaybeUninit;
 use core::ops::RangeInclusive;
 
 use brickyard::Platform;
-use brickyard::zone::Zone;
-use brickyard_sync::{Lease, OnceSlot, PATIENCE, RawLock, SlotAccess, place};
+use brickyard_sync::{Lease, OnceSlot, PATIENCE, SlotAccess, place};
 
 use crate::caller::{Caller, Callers, Everywhere, TaskOnly};
 use crate::design::SlabDesign;
@@ -369,12 +368,11 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 }
 
-impl<'m, 'z: 'm, P, A, L, D> Slabs<'m, D>
+impl<'m, 'z: 'm, P, A, D> Slabs<'m, D>
 where
     P: Platform + 'z,
     A: SlotAccess + 'z,
-    L: RawLock + 'z,
-    D: SlabDesign<'m, Source = ZonePages<'m, DirectMapped<'z, P, A, L>>>,
+    D: SlabDesign<'m, Source = ZonePages<'m, DirectMapped<'z, P, A>>>,
 {
     /// Slabs that have a zone to themselves, all that they keep in one piece of memory of
     /// [`Slabs::bytes`].
@@ -383,7 +381,7 @@ where
     /// [`BuildError`].
     pub fn over_zone(
         plan: SlabPlan,
-        zone: &'m mut Zone<DirectMapped<'z, P, A, L>>,
+        zone: &'m mut DirectMapped<'z, P, A>,
         local: D::Local,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Result<Self, BuildError> {

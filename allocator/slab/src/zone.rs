@@ -1,19 +1,17 @@
 //! The page allocator as a source of pages.
 //!
-//! **Who owns the frames.** A zone knows frames by number and not by owner: [`Zone::free`], which
-//! is safe since it touches no memory, takes any frame back from whoever has it. So slabs have a
-//! zone to themselves, and the compiler sees to it: a [`DirectMap`] owns memory, the zone owns the
-//! map, and [`ZonePages::new`] borrows the zone for good, with nothing of it in use. Where others
-//! have pages of the zone too, that is their promise: [`ZonePages::shared`].
+//! **Who owns the frames.** A zone knows frames by number and not by owner: [`Zone::free`], which is
+//! safe since it touches no memory, takes any frame back from whoever has it. So slabs have a zone to
+//! themselves, and the compiler sees to it: a [`DirectMap`] owns memory, the zone owns the map, and
+//! [`ZonePages::new`] borrows the zone for good, with nothing of it in use. Where others have pages of
+//! the zone too, that is their promise: [`ZonePages::shared`].
 
 use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use brickyard::design::{Brickyard, Design};
-use brickyard::zone::Zone;
-use brickyard::{Frame, Order, Platform, Request};
-use brickyard_sync::{Exclusive, RawLock, SlotAccess, TicketLock};
+use brickyard::{AnyZone, Frame, Order, Platform, Request, Zone};
+use brickyard_sync::{Exclusive, SlotAccess};
 
 use crate::error::BuildError;
 use crate::source::{PageAsk, PageSource};
@@ -33,13 +31,13 @@ impl<P> DirectMap<P> {
     /// As long as this value lives, or anything that owns it:
     ///
     /// Invariant `direct-map`: [`Platform::address`] answers for the frames of one range, for no
-    /// others, and always alike: frame `i` of them is at the first one's address plus `i <<
-    /// page_shift`. All of it can be read and written. It is this value's: nobody uses a frame of
-    /// it that no zone with this platform handed him. It reaches neither address 0 nor the end of
+    /// others, and always alike: frame `i` of them is at the first one's address plus
+    /// `i << page_shift`. All of it can be read and written. It is this value's: nobody uses a frame
+    /// of it that no zone with this platform handed him. It reaches neither address 0 nor the end of
     /// all addresses.
     ///
-    /// And the platform keeps its word, as [`Pinned::new`](crate::Pinned::new) asks: a zone
-    /// believes it.
+    /// And the platform keeps its word, as [`Pinned::new`](crate::Pinned::new) asks: a zone believes
+    /// it.
     #[must_use]
     pub const unsafe fn new(platform: P, page_shift: u32) -> Self {
         Self {
@@ -59,37 +57,30 @@ impl<P> Deref for DirectMap<P> {
 
 pass_on_platform!(self.platform: impl<P> for DirectMap<P>);
 
-/// The default design over memory of its own.
-pub type DirectMapped<'m, P, A = Exclusive, L = TicketLock> = Brickyard<'m, DirectMap<P>, A, L>;
+/// A zone over memory of its own.
+pub type DirectMapped<'m, P, A = Exclusive> = Zone<'m, DirectMap<P>, A>;
 
-/// A [`Zone`] as a source of pages.
-pub struct ZonePages<'z, D: Design> {
-    zone: &'z Zone<D>,
+/// A zone as a source of pages.
+pub struct ZonePages<'z, Z> {
+    zone: &'z Z,
     start: NonNull<u8>,
     page_shift: u32,
 }
 
-// SAFETY: the pointer is an address only; the pages behind it are guarded by the zone, which is
-// `Sync`.
-unsafe impl<D: Design> Sync for ZonePages<'_, D> where Zone<D>: Sync {}
+// SAFETY: the pointer is an address only; the pages behind it are guarded by the zone, which is `Sync`.
+unsafe impl<Z: AnyZone> Sync for ZonePages<'_, Z> {}
 // SAFETY: as above.
-unsafe impl<D: Design> Send for ZonePages<'_, D> where Zone<D>: Sync {}
+unsafe impl<Z: AnyZone> Send for ZonePages<'_, Z> {}
 
-impl<'z, 'm, P, A, L> ZonePages<'z, DirectMapped<'m, P, A, L>>
-where
-    P: Platform,
-    A: SlotAccess,
-    L: RawLock,
-{
-    /// The pages of a zone that slabs have to themselves: while the source lives, nobody else can
-    /// free its frames, or do anything with the zone.
+impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
+    /// The pages of a zone that slabs have to themselves: while the source lives, nobody else can free
+    /// its frames, or do anything with the zone.
     ///
     /// ```compile_fail,E0502
-    /// # use brickyard::zone::Zone;
     /// # use brickyard::{Frame, Order, Platform};
     /// # use brickyard_slab::{DirectMapped, PageAsk, PageSource, ZonePages};
     /// fn takes_a_slabs_page_away<P: Platform>(
-    ///     zone: &mut Zone<DirectMapped<'_, P>>,
+    ///     zone: &mut DirectMapped<'_, P>,
     ///     frame: Frame,
     ///     ask: PageAsk,
     /// ) {
@@ -100,11 +91,10 @@ where
     /// ```
     ///
     /// # Errors
-    /// [`BuildError::Unmapped`], if the platform has no address for a frame of the zone's span, or
-    /// the first one is not aligned to the zone's largest block, by number and by address.
-    /// [`BuildError::ZoneInUse`], if frames are in use, or lie with CPUs that cannot be reached:
-    /// what nobody has, nobody can free.
-    pub fn new(zone: &'z mut Zone<DirectMapped<'m, P, A, L>>) -> Result<Self, BuildError> {
+    /// [`BuildError::Unmapped`], if the platform has no address for a frame of the zone's span, or the
+    /// first one is not aligned to the zone's largest block, by number and by address. [`BuildError::ZoneInUse`], if frames are
+    /// in use, or lie with CPUs that cannot be reached: what nobody has, nobody can free.
+    pub fn new(zone: &'z mut DirectMapped<'m, P, A>) -> Result<Self, BuildError> {
         let (span, platform) = (zone.span(), zone.platform());
         let page_shift = platform.page_shift;
         let last = span.end.number().checked_sub(1).map(Frame::new);
@@ -119,15 +109,14 @@ where
             return Err(BuildError::Unmapped);
         }
         zone.drain();
-        // Exact, since nobody else has the zone. Whatever was freed twice before has been met in
-        // the store by now, and refused: else less would be free than is managed, or something
-        // cached.
+        // Exact, since nobody else has the zone. Whatever was freed twice before has been met in the
+        // store by now, and refused: else less would be free than is managed, or something cached.
         if zone.cached_frames() != 0 || zone.free_frames() != zone.managed_frames() {
             return Err(BuildError::ZoneInUse);
         }
-        // `direct-map` is the map's, whose memory no other zone has; `frames-of-the-source`:
-        // nothing is in use, and the zone is borrowed for good, so all that is left to do with it
-        // is done through this source.
+        // `direct-map` is the map's, whose memory no other zone has; `frames-of-the-source`: nothing is
+        // in use, and the zone is borrowed for good, so all that is left to do with it is done through
+        // this source.
         Ok(Self {
             zone,
             start,
@@ -136,15 +125,15 @@ where
     }
 }
 
-impl<'z, D: Design> ZonePages<'z, D> {
+impl<'z, Z: AnyZone> ZonePages<'z, Z> {
     /// Pages of a zone that others use too, whose span is mapped as one piece. `None` where the
     /// platform has no address for its first frame.
     ///
     /// # Safety
     /// As long as this source lives, and slabs over it with it:
     ///
-    /// - Frame `i` of the zone's span is at [`Platform::address`] of its first frame plus `i <<
-    ///   page_shift`; whatever the zone hands out can be read and written there, and the first
+    /// - Frame `i` of the zone's span is at [`Platform::address`] of its first frame plus
+    ///   `i << page_shift`; whatever the zone hands out can be read and written there, and the first
     ///   frame's number and address are multiples of the zone's largest block (`direct-map`).
     ///
     /// Invariant `frames-of-the-source`:
@@ -153,16 +142,16 @@ impl<'z, D: Design> ZonePages<'z, D> {
     ///   makes it part of what is freed, or says that it has moved it; nobody takes a range away
     ///   that holds one ([`Zone::remove`] and [`Zone::reserve`] refuse those in use) or adds one
     ///   again. What the zone itself handed somebody else, that one may free.
-    /// - Nobody has freed or frees any frame of the zone that he has not got, before as well as
-    ///   while the source lives: a second free of a frame that lies in a stash may not be noticed,
-    ///   and it is handed out twice then.
+    /// - Nobody has freed or frees any frame of the zone that he has not got, before as well as while
+    ///   the source lives: a second free of a frame that lies in a stash may not be noticed, and it
+    ///   is handed out twice then.
     /// - The zone's platform keeps its word to all threads that use the slabs: what
     ///   [`Pinned::new`](crate::Pinned::new) asks of a platform holds of this one too.
     /// - No other zone hands these frames out, and nothing else works on the zone's metadata: a
     ///   store and fronts of one's own share no words with those of another zone.
     /// - Parts of the zone that are not this library's hand out each frame that is free to one
     ///   caller, in blocks aligned to their size.
-    pub unsafe fn shared(zone: &'z Zone<D>, page_shift: u32) -> Option<Self> {
+    pub unsafe fn shared(zone: &'z Z, page_shift: u32) -> Option<Self> {
         let start = zone.platform().address(zone.span().start)?;
         Some(Self {
             zone,
@@ -177,7 +166,7 @@ impl<'z, D: Design> ZonePages<'z, D> {
     }
 }
 
-impl<D: Design> fmt::Debug for ZonePages<'_, D> {
+impl<Z> fmt::Debug for ZonePages<'_, Z> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ZonePages")
             .field("start", &self.start)
@@ -188,10 +177,7 @@ impl<D: Design> fmt::Debug for ZonePages<'_, D> {
 // SAFETY: a zone hands out frames of its span, each to one owner, in blocks aligned to their size
 // by number; `direct-map` makes them memory that is aligned alike, and `frames-of-the-source`
 // leaves them to the source until it gives them back.
-unsafe impl<D: Design> PageSource for ZonePages<'_, D>
-where
-    Zone<D>: Sync,
-{
+unsafe impl<Z: AnyZone> PageSource for ZonePages<'_, Z> {
     fn start(&self) -> NonNull<u8> {
         self.start
     }

@@ -5,8 +5,9 @@
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Frame, FrameRange, Mobility, OneCpu, Order, Platform, Request, ZoneKind};
+use brickyard::{
+    Frame, FrameRange, Mobility, OneCpu, Order, Platform, Request, ZoneKind, ZonePlan,
+};
 use brickyard_slab::{
     BuildError, DirectMap, DirectMapped, PageAsk, PageSource, Pinned, Sheafed, SlabPlan, Slabs,
     TaskOnly, ZonePages,
@@ -39,7 +40,7 @@ impl Platform for Machine {
 }
 
 /// A zone over `span` on a machine whose memory begins at frame `first`, `add` of it free.
-fn zone(first: usize, span: FrameRange, add: FrameRange) -> Zone<DirectMapped<'static, Machine>> {
+fn zone(first: usize, span: FrameRange, add: FrameRange) -> DirectMapped<'static, Machine> {
     let plan = ZonePlan {
         max_order: Order::new(6),
         page_block_order: Order::new(6),
@@ -54,7 +55,7 @@ fn zone(first: usize, span: FrameRange, add: FrameRange) -> Zone<DirectMapped<'s
     // SAFETY: the memory is leaked and nobody else's, and the one thread of a test uses it.
     let map = unsafe { DirectMap::new(machine, 12) };
     let metadata = vec![MaybeUninit::uninit(); bytes].leak();
-    let zone = DirectMapped::zone(&plan, map, metadata).unwrap();
+    let zone = DirectMapped::new(&plan, map, metadata).unwrap();
     assert_eq!(zone.add(add), Ok(add.len()));
     zone
 }

@@ -1,5 +1,6 @@
-//! The library in a program that has nothing: no `std`, no libc, no heap, no start files. It allocates and frees on every
-//! design of the library, pages and objects, checks every invariant, and ends with exit code 0, by system calls of its own (Linux on x86-64 or aarch64).
+//! The library in a program that has nothing: no `std`, no libc, no heap, no start files. It allocates
+//! and frees pages and objects, checks every invariant, and ends with exit code 0, by system calls of
+//! its own (Linux on x86-64 or aarch64).
 
 #![no_std]
 #![no_main]
@@ -12,48 +13,34 @@ use core::mem::MaybeUninit;
 use core::panic::PanicInfo;
 use core::slice;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
-use brickyard::sync::{Exclusive, TicketLock};
-use brickyard::{
-    Configuration, Experiment, FrameRange, MachinePlan, Mobility, OneCpu, Order, Request,
-};
+use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, Zone, ZoneKind, ZonePlan};
 
 /// 32 MiB of memory that is never touched.
-const PLAN: MachinePlan = MachinePlan::new(FrameRange::new(16, 16 + 8192), 1);
+const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(16, 16 + 8192), 1);
 
-/// Uses a node; true if all went as it should.
-struct Use;
-
-impl Experiment<OneCpu> for Use {
-    type Output = bool;
-
-    fn run<D: Design<Platform = OneCpu>>(self, node: &Node<'_, D>) -> bool {
-        let nodes = Nodes::new(slice::from_ref(node));
-        let mut fine = true;
-        for order in Order::ZERO.up_to(Order::DEFAULT_MAX) {
-            for mobility in Mobility::ALL {
-                match nodes.alloc(0, &Request::new(order, mobility)) {
-                    Ok(frame) => {
-                        fine &= nodes.free(frame, order).is_ok();
-                        fine &= nodes.free(frame, order).is_err();
-                    }
-                    Err(_) => fine = false,
+/// Uses a zone of pages; true if all went as it should.
+fn run() -> bool {
+    let mut metadata = [MaybeUninit::uninit(); Zone::<OneCpu>::bytes(&PLAN)];
+    let Ok(zone) = Zone::<OneCpu>::new(&PLAN, OneCpu, &mut metadata) else {
+        return false;
+    };
+    let node = [Node::new(0, slice::from_ref(&zone))];
+    let nodes = Nodes::new(&node);
+    let mut fine = zone.add(PLAN.span) == Ok(PLAN.span.len());
+    for order in Order::ZERO.up_to(Order::DEFAULT_MAX) {
+        for mobility in Mobility::ALL {
+            match nodes.alloc(0, &Request::new(order, mobility)) {
+                Ok(frame) => {
+                    fine &= nodes.free(frame, order).is_ok();
+                    fine &= nodes.free(frame, order).is_err();
                 }
+                Err(_) => fine = false,
             }
         }
-        nodes.drain();
-        fine && nodes.check().is_ok()
     }
-}
-
-fn run() -> bool {
-    let mut metadata = [MaybeUninit::uninit(); 256 * 1024];
-    Configuration::ALL.into_iter().all(|configuration| {
-        configuration
-            .run::<Exclusive, TicketLock, _, _>(&PLAN, OneCpu, &mut metadata, Use)
-            .unwrap_or(false)
-    })
+    nodes.drain();
+    fine && nodes.check().is_ok()
 }
 
 fn exit(code: usize) -> ! {

@@ -5,8 +5,7 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard::zone::ZonePlan;
-use brickyard::{Frame, FrameRange, Order, Platform, ZoneKind};
+use brickyard::{Frame, FrameRange, Order, Platform, ZoneKind, ZonePlan};
 use brickyard_slab::{
     CacheSpec, DirectMap, DirectMapped, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
     Slqb2008, TaskOnly, ZonePages,
@@ -47,13 +46,13 @@ const PLAN: ZonePlan = ZonePlan {
 };
 
 /// The zone, which owns that memory.
-type Design<'z> = DirectMapped<'z, Machine>;
+type Mapped<'z> = DirectMapped<'z, Machine>;
 
 /// Builds slabs of a design over the zone, and uses them.
 macro_rules! on {
     ($design:ident, $zone:expr) => {{
         const SLABS: SlabPlan = SlabPlan::new(48, 1).pages(PAGES);
-        type System<'m, 'z> = Slabs<'m, $design<'m, ZonePages<'m, Design<'z>>, Pinned<Machine>>>;
+        type System<'m, 'z> = Slabs<'m, $design<'m, ZonePages<'m, Mapped<'z>>, Pinned<Machine>>>;
         let mut memory = [MaybeUninit::uninit(); System::bytes(&SLABS)];
         // SAFETY: one CPU, whose interrupts do not come here.
         let machine = unsafe { Pinned::new(Machine) };
@@ -64,11 +63,11 @@ macro_rules! on {
 
 /// True if all went as it should, on both designs.
 pub(crate) fn run() -> bool {
-    let mut metadata = [MaybeUninit::uninit(); Design::bytes(&PLAN)];
+    let mut metadata = [MaybeUninit::uninit(); Mapped::bytes(&PLAN)];
     // SAFETY: frame `i` is page `i` of the memory, which nobody uses but by this; one CPU, whose
     // interrupts do not come here.
     let map = unsafe { DirectMap::new(Machine, 12) };
-    let Ok(mut zone) = Design::zone(&PLAN, map, &mut metadata) else {
+    let Ok(mut zone) = Mapped::new(&PLAN, map, &mut metadata) else {
         return false;
     };
     let fine = zone.add(FrameRange::new(0, PAGES)) == Ok(PAGES)

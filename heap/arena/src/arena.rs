@@ -38,15 +38,14 @@ impl Arena {
     /// [added](brickyard::zone::Zone::add) to a zone.
     ///
     /// ```
-    /// use brickyard::design::Brickyard;
-    /// use brickyard::zone::ZonePlan;
+    /// use brickyard::zone::{Zone, ZonePlan};
     /// use brickyard::{FrameRange, ZoneKind};
     /// use brickyard_arena::{Arena, MapPlan, Mapped};
     ///
     /// let arena = Arena::growing(MapPlan::new(1 << 30).align_to(4 << 20).reserve()?);
     /// let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 1);
-    /// let mut metadata = Mapped::new(Brickyard::<&Arena>::checked_bytes(&plan)?)?;
-    /// let zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
+    /// let mut metadata = Mapped::new(Zone::<&Arena>::checked_bytes(&plan)?)?;
+    /// let zone = Zone::<&Arena>::new(&plan, &arena, metadata.as_uninit())?;
     ///
     /// let first = FrameRange::at(arena.frames().start, 1024);
     /// arena.commit(first)?;

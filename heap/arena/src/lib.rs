@@ -14,16 +14,15 @@
 //!
 //! ```
 //! # #[cfg(target_os = "linux")] fn main() -> Result<(), Box<dyn core::error::Error>> {
-//! use brickyard::design::Brickyard;
-//! use brickyard::zone::ZonePlan;
+//! use brickyard::zone::{Zone, ZonePlan};
 //! use brickyard::{Mobility, Order, Platform, Request, ZoneKind};
 //! use brickyard_arena::{Arena, Huge, MapPlan, Mapped};
 //!
 //! // 16 MiB to hand out, and metadata for it beside.
 //! let arena = Arena::new(MapPlan::new(16 << 20).huge(Huge::Transparent).map()?);
 //! let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 4); // four threads with lists of their own
-//! let mut metadata = Mapped::new(Brickyard::<&Arena>::checked_bytes(&plan)?)?;
-//! let zone = Brickyard::<&Arena>::zone(&plan, &arena, metadata.as_uninit())?;
+//! let mut metadata = Mapped::new(Zone::<&Arena>::checked_bytes(&plan)?)?;
+//! let zone = Zone::<&Arena>::new(&plan, &arena, metadata.as_uninit())?;
 //! zone.add(arena.frames())?;
 //!
 //! let frame = zone.alloc(&Request::page(Mobility::Movable))?;

@@ -7,13 +7,12 @@ use core::ptr::NonNull;
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
-use brickyard::design::{List2007, Magazine2013};
-use brickyard::sync::{Exclusive, Shared};
+use brickyard::sync::{Exclusive, Shared, SlotAccess};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
 use brickyard_arena::{Arena, Huge, MapPlan, Mapped, PartError, Release, page_bytes};
 
-type ListZone<'a, A = Exclusive> = List2007<'a, &'a Arena, A>;
+type Bricks<'a, A> = Zone<'a, &'a Arena, A>;
 
 /// Numbers of threads are the process's: one test at a time, so that none takes a number that another one's thread has just left.
 fn alone() -> MutexGuard<'static, ()> {
@@ -66,12 +65,10 @@ fn join_all<'s>(threads: impl Iterator<Item = ScopedJoinHandle<'s, ()>>) {
 }
 
 /// Threads allocate blocks of all orders, mark every page, and look at all they hold before they free it.
-fn no_page_is_two_owners<D: brickyard::design::Design<Platform = P>, P: Platform>(
-    arena: &Arena,
-    zone: &Zone<D>,
-) where
-    Zone<D>: Sync,
-{
+fn no_page_is_two_owners<'a, A: SlotAccess + Sync>(
+    arena: &'a Arena,
+    zone: &Zone<'_, &'a Arena, A>,
+) {
     zone.add(arena.frames()).unwrap();
     let threads = 4;
     thread::scope(|scope| {
@@ -121,8 +118,8 @@ fn no_page_has_two_owners_with_exclusive_slots() {
     let arena = arena(8192);
     // Fewer slots than threads: some go straight to the store.
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 3);
-    let mut metadata = Mapped::new(ListZone::<Exclusive>::bytes(&plan)).unwrap();
-    let zone = ListZone::<Exclusive>::zone(&plan, &arena, metadata.as_uninit()).unwrap();
+    let mut metadata = Mapped::new(Bricks::<Exclusive>::bytes(&plan)).unwrap();
+    let zone = Bricks::<Exclusive>::new(&plan, &arena, metadata.as_uninit()).unwrap();
     no_page_is_two_owners(&arena, &zone);
 }
 
@@ -131,18 +128,18 @@ fn no_page_has_two_owners_with_shared_slots() {
     let _alone = alone();
     let arena = arena(8192);
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 64);
-    let mut metadata = Mapped::new(ListZone::<Shared>::bytes(&plan)).unwrap();
-    let zone = ListZone::<Shared>::zone(&plan, &arena, metadata.as_uninit()).unwrap();
+    let mut metadata = Mapped::new(Bricks::<Shared>::bytes(&plan)).unwrap();
+    let zone = Bricks::<Shared>::new(&plan, &arena, metadata.as_uninit()).unwrap();
     no_page_is_two_owners(&arena, &zone);
 }
 
 #[test]
-fn no_page_has_two_owners_with_magazines() {
+fn no_page_has_two_owners_without_slots() {
     let _alone = alone();
     let arena = arena(8192);
-    let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 64);
-    let mut metadata = Mapped::new(Magazine2013::<&Arena>::bytes(&plan)).unwrap();
-    let zone = Magazine2013::<&Arena>::zone(&plan, &arena, metadata.as_uninit()).unwrap();
+    let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 0);
+    let mut metadata = Mapped::new(Bricks::<Exclusive>::bytes(&plan)).unwrap();
+    let zone = Bricks::<Exclusive>::new(&plan, &arena, metadata.as_uninit()).unwrap();
     no_page_is_two_owners(&arena, &zone);
 }
 
@@ -151,8 +148,8 @@ fn what_an_ended_thread_left_is_had_by_others() {
     let _alone = alone();
     let arena = arena(256);
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 64);
-    let mut metadata = Mapped::new(ListZone::<Exclusive>::bytes(&plan)).unwrap();
-    let zone = ListZone::<Exclusive>::zone(&plan, &arena, metadata.as_uninit()).unwrap();
+    let mut metadata = Mapped::new(Bricks::<Exclusive>::bytes(&plan)).unwrap();
+    let zone = Bricks::<Exclusive>::new(&plan, &arena, metadata.as_uninit()).unwrap();
     zone.add(arena.frames()).unwrap();
     let page = Request::page(Mobility::Movable);
     // Two threads at once, so that one at least is not the number that this thread may take.
@@ -253,8 +250,8 @@ fn an_arena_grows_and_shrinks_with_its_zone() {
         .unwrap();
     let arena = Arena::growing(addresses);
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 64);
-    let mut metadata = Mapped::new(ListZone::<Exclusive>::bytes(&plan)).unwrap();
-    let zone = ListZone::<Exclusive>::zone(&plan, &arena, metadata.as_uninit()).unwrap();
+    let mut metadata = Mapped::new(Bricks::<Exclusive>::bytes(&plan)).unwrap();
+    let zone = Bricks::<Exclusive>::new(&plan, &arena, metadata.as_uninit()).unwrap();
     let far = FrameRange::at(arena.frames().start.plus(1 << 20), 1024);
     arena.commit(far).unwrap();
     assert_eq!(zone.add(far), Ok(1024));

@@ -184,7 +184,7 @@ fn nobody_frees_the_pages_of_slabs_that_have_a_zone_alone() {
     // SAFETY: frames are where the arena says, one behind the other; all of it can be used, and by
     // nobody else. Each thread has a number of its own.
     let map = unsafe { DirectMap::new(&arena, 12) };
-    let mut zone = DirectMapped::<&Arena>::zone(&plan, map, metadata.as_uninit()).unwrap();
+    let mut zone = DirectMapped::<&Arena>::new(&plan, map, metadata.as_uninit()).unwrap();
     let free = zone.add(arena.frames()).unwrap();
     {
         let pages = ZonePages::new(&mut zone).unwrap();

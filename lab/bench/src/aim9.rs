@@ -11,8 +11,8 @@
 use core::hint::black_box;
 use core::time::Duration;
 
-use brickyard::design::Design;
 use brickyard_arena::Arena;
+use brickyard_classics::LabZone;
 
 use super::clock::cpu_of_this_thread;
 use super::pages::{Page, Pages, Work};
@@ -91,7 +91,7 @@ impl Work for Aim9 {
     /// None where the memory was too small.
     type Output = Option<Done>;
 
-    fn run<'a, D: Design<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, D>) -> Option<Done> {
+    fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Option<Done> {
         let mut heap = Heap::full(pages)?;
         heap.turns(self.test)?;
         let before = heap.done;
@@ -113,8 +113,8 @@ impl Work for Aim9 {
 }
 
 /// The heap of a process.
-struct Heap<'p, 'n, 'a, D: Design> {
-    pages: &'p Pages<'n, 'a, D>,
+struct Heap<'p, 'n, 'a, Z: LabZone> {
+    pages: &'p Pages<'n, 'a, Z>,
     /// The table: the page at each place, where it was touched.
     table: Vec<Option<Page<'a>>>,
     /// The break: how many pages the heap has.
@@ -122,9 +122,9 @@ struct Heap<'p, 'n, 'a, D: Design> {
     done: Done,
 }
 
-impl<'p, 'n, 'a, D: Design<Platform = &'a Arena>> Heap<'p, 'n, 'a, D> {
+impl<'p, 'n, 'a, Z: LabZone<Platform = &'a Arena>> Heap<'p, 'n, 'a, Z> {
     /// One that has grown as far as it may, and was touched throughout.
-    fn full(pages: &'p Pages<'n, 'a, D>) -> Option<Self> {
+    fn full(pages: &'p Pages<'n, 'a, Z>) -> Option<Self> {
         let mut heap = Self {
             pages,
             table: (0..HEAP).map(|_| None).collect(),
@@ -186,7 +186,7 @@ impl<'p, 'n, 'a, D: Design<Platform = &'a Arena>> Heap<'p, 'n, 'a, D> {
 
 #[cfg(test)]
 mod tests {
-    use brickyard::Configuration;
+    use brickyard_classics::Configuration;
 
     use super::*;
     use crate::pages::Ground;

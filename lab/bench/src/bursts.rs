@@ -11,10 +11,9 @@ use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use brickyard::design::Design;
 use brickyard::sync::{AtomicU64, Ordering};
-use brickyard::zone::Zone;
 use brickyard::{AllocError, Frame, Mobility, Order, Request};
+use brickyard_classics::LabZone;
 
 use super::random::Random;
 
@@ -70,7 +69,7 @@ struct Course<'a> {
 }
 
 /// Lets the threads of the load loose on `zone`; each warms up with an eighth of its bursts.
-pub(crate) fn run<D: Design>(zone: &Zone<D>, load: &Load) -> Result<Got, AllocError> {
+pub(crate) fn run<Z: LabZone>(zone: &Z, load: &Load) -> Result<Got, AllocError> {
     let course = Course {
         load,
         start: Barrier::new(load.threads),
@@ -103,7 +102,7 @@ pub(crate) fn run<D: Design>(zone: &Zone<D>, load: &Load) -> Result<Got, AllocEr
 
 impl Course<'_> {
     /// One thread's part. It comes to the barrier also if it fails.
-    fn run<D: Design>(&self, zone: &Zone<D>, number: usize) -> Result<(), AllocError> {
+    fn run<Z: LabZone>(&self, zone: &Z, number: usize) -> Result<(), AllocError> {
         let load = self.load;
         let seed = load.seed.wrapping_mul(load.threads as u64) + number as u64;
         let mut thread = Burster {
@@ -137,14 +136,14 @@ impl Course<'_> {
 }
 
 /// A thread with what it holds.
-struct Burster<'a, D: Design> {
-    zone: &'a Zone<D>,
+struct Burster<'a, Z: LabZone> {
+    zone: &'a Z,
     load: &'a Load,
     random: Random,
     frames: Vec<Frame>,
 }
 
-impl<D: Design> Burster<'_, D> {
+impl<Z: LabZone> Burster<'_, Z> {
     /// Takes and gives back everything once, and then computes.
     fn burst(&mut self) -> Result<(), AllocError> {
         let large = Request::new(self.load.order, Mobility::Unmovable);

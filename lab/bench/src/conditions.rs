@@ -1,9 +1,10 @@
 //! What a contestant of `bench pagealloc` meets in its turn beside the workloads, and the turn itself.
 
-use brickyard::design::Design;
+use brickyard::Mobility;
 use brickyard::node::{Node, Nodes};
-use brickyard::{Experiment, Mobility};
 use brickyard_arena::Threads;
+use brickyard_classics::Experiment;
+use brickyard_classics::LabZone;
 
 use super::contestant::Contestant;
 use super::design::{ThroughNodes, ThroughZone};
@@ -79,7 +80,7 @@ struct OnNodes<'r, 'a> {
 impl Experiment<Threads> for OnNodes<'_, '_> {
     type Output = Taken;
 
-    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Taken {
+    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Taken {
         let nodes = Nodes::new(core::slice::from_ref(node));
         self.rounds.on(&ThroughNodes {
             nodes: &nodes,
@@ -97,7 +98,7 @@ struct OnZone<'r, 'a> {
 impl Experiment<Threads> for OnZone<'_, '_> {
     type Output = Taken;
 
-    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Taken {
+    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Taken {
         let nodes = Nodes::new(core::slice::from_ref(node));
         ThroughZone::of(&nodes, self.mobility)
             .map_or_else(Taken::default, |zone| self.rounds.on(&zone))

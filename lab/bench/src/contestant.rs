@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 
 use super::peer::Peer;
 use super::yardstick::Yardstick;

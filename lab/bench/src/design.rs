@@ -1,33 +1,32 @@
 //! Our own designs as subjects: through the node, as a kernel with several zones asks, or straight at a zone, as an embedder with one does.
 
-use brickyard::design::Design;
 use brickyard::node::Nodes;
-use brickyard::zone::Zone;
 use brickyard::{Frame, Mobility, Order, Request};
+use brickyard_classics::LabZone;
 
 use super::subject::{Handle, Subject};
 
 /// Every request through `Nodes`: zones in order, watermarks, the slow path.
 #[derive(Debug)]
-pub(crate) struct ThroughNodes<'n, 'z, D: Design> {
-    pub(crate) nodes: &'n Nodes<'z, D>,
+pub(crate) struct ThroughNodes<'n, 'z, Z: LabZone> {
+    pub(crate) nodes: &'n Nodes<'z, Z>,
     pub(crate) mobility: Mobility,
 }
 
 /// One thread's way through the nodes.
 #[derive(Debug)]
-pub(crate) struct NodesHandle<'n, 'z, D: Design> {
-    nodes: &'n Nodes<'z, D>,
+pub(crate) struct NodesHandle<'n, 'z, Z: LabZone> {
+    nodes: &'n Nodes<'z, Z>,
     request: Request,
 }
 
-impl<'z, D: Design> Subject for ThroughNodes<'_, 'z, D> {
+impl<'z, Z: LabZone> Subject for ThroughNodes<'_, 'z, Z> {
     type Handle<'s>
-        = NodesHandle<'s, 'z, D>
+        = NodesHandle<'s, 'z, Z>
     where
         Self: 's;
 
-    fn handle(&self, order: Order) -> NodesHandle<'_, 'z, D> {
+    fn handle(&self, order: Order) -> NodesHandle<'_, 'z, Z> {
         NodesHandle {
             nodes: self.nodes,
             request: Request::new(order, self.mobility),
@@ -35,7 +34,7 @@ impl<'z, D: Design> Subject for ThroughNodes<'_, 'z, D> {
     }
 }
 
-impl<D: Design> Handle for NodesHandle<'_, '_, D> {
+impl<Z: LabZone> Handle for NodesHandle<'_, '_, Z> {
     #[inline]
     fn alloc(&mut self) -> Option<Frame> {
         self.nodes.alloc(0, &self.request).ok()
@@ -65,14 +64,14 @@ impl<D: Design> Handle for NodesHandle<'_, '_, D> {
 
 /// Every request straight at one zone.
 #[derive(Debug)]
-pub(crate) struct ThroughZone<'z, D: Design> {
-    zone: &'z Zone<D>,
+pub(crate) struct ThroughZone<'z, Z: LabZone> {
+    zone: &'z Z,
     mobility: Mobility,
 }
 
-impl<'z, D: Design> ThroughZone<'z, D> {
+impl<'z, Z: LabZone> ThroughZone<'z, Z> {
     /// The zone that requests of this mobility would be given first.
-    pub(crate) fn of(nodes: &Nodes<'z, D>, mobility: Mobility) -> Option<Self> {
+    pub(crate) fn of(nodes: &Nodes<'z, Z>, mobility: Mobility) -> Option<Self> {
         let mut zones = nodes.zones();
         let zone = match mobility {
             Mobility::Movable => zones.last(),
@@ -84,18 +83,18 @@ impl<'z, D: Design> ThroughZone<'z, D> {
 
 /// One thread's way to a zone.
 #[derive(Debug)]
-pub(crate) struct ZoneHandle<'z, D: Design> {
-    zone: &'z Zone<D>,
+pub(crate) struct ZoneHandle<'z, Z: LabZone> {
+    zone: &'z Z,
     request: Request,
 }
 
-impl<'z, D: Design> Subject for ThroughZone<'z, D> {
+impl<'z, Z: LabZone> Subject for ThroughZone<'z, Z> {
     type Handle<'s>
-        = ZoneHandle<'z, D>
+        = ZoneHandle<'z, Z>
     where
         Self: 's;
 
-    fn handle(&self, order: Order) -> ZoneHandle<'z, D> {
+    fn handle(&self, order: Order) -> ZoneHandle<'z, Z> {
         ZoneHandle {
             zone: self.zone,
             request: Request::new(order, self.mobility),
@@ -103,7 +102,7 @@ impl<'z, D: Design> Subject for ThroughZone<'z, D> {
     }
 }
 
-impl<D: Design> Handle for ZoneHandle<'_, D> {
+impl<Z: LabZone> Handle for ZoneHandle<'_, Z> {
     #[inline]
     fn alloc(&mut self) -> Option<Frame> {
         self.zone.alloc(&self.request).ok()

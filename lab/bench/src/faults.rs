@@ -10,10 +10,11 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
-use brickyard::{Experiment, Frame, Mobility, Order, Platform};
+use brickyard::{Frame, Mobility, Order, Platform};
 use brickyard_arena::Arena;
+use brickyard_classics::Experiment;
+use brickyard_classics::LabZone;
 
 use super::clock::cpu_of_this_thread;
 use super::design::ThroughNodes;
@@ -97,7 +98,7 @@ type Pass = [Span; 2];
 impl<'a> Experiment<&'a Arena> for Faults<'a> {
     type Output = Result<Spent, TooFew>;
 
-    fn run<D: Design<Platform = &'a Arena>>(self, node: &Node<'_, D>) -> Self::Output {
+    fn run<Z: LabZone<Platform = &'a Arena>>(self, node: &Node<'_, Z>) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         self.on(&ThroughNodes {
             nodes: &nodes,

@@ -7,11 +7,12 @@
 //! Nothing is timed and one thread does it all, so a seed gives the same number on every machine.
 
 use anyhow::{Context, bail};
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard::{Configuration, Experiment, Mobility, Order};
+use brickyard::{Mobility, Order};
 use brickyard_arena::Threads;
+use brickyard_classics::LabZone;
+use brickyard_classics::{Configuration, Experiment};
 use brickyard_report::{Better, Host, Metric, Results, Row, bytes_text};
 
 use super::design::ThroughNodes;
@@ -91,7 +92,7 @@ struct Churn {
 impl Experiment<Threads> for Churn {
     type Output = anyhow::Result<f64>;
 
-    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Self::Output {
+    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let subject = ThroughNodes {
             nodes: &nodes,

@@ -7,7 +7,7 @@
 //! Columns take turns in every round, at each number of threads, and all runs of a round have the same seed: so they are pairs, and the signed-rank test may be applied. Every run is made twice.
 //! The first tells the time, and how much each bulk moved; the second reads the clock at the lock, which makes each hold longer, and tells how long it was waited for and held.
 
-use brickyard::bulk::{LockReading, MeterReading, Timing};
+use brickyard_classics::bulk::{LockReading, MeterReading, Timing};
 use brickyard_report::{Better, Host, Metric, Results, Row};
 use brickyard_simulate::locks::Column;
 

@@ -3,12 +3,13 @@
 use core::mem::MaybeUninit;
 
 use anyhow::Context;
-use brickyard::bulk::BulkPolicy;
+use brickyard::FrameRange;
 use brickyard::sync::{
     Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
 };
-use brickyard::{Configuration, Experiment, FrameRange, MachinePlan};
 use brickyard_arena::Threads;
+use brickyard_classics::bulk::BulkPolicy;
+use brickyard_classics::{Configuration, Experiment, MachinePlan};
 use brickyard_report::bytes_text;
 
 use crate::choice::choices;

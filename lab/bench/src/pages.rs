@@ -4,13 +4,12 @@ use core::fmt;
 use core::slice;
 
 use anyhow::Context;
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard::{
-    Configuration, Experiment, Frame, MachinePlan, Mobility, Order, Platform, Request,
-};
+use brickyard::{Frame, Mobility, Order, Platform, Request};
 use brickyard_arena::{Arena, MapPlan, page_bytes};
+use brickyard_classics::LabZone;
+use brickyard_classics::{Configuration, Experiment, MachinePlan};
 
 use super::faults::touch_all;
 use super::machine::{CANNOT_BUILD, metadata};
@@ -40,18 +39,18 @@ impl Page<'_> {
 }
 
 /// Where pages come from.
-pub struct Pages<'n, 'a, D: Design> {
-    nodes: Nodes<'n, D>,
+pub struct Pages<'n, 'a, Z: LabZone> {
+    nodes: Nodes<'n, Z>,
     arena: &'a Arena,
 }
 
-impl<D: Design> fmt::Debug for Pages<'_, '_, D> {
+impl<Z: LabZone> fmt::Debug for Pages<'_, '_, Z> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pages").finish_non_exhaustive()
     }
 }
 
-impl<'a, D: Design<Platform = &'a Arena>> Pages<'_, 'a, D> {
+impl<'a, Z: LabZone<Platform = &'a Arena>> Pages<'_, 'a, Z> {
     /// A movable page, or none where all are taken.
     #[inline]
     pub fn take(&self) -> Option<Page<'a>> {
@@ -78,7 +77,7 @@ pub trait Work {
     type Output;
 
     /// Does it.
-    fn run<'a, D: Design<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, D>) -> Self::Output;
+    fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Self::Output;
 }
 
 struct OnPages<'a, W> {
@@ -89,7 +88,7 @@ struct OnPages<'a, W> {
 impl<'a, W: Work> Experiment<&'a Arena> for OnPages<'a, W> {
     type Output = W::Output;
 
-    fn run<D: Design<Platform = &'a Arena>>(self, node: &Node<'_, D>) -> W::Output {
+    fn run<Z: LabZone<Platform = &'a Arena>>(self, node: &Node<'_, Z>) -> W::Output {
         self.work.run(&Pages {
             nodes: Nodes::new(slice::from_ref(node)),
             arena: self.arena,

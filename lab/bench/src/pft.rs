@@ -9,9 +9,10 @@ use core::fmt;
 use core::str::FromStr;
 
 use anyhow::Context;
+use brickyard::Order;
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard::{Configuration, MachinePlan, Order};
 use brickyard_arena::{Arena, MapPlan};
+use brickyard_classics::{Configuration, MachinePlan};
 use brickyard_report::{Better, Host, Metric, Results, Row};
 
 use super::faults::{Faults, Spent, touch_all};

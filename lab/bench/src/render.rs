@@ -12,8 +12,8 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use brickyard::design::Design;
 use brickyard_arena::Arena;
+use brickyard_classics::LabZone;
 
 use super::clock::{cost_of_the_clock, cpu_of_this_thread};
 use super::pages::{Page, Pages, Work};
@@ -67,7 +67,7 @@ impl Work for Render {
     /// None where the memory was too small.
     type Output = Option<Spent>;
 
-    fn run<'a, D: Design<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, D>) -> Option<Spent> {
+    fn run<'a, Z: LabZone<Platform = &'a Arena>>(self, pages: &Pages<'_, 'a, Z>) -> Option<Spent> {
         let mut glyphs = Vec::new();
         for _ in 0..GLYPH_PAGES {
             glyphs.push(pages.take()?);
@@ -123,14 +123,14 @@ impl Stretches {
     }
 }
 
-struct Press<'p, 'n, 'a, D: Design> {
-    pages: &'p Pages<'n, 'a, D>,
+struct Press<'p, 'n, 'a, Z: LabZone> {
+    pages: &'p Pages<'n, 'a, Z>,
     glyphs: Vec<Page<'a>>,
     waiting: VecDeque<Vec<Page<'a>>>,
     stretches: Stretches,
 }
 
-impl<'a, D: Design<Platform = &'a Arena>> Press<'_, '_, 'a, D> {
+impl<'a, Z: LabZone<Platform = &'a Arena>> Press<'_, '_, 'a, Z> {
     /// Renders the file once. The sum over the picture, or none where no page is left.
     fn render(&mut self) -> Option<u64> {
         let mut text = Random::new(TEXT);
@@ -202,7 +202,7 @@ fn look(band: &mut [Page<'_>]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use brickyard::Configuration;
+    use brickyard_classics::Configuration;
 
     use super::*;
     use crate::pages::Ground;

@@ -15,11 +15,12 @@ use core::time::Duration;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard::{Configuration, Experiment, Frame, Mobility, Order};
+use brickyard::{Frame, Mobility, Order};
 use brickyard_arena::Threads;
+use brickyard_classics::LabZone;
+use brickyard_classics::{Configuration, Experiment};
 use brickyard_report::{Better, Host, Metric, Results, Row, bytes_text};
 
 use super::clock::{Laps, ns_of_the_clock};
@@ -167,7 +168,7 @@ struct Asking {
 impl Experiment<Threads> for Asking {
     type Output = anyhow::Result<Answers>;
 
-    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Self::Output {
+    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let (nodes, mobility) = (&nodes, self.mobility);
         match self.level {

@@ -1,13 +1,12 @@
 //! What `bench locks` runs its load on: the zone of Linux 2.6, a buddy store behind per-CPU lists, with its lock and how long that is held.
 
 use anyhow::Context;
-use brickyard::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
-use brickyard::design::Vanilla;
-use brickyard::front::ListSizes;
 use brickyard::sync::{Exclusive, OwnLine, RawLock, TestAndSetLock, TicketLock};
-use brickyard::zone::ZonePlan;
-use brickyard::{FrameRange, ZoneKind};
+use brickyard::{AnyZone, FrameRange, ZoneKind};
 use brickyard_arena::Threads;
+use brickyard_classics::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
+use brickyard_classics::front::ListSizes;
+use brickyard_classics::{LabPlan, LabZone, Vanilla};
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{self, Got, Load};
@@ -50,13 +49,13 @@ impl Zone2007 {
         // The calling thread has a number too, and threads of the run before may not have given theirs back yet.
         let cpus = 2 * load.threads + 1;
         let span = FrameRange::new(0, self.frames);
-        let plan = ZonePlan {
+        let plan = LabPlan {
             tuning: Tuning {
                 bulk: policy(column),
                 timing,
             },
             lists: self.lists,
-            ..ZonePlan::new(ZoneKind::Normal, span, cpus)
+            ..LabPlan::new(ZoneKind::Normal, span, cpus)
         };
         match column {
             Column::Hold | Column::Release => run_on::<TestAndSetLock>(&plan, load),
@@ -75,11 +74,11 @@ const fn policy(column: Column) -> BulkPolicy {
     }
 }
 
-fn run_on<L: RawLock>(plan: &ZonePlan, load: &Load) -> anyhow::Result<(Got, MeterReading)> {
+fn run_on<L: RawLock>(plan: &LabPlan, load: &Load) -> anyhow::Result<(Got, MeterReading)> {
     type Linux<'m, L> = Vanilla<'m, Threads, Exclusive, L>;
     let bytes = Linux::<L>::checked_bytes(plan).context("cannot build the zone")?;
     let mut memory = metadata(bytes)?;
-    let zone = Linux::<L>::zone(plan, Threads, &mut memory).context("cannot build the zone")?;
+    let zone = Linux::<L>::new(plan, Threads, &mut memory).context("cannot build the zone")?;
     zone.add(plan.span).context("cannot fill the zone")?;
     let got = bursts::run(&zone, load).context(
         "the zone has too few free pages for these bursts; give more --memory, or a smaller --burst",

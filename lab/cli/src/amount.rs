@@ -1,7 +1,7 @@
 //! Amounts of memory, as people write them.
 
 use anyhow::Context;
-use brickyard::store::FRAMES_MOST;
+use brickyard::FRAMES_MOST;
 use brickyard_report::bytes_text;
 
 /// An amount of memory as a user writes it: `512M`, `2G`.

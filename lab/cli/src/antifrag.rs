@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use brickyard::Configuration;
 use brickyard_bench::stop;
+use brickyard_classics::Configuration;
 use brickyard_experiments::antifrag::{Filmed, Load, Run, Settings};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;

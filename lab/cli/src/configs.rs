@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard::{Configuration, FrameRange, MachinePlan};
 use brickyard_arena::Threads;
+use brickyard_classics::{Configuration, MachinePlan};
 use brickyard_report::{Column, Columns};
 use clap::Args;
 use serde_json::json;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use brickyard::{Configuration, Order};
+use brickyard::Order;
+use brickyard_classics::Configuration;
 use brickyard_experiments::filming::{Camera, film};
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;

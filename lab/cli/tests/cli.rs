@@ -5,7 +5,7 @@
 use std::io::Read;
 use std::process::{Command, Output, Stdio};
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use serde_json::Value;
 
 fn brickyard(arguments: &[&str]) -> Output {

@@ -4,7 +4,7 @@
 
 use std::process::{Command, Output};
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use serde_json::Value;
 
 fn pft(more: &[&str]) -> Output {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use brickyard_experiments::document::{Document, Figure, Statistic, number};
 use brickyard_experiments::documents;
 use brickyard_simulate::locks::published::{Difference, Star};

@@ -1,8 +1,8 @@
 //! The protocol of 2005 and 2007 on one machine, and a film of it.
 
 use anyhow::Context as _;
-use brickyard::Configuration;
 use brickyard_bench::side_by_side::Follow;
+use brickyard_classics::Configuration;
 use brickyard_report::pagetypes::Film;
 use brickyard_workload::Script;
 use brickyard_workload::antifrag::{self, Profile, Protocol, Reclaim, TRIES_2005};

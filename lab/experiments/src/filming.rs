@@ -2,8 +2,8 @@
 
 use anyhow::Context as _;
 use brickyard::Order;
-use brickyard::design::Design;
 use brickyard_bench::side_by_side::Follow;
+use brickyard_classics::LabZone;
 use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan};
 use brickyard_workload::machine::ZonePlace;
 use brickyard_workload::pages::{Role, mark};
@@ -33,7 +33,7 @@ impl Watcher for Camera<'_, '_> {
         self.follow.goes_on(steps)
     }
 
-    fn sees<D: Design>(&mut self, view: &View<'_, '_, D>) {
+    fn sees<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
         let Some(film) = &mut self.film else {
             return;
         };

@@ -4,14 +4,16 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::bulk::{Batch, BulkPolicy, Timing, Tuning};
-use brickyard::design::Design;
-use brickyard::front::{ListSizes, MagazineSizes, StashSizes};
 use brickyard::node::Node;
 use brickyard::node::movable::Sizing;
-use brickyard::store::grouping::HighAtomic;
+use brickyard::stash::StashSizes;
 use brickyard::sync::{Exclusive, OwnLine, RawLock, Shared, TestAndSetLock, TicketLock};
-use brickyard::{Configuration, Experiment, FrameRange, MachinePlan, Order, Platform};
+use brickyard::{FrameRange, Order, Platform};
+use brickyard_classics::LabZone;
+use brickyard_classics::bulk::{Batch, BulkPolicy, Timing, Tuning};
+use brickyard_classics::front::{ListSizes, MagazineSizes};
+use brickyard_classics::store::grouping::HighAtomic;
+use brickyard_classics::{Configuration, Experiment, MachinePlan};
 
 use crate::operation::CPUS;
 use crate::{Driven, ManyCpus, drive};
@@ -175,7 +177,7 @@ struct Drive<'d> {
 impl<'d> Experiment<&'d ManyCpus> for Drive<'d> {
     type Output = Driven;
 
-    fn run<D: Design<Platform = &'d ManyCpus>>(self, node: &Node<'_, D>) -> Driven {
+    fn run<Z: LabZone<Platform = &'d ManyCpus>>(self, node: &Node<'_, Z>) -> Driven {
         drive(node, self.platform, self.bytes)
     }
 }

@@ -4,18 +4,17 @@ use core::cell::{Cell, RefCell};
 use core::ops::Add;
 use core::slice;
 
-use brickyard::design::Design;
+use brickyard::AnyZone;
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{
     ContiguousRequest, Migrate, Migration, Need, Reclaim, alloc_contiguous, offline,
 };
 use brickyard::stats::ZoneSnapshot;
-use brickyard::store::Store;
-use brickyard::zone::Zone;
 use brickyard::{
     Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request,
 };
+use brickyard_classics::LabZone;
 
 use crate::model::{Model, ModelZone};
 use crate::{Bytes, ManyCpus, Operation};
@@ -53,14 +52,14 @@ impl Add for Driven {
 }
 
 /// The embedder of the test: its blocks are the model's, and it moves and frees them as its dice fall.
-struct Embedder<'n, 'z, D: Design> {
-    node: &'n Node<'z, D>,
+struct Embedder<'n, 'z, Z: LabZone> {
+    node: &'n Node<'z, Z>,
     model: RefCell<Model>,
     dice: Cell<u32>,
     moved: Cell<usize>,
 }
 
-impl<D: Design> Embedder<'_, '_, D> {
+impl<Z: LabZone> Embedder<'_, '_, Z> {
     fn roll(&self, sides: u32) -> u32 {
         // A linear congruence; its upper bits are random enough for dice.
         let next = self
@@ -72,7 +71,7 @@ impl<D: Design> Embedder<'_, '_, D> {
         (next >> 16) % sides
     }
 
-    fn zone_of(&self, frame: Frame) -> Option<&Zone<D>> {
+    fn zone_of(&self, frame: Frame) -> Option<&Z> {
         self.node
             .zones()
             .iter()
@@ -80,7 +79,7 @@ impl<D: Design> Embedder<'_, '_, D> {
     }
 }
 
-impl<D: Design> Migrate for Embedder<'_, '_, D> {
+impl<Z: LabZone> Migrate for Embedder<'_, '_, Z> {
     fn can_move(&self, frame: Frame, order: Order) -> bool {
         // What nobody here knows lies in a cache.
         let block = self.model.borrow().block_starting_at(frame);
@@ -91,7 +90,7 @@ impl<D: Design> Migrate for Embedder<'_, '_, D> {
         let mut model = self.model.borrow_mut();
         let Some(block) = model.block_starting_at(from) else {
             assert!(
-                !D::Store::MARKS_CACHED,
+                !Z::TELLS_CACHED,
                 "asked to move {from}, where no block starts"
             );
             // It lies in a cache.
@@ -116,7 +115,7 @@ impl<D: Design> Migrate for Embedder<'_, '_, D> {
     }
 }
 
-impl<D: Design> Reclaim for Embedder<'_, '_, D> {
+impl<Z: LabZone> Reclaim for Embedder<'_, '_, Z> {
     /// Frees one movable block now and then, through the allocator: it may be entered again from here.
     fn reclaim(&self, _need: &Need) -> usize {
         if self.roll(3) > 0 {
@@ -142,12 +141,12 @@ impl<D: Design> Reclaim for Embedder<'_, '_, D> {
 ///
 /// # Panics
 /// As soon as the allocator gives a wrong answer.
-pub fn drive<D: Design>(node: &Node<'_, D>, platform: &ManyCpus, bytes: &[u8]) -> Driven {
+pub fn drive<Z: LabZone>(node: &Node<'_, Z>, platform: &ManyCpus, bytes: &[u8]) -> Driven {
     let zones = node.zones().iter().map(|zone| ModelZone {
         kind: zone.kind(),
         span: zone.span(),
     });
-    let Some(max) = node.zones().iter().map(Zone::max_order).max() else {
+    let Some(max) = node.zones().iter().map(AnyZone::max_order).max() else {
         return Driven::default();
     };
     let mut model = Model::new(zones.collect(), max);
@@ -174,17 +173,17 @@ pub fn drive<D: Design>(node: &Node<'_, D>, platform: &ManyCpus, bytes: &[u8]) -
     }
 }
 
-struct Driver<'e, 'n, 'z, D: Design> {
-    nodes: Nodes<'n, D, &'e Embedder<'n, 'z, D>>,
-    embedder: &'e Embedder<'n, 'z, D>,
+struct Driver<'e, 'n, 'z, Z: LabZone> {
+    nodes: Nodes<'n, Z, &'e Embedder<'n, 'z, Z>>,
+    embedder: &'e Embedder<'n, 'z, Z>,
     platform: &'e ManyCpus,
     max: Order,
     driven: Driven,
 }
 
-impl<D: Design> Driver<'_, '_, '_, D> {
+impl<Z: LabZone> Driver<'_, '_, '_, Z> {
     fn run(&mut self, mut bytes: Bytes<'_>) {
-        let spans: Vec<FrameRange> = self.nodes.zones().map(Zone::span).collect();
+        let spans: Vec<FrameRange> = self.nodes.zones().map(AnyZone::span).collect();
         let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
             return;
         };
@@ -348,7 +347,7 @@ impl<D: Design> Driver<'_, '_, '_, D> {
     /// Where the store does not know what lies in caches, a second free of such a frame is not noticed at once: everything is taken out of them
     /// first.
     fn bring_home(&self) {
-        if !D::Store::MARKS_CACHED {
+        if !Z::TELLS_CACHED {
             self.platform.set_interrupt(false);
             self.nodes.drain();
         }
@@ -383,7 +382,7 @@ impl<D: Design> Driver<'_, '_, '_, D> {
         let mut frames: Vec<Frame> = frames.collect();
         self.bring_home();
         if let Some(bad) = bad
-            && (D::Store::MARKS_CACHED || !frames.contains(&bad))
+            && (Z::TELLS_CACHED || !frames.contains(&bad))
         {
             frames.push(bad);
         }
@@ -526,8 +525,8 @@ impl<D: Design> Driver<'_, '_, '_, D> {
             model.reserved_frames(),
             "reserved after {after:?}"
         );
-        let free: usize = self.nodes.zones().map(Zone::free_frames).sum();
-        let cached: usize = self.nodes.zones().map(Zone::cached_frames).sum();
+        let free: usize = self.nodes.zones().map(AnyZone::free_frames).sum();
+        let cached: usize = self.nodes.zones().map(LabZone::cached_frames).sum();
         assert_eq!(
             (free, cached),
             (census.free, census.cached),

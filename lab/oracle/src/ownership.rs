@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, FrameRange, FreeError, Mobility, Order, Request};
+use brickyard_classics::LabZone;
 
 /// How a run of threads is set up.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ pub struct Outcome {
 ///
 /// # Panics
 /// If a frame is handed out twice, is outside the zones, if a good free is refused, or an invariant does not hold.
-pub fn run<D: Design>(node: &Node<'_, D>, plan: &Plan) -> Outcome {
+pub fn run<Z: LabZone>(node: &Node<'_, Z>, plan: &Plan) -> Outcome {
     let oracle = Oracle::new(node);
     let free_before = oracle.free_frames();
     let outcome = Mutex::new(Outcome::default());
@@ -74,15 +74,15 @@ pub fn run<D: Design>(node: &Node<'_, D>, plan: &Plan) -> Outcome {
 }
 
 /// The words of all frames, and the blocks on their way from one thread to another.
-struct Oracle<'n, D: Design> {
-    nodes: Nodes<'n, D>,
+struct Oracle<'n, Z: LabZone> {
+    nodes: Nodes<'n, Z>,
     span: FrameRange,
     owners: Vec<AtomicU32>,
     handed_over: Mutex<VecDeque<(Frame, Order, u32)>>,
 }
 
-impl<'n, D: Design> Oracle<'n, D> {
-    fn new(node: &'n Node<'n, D>) -> Self {
+impl<'n, Z: LabZone> Oracle<'n, Z> {
+    fn new(node: &'n Node<'n, Z>) -> Self {
         let spans: Vec<FrameRange> = node.zones().iter().map(|zone| zone.span()).collect();
         let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
             panic!("a machine has zones");
@@ -134,8 +134,8 @@ impl<'n, D: Design> Oracle<'n, D> {
 }
 
 /// One thread.
-struct Worker<'o, 'n, D: Design> {
-    oracle: &'o Oracle<'n, D>,
+struct Worker<'o, 'n, Z: LabZone> {
+    oracle: &'o Oracle<'n, Z>,
     plan: &'o Plan,
     number: u32,
     dice: u64,
@@ -144,8 +144,8 @@ struct Worker<'o, 'n, D: Design> {
     outcome: Outcome,
 }
 
-impl<'o, 'n, D: Design> Worker<'o, 'n, D> {
-    fn new(oracle: &'o Oracle<'n, D>, plan: &'o Plan, number: u32) -> Self {
+impl<'o, 'n, Z: LabZone> Worker<'o, 'n, Z> {
+    fn new(oracle: &'o Oracle<'n, Z>, plan: &'o Plan, number: u32) -> Self {
         Self {
             oracle,
             plan,

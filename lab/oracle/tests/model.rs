@@ -4,7 +4,7 @@
 
 use core::cell::Cell;
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use brickyard_oracle::{Case, Driven, Slots};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -46,7 +46,7 @@ fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_, '_>) -> R) -> R {
     // SAFETY: the arena is one mapping that can be written throughout, and nobody else uses it. Each
     // thread has a number of its own, and no interrupts.
     let map = unsafe { DirectMap::new(&arena, 12) };
-    let mut zone = DirectMapped::<&Arena>::zone(&plan, map, metadata.as_uninit()).unwrap();
+    let mut zone = DirectMapped::<&Arena>::new(&plan, map, metadata.as_uninit()).unwrap();
     let frames = zone.add(arena.frames()).unwrap();
     let done = work(ZonePages::new(&mut zone).unwrap());
     assert_eq!(

@@ -9,10 +9,11 @@ use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
-use brickyard::{Configuration, Experiment, FrameRange, Mobility, Order, Request};
+use brickyard::{FrameRange, Mobility, Order, Request};
 use brickyard_arena::Threads;
+use brickyard_classics::LabZone;
+use brickyard_classics::{Configuration, Experiment};
 use brickyard_oracle::ownership::{Outcome, Plan, run};
 use brickyard_oracle::{Case, Slots};
 
@@ -40,7 +41,7 @@ struct Oracle {
 impl Experiment<Threads> for Oracle {
     type Output = Outcome;
 
-    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) -> Outcome {
+    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) -> Outcome {
         run(node, &self.plan)
     }
 }
@@ -95,7 +96,7 @@ struct NeverAll;
 impl Experiment<Threads> for NeverAll {
     type Output = ();
 
-    fn run<D: Design<Platform = Threads>>(self, node: &Node<'_, D>) {
+    fn run<Z: LabZone<Platform = Threads>>(self, node: &Node<'_, Z>) {
         let nodes = Nodes::new(slice::from_ref(node));
         let all: usize = node.zones().iter().map(|zone| zone.managed_frames()).sum();
         let share = (all - 1) / THREADS as usize;

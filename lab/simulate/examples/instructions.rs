@@ -7,12 +7,10 @@ use core::error::Error;
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 
-use brickyard_hardware::design::Design;
+use brickyard_classics_hardware::{Configuration, Experiment, LabZone, MachinePlan};
 use brickyard_hardware::node::{Node, Nodes};
 use brickyard_hardware::sync::{Exclusive, TicketLock};
-use brickyard_hardware::{
-    Configuration, Experiment, Frame, FrameRange, MachinePlan, Mobility, OneCpu, Order, Request,
-};
+use brickyard_hardware::{Frame, FrameRange, Mobility, OneCpu, Order, Request};
 use brickyard_machine::Dice;
 
 struct Bursts {
@@ -28,7 +26,7 @@ enum Subject {
 }
 
 #[inline(never)]
-fn take_burst<D: Design>(nodes: &Nodes<'_, D>, out: &mut [Frame]) {
+fn take_burst<Z: LabZone>(nodes: &Nodes<'_, Z>, out: &mut [Frame]) {
     for slot in out {
         *slot = nodes
             .alloc(0, &Request::page(Mobility::Movable))
@@ -37,7 +35,7 @@ fn take_burst<D: Design>(nodes: &Nodes<'_, D>, out: &mut [Frame]) {
 }
 
 #[inline(never)]
-fn give_burst<D: Design>(nodes: &Nodes<'_, D>, frames: &[Frame]) {
+fn give_burst<Z: LabZone>(nodes: &Nodes<'_, Z>, frames: &[Frame]) {
     for &frame in frames {
         nodes
             .free(frame, Order::ZERO)
@@ -62,7 +60,7 @@ fn bare_give_burst(frames: &[Frame]) {
 impl Experiment<OneCpu> for Bursts {
     type Output = ();
 
-    fn run<D: Design<Platform = OneCpu>>(self, node: &Node<'_, D>) {
+    fn run<Z: LabZone<Platform = OneCpu>>(self, node: &Node<'_, Z>) {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let mut dice = Dice::new(1);
         let mut held = vec![Frame::new(0); self.most as usize];

@@ -7,14 +7,13 @@ use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::slice;
 
-use brickyard::bulk::Tuning;
-use brickyard::design::Design;
 use brickyard::node::Node;
 use brickyard::sync::{
     Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
 };
-use brickyard::zone::ZonePlan;
-use brickyard::{Choice, Configuration, MachinePlan, Planned};
+use brickyard_classics::LabZone;
+use brickyard_classics::bulk::Tuning;
+use brickyard_classics::{Choice, Configuration, LabPlan, MachinePlan, Planned};
 use brickyard_machine::Machine;
 
 use crate::platform::Simulated;
@@ -109,9 +108,9 @@ pub trait Job {
     type Output;
 
     /// Does it. `pieces` are what a machine has to be given of it.
-    fn run<D: Design<Platform = Simulated>>(
+    fn run<Z: LabZone<Platform = Simulated>>(
         self,
-        node: &Node<'_, D>,
+        node: &Node<'_, Z>,
         pieces: &[Piece],
     ) -> Self::Output;
 }
@@ -179,7 +178,7 @@ impl Ground {
 }
 
 struct Build<'m, J> {
-    zones: (ZonePlan, Option<ZonePlan>),
+    zones: (LabPlan, Option<LabPlan>),
     memory: &'m mut [MaybeUninit<u8>],
     metadata: Piece,
     job: J,
@@ -188,16 +187,17 @@ struct Build<'m, J> {
 impl<'m, J: Job> Choice<'m, Simulated> for Build<'m, J> {
     type Output = J::Output;
 
-    fn run<D: Planned<'m, Platform = Simulated>>(self) -> J::Output {
-        let built = |plan: &ZonePlan, memory| {
-            let zone = D::zone_by(plan, Simulated, memory)
+    fn run<Z: Planned<'m, Platform = Simulated>>(self) -> J::Output {
+        let built = |plan: &LabPlan, memory| {
+            let zone = Z::by(plan, Simulated, memory)
                 .expect("as much memory as the plan says that it needs");
             zone.add(plan.span)
                 .expect("a zone's own span, which nobody else has");
             zone
         };
         let (first, second) = self.zones;
-        let (low, high) = self.memory.split_at_mut(D::bytes_for(&first));
+        let bytes = Z::checked_bytes_for(&first).expect("a plan that memory was found for");
+        let (low, high) = self.memory.split_at_mut(bytes);
         let low = built(&first, low);
         match second {
             None => {

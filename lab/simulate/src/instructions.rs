@@ -23,7 +23,7 @@
 //! brickyard simulate storm --cpus 1 --shape hot,deep --pages 200000 --config vanilla   # accesses/page
 //! ```
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 
 /// Instructions for each shared access of this configuration.
 #[must_use]

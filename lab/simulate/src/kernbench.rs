@@ -6,8 +6,8 @@
 
 use core::cell::Cell;
 
-use brickyard::design::Design;
 use brickyard::node::Node;
+use brickyard_classics::LabZone;
 use brickyard_machine::{Ended, Failure, Machine, Place};
 use brickyard_workload::jobs::{Job as Compile, Step};
 
@@ -114,9 +114,9 @@ struct Pool<'j> {
 impl Job for Pool<'_> {
     type Output = Result<(Ended, Counts), Failure>;
 
-    fn run<D: Design<Platform = Simulated>>(
+    fn run<Z: LabZone<Platform = Simulated>>(
         self,
-        node: &Node<'_, D>,
+        node: &Node<'_, Z>,
         pieces: &[Piece],
     ) -> Self::Output {
         let Kernbench {

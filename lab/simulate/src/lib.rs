@@ -27,7 +27,7 @@ pub mod setting;
 pub mod storm;
 pub mod tasks;
 
-pub use brickyard::Configuration;
+pub use brickyard_classics::Configuration;
 pub use ground::{Apart, Ground, Job, Lock, Piece, Slots};
 pub use platform::Simulated;
 pub use setting::{RunError, Setting};

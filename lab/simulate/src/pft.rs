@@ -8,9 +8,9 @@
 
 use core::cell::RefCell;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Request};
+use brickyard_classics::LabZone;
 use brickyard_machine::{Ended, Failure, Machine, Place, here};
 
 use crate::barrier::Barrier;
@@ -130,9 +130,9 @@ struct Log {
 impl Job for Processes {
     type Output = Result<(Ended, Vec<Log>), Failure>;
 
-    fn run<D: Design<Platform = Simulated>>(
+    fn run<Z: LabZone<Platform = Simulated>>(
         self,
-        node: &Node<'_, D>,
+        node: &Node<'_, Z>,
         pieces: &[Piece],
     ) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
@@ -160,7 +160,7 @@ impl Job for Processes {
 }
 
 /// One process from its first fault to its end.
-fn once<D: Design>(nodes: &Nodes<'_, D>, barrier: &Barrier, pages: usize, trap: u64) -> Log {
+fn once<Z: LabZone>(nodes: &Nodes<'_, Z>, barrier: &Barrier, pages: usize, trap: u64) -> Log {
     let mut held: Vec<Frame> = Vec::with_capacity(pages);
     barrier.wait();
     let faults = timed(|| {

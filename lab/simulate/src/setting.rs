@@ -1,7 +1,8 @@
 //! What all experiments begin with: which machine, how many CPUs, which allocator, how much memory, which seed.
 
+use brickyard::FrameRange;
 use brickyard::node::movable::Sizing;
-use brickyard::{Configuration, FrameRange, MachinePlan};
+use brickyard_classics::{Configuration, MachinePlan};
 use brickyard_machine::{Failure, MOST_CPUS, Profile, Setup};
 use thiserror::Error;
 

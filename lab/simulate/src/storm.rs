@@ -12,10 +12,10 @@ use core::cell::RefCell;
 use core::fmt;
 use core::str::FromStr;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, Found, LockLog, TicketLock, Timed, timed};
 use brickyard::{Frame, Mobility, Order, Request};
+use brickyard_classics::LabZone;
 use brickyard_machine::{Dice, Ended, Failure, Machine, Place, Traffic, here};
 
 use crate::barrier::Barrier;
@@ -273,9 +273,9 @@ struct Blown {
 impl Job for Blow {
     type Output = Result<Blown, Failure>;
 
-    fn run<D: Design<Platform = Simulated>>(
+    fn run<Z: LabZone<Platform = Simulated>>(
         self,
-        node: &Node<'_, D>,
+        node: &Node<'_, Z>,
         pieces: &[Piece],
     ) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
@@ -337,8 +337,8 @@ struct Log {
 }
 
 /// The task of a CPU.
-struct Worker<'a, 'z, D: Design> {
-    nodes: &'a Nodes<'z, D>,
+struct Worker<'a, 'z, Z: LabZone> {
+    nodes: &'a Nodes<'z, Z>,
     ring: &'a Ring,
     cpu: usize,
     shape: Shape,
@@ -348,7 +348,7 @@ struct Worker<'a, 'z, D: Design> {
     rounds: usize,
 }
 
-impl<D: Design> Worker<'_, '_, D> {
+impl<Z: LabZone> Worker<'_, '_, Z> {
     /// Bursts of so many pages in all, and until all that is this CPU's to give back has been.
     fn bursts(&mut self, pages: usize) {
         let mut left = pages;

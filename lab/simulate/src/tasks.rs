@@ -12,10 +12,10 @@ use core::cell::{Cell, RefCell};
 use core::ops::AddAssign;
 use std::collections::VecDeque;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes, SlowPath};
 use brickyard::pressure::{Migrate, Migration, Need, NoHooks, Reclaim};
 use brickyard::{Frame, Mobility, Order, Request};
+use brickyard_classics::LabZone;
 use brickyard_machine::here;
 use brickyard_workload::jobs::{Job, Step, Urgency, suite};
 
@@ -54,13 +54,13 @@ impl AddAssign for Counts {
 }
 
 /// Pages that jobs have left behind, oldest first.
-struct PageCache<'n, D: Design> {
-    nodes: Nodes<'n, D, NoHooks>,
+struct PageCache<'n, Z: LabZone> {
+    nodes: Nodes<'n, Z, NoHooks>,
     pages: RefCell<VecDeque<Frame>>,
     reclaimed: Cell<u64>,
 }
 
-impl<D: Design> PageCache<'_, D> {
+impl<Z: LabZone> PageCache<'_, Z> {
     /// The oldest page, which is the caller's now. Nothing is borrowed when this returns: the free that follows may let other tasks run.
     fn oldest_out(&self) -> Option<Frame> {
         self.pages.borrow_mut().pop_front()
@@ -80,14 +80,14 @@ impl<D: Design> PageCache<'_, D> {
     }
 }
 
-impl<D: Design> Reclaim for PageCache<'_, D> {
+impl<Z: LabZone> Reclaim for PageCache<'_, Z> {
     fn reclaim(&self, need: &Need) -> usize {
         self.give_up(need.frames.max(RECLAIMED_AT_ONCE))
     }
 }
 
 /// Nothing is moved: neither kernel of these experiments compacted for what they ask.
-impl<D: Design> Migrate for PageCache<'_, D> {
+impl<Z: LabZone> Migrate for PageCache<'_, Z> {
     const MOVES: bool = false;
 
     fn migrate(&self, _from: Frame, _order: Order, _to: Frame) -> Migration {
@@ -96,12 +96,12 @@ impl<D: Design> Migrate for PageCache<'_, D> {
 }
 
 /// Runs jobs on an allocator. One for all tasks of a machine.
-pub struct Runner<'n, D: Design> {
-    nodes: Nodes<'n, D, PageCache<'n, D>>,
+pub struct Runner<'n, Z: LabZone> {
+    nodes: Nodes<'n, Z, PageCache<'n, Z>>,
     counts: Cell<Counts>,
 }
 
-impl<D: Design> core::fmt::Debug for Runner<'_, D> {
+impl<Z: LabZone> core::fmt::Debug for Runner<'_, Z> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Runner")
             .field("counts", &self.counts())
@@ -109,10 +109,10 @@ impl<D: Design> core::fmt::Debug for Runner<'_, D> {
     }
 }
 
-impl<'n, D: Design> Runner<'n, D> {
+impl<'n, Z: LabZone> Runner<'n, Z> {
     /// A runner on these nodes, with an empty page cache.
     #[must_use]
-    pub const fn new(nodes: &'n [Node<'n, D>]) -> Self {
+    pub const fn new(nodes: &'n [Node<'n, Z>]) -> Self {
         let cache = PageCache {
             nodes: Nodes::new(nodes),
             pages: RefCell::new(VecDeque::new()),

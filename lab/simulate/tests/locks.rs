@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use brickyard::design::Design;
+use brickyard::FrameRange;
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, Found, Locked, RawLock, TicketLock, Timed, timed};
-use brickyard::{FrameRange, MachinePlan};
+use brickyard_classics::LabZone;
+use brickyard_classics::MachinePlan;
 use brickyard_machine::{Ended, Machine, Place, Profile, Setup, here};
 use brickyard_simulate::locks::{Cell, Column, Load, Measured, Part, Plan, lists_of};
 use brickyard_simulate::tasks::Runner;
@@ -68,7 +69,7 @@ struct Few;
 impl Job for Few {
     type Output = Ended;
 
-    fn run<D: Design<Platform = Simulated>>(self, node: &Node<'_, D>, pieces: &[Piece]) -> Ended {
+    fn run<Z: LabZone<Platform = Simulated>>(self, node: &Node<'_, Z>, pieces: &[Piece]) -> Ended {
         let runner = Runner::new(core::slice::from_ref(node));
         let crew = Load::storm(Part::Events(512)).crew(4, 3);
         let mut machine = Machine::new(Setup::new(profile(), 4, 3));

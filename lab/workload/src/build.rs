@@ -2,11 +2,12 @@
 
 use core::mem::MaybeUninit;
 
-use brickyard::design::Design;
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, TicketLock};
-use brickyard::zone::{Zone, ZonePlan};
-use brickyard::{Choice, Configuration, PlanError, Planned, RangeError};
+use brickyard::zone::ZonePlan;
+use brickyard::{PlanError, RangeError};
+use brickyard_classics::LabZone;
+use brickyard_classics::{Choice, Configuration, LabPlan, Planned};
 
 use crate::machine::{Machine, ZonePlace};
 use crate::processor::Processor;
@@ -17,7 +18,7 @@ pub trait Job {
     type Output;
 
     /// Does it. All memory is free; watermarks are not set.
-    fn run<D: Design>(self, nodes: &[Node<'_, D>], processor: &Processor) -> Self::Output;
+    fn run<Z: LabZone>(self, nodes: &[Node<'_, Z>], processor: &Processor) -> Self::Output;
 }
 
 /// Why the allocator could not be built.
@@ -53,11 +54,11 @@ pub fn build<J: Job>(
     let places = machine.zones_for(configuration);
     let mut plans = Vec::new();
     for place in &places {
-        plans.push(ZonePlan {
+        plans.push(LabPlan::of(ZonePlan {
             max_order: machine.max_order,
             page_block_order: machine.page_block_order,
             ..ZonePlan::new(place.kind, place.span, machine.cpus)
-        });
+        }));
     }
     let processor = Processor::new();
     let mut bytes: usize = 0;
@@ -83,7 +84,7 @@ pub fn build<J: Job>(
 struct Built<'m, 'a, J> {
     machine: &'a Machine,
     places: &'a [ZonePlace],
-    plans: &'a [ZonePlan],
+    plans: &'a [LabPlan],
     memory: &'m mut [MaybeUninit<u8>],
     processor: &'m Processor,
     job: J,
@@ -92,13 +93,13 @@ struct Built<'m, 'a, J> {
 impl<'m, J: Job> Choice<'m, &'m Processor> for Built<'m, '_, J> {
     type Output = Result<J::Output, BuildError>;
 
-    fn run<D: Planned<'m, Platform = &'m Processor>>(self) -> Self::Output {
-        let mut nodes: Vec<(u32, Vec<Zone<D>>)> = Vec::new();
+    fn run<Z: Planned<'m, Platform = &'m Processor>>(self) -> Self::Output {
+        let mut nodes: Vec<(u32, Vec<Z>)> = Vec::new();
         let mut rest = self.memory;
         for (place, plan) in self.places.iter().zip(self.plans) {
-            let (own, others) = rest.split_at_mut(D::checked_bytes_for(plan)?);
+            let (own, others) = rest.split_at_mut(Z::checked_bytes_for(plan)?);
             rest = others;
-            let zone = D::zone_by(plan, self.processor, own)?;
+            let zone = Z::by(plan, self.processor, own)?;
             for range in &self.machine.memory {
                 let range = range.intersection(place.span);
                 if !range.is_empty() {
@@ -110,7 +111,7 @@ impl<'m, J: Job> Choice<'m, &'m Processor> for Built<'m, '_, J> {
                 None => nodes.push((place.node, vec![zone])),
             }
         }
-        let nodes: Vec<Node<'_, D>> = nodes
+        let nodes: Vec<Node<'_, Z>> = nodes
             .iter()
             .map(|(id, zones)| Node::new(*id, zones))
             .collect();

@@ -14,10 +14,10 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use brickyard::design::Design;
 use brickyard::node::{Nodes, SlowPath};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
+use brickyard_classics::LabZone;
 
 use crate::pages::{Age, Block, PageId, Pages, Place, Role, mark};
 use crate::stopwatch::Stopwatch;
@@ -118,9 +118,9 @@ struct State {
 
 /// The model kernel on the zones of some design.
 #[derive(Debug)]
-pub struct Kernel<'z, D: Design> {
+pub struct Kernel<'z, Z: LabZone> {
     // Without hooks: for frees.
-    nodes: Nodes<'z, D>,
+    nodes: Nodes<'z, Z>,
     zones: Vec<(FrameRange, ZoneKind)>,
     state: RefCell<State>,
     now: Cell<u64>,
@@ -148,10 +148,10 @@ enum Look {
     Kept,
 }
 
-impl<'z, D: Design> Kernel<'z, D> {
+impl<'z, Z: LabZone> Kernel<'z, Z> {
     /// A kernel with nothing in use. `pages` keeps the records.
     #[must_use]
-    pub fn new(nodes: Nodes<'z, D>, pages: Pages, rules: Rules) -> Self {
+    pub fn new(nodes: Nodes<'z, Z>, pages: Pages, rules: Rules) -> Self {
         let zones = nodes
             .zones()
             .map(|zone| (zone.span(), zone.kind()))
@@ -230,7 +230,7 @@ impl<'z, D: Design> Kernel<'z, D> {
     #[inline]
     pub fn take<'k>(
         &'k self,
-        nodes: &Nodes<'z, D, &'k Self>,
+        nodes: &Nodes<'z, Z, &'k Self>,
         from: usize,
         request: &Request,
         role: Role,
@@ -360,7 +360,7 @@ impl<'z, D: Design> Kernel<'z, D> {
             return;
         }
         for (place, zone) in self.nodes.zones().enumerate() {
-            if zone.free_frames() < zone.watermarks().high {
+            if zone.free_frames() < zone.watermarks().marks().high {
                 let freed = self.shrink_zone(place, CLUSTER, Who::Background);
                 short |= freed > 0 || self.is_writing();
             }
@@ -582,7 +582,7 @@ fn hashed(block: &Block) -> u32 {
     page.wrapping_mul(0x9E37_79B1) >> 7
 }
 
-impl<D: Design> Reclaim for Kernel<'_, D> {
+impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
     fn reclaim(&self, need: &Need) -> usize {
         self.state.borrow_mut().pressure.direct_calls += 1;
         let want = need.frames.max(CLUSTER);
@@ -663,7 +663,7 @@ impl<D: Design> Reclaim for Kernel<'_, D> {
     }
 }
 
-impl<D: Design> Migrate for Kernel<'_, D> {
+impl<Z: LabZone> Migrate for Kernel<'_, Z> {
     fn can_move(&self, frame: Frame, _order: Order) -> bool {
         // What nobody here knows lies in a cache.
         self.look(|pages| pages.block(frame))

@@ -1,9 +1,10 @@
 //! The machine that a trace is replayed on: its zones, its memory, its CPUs. Either the host that was recorded, or one of any size.
 
+use brickyard::FRAMES_MOST;
 use brickyard::node::movable::{self, Sizing};
-use brickyard::store::FRAMES_MOST;
-use brickyard::zone::watermark;
-use brickyard::{Configuration, Frame, FrameRange, Order, ZoneKind};
+use brickyard::watermark;
+use brickyard::{Frame, FrameRange, Order, ZoneKind};
+use brickyard_classics::Configuration;
 use brickyard_host::zoneinfo;
 use brickyard_trace::{PageUse, Trace};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use brickyard::block::Census;
 use brickyard::stats::FreeCounts;
-use brickyard::store::Census;
 use brickyard::{Mobility, Order};
 
 use crate::kernel::Pressure;

@@ -5,10 +5,11 @@
 
 use std::time::Instant;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::compact::compact_all;
-use brickyard::{Configuration, Frame, Mobility, Order, Request};
+use brickyard::{Frame, Mobility, Order, Request};
+use brickyard_classics::Configuration;
+use brickyard_classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
 use crate::kernel::{Freed, Kernel, Rules};
@@ -48,7 +49,7 @@ pub trait Watcher {
     }
 
     /// Memory at a sample, and at the end.
-    fn sees<D: Design>(&mut self, view: &View<'_, '_, D>) {
+    fn sees<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
         let _ = view;
     }
 }
@@ -94,7 +95,7 @@ struct Replay<'a, W> {
 impl<W: Watcher> Job for Replay<'_, W> {
     type Output = Outcome;
 
-    fn run<D: Design>(mut self, nodes: &[Node<'_, D>], processor: &Processor) -> Outcome {
+    fn run<Z: LabZone>(mut self, nodes: &[Node<'_, Z>], processor: &Processor) -> Outcome {
         let machine = self.machine;
         let plain = Nodes::new(nodes);
         plain.set_min_free_kbytes(machine.min_free_kbytes, machine.frame_bytes);
@@ -130,18 +131,18 @@ impl<W: Watcher> Job for Replay<'_, W> {
 }
 
 /// A replay under way.
-struct Run<'a, 'z, D: Design> {
+struct Run<'a, 'z, Z: LabZone> {
     script: &'a Script,
-    kernel: &'a Kernel<'z, D>,
-    nodes: &'a Nodes<'z, D, &'a Kernel<'z, D>>,
-    plain: &'a Nodes<'z, D>,
+    kernel: &'a Kernel<'z, Z>,
+    nodes: &'a Nodes<'z, Z, &'a Kernel<'z, Z>>,
+    plain: &'a Nodes<'z, Z>,
     processor: &'a Processor,
     cpus: usize,
     huge: Order,
     outcome: Outcome,
 }
 
-impl<D: Design> Run<'_, '_, D> {
+impl<Z: LabZone> Run<'_, '_, Z> {
     /// Puts every page that was in use at the start where it was.
     fn place_standing(&mut self) {
         for standing in self.script.standing() {
@@ -314,11 +315,7 @@ impl<D: Design> Run<'_, '_, D> {
         outcome.alloc_ns = self.kernel.stopwatch().allocs.quantiles();
         outcome.free_ns = self.kernel.stopwatch().frees.quantiles();
         outcome.free = free_counts(self.plain);
-        outcome.idle = self
-            .plain
-            .zones()
-            .map(brickyard::zone::Zone::cached_frames)
-            .sum();
+        outcome.idle = self.plain.zones().map(LabZone::cached_frames).sum();
         outcome.huge = effort(self.plain, self.kernel, self.huge);
         outcome.in_use = self.kernel.look(Pages::in_use);
         outcome.census = self
@@ -330,7 +327,7 @@ impl<D: Design> Run<'_, '_, D> {
 }
 
 /// Huge pages: now, drained, reclaimed, compacted.
-fn effort<D: Design>(nodes: &Nodes<'_, D>, kernel: &Kernel<'_, D>, huge: Order) -> HugePages {
+fn effort<Z: LabZone>(nodes: &Nodes<'_, Z>, kernel: &Kernel<'_, Z>, huge: Order) -> HugePages {
     let free = || free_counts(nodes).suitable(huge);
     let mut pages = HugePages {
         now: free(),
@@ -353,9 +350,9 @@ fn effort<D: Design>(nodes: &Nodes<'_, D>, kernel: &Kernel<'_, D>, huge: Order) 
 }
 
 /// Huge pages that nothing but pages that can move, or nothing at all, lies in: what compaction could reach at best, if there is room for the pages it moves.
-pub(crate) fn possible<D: Design>(
-    nodes: &Nodes<'_, D>,
-    kernel: &Kernel<'_, D>,
+pub(crate) fn possible<Z: LabZone>(
+    nodes: &Nodes<'_, Z>,
+    kernel: &Kernel<'_, Z>,
     huge: Order,
 ) -> usize {
     let mut clear = 0;

@@ -1,10 +1,10 @@
 //! What memory looks like at one moment, frame by frame: for pictures.
 
-use brickyard::design::Design;
+use brickyard::block::Use;
 use brickyard::node::Nodes;
 use brickyard::stats::FreeCounts;
-use brickyard::store::frames::Use;
 use brickyard::{Frame, Order};
+use brickyard_classics::LabZone;
 
 use crate::kernel::Kernel;
 use crate::pages::Role;
@@ -24,14 +24,14 @@ pub enum FrameUse {
 
 /// A moment of a replay.
 #[derive(Debug)]
-pub struct View<'a, 'z, D: Design> {
-    kernel: &'a Kernel<'z, D>,
-    nodes: &'a Nodes<'z, D>,
+pub struct View<'a, 'z, Z: LabZone> {
+    kernel: &'a Kernel<'z, Z>,
+    nodes: &'a Nodes<'z, Z>,
     time: u64,
 }
 
-impl<'a, 'z, D: Design> View<'a, 'z, D> {
-    pub(crate) const fn new(kernel: &'a Kernel<'z, D>, nodes: &'a Nodes<'z, D>, time: u64) -> Self {
+impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
+    pub(crate) const fn new(kernel: &'a Kernel<'z, Z>, nodes: &'a Nodes<'z, Z>, time: u64) -> Self {
         Self {
             kernel,
             nodes,
@@ -60,10 +60,7 @@ impl<'a, 'z, D: Design> View<'a, 'z, D> {
     /// Frames in caches.
     #[must_use]
     pub fn cached(&self) -> usize {
-        self.nodes
-            .zones()
-            .map(brickyard::zone::Zone::cached_frames)
-            .sum()
+        self.nodes.zones().map(LabZone::cached_frames).sum()
     }
 
     /// Calls `each` for run after run of frames, of every zone in turn. O(blocks in use and free).
@@ -81,7 +78,7 @@ impl<'a, 'z, D: Design> View<'a, 'z, D> {
         }
     }
 
-    fn at(&self, zone: &brickyard::zone::Zone<D>, at: Frame) -> (usize, FrameUse) {
+    fn at(&self, zone: &Z, at: Frame) -> (usize, FrameUse) {
         if let Some(block) = self.kernel.look(|pages| pages.block(at)) {
             let usage = FrameUse::Used(block.role, block.marks);
             return (block.order.frames(), usage);
@@ -100,7 +97,7 @@ impl<'a, 'z, D: Design> View<'a, 'z, D> {
 }
 
 /// Free blocks by order, all zones together.
-pub(crate) fn free_counts<D: Design>(nodes: &Nodes<'_, D>) -> FreeCounts {
+pub(crate) fn free_counts<Z: LabZone>(nodes: &Nodes<'_, Z>) -> FreeCounts {
     let mut sum = FreeCounts::default();
     for zone in nodes.zones() {
         let counts = zone.free_counts();

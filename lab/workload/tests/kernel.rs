@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
-use brickyard::{Configuration, Frame, Mobility, Order, Request, ZoneKind};
+use brickyard::{Frame, Mobility, Order, Request, ZoneKind};
+use brickyard_classics::Configuration;
+use brickyard_classics::LabZone;
 use brickyard_workload::build::{Job, build};
 use brickyard_workload::kernel::{Freed, WRITE_NANOSECONDS};
 use brickyard_workload::mixing::{Held, Mixed};
@@ -31,7 +32,7 @@ macro_rules! on_every_design {
             impl Job for Test {
                 type Output = ();
 
-                fn run<D: Design>(self, nodes: &[Node<'_, D>], _processor: &Processor) {
+                fn run<Z: LabZone>(self, nodes: &[Node<'_, Z>], _processor: &Processor) {
                     let $plain = Nodes::new(nodes);
                     $plain.set_min_free_kbytes(128, 4096);
                     let zones = $plain.zones().count();
@@ -55,7 +56,7 @@ macro_rules! on_every_design {
 }
 
 /// Every page is where its frame's record says, no other page is anywhere, and no two blocks overlap.
-fn both_ways<D: Design>(kernel: &Kernel<'_, D>) {
+fn both_ways<Z: LabZone>(kernel: &Kernel<'_, Z>) {
     kernel.look(|pages| {
         let blocks: Vec<Block> = pages.blocks().collect();
         for pair in blocks.windows(2) {
@@ -84,9 +85,9 @@ fn need(frames: usize) -> Need {
 }
 
 /// Takes blocks of these pages, one after another.
-fn take<D: Design>(
-    kernel: &Kernel<'_, D>,
-    plain: &Nodes<'_, D>,
+fn take<Z: LabZone>(
+    kernel: &Kernel<'_, Z>,
+    plain: &Nodes<'_, Z>,
     pages: core::ops::Range<u32>,
     order: Order,
     role: Role,
@@ -104,7 +105,7 @@ fn take<D: Design>(
 }
 
 /// How many of these pages are still there.
-fn there<D: Design>(kernel: &Kernel<'_, D>, pages: core::ops::Range<u32>) -> usize {
+fn there<Z: LabZone>(kernel: &Kernel<'_, Z>, pages: core::ops::Range<u32>) -> usize {
     let is_there =
         |&page: &u32| kernel.look(|pages| matches!(pages.place(PageId(page)), Place::At(_)));
     pages.filter(is_there).count()
@@ -149,7 +150,7 @@ on_every_design! {
             kernel.own(frame, Order::ZERO, Role::File, mark::DIRTY, page);
         });
         let all = all.count();
-        let below_high = plain.zones().any(|zone| zone.free_frames() < zone.watermarks().high);
+        let below_high = plain.zones().any(|zone| zone.free_frames() < zone.watermarks().marks().high);
         assert!(below_high, "a test of nothing");
         kernel.wake(&need(1));
         assert!(kernel.is_woken());
@@ -355,7 +356,7 @@ on_every_design! {
             assert_eq!(kernel.give(PageId(page), Order::ZERO), Freed::Whole);
         }
         let before: Vec<Place> = kernel.look(|pages| (0..832).map(|page| pages.place(PageId(page))).collect());
-        let lists = |kernel: &Kernel<'_, D>| {
+        let lists = |kernel: &Kernel<'_, Z>| {
             let zones = 0..plain.zones().count();
             let of = |zone| kernel.look(|pages| {
                 [Age::ActiveFile, Age::InactiveAnonymous].map(|age| pages.frames_on(zone, age))

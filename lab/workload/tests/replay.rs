@@ -7,9 +7,10 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use brickyard::design::Design;
+use brickyard::MigrateType;
 use brickyard::node::SlowPath;
-use brickyard::{Configuration, MigrateType};
+use brickyard_classics::Configuration;
+use brickyard_classics::LabZone;
 use brickyard_trace::{Event, PageUse, Trace, What};
 use brickyard_workload::outcome::Frees;
 use brickyard_workload::{
@@ -307,7 +308,7 @@ struct Look {
 }
 
 impl Watcher for &mut Look {
-    fn sees<D: Design>(&mut self, view: &View<'_, '_, D>) {
+    fn sees<Z: LabZone>(&mut self, view: &View<'_, '_, Z>) {
         **self = Look {
             looks: self.looks + 1,
             ..Look::default()

@@ -11,14 +11,13 @@ pub use slow::{Compaction, Lumpy, SlowPath};
 
 use core::fmt;
 
+use crate::block::Census;
 use crate::check::Violation;
-use crate::design::Design;
 use crate::error::BulkFreeError;
 use crate::pressure::{ContiguousRequest, Migrate, NoHooks, Reclaim, alloc_contiguous};
 use crate::stats::ZoneSnapshot;
-use crate::store::{Census, Store};
-use crate::zone::Zone;
-use crate::zone::watermark::{self, above_mark};
+use crate::watermark::{self, Mark};
+use crate::zones::AnyZone;
 use crate::{
     AllocError, Frame, FrameRange, FreeError, Mobility, Order, RangeError, Request, ZoneKind,
 };
@@ -30,27 +29,16 @@ use crate::{
 /// held back are split among them. Requests go to the last of them first. No block and no
 /// contiguous range reaches from one into the next; so they had better meet at a multiple of the largest
 /// block.
-pub struct Node<'z, D: Design> {
+pub struct Node<'z, Z> {
     id: u32,
-    zones: &'z [Zone<D>],
+    zones: &'z [Z],
 }
 
-impl<'z, D: Design> Node<'z, D> {
+impl<'z, Z: AnyZone> Node<'z, Z> {
     /// A node of these zones: in rising order of their kind, and where there are several of one kind, in
-    /// that of their spans ([`Nodes::check`] tells spans that are not; a constant cannot see them).
-    ///
-    /// # Panics
-    /// If the kind of a zone is lower than that of the one before it.
+    /// that of their spans ([`Nodes::check`] tells of zones that are not; a constant cannot see them).
     #[must_use]
-    pub const fn new(id: u32, zones: &'z [Zone<D>]) -> Self {
-        let mut i = 1;
-        while i < zones.len() {
-            assert!(
-                zones[i - 1].kind().index() <= zones[i].kind().index(),
-                "zones in rising order of their kind, of which there may be several"
-            );
-            i += 1;
-        }
+    pub const fn new(id: u32, zones: &'z [Z]) -> Self {
         Self { id, zones }
     }
 
@@ -62,7 +50,7 @@ impl<'z, D: Design> Node<'z, D> {
 
     /// Its zones, lowest kind first.
     #[must_use]
-    pub const fn zones(&self) -> &'z [Zone<D>] {
+    pub const fn zones(&self) -> &'z [Z] {
         self.zones
     }
 
@@ -76,42 +64,33 @@ impl<'z, D: Design> Node<'z, D> {
         managed
     }
 
-    /// Do the spans of zones of one kind follow each other?
-    fn check_spans(&self) -> Result<(), Violation> {
-        let mut pairs = self.zones.iter().zip(self.zones.iter().skip(1));
-        let wrong = pairs.find(|(lower, upper)| {
-            lower.kind() == upper.kind() && lower.span().end > upper.span().start
-        });
-        match wrong {
-            None => Ok(()),
-            Some((_, upper)) => Err(Violation::at(
-                "spans-in-order",
-                "a zone that begins before the end of one of its kind",
-                upper.span().start,
-            )),
+    /// Are kinds in rising order, and do the spans of zones of one kind follow each other?
+    fn check_order(&self) -> Result<(), Violation> {
+        for (lower, upper) in self.zones.iter().zip(self.zones.iter().skip(1)) {
+            let start = upper.span().start;
+            if lower.kind() > upper.kind() {
+                let found = "a zone of a lower kind than the one before it";
+                return Err(Violation::at("kinds-in-order", found, start));
+            }
+            if lower.kind() == upper.kind() && lower.span().end > start {
+                let found = "a zone that begins before the end of one of its kind";
+                return Err(Violation::at("spans-in-order", found, start));
+            }
         }
+        Ok(())
     }
-}
-
-/// The mark that a zone's free memory must stay above.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
-    Low,
-    Min,
 }
 
 /// All nodes of a machine, and the hooks of the embedder.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
-/// use brickyard::design::Brickyard;
 /// use brickyard::node::{Node, Nodes};
-/// use brickyard::zone::ZonePlan;
-/// use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, ZoneKind};
+/// use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, Zone, ZoneKind, ZonePlan};
 ///
 /// const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 1);
-/// let mut memory = [MaybeUninit::uninit(); Brickyard::<OneCpu>::bytes(&PLAN)];
-/// let zones = [Brickyard::<OneCpu>::zone(&PLAN, OneCpu, &mut memory)?];
+/// let mut memory = [MaybeUninit::uninit(); Zone::<OneCpu>::bytes(&PLAN)];
+/// let zones = [Zone::<OneCpu>::new(&PLAN, OneCpu, &mut memory)?];
 /// zones[0].add(FrameRange::new(16, 1024))?;
 /// let node = [Node::new(0, &zones)];
 /// let nodes = Nodes::new(&node);
@@ -119,16 +98,16 @@ pub(crate) enum Mark {
 /// nodes.free(block, Order::new(3))?;
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-pub struct Nodes<'z, D: Design, H = NoHooks> {
-    nodes: &'z [Node<'z, D>],
+pub struct Nodes<'z, Z, H = NoHooks> {
+    nodes: &'z [Node<'z, Z>],
     hooks: H,
     slow_path: SlowPath,
 }
 
-impl<'z, D: Design> Nodes<'z, D, NoHooks> {
+impl<'z, Z> Nodes<'z, Z, NoHooks> {
     /// These nodes, without hooks: what is not free cannot be had.
     #[must_use]
-    pub const fn new(nodes: &'z [Node<'z, D>]) -> Self {
+    pub const fn new(nodes: &'z [Node<'z, Z>]) -> Self {
         Self {
             nodes,
             hooks: NoHooks,
@@ -137,10 +116,10 @@ impl<'z, D: Design> Nodes<'z, D, NoHooks> {
     }
 }
 
-impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
+impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// These nodes, with hooks.
     #[must_use]
-    pub const fn with_hooks(nodes: &'z [Node<'z, D>], hooks: H, slow_path: SlowPath) -> Self {
+    pub const fn with_hooks(nodes: &'z [Node<'z, Z>], hooks: H, slow_path: SlowPath) -> Self {
         Self {
             nodes,
             hooks,
@@ -150,7 +129,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
 
     /// The nodes.
     #[must_use]
-    pub const fn nodes(&self) -> &'z [Node<'z, D>] {
+    pub const fn nodes(&self) -> &'z [Node<'z, Z>] {
         self.nodes
     }
 
@@ -161,7 +140,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     }
 
     /// Every zone, node by node, lowest kind first.
-    pub fn zones(&self) -> impl Iterator<Item = &'z Zone<D>> + Clone + use<'z, D, H> {
+    pub fn zones(&self) -> impl Iterator<Item = &'z Z> + Clone + use<'z, Z, H> {
         self.nodes.iter().flat_map(|node| node.zones)
     }
 
@@ -172,83 +151,64 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
         &self,
         from: usize,
         request: &Request,
-    ) -> impl Iterator<Item = &'z Zone<D>> + Clone + use<'z, D, H> {
+    ) -> impl Iterator<Item = &'z Z> + Clone + use<'z, Z, H> {
         let (before, own) = self.nodes.split_at(from.min(self.nodes.len()));
-        let Request {
-            highest,
-            mobility,
-            limit,
-            ..
-        } = *request;
+        let request = *request;
         own.iter()
             .chain(before)
             .flat_map(|node| node.zones.iter().rev())
-            .filter(move |zone| {
-                zone.kind() <= highest
-                    && (zone.kind() != ZoneKind::Movable || mobility == Mobility::Movable)
-                    && limit.is_none_or(|limit| zone.span().start < limit)
-            })
+            .filter(move |zone| Self::may_serve(zone, &request))
     }
 
-    /// Would `zone` stay above the mark?
-    pub(crate) fn admits(zone: &Zone<D>, request: &Request, mark: Mark) -> bool {
-        let set_aside = zone.backing().unlocked().set_aside_frames();
-        Self::admits_with(zone, request, mark, set_aside)
+    #[inline]
+    fn may_serve(zone: &Z, request: &Request) -> bool {
+        zone.kind() <= request.highest
+            && (zone.kind() != ZoneKind::Movable || request.mobility == Mobility::Movable)
+            && request.limit.is_none_or(|limit| zone.span().start < limit)
     }
 
-    /// The same, with so many free frames set aside for others.
-    fn admits_with(zone: &Zone<D>, request: &Request, mark: Mark, set_aside: usize) -> bool {
-        let marks = zone.watermarks();
-        let mark = match mark {
-            Mark::Low => marks.low,
-            Mark::Min => watermark::reserved_mark(marks.min, request.context),
-        };
-        let reserve = zone.reserve_against(request.highest);
-        if D::Store::LOCK_FREE && mark == 0 && reserve == 0 {
-            // Nothing is held back: what is free can be had, and such a store knows better than any sum of its counts.
-            return true;
-        }
-        let admits = |free| above_mark(free, set_aside, request, mark, reserve);
-        // As a rule the quick count is far above.
-        admits(zone.backing().unlocked().free_frames_at_least()) || admits(zone.free_frames())
+    /// The first zone of the zonelist, if it is the last one of node `from`.
+    #[inline]
+    fn first(&self, from: usize, request: &Request) -> Option<&'z Z> {
+        let last = self.nodes.get(from)?.zones.last()?;
+        Self::may_serve(last, request).then_some(last)
     }
 
     /// A block for `request`, from node `from` if it can be.
     ///
-    /// Cost: a hit of the front of the best zone, where fronts hold frames that have passed the mark already (a stash); else for each zone tried a few words read, then what
-    /// a hit of its front costs. On a miss of all, see [`SlowPath`].
+    /// Cost: what the first zone takes: a pop of this CPU's stash, where something lies in it; else for each zone tried a few words read, then what
+    /// a miss costs there. On a miss of all, see [`SlowPath`].
     ///
     /// # Errors
     /// Why it could not be served, as judged in the zone with the most free memory. No frame has changed hands then, but for what the hooks
     /// freed and moved.
     #[inline]
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
-        match self.hit(from, request) {
+        let first = self.first(from, request);
+        match first.and_then(|zone| zone.alloc_above(request, Mark::First)) {
             Some(frame) => Ok(frame),
-            None => self.alloc_from_zones(from, request),
+            None => self.alloc_behind(from, request, first),
         }
     }
 
+    /// The same where the first zone had nothing above its low mark.
+    #[cold]
     #[inline(never)]
-    fn alloc_from_zones(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
+    fn alloc_behind(
+        &self,
+        from: usize,
+        request: &Request,
+        first: Option<&Z>,
+    ) -> Result<Frame, AllocError> {
+        let is_first = |zone: &Z| first.is_some_and(|first| core::ptr::eq(first, zone));
         let quickly = self
             .zonelist(from, request)
-            .filter(|zone| Self::admits(zone, request, Mark::Low))
-            .find_map(|zone| zone.try_alloc(request));
+            .filter(|zone| !is_first(zone))
+            .find_map(|zone| zone.alloc_above(request, Mark::Low));
         match quickly {
             Some(frame) => Ok(frame),
             None => self.alloc_slowly(from, request),
         }
-    }
-
-    /// A block that lies in this CPU's cache of the zone that serves `request` best, here and now.
-    #[inline]
-    fn hit(&self, from: usize, request: &Request) -> Option<Frame> {
-        // The first of the zonelist, where it is in there.
-        let best = self.nodes.get(from)?.zones.last()?;
-        let may_serve = best.kind() <= request.highest
-            && (best.kind() != ZoneKind::Movable || request.mobility == Mobility::Movable);
-        may_serve.then(|| best.hit(request)).flatten()
     }
 
     /// Fills `out` with single frames, as many as can be had. The first zone that stays above its low mark gives them all at once; what is still missing comes one by
@@ -263,18 +223,10 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
         out: &mut [Frame],
     ) -> Result<usize, AllocError> {
         let single = request.single();
-        let holds = |zone: &&Zone<D>| {
-            let reserve = zone.reserve_against(request.highest);
-            let set_aside = zone.backing().unlocked().set_aside_frames();
-            let kept = zone.watermarks().low.saturating_add(reserve);
-            let kept = kept.saturating_add(set_aside);
-            zone.free_frames() > kept.saturating_add(out.len())
-        };
-        let zone = self.zonelist(from, &single).find(holds);
-        let mut taken = match zone {
-            Some(zone) => zone.alloc_bulk(&single, out).unwrap_or(0),
-            None => 0,
-        };
+        let mut at_once = self
+            .zonelist(from, &single)
+            .map(|zone| zone.alloc_batch(&single, out));
+        let mut taken = at_once.find(|&taken| taken > 0).unwrap_or(0);
         while let Some(slot) = out.get_mut(taken) {
             match self.alloc(from, &single) {
                 Ok(frame) => *slot = frame,
@@ -289,7 +241,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     /// The zone that `frame` belongs to. O(zones): a look at each one's span, and at its records where the spans of nodes interleave.
     #[must_use]
     #[inline]
-    pub fn zone_of(&self, frame: Frame) -> Option<&'z Zone<D>> {
+    pub fn zone_of(&self, frame: Frame) -> Option<&'z Z> {
         let mut found = None;
         for zone in self.nodes.iter().flat_map(|node| node.zones) {
             if zone.span().contains(frame) {
@@ -304,7 +256,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
 
     /// The zone whose frame it is, of several whose spans contain it.
     #[inline(never)]
-    fn zone_among(&self, frame: Frame) -> Option<&'z Zone<D>> {
+    fn zone_among(&self, frame: Frame) -> Option<&'z Z> {
         let mut around = self.zones().filter(|zone| zone.span().contains(frame));
         let first = around.next()?;
         let mut others = around.peekable();
@@ -314,7 +266,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
         others.find(|zone| zone.has(frame)).or(Some(first))
     }
 
-    /// Takes back a block or any aligned part of one, see [`Zone::free`]. Costs what finding the [zone](Nodes::zone_of) costs, and a hit of its front.
+    /// Takes back a block or any aligned part of one, see [`AnyZone::free`]. Costs what finding the [zone](Nodes::zone_of) costs, and a hit of its front.
     ///
     /// # Errors
     /// A bad free is refused and changes nothing.
@@ -325,7 +277,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
             .free(frame, order)
     }
 
-    /// Takes back single frames, run by run of one zone. See [`Zone::free_bulk`].
+    /// Takes back single frames, run by run of one zone. See [`AnyZone::free_bulk`].
     ///
     /// # Errors
     /// At the first bad one; those before it are freed, it and those behind it are not.
@@ -349,7 +301,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
         Ok(())
     }
 
-    /// Takes back a range of one zone, see [`Zone::free_range`].
+    /// Takes back a range of one zone, see [`AnyZone::free_range`].
     ///
     /// # Errors
     /// As there; nothing has changed then.
@@ -380,16 +332,20 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
 
     /// Gives the frames of every cache that can be reached back to the stores. Returns how many.
     pub fn drain(&self) -> usize {
-        self.zones().map(Zone::drain).sum()
+        self.zones().map(AnyZone::drain).sum()
     }
 
     /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed, by Linux's rules, with the ratios 256, 256,
     /// 32, 0, 0 of `lowmem_reserve_ratio`. To be called again when memory is added or removed. Zones of one
     /// kind in a node have together what one zone of all their memory would have, each by its memory.
     pub fn set_min_free_kbytes(&self, kbytes: usize, frame_bytes: usize) {
-        let is_low = |zone: &&Zone<D>| zone.kind() <= ZoneKind::Normal;
+        let is_low = |zone: &&Z| zone.kind() <= ZoneKind::Normal;
         let min_free = watermark::frames_of_kbytes(kbytes, frame_bytes);
-        let lowmem = self.zones().filter(is_low).map(Zone::managed_frames).sum();
+        let lowmem = self
+            .zones()
+            .filter(is_low)
+            .map(AnyZone::managed_frames)
+            .sum();
         for node in self.nodes {
             let managed = node.managed_by_kind();
             let reserves = watermark::lowmem_reserve(&managed, &watermark::LOWMEM_RESERVE_RATIO);
@@ -411,7 +367,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
                     all: managed[index],
                 };
                 let reserve = reserves[index].map(|frames| part.of(frames));
-                zone.set_watermarks(part.of_marks(marks), reserve);
+                zone.watermarks().set(part.of_marks(marks), reserve);
                 before[index] = before[index].saturating_add(own);
             }
         }
@@ -429,7 +385,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     /// # Errors
     /// The first invariant that does not hold.
     pub fn check(&self) -> Result<Census, Violation> {
-        self.nodes.iter().try_for_each(Node::check_spans)?;
+        self.nodes.iter().try_for_each(Node::check_order)?;
         let mut sum = Census::default();
         for zone in self.zones() {
             let census = zone.check()?;
@@ -443,7 +399,7 @@ impl<'z, D: Design, H: Reclaim + Migrate> Nodes<'z, D, H> {
     }
 }
 
-impl<D: Design> fmt::Debug for Node<'_, D> {
+impl<Z: fmt::Debug> fmt::Debug for Node<'_, Z> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Node")
             .field("id", &self.id)
@@ -452,7 +408,7 @@ impl<D: Design> fmt::Debug for Node<'_, D> {
     }
 }
 
-impl<D: Design, H> fmt::Debug for Nodes<'_, D, H> {
+impl<Z: fmt::Debug, H> fmt::Debug for Nodes<'_, Z, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Nodes")
             .field("nodes", &self.nodes)

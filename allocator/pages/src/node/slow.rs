@@ -2,16 +2,15 @@
 //!
 //! 1. Background reclaim is woken. 2. Down to the min mark, and below it for those that may. 3. The caches are drained, and the same again. An
 //!    atomic request skips the next step. 4. Up to [`RETRIES`] times, while it helps: compaction (above order 0; above order 3 in the first quarter only), reclaim, lumpy where that is
-//!    on and offered, the caches drained once more, and another try. 5. What is set aside for atomic requests is given back.
+//!    on and offered, the caches drained once more, and another try. 5. What zones have set aside for others.
 
-use super::{Mark, Nodes};
-use crate::design::Design;
-use crate::front::patience::Patience;
-use crate::pressure::compact::{COSTLY, Why, compact_for};
+use super::Nodes;
+use crate::patience::Patience;
+use crate::pressure::compact::{COSTLY, Why};
 use crate::pressure::reclaim::lump_round_oldest;
 use crate::pressure::{Migrate, Need, RETRIES, Reclaim};
-use crate::store::Store;
-use crate::zone::Zone;
+use crate::watermark::Mark;
+use crate::zones::AnyZone;
 use crate::{AllocError, Context, Frame, Order, Request};
 
 /// Whether lumpy reclaim is used.
@@ -59,7 +58,7 @@ impl SlowPath {
     };
 }
 
-impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
+impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
     #[cold]
     pub(super) fn alloc_slowly(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         if self.is_hopeless(from, request) {
@@ -73,23 +72,17 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
         self.hooks.wake(&need);
         let patience = &Patience::new();
         let drained = || self.try_drained(from, request, patience);
-        let spent = self.reserves_spent(from, request);
         self.try_to_min(from, request)
             .or_else(drained)
             .or_else(|| self.under_pressure(from, request, &need, patience))
-            .or_else(|| self.try_reserve(from, request))
-            .or_else(|| {
-                let spent_since = self.reserves_spent(from, request) != spent;
-                spent_since.then(drained).flatten()
-            })
+            .or_else(|| self.try_set_aside(from, request, patience))
             .ok_or_else(|| self.why_not(from, request))
     }
 
     /// Down to the min mark, or as far below it as the request may go.
     fn try_to_min(&self, from: usize, request: &Request) -> Option<Frame> {
         self.zonelist(from, request)
-            .filter(|zone| Self::admits(zone, request, Mark::Min))
-            .find_map(|zone| zone.try_alloc(request))
+            .find_map(|zone| zone.alloc_above(request, Mark::Min))
     }
 
     /// Is there no zone that could ever serve the request? Then nobody need be troubled.
@@ -100,24 +93,14 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
 
     /// The same, with every cache drained that can be reached.
     fn try_drained(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
-        self.zonelist(from, request).find_map(|zone| {
-            zone.last_resort(request, patience, || Self::admits(zone, request, Mark::Min))
-        })
+        self.zonelist(from, request)
+            .find_map(|zone| zone.alloc_drained(request, Mark::Min, patience))
     }
 
-    /// The same, with what is set aside for atomic requests given back.
-    fn try_reserve(&self, from: usize, request: &Request) -> Option<Frame> {
-        self.zonelist(from, request).find_map(|zone| {
-            zone.spend_reserve(request, |set_aside| {
-                Self::admits_with(zone, request, Mark::Min, set_aside)
-            })
-        })
-    }
-
-    /// How often such a reserve was given back in the zones of the request, in all.
-    fn reserves_spent(&self, from: usize, request: &Request) -> usize {
-        let zones = self.zonelist(from, request).map(Zone::reserves_spent);
-        zones.fold(0, usize::wrapping_add)
+    /// The same, with what zones have set aside for others.
+    fn try_set_aside(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
+        self.zonelist(from, request)
+            .find_map(|zone| zone.alloc_set_aside(request, Mark::Min, patience))
     }
 
     /// Compacts and reclaims while that helps.
@@ -160,11 +143,10 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
             return None;
         }
         self.zonelist(from, request).find_map(|zone| {
-            let result = compact_for(zone, request, &self.hooks);
-            let free = result.why == Why::Succeeded && Self::admits(zone, request, Mark::Min);
-            result
-                .caught
-                .or_else(|| free.then(|| zone.try_alloc(request)).flatten())
+            let result = zone.compact(request, &self.hooks);
+            let free = || zone.alloc_above(request, Mark::Min);
+            let succeeded = result.why == Why::Succeeded;
+            result.caught.or_else(|| succeeded.then(free).flatten())
         })
     }
 
@@ -185,7 +167,7 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
     /// Why no zone could serve the request, as judged in the zone with the most free memory.
     fn why_not(&self, from: usize, request: &Request) -> AllocError {
         let zones = self.zonelist(from, request);
-        let Some(max) = zones.clone().map(Zone::max_order).max() else {
+        let Some(max) = zones.clone().map(AnyZone::max_order).max() else {
             return match request.limit {
                 Some(limit) => AllocError::LimitUnsatisfiable { limit },
                 None => AllocError::Exhausted { free: 0 },
@@ -201,10 +183,7 @@ impl<D: Design, H: Reclaim + Migrate> Nodes<'_, D, H> {
         {
             return AllocError::LimitUnsatisfiable { limit };
         }
-        let free = zones
-            .clone()
-            .map(|zone| zone.backing().unlocked().free_frames());
-        let free = free.sum();
+        let free = zones.clone().map(AnyZone::free_frames).sum();
         let fullest = zones.max_by_key(|zone| zone.free_frames());
         match fullest.map(|zone| zone.why_not(request)) {
             Some(why @ AllocError::Fragmented { .. }) => why,

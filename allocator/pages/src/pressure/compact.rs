@@ -8,23 +8,19 @@
 //! movable page blocks only. They end where they meet. A zone is compacted only if that can help (enough free memory for the copies, and
 //! fragmentation rather than lack of memory), and after a failure it is left alone for a while, twice as long each time.
 //!
-//! While it runs, the zone's [capture slot](crate::bulk) is armed: the first block that becomes free and is large enough goes straight to the
-//! request, whoever freed its last page.
+//! No lock is held meanwhile: what is seen of a block may be otherwise a moment later, and whoever
+//! moves it finds out.
 
+use super::deferral::Deferral;
+use super::scanners::Scanners;
 use super::{Migrate, Migration, settle};
-use crate::bulk::Capture;
-use crate::design::Design;
-use crate::store::Store;
-use crate::store::frames::{State, Use};
-use crate::zone::watermark::above_mark;
-use crate::zone::{Guard, Zone};
+use crate::block::{State, Use};
+use crate::watermark::above_mark;
+use crate::zones::AnyZone;
 use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 /// Blocks that the migration scanner gathers at a time (Linux's `COMPACT_CLUSTER_MAX`).
 const CLUSTER: usize = 32;
-
-/// Blocks that it looks at in one hold of the zone lock, at most.
-const LOOKS: usize = 1024;
 
 /// Up to this fragmentation index, in thousandths, it is memory that lacks (Linux's `extfrag_threshold`).
 const LACK_UP_TO: i32 = 500;
@@ -56,8 +52,32 @@ pub struct Compacted {
     pub moved: usize,
     /// Frames that could not be moved.
     pub stuck: usize,
-    /// The block for the request, taken already.
+    /// The block for the request, where the zone has caught it on its way to the free ones.
     pub caught: Option<Frame>,
+}
+
+/// What compaction remembers of a zone: when it last failed there, and how far it came.
+#[derive(Debug)]
+pub struct Memory {
+    scanners: Scanners,
+    deferral: Deferral,
+}
+
+impl Memory {
+    /// Nothing was tried yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            scanners: Scanners::new(),
+            deferral: Deferral::new(),
+        }
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Compacted {
@@ -71,83 +91,83 @@ impl Compacted {
     }
 }
 
-/// Compacts `zone` for `request`, unless that cannot help or it failed lately.
+/// Compacts `zone` for `request`, unless that cannot help or it failed lately. Ends too as soon as
+/// `is_caught` says that the zone has put a block aside for the request.
 ///
-/// Goes on where the last one that succeeded stood; where that gives nothing, from the ends of the zone. Costs at most two passes over the zone, and one call of `hooks` for each
-/// movable block in it.
-pub fn compact_for<D: Design>(
-    zone: &Zone<D>,
+/// Goes on where the last one that succeeded stood; where that gives nothing, from the ends of the
+/// zone. Costs at most two passes over the zone, and one call of `hooks` for each movable block in
+/// it.
+pub fn compact_for<Z: AnyZone>(
+    zone: &Z,
     request: &Request,
     hooks: &impl Migrate,
+    is_caught: impl Fn() -> bool,
 ) -> Compacted {
+    let Memory { scanners, deferral } = zone.compaction();
     let order = request.order;
-    if zone.deferral.skips(order) {
+    if deferral.skips(order) {
         return Compacted::not_tried(Why::Deferred);
     }
     if let Some(why) = cannot_help(zone, request) {
         return Compacted::not_tried(why);
     }
+    let is_served = || is_caught() || zone.can_serve(request);
     let span = zone.span();
-    let left = zone.scanners.left(span);
-    let mut compaction = Compaction::new(zone, Some(request), left);
-    let mut result = compaction.run(hooks);
+    let left = scanners.left(span);
+    let mut compaction = Compaction::new(zone, order, left);
+    let mut result = compaction.run(hooks, &is_caught, &is_served);
     if result.why == Why::Complete && left != span {
         // Something may have changed behind the scanners.
         let before = result;
-        compaction = Compaction::new(zone, Some(request), span);
-        result = compaction.run(hooks);
+        compaction = Compaction::new(zone, order, span);
+        result = compaction.run(hooks, &is_caught, &is_served);
         result.moved += before.moved;
         result.stuck += before.stuck;
     }
     match result.why {
-        Why::Succeeded => zone.scanners.remember(compaction.left()),
-        _ => zone.scanners.forget(),
+        Why::Succeeded => scanners.remember(compaction.left()),
+        _ => scanners.forget(),
     }
     match result.why {
-        Why::Succeeded => zone.deferral.succeeded(order),
-        _ => zone.deferral.failed(order),
+        Why::Succeeded => deferral.succeeded(order),
+        _ => deferral.failed(order),
     }
     result
 }
 
 /// Compacts all of `zone`, whatever may be asked for later (`/proc/sys/vm/compact_memory`).
-pub fn compact_all<D: Design>(zone: &Zone<D>, hooks: &impl Migrate) -> Compacted {
+pub fn compact_all<Z: AnyZone>(zone: &Z, hooks: &impl Migrate) -> Compacted {
     zone.drain();
-    Compaction::new(zone, None, zone.span()).run(hooks)
+    let wanted = zone.shape().page_block_order;
+    Compaction::new(zone, wanted, zone.span()).run(hooks, &|| false, &|| false)
 }
 
 /// Is there too little free memory to copy to, or is fragmentation not the trouble?
-fn cannot_help<D: Design>(zone: &Zone<D>, request: &Request) -> Option<Why> {
+fn cannot_help<Z: AnyZone>(zone: &Z, request: &Request) -> Option<Why> {
     let order = request.order;
-    let marks = zone.watermarks();
+    let watermarks = zone.watermarks();
+    let marks = watermarks.marks();
     let mark = if order > COSTLY { marks.low } else { marks.min };
     let copies = 2 << order.get();
-    let set_aside = zone.backing().unlocked().set_aside_frames();
-    let reserve = zone.reserve_against(request.highest);
+    let reserve = watermarks.reserve_against(request.highest);
+    let floor = mark.saturating_add(copies).saturating_add(reserve);
     let single = request.single();
-    if !above_mark(
-        zone.free_frames(),
-        set_aside,
-        &single,
-        mark.saturating_add(copies),
-        reserve,
-    ) {
+    if !above_mark(zone.free_frames_for(&single), &single, floor) {
         return Some(Why::TooLittleFree);
     }
-    if order <= COSTLY || D::Store::LOCK_FREE {
-        // Such a store would have to look at all blocks for the index; enough is free, so pieces it must be.
+    if order <= COSTLY {
         return None;
     }
-    let index = zone.free_counts().fragmentation_index(order);
+    // Where the index would cost a look at all blocks: enough is free, so pieces it must be.
+    let index = zone.quick_index(order)?;
     (0..=LACK_UP_TO)
         .contains(&index)
         .then_some(Why::NotFragmented)
 }
 
 /// One pass of the two scanners.
-struct Compaction<'z, D: Design> {
-    zone: &'z Zone<D>,
-    request: Option<&'z Request>,
+struct Compaction<'z, Z> {
+    zone: &'z Z,
     // The size of the places that are to become free.
     wanted: Order,
     // Up to here it is known that everything can be moved.
@@ -156,27 +176,21 @@ struct Compaction<'z, D: Design> {
     migrate_from: Frame,
     // Everything from here on has been looked at for free places, by order: a place too small for one block serves another.
     free_below: [Frame; Order::COUNT],
-    armed: bool,
     moved: usize,
     stuck: usize,
 }
 
-impl<'z, D: Design> Compaction<'z, D> {
+impl<'z, Z: AnyZone> Compaction<'z, Z> {
     /// Between the ends of `left`.
-    fn new(zone: &'z Zone<D>, request: Option<&'z Request>, left: FrameRange) -> Self {
+    fn new(zone: &'z Z, wanted: Order, left: FrameRange) -> Self {
         let mut free_below = [zone.span().end; Order::COUNT];
         free_below[0] = left.end;
         Self {
             zone,
-            request,
-            wanted: match request {
-                Some(request) => request.order,
-                None => zone.backing().unlocked().page_block_order(),
-            },
+            wanted,
             judged_to: left.start,
             migrate_from: left.start,
             free_below,
-            armed: false,
             moved: 0,
             stuck: 0,
         }
@@ -190,26 +204,32 @@ impl<'z, D: Design> Compaction<'z, D> {
         }
     }
 
-    fn run(&mut self, hooks: &impl Migrate) -> Compacted {
-        let armed = self
-            .request
-            .and_then(|request| Armed::new(self.zone, request));
-        self.armed = armed.is_some();
-        let why = self.pass(hooks);
-        let caught = armed.and_then(Armed::disarm);
+    fn run(
+        &mut self,
+        hooks: &impl Migrate,
+        is_caught: &impl Fn() -> bool,
+        is_served: &impl Fn() -> bool,
+    ) -> Compacted {
+        let served = self.pass(hooks, is_caught, is_served);
         Compacted {
-            why: if caught.is_some() {
-                Why::Succeeded
-            } else {
-                why
+            why: match served || is_served() {
+                true => Why::Succeeded,
+                false => Why::Complete,
             },
             moved: self.moved,
             stuck: self.stuck,
-            caught,
+            caught: None,
         }
     }
 
-    fn pass(&mut self, hooks: &impl Migrate) -> Why {
+    /// Moves what it can until the request is served, and says whether it is; or until the
+    /// scanners have met.
+    fn pass(
+        &mut self,
+        hooks: &impl Migrate,
+        is_caught: &impl Fn() -> bool,
+        is_served: &impl Fn() -> bool,
+    ) -> bool {
         let mut cluster = [(Frame::new(0), Order::ZERO); CLUSTER];
         while !self.have_met() {
             let gathered = self.gather(hooks, &mut cluster);
@@ -217,27 +237,18 @@ impl<'z, D: Design> Compaction<'z, D> {
                 match self.free_place(from, order) {
                     Some(to) => self.move_one(hooks, from, order, to),
                     // No place above it at all, or none of its size.
-                    None if self.have_met() || order == Order::ZERO => return self.ended(),
+                    None if self.have_met() || order == Order::ZERO => return false,
                     None => self.stuck += order.frames(),
                 }
-                if self.has_caught() {
-                    return Why::Succeeded;
+                if is_caught() {
+                    return true;
                 }
             }
-            if self.is_served() {
-                return Why::Succeeded;
+            if is_served() {
+                return true;
             }
         }
-        self.ended()
-    }
-
-    /// The scanners have met.
-    fn ended(&self) -> Why {
-        if self.is_served() {
-            Why::Succeeded
-        } else {
-            Why::Complete
-        }
+        false
     }
 
     /// Is there nothing left between the scanners?
@@ -245,45 +256,27 @@ impl<'z, D: Design> Compaction<'z, D> {
         self.migrate_from >= self.free_below[0]
     }
 
-    /// Is there a block for the request now?
-    fn is_served(&self) -> bool {
-        self.request.is_some_and(|request| {
-            let guard = self.zone.lock();
-            let caught = self.armed && guard.capture().is_some_and(Capture::has_caught);
-            caught || guard.can_serve(request)
-        })
-    }
-
-    fn has_caught(&self) -> bool {
-        self.armed && self.zone.lock().capture().is_some_and(Capture::has_caught)
-    }
-
-    /// The migration scanner: the next blocks that might be moved, at most a cluster of them, in one lock hold. It passes over every place of the wanted
-    /// size that something lies in which cannot be moved.
+    /// The migration scanner: the next blocks that might be moved, at most a cluster of them. It
+    /// passes over every place of the wanted size that something lies in which cannot be moved.
     fn gather(&mut self, hooks: &impl Migrate, cluster: &mut [(Frame, Order); CLUSTER]) -> usize {
-        let guard = self.zone.lock();
         let mut gathered = 0;
-        let mut looks = LOOKS;
-        while looks > 0 && gathered < CLUSTER && !self.have_met() {
+        while gathered < CLUSTER && !self.have_met() {
             let at = self.migrate_from;
             if at >= self.judged_to {
                 let place = FrameRange::of_block(at.align_down(self.wanted), self.wanted);
-                let (clearable, looked) = self.is_clearable(&guard, hooks, at, place);
-                looks = looks.saturating_sub(looked);
                 self.judged_to = place.end;
-                if !clearable {
+                if !self.is_clearable(hooks, at, place) {
                     self.migrate_from = place.end;
                     continue;
                 }
             }
-            looks = looks.saturating_sub(1);
-            let state = match guard.block_of(at) {
+            let state = match self.zone.block_of(at) {
                 Some((first, state)) if first == at => state,
                 _ => State::INNER,
             };
             let small = state.order < self.wanted || state.order == Order::ZERO;
-            // Where the store knows, what has come since the place was judged is not asked for either.
-            let movable = D::Store::LOCK_FREE || state.kind == MigrateType::Movable;
+            // What has come since the place was judged is not asked for.
+            let movable = self.zone.knows_to_move(state).unwrap_or(true);
             if state.usage == Use::Allocated && small && movable {
                 cluster[gathered] = (at, state.order);
                 gathered += 1;
@@ -296,83 +289,62 @@ impl<'z, D: Design> Compaction<'z, D> {
         gathered
     }
 
-    /// Can everything from `from` to the end of `place` be moved, as far as can be known beforehand? With how many blocks were looked at: up to a place more than [`LOOKS`] in one
-    /// hold of the lock.
-    fn is_clearable(
-        &self,
-        guard: &Guard<'_, D>,
-        hooks: &impl Migrate,
-        from: Frame,
-        place: FrameRange,
-    ) -> (bool, usize) {
+    /// Can everything from `from` to the end of `place` be moved, as far as can be known beforehand?
+    fn is_clearable(&self, hooks: &impl Migrate, from: Frame, place: FrameRange) -> bool {
         if !self.zone.span().covers(place) {
-            return (false, 1);
+            return false;
         }
         let mut at = from;
-        let mut looked = 0;
         while at < place.end {
-            looked += 1;
-            let Some((first, state)) = guard.block_of(at) else {
+            let Some((first, state)) = self.zone.block_of(at) else {
                 // A hole is no place for a block; above the wanted size of single pages, nothing is to be had here.
-                return (self.wanted == Order::ZERO, looked);
+                return self.wanted == Order::ZERO;
             };
             let moves = match state.usage {
-                Use::Allocated if D::Store::LOCK_FREE => {
-                    // Such a store knows mobilities only roughly; no lock is held here.
-                    hooks.can_move(first, state.order)
-                }
-                Use::Allocated => state.kind == MigrateType::Movable,
+                Use::Allocated => self
+                    .zone
+                    .knows_to_move(state)
+                    .unwrap_or_else(|| hooks.can_move(first, state.order)),
                 Use::Reserved => false,
                 Use::Free | Use::Cached | Use::Inner => true,
             };
             if !moves {
-                return (false, looked);
+                return false;
             }
             at = first.plus(state.order.frames()).max(at.plus(1));
         }
-        (true, looked)
+        true
     }
 
     /// The free scanner: takes the highest free place of `order` above `from` in a movable page block.
     fn free_place(&mut self, from: Frame, order: Order) -> Option<Frame> {
         let behind = from.plus(order.frames());
-        loop {
-            match self.look_for_place(behind, order) {
-                Looked::Found(place) => return Some(place),
-                Looked::NotYet => {}
-                Looked::Nowhere => return None,
-            }
-        }
-    }
-
-    /// One hold of the zone lock of the free scanner.
-    fn look_for_place(&mut self, behind: Frame, order: Order) -> Looked {
-        let guard = self.zone.lock();
         let request = Request::new(order, Mobility::Movable);
         let below = &mut self.free_below[order.index()];
-        for _ in 0..LOOKS {
+        loop {
             let end = below.align_down(order);
-            let Some(at) = end.number().checked_sub(order.frames()).map(Frame::new) else {
-                return Looked::Nowhere;
-            };
+            let at = Frame::new(end.number().checked_sub(order.frames())?);
             if at < behind {
-                return Looked::Nowhere;
+                return None;
             }
-            let block = guard.block_of(at);
+            let block = self.zone.block_of(at);
             let free = block.is_some_and(|(_, state)| state.usage == Use::Free);
-            let movable = matches!(guard.block_type(at), None | Some(MigrateType::Movable));
+            let movable = || {
+                let kind = self.zone.block_type(at);
+                matches!(kind, None | Some(MigrateType::Movable))
+            };
+            let suits = free && movable();
             *below = at;
-            if free && movable && guard.take_at(at, &request).is_ok() {
-                return Looked::Found(at);
+            if suits && self.zone.take_at(at, &request).is_ok() {
+                return Some(at);
             }
             // Over a block that will not do in one step.
             if let Some((first, state)) = block
-                && !(free && movable && state.order >= order)
+                && !(suits && state.order >= order)
             {
                 *below = at.min(first);
             }
         }
-        Looked::NotYet
     }
 
     fn move_one(&mut self, hooks: &impl Migrate, from: Frame, order: Order, to: Frame) {
@@ -390,44 +362,4 @@ impl<'z, D: Design> Compaction<'z, D> {
             self.free_below[order.index()] = to.plus(order.frames());
         }
     }
-}
-
-/// The zone's capture slot waits for a block as long as this lives. Where a hook panics, what it has caught is freed.
-struct Armed<'z, D: Design> {
-    zone: &'z Zone<D>,
-    order: Order,
-}
-
-impl<'z, D: Design> Armed<'z, D> {
-    /// `None` where there is no slot, or somebody else has it.
-    fn new(zone: &'z Zone<D>, request: &Request) -> Option<Self> {
-        let armed = zone.lock().capture().is_some_and(|slot| slot.arm(request));
-        armed
-            .then_some(request.order)
-            .map(|order| Self { zone, order })
-    }
-
-    /// The block, if one was caught.
-    fn disarm(self) -> Option<Frame> {
-        let caught = self.zone.lock().capture().and_then(Capture::disarm);
-        core::mem::forget(self);
-        caught
-    }
-}
-
-impl<D: Design> Drop for Armed<'_, D> {
-    fn drop(&mut self) {
-        let caught = self.zone.lock().capture().and_then(Capture::disarm);
-        if let Some(frame) = caught {
-            let given = self.zone.free(frame, self.order);
-            debug_assert!(given.is_ok(), "a block that was caught: {given:?}");
-        }
-    }
-}
-
-/// How far one hold of the lock brought the free scanner.
-enum Looked {
-    Found(Frame),
-    NotYet,
-    Nowhere,
 }

@@ -5,10 +5,8 @@
 //! offline.
 
 use super::{Migrate, Migration, settle};
-use crate::design::Design;
-use crate::store::Store;
-use crate::store::frames::Use;
-use crate::zone::Zone;
+use crate::block::Use;
+use crate::zones::AnyZone;
 use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Platform, RangeError, Request};
 
 /// How often one candidate is gone over before it is given up (Linux: 5).
@@ -86,7 +84,7 @@ enum Tolerates {
 }
 
 /// Takes adjacent frames from `zone`: first fit from the low end among the places that are free as they are, then among those that can be
-/// cleared by moving. They are freed by [`Zone::free_range`], whole or in parts.
+/// cleared by moving. They are freed by [`AnyZone::free_range`], whole or in parts.
 ///
 /// Costs one look at each block of the candidates, and for each candidate without an obstacle as many calls of `hooks` as it has
 /// movable blocks, at most five times. No page that stays is in two candidates for which `hooks` are called.
@@ -94,8 +92,8 @@ enum Tolerates {
 /// # Errors
 /// [`RangeError::Malformed`] for a request that cannot be met anywhere, [`RangeError::OutsideSpan`] where the zone has no such place, else what was
 /// in the way at the first place that was tried. What was moved stays moved.
-pub fn alloc_contiguous<D: Design>(
-    zone: &Zone<D>,
+pub fn alloc_contiguous<Z: AnyZone>(
+    zone: &Z,
     request: &ContiguousRequest,
     hooks: &impl Migrate,
 ) -> Result<FrameRange, RangeError> {
@@ -107,8 +105,8 @@ pub fn alloc_contiguous<D: Design>(
         .or_else(|_| first_fit(zone, request, Tolerates::Movable, hooks))
 }
 
-fn first_fit<D: Design>(
-    zone: &Zone<D>,
+fn first_fit<Z: AnyZone>(
+    zone: &Z,
     request: &ContiguousRequest,
     tolerates: Tolerates,
     hooks: &impl Migrate,
@@ -141,14 +139,14 @@ fn first_fit<D: Design>(
 /// # Errors
 /// [`RangeError::Busy`] with the first frame that could not be freed, [`RangeError::Isolated`] where somebody else is clearing a part of it. The
 /// memory stays in the zone then; what was moved stays moved.
-pub fn offline<D: Design>(
-    zone: &Zone<D>,
+pub fn offline<Z: AnyZone>(
+    zone: &Z,
     range: FrameRange,
     hooks: &impl Migrate,
 ) -> Result<usize, RangeError> {
     let _isolated = Isolated::new(zone, range)?;
     clear(zone, range, hooks).map_err(|stayed| stayed.why)?;
-    zone.administer().remove(range)
+    zone.remove(range)
 }
 
 /// Why a range could not be had.
@@ -169,36 +167,31 @@ impl Stayed {
 }
 
 /// A range is isolated as long as this lives; no longer, too, where a hook panics.
-struct Isolated<'z, D: Design> {
-    zone: &'z Zone<D>,
+struct Isolated<'z, Z: AnyZone> {
+    zone: &'z Z,
     range: FrameRange,
 }
 
-impl<'z, D: Design> Isolated<'z, D> {
-    fn new(zone: &'z Zone<D>, range: FrameRange) -> Result<Self, RangeError> {
-        zone.administer().isolate(range)?;
+impl<'z, Z: AnyZone> Isolated<'z, Z> {
+    fn new(zone: &'z Z, range: FrameRange) -> Result<Self, RangeError> {
+        zone.isolate(range)?;
         Ok(Self { zone, range })
     }
 }
 
-impl<D: Design> Drop for Isolated<'_, D> {
+impl<Z: AnyZone> Drop for Isolated<'_, Z> {
     fn drop(&mut self) {
-        self.zone.administer().unisolate(self.range);
+        self.zone.unisolate(self.range);
     }
 }
 
 /// The last frame of the last thing in `place` that is not tolerated there: no place can begin before its end.
-fn last_obstacle<D: Design>(
-    zone: &Zone<D>,
-    place: FrameRange,
-    tolerates: Tolerates,
-) -> Option<Frame> {
-    let guard = zone.lock();
+fn last_obstacle<Z: AnyZone>(zone: &Z, place: FrameRange, tolerates: Tolerates) -> Option<Frame> {
     let last_of_place = Frame::new(place.end.number() - 1);
     let mut at = place.start;
     let mut obstacle = None;
     while at < place.end {
-        let Some((first, state)) = guard.block_of(at) else {
+        let Some((first, state)) = zone.block_of(at) else {
             obstacle = Some(at);
             at = at.plus(1);
             continue;
@@ -218,8 +211,8 @@ fn last_obstacle<D: Design>(
     obstacle
 }
 
-fn take_range<D: Design>(
-    zone: &Zone<D>,
+fn take_range<Z: AnyZone>(
+    zone: &Z,
     place: FrameRange,
     mobility: Mobility,
     hooks: &impl Migrate,
@@ -230,8 +223,7 @@ fn take_range<D: Design>(
     };
     let _isolated = Isolated::new(zone, place).map_err(whole)?;
     clear(zone, place, hooks)?;
-    let store = zone.administer();
-    let taken = store.take_isolated(place, mobility.into());
+    let taken = zone.take_isolated(place, mobility);
     taken.map_err(|why| match why {
         RangeError::Busy { frame } if place.contains(frame) => Stayed::at(frame, frame.plus(1)),
         _ => whole(why),
@@ -239,7 +231,7 @@ fn take_range<D: Design>(
 }
 
 /// Moves everything out of an isolated range.
-fn clear<D: Design>(zone: &Zone<D>, range: FrameRange, hooks: &impl Migrate) -> Result<(), Stayed> {
+fn clear<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> Result<(), Stayed> {
     let mut outcome = Ok(());
     for _ in 0..PASSES {
         zone.drain();
@@ -276,7 +268,7 @@ impl Cleared {
 }
 
 /// One pass: moves each movable block away. It goes on behind a block that stays, unless that never can be moved.
-fn clear_once<D: Design>(zone: &Zone<D>, range: FrameRange, hooks: &impl Migrate) -> Cleared {
+fn clear_once<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> Cleared {
     let mut outcome = Cleared::All;
     let mut at = range.start;
     while at < range.end {
@@ -309,16 +301,13 @@ fn clear_once<D: Design>(zone: &Zone<D>, range: FrameRange, hooks: &impl Migrate
 }
 
 /// Moves one block to a place outside the isolated ranges; `None` where there is none.
-fn move_away<D: Design>(
-    zone: &Zone<D>,
+fn move_away<Z: AnyZone>(
+    zone: &Z,
     from: Frame,
     order: Order,
     hooks: &impl Migrate,
 ) -> Option<Migration> {
-    let to = zone
-        .lock()
-        .take(&Request::new(order, Mobility::Movable))?
-        .frame;
+    let to = zone.alloc_uncached(&Request::new(order, Mobility::Movable))?;
     let answer = hooks.migrate(from, order, to);
     settle(zone, answer, from, order, to);
     Some(answer)

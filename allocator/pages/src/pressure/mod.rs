@@ -7,13 +7,14 @@
 
 pub mod compact;
 pub mod contiguous;
+mod deferral;
 pub mod reclaim;
+mod scanners;
 
-pub use compact::{Compacted, Why};
+pub use compact::{Compacted, Why, compact_all, compact_for};
 pub use contiguous::{ContiguousRequest, alloc_contiguous, offline};
 
-use crate::design::Design;
-use crate::zone::Zone;
+use crate::zones::AnyZone;
 use crate::{Frame, FrameRange, Order, ZoneKind};
 
 /// How often a request calls for reclaim at most (Linux: 16).
@@ -160,8 +161,7 @@ impl<H: Migrate> Migrate for &H {
 }
 
 /// After a hook's answer: gives back what is the allocator's, `from` or `to` or both.
-fn settle<D: Design>(zone: &Zone<D>, answer: Migration, from: Frame, order: Order, to: Frame) {
-    let guard = zone.lock();
+fn settle<Z: AnyZone>(zone: &Z, answer: Migration, from: Frame, order: Order, to: Frame) {
     let (old, new) = match answer {
         Migration::Moved => (true, false),
         Migration::NotNeeded => (true, true),
@@ -169,7 +169,7 @@ fn settle<D: Design>(zone: &Zone<D>, answer: Migration, from: Frame, order: Orde
     };
     for (given_back, frame) in [(old, from), (new, to)] {
         if given_back {
-            let given = guard.give(frame, order);
+            let given = zone.free_uncached(frame, order);
             debug_assert!(given.is_ok(), "a hook gave up a block that was not its own");
         }
     }

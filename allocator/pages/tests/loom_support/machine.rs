@@ -2,13 +2,12 @@
 
 use core::mem::{MaybeUninit, align_of, size_of};
 
-use brickyard::design::{Brickyard, LockFree};
-use brickyard::front::{Direct, Front};
-use brickyard::store::bitmap::Bitmap;
-use brickyard::store::{Census, Store};
-use brickyard::sync::{AtomicU64, Exclusive, TicketLock, place};
-use brickyard::zone::{Placed, Zone, ZonePlan};
-use brickyard::{Frame, FrameRange, FreeError, Mobility, Order, Platform, RangeError, Request};
+use brickyard::bitmap::Bitmap;
+use brickyard::block::Census;
+use brickyard::sync::{AtomicU64, Exclusive, SlotAccess, place};
+use brickyard::{
+    Frame, FrameRange, FreeError, Mobility, Order, Platform, RangeError, Request, Zone, ZonePlan,
+};
 
 use super::platform::{CPUS, Exclusively, Lent, Modelled, move_to};
 
@@ -33,11 +32,35 @@ pub(crate) trait Machine: Sized + Sync + 'static {
 }
 
 pub(crate) type Bare = Bitmap<'static>;
-pub(crate) type Behind<F, P = Modelled> = Zone<LockFree<'static, F, TicketLock, P>>;
-pub(crate) type Bricks = Behind<Direct>;
-pub(crate) type StashedDesign = Brickyard<'static, Modelled, Lent>;
-pub(crate) type Stashed = Zone<StashedDesign>;
-pub(crate) type Alone = Zone<Brickyard<'static, Exclusively, Exclusive>>;
+/// A zone without stashes.
+pub(crate) type Bricks = Zone<'static, Modelled, Exclusive>;
+/// Stashes that others visit.
+pub(crate) type Stashed = Zone<'static, Modelled, Lent>;
+/// Stashes that only their owners enter.
+pub(crate) type Alone = Zone<'static, Exclusively, Exclusive>;
+
+/// Has a zone stashes?
+pub(crate) trait Stashes {
+    const ANY: bool;
+
+    /// The plan of such a zone.
+    fn plan(plan: &ZonePlan) -> ZonePlan {
+        let cpus = if Self::ANY { plan.cpus } else { 0 };
+        ZonePlan { cpus, ..*plan }
+    }
+}
+
+impl Stashes for Bricks {
+    const ANY: bool = false;
+}
+
+impl Stashes for Stashed {
+    const ANY: bool = true;
+}
+
+impl Stashes for Alone {
+    const ANY: bool = true;
+}
 
 pub(crate) const fn request(order: u8) -> Request {
     Request::new(Order::new(order), Mobility::Movable)
@@ -56,15 +79,15 @@ impl Machine for Bare {
     }
 
     fn add(&self, range: FrameRange) {
-        Store::add(self, range).unwrap();
+        Bitmap::add(self, range).unwrap();
     }
 
     fn take(&self, request: &Request) -> Option<Frame> {
-        Store::take(self, request).map(|taken| taken.frame)
+        Bitmap::take(self, request)
     }
 
     fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
-        Store::take_at(self, frame, request)
+        Bitmap::take_at(self, frame, request)
     }
 
     fn take_singles(&self, request: &Request, out: &mut [Frame]) -> usize {
@@ -72,7 +95,7 @@ impl Machine for Bare {
     }
 
     fn give(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
-        Store::give(self, frame, order).map(|_| ())
+        Bitmap::give(self, frame, order)
     }
 
     fn give_singles(&self, frames: &[Frame]) {
@@ -80,30 +103,31 @@ impl Machine for Bare {
     }
 
     fn check(&self) -> Census {
-        Store::check(self).unwrap()
+        Bitmap::check(self).unwrap()
     }
 
     fn free_frames(&self) -> usize {
-        Store::free_frames(self)
+        Bitmap::free_frames(self)
     }
 
     fn touch(&self) {
-        self.fallbacks();
+        let _ = self.fallbacks();
         let _ = self.refused_late();
     }
 }
 
-impl<F, P> Machine for Behind<F, P>
+impl<P, A> Machine for Zone<'static, P, A>
 where
-    F: Front<Bitmap<'static>, TicketLock, P> + Placed<'static> + 'static,
+    Self: Stashes,
     P: Platform + Default + 'static,
+    A: SlotAccess + 'static,
 {
     fn bytes(plan: &ZonePlan) -> usize {
-        LockFree::<F, TicketLock, P>::bytes(plan)
+        Self::bytes(&Self::plan(plan))
     }
 
     fn build(plan: &ZonePlan, memory: &'static mut [MaybeUninit<u8>]) -> Self {
-        LockFree::zone(plan, P::default(), memory).unwrap()
+        Self::new(&Self::plan(plan), P::default(), memory).unwrap()
     }
 
     fn add(&self, range: FrameRange) {
@@ -157,6 +181,6 @@ where
             self.alloc(&Request::new(Order::MAX, Mobility::Movable))
                 .is_err()
         );
-        let _ = self.meter();
+        let _ = self.fallbacks();
     }
 }

@@ -4,11 +4,10 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 
-use brickyard::front::StashSizes;
-use brickyard::store::Census;
+use brickyard::block::Census;
+use brickyard::stash::StashSizes;
 use brickyard::sync::GuardedU32;
-use brickyard::zone::ZonePlan;
-use brickyard::{Frame, FrameRange, FreeError, Order, Request, ZoneKind};
+use brickyard::{Frame, FrameRange, FreeError, Order, Request, ZoneKind, ZonePlan};
 
 use super::machine::{Machine, request};
 use super::platform::{Looks, look_anew};

@@ -1,4 +1,6 @@
-//! What the rule tests share: several CPUs on one thread, a lock that notices misuse, zones in leaked memory, looks into a zone.
+//! What the rule tests share: several CPUs on one thread, zones in leaked memory, looks into a zone.
+//!
+//! The tests of the zones of other make use it too.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -6,20 +8,13 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use brickyard::block::{Census, State, Use};
 use brickyard::check::Violation;
-use brickyard::design::{Classic, Design, LockFree};
-use brickyard::front::{Front, Magazines, PerCpuLists};
 use brickyard::stats::ZoneSnapshot;
-use brickyard::store::Census;
-use brickyard::store::bitmap::Bitmap;
-use brickyard::store::buddy::Buddy;
-use brickyard::store::frames::{State, Use};
-use brickyard::store::grouping::{Grouping, PageBlocks};
-use brickyard::sync::RawLock;
-use brickyard::zone::{Placed, Zone, ZonePlan};
+use brickyard::sync::SlotAccess;
 use brickyard::{
-    AllocError, Frame, FrameRange, InterruptState, MigrateType, Mobility, Order, Platform, Request,
-    ZoneKind,
+    AllocError, AnyZone, Frame, FrameRange, InterruptState, MigrateType, Mobility, Order, Platform,
+    Request, Zone, ZoneKind, ZonePlan,
 };
 
 // ---- the platform ----
@@ -155,163 +150,23 @@ impl Platform for Cpus {
     }
 }
 
-// ---- the lock ----
-
-/// What a test sees of all locks of one class on its thread, and says of them.
-#[derive(Debug)]
-struct Watch {
-    held: Cell<usize>,
-    holds: Cell<usize>,
-    nested: Cell<usize>,
-    contended: Cell<bool>,
-    refusals: Cell<usize>,
-}
-
-impl Watch {
-    const fn new() -> Self {
-        Self {
-            held: Cell::new(0),
-            holds: Cell::new(0),
-            nested: Cell::new(0),
-            contended: Cell::new(false),
-            refusals: Cell::new(0),
-        }
-    }
-}
+// ---- locks ----
 
 thread_local! {
-    // A test runs on a thread of its own, so tests do not see each other.
-    static WATCHES: [Watch; 2] = const { [Watch::new(), Watch::new()] };
+    /// How many locks that count themselves are held. A test runs on a thread of its own, so tests
+    /// do not see each other.
+    pub(crate) static LOCKS_HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-const ZONES: usize = 0;
-const MAGAZINES: usize = 1;
-
-/// A lock for one thread: it panics where a real one would hang, where it is given up twice, and where the zone's is held while
-/// a magazine's is taken. It counts its holds, and says that somebody waits, or that it is taken, as the test wishes.
-#[derive(Debug)]
-pub(crate) struct Strict<const CLASS: usize> {
-    taken: AtomicBool,
-}
-
-/// The lock of a zone.
-pub(crate) type ZoneLock = Strict<ZONES>;
-/// The lock of a magazine.
-pub(crate) type MagazineLock = Strict<MAGAZINES>;
-
-impl<const CLASS: usize> Strict<CLASS> {
-    fn was_taken() {
-        WATCHES.with(|watches| {
-            let zone_first = CLASS == MAGAZINES && watches[ZONES].held.get() > 0;
-            assert!(!zone_first, "lock order: a magazine under the zone's lock");
-            let watch = &watches[CLASS];
-            if CLASS == ZONES && watches[MAGAZINES].held.get() > 0 {
-                watch.nested.set(watch.nested.get() + 1);
-            }
-            watch.held.set(watch.held.get() + 1);
-            watch.holds.set(watch.holds.get() + 1);
-        });
-    }
-
-    /// How often a zone's lock was taken under a magazine's.
-    pub(crate) fn nested() -> usize {
-        WATCHES.with(|watches| watches[CLASS].nested.get())
-    }
-
-    /// How many locks of this class are held.
-    pub(crate) fn held() -> usize {
-        WATCHES.with(|watches| watches[CLASS].held.get())
-    }
-
-    /// How often a lock of this class was taken while `work` ran.
-    pub(crate) fn holds_during<R>(work: impl FnOnce() -> R) -> (usize, R) {
-        let holds = || WATCHES.with(|watches| watches[CLASS].holds.get());
-        let before = holds();
-        let result = work();
-        (holds() - before, result)
-    }
-
-    /// While `work` runs, every lock of this class says that somebody waits for it.
-    pub(crate) fn while_contended<R>(work: impl FnOnce() -> R) -> R {
-        let say = |contended| WATCHES.with(|watches| watches[CLASS].contended.set(contended));
-        say(true);
-        let result = work();
-        say(false);
-        result
-    }
-
-    /// The next `times` tries to take a lock of this class fail; what waits for one gets it.
-    pub(crate) fn refuse_tries(times: usize) {
-        WATCHES.with(|watches| watches[CLASS].refusals.set(times));
-    }
-}
-
-// SAFETY: a caller comes out of `lock` or a true `try_lock` only after its own swap turned `taken` from false to true, and only
-// `unlock` turns it back; acquire and release order what happens in between.
-unsafe impl<const CLASS: usize> RawLock for Strict<CLASS> {
-    const UNLOCKED: Self = Self {
-        taken: AtomicBool::new(false),
-    };
-
-    fn lock(&self, _relax: impl FnMut()) {
-        // Acquire: pairs with the release in `unlock`.
-        let taken = self.taken.swap(true, Ordering::Acquire);
-        assert!(!taken, "deadlock: the lock is held already");
-        Self::was_taken();
-    }
-
-    fn try_lock(&self) -> bool {
-        let refused = WATCHES.with(|watches| {
-            let left = watches[CLASS].refusals.get();
-            watches[CLASS].refusals.set(left.saturating_sub(1));
-            left > 0
-        });
-        // Acquire: as above.
-        if refused || self.taken.swap(true, Ordering::Acquire) {
-            return false;
-        }
-        Self::was_taken();
-        true
-    }
-
-    unsafe fn unlock(&self) {
-        // Release: pairs with the acquire in `lock` and `try_lock`.
-        let taken = self.taken.swap(false, Ordering::Release);
-        assert!(taken, "unlocked twice");
-        WATCHES.with(|watches| {
-            let watch = &watches[CLASS];
-            watch.held.set(watch.held.get() - 1);
-        });
-    }
-
-    fn is_contended(&self) -> bool {
-        WATCHES.with(|watches| watches[CLASS].contended.get())
-    }
-
-    fn is_locked(&self) -> bool {
-        self.taken.load(ONE_THREAD)
-    }
-}
-
-/// No strict lock is held on this thread.
+/// No lock that counts itself is held on this thread.
 pub(crate) fn assert_no_lock_held() {
-    assert_eq!(
-        (ZoneLock::held(), MagazineLock::held()),
-        (0, 0),
-        "locks of zones and of magazines held"
-    );
+    assert_eq!(LOCKS_HELD.get(), 0, "locks held");
 }
 
 // ---- zones ----
 
-/// Page blocks, their records leaked.
-pub(crate) type Blocks = PageBlocks<'static>;
-/// Per-CPU lists, their slots leaked.
-pub(crate) type Lists<A> = PerCpuLists<'static, A>;
-/// Magazines, leaked, with locks that notice misuse.
-pub(crate) type Mags = Magazines<'static, MagazineLock>;
-/// A design of these parts with a strict zone lock.
-pub(crate) type Parts<G, F, L = ZoneLock> = Classic<'static, G, F, L, &'static Cpus>;
+/// A zone of the default design.
+pub(crate) type Bricks<A> = Zone<'static, &'static Cpus, A>;
 
 /// Orders up to 7 and page blocks of order 6, small enough to count by hand, with two CPUs. Half a block's order is 3.
 pub(crate) const fn small(frames: usize) -> ZonePlan {
@@ -327,51 +182,34 @@ pub(crate) const fn linux(frames: usize) -> ZonePlan {
     ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, frames), 2)
 }
 
+/// So much memory as lives as long as the test process.
+pub(crate) fn leaked(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
+    vec![MaybeUninit::uninit(); bytes].leak()
+}
+
 /// A zone by `plan` without memory.
-pub(crate) fn empty<G, F, L>(plan: &ZonePlan, cpus: &'static Cpus) -> Zone<Parts<G, F, L>>
-where
-    G: Grouping + Placed<'static>,
-    F: Front<Buddy<'static, G>, L, &'static Cpus> + Placed<'static>,
-    L: RawLock,
-{
-    let bytes = Parts::<G, F, L>::bytes(plan);
-    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
-    Parts::<G, F, L>::zone(plan, cpus, memory).expect("as much memory as it asks for")
+pub(crate) fn empty<A: SlotAccess>(plan: &ZonePlan, cpus: &'static Cpus) -> Bricks<A> {
+    let memory = leaked(Bricks::<A>::bytes(plan));
+    Zone::new(plan, cpus, memory).expect("as much memory as it asks for")
 }
 
 /// The same with all of its span free.
-pub(crate) fn full<G, F, L>(plan: &ZonePlan, cpus: &'static Cpus) -> Zone<Parts<G, F, L>>
-where
-    G: Grouping + Placed<'static>,
-    F: Front<Buddy<'static, G>, L, &'static Cpus> + Placed<'static>,
-    L: RawLock,
-{
+pub(crate) fn full<A: SlotAccess>(plan: &ZonePlan, cpus: &'static Cpus) -> Bricks<A> {
     let zone = empty(plan, cpus);
     assert_eq!(zone.add(plan.span), Ok(plan.span.len()));
     zone
 }
 
-/// A design of a lock-free store behind this front, with a strict lock for administration.
-pub(crate) type Unlocked<F> = LockFree<'static, F, ZoneLock, &'static Cpus>;
-
-/// A zone over a lock-free store, by `plan`, without memory.
-pub(crate) fn empty_unlocked<F>(plan: &ZonePlan, cpus: &'static Cpus) -> Zone<Unlocked<F>>
-where
-    F: Front<Bitmap<'static>, ZoneLock, &'static Cpus> + Placed<'static>,
-{
-    let bytes = Unlocked::<F>::bytes(plan);
-    let memory = Box::leak(vec![MaybeUninit::uninit(); bytes].into_boxed_slice());
-    Unlocked::<F>::zone(plan, cpus, memory).expect("as much memory as it asks for")
+/// A zone whose caches are counted.
+pub(crate) trait Caches: AnyZone {
+    /// Frames free in caches.
+    fn cached(&self) -> usize;
 }
 
-/// The same with all of its span free.
-pub(crate) fn full_unlocked<F>(plan: &ZonePlan, cpus: &'static Cpus) -> Zone<Unlocked<F>>
-where
-    F: Front<Bitmap<'static>, ZoneLock, &'static Cpus> + Placed<'static>,
-{
-    let zone = empty_unlocked(plan, cpus);
-    assert_eq!(zone.add(plan.span), Ok(plan.span.len()));
-    zone
+impl<P: Platform, A: SlotAccess> Caches for Zone<'_, P, A> {
+    fn cached(&self) -> usize {
+        self.cached_frames()
+    }
 }
 
 // ---- chance ----
@@ -469,63 +307,63 @@ pub(crate) const UNMOVABLE: Request = Request::page(Mobility::Unmovable);
 pub(crate) const RECLAIMABLE: Request = Request::page(Mobility::Reclaimable);
 
 /// So many single frames.
-pub(crate) fn take<D: Design>(zone: &Zone<D>, frames: usize, mobility: Mobility) -> Vec<Frame> {
+pub(crate) fn take<Z: AnyZone>(zone: &Z, frames: usize, mobility: Mobility) -> Vec<Frame> {
     let page = Request::page(mobility);
     let take = || zone.alloc(&page).expect("memory enough");
     core::iter::repeat_with(take).take(frames).collect()
 }
 
 /// Frees single frames one by one.
-pub(crate) fn give<D: Design>(zone: &Zone<D>, frames: &[Frame]) {
+pub(crate) fn give<Z: AnyZone>(zone: &Z, frames: &[Frame]) {
     for &at in frames {
         free(zone, at, 0);
     }
 }
 
 /// Single frames until there are no more.
-pub(crate) fn take_all<D: Design>(zone: &Zone<D>, mobility: Mobility) -> Vec<Frame> {
+pub(crate) fn take_all<Z: AnyZone>(zone: &Z, mobility: Mobility) -> Vec<Frame> {
     core::iter::from_fn(|| zone.alloc(&Request::page(mobility)).ok()).collect()
 }
 
 /// Frees the block of the order with this number.
-pub(crate) fn free<D: Design>(zone: &Zone<D>, at: Frame, order: u8) {
+pub(crate) fn free<Z: AnyZone>(zone: &Z, at: Frame, order: u8) {
     assert_eq!(zone.free(at, Order::new(order)), Ok(()), "{at} {order}");
 }
 
 // ---- looks into a zone ----
 
 /// What the block is that `at` lies in.
-pub(crate) fn state<D: Design>(zone: &Zone<D>, at: Frame) -> State {
+pub(crate) fn state<Z: AnyZone>(zone: &Z, at: Frame) -> State {
     zone.block_of(at).expect("memory of the zone").1
 }
 
 /// What `at` is used for.
-pub(crate) fn usage<D: Design>(zone: &Zone<D>, at: Frame) -> Use {
+pub(crate) fn usage<Z: AnyZone>(zone: &Z, at: Frame) -> Use {
     state(zone, at).usage
 }
 
 /// How many of `frames` lie in the store, free.
-pub(crate) fn count_free<D: Design>(zone: &Zone<D>, frames: &[Frame]) -> usize {
+pub(crate) fn count_free<Z: AnyZone>(zone: &Z, frames: &[Frame]) -> usize {
     let free = frames.iter().filter(|&&at| usage(zone, at) == Use::Free);
     free.count()
 }
 
 /// The list that `at` is on.
-pub(crate) fn list_of<D: Design>(zone: &Zone<D>, at: Frame) -> MigrateType {
+pub(crate) fn list_of<Z: AnyZone>(zone: &Z, at: Frame) -> MigrateType {
     let state = state(zone, at);
     assert_eq!(state.usage, Use::Free, "{at} is not free");
     state.kind
 }
 
 /// Free frames on the lists of a type.
-pub(crate) fn free_of<D: Design>(zone: &Zone<D>, kind: MigrateType) -> usize {
+pub(crate) fn free_of<Z: AnyZone>(zone: &Z, kind: MigrateType) -> usize {
     let by_order = zone.snapshot(0).free;
     let frames = by_order.iter().enumerate();
     frames.map(|(order, by)| by[kind.index()] << order).sum()
 }
 
 /// Page blocks of a type.
-pub(crate) fn blocks_of<D: Design>(zone: &Zone<D>, kind: MigrateType) -> usize {
+pub(crate) fn blocks_of<Z: AnyZone>(zone: &Z, kind: MigrateType) -> usize {
     zone.snapshot(0).blocks[kind.index()]
 }
 
@@ -533,15 +371,15 @@ pub(crate) fn blocks_of<D: Design>(zone: &Zone<D>, kind: MigrateType) -> usize {
 pub(crate) type Seen = (ZoneSnapshot, Census, usize, usize);
 
 /// All that can be seen of a zone, after a test of every invariant.
-pub(crate) fn seen<D: Design>(zone: &Zone<D>) -> Seen {
+pub(crate) fn seen<Z: Caches>(zone: &Z) -> Seen {
     let census = sound(zone);
-    let (free, cached) = (zone.free_frames(), zone.cached_frames());
+    let (free, cached) = (zone.free_frames(), zone.cached());
     assert_eq!((free, cached), (census.free, census.cached));
     (zone.snapshot(0), census, free, cached)
 }
 
 /// Every invariant holds and no lock is held.
-pub(crate) fn sound<D: Design>(zone: &Zone<D>) -> Census {
+pub(crate) fn sound<Z: AnyZone>(zone: &Z) -> Census {
     assert_no_lock_held();
     let census: Result<Census, Violation> = zone.check();
     census.expect("every invariant")

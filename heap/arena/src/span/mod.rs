@@ -22,9 +22,7 @@ use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 
-use brickyard::design::LockFree;
-use brickyard::front::Direct;
-use brickyard::sync::{Locked, TicketLock};
+use brickyard::sync::{Exclusive, Locked, TicketLock};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
 use brickyard_slab::{PageAsk, PageSource};
@@ -79,8 +77,8 @@ impl Platform for Waits {
     }
 }
 
-type Design = LockFree<'static, Direct, TicketLock, Waits>;
-type SpanZone = Zone<Design>;
+/// Without stashes: slabs and runs have caches of their own.
+type SpanZone = Zone<'static, Waits, Exclusive>;
 
 /// Pages of a heap, as a source of slabs and as runs: one reservation of addresses, handed out by this library's page allocator in zones of 1 GiB.
 ///
@@ -134,7 +132,7 @@ impl Layout {
         let zone_pages = pages.min(ZONE_BYTES >> page_shift);
         let zones = pages.div_ceil(zone_pages);
         let plan = Self::plan_of(0, zone_pages, page_shift);
-        let zone_bytes = size_of::<MaybeUninit<SpanZone>>() + Design::bytes(&plan);
+        let zone_bytes = size_of::<MaybeUninit<SpanZone>>() + SpanZone::bytes(&plan);
         let zone_stride = zone_bytes.next_multiple_of(page_bytes);
         let idle_at = zones * zone_stride;
         let runs_at = idle_at + (pages / 8).next_multiple_of(page_bytes);
@@ -311,7 +309,7 @@ impl Span {
                 slice::from_raw_parts_mut(behind.as_ptr(), bytes),
             )
         };
-        let zone = Design::zone(&plan, Waits, metadata);
+        let zone = SpanZone::new(&plan, Waits, metadata);
         place.write(zone.expect("`Layout::new` asked the same plan for its bytes"));
         // Release: pairs with the acquire in `zones`.
         self.zones.store(index + 1, Ordering::Release);

@@ -1,7 +1,7 @@
 //! `brickyard bench fragmentation`: what random takes and frees leave of the huge blocks.
 
-use brickyard::Configuration;
 use brickyard_bench::fragmentation::Fragmentation as Measurement;
+use brickyard_classics::Configuration;
 use brickyard_report::bytes_text;
 use clap::Args;
 

@@ -3,11 +3,11 @@
 use std::thread;
 
 use brickyard::Order;
-use brickyard::front::ListSizes;
 use brickyard_bench::bursts::{Load, USUAL};
 use brickyard_bench::locks::{Locks as Measurement, TIME};
 use brickyard_bench::machine::FRAME_BYTES;
 use brickyard_bench::zone2007::Zone2007;
+use brickyard_classics::front::ListSizes;
 use brickyard_report::bytes_text;
 use brickyard_simulate::locks::Column;
 use clap::Args;

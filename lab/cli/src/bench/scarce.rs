@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 
-use brickyard::{Configuration, Mobility};
+use brickyard::Mobility;
 use brickyard_bench::choice::Choice;
 use brickyard_bench::machine::Level;
 use brickyard_bench::scarce::Scarce as Measurement;
+use brickyard_classics::Configuration;
 use brickyard_report::bytes_text;
 use clap::Args;
 

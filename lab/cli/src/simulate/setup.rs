@@ -1,6 +1,6 @@
 //! What `storm`, `pft` and `kernbench` share: the options that say which machines with which allocators, and the runs of them, side by side on the host's cores.
 
-use brickyard::store::FRAMES_MOST;
+use brickyard::FRAMES_MOST;
 use brickyard_bench::stop;
 use brickyard_machine::{MOST_CPUS, Profile, UnknownProfile};
 use brickyard_report::Host;

@@ -1,6 +1,6 @@
 //! Who is compared, where several experiments compare the same.
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use brickyard_simulate::Configuration as Simulated;
 
 /// A configuration of the simulator has another type than one of this host, and the same names.

@@ -9,7 +9,7 @@
 mod builds;
 mod pictures;
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};

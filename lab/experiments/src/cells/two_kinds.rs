@@ -11,7 +11,7 @@ mod aim9;
 mod commands;
 mod render;
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use brickyard_report::{Better, Metric};
 use brickyard_workload::antifrag::{Profile, Reclaim};
 

@@ -1,8 +1,9 @@
 //! How many steps a request may take, whatever others do meanwhile.
 
+use brickyard::patience::LOOKS_MOST;
 use brickyard::sync::PATIENCE;
-use brickyard::zone::LOOKS_MOST;
-use brickyard::{Configuration, FrameRange, Order};
+use brickyard::{FrameRange, Order};
+use brickyard_classics::Configuration;
 
 use super::case::Case;
 
@@ -13,7 +14,7 @@ const RECLAIMS: u64 = 16;
 const SETS: u64 = 64;
 const WORDS_OF_A_SET: u64 = 8;
 
-/// Passes of a search as a rule. It may be [64](brickyard::store::bitmap) while others are faster each time; but no single request meets that at each of its looks.
+/// Passes of a search as a rule. It may be [64](brickyard::bitmap) while others are faster each time; but no single request meets that at each of its looks.
 const PASSES: u64 = 8;
 
 /// What is read and written of a page block to take frames from it, besides its words.

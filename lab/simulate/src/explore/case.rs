@@ -6,12 +6,14 @@
 
 use core::fmt;
 
-use brickyard::bulk::{Batch, BulkPolicy, Timing, Tuning};
-use brickyard::front::{ListSizes, MagazineSizes, StashSizes};
 use brickyard::node::SlowPath;
 use brickyard::node::movable::Sizing;
-use brickyard::store::grouping::HighAtomic;
-use brickyard::{Configuration, Frame, FrameRange, MachinePlan, Order};
+use brickyard::stash::StashSizes;
+use brickyard::{Frame, FrameRange, Order};
+use brickyard_classics::bulk::{Batch, BulkPolicy, Timing, Tuning};
+use brickyard_classics::front::{ListSizes, MagazineSizes};
+use brickyard_classics::store::grouping::HighAtomic;
+use brickyard_classics::{Configuration, MachinePlan};
 use brickyard_machine::{Dice, Profile, Setup, Stops, Timing as Clock, Watch};
 
 use super::starve::{CPUS_MOST, TASKS_MOST};

@@ -2,9 +2,9 @@
 
 use core::marker::PhantomData;
 
-use brickyard::design::Design;
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, RawLock, Shared, TestAndSetLock, TicketLock};
+use brickyard_classics::LabZone;
 use brickyard_machine::{Machine, Place};
 
 use super::case::{Case, Marks, Mode};
@@ -66,9 +66,9 @@ struct Run<'r> {
 impl Job for Run<'_> {
     type Output = Result<Covered, Fault>;
 
-    fn run<D: Design<Platform = Simulated>>(
+    fn run<Z: LabZone<Platform = Simulated>>(
         self,
-        node: &Node<'_, D>,
+        node: &Node<'_, Z>,
         pieces: &[Piece],
     ) -> Self::Output {
         let Self { case, slots, log } = self;

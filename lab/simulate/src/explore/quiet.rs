@@ -2,10 +2,10 @@
 
 use core::cell::Cell;
 
-use brickyard::design::Design;
-use brickyard::store::Census;
+use brickyard::block::Census;
 use brickyard::sync::Ordering;
 use brickyard::{Context, FreeError, Mobility, Order, Request};
+use brickyard_classics::LabZone;
 use brickyard_machine::{WaitQueue, here};
 
 use super::covered::Event;
@@ -38,7 +38,7 @@ impl Barrier {
     }
 }
 
-impl<D: Design> World<'_, D> {
+impl<Z: LabZone> World<'_, Z> {
     /// Does `work` while nobody else does anything.
     pub(crate) fn quietly(&self, work: impl FnOnce(&Self)) {
         self.quiet.set(true);

@@ -1,10 +1,10 @@
 //! What a task does seldom: ranges, administration, compaction, readings, bad frees.
 
-use brickyard::bulk::MeterReading;
-use brickyard::design::Design;
 use brickyard::pressure::compact::compact_all;
 use brickyard::pressure::{ContiguousRequest, offline};
 use brickyard::{Context, FrameRange, FreeError, Order, RangeError, Request};
+use brickyard_classics::LabZone;
+use brickyard_classics::bulk::MeterReading;
 use brickyard_machine::here;
 
 use super::case::Marks;
@@ -29,7 +29,7 @@ const AWAY_CYCLES: u64 = 30_000;
 /// `min_free_kbytes` at most, in frames of 4 KiB: less than a tenth of the memory.
 const MIN_FREE_KBYTES: usize = 200;
 
-impl<D: Design> Worker<'_, '_, D> {
+impl<Z: LabZone> Worker<'_, '_, Z> {
     pub(super) fn alloc_at(&mut self) {
         let order = match self.dice.below(4) {
             0 => self.world.page_block,
@@ -190,8 +190,8 @@ impl<D: Design> Worker<'_, '_, D> {
     fn administer(
         &mut self,
         (did, event): (&'static str, Event),
-        away: impl Fn(&World<'_, D>, FrameRange) -> Result<usize, RangeError>,
-        back: impl Fn(&World<'_, D>, FrameRange) -> Result<usize, RangeError>,
+        away: impl Fn(&World<'_, Z>, FrameRange) -> Result<usize, RangeError>,
+        back: impl Fn(&World<'_, Z>, FrameRange) -> Result<usize, RangeError>,
     ) {
         let world = self.world;
         let range = self.range_to_take_away();
@@ -254,7 +254,7 @@ impl<D: Design> Worker<'_, '_, D> {
             }
             _ => {
                 let _: MeterReading = zone.meter();
-                let _ = zone.watermarks();
+                let _ = zone.watermarks().marks();
                 let _ = zone.refused_late();
                 // Hints while others are at work: frames that merge may be counted twice.
                 let _ = (zone.free_frames(), zone.cached_frames());
@@ -301,6 +301,6 @@ impl<D: Design> Worker<'_, '_, D> {
     }
 }
 
-fn zone_at<'w, D: Design>(world: &World<'w, D>, range: FrameRange) -> &'w brickyard::zone::Zone<D> {
+fn zone_at<'w, Z: LabZone>(world: &World<'w, Z>, range: FrameRange) -> &'w Z {
     world.zone_of(range.start)
 }

@@ -3,9 +3,9 @@
 //! That costs the run nothing, and so there can be many page blocks in it of which each counts. Tasks free parts of what was taken now and then; the rest is freed when the machine has
 //! ended.
 
-use brickyard::design::Design;
-use brickyard::store::Census;
+use brickyard::block::Census;
 use brickyard::{Frame, FrameRange, Mobility, Order, Request};
+use brickyard_classics::LabZone;
 use brickyard_machine::Dice;
 
 use super::case::Memory;
@@ -16,7 +16,7 @@ use super::world::World;
 /// Frames that are left at most, apart from page blocks that are left as a whole.
 const LEFT_MOST: u64 = 400;
 
-impl<D: Design> World<'_, D> {
+impl<Z: LabZone> World<'_, Z> {
     /// Takes nearly all of the memory, where it is to be short.
     pub(crate) fn settle_down(&self) {
         if self.case.memory == Memory::Plenty {

@@ -5,11 +5,11 @@
 
 use core::cell::{Cell, RefCell};
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
-use brickyard::zone::watermark::Marks;
+use brickyard::watermark::Marks;
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard_classics::LabZone;
 use brickyard_machine::{Dice, Machine, Place, Setup, Timing, here};
 
 use super::bound::steps_most_among;
@@ -85,13 +85,13 @@ impl Migrate for Hooks<'_> {
 
 /// The allocator, and what was taken before the machine runs.
 #[derive(Debug)]
-struct Scene<'s, D: Design> {
-    node: &'s Node<'s, D>,
+struct Scene<'s, Z: LabZone> {
+    node: &'s Node<'s, Z>,
     span: FrameRange,
     taken: RefCell<Vec<(Frame, Order)>>,
 }
 
-impl<D: Design> Scene<'_, D> {
+impl<Z: LabZone> Scene<'_, Z> {
     /// Takes the block at `frame` if it is free and in one zone.
     fn take(&self, frame: Frame, order: Order) {
         let zones = self.node.zones().iter();
@@ -128,7 +128,7 @@ impl<D: Design> Scene<'_, D> {
                         low: frames / 2,
                         high: frames / 2,
                     };
-                    zone.set_watermarks(marks, [0; ZoneKind::COUNT]);
+                    zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
                 }
                 // Every third page is free.
                 let mut frame = self.span.start;
@@ -166,8 +166,8 @@ impl<D: Design> Scene<'_, D> {
 }
 
 /// Runs the scene that `case` chooses.
-pub(super) fn starve<D: Design<Platform = Simulated>>(
-    node: &Node<'_, D>,
+pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
+    node: &Node<'_, Z>,
     pieces: &[Piece],
     case: &Case,
     log: &Log,

@@ -1,8 +1,8 @@
 //! A task: it allocates and frees in every way there is, in an order that its dice choose.
 
-use brickyard::design::Design;
 use brickyard::node::Nodes;
 use brickyard::{Context, Frame, FrameRange, FreeError, Mobility, Order, Request, ZoneKind};
+use brickyard_classics::LabZone;
 use brickyard_machine::{Dice, here};
 
 use super::case::Memory;
@@ -48,8 +48,8 @@ impl Held {
 
 /// A task.
 #[derive(Debug)]
-pub(crate) struct Worker<'v, 'w, D: Design> {
-    pub(super) world: &'v World<'w, D>,
+pub(crate) struct Worker<'v, 'w, Z: LabZone> {
+    pub(super) world: &'v World<'w, Z>,
     pub(super) who: Who,
     pub(super) owner: Owner,
     pub(super) dice: Dice,
@@ -60,9 +60,9 @@ pub(crate) struct Worker<'v, 'w, D: Design> {
     last_freed: Option<Frame>,
 }
 
-impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
+impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
     /// Task `number`, which has nothing.
-    pub(crate) fn new(world: &'v World<'w, D>, number: u32) -> Self {
+    pub(crate) fn new(world: &'v World<'w, Z>, number: u32) -> Self {
         let mut dice = world.case.dice(u64::from(number));
         // All together want about as much as there is; where it is to run out, more.
         let share = world.to_share.get() / world.case.tasks;
@@ -152,7 +152,7 @@ impl<'v, 'w, D: Design> Worker<'v, 'w, D> {
         }
     }
 
-    pub(super) fn nodes(&self) -> Nodes<'v, D, &'v World<'w, D>> {
+    pub(super) fn nodes(&self) -> Nodes<'v, Z, &'v World<'w, Z>> {
         self.world.nodes()
     }
 

@@ -3,12 +3,12 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-use brickyard::design::Design;
 use brickyard::node::{Node, Nodes};
 use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim};
 use brickyard::sync::{AtomicU32, Ordering};
-use brickyard::zone::Zone;
-use brickyard::{Configuration, Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard_classics::Configuration;
+use brickyard_classics::LabZone;
 use brickyard_machine::{Dice, Steps, WaitQueue, here};
 
 use super::bound::steps_most;
@@ -50,8 +50,8 @@ impl Gates {
 
 /// What all tasks share.
 #[derive(Debug)]
-pub(crate) struct World<'w, D: Design> {
-    pub(crate) node: &'w Node<'w, D>,
+pub(crate) struct World<'w, Z: LabZone> {
+    pub(crate) node: &'w Node<'w, Z>,
     pub(crate) case: &'w Case,
     /// How CPUs reach their own.
     slots: Slots,
@@ -91,9 +91,9 @@ pub(crate) struct World<'w, D: Design> {
     pub(crate) over: Cell<bool>,
 }
 
-impl<'w, D: Design> World<'w, D> {
+impl<'w, Z: LabZone> World<'w, Z> {
     pub(crate) fn new(
-        node: &'w Node<'w, D>,
+        node: &'w Node<'w, Z>,
         case: &'w Case,
         slots: Slots,
         log: &'w Log,
@@ -140,7 +140,7 @@ impl<'w, D: Design> World<'w, D> {
         world
     }
 
-    pub(crate) fn nodes(&self) -> Nodes<'_, D, &Self> {
+    pub(crate) fn nodes(&self) -> Nodes<'_, Z, &Self> {
         let nodes = core::slice::from_ref(self.node);
         Nodes::with_hooks(nodes, self, self.case.slow_path())
     }
@@ -153,7 +153,7 @@ impl<'w, D: Design> World<'w, D> {
         }
     }
 
-    pub(crate) fn zone_of(&self, frame: Frame) -> &'w Zone<D> {
+    pub(crate) fn zone_of(&self, frame: Frame) -> &'w Z {
         let mut zones = self.node.zones().iter();
         match zones.find(|zone| zone.span().contains(frame)) {
             Some(zone) => zone,
@@ -418,7 +418,7 @@ impl<'w, D: Design> World<'w, D> {
     }
 }
 
-impl<D: Design> Reclaim for World<'_, D> {
+impl<Z: LabZone> Reclaim for World<'_, Z> {
     fn reclaim(&self, need: &Need) -> usize {
         self.count_reclaim();
         let mut freed = 0;
@@ -458,7 +458,7 @@ impl<D: Design> Reclaim for World<'_, D> {
     }
 }
 
-impl<D: Design> Migrate for World<'_, D> {
+impl<Z: LabZone> Migrate for World<'_, Z> {
     fn can_move(&self, frame: Frame, order: Order) -> bool {
         // What nobody here knows lies in a cache of the allocator.
         self.cache.at(frame).is_none_or(|found| found == order)

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use brickyard::bulk::BulkPolicy;
+use brickyard_classics::bulk::BulkPolicy;
 
 /// A lock and how long it is held. Each changes one thing of the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

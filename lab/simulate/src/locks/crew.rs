@@ -2,10 +2,10 @@
 
 use core::cell::Cell as Counter;
 
-use brickyard::bulk::MeterReading;
-use brickyard::design::Design;
 use brickyard::node::Node;
 use brickyard::sync::{LockLog, timed};
+use brickyard_classics::LabZone;
+use brickyard_classics::bulk::MeterReading;
 use brickyard_machine::{Ended, Failure, Machine, Place, Setup, here};
 
 use super::load::{Crew, Duty};
@@ -37,9 +37,9 @@ pub(super) struct Done {
 impl Job for AtWork<'_> {
     type Output = Result<Done, Failure>;
 
-    fn run<D: Design<Platform = Simulated>>(
+    fn run<Z: LabZone<Platform = Simulated>>(
         self,
-        node: &Node<'_, D>,
+        node: &Node<'_, Z>,
         pieces: &[Piece],
     ) -> Self::Output {
         let Self { plan, cell, crew } = self;
@@ -72,7 +72,7 @@ impl Job for AtWork<'_> {
 }
 
 /// Does a task's own jobs, or takes from the pool until it is empty.
-fn attend<D: Design>(duty: &Duty, crew: &Crew, next: &Counter<usize>, runner: &Runner<'_, D>) {
+fn attend<Z: LabZone>(duty: &Duty, crew: &Crew, next: &Counter<usize>, runner: &Runner<'_, Z>) {
     for job in &duty.jobs {
         runner.run(job);
     }

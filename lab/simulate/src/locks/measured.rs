@@ -1,7 +1,7 @@
 //! What came of a run: its time, the waits for the lock, the bulks, the cache lines.
 
-use brickyard::bulk::Moments;
 use brickyard::sync::Found;
+use brickyard_classics::bulk::Moments;
 use brickyard_machine::{CpuTimes, Profile, Traffic};
 
 use super::crew::Done;

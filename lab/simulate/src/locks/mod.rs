@@ -25,11 +25,11 @@ mod load;
 mod measured;
 pub mod published;
 
-use brickyard::bulk::Tuning;
-pub use brickyard::front::ListSizes;
 use brickyard::sync::{Exclusive, OwnLine, TestAndSetLock, TicketLock, Timed};
-use brickyard::zone::ZonePlan;
-use brickyard::{Configuration, FrameRange, MachinePlan, ZoneKind};
+use brickyard::{FrameRange, ZoneKind};
+use brickyard_classics::bulk::Tuning;
+pub use brickyard_classics::front::ListSizes;
+use brickyard_classics::{Configuration, LabPlan, MachinePlan};
 use brickyard_machine::{Failure, Profile};
 
 use crate::ground::Ground;
@@ -111,9 +111,9 @@ impl Plan {
     /// [`Failure`] where the run does not come to its end: a bug of the allocator.
     pub fn run(&self, cell: &Cell<'_>) -> Result<Measured, Failure> {
         let span = FrameRange::new(0, self.frames(cell.load, cell.cpus));
-        let whole = ZonePlan {
+        let whole = LabPlan {
             lists: self.lists,
-            ..ZonePlan::new(ZoneKind::Normal, span, cell.cpus)
+            ..LabPlan::new(ZoneKind::Normal, span, cell.cpus)
         };
         let plan = MachinePlan {
             whole,

@@ -3,9 +3,9 @@
 //! The protocol copies a kernel tree before each build. The copies are modelled: pages of files, written, and for every sixteenth of them a page of
 //! directory entries and inodes. Everything else is recorded.
 
-use brickyard::design::Design;
 use brickyard::node::Nodes;
 use brickyard::{Mobility, Order, Request};
+use brickyard_classics::LabZone;
 
 use crate::kernel::Kernel;
 use crate::pages::{PageId, Place, Role, mark};
@@ -101,11 +101,11 @@ impl<'s> Load<'s> {
     }
 
     /// Runs all programs from where they are until `until`.
-    pub(super) fn run<'z, 'k, D: Design>(
+    pub(super) fn run<'z, 'k, Z: LabZone>(
         &mut self,
         until: u64,
-        kernel: &'k Kernel<'z, D>,
-        nodes: &Nodes<'z, D, &'k Kernel<'z, D>>,
+        kernel: &'k Kernel<'z, Z>,
+        nodes: &Nodes<'z, Z, &'k Kernel<'z, Z>>,
         processor: &Processor,
         cpus: usize,
     ) {
@@ -156,11 +156,11 @@ impl Running<'_> {
     }
 
     /// A page of the tree, and sometimes one of slabs.
-    fn copy<'z, 'k, D: Design>(
+    fn copy<'z, 'k, Z: LabZone>(
         &mut self,
         trees_from: u32,
-        kernel: &'k Kernel<'z, D>,
-        nodes: &Nodes<'z, D, &'k Kernel<'z, D>>,
+        kernel: &'k Kernel<'z, Z>,
+        nodes: &Nodes<'z, Z, &'k Kernel<'z, Z>>,
         served: &mut Served,
     ) {
         // A number that no trace asks for, the same in every design.
@@ -184,10 +184,10 @@ impl Running<'_> {
         }
     }
 
-    fn step<'z, 'k, D: Design>(
+    fn step<'z, 'k, Z: LabZone>(
         &mut self,
-        kernel: &'k Kernel<'z, D>,
-        nodes: &Nodes<'z, D, &'k Kernel<'z, D>>,
+        kernel: &'k Kernel<'z, Z>,
+        nodes: &Nodes<'z, Z, &'k Kernel<'z, Z>>,
         processor: &Processor,
         cpus: usize,
         served: &mut Served,
@@ -228,7 +228,7 @@ impl Running<'_> {
     }
 
     /// The trace is at its end: its processes end, its files stay, and it begins again.
-    fn begin_again<D: Design>(&mut self, kernel: &Kernel<'_, D>) {
+    fn begin_again<Z: LabZone>(&mut self, kernel: &Kernel<'_, Z>) {
         self.began += self.stretched(self.program.script.duration()).max(1);
         self.at = 0;
         let own = self.pages_from..self.pages_from + self.program.script.pages() as u32;

@@ -12,10 +12,11 @@ pub use profile::{
     Known, Line2007, OF_2007, Profile, Published, Reclaim, published, published_2005,
 };
 
-use brickyard::design::Design;
 use brickyard::node::movable::Sizing;
 use brickyard::node::{Node, Nodes};
-use brickyard::{Configuration, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard::{Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard_classics::Configuration;
+use brickyard_classics::LabZone;
 
 use crate::build::{BuildError, Job, build};
 use crate::kernel::{Kernel, Pressure, Rules, Swap};
@@ -183,7 +184,7 @@ struct Antifrag<'a, W> {
 impl<W: Watcher> Job for Antifrag<'_, W> {
     type Output = Result;
 
-    fn run<D: Design>(mut self, nodes: &[Node<'_, D>], processor: &Processor) -> Result {
+    fn run<Z: LabZone>(mut self, nodes: &[Node<'_, Z>], processor: &Processor) -> Result {
         let machine = self.machine;
         let plain = Nodes::new(nodes);
         plain.set_min_free_kbytes(machine.min_free_kbytes, machine.frame_bytes);
@@ -250,12 +251,12 @@ fn programs<'s>(protocol: &Protocol<'s>, machine: &Machine) -> Vec<Program<'s>> 
 }
 
 /// The protocol under way.
-struct Stage<'a, 's, 'z, D: Design> {
+struct Stage<'a, 's, 'z, Z: LabZone> {
     machine: &'a Machine,
     protocol: &'a Protocol<'s>,
-    kernel: &'a Kernel<'z, D>,
-    nodes: &'a Nodes<'z, D, &'a Kernel<'z, D>>,
-    plain: &'a Nodes<'z, D>,
+    kernel: &'a Kernel<'z, Z>,
+    nodes: &'a Nodes<'z, Z, &'a Kernel<'z, Z>>,
+    plain: &'a Nodes<'z, Z>,
     processor: &'a Processor,
     load: Load<'s>,
     next_sample: u64,
@@ -264,7 +265,7 @@ struct Stage<'a, 's, 'z, D: Design> {
     result: Result,
 }
 
-impl<D: Design> Stage<'_, '_, '_, D> {
+impl<Z: LabZone> Stage<'_, '_, '_, Z> {
     /// False: ended by the watcher.
     fn under_load(&mut self, watcher: &mut impl Watcher) -> bool {
         let begins = self.protocol.gap * (BUILDS as u64 + 1) + self.protocol.settle;

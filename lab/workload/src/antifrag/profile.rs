@@ -7,7 +7,8 @@
 use std::sync::LazyLock;
 
 use brickyard::node::SlowPath;
-use brickyard::{Configuration, Order, ZoneKind};
+use brickyard::{Order, ZoneKind};
+use brickyard_classics::Configuration;
 
 use crate::printed::rows;
 

@@ -1,6 +1,6 @@
 //! The five columns with real threads of this host, by the load that `brickyard bench locks` has where nothing else is said. Each round is a cell.
 
-use brickyard::bulk::Timing;
+use brickyard_classics::bulk::Timing;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::locks::Column;
 

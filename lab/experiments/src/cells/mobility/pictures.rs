@@ -1,6 +1,6 @@
 //! The pictures: three configurations of one machine under the protocol, filmed, on a page of their own.
 
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use brickyard_report::pagetypes::{Film, html};
 use brickyard_report::{Better, Metric};
 use brickyard_workload::antifrag::Reclaim;

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use anyhow::Context as _;
-use brickyard::Configuration;
+use brickyard_classics::Configuration;
 use brickyard_report::{Better, Metric};
 
 use crate::raw::Raw;

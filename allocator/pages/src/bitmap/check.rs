@@ -1,0 +1,187 @@
+//! Every invariant of the bitmap store, tested over the whole span. Nobody else may be using it.
+
+use brickyard_sync::Ordering;
+
+use super::Bitmap;
+use super::index::{From, GRADES, Index, Set};
+use super::state::{BlockState, Mode};
+use super::word::WORD_FRAMES;
+use crate::block::{Census, Use};
+use crate::check::Violation;
+use crate::{Frame, MigrateType};
+
+impl Bitmap<'_> {
+    /// Tests every invariant of the store. O(span).
+    ///
+    /// # Errors
+    /// The first that does not hold.
+    pub fn check(&self) -> Result<Census, Violation> {
+        let mut census = Census::default();
+        for block in 0..self.states.len() {
+            let state = self.state(block);
+            match state.mode() {
+                Mode::Open => self.check_open(block, state)?,
+                Mode::Free | Mode::Huge => self.check_whole(block, state)?,
+                Mode::Changing => {
+                    let found = "a block whose words are being written";
+                    return Err(Violation::at("one-owner", found, self.start_of(block)));
+                }
+            }
+            self.check_indexed(block, state)?;
+            self.count(block, state, &mut census);
+        }
+        let lent = self.lent_blocks().count();
+        // Relaxed: nobody else is at work.
+        let counted = self.totals.lent.load(Ordering::Relaxed);
+        Violation::unless_equal("counted", "blocks that are lent", lent, counted)?;
+        self.check_found()?;
+        self.check_blocks()?;
+        let free = self.totals.free.frames();
+        let counted = census.free + census.isolated;
+        Violation::unless_equal("counted", "free frames in all", counted, free)?;
+        // Relaxed: nobody else is at work.
+        let managed = self.totals.managed.load(Ordering::Relaxed);
+        let memory = counted + census.allocated;
+        Violation::unless_equal("counted", "managed frames", memory, managed)?;
+        Ok(census)
+    }
+
+    fn start_of(&self, block: usize) -> Frame {
+        self.frame_at(block << self.block_order)
+    }
+
+    fn check_open(&self, block: usize, state: BlockState) -> Result<(), Violation> {
+        let at = |found| Violation::at("one-owner", found, self.start_of(block));
+        let first = self.first_word(block);
+        let (mut free, mut solid, mut joined) = (0, true, 0);
+        for place in first..first + self.block_words() {
+            let (bits, memory) = (self.free_bits(place), self.memory_bits(place));
+            if bits & !memory != 0 {
+                return Err(at("a free frame that is no memory"));
+            }
+            if bits & self.inner_bits(place) != 0 {
+                return Err(at("a free frame inside a block in use"));
+            }
+            free += bits.count_ones() as usize;
+            solid &= memory == !0;
+            joined |= self.inner_bits(place) & memory;
+        }
+        Violation::unless_equal("counted", "free frames of a block", free, state.count())?;
+        let run = self.largest_run(block, |word| self.free_bits(word));
+        if free > 0 && run > state.run() {
+            return Err(at("a run that its block does not know of"));
+        }
+        if state.is_solid() != solid {
+            return Err(at("a block that does not know whether all of it is memory"));
+        }
+        if joined != 0 && !state.is_joined() {
+            return Err(at("a block of several frames in one of single frames"));
+        }
+        if state.is_tail() {
+            return Err(at("an open block in a group"));
+        }
+        Ok(())
+    }
+
+    fn check_whole(&self, block: usize, state: BlockState) -> Result<(), Violation> {
+        let at = |found| Err(Violation::at("one-owner", found, self.start_of(block)));
+        let first = self.first_word(block);
+        for place in first..first + self.block_words() {
+            let inner = !u64::from(place == first);
+            if self.free_bits(place) != 0 || self.inner_bits(place) != inner {
+                return at("words of a whole block that do not say one block in use");
+            }
+            if self.memory_bits(place) != !0 {
+                return at("a whole block with a hole");
+            }
+        }
+        let expected = match state.mode() {
+            Mode::Free => self.block_frames(),
+            _ => 0,
+        };
+        Violation::unless_equal("counted", "free frames of a block", expected, state.count())?;
+        if !state.is_solid() || state.is_lent() || state.mode() == Mode::Free && state.is_tail() {
+            return at("flags that a whole block cannot have");
+        }
+        Ok(())
+    }
+
+    /// Every set.
+    fn sets(&self) -> impl Iterator<Item = Set> + '_ {
+        let kinds = Self::KINDS.map(MigrateType::from);
+        let graded = kinds
+            .into_iter()
+            .flat_map(move |kind| (0..GRADES).map(move |grade| self.index.of_grade(kind, grade)));
+        let runs = kinds.into_iter().flat_map(move |kind| {
+            (1..self.block_order).map(move |order| self.index.of_run(kind, order))
+        });
+        graded.chain(runs).chain([Index::WHOLE])
+    }
+
+    /// What a search finds in every set must be as much as is in it: no bit may be missing above.
+    fn check_found(&self) -> Result<(), Violation> {
+        for set in self.sets() {
+            let blocks = 0..self.states.len();
+            let inside = blocks.filter(|block| self.index.contains(set, block + self.phase));
+            let mut found = 0;
+            let mut next = self.index.find(set, 0, From::Low);
+            while let Some(position) = next {
+                found += 1;
+                next = self.index.find(set, position + 1, From::Low);
+            }
+            Violation::unless_equal("indexed", "blocks found in a set", inside.count(), found)?;
+        }
+        Ok(())
+    }
+
+    fn check_indexed(&self, block: usize, state: BlockState) -> Result<(), Violation> {
+        let position = block + self.phase;
+        let belongs = self.index.sets_of(state);
+        let wrong = |set| self.index.contains(set, position) != belongs.contains(&Some(set));
+        if self.sets().any(wrong) {
+            let found = "a block in a wrong set";
+            return Err(Violation::at("indexed", found, self.start_of(block)));
+        }
+        Ok(())
+    }
+
+    fn count(&self, block: usize, state: BlockState, census: &mut Census) {
+        let first = self.first_word(block);
+        for place in first..first + self.block_words() {
+            let memory = self.memory_bits(place);
+            let free = match state.mode() {
+                Mode::Free | Mode::Changing => !0,
+                Mode::Huge => 0,
+                Mode::Open => self.free_bits(place),
+            };
+            let isolated = if self.isolation.any() {
+                self.isolated_bits(place)
+            } else {
+                0
+            };
+            census.free += (free & !isolated).count_ones() as usize;
+            census.isolated += (free & isolated).count_ones() as usize;
+            census.allocated += (memory & !free).count_ones() as usize;
+            census.reserved += (!memory & self.inner_bits(place)).count_ones() as usize;
+        }
+    }
+
+    /// Walks the span from block to block: each must be aligned and end where the next begins.
+    fn check_blocks(&self) -> Result<(), Violation> {
+        let mut at = self.span.start;
+        while at < self.span.end {
+            let Some((first, state)) = self.block_of(at) else {
+                at = at.plus(1);
+                continue;
+            };
+            let torn = first != at && state.usage == Use::Allocated;
+            if torn || !first.is_aligned(state.order) || state.order > self.max_order {
+                return Err(Violation::at("exact-heads", "a block that is torn", at));
+            }
+            let word = self.offset(at) / WORD_FRAMES;
+            debug_assert!(word < self.free.len(), "a frame of the span has words");
+            at = first.plus(state.order.frames());
+        }
+        Ok(())
+    }
+}

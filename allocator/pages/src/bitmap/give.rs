@@ -1,0 +1,482 @@
+//! Giving back: what is refused, and how frames become free.
+
+use brickyard_sync::Ordering;
+
+use super::state::{BlockState, Mode};
+use super::word::WORD_FRAMES;
+use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, Raised, TRIES};
+use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
+
+/// Frames that are sorted by block at a time.
+const CHUNK: usize = 768;
+
+/// Fewer than these in one block are worth sorting.
+const IN_A_ROW: u32 = 16;
+
+/// Chains of frames that are sorted into, by the number of their block.
+const CHAINS: usize = 64;
+
+/// What came of a free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Given {
+    /// Frames that were free already.
+    pub(super) refused: usize,
+    /// The block is lent to whoever freed them, and was not.
+    pub(super) lent: bool,
+}
+
+/// Do the frames begin with a word's worth of them, in rising order?
+fn is_word(frames: &[Frame]) -> bool {
+    let Some(frames) = frames.first_chunk::<WORD_FRAMES>() else {
+        return false;
+    };
+    // Without a way out in the middle, so that several are compared at once.
+    let first = frames[0].number();
+    let wrong = |wrong: usize, (i, frame): (usize, &Frame)| wrong | (frame.number() ^ (first + i));
+    frames.iter().enumerate().fold(0, wrong) == 0
+}
+
+/// The bits of those places from the `i`th of `count` on that lie in one word with it, and where the next begin.
+fn word_of(i: u32, count: u32, offset_of: impl Fn(u32) -> u32) -> (u64, u32) {
+    let first = offset_of(i);
+    let place = first / u64::BITS;
+    if first.is_multiple_of(u64::BITS) && count - i >= u64::BITS {
+        // A whole word in rising order, as it was handed out? Without a way out in the middle, which costs more than it saves.
+        let wrong = |wrong: u32, bit: u32| wrong | (offset_of(i + bit) ^ (first + bit));
+        if (0..u64::BITS).fold(0, wrong) == 0 {
+            return (!0, i + u64::BITS);
+        }
+    }
+    let (mut bits, mut next) = (0, i);
+    while next < count && offset_of(next) / u64::BITS == place {
+        bits |= 1 << (offset_of(next) % u64::BITS);
+        next += 1;
+    }
+    (bits, next)
+}
+
+impl Bitmap<'_> {
+    /// Takes back any aligned part of a block in use.
+    pub(super) fn give_block(&self, offset: usize, order: Order) -> Result<(), FreeError> {
+        let block = self.block_at(offset);
+        // Open or huge, and huge at most once: while a part of it is the caller's it can become open, and no more than
+        // that. If it goes on changing, nothing in it is the caller's.
+        for _ in 0..TRIES {
+            match self.state(block).mode() {
+                Mode::Free | Mode::Changing => return Err(FreeError::DoubleFree),
+                Mode::Open => return self.give_narrow(offset, order),
+                Mode::Huge => {
+                    let allocated = self.order_of_group(self.group_of(block).1);
+                    if order > allocated || !self.frame_at(offset).is_aligned(order) {
+                        return Err(FreeError::WrongOrder { allocated });
+                    }
+                    if order.get() >= self.block_order {
+                        return self.give_wide(offset, order.get());
+                    }
+                    self.unfold(block);
+                }
+            }
+        }
+        Err(FreeError::DoubleFree)
+    }
+
+    /// The same, in an open block.
+    fn give_narrow(&self, offset: usize, order: Order) -> Result<(), FreeError> {
+        let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
+        if !self.is_memory(offset) {
+            return Err(FreeError::NotOwned);
+        }
+        if self.free_bits(place) >> bit & 1 != 0 {
+            return Err(FreeError::DoubleFree);
+        }
+        let (head, joined) = self.block_around(offset);
+        let allocated = Order::new(joined);
+        if order > allocated || !self.frame_at(offset).is_aligned(order) {
+            return Err(FreeError::WrongOrder { allocated });
+        }
+        if !self.state(self.block_at(offset)).is_open() {
+            // While a part of it is the caller's it stays open. It was free, and somebody has just taken it as a whole:
+            // what was read above is what he has written.
+            return Err(FreeError::DoubleFree);
+        }
+        if joined > 0 {
+            self.cut_out(head, joined, offset, order.get());
+        }
+        let block = self.block_at(offset);
+        let (first, words, bits) = Self::bits_of(offset, order.get());
+        let mut masks = [0; MOST_WORDS];
+        for word in first..first + words {
+            masks[word - self.first_word(block)] = bits;
+        }
+        match self.give_masks(block, &masks, Borrower::Nobody).refused {
+            0 => Ok(()),
+            // Somebody frees the same frames at this moment.
+            _ => Err(FreeError::DoubleFree),
+        }
+    }
+
+    /// Frees single frames of an open block. Says how many were free already, which nothing is done about, and whether the block is lent now.
+    pub(super) fn give_masks(&self, block: usize, all: &Masks, borrower: Borrower) -> Given {
+        let first = self.first_word(block);
+        let masks = &all[..self.block_words()];
+        let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
+        self.totals.free.add(block, frames);
+        let mut refused = 0;
+        for (i, &mask) in masks.iter().enumerate() {
+            if mask != 0 {
+                // Release: pairs with the acquire of the next taker.
+                let before = self.free[first + i].fetch_or(mask, Ordering::AcqRel);
+                refused += (before & mask).count_ones() as usize;
+            }
+        }
+        if refused > 0 {
+            self.totals.free.remove(block, refused);
+        }
+        if self.isolation.any() {
+            for (i, &mask) in masks.iter().enumerate() {
+                let isolated = mask & self.isolated_bits(first + i);
+                self.add_isolated(isolated.count_ones() as usize);
+            }
+        }
+        let freed = frames - refused;
+        if freed == 0 {
+            return Given {
+                refused,
+                lent: false,
+            };
+        }
+        let raised = self.raise(block, freed, all, borrower);
+        if raised == Raised::Refused {
+            // Two CPUs have freed the same frames at the same moment, and a third has taken their block as a whole in
+            // between. Whoever opens the block next writes over what was set here.
+            self.totals.free.remove(block, freed);
+            refused = frames;
+        }
+        Given {
+            refused,
+            lent: raised == Raised::Lent,
+        }
+    }
+
+    /// The number of the mobility of a frame that is, as far as can be seen without being its owner, a block of order 0 in use, in a block that is plain. What a front
+    /// asks before it keeps it. A place outside all blocks is none.
+    #[inline(always)]
+    pub(crate) fn plain_single_in_use(&self, offset: usize) -> Option<usize> {
+        // Relaxed, twice: the caller says that it owns the frame; if it does, what is asked of the state and of the bit does not change.
+        let state = self.states.get(self.block_at(offset))?;
+        let state = BlockState::from_bits(state.load(Ordering::Relaxed));
+        let word = self.free.get(offset / WORD_FRAMES)?;
+        let free = word.load(Ordering::Relaxed) >> (offset % WORD_FRAMES) & 1 != 0;
+        if free || !state.is_plain() {
+            return None;
+        }
+        Some(state.mobility_in(self.eighth(offset)))
+    }
+
+    /// How many frames from the first on lie in one word of a plain block, each once, and are single frames in use; and the number of their mobility.
+    pub(crate) fn plain_singles_in_use(&self, frames: &[Frame]) -> (usize, usize) {
+        let first = frames.first().map(|&first| self.offset(first));
+        let Some((offset, mobility)) =
+            first.and_then(|offset| Some((offset, self.plain_single_in_use(offset)?)))
+        else {
+            return (0, 0);
+        };
+        let start = self.frame_at(offset & !(WORD_FRAMES - 1)).number();
+        let (mut bits, mut run) = (0_u64, 0);
+        for frame in frames {
+            let bit = frame.number().wrapping_sub(start);
+            if bit >= WORD_FRAMES || bits >> bit & 1 != 0 {
+                break;
+            }
+            bits |= 1 << bit;
+            run += 1;
+        }
+        // Relaxed: as in `plain_single_in_use`.
+        let free = self.free[offset / WORD_FRAMES].load(Ordering::Relaxed);
+        if free & bits != 0 {
+            // One of them is free already: one by one.
+            run = 1;
+        }
+        (run, mobility)
+    }
+
+    /// As [`Bitmap::plain_single_in_use`], in any block that nothing is isolated in.
+    pub(crate) fn single_in_use(&self, offset: usize) -> Option<usize> {
+        if let Some(mobility) = self.plain_single_in_use(offset) {
+            return Some(mobility);
+        }
+        let frame = Frame::new(self.base.wrapping_add(offset));
+        let inside = self.span.contains(frame);
+        let single = inside && self.is_single_in_use(offset) && !self.is_isolated_near(offset);
+        single.then(|| self.mobility_of(offset).index())
+    }
+
+    /// Is the frame a block of order 0 in use?
+    fn is_single_in_use(&self, offset: usize) -> bool {
+        self.is_block_in_use(offset, Order::ZERO)
+    }
+
+    /// Is the frame the first of a block of exactly `order` in use?
+    pub(crate) fn is_block_in_use(&self, offset: usize, order: Order) -> bool {
+        let state = self.state(self.block_at(offset));
+        match state.mode() {
+            Mode::Free | Mode::Changing => false,
+            Mode::Huge => {
+                let (head, group) = self.group_of(self.block_at(offset));
+                offset == head << self.block_order && self.order_of_group(group) == order
+            }
+            Mode::Open => {
+                let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
+                self.is_memory(offset)
+                    && self.free_bits(place) >> bit & 1 == 0
+                    && self.block_around(offset) == (offset, order.get())
+            }
+        }
+    }
+
+    /// The mobility of a block in use, so that a front can keep it among its like.
+    pub(crate) fn mobility_of(&self, offset: usize) -> MigrateType {
+        let state = self.state(self.block_at(offset));
+        match state.mode() {
+            Mode::Huge | Mode::Free | Mode::Changing => state.kind(),
+            Mode::Open => MigrateType::from_bits(state.mobility_in(self.eighth(offset)) as u32),
+        }
+    }
+
+    /// Is anything isolated in the block of this frame?
+    #[inline]
+    pub(crate) fn is_isolated_near(&self, offset: usize) -> bool {
+        self.state(self.block_at(offset)).is_isolated()
+    }
+
+    /// Takes back `count` single frames that a front held, by their places. What turns out to be free already is left alone, and counted.
+    ///
+    /// As long as many in a row lie in one block, that is one change of each of its words and one of its state; the rest is sorted by block first.
+    ///
+    /// `borrows` is asked before each block whether the CPU has room for one more to fetch from, and told each that is lent to it.
+    pub(crate) fn give_cached(
+        &self,
+        count: u32,
+        offset_of: impl Fn(u32) -> u32,
+        borrows: &mut impl Borrows,
+    ) {
+        let mut from = self.give_in_order(count, &offset_of, borrows);
+        while from < count {
+            let chunk = (count - from).min(CHUNK as u32);
+            self.give_chunk(chunk as u16, |i| offset_of(from + u32::from(i)), borrows);
+            from += chunk;
+        }
+    }
+
+    /// Frees frames from the first on, block by block, until only few in a row lie in one. Returns how many.
+    fn give_in_order(
+        &self,
+        count: u32,
+        offset_of: impl Fn(u32) -> u32,
+        borrows: &mut impl Borrows,
+    ) -> u32 {
+        let mut given = 0;
+        while given < count {
+            let block = self.block_at(offset_of(given) as usize);
+            let mut masks = [0; MOST_WORDS];
+            let (mut i, mut twice) = (given, 0);
+            while i < count && self.block_at(offset_of(i) as usize) == block {
+                let offset = offset_of(i) as usize;
+                let mask = &mut masks[(offset / WORD_FRAMES) & (self.block_words() - 1)];
+                let (bits, next) = word_of(i, count, &offset_of);
+                let new = (bits & !*mask).count_ones() as usize;
+                twice += (next - i) as usize - new;
+                *mask |= bits;
+                i = next;
+            }
+            if i < count && i - given < IN_A_ROW {
+                break;
+            }
+            self.give_back_singles(block, &mut masks, twice, borrows);
+            given = i;
+        }
+        given
+    }
+
+    /// A cache gave back frames that were not its own.
+    pub(crate) fn refuse_late(&self, frames: usize) {
+        // Relaxed: statistics.
+        self.totals
+            .refused_late
+            .fetch_add(frames, Ordering::Relaxed);
+    }
+
+    /// Sorts frames by block and frees them block by block: one change of each word and each state.
+    fn give_chunk(&self, count: u16, offset_of: impl Fn(u16) -> u32, borrows: &mut impl Borrows) {
+        const END: u16 = u16::MAX;
+        let mut heads = [END; CHAINS];
+        let mut next = [END; CHUNK];
+        let block_of = |i: u16| self.block_at(offset_of(i) as usize);
+        for i in (0..count).rev() {
+            let chain = block_of(i) % CHAINS;
+            next[i as usize] = heads[chain];
+            heads[chain] = i;
+        }
+        for mut first in heads {
+            // Each turn frees one block's frames and leaves those of others in the chain.
+            while first != END {
+                let block = block_of(first);
+                let mut masks = [0; MOST_WORDS];
+                let mut twice = 0;
+                let mut others = END;
+                let mut i = first;
+                while i != END {
+                    let after = next[i as usize];
+                    let offset = offset_of(i) as usize;
+                    if self.block_at(offset) == block {
+                        let in_block = offset & (self.block_frames() - 1);
+                        let mask = &mut masks[in_block / WORD_FRAMES];
+                        let bit = 1 << (in_block % WORD_FRAMES);
+                        twice += usize::from(*mask & bit != 0);
+                        *mask |= bit;
+                    } else {
+                        next[i as usize] = others;
+                        others = i;
+                    }
+                    i = after;
+                }
+                self.give_back_singles(block, &mut masks, twice, borrows);
+                first = others;
+            }
+        }
+    }
+
+    /// Frees what of `masks` is single frames in use, and counts what is not, besides those that came `twice`.
+    fn give_back_singles(
+        &self,
+        block: usize,
+        masks: &mut Masks,
+        twice: usize,
+        borrows: &mut impl Borrows,
+    ) {
+        let mut refused = twice;
+        if !self.state(block).is_plain() {
+            // A bad free may have gone through a cache.
+            for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
+                let mut rest = *mask;
+                while rest != 0 {
+                    let bit = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    let offset = (self.first_word(block) + i) * WORD_FRAMES + bit;
+                    if !self.is_single_in_use(offset) {
+                        *mask &= !(1 << bit);
+                        refused += 1;
+                    }
+                }
+            }
+        }
+        let given = self.give_masks(block, masks, borrows.borrower());
+        if given.lent {
+            borrows.lent(block);
+        }
+        refused += given.refused;
+        if refused > 0 {
+            self.refuse_late(refused);
+        }
+    }
+
+    /// Takes back single frames in use, up to the first that is refused. Returns how many, and why no
+    /// more.
+    pub fn give_frames(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
+        let mut given = 0;
+        while let Some(&first) = frames.get(given) {
+            let run = self.give_run(&frames[given..]);
+            given += run;
+            if run == 0 {
+                match self.give(first, Order::ZERO) {
+                    Ok(_) => given += 1,
+                    Err(error) => return (given, Some(error)),
+                }
+            }
+        }
+        (given, None)
+    }
+
+    /// Frees the frames at the start of a list that lie in one plain block and are good. Returns how many; none where the first is anything but simple.
+    fn give_run(&self, frames: &[Frame]) -> usize {
+        let Some(&first) = frames.first().filter(|&&first| self.span.contains(first)) else {
+            return 0;
+        };
+        let block = self.block_at(self.offset(first));
+        if !self.state(block).is_plain() {
+            return 0;
+        }
+        let start = self.frame_at(block << self.block_order).number();
+        let mut masks = [0; MOST_WORDS];
+        let mut run = 0;
+        while let Some(frame) = frames.get(run) {
+            let in_block = frame.number().wrapping_sub(start);
+            if in_block >= self.block_frames() {
+                break;
+            }
+            let mask = &mut masks[in_block / WORD_FRAMES];
+            if *mask == 0 && in_block % WORD_FRAMES == 0 && is_word(&frames[run..]) {
+                *mask = !0;
+                run += WORD_FRAMES;
+                continue;
+            }
+            let bit = 1 << (in_block % WORD_FRAMES);
+            if *mask & bit != 0 {
+                break;
+            }
+            *mask |= bit;
+            run += 1;
+        }
+        let words = self.first_word(block)..self.first_word(block) + self.block_words();
+        let bad = words
+            .zip(&masks)
+            .any(|(word, &mask)| self.free_bits(word) & mask != 0);
+        if bad {
+            return 0;
+        }
+        // Somebody frees the same frames at this moment.
+        let refused = self.give_masks(block, &masks, Borrower::Nobody).refused;
+        if refused > 0 {
+            self.refuse_late(refused);
+        }
+        run
+    }
+
+    /// Clears the `inner` bits of the part of a block in use that is about to be freed, and cuts the rest into blocks of their own.
+    fn cut_out(&self, head: usize, order: u8, part: usize, part_order: u8) {
+        let (mut from, mut size) = (head, order);
+        while size > part_order {
+            size -= 1;
+            let upper = from + (1 << size);
+            self.clear_inner(upper, 1 << (upper % WORD_FRAMES));
+            if part >= upper {
+                from = upper;
+            }
+        }
+        let (first, words, bits) = Self::bits_of(part, part_order);
+        for word in first..first + words {
+            self.clear_inner(word * WORD_FRAMES, bits);
+        }
+    }
+
+    fn clear_inner(&self, offset: usize, bits: u64) {
+        // Release: pairs with the acquire in `inner_bits` of who frees another part of the block at this moment.
+        self.inner[offset / WORD_FRAMES].fetch_and(!bits, Ordering::Release);
+    }
+
+    /// Frames that are about to be freed into isolated ranges are not to be had.
+    pub(super) fn count_isolated(&self, range: FrameRange) {
+        if self.isolation.any() {
+            let inside = self
+                .isolation
+                .ranges()
+                .map(|isolated| isolated.intersection(range).len());
+            self.add_isolated(inside.sum());
+        }
+    }
+
+    fn add_isolated(&self, frames: usize) {
+        // Relaxed: a hint.
+        self.totals.isolated.fetch_add(frames, Ordering::Relaxed);
+    }
+}

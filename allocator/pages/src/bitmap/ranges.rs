@@ -1,0 +1,311 @@
+//! Administration: ranges come and go, are reserved and isolated, of any alignment. O(frames of the range), one at a time, under the zone's lock;
+//! requests and frees go on meanwhile.
+//!
+//! What is to leave is first taken, as a request would take it; then nobody else has anything to do with it, and its bits can be written one after the other.
+
+use brickyard_sync::Ordering;
+
+use super::state::Mode;
+use super::{Bitmap, Borrower, MOST_WORDS, Masks};
+use crate::block::Use;
+use crate::{FrameRange, MigrateType, RangeError};
+
+/// What becomes of frames that leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    /// They are memory no longer, nor are those that were reserved.
+    Absent,
+    /// They are reserved.
+    Reserved,
+}
+
+fn frames_in(masks: &Masks) -> usize {
+    masks.iter().map(|mask| mask.count_ones() as usize).sum()
+}
+
+impl Bitmap<'_> {
+    fn within_span(&self, range: FrameRange) -> Result<(), RangeError> {
+        if self.span.covers(range) {
+            return Ok(());
+        }
+        Err(RangeError::OutsideSpan { span: self.span })
+    }
+
+    /// What of `masks` is no memory, and is reserved, or not.
+    fn not_memory(&self, block: usize, masks: &Masks, reserved: bool) -> Masks {
+        let first = self.first_word(block);
+        let mut found = [0; MOST_WORDS];
+        for i in 0..self.block_words() {
+            let word = first + i;
+            let wanted = if reserved {
+                self.inner_bits(word)
+            } else {
+                !self.inner_bits(word)
+            };
+            if masks[i] != 0 {
+                found[i] = masks[i] & !self.memory_bits(word) & wanted;
+            }
+        }
+        found
+    }
+
+    /// What of `masks` is memory.
+    fn only_memory(&self, block: usize, masks: &Masks) -> Masks {
+        let first = self.first_word(block);
+        let mut found = *masks;
+        for (i, mask) in found[..self.block_words()].iter_mut().enumerate() {
+            *mask &= self.memory_bits(first + i);
+        }
+        found
+    }
+
+    /// Makes all frames of `range` that are not yet memory of this store free. Returns how many there
+    /// were.
+    ///
+    /// # Errors
+    /// [`RangeError::OutsideSpan`].
+    pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.make_memory(range, false)
+    }
+
+    /// Frees all reserved frames of `range`. Returns how many there were.
+    ///
+    /// # Errors
+    /// [`RangeError::OutsideSpan`].
+    pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.make_memory(range, true)
+    }
+
+    /// Frees all frames of the range that are no memory, of this kind of not being memory.
+    fn make_memory(&self, range: FrameRange, reserved: bool) -> Result<usize, RangeError> {
+        self.within_span(range)?;
+        let mut made = 0;
+        for block in self.blocks_of(range) {
+            if self.state(block).is_solid() {
+                continue;
+            }
+            let masks = self.not_memory(block, &self.masks_of(block, range), reserved);
+            let frames = frames_in(&masks);
+            if frames > 0 {
+                self.make_free(block, &masks, frames);
+                made += frames;
+            }
+        }
+        // Relaxed: a hint for all but administration.
+        self.totals.managed.fetch_add(made, Ordering::Relaxed);
+        Ok(made)
+    }
+
+    fn make_free(&self, block: usize, masks: &Masks, frames: usize) {
+        let words = self.first_word(block)..self.first_word(block) + self.block_words();
+        let nothing_yet = words.clone().all(|word| self.memory_bits(word) == 0);
+        for (word, mask) in words.clone().zip(masks) {
+            // Relaxed: frames that nobody has; what makes them free publishes these.
+            self.inner[word].fetch_and(!mask, Ordering::Relaxed);
+            self.memory[word].fetch_or(*mask, Ordering::Relaxed);
+        }
+        let solid = words.clone().all(|word| self.memory_bits(word) == !0);
+        if frames == self.block_frames() {
+            self.write_as_one(block);
+            self.totals.free.add(block, frames);
+            self.count_isolated(FrameRange::at(
+                self.frame_at(block << self.block_order),
+                frames,
+            ));
+            self.change(block, |state| {
+                let kind = state.with_kind(MigrateType::Movable).with_solid(true);
+                Some(self.free_as_a_whole(kind))
+            });
+            return;
+        }
+        self.change(block, |state| {
+            // All blocks are movable at first: whoever wants one for anything else must claim it.
+            let new = if nothing_yet {
+                state.with_kind(MigrateType::Movable)
+            } else {
+                state
+            };
+            Some(new.with_solid(solid))
+        });
+        let refused = self.give_masks(block, masks, Borrower::Nobody).refused;
+        debug_assert_eq!(refused, 0, "one-owner");
+    }
+
+    /// Forgets all frames of `range`. Returns how many there were.
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved; then nothing has
+    /// changed.
+    pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.leave(range, Leaves::Absent)
+    }
+
+    /// Keeps all free frames of `range` from being handed out. Returns how many became reserved.
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`] with the first frame in use; then nothing has changed.
+    pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.leave(range, Leaves::Reserved)
+    }
+
+    /// The first frame of the range that somebody uses.
+    fn busy_in(&self, range: FrameRange) -> Result<(), RangeError> {
+        let mut at = range.start;
+        while at < range.end {
+            let found = self.block_of(at);
+            if found.is_some_and(|(_, state)| state.usage == Use::Allocated) {
+                return Err(RangeError::Busy { frame: at });
+            }
+            at = found.map_or(at.plus(1), |(first, state)| {
+                first.plus(state.order.frames())
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes all frames of the range that are free; what else there is must be no memory, or nothing has changed.
+    fn take_all_free(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.within_span(range)?;
+        self.busy_in(range)?;
+        for block in self.blocks_of(range) {
+            let masks = self.only_memory(block, &self.masks_of(block, range));
+            if frames_in(&masks) == 0 || self.take_masks(block, &masks) {
+                continue;
+            }
+            for taken in self.blocks_of(range).take_while(|&taken| taken < block) {
+                let masks = self.only_memory(taken, &self.masks_of(taken, range));
+                self.give_masks(taken, &masks, Borrower::Nobody);
+            }
+            let clipped = FrameRange::at(self.frame_at(block << self.block_order), 1);
+            let frame = clipped.start.max(range.start);
+            return Err(self
+                .busy_in(range)
+                .err()
+                .unwrap_or(RangeError::Busy { frame }));
+        }
+        Ok(())
+    }
+
+    fn leave(&self, range: FrameRange, leaves: Leaves) -> Result<usize, RangeError> {
+        self.take_all_free(range)?;
+        let (mut left, mut unmanaged) = (0, 0);
+        for block in self.blocks_of(range) {
+            let masks = self.masks_of(block, range);
+            let memory = self.only_memory(block, &masks);
+            let reserved = self.not_memory(block, &masks, true);
+            unmanaged += frames_in(&memory);
+            left += frames_in(&memory);
+            if leaves == Leaves::Absent {
+                left += frames_in(&reserved);
+            }
+            if frames_in(&memory) > 0 {
+                self.change(block, |state| Some(state.with_solid(false)));
+            }
+            let first = self.first_word(block);
+            for i in 0..self.block_words() {
+                // Relaxed: frames that this caller has taken, or that are no memory.
+                self.memory[first + i].fetch_and(!memory[i], Ordering::Relaxed);
+                match leaves {
+                    Leaves::Absent => {
+                        let gone = memory[i] | reserved[i];
+                        self.inner[first + i].fetch_and(!gone, Ordering::Relaxed);
+                    }
+                    Leaves::Reserved => {
+                        self.inner[first + i].fetch_or(memory[i], Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+        // Relaxed: as in `make_memory`.
+        self.totals.managed.fetch_sub(unmanaged, Ordering::Relaxed);
+        self.recount_isolated();
+        Ok(left)
+    }
+
+    /// From now on nothing is handed out from `range`, and what is freed there stays there.
+    ///
+    /// # Errors
+    /// As [`Isolation::begin`](crate::isolation::Isolation::begin).
+    pub fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.within_span(range)?;
+        self.isolation.begin(range)?;
+        for block in self.blocks_of(range) {
+            self.change(block, |state| Some(state.with_isolated(true)));
+        }
+        self.recount_isolated();
+        Ok(())
+    }
+
+    /// Ends the isolation of exactly `range`. Does nothing if it is not isolated.
+    pub fn unisolate(&self, range: FrameRange) {
+        if !self.isolation.end(range) {
+            return;
+        }
+        for block in self.blocks_of(range) {
+            let start = self.frame_at(block << self.block_order);
+            let still = self
+                .isolation
+                .overlaps(FrameRange::at(start, self.block_frames()));
+            self.change(block, |state| Some(state.with_isolated(still)));
+        }
+        self.recount_isolated();
+    }
+
+    /// Counts anew how much of what is free is isolated.
+    fn recount_isolated(&self) {
+        let mut isolated = 0;
+        if self.isolation.any() {
+            for range in self
+                .isolation
+                .ranges()
+                .map(|range| range.intersection(self.span))
+            {
+                for block in self.blocks_of(range) {
+                    isolated += self.free_of(block, &self.masks_of(block, range));
+                }
+            }
+        }
+        // Relaxed: a hint.
+        self.totals.isolated.store(isolated, Ordering::Relaxed);
+    }
+
+    /// How many of the frames of `masks` are free.
+    fn free_of(&self, block: usize, masks: &Masks) -> usize {
+        match self.state(block).mode() {
+            Mode::Free | Mode::Changing => frames_in(masks),
+            Mode::Huge => 0,
+            Mode::Open => {
+                let first = self.first_word(block);
+                let free = |i: usize| (self.free_bits(first + i) & masks[i]).count_ones() as usize;
+                (0..self.block_words()).map(free).sum()
+            }
+        }
+    }
+
+    /// Takes all of `range`, which is isolated and wholly free, as blocks in use.
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`] with the first frame that is not free; then nothing has changed.
+    pub fn take_isolated(&self, range: FrameRange, kind: MigrateType) -> Result<(), RangeError> {
+        self.within_span(range)?;
+        self.all_free(range)?;
+        for (frame, order) in range.blocks(self.max_order) {
+            if self.take_place(self.offset(frame), order.get(), kind) {
+                continue;
+            }
+            let before = FrameRange {
+                end: frame,
+                ..range
+            };
+            for (taken, order) in before.blocks(self.max_order) {
+                let given = self.give_block(self.offset(taken), order);
+                debug_assert_eq!(given, Ok(()), "one-owner");
+            }
+            self.recount_isolated();
+            self.all_free(range)?;
+            return Err(RangeError::Busy { frame });
+        }
+        self.recount_isolated();
+        Ok(())
+    }
+}

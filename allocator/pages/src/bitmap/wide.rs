@@ -1,0 +1,423 @@
+//! Blocks of the size of a page block and up: by the states of page blocks alone.
+//!
+//! A block of several page blocks is in use as a *group*: all of them are huge, and all but the first are tails. As with the `inner` bits of frames, tails are only
+//! ever cleared while the group is in use, so parts of it can be freed by several CPUs at once.
+
+use brickyard_sync::Ordering;
+
+use super::index::{From, Index};
+use super::state::{BlockState, Mode};
+use super::take::Wanted;
+use super::word;
+use super::{Attempt, Bitmap, CALL_INS, TRIES};
+use crate::{Frame, FrameRange, FreeError, MigrateType, Order, Request};
+
+/// Page blocks whose bits share a word of the index.
+const LEAF: usize = 64;
+
+/// May an isolated block be taken?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Isolated {
+    /// No: by requests.
+    Not,
+    /// Yes: by who isolated it, who looks at the whole range itself.
+    Too,
+}
+
+impl Bitmap<'_> {
+    /// Takes a page block or an aligned group of them.
+    pub(super) fn take_wide(&self, request: &Request) -> Option<Frame> {
+        let order = request.order.get();
+        let wanted = self.wanted(request);
+        if order == self.block_order && wanted.limit.is_none() {
+            return self.take_one_block(wanted);
+        }
+        let blocks = 1 << (order - self.block_order);
+        let mut call_ins = CALL_INS;
+        for _ in 0..TRIES {
+            let Some(block) = self.find_blocks(order, wanted) else {
+                if call_ins > 0 && self.call_in_loans() {
+                    call_ins -= 1;
+                    continue;
+                }
+                return None;
+            };
+            if self.take_blocks(block, blocks, wanted.kind, Isolated::Not) {
+                return Some(self.frame_at(block << self.block_order));
+            }
+        }
+        None
+    }
+
+    /// Takes any page block that is free as a whole: one of the set, or one that is lent, though nothing in it is in use.
+    fn take_one_block(&self, wanted: Wanted) -> Option<Frame> {
+        let mut attempt =
+            |block: usize| match self.take_whole(block, wanted.kind, false, Isolated::Not) {
+                true => Attempt::Got(block),
+                // Not free as a whole: then it has no place in the set. Whoever changed it may stand still before it
+                // says so there.
+                false => Attempt::Nothing,
+            };
+        let mut from_set = || self.try_set(Index::WHOLE, wanted, &mut attempt, &mut false);
+        let block = from_set().or_else(|| self.call_in_loans().then(&mut from_set).flatten());
+        let block = block.or_else(|| {
+            // Lent again by now, it may be.
+            let mut lent = self.lent_blocks();
+            lent.find(|&block| self.take_whole(block, wanted.kind, false, Isolated::Not))
+        })?;
+        self.totals.free.remove(block, self.block_frames());
+        Some(self.frame_at(block << self.block_order))
+    }
+
+    /// An aligned group of blocks that are free as a whole and lie below the limit.
+    pub(super) fn find_blocks(&self, order: u8, wanted: Wanted) -> Option<usize> {
+        let group = order - self.block_order;
+        let end = Self::end_for(wanted);
+        let limit = wanted.limit.unwrap_or(usize::MAX);
+        let below = |position: usize| {
+            let after = (position - self.phase + (1 << group)) << self.block_order;
+            (after <= limit).then_some(position - self.phase)
+        };
+        let mut leaf = match end {
+            From::Low => self.index.next_leaf(Index::WHOLE, 0, end),
+            From::High => {
+                let last = (self.states.len() + self.phase - 1) / LEAF;
+                self.index.next_leaf(Index::WHOLE, last, end)
+            }
+        };
+        // So many leaves are one group.
+        let leaves = (1_usize << group).div_ceil(LEAF);
+        while let Some(place) = leaf {
+            let found = if leaves == 1 {
+                let starts = word::starts(self.index.leaf(Index::WHOLE, place), group);
+                let bit = match end {
+                    _ if starts == 0 => None,
+                    From::Low => Some(starts.trailing_zeros()),
+                    From::High => Some(starts.ilog2()),
+                };
+                bit.map(|bit| place * LEAF + bit as usize)
+            } else {
+                let first = place / leaves * leaves;
+                let inside = (first + leaves) * LEAF <= self.states.len() + self.phase;
+                let whole = |place: usize| self.index.leaf(Index::WHOLE, place) == !0;
+                (inside && (first..first + leaves).all(whole)).then_some(first * LEAF)
+            };
+            if let Some(position) = found {
+                // Looked for upwards wherever there is a limit, so behind it there is nothing.
+                return below(position);
+            }
+            let step = match end {
+                From::Low => (place / leaves + 1).checked_mul(leaves),
+                From::High => (place / leaves * leaves).checked_sub(1),
+            };
+            leaf = step.and_then(|next| self.index.next_leaf(Index::WHOLE, next, end));
+        }
+        None
+    }
+
+    /// Takes adjacent blocks, all of them or none.
+    pub(super) fn take_blocks(
+        &self,
+        first: usize,
+        blocks: usize,
+        kind: MigrateType,
+        isolated: Isolated,
+    ) -> bool {
+        for block in first..first + blocks {
+            if self.take_whole(block, kind, block > first, isolated) {
+                continue;
+            }
+            if !self.belongs(Index::WHOLE, block) {
+                self.take_out_of(Index::WHOLE, block);
+            }
+            // These are this caller's.
+            for taken in first..block {
+                self.free_whole(taken);
+            }
+            return false;
+        }
+        let frames = blocks << self.block_order;
+        self.totals.free.remove(first, frames);
+        true
+    }
+
+    /// Takes a block that is free as a whole; false if it is not.
+    fn take_whole(&self, block: usize, kind: MigrateType, tail: bool, isolated: Isolated) -> bool {
+        let taken = self.claim_whole(block, kind, tail, isolated);
+        if let Some((old, new)) = taken {
+            self.moved(block, old, new);
+        }
+        taken.is_some()
+    }
+
+    /// The same, with the sets left to the caller. What the state was, and is.
+    fn claim_whole(
+        &self,
+        block: usize,
+        kind: MigrateType,
+        tail: bool,
+        isolated: Isolated,
+    ) -> Option<(BlockState, BlockState)> {
+        let huge = |state: BlockState| {
+            let huge = state.with_mode(Mode::Huge).with_free(0, 0).with_kind(kind);
+            huge.with_tail(tail).with_lent(false).unmixed()
+        };
+        for _ in 0..TRIES {
+            let old = self.state(block);
+            let spared = old.is_isolated() && isolated == Isolated::Not;
+            if old.count() != self.block_frames() || spared {
+                return None;
+            }
+            if old.mode() == Mode::Free {
+                if self.replace(block, old, huge(old)) {
+                    return Some((old, huge(old)));
+                }
+                continue;
+            }
+            // Open: first nobody else may touch the words.
+            if self.replace(block, old, old.with_mode(Mode::Changing).with_free(0, 0)) {
+                self.write_as_one(block);
+                return self.change_quietly(block, huge).map(|new| (old, new));
+            }
+        }
+        None
+    }
+
+    /// Changes the state by `next`, until nobody comes between; the sets are left to the caller.
+    fn change_quietly(
+        &self,
+        block: usize,
+        next: impl Fn(BlockState) -> BlockState,
+    ) -> Option<BlockState> {
+        loop {
+            let old = self.state(block);
+            let new = next(old);
+            if self.replace(block, old, new) {
+                self.count_end_of_loan(old, new);
+                return Some(new);
+            }
+        }
+    }
+
+    /// Takes up to `most` page blocks that lie near each other, and hands the place of each to `each`. Returns how many. One change of the summary and of the total for all of
+    /// them.
+    pub(crate) fn take_page_blocks(
+        &self,
+        kind: MigrateType,
+        most: usize,
+        mut each: impl FnMut(usize),
+    ) -> usize {
+        let end = Self::end_for(Wanted { kind, limit: None });
+        let last = (self.states.len() + self.phase - 1) / LEAF;
+        let from = if end == From::Low { 0 } else { last };
+        let Some(leaf) = self.index.next_leaf(Index::WHOLE, from, end) else {
+            return 0;
+        };
+        let mut there = self.index.leaf(Index::WHOLE, leaf);
+        let mut gone = 0_u64;
+        while there != 0 && (gone.count_ones() as usize) < most {
+            let bit = match end {
+                From::Low => there.trailing_zeros(),
+                From::High => there.ilog2(),
+            };
+            there &= !(1 << bit);
+            let block = leaf * LEAF + bit as usize - self.phase;
+            if self
+                .claim_whole(block, kind, false, Isolated::Not)
+                .is_some()
+            {
+                gone |= 1 << bit;
+                each(block << self.block_order);
+            }
+        }
+        if gone != 0 {
+            self.index.remove_bits(Index::WHOLE, leaf, gone);
+            self.for_blocks(leaf, gone, |block| {
+                // It may have come back meanwhile.
+                if self.belongs(Index::WHOLE, block) {
+                    self.put_into(Index::WHOLE, block);
+                }
+            });
+        }
+        let taken = gone.count_ones() as usize;
+        let near = (leaf * LEAF).saturating_sub(self.phase);
+        self.totals.free.remove(near, taken << self.block_order);
+        taken
+    }
+
+    /// Takes back page blocks that a front held, by their places; counts what is none in use.
+    pub(crate) fn give_page_blocks(&self, offsets: impl ExactSizeIterator<Item = usize>) {
+        let frames = self.block_frames();
+        let (mut leaf, mut back) = (0, 0_u64);
+        for offset in offsets {
+            let block = self.block_at(offset);
+            let state = self.state(block);
+            if state.mode() != Mode::Huge || state.is_tail() {
+                self.refuse_late(frames);
+                continue;
+            }
+            self.totals.free.add(block, frames);
+            self.count_isolated(FrameRange::at(self.frame_at(offset), frames));
+            if !self.replace(block, state, self.free_as_a_whole(state)) {
+                // It is being isolated, say; or it came back twice.
+                if !self.free_whole(block) {
+                    self.totals.free.remove(block, frames);
+                    self.refuse_late(frames);
+                }
+                continue;
+            }
+            let position = block + self.phase;
+            if position / LEAF != leaf {
+                self.put_bits_into_whole(leaf, back);
+                (leaf, back) = (position / LEAF, 0);
+            }
+            back |= 1 << (position % LEAF);
+        }
+        self.put_bits_into_whole(leaf, back);
+    }
+
+    fn put_bits_into_whole(&self, leaf: usize, bits: u64) {
+        if bits == 0 {
+            return;
+        }
+        self.index.insert_bits(Index::WHOLE, leaf, bits);
+        self.for_blocks(leaf, bits, |block| {
+            // It may have gone again meanwhile, or be isolated.
+            if !self.belongs(Index::WHOLE, block) {
+                self.take_out_of(Index::WHOLE, block);
+            }
+        });
+    }
+
+    /// Calls `each` with the blocks of some bits of a leaf.
+    fn for_blocks(&self, leaf: usize, bits: u64, each: impl Fn(usize)) {
+        let mut rest = bits;
+        while rest != 0 {
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            each(leaf * LEAF + bit - self.phase);
+        }
+    }
+
+    /// Writes the words of a block that is the caller's as those of one block in use.
+    pub(super) fn write_as_one(&self, block: usize) {
+        let first = self.first_word(block);
+        for word in first..first + self.block_words() {
+            let head = u64::from(word == first);
+            // Release: who reads this for a bad free sees that the block is no longer open. All else is published by the
+            // change of state that follows, or by what hands the block on: every frame of it is the caller's.
+            self.free[word].store(0, Ordering::Release);
+            self.inner[word].store(!head, Ordering::Release);
+        }
+    }
+
+    /// Frees a huge block that is the caller's; false if it is none.
+    fn free_whole(&self, block: usize) -> bool {
+        let freed = self.change(block, |state| {
+            let free = state.with_mode(Mode::Free).with_tail(false);
+            let full = free.with_free(self.block_frames(), self.block_order);
+            (state.mode() == Mode::Huge).then_some(full)
+        });
+        freed.is_some()
+    }
+
+    /// The group that a huge block belongs to: its first block, and its order in blocks.
+    pub(super) fn group_of(&self, block: usize) -> (usize, u8) {
+        // Who frees another part of the group cuts it meanwhile, at most once for each order: then what is seen may not hold the block.
+        for _ in 0..=self.max_order.get() {
+            let (head, order) = self.group_seen(block);
+            if block < head + (1 << order) {
+                return (head, order);
+            }
+        }
+        (block, 0)
+    }
+
+    fn group_seen(&self, block: usize) -> (usize, u8) {
+        let tail = |block: usize| {
+            let state = self.states.get(block).map(|_| self.state(block));
+            state.is_some_and(|s| s.mode() == Mode::Huge && s.is_tail())
+        };
+        let most = self.max_order.get().saturating_sub(self.block_order);
+        let position = block + self.phase;
+        let starts = (0..=most).map(|order| position >> order << order);
+        let head = starts
+            .filter_map(|start| start.checked_sub(self.phase))
+            .find(|&start| !tail(start))
+            .unwrap_or(block);
+        let mut order = 0;
+        while order < most && (head + self.phase) >> order & 1 == 0 && tail(head + (1 << order)) {
+            order += 1;
+        }
+        (head, order)
+    }
+
+    /// Cuts the group at `head` so that the part of 2^`part_order` blocks at `part` stands alone; the rest becomes groups of their own.
+    fn cut_group(&self, head: usize, order: u8, part: usize, part_order: u8) {
+        let (mut from, mut size) = (head, order);
+        while size > part_order {
+            size -= 1;
+            let upper = from + (1 << size);
+            self.change(upper, |state| {
+                state.is_tail().then_some(state.with_tail(false))
+            });
+            if part >= upper {
+                from = upper;
+            }
+        }
+    }
+
+    /// Frees 2^`order` frames, a page block or more, of the group that the block at `offset` belongs to.
+    pub(super) fn give_wide(&self, offset: usize, order: u8) -> Result<(), FreeError> {
+        let block = self.block_at(offset);
+        let (head, group) = self.group_of(block);
+        let part_order = order - self.block_order;
+        self.cut_group(head, group, block, part_order);
+        let blocks = 1 << part_order;
+        self.totals.free.add(block, blocks << self.block_order);
+        self.count_isolated(FrameRange::at(
+            self.frame_at(offset),
+            blocks << self.block_order,
+        ));
+        for freed in 0..blocks {
+            if !self.free_whole(block + freed) {
+                // Somebody frees the same block at this moment.
+                let rest = (blocks - freed) << self.block_order;
+                self.totals.free.remove(block, rest);
+                return Err(FreeError::DoubleFree);
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a huge block, all of it in use as one block, so that smaller parts of it can be freed.
+    pub(super) fn unfold(&self, block: usize) {
+        let (head, group) = self.group_of(block);
+        self.cut_group(head, group, block, 0);
+        self.change(block, |state| {
+            // Its words have said all the while that it is one block in use.
+            let open = state.with_mode(Mode::Open).with_joined(true);
+            let mixed = if state.kind() == MigrateType::Movable {
+                0
+            } else {
+                !0
+            };
+            (state.mode() == Mode::Huge).then_some(open.with_mixed(mixed))
+        });
+    }
+
+    /// The order of a group of page blocks.
+    pub(super) const fn order_of_group(&self, group: u8) -> Order {
+        Order::new(self.block_order + group)
+    }
+
+    /// The state of a block that has just become free as a whole.
+    pub(super) const fn free_as_a_whole(&self, state: BlockState) -> BlockState {
+        state
+            .with_mode(Mode::Free)
+            .with_free(self.block_frames(), self.block_order)
+            .with_tail(false)
+            .with_lent(false)
+            .unmixed()
+    }
+}

@@ -1,0 +1,91 @@
+//! The stash of one CPU: its arrays, by order and mobility, and the page blocks that it fetches from.
+
+use super::blocks::Blocks;
+use super::stack::Stack;
+use crate::{MigrateType, Mobility, Order};
+
+/// Most single frames in an array, blocks of a small order, and page blocks.
+pub(super) const SINGLES: usize = 1024;
+pub(super) const SMALL: usize = 16;
+pub(super) const HUGE: usize = 8;
+
+/// Orders 1 to 3 have arrays of their own.
+pub(super) const SMALL_ORDERS: usize = 3;
+
+pub(super) const KINDS: usize = Mobility::ALL.len();
+
+/// The stash of one CPU: 13 KiB.
+#[derive(Debug)]
+pub struct CpuStash {
+    // The page blocks that single frames of each mobility are fetched from first.
+    pub(super) blocks: [Blocks; KINDS],
+    pub(super) singles: [Stack<SINGLES>; KINDS],
+    pub(super) small: [[Stack<SMALL>; KINDS]; SMALL_ORDERS],
+    pub(super) huge: [Stack<HUGE>; KINDS],
+}
+
+impl CpuStash {
+    /// An empty stash.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            blocks: [const { Blocks::new() }; KINDS],
+            singles: [const { Stack::new() }; KINDS],
+            small: [const { [const { Stack::new() }; KINDS] }; SMALL_ORDERS],
+            huge: [const { Stack::new() }; KINDS],
+        }
+    }
+
+    /// How many blocks were ever freed to it, modulo 2^32.
+    pub(super) fn freed(&self) -> u32 {
+        let singles = self.singles.iter().map(|stack| stack.peek().1);
+        let small = self.small.iter().flatten().map(|stack| stack.peek().1);
+        let huge = self.huge.iter().map(|stack| stack.peek().1);
+        singles.chain(small).chain(huge).fold(0, u32::wrapping_add)
+    }
+
+    /// How many frames lie in it. A hint.
+    pub(super) fn frames(&self, huge: Order) -> usize {
+        let singles = self.singles.iter().map(|stack| stack.peek().0 as usize);
+        let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
+            stacks
+                .iter()
+                .map(move |stack| (stack.peek().0 as usize) << order)
+        });
+        let huge = self
+            .huge
+            .iter()
+            .map(|stack| (stack.peek().0 as usize) << huge.get());
+        singles.chain(small).chain(huge).sum()
+    }
+
+    /// Every block in it, with its order.
+    pub(super) fn blocks(&self, huge: Order) -> impl Iterator<Item = (u32, Order)> + '_ {
+        let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
+            let entries = stacks.iter().flat_map(Stack::entries);
+            entries.map(move |entry| (entry, Order::new(order)))
+        });
+        let singles = self.singles.iter().flat_map(Stack::entries);
+        let singles = singles.map(|entry| (entry, Order::ZERO));
+        let wide = self.huge.iter().flat_map(Stack::entries);
+        singles
+            .chain(small)
+            .chain(wide.map(move |entry| (entry, huge)))
+    }
+}
+
+impl Default for CpuStash {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The array for a mobility.
+#[inline]
+pub(super) const fn place_of(kind: MigrateType) -> usize {
+    match kind {
+        MigrateType::Movable => 1,
+        MigrateType::Reclaimable => 2,
+        MigrateType::Unmovable | MigrateType::HighAtomic | MigrateType::Isolate => 0,
+    }
+}

@@ -1,0 +1,119 @@
+//! How stashes are emptied: by their owner, by a visitor, or by a task that is run on their CPU.
+
+use brickyard_sync::{Inside, Slot, SlotAccess};
+
+use super::{Backing, CpuStash, Stash};
+use crate::patience::{Drained, Patience, Reach};
+use crate::platform::Pinned;
+use crate::{Order, Platform};
+
+impl<A: SlotAccess> Stash<'_, A> {
+    /// Gives every frame within `reach` back to the store. Waits for others as long as there is
+    /// `patience`.
+    pub(crate) fn drain<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        reach: Reach,
+        patience: &Patience,
+    ) -> Drained {
+        self.slots
+            .iter()
+            .enumerate()
+            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach, patience))
+            .sum()
+    }
+
+    /// Empties a stash that is entered. Returns how many frames.
+    fn drain_inside<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        inside: &Inside<'_, A, CpuStash>,
+    ) -> usize {
+        let store = &backing.store;
+        let huge = store.page_block_order();
+        inside.blocks.iter().for_each(|blocks| blocks.let_go(store));
+        let frames = inside.frames(huge);
+        if frames == 0 {
+            return 0;
+        }
+        let _transit = backing.moves.begin(backing.platform.cpu());
+        for stack in &inside.singles {
+            store.give_cached(stack.len(), |place| stack.entry(place).get(), &mut ());
+            stack.set_len(0);
+            stack.limit.set(self.first_limit());
+        }
+        let give = |entry: u32, order: Order| {
+            if store.give(store.frame_at(entry as usize), order).is_err() {
+                store.refuse_late(order.frames());
+            }
+        };
+        for (stacks, order) in inside.small.iter().zip(1..) {
+            for stack in stacks {
+                stack
+                    .entries()
+                    .for_each(|entry| give(entry, Order::new(order)));
+                stack.set_len(0);
+            }
+        }
+        for stack in &inside.huge {
+            store.give_page_blocks(stack.entries().map(|entry| entry as usize));
+            stack.set_len(0);
+        }
+        frames
+    }
+
+    /// Empties the slot of `cpu` from wherever the caller runs, if that is within its reach.
+    fn drain_slot<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        cpu: usize,
+        slot: &Slot<A, CpuStash>,
+        reach: Reach,
+        patience: &Patience,
+    ) -> Drained {
+        if reach == Reach::Own {
+            // Whoever is interrupted may be in the middle of its stash.
+            return Drained::default();
+        }
+        let platform = &backing.platform;
+        let huge = backing.store.page_block_order();
+        let holds_nothing = || slot.outside().frames(huge) == 0;
+        let empty = |inside: Option<Inside<'_, A, CpuStash>>| match inside {
+            Some(inside) => Drained::of(self.drain_inside(backing, &inside)),
+            None if holds_nothing() => Drained::default(),
+            None => Drained::LEFT_OUT,
+        };
+        let mut drained = Drained::default();
+        let mut drain_here = || {
+            // Nor where a platform runs this in an interrupt.
+            if platform.in_interrupt() {
+                return;
+            }
+            drained = empty(patience.wait_for(cpu, platform, |waits, relax| {
+                slot.enter_within(waits, relax)
+            }));
+        };
+        let own = {
+            let pinned = Pinned::new(platform);
+            let own = pinned.cpu == cpu;
+            if own {
+                drain_here();
+            }
+            own
+        };
+        // A CPU that holds nothing is left in peace.
+        if own || holds_nothing() {
+            return drained;
+        }
+        if A::LENDS {
+            let _pinned = Pinned::new(platform);
+            return empty(patience.wait_for(cpu, platform, |waits, relax| {
+                slot.visit_within(waits, relax)
+            }));
+        }
+        if reach == Reach::All {
+            patience.run_on(cpu, platform, &mut drain_here);
+        }
+        drained
+    }
+}

@@ -1,0 +1,167 @@
+//! How a stash is filled from the store and gives back what is too much: by whole words.
+
+use brickyard_sync::SlotAccess;
+
+use super::cpu::{CpuStash, HUGE, SINGLES, place_of};
+use super::stack::Stack;
+use super::{Backing, Stash};
+use crate::{Frame, MigrateType, Mobility, Platform, Request};
+
+/// An array of single frames starts with this limit.
+const FIRST_LIMIT: u32 = 64;
+
+/// So many single frames are fetched at a time at most: what the slowest requests wait for.
+const FETCH_MOST: usize = 320;
+
+impl<A: SlotAccess> Stash<'_, A> {
+    /// The limit that an array of single frames starts with.
+    pub(super) fn first_limit(&self) -> u32 {
+        FIRST_LIMIT.min(self.sizes.singles as u32)
+    }
+
+    /// Twice the limit from now on, as far as there is room.
+    fn grow(&self, stack: &Stack<SINGLES>) {
+        let limit = stack.limit(self.first_limit());
+        stack.limit.set((limit * 2).min(self.sizes.singles as u32));
+    }
+
+    /// [`Stash::refill`], where the store may be asked.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refill_if<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        request: &Request,
+        admitted: impl Fn() -> bool,
+    ) -> Option<Frame> {
+        if !admitted() {
+            return None;
+        }
+        let entry = self.refill(backing, own, request)?;
+        Some(backing.store.frame_at(entry as usize))
+    }
+
+    /// Fills an array of single frames that is empty to half, or by as much as is fetched at a time, and takes one.
+    pub(super) fn refill<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        request: &Request,
+    ) -> Option<u32> {
+        let kind = request.mobility.into();
+        let place = place_of(kind);
+        let stack = &own.singles[place];
+        debug_assert_eq!(stack.len(), 0, "`cached-once`: filled from the start");
+        let store = &backing.store;
+        let half = (stack.limit(self.first_limit()) / 2).max(1) as usize;
+        let wanted = half.min(FETCH_MOST);
+        self.grow(stack);
+        // They leave the store before they lie here.
+        let _transit = backing.moves.begin(backing.platform.cpu());
+        let blocks = &own.blocks[place];
+        let mut len = 0;
+        let mut keep = |offset: usize, mut bits: u64| {
+            // From the top, so that they are handed out upwards.
+            if bits == !0 {
+                for bit in (0..u64::BITS).rev() {
+                    stack.entry(len).set(offset as u32 + bit);
+                    len += 1;
+                }
+                return;
+            }
+            while bits != 0 {
+                let bit = bits.ilog2();
+                stack.entry(len).set(offset as u32 + bit);
+                len += 1;
+                bits &= !(1 << bit);
+            }
+        };
+        let mut taken = 0;
+        while taken < wanted
+            && let Some(block) = blocks.fullest(store, kind)
+        {
+            let more = store.take_singles_from(block, kind, wanted - taken, &mut keep);
+            if more == 0 {
+                // Others were faster, or a part of it is just being isolated: elsewhere then.
+                break;
+            }
+            taken += more;
+        }
+        if taken < wanted {
+            let loan = blocks.loan(store, kind, self.slots.len());
+            store.take_singles(request, wanted - taken, loan, |offset, bits| {
+                blocks.adopt(store, kind, store.block_at(offset));
+                keep(offset, bits);
+            });
+        }
+        stack.set_len(len);
+        stack.pop()
+    }
+
+    /// Gives the colder three quarters of a full array back.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn flush<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        place: usize,
+    ) {
+        let stack = &own.singles[place];
+        let most = self.sizes.singles as u32;
+        if stack.limit.get() == 0 {
+            stack.limit.set(self.first_limit());
+            return;
+        }
+        if stack.limit.get() < most {
+            self.grow(stack);
+            if stack.len() < stack.limit.get() {
+                return;
+            }
+        }
+        let leaving = (stack.len() * 3 / 4).max(1);
+        // They leave here before they are in the store.
+        let _transit = backing.moves.begin(backing.platform.cpu());
+        let entry_at = |place| stack.entry(place).get();
+        let store = &backing.store;
+        let kind = Mobility::ALL[place].into();
+        let mut borrowing = own.blocks[place].borrowing(store, kind);
+        store.give_cached(leaving, entry_at, &mut borrowing);
+        stack.shift(leaving);
+    }
+
+    /// Fetches half as many page blocks as there is room for into an array that is empty, and takes
+    /// one.
+    pub(super) fn refill_huge<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        stack: &Stack<HUGE>,
+        kind: MigrateType,
+    ) -> Option<u32> {
+        let wanted = self.sizes.huge / 2;
+        if wanted == 0 {
+            return None;
+        }
+        // They leave the store before they lie here.
+        let _transit = backing.moves.begin(backing.platform.cpu());
+        let mut len = 0;
+        backing.store.take_page_blocks(kind, wanted, |offset| {
+            stack.entry(len).set(offset as u32);
+            len += 1;
+        });
+        stack.set_len(len);
+        stack.pop()
+    }
+
+    /// Gives half of the page blocks of a full array back.
+    pub(super) fn flush_huge<P: Platform>(&self, backing: &Backing<'_, P>, stack: &Stack<HUGE>) {
+        let leaving = stack.len().div_ceil(2);
+        // They leave here before they are in the store.
+        let _transit = backing.moves.begin(backing.platform.cpu());
+        let cold = stack.entries().take(leaving as usize);
+        let store = &backing.store;
+        store.give_page_blocks(cold.map(|entry| entry as usize));
+        stack.shift(leaving);
+    }
+}

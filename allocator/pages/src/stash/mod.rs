@@ -1,0 +1,467 @@
+//! The stash: per CPU, arrays of frame numbers that are to be had at once. The front of the default.
+//!
+//! A request pops a number, a free pushes one. Nothing is masked, since interrupts never come here: they go to the store, which needs no lock. Where slots are
+//! [`Exclusive`](brickyard_sync::Exclusive) a hit has no atomic instruction in it; where they are [`Shared`](brickyard_sync::Shared) it takes a lock
+//! that is nearly always free, and anyone can drain any stash by it; the owner waits while somebody does.
+//!
+//! There is an array for each order class (single frames, orders 1 to 3, whole page blocks) and mobility. A frame that is freed goes to the array of the
+//! mobility that its neighbourhood shows, so that what cannot be moved is handed out again where it does no harm. An empty array of single frames is filled by words of the store,
+//! a full one gives its colder three quarters back, sorted by block. It starts small, doubles whenever it runs empty or full, and is small again after a drain.
+//!
+//! **What a free is asked.** The store sees a block in a stash as one in use. So a free of what is free in the store, was never allocated, or is larger than the block
+//! is refused at once; so is one of the block freed just before. A second free of a block that lies elsewhere in a stash, whole or in parts, is not noticed at once:
+//! at the store, later, it is refused and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
+//!
+//! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of its array, and lies in no other place.
+//! Invariant `lent-to-somebody`: a block that is lent is one that some CPU fetches from, so that the loan ends with the next drain.
+
+mod blocks;
+mod cpu;
+mod drain;
+mod fill;
+mod stack;
+
+use brickyard_sync::{Slot, SlotAccess};
+
+use crate::bitmap::Bitmap;
+use crate::check::Violation;
+use crate::platform::Pinned;
+use crate::transit::Moves;
+use crate::{Context, Frame, Order, Platform, Request};
+pub use cpu::CpuStash;
+use cpu::{HUGE, SINGLES, SMALL, SMALL_ORDERS, place_of};
+use stack::Stack;
+
+/// Batches of so many single frames go straight to the store.
+const BULK: usize = 256;
+
+/// How much a CPU's stash holds at most, for each mobility.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StashSizes {
+    /// Single frames, at most 1024.
+    pub singles: usize,
+    /// Blocks of each of the orders 1, 2 and 3, at most 16.
+    pub small: usize,
+    /// Page blocks, at most 8.
+    pub huge: usize,
+}
+
+impl StashSizes {
+    /// All that there is room for: 4 MiB in single frames of 4 KiB, 16 MiB in page blocks.
+    pub const DEFAULT: Self = Self {
+        singles: SINGLES,
+        small: SMALL,
+        huge: HUGE,
+    };
+}
+
+/// What stands behind the stashes of a zone.
+#[derive(Debug)]
+pub(crate) struct Backing<'m, P> {
+    pub(crate) store: Bitmap<'m>,
+    pub(crate) platform: P,
+    /// What is on its way between a stash and the store.
+    pub(crate) moves: Moves,
+}
+
+/// What became of a freed block that a stash was offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// It is kept.
+    Kept,
+    /// It is a case for the store: an isolated range, an interrupt, or not a block that may be
+    /// freed like this at all.
+    ToStore,
+    /// It lies here already.
+    FreeAlready,
+}
+
+/// Which arrays an order belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Single,
+    /// The order, less one.
+    Small(usize),
+    Huge,
+    None,
+}
+
+/// A stash for each CPU, over caller-supplied slots of 13 KiB. A CPU without one, and every interrupt, goes straight to the store.
+#[derive(Debug)]
+pub struct Stash<'m, A> {
+    slots: &'m [Slot<A, CpuStash>],
+    sizes: StashSizes,
+}
+
+impl<'m, A: SlotAccess> Stash<'m, A> {
+    /// Stashes for the CPUs `0..slots.len()`. Sizes above what there is room for are cut.
+    #[must_use]
+    pub const fn new(slots: &'m [Slot<A, CpuStash>], sizes: StashSizes) -> Self {
+        const fn at_most(size: usize, most: usize) -> usize {
+            if size < most { size } else { most }
+        }
+        Self {
+            slots,
+            sizes: StashSizes {
+                singles: at_most(size_or_one(sizes.singles), SINGLES),
+                small: at_most(sizes.small, SMALL),
+                huge: at_most(sizes.huge, HUGE),
+            },
+        }
+    }
+
+    #[inline]
+    fn class(order: Order, store: &Bitmap<'_>) -> Class {
+        if order == Order::ZERO {
+            return Class::Single;
+        }
+        if order > store.max_order() {
+            return Class::None;
+        }
+        if order == store.page_block_order() {
+            return Class::Huge;
+        }
+        if order.index() <= SMALL_ORDERS {
+            return Class::Small(order.index() - 1);
+        }
+        Class::None
+    }
+
+    /// Calls `with` inside the caller's own slot; `None` in an interrupt, on a CPU without one, and
+    /// where a visitor stands still in it. What is looked at in one call may be otherwise in the
+    /// next: another task may have run on this CPU meanwhile, or the caller be on another.
+    fn with_own<P: Platform, R>(
+        &self,
+        platform: &P,
+        with: impl FnOnce(&CpuStash) -> R,
+    ) -> Option<R> {
+        if platform.in_interrupt() {
+            return None;
+        }
+        let pinned = Pinned::new(platform);
+        let own = self.slots.get(pinned.cpu)?.enter(|| platform.relax())?;
+        Some(with(&own))
+    }
+
+    /// A block for `request`: what lies here, else what is fetched from the store, or, of an order
+    /// that is not fetched, taken there.
+    ///
+    /// What lies here has passed the watermark when it was fetched; `admitted` says whether the
+    /// store may be asked. `None` where it may not, or has nothing.
+    #[inline(always)]
+    pub(crate) fn take<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        request: &Request,
+        admitted: impl Fn() -> bool + Copy,
+    ) -> Option<Frame> {
+        if request.order != Order::ZERO {
+            return self.take_block(backing, request, admitted);
+        }
+        let platform = &backing.platform;
+        if request.context != Context::Interrupt && !platform.in_interrupt() {
+            let pinned = Pinned::new(platform);
+            // At once or not at all: a visitor is waited for on the longer way.
+            if let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) {
+                let popped = own.singles[request.mobility as usize].pop();
+                return match popped {
+                    Some(entry) => Some(backing.store.frame_at(entry as usize)),
+                    None => self.refill_if(backing, &own, request, admitted),
+                };
+            }
+        }
+        self.take_elsewhere(backing, request, admitted)
+    }
+
+    /// The same where the caller is in no stash: in its own after a visitor has left, else in the
+    /// store.
+    #[cold]
+    #[inline(never)]
+    fn take_elsewhere<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        request: &Request,
+        admitted: impl Fn() -> bool + Copy,
+    ) -> Option<Frame> {
+        if request.context != Context::Interrupt {
+            // In an interrupt, whatever was interrupted may be in the middle of the stash.
+            let here = self.with_own(&backing.platform, |own| {
+                match own.singles[place_of(request.mobility.into())].pop() {
+                    Some(entry) => Some(backing.store.frame_at(entry as usize)),
+                    None => self.refill_if(backing, own, request, admitted),
+                }
+            });
+            if let Some(taken) = here {
+                return taken;
+            }
+        }
+        admitted().then(|| backing.store.take(request)).flatten()
+    }
+
+    /// The same above order 0.
+    #[inline(never)]
+    fn take_block<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        request: &Request,
+        admitted: impl Fn() -> bool,
+    ) -> Option<Frame> {
+        let place = place_of(request.mobility.into());
+        let class = match request.context {
+            Context::Interrupt => Class::None,
+            _ => Self::class(request.order, &backing.store),
+        };
+        let here = match class {
+            Class::Small(small) => {
+                let pop = |own: &CpuStash| own.small[small][place].pop();
+                self.with_own(&backing.platform, pop).flatten()
+            }
+            Class::Huge => {
+                let pop = |own: &CpuStash| {
+                    let stack = &own.huge[place];
+                    let fetched = || self.refill_huge(backing, stack, request.mobility.into());
+                    // Fetched in the visit that finds none: by the next, another task of this CPU
+                    // may have freed some.
+                    stack.pop().or_else(|| admitted().then(fetched).flatten())
+                };
+                self.with_own(&backing.platform, pop).flatten()
+            }
+            Class::Single | Class::None => None,
+        };
+        match here {
+            Some(entry) => Some(backing.store.frame_at(entry as usize)),
+            None => admitted().then(|| backing.store.take(request)).flatten(),
+        }
+    }
+
+    /// Single frames into `out`, as many as can be had. Returns how many; `None` where the caller
+    /// has no stash here, or so many are the store's.
+    pub(crate) fn take_many<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        request: &Request,
+        out: &mut [Frame],
+    ) -> Option<usize> {
+        if out.len() >= BULK || request.context == Context::Interrupt {
+            return None;
+        }
+        let store = &backing.store;
+        self.with_own(&backing.platform, |own| {
+            let stack = &own.singles[place_of(request.mobility.into())];
+            let mut taken = 0;
+            while taken < out.len() {
+                let wanted = &mut out[taken..];
+                let at_hand = (stack.len() as usize).min(wanted.len());
+                if at_hand == 0 {
+                    let Some(entry) = self.refill(backing, own, request) else {
+                        break;
+                    };
+                    wanted[0] = store.frame_at(entry as usize);
+                    taken += 1;
+                    continue;
+                }
+                let left = stack.len() - at_hand as u32;
+                for (slot, place) in wanted.iter_mut().zip((left..stack.len()).rev()) {
+                    *slot = store.frame_at(stack.entry(place).get() as usize);
+                }
+                stack.set_len(left);
+                taken += at_hand;
+            }
+            taken
+        })
+    }
+
+    /// Offers a freed block to the caller's stash. Any frame may be offered, also one outside the
+    /// span.
+    #[inline(always)]
+    pub(crate) fn put<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        frame: Frame,
+        order: Order,
+    ) -> Returned {
+        if order != Order::ZERO {
+            return self.put_block(backing, frame, order);
+        }
+        let (store, platform) = (&backing.store, &backing.platform);
+        let offset = store.offset(frame);
+        if !platform.in_interrupt() {
+            let pinned = Pinned::new(platform);
+            if let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) {
+                let plain = store.plain_single_in_use(offset);
+                if let Some(stack) = plain.and_then(|place| own.singles.get(place)) {
+                    let len = stack.len();
+                    // Where it is empty, what is compared is none of its entries; then the longer
+                    // way finds out.
+                    let last = stack.entry(len.wrapping_sub(1)).get();
+                    if len < stack.limit.get() && last != offset as u32 {
+                        stack.push(offset as u32);
+                        return Returned::Kept;
+                    }
+                }
+                return self.put_single(backing, &own, offset);
+            }
+        }
+        self.put_elsewhere(backing, offset)
+    }
+
+    /// Offers a single frame where the caller could not go into its stash at once.
+    #[cold]
+    #[inline(never)]
+    fn put_elsewhere<P: Platform>(&self, backing: &Backing<'_, P>, offset: usize) -> Returned {
+        self.with_own(&backing.platform, |own| {
+            self.put_single(backing, own, offset)
+        })
+        .unwrap_or(Returned::ToStore)
+    }
+
+    /// Keeps a freed single frame, after a flush if need be.
+    #[inline(never)]
+    fn put_single<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        own: &CpuStash,
+        offset: usize,
+    ) -> Returned {
+        let place = backing.store.single_in_use(offset);
+        let Some((place, stack)) = place.and_then(|place| Some((place, own.singles.get(place)?)))
+        else {
+            return Returned::ToStore;
+        };
+        if stack.ends_with(offset as u32) {
+            return Returned::FreeAlready;
+        }
+        if stack.len() >= stack.limit.get() {
+            self.flush(backing, own, place);
+        }
+        stack.push(offset as u32);
+        Returned::Kept
+    }
+
+    /// Keeps a freed block of another order, if it is one and there is room.
+    #[inline(never)]
+    fn put_block<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        frame: Frame,
+        order: Order,
+    ) -> Returned {
+        let store = &backing.store;
+        let class = Self::class(order, store);
+        if matches!(class, Class::Single | Class::None) || !store.span().contains(frame) {
+            return Returned::ToStore;
+        }
+        let offset = store.offset(frame);
+        let put = self.with_own(&backing.platform, |own| {
+            if !store.is_block_in_use(offset, order) || store.is_isolated_near(offset) {
+                return Returned::ToStore;
+            }
+            let place = place_of(store.mobility_of(offset));
+            match class {
+                Class::Small(small) => keep(&own.small[small][place], offset, self.sizes.small),
+                Class::Huge => {
+                    let stack = &own.huge[place];
+                    if stack.len() as usize == self.sizes.huge && !stack.ends_with(offset as u32) {
+                        self.flush_huge(backing, stack);
+                    }
+                    keep(stack, offset, self.sizes.huge)
+                }
+                Class::Single | Class::None => Returned::ToStore,
+            }
+        });
+        put.unwrap_or(Returned::ToStore)
+    }
+
+    /// Keeps freed single frames until one is a case for the store. Returns how many were kept;
+    /// `None` where the caller has no stash here, or so many are the store's.
+    pub(crate) fn put_many<P: Platform>(
+        &self,
+        backing: &Backing<'_, P>,
+        frames: &[Frame],
+    ) -> Option<usize> {
+        if frames.len() >= BULK {
+            return None;
+        }
+        let store = &backing.store;
+        self.with_own(&backing.platform, |own| {
+            let mut kept = 0;
+            while let Some(&first) = frames.get(kept) {
+                let (run, mobility) = store.plain_singles_in_use(&frames[kept..]);
+                let stack = &own.singles[mobility];
+                let room = stack.limit.get().saturating_sub(stack.len()) as usize;
+                let run = run.min(room);
+                let offset = store.offset(first);
+                if run == 0 || stack.ends_with(offset as u32) {
+                    if self.put_single(backing, own, offset) != Returned::Kept {
+                        break;
+                    }
+                    kept += 1;
+                    continue;
+                }
+                let run_of = &frames[kept..][..run];
+                stack.push_all(run_of.iter().map(|&frame| store.offset(frame)));
+                kept += run;
+            }
+            kept
+        })
+    }
+
+    /// How many blocks were ever freed to stashes, modulo 2^32: unchanged if none was meanwhile.
+    pub(crate) fn arrivals(&self) -> usize {
+        let freed = self.slots.iter().map(|slot| slot.outside().freed());
+        freed.fold(0, u32::wrapping_add) as usize
+    }
+
+    /// How many frames they hold. A hint.
+    pub(crate) fn cached(&self, store: &Bitmap<'_>) -> usize {
+        let huge = store.page_block_order();
+        self.slots
+            .iter()
+            .map(|slot| slot.outside().frames(huge))
+            .sum()
+    }
+
+    /// Tests the invariants while nobody else uses the zone. Returns how many frames lie here.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub(crate) fn check(&self, store: &Bitmap<'_>) -> Result<usize, Violation> {
+        let huge = store.page_block_order();
+        let mut frames = 0;
+        for slot in self.slots {
+            for (entry, order) in slot.outside().blocks(huge) {
+                if !store.is_block_in_use(entry as usize, order) {
+                    let frame = store.frame_at(entry as usize);
+                    let found = "a block in a stash that is none to the store";
+                    return Err(Violation::at("cached-once", found, frame));
+                }
+                frames += order.frames();
+            }
+        }
+        for block in store.lent_blocks() {
+            let mut slots = self.slots.iter().map(Slot::outside);
+            if !slots.any(|own| own.blocks.iter().any(|blocks| blocks.contains(block))) {
+                let frame = store.frame_at(block << huge.get());
+                let found = "a block that is lent to nobody";
+                return Err(Violation::at("lent-to-somebody", found, frame));
+            }
+        }
+        Ok(frames)
+    }
+}
+
+const fn size_or_one(size: usize) -> usize {
+    if size == 0 { 1 } else { size }
+}
+
+/// Puts a block into an array of up to `most`, if there is room.
+fn keep<const N: usize>(stack: &Stack<N>, offset: usize, most: usize) -> Returned {
+    if stack.ends_with(offset as u32) {
+        return Returned::FreeAlready;
+    }
+    if stack.len() as usize >= most {
+        return Returned::ToStore;
+    }
+    stack.push(offset as u32);
+    Returned::Kept
+}

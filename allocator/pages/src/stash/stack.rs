@@ -1,0 +1,116 @@
+//! An array of blocks: what a CPU's stash is made of.
+
+use brickyard_sync::{AtomicU64, GuardedU32, Ordering};
+
+/// An array with a limit: pushed and popped at its end.
+#[derive(Debug)]
+pub(super) struct Stack<const N: usize> {
+    // Low half: how many entries. High half: how many were ever freed to it, modulo 2^32. One word, so that a free writes one. Written by whoever is
+    // inside; others peek.
+    word: AtomicU64,
+    // How many it may hold now.
+    pub(super) limit: GuardedU32,
+    entries: [GuardedU32; N],
+}
+
+/// One entry more, freed by somebody.
+const FREED: u64 = 1 << 32 | 1;
+
+impl<const N: usize> Stack<N> {
+    pub(super) const fn new() -> Self {
+        assert!(N.is_power_of_two());
+        Self {
+            word: AtomicU64::new(0),
+            limit: GuardedU32::new(0),
+            entries: [const { GuardedU32::new(0) }; N],
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn word(&self) -> u64 {
+        // Relaxed: exact for whoever is inside, else a hint.
+        self.word.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> u32 {
+        self.word() as u32
+    }
+
+    /// How many, for a drainer that goes in only if there are any; and how many were ever freed to it.
+    pub(super) fn peek(&self) -> (u32, u32) {
+        // Acquire: pairs with the release in `set_word`: who sees that frames have left sees that their move has begun, and who sees that one was freed sees it.
+        let word = self.word.load(Ordering::Acquire);
+        (word as u32, (word >> 32) as u32)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_word(&self, word: u64) {
+        // Release: pairs with the acquire in `peek`.
+        self.word.store(word, Ordering::Release);
+    }
+
+    pub(super) fn set_len(&self, len: u32) {
+        self.set_word(self.word() >> 32 << 32 | u64::from(len));
+    }
+
+    #[inline(always)]
+    pub(super) fn entry(&self, place: u32) -> &GuardedU32 {
+        // A length never exceeds N; the mask only tells the compiler so.
+        &self.entries[place as usize & (N - 1)]
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&self) -> Option<u32> {
+        let word = self.word();
+        let left = (word as u32).checked_sub(1)?;
+        let entry = self.entry(left).get();
+        self.set_word(word - 1);
+        Some(entry)
+    }
+
+    /// Puts an entry at the end that was freed. There is room.
+    #[inline(always)]
+    pub(super) fn push(&self, entry: u32) {
+        let word = self.word();
+        debug_assert!((word as u32 as usize) < N, "a full stack is emptied before");
+        self.entry(word as u32).set(entry);
+        self.set_word(word.wrapping_add(FREED));
+    }
+
+    /// Puts entries at the end that were freed. There is room for all of them.
+    pub(super) fn push_all(&self, entries: impl Iterator<Item = usize>) {
+        let mut word = self.word();
+        for entry in entries {
+            self.entry(word as u32).set(entry as u32);
+            word = word.wrapping_add(FREED);
+        }
+        debug_assert!(word as u32 as usize <= N, "a full stack is emptied before");
+        self.set_word(word);
+    }
+
+    /// Is this the entry at the end?
+    pub(super) fn ends_with(&self, entry: u32) -> bool {
+        // Below an empty stack there is what was popped last; that one is in use.
+        let len = self.len();
+        len > 0 && self.entry(len - 1).get() == entry
+    }
+
+    /// The limit; `least` where none was set yet.
+    pub(super) fn limit(&self, least: u32) -> u32 {
+        self.limit.get().max(least)
+    }
+
+    pub(super) fn entries(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        (0..self.len()).map(|place| self.entry(place).get())
+    }
+
+    /// Forgets the first `gone` entries.
+    pub(super) fn shift(&self, gone: u32) {
+        let left = self.len() - gone;
+        for place in 0..left {
+            self.entry(place).set(self.entry(place + gone).get());
+        }
+        self.set_len(left);
+    }
+}

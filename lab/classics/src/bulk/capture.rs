@@ -1,0 +1,93 @@
+//! Capture: a block that becomes free while a task compacts goes to that task, before anybody else sees it.
+//!
+//! Without it the pages that a compaction has just brought together are often taken apart again by the next small request (Linux
+//! since 5.1, there for the frees of the task itself; here for every free in the zone). One task at a time has the
+//! slot of a zone; another that compacts meanwhile goes without. A catch mixes nothing: below the size of a page block it must come from a block of
+//! the request's own type, and what is set aside for atomic requests is left alone.
+
+use brickyard::sync::{GuardedU32, GuardedU64};
+
+use crate::store::{Fallback, Merged, Store};
+use brickyard::{Frame, MigrateType, Mobility, Order, Request};
+
+const OFF: u32 = 0;
+const WAITING: u32 = 1;
+const CAUGHT: u32 = 2;
+
+/// No limit.
+const NONE: u64 = u64::MAX;
+
+/// The slot of one zone, guarded by its lock.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    state: GuardedU32,
+    order: GuardedU32,
+    mobility: GuardedU32,
+    limit: GuardedU64,
+    frame: GuardedU64,
+}
+
+impl Capture {
+    pub(super) const fn new() -> Self {
+        Self {
+            state: GuardedU32::new(OFF),
+            order: GuardedU32::new(0),
+            mobility: GuardedU32::new(0),
+            limit: GuardedU64::new(NONE),
+            frame: GuardedU64::new(0),
+        }
+    }
+
+    /// Waits for a block for `request`; false where somebody else waits already.
+    pub(crate) fn arm(&self, request: &Request) -> bool {
+        if self.state.get() != OFF {
+            return false;
+        }
+        let limit = request.limit.map_or(NONE, |limit| limit.number() as u64);
+        self.state.set(WAITING);
+        self.order.set(u32::from(request.order.get()));
+        self.mobility
+            .set(MigrateType::from(request.mobility) as u32);
+        self.limit.set(limit);
+        true
+    }
+
+    /// A block has become free. What the catch amounts to, if it was caught: breaking into a block of another type.
+    #[inline]
+    pub(super) fn offer<S: Store>(&self, store: &S, merged: Merged) -> Option<Fallback> {
+        if self.state.get() == WAITING {
+            self.catch(store, merged)
+        } else {
+            None
+        }
+    }
+
+    fn catch<S: Store>(&self, store: &S, merged: Merged) -> Option<Fallback> {
+        let order = Order::new(self.order.get() as u8);
+        let mobility = match MigrateType::from_bits(self.mobility.get()) {
+            MigrateType::Movable => Mobility::Movable,
+            MigrateType::Reclaimable => Mobility::Reclaimable,
+            _ => Mobility::Unmovable,
+        };
+        let end = merged.frame.plus(order.frames()).number() as u64;
+        if merged.order < order || end > self.limit.get() {
+            return None;
+        }
+        let caught = store.take_merged(merged, &Request::new(order, mobility))?;
+        self.frame.set(caught.frame.number() as u64);
+        self.state.set(CAUGHT);
+        caught.fallback
+    }
+
+    /// Has a block been caught?
+    pub(crate) fn has_caught(&self) -> bool {
+        self.state.get() == CAUGHT
+    }
+
+    /// Stops waiting; the block, if one was caught.
+    pub(crate) fn disarm(&self) -> Option<Frame> {
+        let caught = self.has_caught();
+        self.state.set(OFF);
+        caught.then(|| Frame::new(self.frame.get() as usize))
+    }
+}

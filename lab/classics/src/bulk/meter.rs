@@ -1,0 +1,291 @@
+//! What is measured at the zone lock: how much each bulk operation moved, how often a request fell back on another type's
+//! list, and, where asked for, how long the lock was waited for and held.
+//!
+//! Porter's tables give mean and deviation of the count and order of a bulk operation; the sums here are those he needed. All words
+//! are guarded by the zone lock itself, so measuring adds no sharing.
+
+use brickyard::sync::GuardedU64;
+
+use crate::store::{Claimed, Fallback};
+use brickyard::Order;
+
+/// Whether lock times are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timing {
+    /// No clock is read.
+    #[default]
+    Off,
+    /// The platform's clock is read twice for each hold.
+    On,
+}
+
+/// Number, sum and sum of squares of some values.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Moments {
+    /// How many values.
+    pub n: u64,
+    /// Their sum.
+    pub sum: u64,
+    /// The sum of their squares.
+    pub squares: u128,
+    /// The largest.
+    pub max: u64,
+}
+
+impl Moments {
+    /// The mean; 0 of no values.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.n == 0 {
+            return 0.0;
+        }
+        self.sum as f64 / self.n as f64
+    }
+
+    /// The standard deviation of the sample; 0 of fewer than two values.
+    #[must_use]
+    pub fn deviation(&self) -> f64 {
+        if self.n < 2 {
+            return 0.0;
+        }
+        let variance = (self.squares as f64 - self.sum as f64 * self.mean()) / (self.n - 1) as f64;
+        square_root(variance.max(0.0))
+    }
+}
+
+/// Newton's method: `core` has no square root.
+fn square_root(x: f64) -> f64 {
+    let mut root = if x > 1.0 { x } else { 1.0 };
+    for _ in 0..64 {
+        let next = 0.5 * (root + x / root);
+        if next >= root {
+            break;
+        }
+        root = next;
+    }
+    if x == 0.0 { 0.0 } else { root }
+}
+
+/// How many values fell into each power of two: bucket 0 counts zeros, bucket n values of 2^(n-1) up to 2^n - 1, the last all above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Histogram(pub [u64; 32]);
+
+impl Histogram {
+    /// An upper bound of the value below which `percent` of all lie (at most twice too high), or 0 of no values.
+    #[must_use]
+    pub fn percentile(&self, percent: f64) -> u64 {
+        let all: u64 = self.0.iter().sum();
+        let wanted = all as f64 * percent / 100.0;
+        let mut seen = 0;
+        for (bucket, &n) in self.0.iter().enumerate() {
+            seen += n;
+            if n > 0 && seen as f64 >= wanted {
+                return (1_u64 << bucket) - 1;
+            }
+        }
+        0
+    }
+}
+
+/// Bulk operations in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct BulkReading {
+    /// Blocks moved by each.
+    pub count: Moments,
+    /// The order of each.
+    pub order: Moments,
+}
+
+/// Times at the lock, in ticks of the platform's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LockReading {
+    /// All of them.
+    pub moments: Moments,
+    /// By power of two.
+    pub histogram: Histogram,
+}
+
+/// What a zone has measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MeterReading {
+    /// Out of the store.
+    pub taken: BulkReading,
+    /// Into the store.
+    pub given: BulkReading,
+    /// Waiting for the lock; empty with [`Timing::Off`].
+    pub wait: LockReading,
+    /// Holding it; empty with [`Timing::Off`].
+    pub hold: LockReading,
+    /// Requests served from another type's list.
+    pub fallbacks: u64,
+    /// Those of them that broke into less than a whole page block and did not claim it: each has mixed a block.
+    pub mixing: u64,
+    /// Those of them that claimed a page block.
+    pub claims: u64,
+}
+
+/// [`Moments`] in the making.
+#[derive(Debug)]
+struct Sums {
+    n: GuardedU64,
+    sum: GuardedU64,
+    // 128 bits, low half first: 64 would overflow after some seconds of lock time in cycles.
+    squares: [GuardedU64; 2],
+    max: GuardedU64,
+}
+
+impl Sums {
+    const fn new() -> Self {
+        Self {
+            n: GuardedU64::new(0),
+            sum: GuardedU64::new(0),
+            squares: [const { GuardedU64::new(0) }; 2],
+            max: GuardedU64::new(0),
+        }
+    }
+
+    fn add(&self, value: u64) {
+        self.n.set(self.n.get() + 1);
+        self.sum.set(self.sum.get().wrapping_add(value));
+        let squares = self.squares() + u128::from(value) * u128::from(value);
+        self.squares[0].set(squares as u64);
+        self.squares[1].set((squares >> 64) as u64);
+        self.max.set(self.max.get().max(value));
+    }
+
+    fn squares(&self) -> u128 {
+        u128::from(self.squares[0].get()) | u128::from(self.squares[1].get()) << 64
+    }
+
+    fn reading(&self) -> Moments {
+        Moments {
+            n: self.n.get(),
+            sum: self.sum.get(),
+            squares: self.squares(),
+            max: self.max.get(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct BulkSums {
+    count: Sums,
+    order: Sums,
+}
+
+impl BulkSums {
+    const fn new() -> Self {
+        Self {
+            count: Sums::new(),
+            order: Sums::new(),
+        }
+    }
+
+    fn reading(&self) -> BulkReading {
+        BulkReading {
+            count: self.count.reading(),
+            order: self.order.reading(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Times {
+    sums: Sums,
+    buckets: [GuardedU64; 32],
+}
+
+impl Times {
+    const fn new() -> Self {
+        Self {
+            sums: Sums::new(),
+            buckets: [const { GuardedU64::new(0) }; 32],
+        }
+    }
+
+    fn add(&self, ticks: u64) {
+        self.sums.add(ticks);
+        let bucket = &self.buckets[(64 - ticks.leading_zeros()).min(31) as usize];
+        bucket.set(bucket.get() + 1);
+    }
+
+    fn reading(&self) -> LockReading {
+        let mut histogram = Histogram::default();
+        for (to, from) in histogram.0.iter_mut().zip(&self.buckets) {
+            *to = from.get();
+        }
+        LockReading {
+            moments: self.sums.reading(),
+            histogram,
+        }
+    }
+}
+
+/// The measurements of one zone.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    taken: BulkSums,
+    given: BulkSums,
+    wait: Times,
+    hold: Times,
+    fallbacks: GuardedU64,
+    mixing: GuardedU64,
+    claims: GuardedU64,
+}
+
+impl Meter {
+    pub(super) const fn new() -> Self {
+        Self {
+            taken: BulkSums::new(),
+            given: BulkSums::new(),
+            wait: Times::new(),
+            hold: Times::new(),
+            fallbacks: GuardedU64::new(0),
+            mixing: GuardedU64::new(0),
+            claims: GuardedU64::new(0),
+        }
+    }
+
+    pub(crate) fn took(&self, count: usize, order: Order) {
+        if count > 0 {
+            self.taken.count.add(count as u64);
+            self.taken.order.add(u64::from(order.get()));
+        }
+    }
+
+    pub(crate) fn gave(&self, count: usize, order: Order) {
+        if count > 0 {
+            self.given.count.add(count as u64);
+            self.given.order.add(u64::from(order.get()));
+        }
+    }
+
+    pub(super) fn waited(&self, ticks: u64) {
+        self.wait.add(ticks);
+    }
+
+    pub(super) fn held(&self, ticks: u64) {
+        self.hold.add(ticks);
+    }
+
+    pub(super) fn fell_back(&self, fallback: Fallback) {
+        let counter = match fallback.claimed {
+            Claimed::Yes => &self.claims,
+            Claimed::No => &self.mixing,
+        };
+        counter.set(counter.get() + 1);
+        self.fallbacks.set(self.fallbacks.get() + 1);
+    }
+
+    pub(super) fn reading(&self) -> MeterReading {
+        MeterReading {
+            taken: self.taken.reading(),
+            given: self.given.reading(),
+            wait: self.wait.reading(),
+            hold: self.hold.reading(),
+            fallbacks: self.fallbacks.get(),
+            mixing: self.mixing.get(),
+            claims: self.claims.get(),
+        }
+    }
+}

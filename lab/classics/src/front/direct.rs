@@ -1,0 +1,44 @@
+//! No front: every request goes straight to the zone lock. The measure of what the others save.
+
+use brickyard::sync::RawLock;
+
+use super::{Front, Returned};
+use crate::bulk::Backing;
+use crate::store::Store;
+use brickyard::check::Violation;
+use brickyard::patience::{Drained, Patience, Reach};
+use brickyard::{Frame, Platform, Request};
+
+/// Straight to the zone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Direct;
+
+impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
+    fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame> {
+        backing.lock().take(request).map(|taken| taken.frame)
+    }
+
+    fn give(&self, _backing: &Backing<S, L, P>, _frame: Frame) -> Returned {
+        Returned::ToStore
+    }
+
+    fn serves_here(&self, _backing: &Backing<S, L, P>) -> bool {
+        false
+    }
+
+    fn drain(&self, _: &Backing<S, L, P>, _: Reach, _: &Patience) -> Drained {
+        Drained::default()
+    }
+
+    fn arrivals(&self) -> usize {
+        0
+    }
+
+    fn cached(&self, _backing: &Backing<S, L, P>) -> usize {
+        0
+    }
+
+    fn check(&self, _backing: &Backing<S, L, P>) -> Result<usize, Violation> {
+        Ok(0)
+    }
+}

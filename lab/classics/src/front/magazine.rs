@@ -1,0 +1,282 @@
+//! Magazines (Gorman 2013, the rules as they stand after the last of the 22 patches): a few sets of lists that all CPUs may use.
+//!
+//! Each magazine has a lock that masks no interrupts; interrupts go to the zone lock instead. A CPU prefers one magazine, which it
+//! shares with its neighbour, and takes from any that it can lock at once. So nobody need be interrupted to drain
+//! them: a drainer just takes the lock.
+//!
+//! - A free locks the preferred magazine, waiting if need be. At `limit` frames up to `drain.most` cold ones go back to the store, fewer
+//!   if somebody waits for the magazine.
+//! - A request tries the magazines round robin from the preferred one, skipping empty ones by a peek; if none could be locked
+//!   it waits for the first that had frames; if none had any, or the magazine has none of its type, it refills.
+//! - A refill takes up to `refill.most` frames under the zone lock, fewer if somebody waits for that lock, and hands them to a magazine.
+//! - A list of frees holds the magazine over all of it, and drains once at its end: the count may go far above the limit meanwhile.
+//!
+//! Lock order: magazine, then zone; never the other way.
+
+use brickyard::sync::{Held, Locked, RawLock};
+
+use super::lists::{ColdWalk, LISTS, Lists};
+use super::{Front, Returned};
+use crate::bulk::{Backing, Batch};
+use crate::store::Linked;
+use crate::store::frames::FrameList;
+use brickyard::block::Use;
+use brickyard::check::Violation;
+use brickyard::patience::{Drained, Patience, Reach};
+use brickyard::platform::Pinned;
+use brickyard::{Context, Frame, MigrateType, Order, Platform, Request};
+
+/// How much a magazine holds and moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MagazineSizes {
+    /// Frames at which it drains.
+    pub limit: usize,
+    /// Frames fetched at once.
+    pub refill: Batch,
+    /// Frames given back at once.
+    pub drain: Batch,
+}
+
+impl MagazineSizes {
+    /// As posted in 2013: limit 1024, refill 16 to 384, drain 16 to 64. A stall of an allocation is felt more than one of a free,
+    /// hence the difference.
+    pub const POSTED_2013: Self = Self {
+        limit: 1024,
+        refill: Batch {
+            least: 16,
+            most: 384,
+        },
+        drain: Batch {
+            least: 16,
+            most: 64,
+        },
+    };
+}
+
+/// One magazine: its lock and its lists, on cache lines of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Magazine<L>(Locked<L, Lists>);
+
+impl<L: RawLock> Magazine<L> {
+    /// An empty magazine.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Locked::new(Lists::new()))
+    }
+
+    fn len(&self) -> usize {
+        self.0.unlocked().len()
+    }
+}
+
+impl<L: RawLock> Default for Magazine<L> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Magazines over caller-supplied memory, 128 bytes each. The original had two.
+#[derive(Debug)]
+pub struct Magazines<'m, L> {
+    magazines: &'m [Magazine<L>],
+    sizes: MagazineSizes,
+}
+
+impl<'m, L: RawLock> Magazines<'m, L> {
+    /// As many magazines as there are.
+    ///
+    /// # Panics
+    /// Without any magazine, or with a batch of 0.
+    #[must_use]
+    pub const fn new(magazines: &'m [Magazine<L>], sizes: MagazineSizes) -> Self {
+        assert!(!magazines.is_empty(), "at least one magazine");
+        assert!(
+            sizes.refill.most > 0 && sizes.drain.most > 0,
+            "a batch of at least 1"
+        );
+        Self { magazines, sizes }
+    }
+
+    /// The magazine that a CPU prefers: pairs of CPU numbers share one.
+    fn preferred(&self, cpu: usize) -> usize {
+        (cpu >> 1) % self.magazines.len()
+    }
+
+    /// All magazines, the preferred one first.
+    fn round_robin(&self, cpu: usize) -> impl Iterator<Item = &'m Magazine<L>> + Clone {
+        let (before, from) = self.magazines.split_at(self.preferred(cpu));
+        from.iter().chain(before)
+    }
+
+    /// Locks a magazine that has frames: the first that is free to lock, or, where all are taken, the first with frames after
+    /// a wait. `None` where none has any.
+    fn lock_filled<P: Platform>(&self, pinned: &Pinned<'_, P>) -> Option<Held<'m, L, Lists>> {
+        let mut filled = self.round_robin(pinned.cpu).filter(|m| m.len() > 0);
+        filled.clone().find_map(|m| m.0.try_lock()).or_else(|| {
+            let magazine = filled.next()?;
+            Some(magazine.0.lock(|| pinned.relax()))
+        })
+    }
+
+    /// Locks any magazine: the first that is free to lock, or the preferred one after a wait.
+    fn lock_any<P: Platform>(&self, pinned: &Pinned<'_, P>) -> Held<'m, L, Lists> {
+        let free = self.round_robin(pinned.cpu).find_map(|m| m.0.try_lock());
+        free.unwrap_or_else(|| self.lock_preferred(pinned))
+    }
+
+    /// Locks the preferred magazine, after a wait if need be.
+    fn lock_preferred<P: Platform>(&self, pinned: &Pinned<'_, P>) -> Held<'m, L, Lists> {
+        let magazine = &self.magazines[self.preferred(pinned.cpu)];
+        magazine.0.lock(|| pinned.relax())
+    }
+
+    /// Takes up to `walk`'s frames out of a locked magazine, unlocks it, and only then gives them to the store.
+    fn drain_and_unlock<S: Linked, Z: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<S, Z, P>,
+        magazine: Held<'_, L, Lists>,
+        walk: ColdWalk,
+    ) -> usize {
+        if magazine.len() == 0 {
+            return 0;
+        }
+        let store = backing.unlocked();
+        let _transit = backing.moves().begin(0);
+        let leaving = FrameList::new();
+        magazine.move_cold(store, walk, &leaving, || magazine.is_contended());
+        drop(magazine);
+        backing.give_bulk(|| leaving.pop_front(store.table()))
+    }
+
+    /// The step at the end of a free: back to the limit by one batch, or just out.
+    fn settle<S: Linked, Z: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<S, Z, P>,
+        magazine: Held<'_, L, Lists>,
+        freed_to: usize,
+    ) {
+        if magazine.len() < self.sizes.limit {
+            return;
+        }
+        let Batch { least, most } = self.sizes.drain;
+        // Where one list has all, no more than the smaller batch leaves in a row before the next look at who waits.
+        let walk = ColdWalk::new(freed_to, most, least.max(1), least);
+        self.drain_and_unlock(backing, magazine, walk);
+    }
+
+    /// Keeps one freed frame in a locked magazine, if it is one that may be kept. Returns the list it went to.
+    fn keep<S: Linked>(store: &S, magazine: &Lists, frame: Frame) -> Option<usize> {
+        let state = store.table().state(frame);
+        let single = state.usage == Use::Allocated && state.order == Order::ZERO;
+        if !single || store.is_isolated(frame) {
+            return None;
+        }
+        let list = Lists::index(store.list_on_free(frame, state.kind));
+        magazine.push(store, list, frame, state);
+        Some(list)
+    }
+
+    /// Fetches frames of the request's type from the store and takes one of them.
+    fn refill<S: Linked, Z: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<S, Z, P>,
+        pinned: &Pinned<'_, P>,
+        wanted: MigrateType,
+    ) -> Option<Frame> {
+        let store = backing.unlocked();
+        let list = Lists::index(store.list_for(wanted));
+        let refill = FrameList::new();
+        let (taken, _transit) = backing.take_bulk(self.sizes.refill, wanted, |frame| {
+            refill.push_back(store.table(), frame);
+        });
+        if taken == 0 {
+            return None;
+        }
+        let magazine = self.lock_any(pinned);
+        magazine.splice(store, list, &refill);
+        magazine.pop(store, list, wanted)
+    }
+}
+
+impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazines<'_, L> {
+    fn take(&self, backing: &Backing<S, Z, P>, request: &Request) -> Option<Frame> {
+        let interrupt = request.context == Context::Interrupt || backing.platform().in_interrupt();
+        if interrupt {
+            return backing.lock().take(request).map(|taken| taken.frame);
+        }
+        let pinned = Pinned::new(backing.platform());
+        let wanted = request.mobility.into();
+        let list = Lists::index(backing.unlocked().list_for(wanted));
+        self.lock_filled(&pinned)
+            .and_then(|magazine| magazine.pop(backing.unlocked(), list, wanted))
+            .or_else(|| self.refill(backing, &pinned, wanted))
+    }
+
+    fn give(&self, backing: &Backing<S, Z, P>, frame: Frame) -> Returned {
+        let given = self.give_many(backing, &[frame]);
+        if given == 1 {
+            Returned::Kept
+        } else {
+            Returned::ToStore
+        }
+    }
+
+    /// Holds the preferred magazine over all of them and drains once.
+    fn give_many(&self, backing: &Backing<S, Z, P>, frames: &[Frame]) -> usize {
+        let platform = backing.platform();
+        if platform.in_interrupt() {
+            return 0;
+        }
+        let pinned = Pinned::new(platform);
+        let magazine = self.lock_preferred(&pinned);
+        let mut kept = 0;
+        let mut freed_to = 0;
+        for &frame in frames {
+            let Some(list) = Self::keep(backing.unlocked(), &magazine, frame) else {
+                break;
+            };
+            freed_to = list;
+            kept += 1;
+        }
+        self.settle(backing, magazine, freed_to);
+        kept
+    }
+
+    fn serves_here(&self, backing: &Backing<S, Z, P>) -> bool {
+        !backing.platform().in_interrupt()
+    }
+
+    /// Waits for each magazine in turn and empties it; who waits for it meanwhile does not matter.
+    fn drain(&self, backing: &Backing<S, Z, P>, reach: Reach, _: &Patience) -> Drained {
+        let platform = backing.platform();
+        if reach == Reach::Own {
+            return Drained::default();
+        }
+        let pinned = Pinned::new(platform);
+        let drain = |magazine: &Magazine<L>| {
+            let magazine = magazine.0.lock(|| pinned.relax());
+            let all = magazine.len();
+            let walk = ColdWalk::new(LISTS - 1, all, all, all);
+            Drained::of(self.drain_and_unlock(backing, magazine, walk))
+        };
+        self.magazines.iter().map(drain).sum()
+    }
+
+    fn arrivals(&self) -> usize {
+        let freed = self.magazines.iter().map(|m| m.0.unlocked().freed());
+        freed.fold(0, usize::wrapping_add)
+    }
+
+    fn cached(&self, _backing: &Backing<S, Z, P>) -> usize {
+        self.magazines.iter().map(Magazine::len).sum()
+    }
+
+    fn check(&self, backing: &Backing<S, Z, P>) -> Result<usize, Violation> {
+        let mut frames = 0;
+        for magazine in self.magazines {
+            frames += magazine.0.unlocked().check(backing.unlocked())?;
+        }
+        Ok(frames)
+    }
+}

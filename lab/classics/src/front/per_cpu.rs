@@ -1,0 +1,319 @@
+//! Per-CPU lists as Linux had them in 2013 (3.9): the baseline that magazines were to replace.
+//!
+//! Each CPU keeps order-0 frames on three lists. A free pushes at the hot end; at `high` frames, `batch` cold ones go back to the store. A request whose
+//! list is empty fetches `batch` frames of its type. All of it with interrupts masked on the CPU, so that
+//! interrupts may use the lists too.
+//!
+//! To fetch what lies in another CPU's lists, a drainer goes in by the slot's lock ([`Shared`](brickyard::sync::Shared) slots), or has the
+//! platform run it on that CPU ([`Exclusive`](brickyard::sync::Exclusive) slots; only on CPUs whose lists hold something).
+
+use brickyard::sync::{Inside, RawLock, Slot, SlotAccess};
+
+use super::lists::{ColdWalk, LISTS, Lists};
+use super::{Front, Returned};
+use crate::bulk::{Backing, Batch};
+use crate::store::Linked;
+use crate::store::frames::FrameList;
+use brickyard::block::Use;
+use brickyard::check::Violation;
+use brickyard::patience::{Drained, Patience, Reach};
+use brickyard::platform::{Masked, Pinned};
+use brickyard::{Frame, MigrateType, Order, Platform, Request};
+
+/// How much a CPU keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListSizes {
+    /// Frames fetched at once, and given back at once.
+    pub batch: usize,
+    /// Frames kept at most.
+    pub high: usize,
+}
+
+impl ListSizes {
+    /// Linux 3.9 with 4 KiB frames and half a GiB or more a zone: batch 31, high 186.
+    pub const LINUX_2013: Self = Self {
+        batch: 31,
+        high: 186,
+    };
+
+    /// By Linux 3.9's formula for a zone of `managed` frames of 4 KiB: a thousandth of it, at most 512 KiB, a quarter
+    /// of that, brought to a power of two less one; high is six batches.
+    ///
+    /// ```
+    /// use brickyard_classics::front::ListSizes;
+    /// assert_eq!(ListSizes::for_zone(4 << 20), ListSizes::LINUX_2013);
+    /// assert_eq!(ListSizes::for_zone(4096).batch, 1);
+    /// ```
+    #[must_use]
+    pub const fn for_zone(managed: usize) -> Self {
+        let share = managed / 1024;
+        let capped = if share > 128 { 128 } else { share } / 4;
+        let base = if capped == 0 { 1 } else { capped };
+        let power = 1 << (base + base / 2).ilog2();
+        let batch = if power > 1 { power - 1 } else { 1 };
+        Self {
+            batch,
+            high: 6 * batch,
+        }
+    }
+}
+
+/// The lists of one CPU.
+#[derive(Debug)]
+pub struct CpuLists(Lists);
+
+impl CpuLists {
+    /// Empty lists.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Lists::new())
+    }
+}
+
+impl Default for CpuLists {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Per-CPU lists over caller-supplied slots of 128 bytes, one a CPU. A CPU without a slot goes straight to the store.
+#[derive(Debug)]
+pub struct PerCpuLists<'m, A> {
+    slots: &'m [Slot<A, CpuLists>],
+    sizes: ListSizes,
+}
+
+impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
+    /// Lists for the CPUs `0..slots.len()`.
+    ///
+    /// # Panics
+    /// With a batch of 0, or a high mark below the batch.
+    #[must_use]
+    pub const fn new(slots: &'m [Slot<A, CpuLists>], sizes: ListSizes) -> Self {
+        assert!(
+            sizes.batch > 0 && sizes.high >= sizes.batch,
+            "a batch of at least 1, a high mark of at least a batch"
+        );
+        Self { slots, sizes }
+    }
+
+    /// Calls `with` inside the caller's own slot, interrupts masked; `None` on a CPU without one, and where a visitor is in
+    /// it: of an interrupt at once, else if he stands still.
+    #[inline]
+    fn with_own<P: Platform, R>(&self, platform: &P, with: impl FnOnce(&Lists) -> R) -> Option<R> {
+        let pinned = Pinned::new(platform);
+        let slot = self.slots.get(pinned.cpu)?;
+        {
+            let _masked = Masked::new(platform);
+            if let Some(own) = slot.try_enter() {
+                return Some(with(&own.0));
+            }
+        }
+        // Asked where nothing is masked: a platform may tell an interrupt by that. It waits for nobody.
+        if platform.in_interrupt() {
+            return None;
+        }
+        let _masked = Masked::new(platform);
+        let own = slot.enter(|| platform.relax())?;
+        Some(with(&own.0))
+    }
+
+    /// Takes one frame inside the slot, after a refill if its list is empty.
+    #[inline]
+    fn take_inside<S: Linked, L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<S, L, P>,
+        own: &Lists,
+        wanted: MigrateType,
+    ) -> Option<Frame> {
+        let store = backing.unlocked();
+        let list = Lists::index(store.list_for(wanted));
+        if own.is_empty_at(list) {
+            // They arrive where they are looked for while the slot is still held, so nobody can miss them on their way.
+            let (_, _transit) = backing.take_bulk(Batch::exactly(self.sizes.batch), wanted, |f| {
+                own.push_refilled(store, list, f);
+            });
+        }
+        own.pop(store, list, wanted)
+    }
+
+    /// Keeps one freed frame inside the slot, if it is one that may be kept.
+    #[inline]
+    fn give_inside<S: Linked, L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<S, L, P>,
+        own: &Lists,
+        frame: Frame,
+    ) -> Returned {
+        let store = backing.unlocked();
+        let state = store.table().state(frame);
+        let single = state.usage == Use::Allocated && state.order == Order::ZERO;
+        if !single || store.is_isolated(frame) {
+            return Returned::ToStore;
+        }
+        let list = Lists::index(store.list_on_free(frame, state.kind));
+        own.push(store, list, frame, state);
+        if own.len() >= self.sizes.high {
+            let batch = self.sizes.batch;
+            self.give_back(backing, own, ColdWalk::new(LISTS - 1, batch, batch, batch));
+        }
+        Returned::Kept
+    }
+
+    /// Gives cold frames of an entered slot back to the store. Returns how many.
+    fn give_back<S: Linked, L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<S, L, P>,
+        own: &Lists,
+        walk: ColdWalk,
+    ) -> usize {
+        if own.len() == 0 {
+            return 0;
+        }
+        let store = backing.unlocked();
+        let _transit = backing.moves().begin(0);
+        let leaving = FrameList::new();
+        own.move_cold(store, walk, &leaving, || false);
+        backing.give_bulk(|| leaving.pop_front(store.table()))
+    }
+
+    fn drain_inside<S: Linked, L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<S, L, P>,
+        inside: &Inside<'_, A, CpuLists>,
+    ) -> usize {
+        let all = inside.0.len();
+        self.give_back(backing, &inside.0, ColdWalk::new(LISTS - 1, all, all, all))
+    }
+
+    /// Empties the slot of `cpu` from wherever the caller runs, if that is within its reach.
+    fn drain_slot<S: Linked, L: RawLock, P: Platform>(
+        &self,
+        backing: &Backing<S, L, P>,
+        cpu: usize,
+        slot: &Slot<A, CpuLists>,
+        reach: Reach,
+        patience: &Patience,
+    ) -> Drained {
+        let platform = backing.platform();
+        let holds_nothing = || slot.outside().0.peek_len() == 0;
+        let empty = |inside: Option<Inside<'_, A, CpuLists>>| match inside {
+            Some(inside) => Drained::of(self.drain_inside(backing, &inside)),
+            None if holds_nothing() => Drained::default(),
+            None => Drained::LEFT_OUT,
+        };
+        let mut drained = Drained::default();
+        let mut drain_here = || {
+            let _masked = Masked::new(platform);
+            drained = empty(match reach {
+                Reach::Own => slot.try_enter(),
+                Reach::Locks | Reach::All => patience.wait_for(cpu, platform, |waits, relax| {
+                    slot.enter_within(waits, relax)
+                }),
+            });
+        };
+        let own = {
+            let pinned = Pinned::new(platform);
+            let own = pinned.cpu == cpu;
+            if own {
+                drain_here();
+            }
+            own
+        };
+        // A CPU that holds nothing is left in peace.
+        if own || reach == Reach::Own || holds_nothing() {
+            return drained;
+        }
+        if A::LENDS {
+            let _masked = Masked::new(platform);
+            return empty(patience.wait_for(cpu, platform, |waits, relax| {
+                slot.visit_within(waits, relax)
+            }));
+        }
+        if reach == Reach::All {
+            patience.run_on(cpu, platform, &mut drain_here);
+        }
+        drained
+    }
+}
+
+impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCpuLists<'_, A> {
+    #[inline]
+    fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame> {
+        let wanted = request.mobility.into();
+        let taken = self.with_own(backing.platform(), |own| {
+            self.take_inside(backing, own, wanted)
+        });
+        match taken {
+            Some(taken) => taken,
+            None => backing.lock().take(request).map(|taken| taken.frame),
+        }
+    }
+
+    /// Stays inside the slot for all of them.
+    fn take_many(&self, backing: &Backing<S, L, P>, request: &Request, out: &mut [Frame]) -> usize {
+        let wanted = request.mobility.into();
+        let taken = self.with_own(backing.platform(), |own| {
+            let mut taken = 0;
+            for slot in out {
+                let Some(frame) = self.take_inside(backing, own, wanted) else {
+                    break;
+                };
+                *slot = frame;
+                taken += 1;
+            }
+            taken
+        });
+        taken.unwrap_or(0)
+    }
+
+    #[inline]
+    fn give(&self, backing: &Backing<S, L, P>, frame: Frame) -> Returned {
+        self.with_own(backing.platform(), |own| {
+            self.give_inside(backing, own, frame)
+        })
+        .unwrap_or(Returned::ToStore)
+    }
+
+    fn give_many(&self, backing: &Backing<S, L, P>, frames: &[Frame]) -> usize {
+        let kept = self.with_own(backing.platform(), |own| {
+            frames
+                .iter()
+                .take_while(|&&frame| self.give_inside(backing, own, frame) == Returned::Kept)
+                .count()
+        });
+        kept.unwrap_or(0)
+    }
+
+    fn serves_here(&self, backing: &Backing<S, L, P>) -> bool {
+        let platform = backing.platform();
+        // Somebody may stand still in it.
+        platform.cpu() < self.slots.len()
+            && (!A::LENDS || self.with_own(platform, |_| ()).is_some())
+    }
+
+    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach, patience: &Patience) -> Drained {
+        self.slots
+            .iter()
+            .enumerate()
+            .map(|(cpu, slot)| self.drain_slot(backing, cpu, slot, reach, patience))
+            .sum()
+    }
+
+    fn arrivals(&self) -> usize {
+        let freed = self.slots.iter().map(|slot| slot.outside().0.freed());
+        freed.fold(0, usize::wrapping_add)
+    }
+
+    fn cached(&self, _backing: &Backing<S, L, P>) -> usize {
+        self.slots.iter().map(|slot| slot.outside().0.len()).sum()
+    }
+
+    fn check(&self, backing: &Backing<S, L, P>) -> Result<usize, Violation> {
+        let mut frames = 0;
+        for slot in self.slots {
+            frames += slot.outside().0.check(backing.unlocked())?;
+        }
+        Ok(frames)
+    }
+}

@@ -1,0 +1,571 @@
+//! The buddy store (Knuth's binary buddies, as Linux keeps them): free blocks by order and type on lists, split on the way
+//! out, merged on the way in.
+//!
+//! All of it runs under the zone's lock. A take costs at most one split an order, a give one merge an order.
+//!
+//! Invariants: `exact-heads` (see [`frames`](super::frames)); `on-its-list`: a block is in state `Free` with an order and a type exactly if it is on the list
+//! of that order and type; `fully-merged`: of two free buddies of one order, at least one is isolated and the other not;
+//! `counted`: the free counters are the sums over the lists.
+
+mod check;
+mod ranges;
+
+use brickyard::sync::{AtomicUsize, GuardedU32, Ordering};
+
+use super::frames::{FrameList, FrameTable};
+use super::grouping::Grouping;
+use super::{Claimed, Fallback, Linked, Merged, Store, Taken};
+use brickyard::block::{Census, FreeTable};
+use brickyard::block::{State, Use};
+use brickyard::check::Violation;
+use brickyard::isolation::Isolation;
+use brickyard::{
+    Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request,
+};
+
+/// A buddy store over caller-supplied records.
+///
+/// Metadata: 12 bytes a frame ([`FrameRecord`](super::frames::FrameRecord)), 4 bytes a page block with
+/// [`PageBlocks`](super::grouping::PageBlocks), and about 1.3 KiB of lists.
+#[derive(Debug)]
+pub struct Buddy<'m, G> {
+    table: FrameTable<'m>,
+    max_order: Order,
+    grouping: G,
+    lists: [[FrameList; MigrateType::COUNT]; Order::COUNT],
+    // Bit n: the list of order n is not empty.
+    nonempty: [GuardedU32; MigrateType::COUNT],
+    // Frames on the lists of each type. Written under the zone's lock, read by anyone as a hint.
+    free: [AtomicUsize; MigrateType::COUNT],
+    // As `free`: all frames added, less those reserved.
+    managed: AtomicUsize,
+    isolation: Isolation,
+}
+
+impl<'m, G: Grouping> Buddy<'m, G> {
+    /// An empty store: nothing is memory yet, see [`Store::add`].
+    ///
+    /// # Panics
+    /// If page blocks are larger than the largest block.
+    #[must_use]
+    pub fn new(table: FrameTable<'m>, max_order: Order, grouping: G) -> Self {
+        assert!(
+            grouping.page_block_order() <= Some(max_order),
+            "a page block is at most a block of the highest order"
+        );
+        Self::const_new(table, max_order, grouping)
+    }
+
+    /// As [`Buddy::new`], in a constant; there, the caller sees to it that page blocks are no larger than the largest block.
+    #[must_use]
+    pub const fn const_new(table: FrameTable<'m>, max_order: Order, grouping: G) -> Self {
+        let isolation = Isolation::new(table.span().start.number());
+        Self {
+            table,
+            max_order,
+            grouping,
+            lists: [const { [const { FrameList::new() }; MigrateType::COUNT] }; Order::COUNT],
+            nonempty: [const { GuardedU32::new(0) }; MigrateType::COUNT],
+            free: [const { AtomicUsize::new(0) }; MigrateType::COUNT],
+            managed: AtomicUsize::new(0),
+            isolation,
+        }
+    }
+
+    /// The form of grouping.
+    #[must_use]
+    pub const fn grouping(&self) -> &G {
+        &self.grouping
+    }
+
+    fn list(&self, order: Order, kind: MigrateType) -> &FrameList {
+        &self.lists[order.index()][kind.index()]
+    }
+
+    fn free_of(&self, kind: MigrateType) -> usize {
+        // Relaxed: exact under the zone's lock, else a hint.
+        self.free[kind.index()].load(Ordering::Relaxed)
+    }
+
+    fn set_free_of(&self, kind: MigrateType, frames: usize) {
+        // Relaxed: only written under the zone's lock.
+        self.free[kind.index()].store(frames, Ordering::Relaxed);
+    }
+
+    fn set_managed(&self, frames: usize) {
+        // Relaxed: only written under the zone's lock.
+        self.managed.store(frames, Ordering::Relaxed);
+    }
+
+    /// Puts a block on a list.
+    fn insert(&self, frame: Frame, order: Order, kind: MigrateType) {
+        self.table
+            .set_state(frame, State::new(Use::Free, order, kind));
+        self.list(order, kind).push_front(&self.table, frame);
+        let nonempty = &self.nonempty[kind.index()];
+        nonempty.set(nonempty.get() | 1 << order.get());
+        self.set_free_of(kind, self.free_of(kind) + order.frames());
+    }
+
+    /// Takes a free block off its list. Its record still says `Free`; the caller writes what it is now.
+    fn unlink(&self, frame: Frame, order: Order, kind: MigrateType) {
+        debug_assert_eq!(
+            self.table.state(frame),
+            State::new(Use::Free, order, kind),
+            "on-its-list"
+        );
+        let list = self.list(order, kind);
+        list.remove(&self.table, frame);
+        if list.is_empty() {
+            let nonempty = &self.nonempty[kind.index()];
+            nonempty.set(nonempty.get() & !(1 << order.get()));
+        }
+        self.set_free_of(kind, self.free_of(kind) - order.frames());
+    }
+
+    /// The first block on a list.
+    pub(crate) fn first_of(&self, order: Order, kind: MigrateType) -> Option<Frame> {
+        self.list(order, kind).iter(&self.table).next()
+    }
+
+    /// The smallest free block of a type that holds `order`.
+    fn smallest(&self, kind: MigrateType, order: Order) -> Option<(Frame, Order)> {
+        let orders = self.nonempty[kind.index()].get() >> order.get();
+        if orders == 0 {
+            return None;
+        }
+        let found = Order::new(order.get() + orders.trailing_zeros() as u8);
+        Some((self.first_of(found, kind)?, found))
+    }
+
+    /// The largest free block of a type, if it holds `order`.
+    pub(crate) fn largest(&self, kind: MigrateType, order: Order) -> Option<(Frame, Order)> {
+        let orders = self.nonempty[kind.index()].get() >> order.get();
+        if orders == 0 {
+            return None;
+        }
+        let found = Order::new(order.get() + orders.ilog2() as u8);
+        Some((self.first_of(found, kind)?, found))
+    }
+
+    /// Takes the first `order` of the free block at `first` off its list; what remains goes to the lists of `rest`. Returns what the block was.
+    fn split(&self, first: Frame, order: Order, rest: MigrateType) -> State {
+        let state = self.table.state(first);
+        self.unlink(first, state.order, state.kind);
+        let mut size = state.order;
+        while size > order
+            && let Some(half) = size.down()
+        {
+            self.insert(first.plus(half.frames()), half, rest);
+            size = half;
+        }
+        state
+    }
+
+    /// Takes the start of the free block at `frame` for a request of type `wanted`; what remains goes to the lists of `rest`.
+    pub(crate) fn break_into(
+        &self,
+        frame: Frame,
+        order: Order,
+        wanted: MigrateType,
+        rest: MigrateType,
+    ) -> Taken {
+        let was = self.split(frame, order, rest);
+        self.table
+            .set_state(frame, State::new(Use::Allocated, order, wanted));
+        let fallback = (was.kind != self.grouping.list_for(wanted)).then_some(Fallback {
+            order: was.order,
+            from: was.kind,
+            claimed: Claimed::No,
+        });
+        Taken { frame, fallback }
+    }
+
+    /// Takes a block for a request of type `wanted`, from its own list or by the grouping's fallback.
+    fn take_kind(&self, order: Order, wanted: MigrateType) -> Option<Taken> {
+        if order > self.max_order {
+            return None;
+        }
+        let own = self.grouping.list_for(wanted);
+        match self.smallest(own, order) {
+            Some((frame, _)) => Some(self.break_into(frame, order, wanted, own)),
+            None => self.grouping.fall_back(self, order, wanted),
+        }
+    }
+
+    /// A free block of a type of which the first `order` lies wholly below `limit`, smallest first.
+    pub(crate) fn below(&self, kind: MigrateType, order: Order, limit: Frame) -> Option<Frame> {
+        let fits = |frame: &Frame| frame.plus(order.frames()) <= limit;
+        let mut orders = order.up_to(self.max_order);
+        orders.find_map(|found| self.list(found, kind).iter(&self.table).find(fits))
+    }
+
+    /// Finds a block for a request that must lie wholly below `limit`: on the own list first, then on the fallbacks.
+    fn find_below(&self, request: &Request, limit: Frame) -> Option<(Frame, MigrateType)> {
+        let wanted = self.grouping.type_of(request);
+        let own = self.grouping.list_for(wanted);
+        core::iter::once(&own)
+            .chain(self.grouping.fallbacks(wanted))
+            .filter(|&&kind| self.may_have(request, kind))
+            .find_map(|&kind| Some((self.below(kind, request.order, limit)?, kind)))
+    }
+
+    /// May the request be served from this list without anything being given back first?
+    fn may_have(&self, request: &Request, kind: MigrateType) -> bool {
+        request.context != Context::MaySleep || !self.grouping.holds_back(kind)
+    }
+
+    /// The request's limit, if it cuts into the span.
+    pub(crate) fn limit_of(&self, request: &Request) -> Option<Frame> {
+        request.limit.filter(|&limit| limit < self.table.span().end)
+    }
+
+    /// Puts a block that is on no list and whose record says `Inner` on a list, after merging it with what is free around it.
+    ///
+    /// A block that the edge of an isolated range cuts is freed half by half; the answer is for the half that `frame` is in.
+    fn merge(&self, frame: Frame, order: Order, recorded: MigrateType) -> Merged {
+        if let Some(half) = order.down()
+            && self.isolation.cuts(FrameRange::of_block(frame, order))
+        {
+            self.merge(frame.plus(half.frames()), half, recorded);
+            return self.merge(frame, half, recorded);
+        }
+        let isolated = self.isolation.contains(frame);
+        let kind = if isolated {
+            MigrateType::Isolate
+        } else {
+            self.grouping.list_on_free(frame, recorded)
+        };
+        let (mut first, mut size) = (frame, order);
+        while size < self.max_order {
+            let buddy = first.buddy(size);
+            let state = self.table.state(buddy);
+            let merges = state.usage == Use::Free
+                && state.order == size
+                && (state.kind == MigrateType::Isolate) == isolated
+                && self.grouping.may_merge(first, buddy, size);
+            let (true, Some(next)) = (merges, size.up()) else {
+                break;
+            };
+            self.unlink(buddy, size, state.kind);
+            self.table.set_state(buddy, State::INNER);
+            first = first.min(buddy);
+            size = next;
+        }
+        self.insert(first, size, kind);
+        Merged {
+            frame: first,
+            order: size,
+            kind,
+        }
+    }
+
+    /// Cuts the aligned part `part` of `order` out of the block in use at `first`: the other parts become blocks in use of
+    /// their own.
+    fn cut_out(&self, first: Frame, state: State, part: Frame, order: Order) {
+        let (mut from, mut size) = (first, state.order);
+        while size > order {
+            // The loop ends at `order` at the latest, which is not below 0.
+            let Some(half) = size.down() else { break };
+            let upper = from.plus(half.frames());
+            let piece = State::new(state.usage, half, state.kind);
+            if part < upper {
+                self.table.set_state(upper, piece);
+            } else {
+                self.table.set_state(from, piece);
+                from = upper;
+            }
+            size = half;
+        }
+    }
+
+    /// Moves every free block that starts in `range` to the lists of `kind`. Returns how many frames moved or were there
+    /// already. Isolated blocks stay isolated.
+    pub(crate) fn move_free(&self, range: FrameRange, kind: MigrateType) -> usize {
+        let mut frames = 0;
+        for (first, state) in self.free_in(range) {
+            self.unlink(first, state.order, state.kind);
+            self.insert(first, state.order, kind);
+            frames += state.order.frames();
+        }
+        frames
+    }
+
+    /// Every free block that starts in `range` and is not isolated.
+    fn free_in(&self, range: FrameRange) -> impl Iterator<Item = (Frame, State)> + '_ {
+        self.table
+            .heads(range)
+            .filter(|(_, state)| state.usage == Use::Free && state.kind != MigrateType::Isolate)
+    }
+
+    /// Frees every free block that starts in `range` once more, after a change of what may merge with what.
+    pub(crate) fn merge_again(&self, range: FrameRange) {
+        for (first, state) in self.free_in(range) {
+            self.unlink(first, state.order, state.kind);
+            self.table.set_state(first, State::INNER);
+            self.merge(first, state.order, state.kind);
+        }
+    }
+
+    /// After a change of size: lets the grouping decide whether it is on, and puts the free blocks on the lists that follow.
+    fn resize(&self, managed: usize) {
+        self.set_managed(managed);
+        if self.grouping.resized(managed) == super::grouping::Regrouped::No {
+            return;
+        }
+        for (first, state) in self.free_in(self.table.span()) {
+            self.unlink(first, state.order, state.kind);
+            let kind = self.grouping.list_on_free(first, state.kind);
+            self.insert(first, state.order, kind);
+        }
+    }
+}
+
+impl<G: Grouping> Store for Buddy<'_, G> {
+    fn span(&self) -> FrameRange {
+        self.table.span()
+    }
+
+    fn max_order(&self) -> Order {
+        self.max_order
+    }
+
+    fn page_block_order(&self) -> Order {
+        let ungrouped = Order::HUGE.min(self.max_order);
+        self.grouping.page_block_order().unwrap_or(ungrouped)
+    }
+
+    fn free_frames(&self) -> usize {
+        MigrateType::ALL
+            .into_iter()
+            .filter(|&kind| kind != MigrateType::Isolate)
+            .map(|kind| self.free_of(kind))
+            .sum()
+    }
+
+    fn managed_frames(&self) -> usize {
+        // Relaxed: exact under the zone's lock, else a hint.
+        self.managed.load(Ordering::Relaxed)
+    }
+
+    fn free_table(&self) -> FreeTable {
+        let mut table = [[0; MigrateType::COUNT]; Order::COUNT];
+        for (counts, lists) in table.iter_mut().zip(&self.lists) {
+            for (count, list) in counts.iter_mut().zip(lists) {
+                *count = list.len();
+            }
+        }
+        table
+    }
+
+    fn set_aside_frames(&self) -> usize {
+        let high = MigrateType::HighAtomic;
+        if self.grouping.holds_back(high) {
+            self.free_of(high)
+        } else {
+            0
+        }
+    }
+
+    fn block_type(&self, frame: Frame) -> Option<MigrateType> {
+        if self.table.span().contains(frame) {
+            self.grouping.block_type(frame)
+        } else {
+            None
+        }
+    }
+
+    fn dedicate(&self, frame: Frame, kind: Mobility) {
+        if self.table.span().contains(frame) {
+            self.grouping.dedicate(self, frame, kind);
+        }
+    }
+
+    fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
+        self.table.block_of(frame, self.max_order)
+    }
+
+    fn can_serve(&self, request: &Request) -> bool {
+        let wanted = self.grouping.type_of(request);
+        if let Some(limit) = self.limit_of(request) {
+            return self.find_below(request, limit).is_some();
+        }
+        let holds =
+            |kind: MigrateType| self.nonempty[kind.index()].get() >> request.order.get() != 0;
+        let fallbacks = self.grouping.fallbacks(wanted).iter().copied();
+        request.order <= self.max_order
+            && (holds(self.grouping.list_for(wanted))
+                || fallbacks
+                    .filter(|&kind| self.may_have(request, kind))
+                    .any(holds))
+    }
+
+    fn take(&self, request: &Request) -> Option<Taken> {
+        let wanted = self.grouping.type_of(request);
+        let order = request.order;
+        if let Some(limit) = self.limit_of(request) {
+            let (frame, kind) = self.find_below(request, limit)?;
+            return Some(self.break_into(frame, order, wanted, kind));
+        }
+        let high = || {
+            let (frame, _) = self.smallest(MigrateType::HighAtomic, order)?;
+            Some(self.break_into(frame, order, wanted, MigrateType::HighAtomic))
+        };
+        match request.context {
+            Context::MaySleep => self.take_kind(order, wanted),
+            // Those that the high-atomic blocks are kept for try them first, other atomic requests last.
+            _ if request.is_high_atomic() => high().or_else(|| self.take_kind(order, wanted)),
+            _ => self.take_kind(order, wanted).or_else(high),
+        }
+    }
+
+    fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
+        let order = request.order;
+        let range = FrameRange::of_block(frame, order);
+        if order > self.max_order || !frame.is_aligned(order) {
+            return Err(RangeError::Malformed);
+        }
+        if !self.table.span().contains(frame) || !self.table.span().covers(range) {
+            let span = self.table.span();
+            return Err(RangeError::OutsideSpan { span });
+        }
+        if self.isolation.overlaps(range) {
+            return Err(RangeError::Isolated);
+        }
+        self.take_free(range)?;
+        let wanted = self.grouping.type_of(request);
+        self.table
+            .set_state(frame, State::new(Use::Allocated, order, wanted));
+        Ok(())
+    }
+
+    fn take_merged(&self, merged: Merged, request: &Request) -> Option<Taken> {
+        let Merged { frame, order, kind } = merged;
+        let wanted = self.grouping.type_of(request);
+        if kind == MigrateType::Isolate || self.grouping.holds_back(kind) {
+            return None;
+        }
+        let whole_blocks = request.order >= self.page_block_order();
+        let foreign = kind != self.grouping.list_for(wanted);
+        if foreign && !whole_blocks {
+            return None;
+        }
+        let taken = self.break_into(frame, request.order, wanted, kind);
+        if !foreign {
+            return Some(taken);
+        }
+        let blocks = FrameRange::of_block(frame, request.order);
+        self.grouping.claim(blocks, wanted);
+        let fallback = Some(Fallback {
+            order,
+            from: kind,
+            claimed: Claimed::Yes,
+        });
+        Some(Taken { fallback, ..taken })
+    }
+
+    fn check_in_use(&self, range: FrameRange) -> Result<(), FreeError> {
+        self.for_runs(range, |run| match run.block.map(|(_, state)| state.usage) {
+            Some(Use::Allocated) => Ok(()),
+            Some(Use::Free | Use::Cached) => Err(FreeError::DoubleFree),
+            Some(Use::Reserved | Use::Inner) | None => Err(FreeError::NotOwned),
+        })
+    }
+
+    fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
+        let (first, state) = self.block_of(frame).ok_or(FreeError::NotOwned)?;
+        match state.usage {
+            Use::Free | Use::Cached => return Err(FreeError::DoubleFree),
+            Use::Inner | Use::Reserved => return Err(FreeError::NotOwned),
+            Use::Allocated => {}
+        }
+        if order > state.order || !frame.is_aligned(order) {
+            return Err(FreeError::WrongOrder {
+                allocated: state.order,
+            });
+        }
+        self.cut_out(first, state, frame, order);
+        self.table.set_state(frame, State::INNER);
+        Ok(self.merge(frame, order, state.kind))
+    }
+
+    fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.add_range(range)
+    }
+
+    fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.remove_range(range)
+    }
+
+    fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.reserve_range(range)
+    }
+
+    fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.unreserve_range(range)
+    }
+
+    fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.isolate_range(range)
+    }
+
+    fn unisolate(&self, range: FrameRange) {
+        self.unisolate_range(range);
+    }
+
+    fn take_isolated(&self, range: FrameRange, kind: MigrateType) -> Result<(), RangeError> {
+        self.take_isolated_range(range, kind)
+    }
+
+    #[inline]
+    fn is_isolated(&self, frame: Frame) -> bool {
+        self.isolation.contains(frame)
+    }
+
+    fn reserve_high_atomic(&self, frame: Frame, most_frames: usize) {
+        self.grouping.reserve_high_atomic(self, frame, most_frames);
+    }
+
+    fn unreserve_high_atomic(&self, request: &Request) -> bool {
+        self.grouping.unreserve_high_atomic(self, request)
+    }
+
+    fn unreserved(&self) -> usize {
+        self.grouping.unreserved()
+    }
+
+    fn check(&self) -> Result<Census, Violation> {
+        self.check_all()
+    }
+}
+
+impl<G: Grouping> Linked for Buddy<'_, G> {
+    #[inline]
+    fn table(&self) -> &FrameTable<'_> {
+        &self.table
+    }
+
+    #[inline]
+    fn list_on_free(&self, frame: Frame, recorded: MigrateType) -> MigrateType {
+        self.grouping.list_on_free(frame, recorded)
+    }
+
+    #[inline]
+    fn list_for(&self, wanted: MigrateType) -> MigrateType {
+        self.grouping.list_for(wanted)
+    }
+
+    fn give_cached(&self, frame: Frame) -> Merged {
+        let state = self.table.state(frame);
+        debug_assert_eq!(state.usage, Use::Cached, "cached-once");
+        self.table.set_state(frame, State::INNER);
+        self.merge(frame, Order::ZERO, state.kind)
+    }
+
+    fn take_cached(&self, wanted: MigrateType) -> Option<Taken> {
+        let taken = self.take_kind(Order::ZERO, wanted)?;
+        self.table
+            .set_state(taken.frame, State::new(Use::Cached, Order::ZERO, wanted));
+        Some(taken)
+    }
+}

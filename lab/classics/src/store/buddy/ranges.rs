@@ -1,0 +1,255 @@
+//! Administration of the buddy store: ranges come and go, are reserved and isolated, at any time and of any alignment.
+//!
+//! Everything here costs O(frames of the range), and runs under the zone's lock.
+//!
+//! Invariant `isolated-apart`: a free block lies on an `Isolate` list exactly if all its frames are in isolated ranges;
+//! no block is partly inside.
+
+use super::Buddy;
+use crate::store::Store;
+use crate::store::grouping::Grouping;
+use brickyard::block::{State, Use};
+use brickyard::{Frame, FrameRange, MigrateType, Order, RangeError};
+
+/// A run of frames within one block, or a run of frames that are no memory.
+pub(super) struct Run {
+    range: FrameRange,
+    pub(super) block: Option<(Frame, State)>,
+}
+
+impl<G: Grouping> Buddy<'_, G> {
+    fn within_span(&self, range: FrameRange) -> Result<(), RangeError> {
+        let span = self.table.span();
+        if span.covers(range) {
+            Ok(())
+        } else {
+            Err(RangeError::OutsideSpan { span })
+        }
+    }
+
+    /// The part of `range` from `at` on that one block covers, or that no block covers.
+    fn run_at(&self, at: Frame, range: FrameRange) -> Run {
+        if let Some((first, state)) = self.block_of(at) {
+            let block = FrameRange::of_block(first, state.order);
+            let rest = FrameRange { start: at, ..range };
+            return Run {
+                range: rest.intersection(block),
+                block: Some((first, state)),
+            };
+        }
+        let end = self.table.next_head(FrameRange { start: at, ..range });
+        Run {
+            range: FrameRange { start: at, end },
+            block: None,
+        }
+    }
+
+    /// Calls `each` with every run of `range`; the block of a run may be changed by it. Ends early where it returns an error.
+    pub(super) fn for_runs<E>(
+        &self,
+        range: FrameRange,
+        mut each: impl FnMut(Run) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut at = range.start;
+        while at < range.end {
+            let run = self.run_at(at, range);
+            at = run.range.end;
+            each(run)?;
+        }
+        Ok(())
+    }
+
+    fn for_runs_always(&self, range: FrameRange, mut each: impl FnMut(Run)) {
+        let _: Result<(), core::convert::Infallible> = self.for_runs(range, |run| {
+            each(run);
+            Ok(())
+        });
+    }
+
+    /// The first frame of `range` that is neither free nor `also`.
+    fn busy_in(&self, range: FrameRange, also: &[Use]) -> Result<(), RangeError> {
+        self.for_runs(range, |run| match run.block {
+            Some((_, state)) if state.usage != Use::Free && !also.contains(&state.usage) => {
+                Err(RangeError::Busy {
+                    frame: run.range.start,
+                })
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// Cuts `part` out of the free or reserved block at `first`. What remains of the block stays as it is; the records of
+    /// `part` say `Inner` afterwards.
+    fn detach(&self, first: Frame, state: State, part: FrameRange) {
+        if state.usage == Use::Free {
+            self.unlink(first, state.order, state.kind);
+        }
+        self.table.set_state(first, State::INNER);
+        let block = FrameRange::of_block(first, state.order);
+        let below = FrameRange::new(block.start.number(), part.start.number());
+        let above = FrameRange::new(part.end.number(), block.end.number());
+        for (frame, order) in below
+            .blocks(self.max_order)
+            .chain(above.blocks(self.max_order))
+        {
+            if state.usage == Use::Free {
+                self.insert(frame, order, state.kind);
+            } else {
+                self.table
+                    .set_state(frame, State::new(state.usage, order, state.kind));
+            }
+        }
+    }
+
+    /// Makes the frames of `range`, whose records say `Inner`, free.
+    fn release(&self, range: FrameRange) {
+        for (frame, order) in range.blocks(self.max_order) {
+            self.merge(frame, order, MigrateType::Movable);
+        }
+    }
+
+    pub(super) fn add_range(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.within_span(range)?;
+        let mut added = 0;
+        self.for_runs_always(range, |run| {
+            if run.block.is_none() {
+                added += run.range.len();
+            }
+        });
+        // The size first: it decides which lists the frames go to.
+        self.resize(self.managed_frames() + added);
+        self.for_runs_always(range, |run| {
+            if run.block.is_none() {
+                self.release(run.range);
+            }
+        });
+        Ok(added)
+    }
+
+    pub(super) fn remove_range(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.within_span(range)?;
+        self.busy_in(range, &[Use::Reserved])?;
+        let (mut removed, mut unmanaged) = (0, 0);
+        self.for_runs_always(range, |run| {
+            if let Some((first, state)) = run.block {
+                self.detach(first, state, run.range);
+                removed += run.range.len();
+                unmanaged += usize::from(state.usage == Use::Free) * run.range.len();
+            }
+        });
+        self.resize(self.managed_frames() - unmanaged);
+        Ok(removed)
+    }
+
+    pub(super) fn reserve_range(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.within_span(range)?;
+        self.busy_in(range, &[Use::Reserved])?;
+        let mut reserved = 0;
+        self.for_runs_always(range, |run| match run.block {
+            Some((first, state)) if state.usage == Use::Free => {
+                self.detach(first, state, run.range);
+                self.mark(run.range, Use::Reserved, MigrateType::Unmovable);
+                reserved += run.range.len();
+            }
+            _ => {}
+        });
+        self.resize(self.managed_frames() - reserved);
+        Ok(reserved)
+    }
+
+    pub(super) fn unreserve_range(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.within_span(range)?;
+        let mut freed = 0;
+        self.for_runs_always(range, |run| match run.block {
+            Some((_, state)) if state.usage == Use::Reserved => freed += run.range.len(),
+            _ => {}
+        });
+        self.resize(self.managed_frames() + freed);
+        self.for_runs_always(range, |run| match run.block {
+            Some((first, state)) if state.usage == Use::Reserved => {
+                self.detach(first, state, run.range);
+                self.release(run.range);
+            }
+            _ => {}
+        });
+        Ok(freed)
+    }
+
+    /// Writes the records of `range`, which say `Inner`, as blocks of this use.
+    fn mark(&self, range: FrameRange, usage: Use, kind: MigrateType) {
+        for (frame, order) in range.blocks(self.max_order) {
+            self.table.set_state(frame, State::new(usage, order, kind));
+        }
+    }
+
+    pub(super) fn isolate_range(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.within_span(range)?;
+        self.isolation.begin(range)?;
+        self.relist_free(range);
+        Ok(())
+    }
+
+    pub(super) fn unisolate_range(&self, range: FrameRange) {
+        if self.isolation.end(range) {
+            self.relist_free(range);
+        }
+    }
+
+    /// Takes every free frame of `range` off its list and frees it again, by the isolation that holds now.
+    fn relist_free(&self, range: FrameRange) {
+        self.for_runs_always(range, |run| match run.block {
+            Some((first, state)) if state.usage == Use::Free => {
+                self.detach(first, state, run.range);
+                // Which kind a frame was of before it was isolated is not kept: what can be isolated is mostly movable.
+                let recorded = match state.kind {
+                    MigrateType::Isolate => MigrateType::Movable,
+                    kind => kind,
+                };
+                for (frame, order) in run.range.blocks(self.max_order) {
+                    self.merge(frame, order, recorded);
+                }
+            }
+            _ => {}
+        });
+    }
+
+    /// Takes all of `range`, which is free, off its lists; the records say `Inner` afterwards.
+    pub(super) fn take_free(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.for_runs(range, |run| {
+            let frame = run.range.start;
+            match run.block {
+                None => Err(RangeError::Absent { frame }),
+                Some((_, state)) if state.usage == Use::Free => Ok(()),
+                Some(_) => Err(RangeError::Busy { frame }),
+            }
+        })?;
+        self.for_runs_always(range, |run| {
+            if let Some((first, state)) = run.block {
+                self.detach(first, state, run.range);
+            }
+        });
+        Ok(())
+    }
+
+    pub(super) fn take_isolated_range(
+        &self,
+        range: FrameRange,
+        kind: MigrateType,
+    ) -> Result<(), RangeError> {
+        self.within_span(range)?;
+        self.take_free(range)?;
+        self.mark(range, Use::Allocated, kind);
+        Ok(())
+    }
+
+    /// Does a block of this order at `frame` lie wholly inside or wholly outside the isolated ranges?
+    pub(super) fn isolated_as_a_whole(&self, frame: Frame, order: Order, isolated: bool) -> bool {
+        FrameRange::of_block(frame, order)
+            .frames()
+            .all(|frame| self.isolation.contains(frame) == isolated)
+    }
+
+    pub(super) fn anything_isolated(&self) -> bool {
+        self.isolation.any()
+    }
+}

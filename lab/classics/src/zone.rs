@@ -1,0 +1,542 @@
+//! A zone of the older make: a store behind a lock, a front before it, with the zone's watermarks.
+//!
+//! **A request.** Above order 0, and with a limit inside the zone, it goes under the zone lock to the
+//! store; else the front gives its hottest frame, and on a miss takes the zone lock and fills up, by
+//! the lock policy. **A free.** A single frame stays in the front, which gives cold ones back above
+//! its limit; all else goes under the zone lock to the store, is merged, and may go straight to a
+//! request that compacts ([`bulk`](crate::bulk)).
+//!
+//! What the bounds of [`brickyard::zone`] say holds here too; the waits for the zone lock come on
+//! top.
+
+use core::fmt;
+
+use brickyard::block::{Census, FreeTable, State};
+use brickyard::check::Violation;
+use brickyard::patience::{Look, Patience, Reach, look_everywhere};
+use brickyard::pressure::{Compacted, Migrate, Why, compact, compact_for};
+use brickyard::sync::RawLock;
+use brickyard::watermark::{Mark, Watermarks, above_mark};
+use brickyard::{
+    AllocError, AnyZone, BulkFreeError, Context, Frame, FrameRange, FreeError, MigrateType,
+    Mobility, Order, Platform, RangeError, Request, Shape, ZoneKind,
+};
+
+use crate::bulk::{Backing, MeterReading, StoreGuard, Tuning};
+use crate::front::{Front, Returned};
+use crate::lab_zone::LabZone;
+use crate::store::Store;
+
+/// How fragmented memory must be, in thousandths of the index, for a failure to be called fragmentation: half of what the index can be at
+/// this order. With all that is free in single frames it is 1000 - 1000 / 2^order, so from order 4 on this is nearly Linux's `extfrag_threshold` of 500.
+const fn fragmented_above(order: Order) -> i32 {
+    (1000 - (1000 >> order.get())) / 2
+}
+
+/// A zone of memory: store `S` behind lock `L` on platform `P`, front `F` before it.
+pub struct Zone<S, F, L, P> {
+    kind: ZoneKind,
+    front: F,
+    watermarks: Watermarks,
+    compaction: compact::Memory,
+    backing: Backing<S, L, P>,
+}
+
+impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Zone<S, F, L, P> {
+    /// A zone with no memory yet (see [`AnyZone::add`]) and no watermarks.
+    #[must_use]
+    pub const fn of(kind: ZoneKind, platform: P, store: S, front: F, tuning: Tuning) -> Self {
+        Self {
+            kind,
+            front,
+            watermarks: Watermarks::new(),
+            compaction: compact::Memory::new(),
+            backing: Backing::new(platform, store, tuning),
+        }
+    }
+
+    /// The store without its lock: for what is constant in it, and for hints.
+    const fn unlocked(&self) -> &S {
+        self.backing.unlocked()
+    }
+
+    fn lock(&self) -> StoreGuard<'_, S, L, P> {
+        self.backing.lock()
+    }
+
+    /// A block if the front or the store has one at hand.
+    fn try_alloc(&self, request: &Request) -> Option<Frame> {
+        if request.order == Order::ZERO && !self.is_limited(request) {
+            return self.front.take(&self.backing, request);
+        }
+        let guard = self.lock();
+        let frame = guard.take(request)?.frame;
+        if request.is_high_atomic() {
+            guard.reserve_high_atomic(frame, self.high_atomic_cap());
+        }
+        Some(frame)
+    }
+
+    /// Does the request's limit cut into this zone?
+    fn is_limited(&self, request: &Request) -> bool {
+        request.limit.is_some_and(|limit| limit < self.span().end)
+    }
+
+    /// One hundredth of the zone and a page block (Linux 4.4).
+    fn high_atomic_cap(&self) -> usize {
+        let store = self.unlocked();
+        store.managed_frames() / 100 + store.page_block_order().frames()
+    }
+
+    /// Would the zone stay above the mark?
+    fn admits(&self, request: &Request, mark: Mark) -> bool {
+        self.admits_with(request, mark, self.unlocked().set_aside_frames())
+    }
+
+    /// The same, with so many free frames set aside for others.
+    fn admits_with(&self, request: &Request, mark: Mark, set_aside: usize) -> bool {
+        let floor = self.watermarks.floor(request, mark);
+        let free = free_for(request, self.unlocked().free_frames(), set_aside);
+        above_mark(free, request, floor)
+    }
+
+    /// Drains and tries again, see [`look_everywhere`]. It takes only what `admitted` allows: frames that come out of a cache may lift the
+    /// zone above its mark; if they do not, that is all that can be done here.
+    fn take_drained(
+        &self,
+        request: &Request,
+        patience: &Patience,
+        admitted: impl Fn() -> bool,
+    ) -> Option<Frame> {
+        let reach = Reach::of(request.context, self.platform());
+        look_everywhere(
+            request.order,
+            reach,
+            || self.look(request, reach, patience, &admitted),
+            |look| {
+                let arrived = || self.backing.moves().settled().is_some();
+                patience.wait_for_moves(look, self.platform(), arrived);
+            },
+        )
+    }
+
+    /// Brings what caches hold to the store, and takes what `request` wants there.
+    fn look(
+        &self,
+        request: &Request,
+        reach: Reach,
+        patience: &Patience,
+        admitted: &impl Fn() -> bool,
+    ) -> Look {
+        let arrivals = self.front.arrivals();
+        let settled = self.backing.moves().settled();
+        let drained = self.front.drain(&self.backing, reach, patience);
+        // Judged under the lock, where the counters are exact: a free page that changes its list is on none for a moment.
+        let guard = self.lock();
+        let admitted = admitted();
+        let taken = admitted.then(|| guard.take(request)).flatten();
+        drop(guard);
+        if let Some(taken) = taken {
+            return Look::Found(taken.frame);
+        }
+        let moves = self.backing.moves();
+        // A frame may have been freed to a cache that was looked at already, by someone who then took one that was still
+        // to be found.
+        let all_seen = drained.left_out == 0
+            && settled.is_some_and(|started| moves.still(started))
+            && self.front.arrivals() == arrivals;
+        let below_a_mark = !admitted && self.watermarks.hold_back_from(request);
+        match (all_seen, below_a_mark) {
+            // With all that the caches had the zone is below its mark. That is for reclaim to mend.
+            (true, true) => Look::Nothing,
+            (false, true) => Look::UnsettledBelowAMark,
+            (true, false) if drained.frames == 0 => Look::Nothing,
+            (_, false) => Look::Unsettled,
+        }
+    }
+
+    /// Gives blocks that are set aside for atomic requests back, as long as they serve the request, and takes what it wants
+    /// where `admitted` allows it with so many frames that stay set aside.
+    ///
+    /// One hold of the zone lock, with a round for each block that is set aside: a hundredth of the zone's blocks, and one
+    /// more.
+    fn spend_reserve(&self, request: &Request, admitted: impl Fn(usize) -> bool) -> Option<Frame> {
+        let guard = self.lock();
+        if !admitted(0) {
+            // Not even if all of it were given back.
+            return None;
+        }
+        while guard.unreserve_high_atomic(request) {
+            let taken = admitted(guard.set_aside_frames()).then(|| guard.take(request));
+            if let Some(taken) = taken.flatten() {
+                return Some(taken.frame);
+            }
+        }
+        None
+    }
+
+    /// The same for a request that was refused everywhere else. Who was refused while something was given back that was
+    /// set aside may have looked too early: it can lie in a cache by now.
+    fn take_set_aside(
+        &self,
+        request: &Request,
+        patience: &Patience,
+        admitted: impl Fn(usize) -> bool,
+    ) -> Option<Frame> {
+        self.spend_reserve(request, &admitted).or_else(|| {
+            let ever_spent = self.unlocked().unreserved() > 0;
+            let admitted = || admitted(self.unlocked().set_aside_frames());
+            let look = || self.take_drained(request, patience, admitted);
+            ever_spent.then(look).flatten()
+        })
+    }
+}
+
+/// Of `free` frames those that the request may have, where so many are set aside for atomic ones.
+const fn free_for(request: &Request, free: usize, set_aside: usize) -> usize {
+    match request.context {
+        Context::MaySleep => free.saturating_sub(set_aside),
+        Context::Atomic | Context::Interrupt => free,
+    }
+}
+
+impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> AnyZone for Zone<S, F, L, P> {
+    type Platform = P;
+
+    fn platform(&self) -> &P {
+        self.backing.platform()
+    }
+
+    fn shape(&self) -> Shape {
+        let store = self.unlocked();
+        Shape {
+            kind: self.kind,
+            span: store.span(),
+            max_order: store.max_order(),
+            page_block_order: store.page_block_order(),
+        }
+    }
+
+    fn watermarks(&self) -> &Watermarks {
+        &self.watermarks
+    }
+
+    fn compaction(&self) -> &compact::Memory {
+        &self.compaction
+    }
+
+    fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
+        let patience = &Patience::new();
+        self.try_alloc(request)
+            .or_else(|| self.take_drained(request, patience, || true))
+            .or_else(|| self.take_set_aside(request, patience, |_| true))
+            .ok_or_else(|| self.why_not(request))
+    }
+
+    fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame> {
+        self.admits(request, mark)
+            .then(|| self.try_alloc(request))
+            .flatten()
+    }
+
+    fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
+        self.take_drained(request, patience, || self.admits(request, mark))
+    }
+
+    fn alloc_set_aside(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame> {
+        self.take_set_aside(request, patience, |set_aside| {
+            self.admits_with(request, mark, set_aside)
+        })
+    }
+
+    fn alloc_uncached(&self, request: &Request) -> Option<Frame> {
+        self.lock().take(request).map(|taken| taken.frame)
+    }
+
+    fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize {
+        let floor = self.watermarks.floor(request, Mark::Low);
+        let kept = floor.saturating_add(self.unlocked().set_aside_frames());
+        match self.free_frames() > kept.saturating_add(out.len()) {
+            true => LabZone::alloc_bulk(self, request, out).unwrap_or(0),
+            false => 0,
+        }
+    }
+
+    fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
+        self.lock().take_at(frame, request)
+    }
+
+    fn why_not(&self, request: &Request) -> AllocError {
+        let (order, max) = (request.order, self.max_order());
+        if order > max {
+            return AllocError::OrderTooLarge { order, max };
+        }
+        if let Some(limit) = request.limit
+            && self.is_limited(request)
+        {
+            return AllocError::LimitUnsatisfiable { limit };
+        }
+        let counts = self.free_counts();
+        let free = counts.free_frames();
+        let index = counts.fragmentation_index(order);
+        if order > Order::ZERO && index > fragmented_above(order) {
+            let index = Some(index as u16);
+            return AllocError::Fragmented { order, free, index };
+        }
+        AllocError::Exhausted { free }
+    }
+
+    /// Behind lists and magazines, a frame that two CPUs free at the same moment may be missed.
+    fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        if order == Order::ZERO && self.front.give(&self.backing, frame) == Returned::Kept {
+            return Ok(());
+        }
+        self.free_uncached(frame, order)
+    }
+
+    fn free_uncached(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
+        self.lock().give(frame, order).map(|_| ())
+    }
+
+    /// Holds the front over as many as it takes, or the zone lock (by the bulk policy) where the front serves nobody.
+    fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
+        let mut freed = 0;
+        while freed < frames.len() {
+            let rest = &frames[freed..];
+            let (given, error) = if self.front.serves_here(&self.backing) {
+                let kept = self.front.give_many(&self.backing, rest);
+                match rest.get(kept) {
+                    None => (kept, None),
+                    // What the front does not keep is a case for the store, or for nobody.
+                    Some(&frame) => match self.free(frame, Order::ZERO) {
+                        Ok(()) => (kept + 1, None),
+                        Err(error) => (kept, Some(error)),
+                    },
+                }
+            } else {
+                self.backing.give_singles(rest)
+            };
+            freed += given;
+            if let Some(error) = error {
+                return Err(BulkFreeError { freed, error });
+            }
+        }
+        Ok(())
+    }
+
+    fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
+        if !self.span().covers(range) {
+            return Err(FreeError::NotOwned);
+        }
+        self.lock().give_range(range)
+    }
+
+    fn drain(&self) -> usize {
+        let reach = Reach::of(Context::MaySleep, self.platform());
+        let drained = self.front.drain(&self.backing, reach, &Patience::new());
+        drained.frames
+    }
+
+    fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
+        self.lock().isolate(range)
+    }
+
+    fn unisolate(&self, range: FrameRange) {
+        self.lock().unisolate(range);
+    }
+
+    fn take_isolated(&self, range: FrameRange, mobility: Mobility) -> Result<(), RangeError> {
+        self.lock().take_isolated(range, mobility.into())
+    }
+
+    fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.lock().add(range)
+    }
+
+    fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.after_a_drain(|store| store.reserve(range))
+    }
+
+    fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.lock().unreserve(range)
+    }
+
+    fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
+        self.after_a_drain(|store| store.remove(range))
+    }
+
+    fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
+        self.lock().block_of(frame)
+    }
+
+    fn has(&self, frame: Frame) -> bool {
+        self.unlocked().block_of(frame).is_some()
+    }
+
+    fn block_type(&self, frame: Frame) -> Option<MigrateType> {
+        let store = self.lock();
+        match store.is_isolated(frame) {
+            true => Some(MigrateType::Isolate),
+            false => store.block_type(frame),
+        }
+    }
+
+    fn free_frames(&self) -> usize {
+        self.unlocked().free_frames()
+    }
+
+    fn free_frames_for(&self, request: &Request) -> usize {
+        free_for(
+            request,
+            self.free_frames(),
+            self.unlocked().set_aside_frames(),
+        )
+    }
+
+    fn managed_frames(&self) -> usize {
+        self.unlocked().managed_frames()
+    }
+
+    fn can_serve(&self, request: &Request) -> bool {
+        self.lock().can_serve(request)
+    }
+
+    fn free_table(&self) -> FreeTable {
+        self.lock().free_table()
+    }
+
+    /// The zone's capture slot is armed meanwhile: the first block that becomes free and is large enough goes straight to the
+    /// request, whoever freed its last page.
+    fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
+        let Some(armed) = Armed::new(self, request) else {
+            return compact_for(self, request, hooks, || false);
+        };
+        let mut result = compact_for(self, request, hooks, || armed.has_caught());
+        result.caught = armed.disarm();
+        if result.caught.is_some() {
+            result.why = Why::Succeeded;
+        }
+        result
+    }
+
+    fn check(&self) -> Result<Census, Violation> {
+        let census = self.lock().check()?;
+        let cached = self.front.check(&self.backing)?;
+        Violation::unless_equal("cached-once", "frames in caches", census.cached, cached)?;
+        Ok(census)
+    }
+}
+
+impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> LabZone for Zone<S, F, L, P> {
+    const TELLS_CACHED: bool = true;
+
+    fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
+        let request = &request.single();
+        let through_front = self.front.serves_here(&self.backing);
+        let mut taken = if self.is_limited(request) || !through_front {
+            self.backing.take_singles(request, out)
+        } else {
+            self.front.take_many(&self.backing, request, out)
+        };
+        while let Some(slot) = out.get_mut(taken) {
+            match self.alloc(request) {
+                Ok(frame) => *slot = frame,
+                Err(why) if taken == 0 => return Err(why),
+                Err(_) => break,
+            }
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
+        match self.take_at(frame, request) {
+            Err(RangeError::Busy { .. }) => {
+                let reach = Reach::of(request.context, self.platform());
+                self.front.drain(&self.backing, reach, &Patience::new());
+                self.take_at(frame, request)
+            }
+            other => other,
+        }
+    }
+
+    fn dedicate(&self, frame: Frame, mobility: Mobility) {
+        self.lock().dedicate(frame, mobility);
+    }
+
+    fn cached_frames(&self) -> usize {
+        self.front.cached(&self.backing)
+    }
+
+    fn refused_late(&self) -> usize {
+        0
+    }
+
+    fn meter(&self) -> MeterReading {
+        self.backing.reading()
+    }
+}
+
+impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Zone<S, F, L, P> {
+    /// Tries; if frames are in the way, drains the caches, among which they may be, and tries once more.
+    fn after_a_drain<R>(
+        &self,
+        work: impl Fn(&S) -> Result<R, RangeError>,
+    ) -> Result<R, RangeError> {
+        let first = work(&self.lock());
+        match first {
+            Err(RangeError::Busy { .. }) => {
+                self.drain();
+                work(&self.lock())
+            }
+            other => other,
+        }
+    }
+}
+
+/// The zone's capture slot waits for a block as long as this lives. Where a hook panics, what it has caught is freed.
+struct Armed<'z, S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> {
+    zone: &'z Zone<S, F, L, P>,
+    order: Order,
+}
+
+impl<'z, S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Armed<'z, S, F, L, P> {
+    /// `None` where somebody else has it.
+    fn new(zone: &'z Zone<S, F, L, P>, request: &Request) -> Option<Self> {
+        let armed = zone.lock().capture().arm(request);
+        armed
+            .then_some(request.order)
+            .map(|order| Self { zone, order })
+    }
+
+    fn has_caught(&self) -> bool {
+        self.zone.lock().capture().has_caught()
+    }
+
+    /// The block, if one was caught.
+    fn disarm(self) -> Option<Frame> {
+        let caught = self.zone.lock().capture().disarm();
+        core::mem::forget(self);
+        caught
+    }
+}
+
+impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Drop for Armed<'_, S, F, L, P> {
+    fn drop(&mut self) {
+        if let Some(frame) = self.zone.lock().capture().disarm() {
+            let given = self.zone.free(frame, self.order);
+            debug_assert!(given.is_ok(), "a block that was caught: {given:?}");
+        }
+    }
+}
+
+impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> fmt::Debug for Zone<S, F, L, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Zone")
+            .field("kind", &self.kind)
+            .field("span", &self.span())
+            .field("free", &self.free_frames())
+            .field("cached", &self.cached_frames())
+            .finish_non_exhaustive()
+    }
+}

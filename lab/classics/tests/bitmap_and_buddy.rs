@@ -1,0 +1,167 @@
+//! The bitmap answers as the buddy store does: given places, parts of blocks, ranges and isolation,
+//! drawn at random.
+
+#![cfg(not(loom))]
+
+mod support;
+
+use brickyard::bitmap::Bitmap;
+use brickyard::block::{FreeTable, State, Use};
+use brickyard::sync::AtomicU64;
+use brickyard::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
+use brickyard_classics::store::Store;
+use brickyard_classics::store::buddy::Buddy;
+use brickyard_classics::store::frames::{FrameRecord, FrameTable};
+use brickyard_classics::store::grouping::NoGrouping;
+
+use MigrateType::{Isolate, Unmovable};
+use support::Dice;
+
+const fn range(start: usize, end: usize) -> FrameRange {
+    FrameRange::new(start, end)
+}
+
+/// The store that is held against the other.
+fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
+    let (max, block) = (Order::new(max_order), Order::new(block_order));
+    let words = 0..Bitmap::words(span, max, block);
+    let words: Vec<_> = words.map(|_| AtomicU64::new(0)).collect();
+    Bitmap::new(span, max, block, words.leak())
+}
+
+/// The store that it is held against.
+fn buddy(span: FrameRange, max_order: u8) -> Buddy<'static, NoGrouping> {
+    let records: Vec<_> = span.frames().map(|_| FrameRecord::new()).collect();
+    let table = FrameTable::new(span, records.leak());
+    Buddy::const_new(table, Order::new(max_order), NoGrouping)
+}
+
+/// Free blocks by order that can be had.
+fn to_be_had(table: FreeTable) -> [usize; Order::COUNT] {
+    table.map(|by| by.iter().sum::<usize>() - by[Isolate.index()])
+}
+
+/// An operation of administration, or on a given frame.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Add(FrameRange),
+    Remove(FrameRange),
+    Reserve(FrameRange),
+    Unreserve(FrameRange),
+    TakeAt(Frame, Request),
+    Give(Frame, Order),
+    AllInUse(FrameRange),
+    Isolate(FrameRange),
+    Unisolate(FrameRange),
+    TakeIsolated(FrameRange),
+}
+
+impl Step {
+    /// A random one; `isolated` are the ranges that are.
+    fn random(span: FrameRange, max: Order, isolated: &[FrameRange], dice: &mut Dice) -> Self {
+        let start = span.start.number() + dice.below(span.len());
+        let most = dice.one_of(&[3, 40, 200, 700]);
+        let mut part = range(start, start + 1 + dice.below(most));
+        if dice.below(20) > 0 {
+            part = part.intersection(span);
+        }
+        let highest = dice.below(max.index() + 1);
+        let order = Order::new(dice.below(highest + 1) as u8);
+        let mut at = Frame::new(start);
+        if dice.below(8) > 0 {
+            at = at.align_down(order);
+        }
+        let known = !isolated.is_empty();
+        match dice.below(17) {
+            0..=1 => Self::Add(part),
+            2 => Self::Remove(part),
+            3 => Self::Reserve(part),
+            4 => Self::Unreserve(part),
+            5..=8 => Self::TakeAt(at, Request::new(order, dice.one_of(&Mobility::ALL))),
+            9..=12 => Self::Give(at, order),
+            13 => Self::AllInUse(part.intersection(span)),
+            14 => Self::Isolate(part),
+            15 if known => Self::Unisolate(dice.one_of(isolated)),
+            _ if known => Self::TakeIsolated(dice.one_of(isolated)),
+            _ => Self::Add(part),
+        }
+    }
+}
+
+/// What a store answers to a step: both have methods of these names.
+macro_rules! answer {
+    ($step:expr, $store:expr) => {{
+        let range = |error: RangeError| format!("{error:?}");
+        let free = |error: FreeError| format!("{error:?}");
+        match $step {
+            Step::Add(part) => $store.add(part).map_err(range),
+            Step::Remove(part) => $store.remove(part).map_err(range),
+            Step::Reserve(part) => $store.reserve(part).map_err(range),
+            Step::Unreserve(part) => $store.unreserve(part).map_err(range),
+            Step::TakeAt(at, wanted) => $store.take_at(at, &wanted).map(|()| 0).map_err(range),
+            Step::Give(at, order) => $store.give(at, order).map(|_| 0).map_err(free),
+            Step::AllInUse(part) => $store.check_in_use(part).map(|()| 0).map_err(free),
+            Step::Isolate(part) => $store.isolate(part).map(|()| 0).map_err(range),
+            Step::Unisolate(part) => {
+                $store.unisolate(part);
+                Ok(0)
+            }
+            Step::TakeIsolated(part) => {
+                let taken = $store.take_isolated(part, Unmovable);
+                taken.map(|()| 0).map_err(range)
+            }
+        }
+    }};
+}
+
+/// Random operations on both stores: each is answered alike, and leaves the same memory free.
+fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order: u8, seeds: u64) {
+    for seed in 0..seeds {
+        let mut dice = Dice::new(seed);
+        let (new, old) = (bitmap(span, max_order, block_order), buddy(span, max_order));
+        let mut isolated = Vec::new();
+        let mut done = Vec::new();
+        for _ in 0..150 {
+            let step = Step::random(span, old.max_order(), &isolated, &mut dice);
+            done.push(step);
+            let (answer, expected) = (answer!(step, new), answer!(step, old));
+            assert_eq!(answer, expected, "seed {seed}: {done:?}");
+            match step {
+                Step::Isolate(part) if answer.is_ok() => isolated.push(part),
+                Step::Unisolate(part) => isolated.retain(|&other| other != part),
+                _ => {}
+            }
+            assert_eq!(new.check(), old.check(), "seed {seed}: {done:?}");
+            assert_eq!(
+                to_be_had(new.free_table()),
+                to_be_had(old.free_table()),
+                "seed {seed}: {done:?}"
+            );
+            let counts = (new.free_frames(), new.managed_frames());
+            assert_eq!(counts, (old.free_frames(), old.managed_frames()));
+            for _ in 0..4 {
+                let at = span.start.plus(dice.below(span.len()));
+                // What is free is told page block by page block, and what is reserved or isolated frame by frame.
+                let told = |found: Option<(Frame, State)>| {
+                    found.map(|(first, state)| {
+                        let order = state.order.min(new.page_block_order());
+                        match state.usage {
+                            Use::Reserved => (at, Use::Reserved, Order::ZERO),
+                            Use::Free if new.is_isolated(at) => (at, Use::Free, Order::ZERO),
+                            Use::Free => (at.align_down(order), Use::Free, order),
+                            usage => (first, usage, state.order),
+                        }
+                    })
+                };
+                let (block, expected) = (told(new.block_of(at)), told(old.block_of(at)));
+                assert_eq!(block, expected, "seed {seed} {at}: {done:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn given_places_parts_ranges_and_isolation_are_those_of_the_buddy_store() {
+    answers_as_the_buddy_store_does(range(3, 1003), 7, 6, 80);
+    answers_as_the_buddy_store_does(range(700, 3700), 10, 9, 80);
+}

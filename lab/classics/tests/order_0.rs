@@ -1,0 +1,122 @@
+//! A request for one frame is refused only if nothing is free that it may have: of the older designs,
+//! beside those who are preempted inside lists, and with frames on their way into a magazine.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+use brickyard::node::{Node, Nodes};
+use brickyard::sync::{Shared, TicketLock};
+use brickyard::watermark::Marks;
+use brickyard::{AnyZone, FrameRange, Platform, ZoneKind};
+use brickyard_classics::front::PerCpuLists;
+use brickyard_classics::store::grouping::PageBlocks;
+use brickyard_classics::{Classic, LabPlan, Magazine2013};
+
+#[path = "support/stopping.rs"]
+mod stopping;
+#[path = "../../../allocator/pages/tests/support/threads.rs"]
+mod threads;
+
+use stopping::{Stopping, stop_at_the_next};
+use threads::{
+    InInterrupt, Numbered, PAGE, TWELVE, Visited, more_frames_than_users, waits_of_an_interrupt,
+};
+
+// ---- below a mark, frames on their way ----
+
+static STOPPED: AtomicBool = AtomicBool::new(false);
+static WAITS: AtomicU64 = AtomicU64::new(0);
+const GOES_ON: u64 = 100;
+
+/// Until others have waited for a while.
+fn wait_for_others() {
+    STOPPED.store(true, SeqCst);
+    while WAITS.load(SeqCst) < GOES_ON {
+        thread::yield_now();
+    }
+}
+
+struct Waits;
+
+impl Platform for Waits {
+    fn cpu(&self) -> usize {
+        0
+    }
+
+    fn relax(&self) {
+        WAITS.fetch_add(1, SeqCst);
+        thread::yield_now();
+    }
+}
+
+/// All frames but a few are on their way into a magazine. Once they have arrived the zone is far
+/// above its mark, so a request waits for them, with a mark as without.
+#[test]
+fn a_request_with_a_mark_waits_for_frames_that_are_on_their_way() {
+    const PLAN: LabPlan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 300), 1);
+    type Stopped<'m> = Magazine2013<'m, Waits, Stopping>;
+    let mut memory = vec![MaybeUninit::uninit(); Stopped::bytes(&PLAN)];
+    let zones = [Stopped::new(&PLAN, Waits, &mut memory).unwrap()];
+    zones[0].add(PLAN.span).unwrap();
+    let marks = Marks {
+        min: 4,
+        low: 5,
+        high: 6,
+    };
+    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let answer = thread::scope(|threads| {
+        let refilling = threads.spawn(|| {
+            stop_at_the_next(wait_for_others);
+            nodes.alloc(0, &PAGE)
+        });
+        while !STOPPED.load(SeqCst) {
+            thread::yield_now();
+        }
+        let answer = nodes.alloc(0, &PAGE);
+        let waits = WAITS.swap(GOES_ON, SeqCst);
+        refilling.join().unwrap().unwrap();
+        (answer, waits)
+    });
+    // The one who waits would find all but one of them free in the magazine.
+    nodes.drain();
+    assert!(zones[0].free_frames() >= 298, "{zones:?}");
+    assert!(answer.0.is_ok(), "{answer:?}: refused without a wait");
+}
+
+// ---- somebody is inside a CPU's lists ----
+
+#[test]
+fn an_interrupt_waits_for_nobody_who_visits_the_lists_of_its_cpu() {
+    type Lists<'m> = Classic<'m, PageBlocks<'m>, PerCpuLists<'m, Visited>, TicketLock, InInterrupt>;
+    let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 1);
+    let mut memory = vec![MaybeUninit::uninit(); Lists::bytes(&plan)];
+    let zone = Lists::new(&plan, InInterrupt, &mut memory).unwrap();
+    zone.add(TWELVE).unwrap();
+    assert_eq!(waits_of_an_interrupt(&zone), 0);
+}
+
+#[test]
+fn nobody_is_refused_behind_shared_lists_where_there_are_more_frames_than_users() {
+    type Lists<'m> = Classic<'m, PageBlocks<'m>, PerCpuLists<'m, Shared>, TicketLock, Numbered>;
+    let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
+    let mut memory = vec![MaybeUninit::uninit(); Lists::bytes(&plan)];
+    let zone = Lists::new(&plan, Numbered, &mut memory).unwrap();
+    zone.add(TWELVE).unwrap();
+    more_frames_than_users(&zone);
+}
+
+/// Magazines are waited for by their locks.
+#[test]
+fn nobody_is_refused_behind_magazines_where_there_are_more_frames_than_users() {
+    type Mags<'m> = Magazine2013<'m, Numbered>;
+    let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
+    let mut memory = vec![MaybeUninit::uninit(); Mags::bytes(&plan)];
+    let zone = Mags::new(&plan, Numbered, &mut memory).unwrap();
+    zone.add(TWELVE).unwrap();
+    more_frames_than_users(&zone);
+}

@@ -1,0 +1,210 @@
+//! What the rule tests of the classic designs share: a lock that notices misuse, and zones of these
+//! designs in leaked memory. What tests of any zone need is that of the default's tests.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+#[path = "../../../../allocator/pages/tests/support/mod.rs"]
+pub(crate) mod any_zone;
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+pub(crate) use any_zone::*;
+use brickyard::sync::RawLock;
+use brickyard::{AnyZone, Platform};
+use brickyard_classics::front::{Front, Magazines, PerCpuLists};
+use brickyard_classics::store::Store;
+use brickyard_classics::store::buddy::Buddy;
+use brickyard_classics::store::grouping::{Grouping, PageBlocks};
+use brickyard_classics::{Classic, LabPlan, LabZone, Placed, Zone};
+
+// ---- the lock ----
+
+/// What a test sees of all locks of one class on its thread, and says of them.
+#[derive(Debug)]
+struct Watch {
+    held: Cell<usize>,
+    holds: Cell<usize>,
+    nested: Cell<usize>,
+    contended: Cell<bool>,
+    refusals: Cell<usize>,
+}
+
+impl Watch {
+    const fn new() -> Self {
+        Self {
+            held: Cell::new(0),
+            holds: Cell::new(0),
+            nested: Cell::new(0),
+            contended: Cell::new(false),
+            refusals: Cell::new(0),
+        }
+    }
+}
+
+thread_local! {
+    // A test runs on a thread of its own, so tests do not see each other.
+    static WATCHES: [Watch; 2] = const { [Watch::new(), Watch::new()] };
+}
+
+const ZONES: usize = 0;
+const MAGAZINES: usize = 1;
+
+/// A lock for one thread: it panics where a real one would hang, where it is given up twice, and where the zone's is held while
+/// a magazine's is taken. It counts its holds, and says that somebody waits, or that it is taken, as the test wishes.
+#[derive(Debug)]
+pub(crate) struct Strict<const CLASS: usize> {
+    taken: AtomicBool,
+}
+
+/// The lock of a zone.
+pub(crate) type ZoneLock = Strict<ZONES>;
+/// The lock of a magazine.
+pub(crate) type MagazineLock = Strict<MAGAZINES>;
+
+impl<const CLASS: usize> Strict<CLASS> {
+    fn was_taken() {
+        WATCHES.with(|watches| {
+            let zone_first = CLASS == MAGAZINES && watches[ZONES].held.get() > 0;
+            assert!(!zone_first, "lock order: a magazine under the zone's lock");
+            let watch = &watches[CLASS];
+            if CLASS == ZONES && watches[MAGAZINES].held.get() > 0 {
+                watch.nested.set(watch.nested.get() + 1);
+            }
+            watch.held.set(watch.held.get() + 1);
+            LOCKS_HELD.set(LOCKS_HELD.get() + 1);
+            watch.holds.set(watch.holds.get() + 1);
+        });
+    }
+
+    /// How often a zone's lock was taken under a magazine's.
+    pub(crate) fn nested() -> usize {
+        WATCHES.with(|watches| watches[CLASS].nested.get())
+    }
+
+    /// How many locks of this class are held.
+    pub(crate) fn held() -> usize {
+        WATCHES.with(|watches| watches[CLASS].held.get())
+    }
+
+    /// How often a lock of this class was taken while `work` ran.
+    pub(crate) fn holds_during<R>(work: impl FnOnce() -> R) -> (usize, R) {
+        let holds = || WATCHES.with(|watches| watches[CLASS].holds.get());
+        let before = holds();
+        let result = work();
+        (holds() - before, result)
+    }
+
+    /// While `work` runs, every lock of this class says that somebody waits for it.
+    pub(crate) fn while_contended<R>(work: impl FnOnce() -> R) -> R {
+        let say = |contended| WATCHES.with(|watches| watches[CLASS].contended.set(contended));
+        say(true);
+        let result = work();
+        say(false);
+        result
+    }
+
+    /// The next `times` tries to take a lock of this class fail; what waits for one gets it.
+    pub(crate) fn refuse_tries(times: usize) {
+        WATCHES.with(|watches| watches[CLASS].refusals.set(times));
+    }
+}
+
+// SAFETY: a caller comes out of `lock` or a true `try_lock` only after its own swap turned `taken` from false to true, and only
+// `unlock` turns it back; acquire and release order what happens in between.
+unsafe impl<const CLASS: usize> RawLock for Strict<CLASS> {
+    const UNLOCKED: Self = Self {
+        taken: AtomicBool::new(false),
+    };
+
+    fn lock(&self, _relax: impl FnMut()) {
+        // Acquire: pairs with the release in `unlock`.
+        let taken = self.taken.swap(true, Ordering::Acquire);
+        assert!(!taken, "deadlock: the lock is held already");
+        Self::was_taken();
+    }
+
+    fn try_lock(&self) -> bool {
+        let refused = WATCHES.with(|watches| {
+            let left = watches[CLASS].refusals.get();
+            watches[CLASS].refusals.set(left.saturating_sub(1));
+            left > 0
+        });
+        // Acquire: as above.
+        if refused || self.taken.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        Self::was_taken();
+        true
+    }
+
+    unsafe fn unlock(&self) {
+        // Release: pairs with the acquire in `lock` and `try_lock`.
+        let taken = self.taken.swap(false, Ordering::Release);
+        assert!(taken, "unlocked twice");
+        WATCHES.with(|watches| {
+            let watch = &watches[CLASS];
+            watch.held.set(watch.held.get() - 1);
+            LOCKS_HELD.set(LOCKS_HELD.get() - 1);
+        });
+    }
+
+    fn is_contended(&self) -> bool {
+        WATCHES.with(|watches| watches[CLASS].contended.get())
+    }
+
+    fn is_locked(&self) -> bool {
+        self.taken.load(Ordering::Relaxed)
+    }
+}
+
+// ---- zones ----
+
+/// Page blocks, their records leaked.
+pub(crate) type Blocks = PageBlocks<'static>;
+/// Per-CPU lists, their slots leaked.
+pub(crate) type Lists<A> = PerCpuLists<'static, A>;
+/// Magazines, leaked, with locks that notice misuse.
+pub(crate) type Mags = Magazines<'static, MagazineLock>;
+/// A zone of these parts with a strict lock.
+pub(crate) type Parts<G, F, L = ZoneLock> = Classic<'static, G, F, L, &'static Cpus>;
+
+/// Orders up to 7 and page blocks of order 6, small enough to count by hand, with two CPUs. Half a
+/// block's order is 3.
+pub(crate) const fn small(frames: usize) -> LabPlan {
+    LabPlan::of(any_zone::small(frames))
+}
+
+/// The orders and page blocks of Linux.
+pub(crate) const fn linux(frames: usize) -> LabPlan {
+    LabPlan::of(any_zone::linux(frames))
+}
+
+/// A zone by `plan` without memory.
+pub(crate) fn empty<G, F, L>(plan: &LabPlan, cpus: &'static Cpus) -> Parts<G, F, L>
+where
+    G: Grouping + Placed<'static>,
+    F: Front<Buddy<'static, G>, L, &'static Cpus> + Placed<'static>,
+    L: RawLock,
+{
+    let memory = leaked(Parts::<G, F, L>::bytes(plan));
+    Zone::new(plan, cpus, memory).expect("as much memory as it asks for")
+}
+
+/// The same with all of its span free.
+pub(crate) fn full<G, F, L>(plan: &LabPlan, cpus: &'static Cpus) -> Parts<G, F, L>
+where
+    G: Grouping + Placed<'static>,
+    F: Front<Buddy<'static, G>, L, &'static Cpus> + Placed<'static>,
+    L: RawLock,
+{
+    let zone = empty(plan, cpus);
+    assert_eq!(zone.add(plan.span), Ok(plan.span.len()));
+    zone
+}
+
+impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Caches for Zone<S, F, L, P> {
+    fn cached(&self) -> usize {
+        self.cached_frames()
+    }
+}
