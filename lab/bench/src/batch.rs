@@ -74,6 +74,23 @@ pub(crate) fn sample_of_threads<S: Subject>(
     Sample::mean(all.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// The two halves of a round, with a part of the name of the function that does it.
+pub(crate) const HALVES: [(&str, &str); 2] = [("alloc", "alloc_half"), ("free", "free_half")];
+
+/// So many rounds of a workload on this thread, for valgrind to count: what comes out is no time.
+pub(crate) fn count<S: Subject>(
+    subject: &S,
+    workload: &Workload,
+    rounds: usize,
+) -> Result<Sample, Short> {
+    let mut batch = Batch::new(subject.handle(workload.order), workload);
+    for _ in 0..rounds {
+        batch.alloc_half()?;
+        batch.free_half();
+    }
+    Ok(Sample::default())
+}
+
 /// A batch that is allocated and freed again and again.
 #[derive(Debug)]
 pub(crate) struct Batch<H> {
@@ -104,7 +121,7 @@ impl<H: Handle> Batch<H> {
 
     /// Allocates the batch. What was had of one that is too large is given back.
     #[inline(never)]
-    pub(crate) fn alloc(&mut self) -> Result<(), Short> {
+    pub(crate) fn alloc_half(&mut self) -> Result<(), Short> {
         match self.api {
             Api::Single => self.alloc_singly(),
             Api::Bulk => self.alloc_at_once(),
@@ -113,7 +130,7 @@ impl<H: Handle> Batch<H> {
 
     /// Frees the batch.
     #[inline(never)]
-    pub(crate) fn free(&mut self) {
+    pub(crate) fn free_half(&mut self) {
         match self.api {
             Api::Single => self.free_singly(),
             Api::Bulk => self.free_at_once(),
@@ -236,9 +253,9 @@ impl<H: Handle> Batch<H> {
         let first = Instant::now();
         for _ in 0..rounds {
             let begun = Instant::now();
-            self.alloc()?;
+            self.alloc_half()?;
             let between = Instant::now();
-            self.free();
+            self.free_half();
             let done = Instant::now();
             halves.add(between - begun, done - between, clock);
             if done - first > most {

@@ -6,6 +6,7 @@ use brickyard_arena::Threads;
 use brickyard_classics::Experiment;
 use brickyard_classics::LabZone;
 
+use super::choice::Choice;
 use super::contestant::Contestant;
 use super::design::{ThroughNodes, ThroughZone};
 use super::machine::{Build, Bulk, FRAME_BYTES, Level, Lock};
@@ -68,6 +69,22 @@ impl Conditions {
                 }
             }
         }
+    }
+
+    /// The workload's name, with those conditions that hold for all of them and are not the usual ones.
+    pub(crate) fn name(&self, workload: &Workload) -> String {
+        let (here, usual) = (self, Self::USUAL);
+        let mut name = workload.to_string();
+        for (condition, value, usual) in [
+            ("mobility", here.mobility.name(), usual.mobility.name()),
+            ("lock", here.lock.name(), usual.lock.name()),
+            ("bulk", here.bulk.name(), usual.bulk.name()),
+        ] {
+            if value != usual {
+                name += &format!(" {condition}-{value}");
+            }
+        }
+        name
     }
 }
 

@@ -16,6 +16,7 @@
 //! | [`progress`], [`stop`], [`side_by_side`] | how far a measurement is; an end that is asked for; runs at once |
 //! | [`slab`] | the benchmark of heaps, with all that is its own |
 //! | [`bursts`], [`faults`] | the loads of `locks` and `pft` |
+//! | [`instructions`], `callgrind.rs` | the instructions of `pagealloc`'s pairs, by valgrind |
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
 //! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, [`random`] | the measured loops and what they need |
 
@@ -26,6 +27,7 @@
 pub mod aim9;
 pub mod batch;
 pub mod bursts;
+mod callgrind;
 pub mod choice;
 mod clock;
 pub mod conditions;
@@ -35,6 +37,7 @@ mod design;
 pub mod faults;
 mod fill;
 pub mod fragmentation;
+pub mod instructions;
 pub mod locks;
 pub mod machine;
 pub mod pagealloc;

@@ -14,11 +14,10 @@ use core::time::Duration;
 use brickyard_report::{Better, Host, Metric, Results, Row};
 
 use super::batch::Sample;
-use super::choice::Choice;
 use super::conditions::Conditions;
 use super::contestant::Contestant;
 use super::progress::Progress;
-use super::rounds::{Rounds, Taken};
+use super::rounds::{Pace, Rounds, Taken};
 use super::schedule::Workload;
 use super::turns::{Round, Turns};
 
@@ -82,7 +81,7 @@ impl PageAlloc<'_> {
             for workloads in part.chunk_by(|a, b| a.setting == b.setting) {
                 let rounds = Rounds {
                     workloads,
-                    least: self.least,
+                    pace: Pace::Sample(self.least),
                     step,
                 };
                 all.0
@@ -110,7 +109,7 @@ impl PageAlloc<'_> {
                         };
                         let values: Option<Vec<f64>> = taken.iter().map(value).collect();
                         if let Some(values) = values {
-                            let name = self.name(workload);
+                            let name = self.conditions.name(workload);
                             let row = Row::new(contestant.name(), name, metric, values)?;
                             results.push(row.timed())?;
                         }
@@ -136,7 +135,9 @@ impl PageAlloc<'_> {
             .iter()
             .enumerate()
             .filter(|(i, _)| is_hole(*i));
-        let holes: Vec<_> = holes.map(|(_, workload)| self.name(workload)).collect();
+        let holes: Vec<_> = holes
+            .map(|(_, workload)| self.conditions.name(workload))
+            .collect();
         if !holes.is_empty() {
             progress.warn(&format!(
                 "{} had too few free blocks for: {}",
@@ -144,21 +145,5 @@ impl PageAlloc<'_> {
                 holes.join(", ")
             ));
         }
-    }
-
-    /// The workload's name, with those conditions that hold for all of them and are not the usual ones.
-    fn name(&self, workload: &Workload) -> String {
-        let (here, usual) = (self.conditions, Conditions::USUAL);
-        let mut name = workload.to_string();
-        for (condition, value, usual) in [
-            ("mobility", here.mobility.name(), usual.mobility.name()),
-            ("lock", here.lock.name(), usual.lock.name()),
-            ("bulk", here.bulk.name(), usual.bulk.name()),
-        ] {
-            if value != usual {
-                name += &format!(" {condition}-{value}");
-            }
-        }
-        name
     }
 }

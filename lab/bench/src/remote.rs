@@ -119,7 +119,7 @@ fn give<H: Handle>(
             next(emptied).ok_or(Short)?
         };
         let before = Instant::now();
-        batch.alloc()?;
+        batch.alloc_half()?;
         let took = before.elapsed();
         frames.copy_from_slice(&batch.frames);
         if stage == Stage::Timed {
@@ -142,7 +142,7 @@ fn take<H: Handle>(
     while let Some(Parcel { frames, stage }) = next(filled) {
         batch.frames.copy_from_slice(&frames);
         let before = Instant::now();
-        batch.free();
+        batch.free_half();
         let took = before.elapsed();
         if stage == Stage::Timed {
             spent.add(took);

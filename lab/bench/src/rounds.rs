@@ -5,19 +5,28 @@ use core::time::Duration;
 
 use brickyard::Order;
 
-use super::batch::{Sample, Short, sample_of_threads};
+use super::batch::{Sample, Short, count, sample_of_threads};
 use super::fill::fill;
 use super::remote::sample_of_pairs;
 use super::schedule::{Freed, Workload};
 use super::subject::Subject;
 use crate::stop;
 
+/// How long a workload runs.
+#[derive(Debug, Clone, Copy)]
+pub enum Pace {
+    /// For a sample: its loop runs at least this long.
+    Sample(Duration),
+    /// So many rounds, on one thread, which somebody else counts.
+    Counted(usize),
+}
+
 /// Workloads of one setting, to be run on whatever is measured.
 pub struct Rounds<'a> {
     /// The workloads.
     pub workloads: &'a [Workload],
-    /// The least time that a sample's loop runs.
-    pub least: Duration,
+    /// How long each runs.
+    pub pace: Pace,
     /// Called after each workload.
     pub step: &'a dyn Fn(),
 }
@@ -37,18 +46,26 @@ impl Rounds<'_> {
 
     /// Runs every workload on a subject that has no memory that could be taken.
     pub(crate) fn on_unfilled<S: Subject>(&self, subject: &S) -> Taken {
-        self.each(|workload| match workload.freed {
-            Freed::Same | Freed::Random => sample_of_threads(subject, workload, self.least),
-            Freed::Remote => sample_of_pairs(subject, workload, self.least),
+        self.each(|workload| match (self.pace, workload.freed) {
+            (Pace::Sample(least), Freed::Remote) => sample_of_pairs(subject, workload, least),
+            _ => self.alone(subject, workload),
         })
     }
 
     /// The same where each thread has memory of its own, which no other could free.
     pub(crate) fn on_unshared<S: Subject>(&self, subject: &S) -> Taken {
         self.each(|workload| match workload.freed {
-            Freed::Same | Freed::Random => sample_of_threads(subject, workload, self.least),
+            Freed::Same | Freed::Random => self.alone(subject, workload),
             Freed::Remote => Err(Short),
         })
+    }
+
+    /// Each thread frees what it has allocated.
+    fn alone<S: Subject>(&self, subject: &S, workload: &Workload) -> Result<Sample, Short> {
+        match self.pace {
+            Pace::Sample(least) => sample_of_threads(subject, workload, least),
+            Pace::Counted(rounds) => count(subject, workload, rounds),
+        }
     }
 
     fn each(&self, sample: impl Fn(&Workload) -> Result<Sample, Short>) -> Taken {
@@ -68,7 +85,7 @@ impl fmt::Debug for Rounds<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rounds")
             .field("workloads", &self.workloads)
-            .field("least", &self.least)
+            .field("pace", &self.pace)
             .finish_non_exhaustive()
     }
 }

@@ -51,6 +51,18 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// One thread that allocates so many single pages and frees them in the same order.
+    pub(crate) const fn plain(setting: Setting, batch: usize) -> Self {
+        Self {
+            setting,
+            order: Order::ZERO,
+            batch,
+            threads: 1,
+            api: Api::Single,
+            freed: Freed::Same,
+        }
+    }
+
     /// What all its threads hold at once, in frames.
     pub const fn pages(&self) -> usize {
         (self.batch << self.order.get()) * self.threads

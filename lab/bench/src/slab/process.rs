@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 use std::collections::HashMap;
-use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
@@ -14,6 +13,7 @@ use super::contestant::Contestant;
 use super::mark;
 use super::resident::Resident;
 use super::work::Work;
+use crate::callgrind::this_program;
 use crate::stop;
 
 /// The subcommand of `bench` by which a process of this program is told that it is to do a turn, and no more.
@@ -42,15 +42,7 @@ pub(crate) fn command(
     contestant: &Contestant,
     work: &Work,
 ) -> anyhow::Result<Command> {
-    let this = env::current_exe().context("cannot find this program")?;
-    let mut command = match launcher.split_first() {
-        Some((launcher, arguments)) => {
-            let mut command = Command::new(launcher);
-            command.args(arguments).arg(this);
-            command
-        }
-        None => Command::new(this),
-    };
+    let mut command = this_program(launcher)?;
     command.args(["bench", TURN, "--heap", &contestant.heap]);
     command.args(work.arguments());
     // What the columns say is what is loaded, and nothing else.

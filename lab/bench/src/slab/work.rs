@@ -64,7 +64,7 @@ impl Workload {
             Self::Refill => &REFILL,
             Self::Giveback => &GIVEBACK,
             Self::Tail => &TAIL,
-            Self::Hits => &HITS,
+            Self::Hits => &[],
         }
     }
 
@@ -107,9 +107,7 @@ const TAIL: [Metric<'static>; 4] = [
     lower("p99.9", CYCLES),
     lower("p99.99", CYCLES),
 ];
-const HITS: [Metric<'static>; 2] = [lower("alloc", INSTRUCTIONS), lower("free", INSTRUCTIONS)];
 const CYCLES: &str = "TSC cycles";
-const INSTRUCTIONS: &str = "instructions";
 
 /// One workload with all that it depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,6 +18,9 @@ use clap::Subcommand;
 pub(crate) enum Bench {
     /// The 2013 table: ns per page to allocate and to free, by order and batch.
     Pagealloc(Box<pagealloc::PageAlloc>),
+    /// The rounds of `pagealloc` that are counted, as it starts them.
+    #[command(hide = true)]
+    PageallocTurn(pagealloc::PageAllocTurn),
     /// Requests when memory is all but gone: ns for one that must fail, and for one that must find the only free block.
     Scarce(scarce::Scarce),
     /// How much of the free memory is whole huge blocks after random takes and frees, in percent.
@@ -41,6 +44,7 @@ impl Bench {
     ) -> anyhow::Result<()> {
         match self {
             Self::Pagealloc(bench) => bench.run(peers),
+            Self::PageallocTurn(turn) => turn.run(peers),
             Self::Scarce(bench) => bench.run(),
             Self::Fragmentation(bench) => bench.run(),
             Self::Locks(bench) => bench.run(),

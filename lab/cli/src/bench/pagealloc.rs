@@ -7,11 +7,14 @@ use brickyard::Mobility;
 use brickyard_bench::choice::Choice;
 use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
+use brickyard_bench::instructions::{Instructions, Turn};
 use brickyard_bench::machine::{Bulk, FRAME_BYTES, Level, Lock, Slots};
 use brickyard_bench::pagealloc::PageAlloc as Measurement;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
+use brickyard_report::Results;
 use clap::Args;
+use clap::builder::ArgPredicate;
 
 use crate::amount::zone_bytes;
 use crate::choice::choice;
@@ -33,6 +36,10 @@ pub(crate) struct PageAlloc {
     /// Measure what the default configuration has goals for, in place of what the other options combine to.
     #[arg(long, conflicts_with_all = ["orders", "max_batch", "threads", "api", "free", "fill", "slots"])]
     goals: bool,
+    /// Count the instructions of an allocation and of a free under valgrind, loop included, at the zone and at the node, for single pages in batches of 1, 64 and 16384; nothing
+    /// else is measured.
+    #[arg(long, conflicts_with_all = ["goals", "orders", "threads", "api", "free", "fill", "samples", "sample_us", "lock", "bulk"])]
+    instructions: bool,
     /// The orders, such as 0-4,9.
     #[arg(long, default_value = "0-4,9", value_name = "ORDERS")]
     orders: Orders,
@@ -53,7 +60,7 @@ pub(crate) struct PageAlloc {
         value_parser = clap::value_parser!(u8).range(0..=99))]
     fill: Vec<u8>,
     /// At what level requests enter; `zone` with the ticket lock alone.
-    #[arg(long, value_parser = choice(Level::ALL), value_delimiter = ',', default_value = "node")]
+    #[arg(long, value_parser = choice(Level::ALL), value_delimiter = ',', default_value = "node", default_value_if("instructions", ArgPredicate::IsPresent, "zone,node"))]
     level: Vec<Level>,
     /// How a CPU reaches its lists: exclusively, or by a lock that others may try.
     #[arg(long, value_parser = choice(Slots::ALL), value_delimiter = ',', default_value = "exclusive")]
@@ -85,6 +92,9 @@ impl PageAlloc {
         let contestants = Contestant::named(&self.config, peers)
             .map_err(|why| Misuse::new(format!("--config: {why}")))?;
         self.validate()?;
+        if self.instructions {
+            return self.count(&contestants);
+        }
         let (workloads, left_out) = sensible(self.asked_for(), self.memory / FRAME_BYTES);
         self.fits(&workloads, &left_out)?;
         self.output.check()?;
@@ -95,12 +105,7 @@ impl PageAlloc {
         let measurement = Measurement {
             contestants: &contestants,
             workloads: &workloads,
-            conditions: Conditions {
-                frames: self.memory / FRAME_BYTES,
-                mobility: self.mobility,
-                lock: self.lock,
-                bulk: self.bulk,
-            },
+            conditions: self.conditions(),
             samples: self.samples,
             least: Duration::from_micros(self.sample_us),
         };
@@ -108,9 +113,39 @@ impl PageAlloc {
         if results.rows().is_empty() {
             bail!("no batch could be allocated; give more --memory, less --fill or lower --orders");
         }
-        self.output.emit(&results, &|workload, metric| {
+        self.emit(&results)
+    }
+
+    /// The same in instructions.
+    fn count(&self, contestants: &[Contestant]) -> anyhow::Result<()> {
+        self.output.check()?;
+        interrupt::watch()?;
+        let measurement = Instructions {
+            contestants,
+            levels: &self.level,
+            slots: &self.slots,
+            most_batch: self.max_batch,
+            conditions: self.conditions(),
+        };
+        match measurement.count(&progress::Steps::new())? {
+            Some(results) => self.emit(&results),
+            None => Ok(()),
+        }
+    }
+
+    fn emit(&self, results: &Results) -> anyhow::Result<()> {
+        self.output.emit(results, &|workload, metric| {
             workload.replacen("batch", metric, 1)
         })
+    }
+
+    const fn conditions(&self) -> Conditions {
+        Conditions {
+            frames: self.memory / FRAME_BYTES,
+            mobility: self.mobility,
+            lock: self.lock,
+            bulk: self.bulk,
+        }
     }
 
     /// Options that each make sense, but not so.
@@ -175,6 +210,45 @@ impl PageAlloc {
                 self.memory,
                 needed.div_ceil(1 << 20)
             )));
+        }
+        Ok(())
+    }
+}
+
+/// The options of a process of `--instructions`.
+#[derive(Debug, Args)]
+pub(crate) struct PageAllocTurn {
+    #[arg(long)]
+    config: String,
+    #[arg(long, value_parser = choice(Level::ALL))]
+    level: Level,
+    #[arg(long, value_parser = choice(Slots::ALL))]
+    slots: Slots,
+    #[arg(long)]
+    batch: usize,
+    #[arg(long)]
+    rounds: usize,
+    #[arg(long, value_parser = zone_bytes)]
+    memory: usize,
+    #[arg(long, value_parser = choice(<Mobility as Choice>::ALL))]
+    mobility: Mobility,
+}
+
+impl PageAllocTurn {
+    pub(crate) fn run(&self, peers: &[&'static dyn Peer]) -> anyhow::Result<()> {
+        let conditions = Conditions {
+            frames: self.memory / FRAME_BYTES,
+            mobility: self.mobility,
+            ..Conditions::USUAL
+        };
+        let turn = Turn {
+            level: self.level,
+            slots: self.slots,
+            batch: self.batch,
+            rounds: self.rounds,
+        };
+        for contestant in Contestant::named(core::slice::from_ref(&self.config), peers)? {
+            turn.run(&contestant, &conditions)?;
         }
         Ok(())
     }

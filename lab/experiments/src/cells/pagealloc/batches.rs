@@ -13,7 +13,7 @@ use crate::cells::timed::{Round, Timed};
 use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
 use brickyard_bench::machine::Level;
-use brickyard_bench::rounds::Rounds;
+use brickyard_bench::rounds::{Pace, Rounds};
 use brickyard_bench::schedule::Schedule;
 
 /// Who takes turns: all of them, the baseline of 2013 first.
@@ -65,7 +65,7 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     let workloads = schedule.workloads();
     let batches = Rounds {
         workloads: &workloads,
-        least: SAMPLE,
+        pace: Pace::Sample(SAMPLE),
         step: &|| {},
     };
     let taken = round.turns("batches", 1, &CONFIGURATIONS, |configuration| {
