@@ -323,6 +323,8 @@ impl<L: RawLock, T> Locked<L, T> {
 }
 
 /// The lock is held as long as this lives.
+///
+/// Invariant `held-while-alive`: it is made only by a call that took the lock, and cannot be cloned.
 #[must_use = "the lock is given up as soon as this is dropped"]
 pub struct Held<'l, L: RawLock, T> {
     of: &'l Locked<L, T>,
@@ -351,8 +353,7 @@ impl<L: RawLock, T> Deref for Held<'_, L, T> {
 impl<L: RawLock, T> Drop for Held<'_, L, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: invariant `held-while-alive`: a `Held` is made only by a call that took the lock, cannot be
-        // cloned, and gives it up here, once.
+        // SAFETY: by `held-while-alive`; it is given up here, once.
         unsafe { self.of.lock.unlock() }
     }
 }

@@ -32,8 +32,9 @@ pub fn place<T>(
     let (ours, rest) = memory.split_at_mut(skip + bytes);
     let first = ours.get_mut(skip..)?.as_mut_ptr().cast::<T>();
     for i in 0..count {
-        // SAFETY: invariant `place-in-bounds`: `first` is aligned for T, and `count` values fit between it and the end of
-        // `ours`, as computed above.
+        // Invariant `place-in-bounds`: `first` is aligned for T, and `count` values fit between it
+        // and the end of `ours`, as computed above.
+        // SAFETY: by `place-in-bounds`.
         unsafe { first.add(i).write(make()) };
     }
     // SAFETY: `place-in-bounds`, and all `count` values were written. The memory is borrowed mutably, for as long as the

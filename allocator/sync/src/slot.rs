@@ -194,6 +194,9 @@ fn wait(try_again: impl Fn() -> bool, waits: u32, mut relax: impl FnMut()) -> bo
 }
 
 /// Somebody is inside the slot as long as this lives.
+///
+/// Invariant `inside-while-alive`: it is made only by a call that let its caller in, and cannot be
+/// cloned.
 #[must_use = "the slot is left as soon as this is dropped"]
 pub struct Inside<'s, A: SlotAccess, T> {
     of: &'s Slot<A, T>,
@@ -213,8 +216,7 @@ impl<A: SlotAccess, T> Deref for Inside<'_, A, T> {
 impl<A: SlotAccess, T> Drop for Inside<'_, A, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: invariant `inside-while-alive`: an `Inside` is made only by a call that let its caller in, cannot be
-        // cloned, and leaves here, once.
+        // SAFETY: by `inside-while-alive`; it leaves here, once.
         unsafe { self.of.access.leave() }
     }
 }

@@ -24,7 +24,10 @@ use super::{callgrind, stop};
 pub const TURN: &str = "pagealloc-turn";
 
 /// The batches that are counted: nothing but hits, what a stash holds, and what none can hold.
-const BATCHES: [usize; 3] = [1, 64, 16384];
+const BATCHES: [usize; 3] = [1, 64, LARGEST_BATCH];
+
+/// The largest of them.
+pub const LARGEST_BATCH: usize = 16384;
 
 /// Pages that a process allocates and frees, at least; the other twice as many.
 const PAGES: usize = 1 << 15;

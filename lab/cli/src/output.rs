@@ -61,7 +61,9 @@ impl Output {
         let format: Format = self.format.parse()?;
         let options = TableOptions {
             against,
-            deviation: if self.no_deviation {
+            deviation: if self.no_deviation
+                || results.rows().iter().all(|row| row.samples().len() == 1)
+            {
                 Deviation::Hidden
             } else {
                 Deviation::Shown

@@ -100,7 +100,7 @@ fn help_lists_every_command_and_option() {
 
 #[test]
 fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
-    let cases: [(&[&str], &str); 16] = [
+    let cases: [(&[&str], &str); 18] = [
         (&["bench", "pagealloc", "--config", "nonesuch"], "vanilla"),
         (
             &["bench", "pagealloc", "--config", "nonesuch"],
@@ -120,6 +120,14 @@ fn what_is_asked_for_wrongly_ends_with_2_and_a_way_out() {
         (
             &["bench", "fragmentation", "--memory", "1M"],
             "give at least 16M",
+        ),
+        (
+            &["bench", "pagealloc", "--instructions", "--orders", "3"],
+            "cannot be used with",
+        ),
+        (
+            &["bench", "pagealloc", "--instructions", "--memory", "1M"],
+            "give at least 256M",
         ),
         (&["bench", "fragmentation", "--samples", "0"], "at least 1"),
         (&["bench", "pagealloc", "--orders", "4-1"], "write 1-4"),
@@ -711,4 +719,44 @@ fn more_memory_than_a_zone_has_is_refused_with_the_limit() {
             "{command:?}: {why}"
         );
     }
+}
+
+#[test]
+fn instructions_of_a_page_are_counted() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("skipped: valgrind is not installed");
+        return;
+    }
+    let csv = text(
+        &brickyard(&[
+            "bench",
+            "pagealloc",
+            "--instructions",
+            "--config",
+            "fetch-add,brickyard",
+            "--level",
+            "zone",
+            "--max-batch",
+            "64",
+            "--format",
+            "csv",
+        ])
+        .stdout,
+    );
+    let mean = |of: &str| -> f64 {
+        let line = csv.lines().find(|line| line.starts_with(of));
+        let line = line.unwrap_or_else(|| panic!("no {of} in:\n{csv}"));
+        line.split(',').nth(6).unwrap().parse().unwrap()
+    };
+    // An addition is some instructions, handing back none or so; an allocation is more.
+    let yardstick = mean("fetch-add,order-0 batch-64 level-zone,alloc,instructions,lower,1,");
+    assert!((1.0..=60.0).contains(&yardstick), "{csv}");
+    assert!(
+        mean("brickyard,order-0 batch-64 level-zone,alloc,") > yardstick,
+        "{csv}"
+    );
+    let sides = ["alloc", "free"]
+        .map(|side| mean(&format!("brickyard,order-0 batch-1 level-zone,{side},")));
+    let pair = mean("brickyard,order-0 batch-1 level-zone,pair,");
+    assert_eq!(sides.iter().sum::<f64>(), pair, "{csv}");
 }

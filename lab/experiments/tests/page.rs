@@ -1,4 +1,4 @@
-//! Invariant `traceable`: every figure of the page is walked back to the rows that it names, and computed from them anew, by rules written down here a second time.
+//! `traceable`: every figure of the page is walked back to the rows that it names, and computed from them anew, by rules written down here a second time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -16,7 +16,8 @@ thread_local! {
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a fiber leaves itself by. It lies on the fiber's own stack.
+/// What a fiber leaves itself by. Invariant `exit-on-stack`: it lies on the fiber's own stack and lives as
+/// long as its body runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exit(*const Yielder<(), ()>);
 
@@ -26,7 +27,7 @@ impl Exit {
     /// # Safety
     /// Called on the fiber that this is the exit of.
     pub(crate) unsafe fn leave(self) {
-        // SAFETY: invariant `exit-on-stack`: the yielder lives as long as its fiber's body runs, and the caller is that body.
+        // SAFETY: by `exit-on-stack`: the caller is that body.
         unsafe { (*self.0).suspend(()) }
     }
 }

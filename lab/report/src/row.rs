@@ -1,6 +1,6 @@
 //! A row: the samples of one metric of one workload under one configuration.
 //!
-//! Invariant `derived`: every number of a row but its samples is computed from the samples, here. A row cannot be made
+//! Every number of a row but its samples is computed from the samples, here. A row cannot be made
 //! with a mean of one's own, and a row that is read back must agree with its samples.
 
 use serde::ser::SerializeStruct;

@@ -176,7 +176,7 @@ impl Bitmap<'_> {
             };
             let torn = first != at && state.usage == Use::Allocated;
             if torn || !first.is_aligned(state.order) || state.order > self.max_order {
-                return Err(Violation::at("exact-heads", "a block that is torn", at));
+                return Err(Violation::at("whole-blocks", "a block that is torn", at));
             }
             let word = self.offset(at) / WORD_FRAMES;
             debug_assert!(word < self.free.len(), "a frame of the span has words");

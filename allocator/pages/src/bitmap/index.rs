@@ -7,7 +7,7 @@
 //! A set is changed after the block's state, by atomic instructions on one word at a time, so for a moment it may be behind. Whoever has taken a block out of a
 //! set looks at the state once more, and puts it back if it belongs there; whoever has put one in does the reverse
 //! (see `Bitmap::moved`). Whoever has emptied a word clears its bit above, looks again, and sets the bit again if the word has
-//! filled meanwhile. So where nobody is at work every set is exact: invariant `indexed`.
+//! filled meanwhile. So where nobody is at work every set is exact (`indexed`).
 
 use brickyard_sync::{AtomicU64, Ordering};
 

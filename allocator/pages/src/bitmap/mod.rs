@@ -39,8 +39,15 @@
 //!
 //! # Invariants
 //!
-//! `counted`: a count is the number of its block's free bits, less promises made and frees not yet counted. `run-known`: no run is larger than its state
-//! says; should it be smaller, the first request that finds out puts it right. `one-owner`: a frame is free in its word, or in no word and owned by one. `indexed`: at rest a block is in exactly the sets that its state asks for. The first, second and last hold where nobody is at work, `one-owner` always.
+//! - Invariant `counted`: a block's count is the number of its free bits, less promises made and frees
+//!   not yet counted. So "all" means that all bits are there and nobody has a claim.
+//! - Invariant `run-known`: no run of free frames in a block is larger than its state says; should it be
+//!   smaller, the first request that finds out puts it right.
+//! - Invariant `indexed`: a block is in exactly the sets that its state asks for.
+//! - Invariant `whole-blocks`: blocks are aligned, and each ends where the next begins.
+//! - Invariant `one-owner`: a frame is free in its word, or in no word and owned by one.
+//!
+//! The last holds always, the others where nobody is at work.
 //!
 //! The wide orders of others (bits over several words, taken back if one is missing) hand out a frame twice when what is taken back was no longer one's own. Here a word is
 //! taken whole or not at all, and a whole word belongs to its taker, who alone can put it back.

@@ -64,7 +64,8 @@ impl<'z, Z: AnyZone> Node<'z, Z> {
         managed
     }
 
-    /// Are kinds in rising order, and do the spans of zones of one kind follow each other?
+    /// Invariant `kinds-in-order`: zones of a node stand in rising order of their kinds.
+    /// Invariant `spans-in-order`: the spans of those of one kind follow each other.
     fn check_order(&self) -> Result<(), Violation> {
         for (lower, upper) in self.zones.iter().zip(self.zones.iter().skip(1)) {
             let start = upper.span().start;

@@ -5,6 +5,9 @@
 //! touches all its atomic words (asks each lock whether it is held, say) before it starts its threads; where it
 //! forgot one that two threads then race for, loom reports it, so nothing is missed.
 //!
+//! Invariant `one-thread-at-a-time`: loom runs its threads as coroutines of one system thread and switches
+//! only inside loom's own operations, so no cell is entered twice at once.
+//!
 //! Where a model has failed, guards are dropped while the panic unwinds. Their accesses do nothing then: another switch between
 //! threads, or a second panic, would bury the report of the first.
 
@@ -26,8 +29,7 @@ macro_rules! atomic {
             word: OnceCell<loom::sync::atomic::$name>,
         }
 
-        // SAFETY: invariant `one-thread-at-a-time`: loom runs its threads as coroutines of one system thread and
-        // switches only inside loom's own operations, so the cell is never entered twice at once.
+        // SAFETY: by `one-thread-at-a-time`.
         unsafe impl Sync for $name {}
         // SAFETY: as above.
         unsafe impl Send for $name {}
@@ -156,7 +158,7 @@ macro_rules! guarded {
             cell: OnceCell<loom::cell::Cell<$value>>,
         }
 
-        // SAFETY: invariant `one-thread-at-a-time`, see the atomic words above.
+        // SAFETY: by `one-thread-at-a-time`.
         unsafe impl Sync for $name {}
         // SAFETY: as above.
         unsafe impl Send for $name {}

@@ -43,7 +43,8 @@ impl Shape {
     }
 }
 
-/// An object in use. Not to be copied, invariant `given-back-once`: whoever has it may give it back, and does not have it after that.
+/// An object in use. Not to be copied. Invariant `given-back-once`: whoever has it may give it back, and
+/// does not have it after that.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Object(NonNull<u8>);

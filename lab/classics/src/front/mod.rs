@@ -6,7 +6,8 @@
 //! | [`PerCpuLists`] | masked interrupts, and with shared slots a lock of the CPU's own | shared slots: by that lock; exclusive ones: by running on that CPU |
 //! | [`Magazines`] | a lock that few CPUs share | by that lock, interrupting nobody |
 //!
-//! They hold frames of order 0 only, in state `Cached`. Invariant `cached-once`: each cached frame lies in one place of one front.
+//! They hold frames of order 0 only, in state `Cached`. As in the default's stash, each lies in one place
+//! (`cached-once`).
 
 mod direct;
 mod lists;

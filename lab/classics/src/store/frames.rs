@@ -7,7 +7,7 @@
 //! its other frames say `Inner`, and so do those of frames that are no memory of this zone. So whatever happens to a
 //! block, only its first record changes, and which block a frame lies in is found by looking at the starts it could have.
 //!
-//! Invariant `link-owner`: the links of a record belong to whoever holds the list that the frame is on; of a frame in use
+//! The links of a record belong to whoever holds the list that the frame is on; of a frame in use
 //! they belong to nobody.
 
 use brickyard::sync::{AtomicU32, GuardedU32, Ordering};

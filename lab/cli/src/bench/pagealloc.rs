@@ -7,14 +7,13 @@ use brickyard::Mobility;
 use brickyard_bench::choice::Choice;
 use brickyard_bench::conditions::Conditions;
 use brickyard_bench::contestant::Contestant;
-use brickyard_bench::instructions::{Instructions, Turn};
+use brickyard_bench::instructions::{Instructions, LARGEST_BATCH, Turn};
 use brickyard_bench::machine::{Bulk, FRAME_BYTES, Level, Lock, Slots};
 use brickyard_bench::pagealloc::PageAlloc as Measurement;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::schedule::{Api, Freed, Orders, Schedule, Workload, goals, sensible};
 use brickyard_report::Results;
 use clap::Args;
-use clap::builder::ArgPredicate;
 
 use crate::amount::zone_bytes;
 use crate::choice::choice;
@@ -60,7 +59,7 @@ pub(crate) struct PageAlloc {
         value_parser = clap::value_parser!(u8).range(0..=99))]
     fill: Vec<u8>,
     /// At what level requests enter; `zone` with the ticket lock alone.
-    #[arg(long, value_parser = choice(Level::ALL), value_delimiter = ',', default_value = "node", default_value_if("instructions", ArgPredicate::IsPresent, "zone,node"))]
+    #[arg(long, value_parser = choice(Level::ALL), value_delimiter = ',', default_value = "node", default_value_if("instructions", "true", "zone,node"))]
     level: Vec<Level>,
     /// How a CPU reaches its lists: exclusively, or by a lock that others may try.
     #[arg(long, value_parser = choice(Slots::ALL), value_delimiter = ',', default_value = "exclusive")]
@@ -118,6 +117,7 @@ impl PageAlloc {
 
     /// The same in instructions.
     fn count(&self, contestants: &[Contestant]) -> anyhow::Result<()> {
+        self.has_room_for(self.max_batch.min(LARGEST_BATCH))?;
         self.output.check()?;
         interrupt::watch()?;
         let measurement = Instructions {
@@ -201,7 +201,11 @@ impl PageAlloc {
                 "nothing is left to measure: {why}; add --orders 0, an even number to --threads, a lower --fill or more --memory"
             )));
         }
-        let most = workloads.iter().map(Workload::pages).max().unwrap_or(0);
+        self.has_room_for(workloads.iter().map(Workload::pages).max().unwrap_or(0))
+    }
+
+    /// Is there enough memory for so many pages at once?
+    fn has_room_for(&self, most: usize) -> Result<(), Misuse> {
         // Twice the largest batch of all threads; a configuration with a zone for movable pages has half of the memory for the others.
         let needed = most * 4 * FRAME_BYTES;
         if self.memory < needed {

@@ -31,6 +31,7 @@ pub(super) struct Pages<'m> {
     state: Mutex<State>,
 }
 
+/// Invariant `given-once`: pages are one taker's from `take` to `give`.
 #[derive(Debug, Default)]
 struct State {
     /// The blocks that are taken, by their first page.
@@ -41,7 +42,7 @@ struct State {
     peak: usize,
 }
 
-// SAFETY: the pointer is an address; invariant `given-once`: the pages behind it are one taker's from `take` to `give`, by what `State` says under its lock.
+// SAFETY: the pointer is an address, and by `given-once` nobody shares what lies behind it.
 unsafe impl Send for Pages<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Pages<'_> {}

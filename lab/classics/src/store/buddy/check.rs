@@ -143,7 +143,7 @@ impl<G: Grouping> Buddy<'_, G> {
                 .map(|order| self.list(order, kind).len() << order.get())
                 .sum();
             Violation::unless_equal(
-                "counted",
+                "lists-summed",
                 "free frames of a type",
                 frames,
                 self.free_of(kind),
@@ -151,10 +151,10 @@ impl<G: Grouping> Buddy<'_, G> {
             listed += frames;
         }
         let walked = census.free + census.isolated;
-        Violation::unless_equal("counted", "free frames on lists", walked, listed)?;
+        Violation::unless_equal("lists-summed", "free frames on lists", walked, listed)?;
         let in_use = census.allocated + census.cached;
         Violation::unless_equal(
-            "counted",
+            "lists-summed",
             "managed frames",
             walked + in_use,
             self.managed_frames(),

@@ -3,9 +3,10 @@
 //!
 //! All of it runs under the zone's lock. A take costs at most one split an order, a give one merge an order.
 //!
-//! Invariants: `exact-heads` (see [`frames`](super::frames)); `on-its-list`: a block is in state `Free` with an order and a type exactly if it is on the list
-//! of that order and type; `fully-merged`: of two free buddies of one order, at least one is isolated and the other not;
-//! `counted`: the free counters are the sums over the lists.
+//! - Invariant `on-its-list`: a block is in state `Free` with an order and a type exactly if it is on the
+//!   list of that order and type.
+//! - Invariant `fully-merged`: of two free buddies of one order, one is isolated and the other not.
+//! - Invariant `lists-summed`: the free counters are the sums over the lists.
 
 mod check;
 mod ranges;

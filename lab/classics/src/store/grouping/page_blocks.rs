@@ -8,7 +8,8 @@
 //! Two mistakes of v28 are not here: free *pages* are counted, not free chunks times the size of the largest; and a page block
 //! that the zone's edge cuts is moved as far as it lies in the zone.
 //!
-//! Invariant `claim-counts-pages`: a block changes its type by a fallback only if half of a block's pages moved, or the whole block was free.
+//! A block changes its type by a fallback only if half of a block's pages moved, or the whole block was free.
+//! Invariant `set-aside-counted`: the count of blocks that are set aside for atomic requests is right.
 
 use brickyard::sync::{AtomicU32, Ordering};
 

@@ -1,0 +1,150 @@
+//! Invariants have names, and a name stands for one thing: it is defined once in the whole tree, as
+//! "Invariant `name`: what holds", in the file that owns it. Whatever an `unsafe` block, a check or an
+//! assertion leans on is defined somewhere, and nothing is defined that nobody leans on.
+//!
+//! `grep -rn 'Invariant `'` lists them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, mem};
+
+/// Every source of the tree, but for generated ones and the second sight of those that are linked.
+fn sources() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut sources = Vec::new();
+    let mut folders: Vec<PathBuf> = ["allocator", "heap", "lab", "examples", "fuzz"]
+        .map(|wing| root.join(wing))
+        .into();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            if kind.is_dir() && entry.file_name() != "target" {
+                folders.push(path);
+            } else if kind.is_file()
+                && !path.ends_with(file!())
+                && path.extension().is_some_and(|end| end == "rs")
+            {
+                let text = fs::read_to_string(&path).unwrap();
+                sources.push((path.strip_prefix(&root).unwrap().to_path_buf(), text));
+            }
+        }
+    }
+    assert!(sources.len() > 300, "{} sources", sources.len());
+    sources
+}
+
+/// Is it a name such as `one-owner`?
+fn is_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
+    text.split('-').all(is_part)
+}
+
+/// The names in backticks that stand behind `word`, with what follows the closing one.
+fn behind<'t>(text: &'t str, word: &str) -> impl Iterator<Item = (&'t str, &'t str)> {
+    text.split(word).skip(1).filter_map(|rest| {
+        let (name, rest) = rest.split_once('`')?;
+        is_name(name).then_some((name, rest))
+    })
+}
+
+/// What is defined in a text.
+fn defined(text: &str) -> impl Iterator<Item = &str> {
+    behind(text, "Invariant `").filter_map(|(name, rest)| rest.starts_with(':').then_some(name))
+}
+
+/// The notes of a text that begin with `SAFETY:`, each on one line.
+fn safety_notes(text: &str) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = String::new();
+    for line in text.lines().map(str::trim) {
+        match line.strip_prefix("//") {
+            Some(comment) if !note.is_empty() || comment.trim().starts_with("SAFETY:") => {
+                note += comment;
+            }
+            _ if !note.is_empty() => notes.push(mem::take(&mut note)),
+            _ => {}
+        }
+    }
+    notes
+}
+
+/// The names that a text leans on: in notes on soundness, as "invariant `name`", in what a check
+/// reports, and in what an assertion says.
+fn leant_on(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for note in safety_notes(text) {
+        let parts = note.split('`').skip(1).step_by(2);
+        names.extend(
+            parts
+                .filter(|part| part.contains('-') && is_name(part))
+                .map(str::to_owned),
+        );
+    }
+    names.extend(behind(text, " invariant `").map(|(name, _)| name.to_owned()));
+    for call in ["Violation::at(", "Violation::unless_equal("] {
+        let reported = text.split(call).skip(1).filter_map(|rest| {
+            let name = rest.trim_start().strip_prefix('"')?.split('"').next()?;
+            is_name(name).then(|| name.to_owned())
+        });
+        names.extend(reported);
+    }
+    names
+}
+
+#[test]
+fn each_is_defined_once_and_leant_on() {
+    let sources = sources();
+    let mut owners: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
+    for (path, text) in &sources {
+        for name in defined(text) {
+            owners.entry(name).or_default().push(path);
+        }
+    }
+    assert!(owners.len() > 40, "{} invariants", owners.len());
+    let twice: Vec<_> = owners.iter().filter(|(_, files)| files.len() > 1).collect();
+    assert!(twice.is_empty(), "defined more than once: {twice:#?}");
+
+    let mut unknown = Vec::new();
+    for (path, text) in &sources {
+        for name in leant_on(text) {
+            if !owners.contains_key(name.as_str()) {
+                unknown.push((path, name));
+            }
+        }
+    }
+    assert!(
+        unknown.is_empty(),
+        "leant on and defined nowhere: {unknown:#?}"
+    );
+
+    let mentions = |name: &str| -> usize {
+        let (ticked, quoted) = (format!("`{name}`"), format!("\"{name}"));
+        let of =
+            |(_, text): &(_, String)| text.matches(&ticked).count() + text.matches(&quoted).count();
+        sources.iter().map(of).sum()
+    };
+    let idle: Vec<_> = owners.keys().filter(|name| mentions(name) < 2).collect();
+    assert!(
+        idle.is_empty(),
+        "defined, and nobody leans on them: {idle:#?}"
+    );
+}
+
+/// What the test above finds, in small.
+#[test]
+fn names_are_read_as_they_are_written() {
+    let text = "//! Invariant `one-owner`: a frame has one.\n\
+        // SAFETY: by `one-owner`, and since invariant `counted`\n    // says so; see `Frame`.\nlet x;\n\
+        Violation::at(\n  \"torn-block\", 1)";
+    assert_eq!(defined(text).collect::<Vec<_>>(), ["one-owner"]);
+    assert_eq!(leant_on(text), ["one-owner", "counted", "torn-block"]);
+    assert_eq!(defined("Invariant `x-y` holds").count(), 0);
+}
