@@ -8,7 +8,7 @@ use crate::Frame;
 /// An invariant that does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation {
-    /// The invariant, by the name it has in `docs/internals/`.
+    /// The invariant, by the name that the file which owns it defines it by.
     pub invariant: &'static str,
     /// What was found.
     pub found: &'static str,

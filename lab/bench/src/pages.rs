@@ -1,4 +1,7 @@
 //! Pages of real memory, out of any of our allocators: each is its holder's alone, and has bytes.
+//!
+//! Invariant `page-is-its-holders`: a page's bytes are reached through its one [`Page`] alone, which is made only
+//! for an allocator that has the arena to itself.
 
 use core::fmt;
 use core::slice;

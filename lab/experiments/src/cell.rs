@@ -1,7 +1,8 @@
 //! A cell: the smallest piece of an experiment that is run by itself, by one command, with one file as its result.
 //!
 //! A cell of a kind that is timed is a round: all that is compared takes its turn in it, so that the host's mood hits them alike. Any other is one run of one
-//! configuration. The same name means the same work, whatever the scale: what `--quick` runs is a part of what `--full` runs.
+//! configuration. Invariant `same-name-same-work`: it gives the same rows wherever and at whatever scale it is
+//! run, unless it is timed; so what `--quick` runs is a part of what `--full` runs.
 
 use core::fmt;
 

@@ -1,4 +1,6 @@
 //! What a folder has of earlier runs: the cells that count, and those that do not, each with why.
+//!
+//! Invariant `own-build`: a cell that is asked for is kept only if this build ran it, by the traces at hand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -1,4 +1,5 @@
-//! Two locks between processes: a folder has one whole run at a time, and a host times one cell at a time.
+//! Two locks between processes. Invariant `one-run-a-folder`: a folder has one whole run at a time.
+//! Invariant `one-timed-cell-a-host`: a host times one cell at a time.
 //!
 //! Both are locks of the system on a file (`flock`), which end with the process, however it ends. The files stay: one that is deleted while another process waits for it is two locks. Where a file
 //! system has no locks there is none, which is told.

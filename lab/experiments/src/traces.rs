@@ -1,4 +1,6 @@
 //! The recorded traces that cells work by: each read and cut once, by whoever needs it first.
+//!
+//! Invariant `traces-declared`: a cell that does not say it works by traces is given none.
 
 use core::hash::Hasher as _;
 use std::collections::HashMap;

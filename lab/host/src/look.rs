@@ -2,13 +2,13 @@
 
 use brickyard::Order;
 use brickyard::stats::FreeCounts;
-use brickyard_trace::StateRun;
+use brickyard_trace::{PageUse, StateRun};
 
 use crate::blocks::{self, BlockUse};
 use crate::movability::Judge;
 use crate::outlook::{self, Outlook, Verdict};
 use crate::pagetypeinfo::PageTypes;
-use crate::zoneinfo::ZoneInfo;
+use crate::zoneinfo::{ZoneInfo, counter};
 use crate::{Host, HostError, Unevictable};
 
 /// The order of a huge page where the kernel does not say: 2 MiB in frames of 4 KiB.
@@ -51,6 +51,16 @@ impl ZoneLook {
     }
 }
 
+/// What everyone may know, under the names of the uses.
+const COUNTERS: [(&str, &str); 6] = [
+    ("free", "nr_free_pages"),
+    ("anonymous", "nr_anon_pages"),
+    ("file", "nr_file_pages"),
+    ("slab, reclaimable", "nr_slab_reclaimable"),
+    ("slab, unreclaimable", "nr_slab_unreclaimable"),
+    ("page-table", "nr_page_table_pages"),
+];
+
 /// All that was seen.
 #[derive(Debug)]
 pub struct Look {
@@ -75,6 +85,40 @@ pub struct Look {
 }
 
 impl Look {
+    /// Would a movable request of this order succeed in some zone? If not, why?
+    #[must_use]
+    pub fn verdict(&self, order: Order) -> Verdict {
+        let verdicts: Vec<_> = self.zones.iter().map(|zone| zone.verdict(order)).collect();
+        let any = |wanted| verdicts.contains(&wanted);
+        if any(Verdict::Succeeds) {
+            Verdict::Succeeds
+        } else if any(Verdict::Fragmented) {
+            Verdict::Fragmented
+        } else {
+            Verdict::Lack
+        }
+    }
+
+    /// Frames by what they are used for: all uses where the frames were looked at, else what the kernel's
+    /// counters tell everyone.
+    #[must_use]
+    pub fn by_use(&self) -> Vec<(&'static str, u64)> {
+        if self.runs.is_empty() {
+            let infos: Vec<ZoneInfo> = self.zones.iter().map(|zone| zone.info.clone()).collect();
+            let told = |&(name, stat): &(&'static str, &str)| Some((name, counter(&infos, stat)?));
+            return COUNTERS.iter().filter_map(told).collect();
+        }
+        let mut frames = [0; PageUse::ALL.len()];
+        for run in &self.runs {
+            frames[run.state.usage as usize] += run.frames;
+        }
+        let named = PageUse::ALL.map(|usage| (usage.name(), frames[usage as usize]));
+        let present = named
+            .into_iter()
+            .filter(|&(name, _)| name != PageUse::Hole.name());
+        present.collect()
+    }
+
     /// Looks. `progress` is told how many frames were looked at, and of how many. Nothing is written.
     ///
     /// # Errors

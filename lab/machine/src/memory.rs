@@ -21,8 +21,10 @@
 //! A line changes hands for each access that asks for it. A real core that adds to a contended word again and again gets several additions in
 //! before it lets go, so such a storm is dearer here than it would be; taking turns is not. `tests/real_lines.rs` measures both.
 //!
-//! Invariants: `owner-alone` of the directory; `listed`: a line lies in a CPU's second level exactly if the directory lists the CPU;
-//! `included`: what lies in the first level lies in the second. [`Memory::check`] tests them.
+//! - Invariant `listed`: a line lies in a CPU's second level exactly if the directory lists the CPU.
+//! - Invariant `included`: what lies in the first level lies in the second.
+//!
+//! [`Memory::check`] tests them, and `owner-alone` of the directory.
 
 use core::ops::AddAssign;
 

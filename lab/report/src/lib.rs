@@ -80,6 +80,7 @@ mod steps;
 mod steps_table;
 mod summary;
 mod table;
+pub mod verdict;
 mod welch;
 
 pub use amount::bytes_text;

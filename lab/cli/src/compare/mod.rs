@@ -3,25 +3,15 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `sides.rs` | both sides: read, and their rows matched |
-//! | `pair.rs` | two rows, and which of their samples are held against each other |
-//! | `several.rs` | several runs of one build as one side |
-//! | `tested.rs` | how a pair is tested |
-//! | `judged.rs` | what each pair of rows says: gain, significance, verdict |
-//! | `full.rs` | figures that decide nothing: effect sizes, geometric mean |
 //! | `notes.rs` | what must be said beside the figures: other hosts, rows without a partner, scatter |
 //! | `text.rs` | the table |
 //! | `record.rs` | the same for programs: CSV, JSON |
 //!
 //! Exit codes: 0 nothing got worse, 1 something did, 2 the two cannot be compared, or with `--complete` not in full.
 
-mod full;
-mod judged;
 mod notes;
-mod pair;
 mod record;
-mod several;
 mod sides;
-mod tested;
 mod text;
 
 use std::fs::{self, File, OpenOptions};
@@ -30,12 +20,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use brickyard_report::SampleKind;
+use brickyard_report::verdict::{Chosen, Comparison, Depth, Judge, Timed, Verdict};
 use clap::Args;
 
 use crate::misuse::Misuse;
-use judged::{Comparison, Depth, Judge, Timed, Verdict};
+use crate::progress;
 use notes::plain;
-use sides::{Chosen, Sides};
+use sides::Sides;
 
 /// How many rows a message names before it only counts.
 const NAMED_MAX: usize = 5;
@@ -124,7 +115,10 @@ impl Compare {
                 Depth::Table
             },
         };
-        let comparison = judge.compare(&sides);
+        let pairs = &sides.matched.pairs;
+        let bar = progress::bar(pairs.len() as u64, "{wide_bar} {pos}/{len} rows");
+        let comparison = judge.compare(pairs, || bar.inc(1));
+        bar.finish_and_clear();
         let notes = notes::of(&sides, &comparison);
         let written = match self.format.as_str() {
             "csv" => {
@@ -159,7 +153,10 @@ impl Compare {
 
     /// Which rows of the baseline the other document lacks, if none may be lacking.
     fn lacking(&self, sides: &Sides<'_>) -> Option<String> {
-        let lacking: Vec<String> = sides.alone[0].iter().map(|name| plain(name)).collect();
+        let lacking: Vec<String> = sides.matched.alone[0]
+            .iter()
+            .map(|name| plain(name))
+            .collect();
         (self.complete && !lacking.is_empty()).then(|| {
             format!(
                 "--complete: {} lacks rows of the baseline ({}): {}",

@@ -1,11 +1,10 @@
 //! What must be said beside the figures, one sentence each.
 
 use brickyard_report::Host;
+use brickyard_report::verdict::{Comparison, Judged, Test, Verdict};
 
 use super::NAMED_MAX;
-use super::judged::{Comparison, Judged, Verdict};
 use super::sides::Sides;
-use super::tested::Test;
 
 /// The notes to a comparison.
 pub(super) fn of(sides: &Sides<'_>, comparison: &Comparison<'_>) -> Vec<String> {
@@ -16,7 +15,7 @@ pub(super) fn of(sides: &Sides<'_>, comparison: &Comparison<'_>) -> Vec<String> 
         notes.push(format!("The experiments differ: {a} in A, {b} in B."));
     }
     notes.extend(hosts(sides.hosts()));
-    for (alone, side) in sides.alone.iter().zip(["A", "B"]) {
+    for (alone, side) in sides.matched.alone.iter().zip(["A", "B"]) {
         if !alone.is_empty() {
             let names: Vec<String> = alone.iter().map(|name| plain(name)).collect();
             let (count, names) = (alone.len(), some_of(&names, NAMED_MAX));

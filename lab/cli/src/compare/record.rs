@@ -1,11 +1,10 @@
 //! The comparison for programs. CSV and JSON have the same figures of a row under the same names.
 
+use brickyard_report::verdict::{Comparison, Judged, Test, Timed, Verdict};
 use brickyard_report::{Host, Row, SampleKind};
 use serde::Serialize;
 
-use super::judged::{Comparison, Judged, Timed, Verdict};
 use super::sides::Sides;
-use super::tested::Test;
 
 /// A pair of rows. What cannot be said is `null`, or an empty field.
 #[derive(Serialize)]
@@ -174,8 +173,8 @@ pub(super) fn json(
             rows: cell.lines,
         }),
         rows: comparison.rows.iter().map(Record::of).collect(),
-        only_in_a: &sides.alone[0],
-        only_in_b: &sides.alone[1],
+        only_in_a: &sides.matched.alone[0],
+        only_in_b: &sides.matched.alone[1],
         notes,
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")

@@ -1,17 +1,15 @@
 //! Both sides of a comparison: the documents, and which row of the one is held against which of the other.
 
 use core::fmt::Write as _;
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use brickyard_report::verdict::{Chosen, Matched, Pair, as_samples, row_name};
 use brickyard_report::{Host, Metric, Results, Row, read_json};
 
 use super::NAMED_MAX;
 use super::notes::{plain, some_of};
-use super::pair::Pair;
-use super::several;
 use crate::misuse::Misuse;
 
 /// A document and where it is from.
@@ -39,7 +37,7 @@ pub(super) fn read_all(path: &Path, more: &[PathBuf]) -> anyhow::Result<Document
         others.push(other.results);
     }
     if !others.is_empty() {
-        document.results = several::as_samples(&document.results, &others)?;
+        document.results = as_samples(&document.results, &others)?;
     }
     Ok(document)
 }
@@ -70,24 +68,12 @@ fn read(path: &Path) -> anyhow::Result<Document> {
     }
 }
 
-/// Which rows are held against each other.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Chosen<'a> {
-    /// Those of the same configuration.
-    All,
-    /// Those of one configuration and those of another.
-    Configs { a: &'a str, b: &'a str },
-}
-
 /// Both sides, matched.
 #[derive(Debug)]
 pub(super) struct Sides<'a> {
     documents: &'a [Document; 2],
     chosen: Chosen<'a>,
-    /// In the order of the baseline.
-    pub(super) pairs: Vec<Pair>,
-    /// The names of rows that only one side has.
-    pub(super) alone: [Vec<String>; 2],
+    pub(super) matched: Matched,
 }
 
 impl<'a> Sides<'a> {
@@ -105,28 +91,11 @@ impl<'a> Sides<'a> {
         let a = rows(a, configs[0], "--config-a")?;
         let b = rows(b, configs[1], "--config-b")?;
         let wanted = |name: &str| only.is_empty() || only.iter().any(|text| name.contains(text));
-        let mut sides = Self {
+        let sides = Self {
             documents,
             chosen,
-            pairs: Vec::new(),
-            alone: [Vec::new(), Vec::new()],
+            matched: Matched::new([&a, &b], chosen, wanted)?,
         };
-        let mut left: HashMap<Key<'_>, &Row> =
-            b.iter().map(|row| (key(row, chosen), *row)).collect();
-        for row in a {
-            let name = name(row, chosen);
-            match left.remove(&key(row, chosen)) {
-                _ if !wanted(&name) => {}
-                Some(b) => sides.pairs.push(Pair::new(name, row, b)?),
-                None => sides.alone[0].push(name),
-            }
-        }
-        for row in b {
-            let name = name(row, chosen);
-            if left.contains_key(&key(row, chosen)) && wanted(&name) {
-                sides.alone[1].push(name);
-            }
-        }
         sides.check(only)?;
         Ok(sides)
     }
@@ -164,7 +133,7 @@ impl<'a> Sides<'a> {
 
     /// Is there anything to compare, and can all of it be?
     fn check(&self, only: &[String]) -> anyhow::Result<()> {
-        for Pair { name, a, b, .. } in &self.pairs {
+        for Pair { name, a, b, .. } in &self.matched.pairs {
             if a.metric() != b.metric() {
                 let yardstick = |metric: Metric<'_>| {
                     let (unit, better) = (plain(metric.unit), metric.better);
@@ -179,7 +148,7 @@ impl<'a> Sides<'a> {
                 )));
             }
         }
-        if self.pairs.is_empty() {
+        if self.matched.pairs.is_empty() {
             bail!(Misuse::new(self.nothing_in_common(only)));
         }
         Ok(())
@@ -195,7 +164,7 @@ impl<'a> Sides<'a> {
         }
         let names = |document: &Document| {
             let rows = document.results.rows().iter();
-            let names: Vec<String> = rows.map(|row| plain(&name(row, self.chosen))).collect();
+            let names: Vec<String> = rows.map(|row| plain(&row_name(row, self.chosen))).collect();
             some_of(&names, 2)
         };
         let [a, b] = self.documents.each_ref().map(names);
@@ -208,22 +177,6 @@ impl<'a> Sides<'a> {
             (true, Chosen::Configs { .. }) => ": compare two runs of one experiment",
         };
         why
-    }
-}
-
-/// What rows are matched by: configuration if that matters, workload, metric.
-type Key<'a> = (Option<&'a str>, &'a str, &'a str);
-
-fn key<'a>(row: &'a Row, chosen: Chosen<'_>) -> Key<'a> {
-    let config = matches!(chosen, Chosen::All).then(|| row.config());
-    (config, row.workload(), row.metric().name)
-}
-
-/// How a row is called.
-fn name(row: &Row, chosen: Chosen<'_>) -> String {
-    match chosen {
-        Chosen::All => row.name(),
-        Chosen::Configs { .. } => format!("{} / {}", row.workload(), row.metric().name),
     }
 }
 

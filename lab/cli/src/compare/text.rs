@@ -2,12 +2,11 @@
 
 use core::fmt::Write as _;
 
+use brickyard_report::verdict::{Comparison, Depth, Judged, Test, Timed, Verdict};
 use brickyard_report::{BOOTSTRAP_LEAST, Better, Column, Columns, GmeanCell, SampleKind, fixed};
 
-use super::judged::{Comparison, Depth, Judged, Timed, Verdict};
 use super::notes::plain;
 use super::sides::Sides;
-use super::tested::Test;
 
 /// The table with its head and all that stands below it.
 pub(super) fn table(sides: &Sides<'_>, comparison: &Comparison<'_>, notes: &[String]) -> String {

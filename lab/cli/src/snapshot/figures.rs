@@ -2,8 +2,7 @@
 
 use brickyard_host::blocks::BlockSummary;
 use brickyard_host::look::{Look, ZoneLook};
-use brickyard_host::zoneinfo::{ZoneInfo, counter};
-use brickyard_trace::PageUse;
+use brickyard_host::zoneinfo::ZoneInfo;
 
 use crate::page_kinds::zone_name;
 
@@ -21,34 +20,6 @@ pub(crate) fn named_zones(look: &Look) -> Vec<(String, &ZoneLook)> {
 pub(crate) fn summary(zone: &ZoneLook) -> Option<BlockSummary> {
     (!zone.blocks.is_empty()).then(|| BlockSummary::of(&zone.blocks))
 }
-
-/// Frames by what they are used for: all uses where the frames were looked at, else what the kernel's counters tell everyone.
-pub(crate) fn by_use(look: &Look) -> Vec<(&'static str, u64)> {
-    if look.runs.is_empty() {
-        let infos: Vec<ZoneInfo> = look.zones.iter().map(|zone| zone.info.clone()).collect();
-        let told = |&(name, stat): &(&'static str, &str)| Some((name, counter(&infos, stat)?));
-        return COUNTERS.iter().filter_map(told).collect();
-    }
-    let mut frames = [0; PageUse::ALL.len()];
-    for run in &look.runs {
-        frames[run.state.usage as usize] += run.frames;
-    }
-    let named = PageUse::ALL.map(|usage| (usage.name(), frames[usage as usize]));
-    let present = named
-        .into_iter()
-        .filter(|&(name, _)| name != PageUse::Hole.name());
-    present.collect()
-}
-
-/// What everyone may know, under the names of the uses.
-const COUNTERS: [(&str, &str); 6] = [
-    ("free", "nr_free_pages"),
-    ("anonymous", "nr_anon_pages"),
-    ("file", "nr_file_pages"),
-    ("slab, reclaimable", "nr_slab_reclaimable"),
-    ("slab, unreclaimable", "nr_slab_unreclaimable"),
-    ("page-table", "nr_page_table_pages"),
-];
 
 /// Mebibytes of so many frames.
 pub(crate) fn mib(frames: u64, frame_bytes: u32) -> f64 {

@@ -5,8 +5,8 @@ use brickyard_host::look::{Look, ZoneLook};
 use brickyard_trace::PageUse;
 use serde_json::{Map, Value, json};
 
-use super::figures::{by_use, named_zones, summary};
-use super::words::{explanation, verdict, verdict_word};
+use super::figures::{named_zones, summary};
+use super::words::{explanation, verdict_word};
 
 /// Everything that is known. What this user may not read is `null`, and why is in `withheld`.
 pub(super) fn document(look: &Look, order: Order) -> Value {
@@ -15,7 +15,8 @@ pub(super) fn document(look: &Look, order: Order) -> Value {
         .iter()
         .map(|(name, zone)| zone_value(name, zone))
         .collect();
-    let uses: Map<_, _> = by_use(look)
+    let uses: Map<_, _> = look
+        .by_use()
         .into_iter()
         .map(|(name, frames)| (name.into(), frames.into()))
         .collect();
@@ -27,7 +28,7 @@ pub(super) fn document(look: &Look, order: Order) -> Value {
         "page_block_order": look.page_block_order.get(),
         "request": {
             "order": order.get(),
-            "verdict": verdict_word(verdict(look, order)),
+            "verdict": verdict_word(look.verdict(order)),
             "explanation": explanation(look, order),
         },
         "zones": zones,

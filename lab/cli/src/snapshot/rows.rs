@@ -6,7 +6,7 @@ use brickyard::Order;
 use brickyard_host::look::{Look, ZoneLook};
 use brickyard_trace::PageUse;
 
-use super::figures::{by_use, named_zones, summary};
+use super::figures::{named_zones, summary};
 use super::words::verdict_word;
 
 /// Writes all figures. `of` is an order or a use, where the figure is one of several.
@@ -32,7 +32,7 @@ pub(super) fn write(look: &Look, out: &mut impl Write) -> io::Result<()> {
         }
         of_blocks(zone, &mut figure)?;
     }
-    for (usage, frames) in by_use(look) {
+    for (usage, frames) in look.by_use() {
         writeln!(out, "all,used_pages,\"{usage}\",{frames}")?;
     }
     Ok(())

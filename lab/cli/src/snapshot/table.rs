@@ -8,7 +8,7 @@ use brickyard_host::look::{Look, ZoneLook};
 use brickyard_report::{Column, Columns};
 use brickyard_trace::PageUse;
 
-use super::figures::{amount, block_size, by_use, mib, named_zones, summary};
+use super::figures::{amount, block_size, mib, named_zones, summary};
 use super::words::{explanation, request_word, withheld};
 
 /// The width of a zone's name, and of a column.
@@ -213,7 +213,7 @@ fn per_cpu(look: &Look, out: &mut impl Write) -> io::Result<()> {
 
 fn uses(look: &Look, out: &mut impl Write) -> io::Result<()> {
     line(out, "memory by use", &["MiB"])?;
-    for (name, frames) in by_use(look) {
+    for (name, frames) in look.by_use() {
         line(
             out,
             &format!("  {name}"),

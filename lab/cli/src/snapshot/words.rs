@@ -7,19 +7,6 @@ use brickyard_host::zoneinfo::{ZoneInfo, counter};
 
 use super::figures::{amount, block_size, named_zones};
 
-/// The verdict of the host: the best of its zones.
-pub(crate) fn verdict(look: &Look, order: Order) -> Verdict {
-    let verdicts: Vec<_> = look.zones.iter().map(|zone| zone.verdict(order)).collect();
-    let any = |wanted| verdicts.contains(&wanted);
-    if any(Verdict::Succeeds) {
-        Verdict::Succeeds
-    } else if any(Verdict::Fragmented) {
-        Verdict::Fragmented
-    } else {
-        Verdict::Lack
-    }
-}
-
 /// A verdict as a word.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
@@ -41,7 +28,7 @@ pub(crate) fn request_word(zone: &ZoneLook, order: Order) -> &'static str {
 pub(crate) fn explanation(look: &Look, order: Order) -> String {
     let size = block_size(order.get(), look.frame_bytes);
     let request = format!("A request of order {order} ({size})");
-    match verdict(look, order) {
+    match look.verdict(order) {
         Verdict::Succeeds => {
             let zones = named_zones(look);
             let serving = zones

@@ -7,8 +7,8 @@ use brickyard::Order;
 use brickyard_host::counters::Counters;
 use brickyard_host::look::Look;
 
-use super::fallbacks::Tally;
 use super::sampler::Frames;
+use brickyard_host::fallbacks::Tally;
 
 /// So many looks are remembered for the curves.
 const REMEMBERED: usize = 600;

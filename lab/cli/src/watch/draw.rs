@@ -121,12 +121,12 @@ pub(super) fn selected() -> Style {
 mod tests {
     use super::*;
     use crate::watch::app::Fallbacks;
-    use crate::watch::fallbacks::Tally;
     use crate::watch::sampler::Frames;
     use brickyard::Order;
     use brickyard::stats::FreeCounts;
     use brickyard_host::Unevictable;
     use brickyard_host::blocks;
+    use brickyard_host::fallbacks::Tally;
     use brickyard_host::look::{Look, ZoneLook};
     use brickyard_host::movability::Judge;
     use brickyard_host::outlook;

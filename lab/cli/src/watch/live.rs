@@ -15,9 +15,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::app::{App, Fallbacks, Next, Pace};
 use super::draw;
-use super::fallbacks::{Tally, Tracing};
 use super::heat::Paint;
 use super::sampler::Sampler;
+use brickyard_host::fallbacks::{Tally, Tracing};
 
 /// How long a signal or a new look may wait.
 const TICK: Duration = Duration::from_millis(100);

@@ -4,14 +4,12 @@
 //! |---|---|
 //! | `app` | what is shown, and what keys do |
 //! | `sampler` | the thread that looks at every frame, which takes seconds on a large host |
-//! | `fallbacks` | who fell back on memory of another mobility, from a tracing instance of our own |
 //! | `heat` | memory as cells: what dominates, and how mixed it is |
 //! | `draw`, `panes` | the screen |
 //! | `live` | the terminal, and the loop |
 
 mod app;
 mod draw;
-mod fallbacks;
 mod heat;
 mod live;
 mod panes;

@@ -1,4 +1,5 @@
-//! Rows that cannot stand beside each other: what is of one key is one thing, and is measured once a run.
+//! Rows that cannot stand beside each other. Invariant `one-thing`: all rows of a key are of one kind, unit and
+//! direction, and of one run there is one sample.
 
 use core::ptr;
 use std::collections::HashMap;

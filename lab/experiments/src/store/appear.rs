@@ -1,4 +1,4 @@
-//! A file that appears when it is whole: it grows under a temporary name beside its own, is on the disk, and only then takes its name.
+//! Invariant `whole-or-absent`: a file appears when it is whole. It grows under a temporary name beside its own, is on the disk, and only then takes its name.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};

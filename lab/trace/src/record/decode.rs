@@ -1,4 +1,7 @@
 //! From the bytes of an event to what is kept of it, by the kernel's own formats.
+//!
+//! Invariant `bytes-untrusted`: what does not fit in a sub-buffer, event or format is an error or counted, never
+//! a panic.
 
 use brickyard::{MigrateType, Order};
 

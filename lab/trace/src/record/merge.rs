@@ -1,4 +1,8 @@
 //! The records of all CPUs as one line of events, by time; names looked up; events that the page states already know left out.
+//!
+//! Invariant `states-fit-events`: tracing is on before the first page state is read and until after the last; an
+//! event that its frame's look at the start already knows, or that comes after the look at the end, is left
+//! out and counted.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;

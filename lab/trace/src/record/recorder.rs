@@ -1,4 +1,7 @@
 //! A recording from its start to its end.
+//!
+//! Invariant `own-instance`: every setting is written below the recorder's own tracing instance; dropping the
+//! recorder closes its buffers, so that the instance can be removed.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::fs;

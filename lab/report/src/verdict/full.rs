@@ -1,6 +1,6 @@
 //! Figures that decide nothing: those of a pair that take longer, and the geometric mean of all.
 
-use brickyard_report::{
+use crate::{
     Better, Gmean, GmeanCell, Host, RankSum, RatioInterval, Results, Row, Runs, SampleKind,
     cliffs_delta, hedges_g, ratio_interval,
 };
@@ -8,17 +8,17 @@ use brickyard_report::{
 use super::pair::Pair;
 use super::tested::Test;
 
-/// The figures that only [`Depth::Full`](super::judged::Depth::Full) has.
+/// The figures that only [`Depth::Full`](super::Depth::Full) has.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Full {
+pub struct Full {
     /// The 95 % interval of B / A.
-    pub(super) ratio: Option<RatioInterval>,
+    pub ratio: Option<RatioInterval>,
     /// Hedges' g: positive is better. None of what is exact: its scatter is that of the work.
-    pub(super) hedges_g: Option<f64>,
+    pub hedges_g: Option<f64>,
     /// Cliff's delta: positive is better.
-    pub(super) cliffs_delta: Option<f64>,
+    pub cliffs_delta: Option<f64>,
     /// p of the rank-sum test, not corrected: a second opinion beside Welch's, which wild samples cannot carry away. Of rows that are tested.
-    pub(super) rank_sum_p: Option<f64>,
+    pub rank_sum_p: Option<f64>,
 }
 
 /// The figures that take longer.
@@ -63,7 +63,7 @@ pub(super) fn gmean(pairs: &[Pair]) -> Option<(Better, GmeanCell)> {
             results.push(row.ok()?).ok()?;
         }
     }
-    let gmean = Gmean::of(&brickyard_report::Comparison::new(&results))?;
+    let gmean = Gmean::of(&crate::Comparison::new(&results))?;
     let of_b = *gmean.cells.get(1)?;
     Some((gmean.better, of_b?))
 }

@@ -30,7 +30,7 @@ const TYPES: [&str; 5] = [
 
 /// One fallback.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fallback {
+struct Fallback {
     name: String,
     order: u8,
     from_order: u8,
@@ -68,12 +68,14 @@ fn parse(line: &str) -> Option<Fallback> {
 
 /// How often who fell back on what.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Tally {
+pub struct Tally {
     types: Vec<String>,
     /// By name, type wanted, type taken.
     by: BTreeMap<(String, usize, usize), Times>,
-    pub(super) all: u64,
-    pub(super) lost: u64,
+    /// All events.
+    pub all: u64,
+    /// Events that the kernel had no room for.
+    pub lost: u64,
 }
 
 /// How often.
@@ -87,7 +89,8 @@ struct Times {
 
 impl Tally {
     /// An empty one; `types` by the kernel's numbers.
-    pub(super) fn new(types: Vec<String>) -> Self {
+    #[must_use]
+    pub fn new(types: Vec<String>) -> Self {
         Self {
             types,
             ..Self::default()
@@ -95,7 +98,7 @@ impl Tally {
     }
 
     /// Counts what a text of whole lines says.
-    pub(super) fn add(&mut self, text: &str) {
+    pub fn add(&mut self, text: &str) {
         for line in text.lines() {
             if let Some(fallback) = parse(line) {
                 let times = self
@@ -117,7 +120,8 @@ impl Tally {
     }
 
     /// The most frequent, as lines: how often, who, what it wanted, what it took, of which order the last time.
-    pub(super) fn lines(&self, most: usize) -> Vec<String> {
+    #[must_use]
+    pub fn lines(&self, most: usize) -> Vec<String> {
         let mut by: Vec<_> = self.by.iter().collect();
         by.sort_by_key(|(_, times)| core::cmp::Reverse(times.events));
         by.truncate(most);
@@ -139,7 +143,7 @@ impl Tally {
 
 /// The tracing instance.
 #[derive(Debug)]
-pub(super) struct Tracing {
+pub struct Tracing {
     path: PathBuf,
     pipe: Option<File>,
     /// A line whose end has not come yet.
@@ -151,7 +155,7 @@ impl Tracing {
     ///
     /// # Errors
     /// What is missing, in words for the screen.
-    pub(super) fn start() -> Result<Self, String> {
+    pub fn start() -> Result<Self, String> {
         let told = |place: &&str| fs::metadata(Path::new(place).join("instances"));
         let tracefs = PLACES.iter().find(|place| told(place).is_ok());
         let Some(tracefs) = tracefs else {
@@ -195,7 +199,7 @@ impl Tracing {
     }
 
     /// Counts what came since the last call.
-    pub(super) fn read_into(&mut self, tally: &mut Tally) {
+    pub fn read_into(&mut self, tally: &mut Tally) {
         let Some(pipe) = &mut self.pipe else { return };
         let mut bytes = [0; 1 << 14];
         let mut taken = 0;

@@ -1,6 +1,6 @@
 //! How each pair of rows is tested.
 
-use brickyard_report::{Row, SampleKind, Welch, holm};
+use crate::{Row, SampleKind, Welch, holm};
 
 use super::pair::Pair;
 
@@ -9,7 +9,7 @@ const EXACTLY: f64 = 1e-9;
 
 /// How a pair was tested.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Test {
+pub enum Test {
     /// The same work on both sides, or nothing varies: the difference is what it is.
     Exact(Exactly),
     /// By Welch's test.
@@ -25,7 +25,7 @@ pub(super) enum Test {
 
 /// What is seen where there is nothing to test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exactly {
+pub enum Exactly {
     /// Every sample is that of the other side.
     Same,
     /// Some are not.

@@ -5,10 +5,14 @@
 
 use std::collections::HashMap;
 
-use brickyard_report::{Metric, Results, Row, SampleKind};
+use super::VerdictError;
+use crate::{Metric, Results, Row, SampleKind};
 
 /// The rows of the first run, where what is not exact has a sample for each run that has the row.
-pub(super) fn as_samples(first: &Results, more: &[Results]) -> anyhow::Result<Results> {
+///
+/// # Errors
+/// Where the runs cannot be put together.
+pub fn as_samples(first: &Results, more: &[Results]) -> Result<Results, VerdictError> {
     let more: Vec<HashMap<Key<'_>, &Row>> = more
         .iter()
         .map(|run| run.rows().iter().map(|row| (key(row), row)).collect())

@@ -1,4 +1,12 @@
-//! What each pair of rows says.
+//! Two documents of results held against each other: which of their rows measure the same, and what each
+//! such pair says.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `pair.rs` | two rows, and which of their samples are held against each other |
+//! | `several.rs` | several runs of one build as one side |
+//! | `tested.rs` | how a pair is tested |
+//! | `full.rs` | figures that decide nothing: effect sizes, geometric mean |
 //!
 //! Exact rows (`tested.rs`) are what they are: the gain is that of the means, and any difference counts. Else the means are held against each other by Welch's
 //! test, with p corrected by Holm for all pairs that are tested. A difference that counts and is greater than the threshold makes a row better or worse; a row
@@ -7,41 +15,60 @@
 //! The samples of a timed row are rounds of one run, and runs of one build differ by more than their rounds. So it has a threshold of its own, which is for how
 //! many times one mean is the other, alike for times and for rates.
 
+mod full;
+mod pair;
+mod several;
+mod tested;
+
 use core::fmt;
 
-use brickyard_report::{Better, GmeanCell, Interval, SampleKind, Welch, gain_percent};
+use crate::{Better, GmeanCell, Interval, SampleKind, Welch, gain_percent};
 
-use super::full::{self, Full};
-use super::pair::Pair;
-use super::sides::Sides;
-use super::tested::{Test, does_not_vary, tests};
-use crate::progress;
+pub use full::Full;
+pub use pair::{Chosen, Matched, Pair, row_name};
+pub use several::as_samples;
+pub use tested::{Exactly, Test};
+use tested::{does_not_vary, tests};
+
+/// Why rows cannot be put side by side.
+#[derive(Debug, thiserror::Error)]
+pub enum VerdictError {
+    /// A row cannot be made of its samples.
+    #[error(transparent)]
+    Row(#[from] crate::RowError),
+    /// Two rows are one.
+    #[error(transparent)]
+    Results(#[from] crate::ResultsError),
+}
 
 /// The rules that rows are judged by.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Judge {
+pub struct Judge {
     /// The level of significance.
-    pub(super) alpha: f64,
+    pub alpha: f64,
     /// A loss or gain must be greater than this, in percent, to make a row worse or better.
-    pub(super) threshold_percent: f64,
+    pub threshold_percent: f64,
     /// Of timed rows one mean must be more than so many percent above the other.
-    pub(super) timed: Timed,
+    pub timed: Timed,
     /// How much is worked out.
-    pub(super) depth: Depth,
+    pub depth: Depth,
 }
 
 /// What the samples of a timed row are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Timed {
+pub enum Timed {
     /// Rounds of one run. One mean must be more than so many percent above the other to make a row worse or better.
-    Rounds { threshold_percent: f64 },
+    Rounds {
+        /// In percent.
+        threshold_percent: f64,
+    },
     /// Each the mean of a run. They are judged as all others.
     Runs,
 }
 
 /// How much is worked out.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Depth {
+pub enum Depth {
     /// What a narrow table shows.
     Table,
     /// Also effect sizes and the interval of the ratio, which takes 9,999 resamples a row of ten samples or more.
@@ -50,7 +77,7 @@ pub(super) enum Depth {
 
 /// What a pair says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// A gain that counts and is greater than the threshold.
     Better,
     /// Such a loss.
@@ -64,7 +91,8 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) const ALL: [Self; 5] = [
+    /// All of them, what matters most first.
+    pub const ALL: [Self; 5] = [
         Self::Worse,
         Self::Better,
         Self::Changed,
@@ -72,7 +100,8 @@ impl Verdict {
         Self::Unclear,
     ];
 
-    pub(super) const fn name(self) -> &'static str {
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
@@ -91,48 +120,53 @@ impl fmt::Display for Verdict {
 
 /// A pair, judged.
 #[derive(Debug)]
-pub(super) struct Judged<'a> {
-    pub(super) pair: &'a Pair,
+pub struct Judged<'a> {
+    /// The rows.
+    pub pair: &'a Pair,
     /// Positive is better. `None` where a side has no samples, where the baseline is 0 and the other is not, and where neither way is better.
-    pub(super) gain_percent: Option<f64>,
-    pub(super) test: Test,
-    pub(super) significant: bool,
-    pub(super) verdict: Verdict,
+    pub gain_percent: Option<f64>,
+    /// How the pair was tested.
+    pub test: Test,
+    /// Do the sides differ, and surely?
+    pub significant: bool,
+    /// What it comes to.
+    pub verdict: Verdict,
     /// The gains that the 95 % interval of the difference reaches to: the worst, and the best. Of what is tested.
-    pub(super) gain_interval: Option<Interval>,
-    pub(super) full: Option<Full>,
+    pub gain_interval: Option<Interval>,
+    /// What takes longer to work out.
+    pub full: Option<Full>,
 }
 
 /// All of it.
 #[derive(Debug)]
-pub(super) struct Comparison<'a> {
-    pub(super) judge: Judge,
-    pub(super) rows: Vec<Judged<'a>>,
+pub struct Comparison<'a> {
+    /// The rules.
+    pub judge: Judge,
+    /// In the order of the baseline.
+    pub rows: Vec<Judged<'a>>,
     /// How many pairs p is corrected for.
-    pub(super) tests: usize,
+    pub tests: usize,
     /// Which way of the ratios is better, and their geometric mean. `None` where no row gives a ratio.
-    pub(super) gmean: Option<(Better, GmeanCell)>,
+    pub gmean: Option<(Better, GmeanCell)>,
 }
 
 impl Comparison<'_> {
     /// How many rows were judged so.
-    pub(super) fn count(&self, verdict: Verdict) -> usize {
+    pub fn count(&self, verdict: Verdict) -> usize {
         let of_verdict = self.rows.iter().filter(|row| row.verdict == verdict);
         of_verdict.count()
     }
 }
 
 impl Judge {
-    /// Judges every pair.
-    pub(super) fn compare<'a>(&self, sides: &'a Sides<'_>) -> Comparison<'a> {
-        let tests = tests(&sides.pairs);
-        let bar = progress::bar(sides.pairs.len() as u64, "{wide_bar} {pos}/{len} rows");
-        let judged = sides.pairs.iter().zip(&tests).map(|(pair, test)| {
-            bar.inc(1);
+    /// Judges every pair; `each` is called before one is.
+    pub fn compare<'a>(&self, pairs: &'a [Pair], mut each: impl FnMut()) -> Comparison<'a> {
+        let tests = tests(pairs);
+        let judged = pairs.iter().zip(&tests).map(|(pair, test)| {
+            each();
             self.judged(pair, *test)
         });
         let rows = judged.collect();
-        bar.finish_and_clear();
         let tested = tests
             .iter()
             .filter(|test| matches!(test, Test::Welch { .. }));
@@ -140,7 +174,7 @@ impl Judge {
             judge: *self,
             rows,
             tests: tested.count(),
-            gmean: full::gmean(&sides.pairs),
+            gmean: full::gmean(pairs),
         }
     }
 
