@@ -17,9 +17,10 @@ use rustix::mm::{
 
 use crate::{Huge, PartError, Release};
 
-/// A piece of address space, unmapped on drop.
+/// A piece of address space, unmapped on drop: what [`Mapped`](crate::Mapped), [`Reserved`](crate::Reserved)
+/// and [`Arena`](crate::Arena) are made of, for who knows better than they which parts are in use.
 #[derive(Debug)]
-pub(crate) struct Region {
+pub struct Region {
     start: NonNull<u8>,
     bytes: usize,
     /// The size of the pages that it is made of, in bytes.
@@ -50,25 +51,29 @@ impl Region {
         Self::map_with(bytes, align, (page_bytes, huge), (access, flags))
     }
 
-    /// Maps `bytes` bytes, a multiple of the system's page, at a multiple of `align`, to be read and written; nothing of it counts as memory before it is touched, unless the system
+    /// Maps `bytes` bytes, a multiple of the system's page, at a multiple of `align`, a power of two,
+    /// to be read and written; nothing of it counts as memory before it is touched, unless the system
     /// counts strictly (`2` in `/proc/sys/vm/overcommit_memory`).
-    pub(crate) fn map_sparse(bytes: usize, align: usize) -> Result<Self, Errno> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn map_sparse(bytes: usize, align: usize) -> io::Result<Self> {
         Self::map_unreserved(bytes, align, ProtFlags::READ | ProtFlags::WRITE)
     }
 
-    /// The same as addresses only, which never count as memory: usable where it was [committed](Self::commit).
-    pub(crate) fn map_addresses(bytes: usize, align: usize) -> Result<Self, Errno> {
+    /// The same as addresses only, which never count as memory: usable where it was
+    /// [committed](Self::commit).
+    ///
+    /// # Errors
+    /// As [`Region::map_sparse`].
+    pub fn map_addresses(bytes: usize, align: usize) -> io::Result<Self> {
         Self::map_unreserved(bytes, align, ProtFlags::empty())
     }
 
-    fn map_unreserved(bytes: usize, align: usize, access: ProtFlags) -> Result<Self, Errno> {
+    fn map_unreserved(bytes: usize, align: usize, access: ProtFlags) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        Self::map_with(
-            bytes,
-            align,
-            (crate::page_bytes(), Huge::No),
-            (access, flags),
-        )
+        let pages = (crate::page_bytes(), Huge::No);
+        Ok(Self::map_with(bytes, align, pages, (access, flags))?)
     }
 
     fn map_with(
@@ -119,11 +124,15 @@ impl Region {
         Ok(())
     }
 
-    pub(crate) const fn start(&self) -> NonNull<u8> {
+    /// The first byte. Pointers made from it are good as long as the region lives.
+    #[must_use]
+    pub const fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    pub(crate) const fn bytes(&self) -> usize {
+    /// The length in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -133,7 +142,8 @@ impl Region {
 
     /// The address of the byte at `offset`, which is at most the region's length.
     #[inline]
-    pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
+    #[must_use]
+    pub fn at(&self, offset: usize) -> NonNull<u8> {
         debug_assert!(offset <= self.bytes);
         let address = self.start.addr().saturating_add(offset);
         self.start.with_addr(address)
@@ -151,8 +161,12 @@ impl Region {
         }
     }
 
-    /// Makes a part readable and writable; what is in it stays.
-    pub(crate) fn commit(&self, part: Range<usize>) -> Result<(), PartError> {
+    /// Makes a part readable and writable; what is in it stays. `part` is in bytes from the start, and
+    /// begins and ends with a page.
+    ///
+    /// # Errors
+    /// [`PartError`].
+    pub fn commit(&self, part: Range<usize>) -> Result<(), PartError> {
         // Explicit huge pages are usable from the start.
         if self.huge == Huge::Explicit {
             return Ok(());
@@ -164,11 +178,14 @@ impl Region {
         })
     }
 
-    /// Gives the memory of a part back.
+    /// Gives the memory of a part back; it stays usable.
+    ///
+    /// # Errors
+    /// [`PartError`].
     ///
     /// # Safety
     /// Nobody relies on what is in it, and nobody has a reference to it.
-    pub(crate) unsafe fn release(&self, part: Range<usize>, how: Release) -> Result<(), PartError> {
+    pub unsafe fn release(&self, part: Range<usize>, how: Release) -> Result<(), PartError> {
         self.not_explicit()?;
         let advice = match how {
             Release::Now => Advice::LinuxDontNeed,

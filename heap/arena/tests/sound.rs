@@ -18,7 +18,8 @@ use std::time::Instant;
 use brickyard::Platform;
 use brickyard::zone::ZonePlan;
 use brickyard::{FrameRange, Order, ZoneKind};
-use brickyard_arena::{Arena, MapPlan, Mapped, Rseq, ThreadRows, Threads};
+use brickyard_arena::rows::{Rseq, ThreadRows};
+use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_slab::{
     DirectMap, DirectMapped, Pinned, Sheafed, SlabPlan, Slabs, TaskOnly, ZonePages,
 };

@@ -27,14 +27,14 @@ macro_rules! restartable {
 
 /// Defines `pop` and `push`: how the row is found, and what that needs.
 macro_rules! pop_and_push {
-    ($pop:ident, $push:ident, $shift:ident: $shift_type:ty, [$($find:literal),*], {$($operand:tt)*}) => {
+    ($vis:vis $pop:ident, $push:ident, $shift:ident: $shift_type:ty, [$($find:literal),*], {$($operand:tt)*}) => {
         /// The last object of the sheaf in `column` of this CPU's row; null if it has none. The row then has one less.
         ///
         /// # Safety
-        /// `area` is an area of all threads ([`Rseq`](super::Rseq), [`own_offset`](super::own_offset)); `rows` are rows for every number that can stand there,
+        /// `area` is an area of all threads ([`Rseq`](super::Rseq), [`ThreadRows`](super::ThreadRows)); `rows` are rows for every number that can stand there,
         /// as far apart as the shift says ([`ROW_SHIFT`](super::ROW_SHIFT) without one), and `column` of each holds the top of a sheaf.
         #[inline(always)]
-        pub(crate) unsafe fn $pop(
+        $vis unsafe fn $pop(
             area: isize,
             (rows, $shift): (*const AtomicUsize, $shift_type),
             column: usize,
@@ -79,7 +79,7 @@ macro_rules! pop_and_push {
         /// # Safety
         /// As [`pop`].
         #[inline(always)]
-        pub(crate) unsafe fn $push(
+        $vis unsafe fn $push(
             area: isize,
             (rows, $shift): (*const AtomicUsize, $shift_type),
             column: usize,
@@ -130,14 +130,14 @@ macro_rules! pop_and_push {
 
 // Rows `ROW_SHIFT` apart.
 pop_and_push!(
-    pop, push, _shift: (),
+    pub pop, push, _shift: (),
     ["ldr {row:w}, [{here}, #4]", "add {row}, {rows}, {row}, lsl #{shift}"],
     { shift = const super::ROW_SHIFT, }
 );
 
 // Rows any power of two apart.
 pop_and_push!(
-    pop_shifted, push_shifted, shift: u32,
+    pub(super) pop_shifted, push_shifted, shift: u32,
     ["ldr {row:w}, [{here}, #4]", "lsl {row}, {row}, {shift:x}", "add {row}, {rows}, {row}"],
     { shift = in(reg) shift, }
 );
@@ -147,7 +147,7 @@ pop_and_push!(
 /// # Safety
 /// `area` as in [`pop`]; `word` is a word of the row of `cpu`.
 #[inline]
-pub(crate) unsafe fn replace(
+pub unsafe fn replace(
     area: isize,
     cpu: u32,
     word: *const AtomicUsize,

@@ -7,6 +7,19 @@
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 
+/// Two words of each thread's own, zero at first, that are reached without a call and without memory:
+/// for the allocator of the process, of which there is one.
+#[inline]
+#[must_use]
+pub fn thread_words() -> &'static [Cell<u32>; 2] {
+    &ThreadArea::of_this_thread().words
+}
+
+/// Waits a little: spins a while, then lets others run.
+pub fn relax() {
+    ThreadArea::relax();
+}
+
 /// What belongs to a thread. The first 16 bytes have the shape of the system's `struct rseq`, so that the same sequences serve threads without it.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -19,10 +32,8 @@ pub(crate) struct ThreadArea {
     sequence: Cell<u64>,
     /// How far the thread has come with a row of its own.
     pub(crate) stage: Cell<Stage>,
-    /// How often this thread is inside the gate.
-    pub(crate) inside: Cell<u32>,
-    /// Which counter of the gate it raised.
-    pub(crate) stripe: Cell<u32>,
+    /// See [`thread_words`].
+    words: [Cell<u32>; 2],
     /// Spins since this thread last let others run.
     pub(crate) spins: Cell<u32>,
 }

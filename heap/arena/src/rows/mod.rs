@@ -34,10 +34,10 @@ mod sequence;
 #[path = "x86_64.rs"]
 mod sequence;
 
-pub(crate) use area::{ThreadArea, own_offset};
-pub use rseq::Rseq;
-pub(crate) use rseq::keeping_errno;
-pub(crate) use sequence::{pop, push, replace};
+use area::{ThreadArea, own_offset};
+pub use area::{relax, thread_words};
+pub use rseq::{Rseq, keeping_errno};
+pub use sequence::{pop, push, replace};
 use sequence::{pop_shifted, push_shifted};
 pub use thread_rows::ThreadRows;
 

@@ -74,8 +74,9 @@ impl Rseq {
         self.cpus
     }
 
-    /// Where the area is, from the thread pointer on.
-    pub(crate) const fn area(&self) -> isize {
+    /// Where the area is, from the thread pointer on: what [`pop`](super::pop) wants to know.
+    #[must_use]
+    pub const fn area(&self) -> isize {
         self.area
     }
 }
@@ -175,7 +176,7 @@ impl Drop for Back {
 }
 
 /// Calls the C library and leaves `errno` as it was: an allocator may not change it when it succeeds.
-pub(crate) fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
+pub fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
     // SAFETY: a plain call.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the C library's own word of this thread, there as long as the thread is.

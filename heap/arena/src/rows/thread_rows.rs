@@ -186,8 +186,9 @@ impl ThreadRows {
         Self { area: own_offset() }
     }
 
-    /// Where the area is, from the thread pointer on.
-    pub(crate) const fn area(&self) -> isize {
+    /// Where the area is, from the thread pointer on: what [`pop`](super::pop) wants to know.
+    #[must_use]
+    pub const fn area(&self) -> isize {
         self.area
     }
 
@@ -222,8 +223,11 @@ impl ThreadRows {
         }
     }
 
-    /// In a child process, just after `fork`: only the calling thread lives, so all numbers but its own are free.
-    pub(crate) fn forget_other_threads(self) {
+    /// In a child process, just after `fork`: all numbers but the caller's own are free.
+    ///
+    /// # Safety
+    /// The calling thread is the only one of its process.
+    pub unsafe fn forget_other_threads(self) {
         let own = ThreadArea::of_this_thread().row.get() as usize;
         for index in 0..WORDS {
             let (word, bit) = place(own);

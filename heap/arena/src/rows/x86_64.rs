@@ -36,16 +36,16 @@ macro_rules! restartable {
 
 /// Defines `pop` and `push`: how the row is found, and what that needs.
 macro_rules! pop_and_push {
-    ($pop:ident, $push:ident, $shift:ident: $shift_type:ty, [$($find:literal),*], {$($operand:tt)*}) => {
+    ($vis:vis $pop:ident, $push:ident, $shift:ident: $shift_type:ty, [$($find:literal),*], {$($operand:tt)*}) => {
         /// The last object of the sheaf in `column` of this CPU's row; null if it has none. The row then has one less.
         ///
         /// Eleven instructions, twelve with a shift.
         ///
         /// # Safety
-        /// `area` is an area of all threads ([`Rseq`](super::Rseq), [`own_offset`](super::own_offset)); `rows` are rows for every number that can stand there,
+        /// `area` is an area of all threads ([`Rseq`](super::Rseq), [`ThreadRows`](super::ThreadRows)); `rows` are rows for every number that can stand there,
         /// as far apart as the shift says ([`ROW_SHIFT`](super::ROW_SHIFT) without one), and `column` of each holds the top of a sheaf.
         #[inline(always)]
-        pub(crate) unsafe fn $pop(
+        $vis unsafe fn $pop(
             area: isize,
             (rows, $shift): (*const AtomicUsize, $shift_type),
             column: usize,
@@ -89,7 +89,7 @@ macro_rules! pop_and_push {
         /// # Safety
         /// As [`pop`].
         #[inline(always)]
-        pub(crate) unsafe fn $push(
+        $vis unsafe fn $push(
             area: isize,
             (rows, $shift): (*const AtomicUsize, $shift_type),
             column: usize,
@@ -134,14 +134,14 @@ macro_rules! pop_and_push {
 
 // Rows `ROW_SHIFT` apart: see above.
 pop_and_push!(
-    pop, push, _shift: (),
+    pub pop, push, _shift: (),
     ["mov {row:e}, dword ptr fs:[{area} + 2]", "add {row}, {rows}"],
     {}
 );
 
 // Rows any power of two apart.
 pop_and_push!(
-    pop_shifted, push_shifted, shift: u32,
+    pub(super) pop_shifted, push_shifted, shift: u32,
     ["mov {row:e}, dword ptr fs:[{area} + 4]", "shl {row}, cl", "add {row}, {rows}"],
     { in("cl") shift as u8, }
 );
@@ -151,7 +151,7 @@ pop_and_push!(
 /// # Safety
 /// `area` as in [`pop`]; `word` is a word of the row of `cpu`.
 #[inline]
-pub(crate) unsafe fn replace(
+pub unsafe fn replace(
     area: isize,
     cpu: u32,
     word: *const AtomicUsize,

@@ -10,11 +10,11 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::sync::{Locked, TicketLock};
+use brickyard_arena::page_bytes;
+use brickyard_arena::rows::relax;
 use rustix::mm::{
     Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap,
 };
-
-use crate::rows::ThreadArea;
 
 /// A mapping. An address of 0 is a free place.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,7 @@ unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
 
 /// The same at a multiple of `align`, a power of two: maps more and cuts both ends off.
 fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
-    let spare = align.saturating_sub(crate::page_bytes());
+    let spare = align.saturating_sub(page_bytes());
     let start = map(bytes.checked_add(spare)?)?;
     let head = start.addr().get().next_multiple_of(align) - start.addr().get();
     // SAFETY: both ends are whole pages of the mapping above, of which nobody knows. (Less than `spare` is cut off in front.)
@@ -204,7 +204,7 @@ impl LargeBlocks {
     }
 
     fn with_table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
-        let _held = self.lock.lock(ThreadArea::relax);
+        let _held = self.lock.lock(relax);
         // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
         work(unsafe { &mut *self.table.get() })
     }
@@ -300,7 +300,7 @@ impl LargeBlocks {
 
 /// Rounded up to pages; `None` for more than a pointer can cross.
 fn rounded(bytes: usize) -> Option<usize> {
-    let rounded = bytes.max(1).checked_next_multiple_of(crate::page_bytes())?;
+    let rounded = bytes.max(1).checked_next_multiple_of(page_bytes())?;
     (rounded <= isize::MAX as usize).then_some(rounded)
 }
 

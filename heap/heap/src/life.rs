@@ -5,13 +5,13 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use brickyard::Platform;
+use brickyard_arena::rows::keeping_errno;
 use brickyard_slab::Finding;
 use brickyard_slab::sheaf::closed;
 
 use super::build::{Background, Heap, PLACE, ROW_WORDS, built};
 use super::cpus::Cpus;
 use crate::background::{self, Tick};
-use crate::rows::keeping_errno;
 
 /// The heap has just been built.
 pub(super) fn begin() {
@@ -37,7 +37,8 @@ unsafe extern "C" fn in_child() {
     if let Some(heap) = built()
         && let Cpus::PerThread(rows) = heap.cpus
     {
-        rows.forget_other_threads();
+        // SAFETY: a child process begins with one thread.
+        unsafe { rows.forget_other_threads() };
     }
     BACKGROUND.forget();
     PLACE.gate.open_in_child();
