@@ -36,6 +36,18 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[allow(unsafe_code, reason = "memory of the thread's own")]
+mod area;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+#[path = "portable.rs"]
+mod area;
 #[cfg(target_os = "linux")]
 #[allow(
     unsafe_code,
@@ -54,14 +66,12 @@ mod region;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+#[allow(unsafe_code, reason = "restartable sequences")]
+pub mod rows;
 #[allow(
     unsafe_code,
-    reason = "restartable sequences, and memory of the thread's own"
+    reason = "what follows a fork is a promise of the caller's"
 )]
-pub mod rows;
-#[cfg(sanitizer = "thread")]
-#[allow(unsafe_code, reason = "calls the sanitizer")]
-mod sanitizer;
 mod threads;
 
 #[cfg(target_os = "linux")]

@@ -117,25 +117,24 @@ fn a_visitor_that_stands_still_in_a_thread_s_slots_is_left() {
     a_visitor_that_stands_still_is_left(Threads);
 }
 
+/// A number is its visitor's own meanwhile.
+fn a_visitor_is_at_home(platform: impl Platform + Copy + Send + 'static) {
+    let own = platform.cpu();
+    let other = number_of_none(&platform);
+    let mut runs = 0;
+    assert!(platform.run_on(other, &mut || {
+        assert_eq!(platform.cpu(), other);
+        assert!(platform.run_on(other, &mut || runs += 1));
+        assert!(!platform.run_on(own, &mut || panic!("it is somebody's")));
+    }));
+    assert_eq!((runs, platform.cpu()), (1, own));
+}
+
 #[test]
 fn a_visitor_does_not_wait_for_itself() {
     let _alone = alone();
-    let _own = (Threads.cpu(), ThreadRows::new().cpu());
-    let other = number_of_none(&Threads);
-    let mut inner = None;
-    assert!(Threads.run_on(other, &mut || {
-        inner = Some(Threads.run_on(other, &mut || panic!("it is visited")));
-    }));
-    assert_eq!(inner, Some(false));
-    // A row is its visitor's own meanwhile.
-    let rows = ThreadRows::new();
-    let other = number_of_none(&rows);
-    let mut runs = 0;
-    assert!(rows.run_on(other, &mut || {
-        assert!(rows.run_on(other, &mut || runs += 1));
-        assert_eq!(rows.cpu(), other);
-    }));
-    assert_eq!(runs, 1);
+    a_visitor_is_at_home(ThreadRows::new());
+    a_visitor_is_at_home(Threads);
 }
 
 #[test]

@@ -22,8 +22,9 @@ use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use brickyard_arena::rows::{ROW_SHIFT, relax};
-use brickyard_arena::{Region, page_bytes};
+use brickyard::Platform;
+use brickyard_arena::rows::ROW_SHIFT;
+use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
 use brickyard_slab::{PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
@@ -126,7 +127,7 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
                 // What building calls wants memory itself: it has to do without.
                 return Err(HeapError::NoAddresses);
             }
-            relax();
+            Threads.relax();
             continue;
         }
         if state == BUILT {

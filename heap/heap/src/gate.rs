@@ -11,7 +11,9 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use brickyard_arena::rows::{relax, thread_words};
+use brickyard::Platform;
+use brickyard_arena::Threads;
+use brickyard_arena::rows::thread_words;
 
 /// Counters, so that threads on different CPUs seldom change the same line.
 const STRIPES: usize = 16;
@@ -86,7 +88,7 @@ impl Gate {
             count.fetch_sub(1, Ordering::Release);
             // Relaxed: looked at again above.
             while self.closed.load(Ordering::Relaxed) {
-                relax();
+                Threads.relax();
             }
         }
     }
@@ -95,7 +97,7 @@ impl Gate {
     pub(crate) fn close(&self) {
         // One at a time: two threads may fork at once.
         while self.closed.swap(true, Ordering::SeqCst) {
-            relax();
+            Threads.relax();
         }
         let thread = Thread::this();
         let own = usize::from(thread.inside.get() > 0);
@@ -108,7 +110,7 @@ impl Gate {
             };
             // As an acquire it pairs with the release of who leaves.
             while stripe.0.load(Ordering::SeqCst) > allowed {
-                relax();
+                Threads.relax();
             }
         }
     }

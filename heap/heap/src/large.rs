@@ -9,9 +9,9 @@ use core::cell::UnsafeCell;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use brickyard::Platform;
 use brickyard::sync::{Locked, TicketLock};
-use brickyard_arena::page_bytes;
-use brickyard_arena::rows::relax;
+use brickyard_arena::{Threads, page_bytes};
 use rustix::mm::{
     Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap,
 };
@@ -204,7 +204,7 @@ impl LargeBlocks {
     }
 
     fn with_table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
-        let _held = self.lock.lock(relax);
+        let _held = self.lock.lock(|| Threads.relax());
         // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
         work(unsafe { &mut *self.table.get() })
     }

@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use brickyard::Platform;
+use brickyard_arena::Threads;
 use brickyard_arena::rows::keeping_errno;
 use brickyard_slab::Finding;
 use brickyard_slab::sheaf::closed;
@@ -35,10 +36,10 @@ unsafe extern "C" fn after_fork() {
 
 unsafe extern "C" fn in_child() {
     if let Some(heap) = built()
-        && let Cpus::PerThread(rows) = heap.cpus
+        && let Cpus::PerThread(_) = heap.cpus
     {
         // SAFETY: a child process begins with one thread.
-        unsafe { rows.forget_other_threads() };
+        unsafe { Threads.forget_others() };
     }
     BACKGROUND.forget();
     PLACE.gate.open_in_child();

@@ -2,7 +2,6 @@
 //!
 //! | file | what it tells |
 //! |---|---|
-//! | `area` | what belongs to a thread: where its number stands, and what the heap keeps beside it |
 //! | `x86_64`, `aarch64` | the restartable sequences, in assembly |
 //! | `local` | both as the library's [`Local`](brickyard_slab::Local) |
 //! | `rseq` | a row a CPU: [`Rseq`] |
@@ -22,7 +21,6 @@
 //!   begins again.
 //! - `row-of-its-own`: a row's words are written by sequences of the CPU (or by the thread) that the row belongs to, and by nobody else.
 
-mod area;
 mod local;
 mod rseq;
 mod thread_rows;
@@ -34,8 +32,7 @@ mod sequence;
 #[path = "x86_64.rs"]
 mod sequence;
 
-use area::{ThreadArea, own_offset};
-pub use area::{relax, thread_words};
+pub use crate::area::thread_words;
 pub use rseq::{Rseq, keeping_errno};
 pub use sequence::{pop, push, replace};
 use sequence::{pop_shifted, push_shifted};

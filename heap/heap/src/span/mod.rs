@@ -25,8 +25,7 @@ use std::io;
 use brickyard::sync::{Exclusive, Locked, TicketLock};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
-use brickyard_arena::rows::relax;
-use brickyard_arena::{MapError, Region, page_bytes};
+use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
@@ -71,7 +70,7 @@ impl Platform for Waits {
     }
 
     fn relax(&self) {
-        relax();
+        Threads.relax();
     }
 }
 
@@ -325,7 +324,7 @@ impl Span {
                 }
             }
             let more = {
-                let _held = self.growing.lock(relax);
+                let _held = self.growing.lock(|| Threads.relax());
                 self.grown.load(Ordering::Relaxed) != grown || self.grow()
             };
             if !more {
@@ -337,7 +336,7 @@ impl Span {
     /// Who gives memory back holds some free pages meanwhile: without those, nothing is refused.
     #[cold]
     fn find_behind_release(&self, request: &Request) -> Option<usize> {
-        let _held = self.counts.releasing.lock(relax);
+        let _held = self.counts.releasing.lock(|| Threads.relax());
         let found = (0..self.zones()).find_map(|index| self.zone(index).alloc(request).ok());
         Some(found?.number())
     }
