@@ -3,7 +3,7 @@
 //! This is the one place where threads are numbered; [`ThreadRows`](crate::rows::ThreadRows) go by the same
 //! numbers. Nothing here allocates or takes a lock.
 //!
-//! Invariant `one-owner`: a number's slots, and its row, are used by the thread that took the number, from
+//! Invariant `number-of-one`: a number's slots, and its row, are used by the thread that took the number, from
 //! then until it gives it back; or, while no thread has it, by one visitor, who goes by it meanwhile. Both
 //! are a bit that is set by acquiring and cleared by releasing, so all that was done with a slot before is
 //! visible to whoever has its number next.

@@ -171,12 +171,9 @@ impl Drop for Attempt {
 
 /// A piece of memory for ever, zero throughout.
 fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
-    let region = Region::map_sparse(bytes.next_multiple_of(page_bytes()), 1);
-    let region = region.map_err(|_| HeapError::NoAddresses)?;
-    let start = region.start();
-    core::mem::forget(region);
-    // SAFETY: `mapped-while-alive`, and the region is never dropped; nobody else knows of it.
-    Ok(unsafe { slice::from_raw_parts_mut(start.as_ptr().cast(), bytes) })
+    let region = Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses)?;
+    // SAFETY: so many bytes are there for ever, and nobody else knows of them.
+    Ok(unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), bytes) })
 }
 
 fn build() -> Result<(), HeapError> {
