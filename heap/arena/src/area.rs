@@ -8,7 +8,6 @@
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::c_void;
-use core::mem::offset_of;
 use core::ptr::without_provenance;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -134,7 +133,7 @@ pub(crate) fn number() -> usize {
                 "mov {}, qword ptr fs:[{} + {}]",
                 out(reg) number,
                 in(reg) own_offset(),
-                const offset_of!(ThreadArea, number),
+                const core::mem::offset_of!(ThreadArea, number),
                 options(pure, readonly, nostack, preserves_flags),
             );
         }
