@@ -8,7 +8,7 @@
 //! are a bit that is set by acquiring and cleared by releasing, so all that was done with a slot before is
 //! visible to whoever has its number next.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use brickyard::Platform;
@@ -44,6 +44,9 @@ static TAKEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// A bit a number: somebody visits it, or looks whether that can be.
 static VISITED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
+/// So many numbers, from 0 on, threads have had at some time.
+static HAD: AtomicUsize = AtomicUsize::new(0);
+
 /// The number of a thread that has not asked yet.
 pub(crate) const UNKNOWN: usize = usize::MAX;
 
@@ -64,7 +67,10 @@ fn take() -> Option<usize> {
             // Acquire: pairs with the release of `give` by who had the number before.
             seen = word.fetch_or(bit, Ordering::Acquire);
             if seen & bit == 0 {
-                return Some(index * 64 + bit.trailing_zeros() as usize);
+                let number = index * 64 + bit.trailing_zeros() as usize;
+                // Relaxed: who wants what is in its slots knows of the thread.
+                HAD.fetch_max(number + 1, Ordering::Relaxed);
+                return Some(number);
             }
         }
     }
@@ -206,14 +212,16 @@ impl Platform for Threads {
 
     /// Runs `work` here if `cpu` is the caller's own number or one that no thread has: the caller goes by it
     /// meanwhile, and no thread gets it (new ones get a higher one, and keep it). Says no for the number of
-    /// another thread; and for one that others visit for a second on end: somebody stands still there, or
+    /// another thread; for one that none ever had, whose slots are empty; and for one that others visit for a second on end: somebody stands still there, or
     /// waits for what the caller has. `work` may panic, and must not fork.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        if cpu >= Self::MOST {
+        // First of all, since `work` may ask for it: a number taken in there would be lost.
+        let own = self.cpu();
+        // Relaxed: as in `take`.
+        if cpu >= HAD.load(Ordering::Relaxed) {
             return false;
         }
-        // The caller's own first of all, since `work` may ask for it: a number taken in there would be lost.
-        let _visit = if self.cpu() == cpu {
+        let _visit = if own == cpu {
             None
         } else {
             match Turn::at(cpu).and_then(Visit::begin) {
@@ -233,7 +241,6 @@ impl Platform for Threads {
 #[cfg(test)]
 pub(crate) mod tests {
     use core::cell::Cell;
-    use core::sync::atomic::AtomicUsize;
     use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 
     use super::*;

@@ -176,6 +176,7 @@ fn a_panic_on_another_cpu_leaves_the_thread_its_affinity() {
 /// page out again.)
 #[test]
 fn nobody_frees_the_pages_of_slabs_that_have_a_zone_alone() {
+    let _alone = alone();
     type Source<'z, 'a> = ZonePages<'z, DirectMapped<'a, &'a Arena>>;
     type System<'m, 'z, 'a> = Slabs<'m, Sheafed<'m, Source<'z, 'a>, Pinned<Threads>>>;
     let arena = Arena::new(MapPlan::new(16 << 20).align_to(4 << 20).map().unwrap());
