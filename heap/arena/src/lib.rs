@@ -36,37 +36,26 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[allow(unsafe_code, reason = "memory of the thread's own")]
+mod area;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+#[path = "portable.rs"]
+mod area;
 #[cfg(target_os = "linux")]
 #[allow(
     unsafe_code,
     reason = "giving frames back is a promise of the caller's"
 )]
 mod arena;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-#[allow(unsafe_code, reason = "makes a thread by the C library")]
-mod background;
 #[cfg(target_os = "linux")]
 mod error;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod gate;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-#[allow(unsafe_code, reason = "hands out memory, and takes it back")]
-pub mod heap;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-#[allow(unsafe_code, reason = "calls of the system that change mappings")]
-mod large;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "hands out the mapped bytes as a slice")]
 mod memory;
@@ -77,44 +66,20 @@ mod region;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
+#[allow(unsafe_code, reason = "restartable sequences")]
+pub mod rows;
 #[allow(
     unsafe_code,
-    reason = "restartable sequences, and memory of the thread's own"
+    reason = "what follows a fork is a promise of the caller's"
 )]
-mod rows;
-#[cfg(sanitizer = "thread")]
-#[allow(unsafe_code, reason = "calls the sanitizer")]
-mod sanitizer;
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-#[allow(
-    unsafe_code,
-    reason = "builds zones in mapped memory, and hands out its pages"
-)]
-mod span;
 mod threads;
 
 #[cfg(target_os = "linux")]
 pub use arena::Arena;
 #[cfg(target_os = "linux")]
 pub use error::{MapError, PartError};
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub use heap::Global;
 #[cfg(target_os = "linux")]
 pub use memory::{HUGE_BYTES, Huge, MapPlan, Mapped, Release, Reserved, page_bytes};
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub use rows::{ROW_SHIFT, Rseq, ThreadRows};
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
+#[cfg(target_os = "linux")]
+pub use region::Region;
 pub use threads::Threads;

@@ -1,11 +1,13 @@
 //! A piece of address space that belongs to one value: every call of the system that changes mappings is here.
 //!
-//! - Invariant `mapped-while-alive`: the `bytes` bytes from `start` on are one anonymous private mapping from construction to drop, made by this value and
-//!   unmapped by nobody else.
-//! - Invariant `no-reference-meanwhile`: a region itself makes no references into its memory. [`Mapped`](crate::Mapped) makes one, by `&mut self`, and
-//!   so never while another of its methods runs; all others have raw pointers.
+//! - Invariant `mapped-while-alive`: the `bytes` bytes from `start` on are one anonymous private mapping of
+//!   its own, from construction until the value is dropped or leaked, unmapped by nobody else.
+//! - Invariant `no-reference-meanwhile`: a region itself makes no references into its memory.
+//!   [`Mapped`](crate::Mapped) makes one, by `&mut self`, and so never while another of its methods runs; all
+//!   others have raw pointers.
 
 use core::ffi::c_void;
+use core::mem::ManuallyDrop;
 use core::ops::Range;
 use core::ptr::{NonNull, null_mut};
 use std::io;
@@ -17,9 +19,10 @@ use rustix::mm::{
 
 use crate::{Huge, PartError, Release};
 
-/// A piece of address space, unmapped on drop.
+/// A piece of address space, unmapped on drop: what [`Mapped`](crate::Mapped), [`Reserved`](crate::Reserved)
+/// and [`Arena`](crate::Arena) are made of, for who knows better than they which parts are in use.
 #[derive(Debug)]
-pub(crate) struct Region {
+pub struct Region {
     start: NonNull<u8>,
     bytes: usize,
     /// The size of the pages that it is made of, in bytes.
@@ -34,96 +37,128 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps `bytes` bytes, a multiple of `page_bytes`, at a multiple of `align`, a power of two; `access` is what may be done with them.
-    ///
-    /// Maps more and cuts both ends off where the system's own alignment does not suffice.
+    /// Maps `bytes` bytes, a multiple of `page_bytes`, at a multiple of `align`, a power of two; `access` is
+    /// what may be done with them.
     pub(crate) fn map(
         bytes: usize,
         align: usize,
-        (page_bytes, huge): (usize, Huge),
+        pages: (usize, Huge),
         access: ProtFlags,
     ) -> Result<Self, Errno> {
-        let flags = match huge {
+        let flags = match pages.1 {
             Huge::No | Huge::Transparent => MapFlags::PRIVATE,
             Huge::Explicit => MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB,
         };
-        Self::map_with(bytes, align, (page_bytes, huge), (access, flags))
+        Self::map_with(bytes, align, pages, (access, flags))
     }
 
-    /// Maps `bytes` bytes, a multiple of the system's page, at a multiple of `align`, to be read and written; nothing of it counts as memory before it is touched, unless the system
-    /// counts strictly (`2` in `/proc/sys/vm/overcommit_memory`).
-    pub(crate) fn map_sparse(bytes: usize, align: usize) -> Result<Self, Errno> {
-        Self::map_unreserved(bytes, align, ProtFlags::READ | ProtFlags::WRITE)
+    /// Maps `bytes` bytes, rounded up to the system's pages, at a multiple of `align`, a power of two, to be
+    /// read and written.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn map_memory(bytes: usize, align: usize) -> io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        Self::map_small_pages(bytes, align, access, MapFlags::PRIVATE)
     }
 
-    /// The same as addresses only, which never count as memory: usable where it was [committed](Self::commit).
-    pub(crate) fn map_addresses(bytes: usize, align: usize) -> Result<Self, Errno> {
-        Self::map_unreserved(bytes, align, ProtFlags::empty())
-    }
-
-    fn map_unreserved(bytes: usize, align: usize, access: ProtFlags) -> Result<Self, Errno> {
+    /// The same; nothing of it counts as memory before it is touched, unless the system counts strictly (`2`
+    /// in `/proc/sys/vm/overcommit_memory`).
+    ///
+    /// # Errors
+    /// As [`Region::map_memory`].
+    pub fn map_sparse(bytes: usize, align: usize) -> io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        Self::map_with(
-            bytes,
-            align,
-            (crate::page_bytes(), Huge::No),
-            (access, flags),
-        )
+        Self::map_small_pages(bytes, align, access, flags)
     }
 
+    /// The same as addresses only, which never count as memory: usable where it was
+    /// [committed](Self::commit).
+    ///
+    /// # Errors
+    /// As [`Region::map_memory`].
+    pub fn map_addresses(bytes: usize, align: usize) -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        Self::map_small_pages(bytes, align, ProtFlags::empty(), flags)
+    }
+
+    fn map_small_pages(
+        bytes: usize,
+        align: usize,
+        access: ProtFlags,
+        flags: MapFlags,
+    ) -> io::Result<Self> {
+        let page_bytes = crate::page_bytes();
+        let bytes = bytes.checked_next_multiple_of(page_bytes);
+        let bytes = bytes.ok_or(Errno::NOMEM)?;
+        let pages = (page_bytes, Huge::No);
+        Ok(Self::map_with(bytes, align, pages, (access, flags))?)
+    }
+
+    /// Maps more and cuts both ends off where the system's own alignment does not suffice.
     fn map_with(
         bytes: usize,
         align: usize,
         (page_bytes, huge): (usize, Huge),
         (access, flags): (ProtFlags, MapFlags),
     ) -> Result<Self, Errno> {
+        if !align.is_power_of_two() {
+            return Err(Errno::INVAL);
+        }
         let spare = align.saturating_sub(page_bytes);
         let mapped = bytes.checked_add(spare).ok_or(Errno::NOMEM)?;
         // SAFETY: without MAP_FIXED, the system chooses a place where nothing is mapped, so no memory in use is changed.
         let start = unsafe { mmap_anonymous(null_mut(), mapped, access, flags) };
         // A mapping at address 0 is never chosen by the system.
-        let start = NonNull::new(start?.cast()).ok_or(Errno::NOMEM)?;
-        let mut region = Self {
+        let start = NonNull::new(start?.cast::<u8>()).ok_or(Errno::NOMEM)?;
+        let head = start.addr().get().next_multiple_of(align) - start.addr().get();
+        // SAFETY: `mapped-while-alive`: both ends are whole pages of the mapping above, no more
+        // than `spare` bytes in front, and nobody has been told of them.
+        let start = unsafe {
+            unmap(start, head);
+            let start = start.add(head);
+            unmap(start.add(bytes), spare - head);
+            start
+        };
+        Ok(Self {
             start,
-            bytes: mapped,
+            bytes,
             page_bytes,
             huge,
-        };
-        let address = start.addr().get();
-        region.cut_head(address.next_multiple_of(align) - address)?;
-        region.cut_tail(bytes)?;
-        Ok(region)
+        })
     }
 
-    /// Unmaps the first `head` bytes, less than all; for a region that nobody else knows yet.
-    fn cut_head(&mut self, head: usize) -> Result<(), Errno> {
-        if head == 0 {
-            return Ok(());
+    /// The first byte, of memory that stays mapped for ever, or until it is a region again.
+    #[must_use = "the memory is lost with its address"]
+    pub fn leak(self) -> NonNull<u8> {
+        ManuallyDrop::new(self).start
+    }
+
+    /// A region again.
+    ///
+    /// # Safety
+    /// So many bytes from there on, whole pages of the system's own size, are a mapping that is nobody
+    /// else's: [leaked](Self::leak), or moved there since.
+    #[must_use = "it is unmapped as soon as this is dropped"]
+    pub unsafe fn from_leaked(start: NonNull<u8>, bytes: usize) -> Self {
+        Self {
+            start,
+            bytes,
+            page_bytes: crate::page_bytes(),
+            huge: Huge::No,
         }
-        let rest = self.at(head);
-        // SAFETY: `mapped-while-alive`: these bytes are this region's, and nobody has been told of them.
-        unsafe { munmap(self.start.as_ptr().cast(), head)? };
-        self.start = rest;
-        self.bytes -= head;
-        Ok(())
     }
 
-    /// Unmaps all but the first `kept` bytes; for a region that nobody else knows yet.
-    fn cut_tail(&mut self, kept: usize) -> Result<(), Errno> {
-        if kept == self.bytes {
-            return Ok(());
-        }
-        // SAFETY: `mapped-while-alive`: these bytes are this region's, and nobody has been told of them.
-        unsafe { munmap(self.at(kept).as_ptr().cast(), self.bytes - kept)? };
-        self.bytes = kept;
-        Ok(())
-    }
-
-    pub(crate) const fn start(&self) -> NonNull<u8> {
+    /// The first byte. Pointers made from it are good as long as the region lives.
+    #[must_use]
+    pub const fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    pub(crate) const fn bytes(&self) -> usize {
+    /// The length in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -133,7 +168,8 @@ impl Region {
 
     /// The address of the byte at `offset`, which is at most the region's length.
     #[inline]
-    pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
+    #[must_use]
+    pub fn at(&self, offset: usize) -> NonNull<u8> {
         debug_assert!(offset <= self.bytes);
         let address = self.start.addr().saturating_add(offset);
         self.start.with_addr(address)
@@ -151,8 +187,12 @@ impl Region {
         }
     }
 
-    /// Makes a part readable and writable; what is in it stays.
-    pub(crate) fn commit(&self, part: Range<usize>) -> Result<(), PartError> {
+    /// Makes a part readable and writable; what is in it stays. `part` is in bytes from the start, and
+    /// begins and ends with a page.
+    ///
+    /// # Errors
+    /// [`PartError`].
+    pub fn commit(&self, part: Range<usize>) -> Result<(), PartError> {
         // Explicit huge pages are usable from the start.
         if self.huge == Huge::Explicit {
             return Ok(());
@@ -164,11 +204,14 @@ impl Region {
         })
     }
 
-    /// Gives the memory of a part back.
+    /// Gives the memory of a part back; it stays usable.
+    ///
+    /// # Errors
+    /// [`PartError`].
     ///
     /// # Safety
     /// Nobody relies on what is in it, and nobody has a reference to it.
-    pub(crate) unsafe fn release(&self, part: Range<usize>, how: Release) -> Result<(), PartError> {
+    pub unsafe fn release(&self, part: Range<usize>, how: Release) -> Result<(), PartError> {
         self.not_explicit()?;
         let advice = match how {
             Release::Now => Advice::LinuxDontNeed,
@@ -234,10 +277,25 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // It fails only where it would have to split a mapping that the system has merged with a neighbour, and the process may have no more
-        // mappings: then the addresses are lost, and nothing else is.
+        // SAFETY: `mapped-while-alive` ends here: who has raw pointers into the region promised not to use them
+        // any longer than it lives.
+        unsafe { unmap(self.start, self.bytes) };
+    }
+}
+
+/// # Safety
+/// The bytes are a mapping, or whole pages of one, that nobody uses any more.
+unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    if bytes > 0 {
+        let start = start.as_ptr().cast();
+        // It fails only where a mapping would be split (the system merges neighbours into one) and the process
+        // may have no more of them. Then the addresses are lost, and the memory goes back by itself.
         //
-        // SAFETY: `mapped-while-alive` ends here: who has raw pointers into the region promised not to use them any longer than it lives.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+        // SAFETY: passed on, both.
+        unsafe {
+            if munmap(start, bytes).is_err() {
+                let _ = madvise(start, bytes, Advice::LinuxDontNeed);
+            }
+        }
     }
 }

@@ -1,212 +1,252 @@
 //! The platform of a process: each thread is a CPU, there are no interrupts, waiting threads let others run.
+//!
+//! This is the one place where threads are numbered; [`ThreadRows`](crate::rows::ThreadRows) go by the same
+//! numbers. Nothing here allocates or takes a lock.
+//!
+//! Invariant `number-of-one`: a number's slots, and its row, are used by the thread that took the number, from
+//! then until it gives it back; or, while no thread has it, by one visitor, who goes by it meanwhile. Both
+//! are a bit that is set by acquiring and cleared by releasing, so all that was done with a slot before is
+//! visible to whoever has its number next.
 
-use core::cell::Cell;
-use core::ops::DerefMut;
-use core::time::Duration;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Instant;
 
 use brickyard::Platform;
 
-/// Threads as CPUs. Numbers are counted over the whole process, from 0: a thread gets the lowest free one when it first asks, and keeps it until it
-/// ends.
+use crate::area;
+
+/// Threads as CPUs. Numbers are counted over the whole process, from 0: a thread gets the lowest free one when
+/// it first asks, and keeps it until it ends.
 ///
-/// So a thread never leaves its "CPU", and pinning and masking cost nothing. A zone planned for as many CPUs as threads run at a time serves each
-/// from a slot of its own; threads with higher numbers go straight to the store. Asking for the number costs a read of thread-local memory and a
-/// comparison.
+/// So a thread never leaves its "CPU", and pinning and masking cost nothing. A zone planned for as many CPUs
+/// as threads run at a time serves each from a slot of its own; threads with higher numbers go straight to
+/// the store, and so do those for which there is none, since [`Threads::MOST`] others have one. Asking for the
+/// number costs a read of thread-local memory and a comparison.
 ///
-/// **When a thread ends**, its number is free again, and what its slots hold stays there: the next thread with this number finds it. Until there is
-/// one, whoever may sleep and finds nothing elsewhere empties the slot, since [`Platform::run_on`] runs work here for a number that no thread has.
-/// Only what lies in the exclusive slot of a thread that *still runs* cannot be fetched by others; take shared slots where that matters, or let
-/// threads drain before they rest. A thread has ended when it is joined; the end of a [`thread::scope`] alone may come a little earlier. A thread
-/// that allocates or frees while its thread-local values are destroyed may have given its number back already: it goes straight to the store.
+/// **When a thread ends**, its number is free again, and what its slots hold stays there: the next thread with
+/// this number finds it. Until there is one, whoever may sleep and finds nothing elsewhere empties the slot,
+/// since [`Platform::run_on`] runs work here for a number that no thread has. Only what lies in the exclusive
+/// slot of a thread that *still runs* cannot be fetched by others; take shared slots where that matters, or
+/// let threads drain before they rest. A thread has ended when it is joined; the end of a [`thread::scope`]
+/// alone may come a little earlier. A thread that allocates or frees in the last of its destructors may have
+/// given its number back already: it goes straight to the store.
 ///
-/// A thread waits by spinning a little and then letting others run, so that a fair lock with more threads than cores still moves on. The clock counts
-/// nanoseconds.
+/// A thread waits by spinning a little and then letting others run, so that a fair lock with more threads than
+/// cores still moves on. The clock counts nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Threads;
 
-/// Which numbers are whose. Invariant `one-owner`: a thread uses a number's slots only between taking and giving back the number, both under this
-/// lock; so all that was done with a slot before is visible to whoever takes its number next.
-static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers {
-    in_use: Vec::new(),
-    visited: Vec::new(),
-});
+const WORDS: usize = Threads::MOST / 64;
 
-struct Numbers {
-    /// The numbers that threads have, and those that are visited: bit `n % 64` of word `n / 64`.
-    in_use: Vec<u64>,
-    /// Numbers without a thread that another thread uses for a moment.
-    visited: Vec<usize>,
-}
+/// A bit a number: a thread has it, or it is visited.
+static TAKEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-impl Numbers {
-    fn locked() -> impl DerefMut<Target = Self> {
-        // No change of the numbers panics midway.
-        let guard = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-        #[cfg(sanitizer = "thread")]
-        let guard = crate::sanitizer::Told::of(guard);
-        guard
-    }
+/// A bit a number: somebody visits it, or looks whether that can be.
+static VISITED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-    fn take_lowest(&mut self) -> usize {
-        let free = self.in_use.iter().position(|word| *word != u64::MAX);
-        let word = free.unwrap_or_else(|| {
-            self.in_use.push(0);
-            self.in_use.len() - 1
-        });
-        let bit = self.in_use[word].trailing_ones() as usize;
-        self.in_use[word] |= 1 << bit;
-        word * 64 + bit
-    }
-
-    fn give_back(&mut self, number: usize) {
-        self.in_use[number / 64] &= !(1 << (number % 64));
-    }
-}
-
-thread_local! {
-    // The number, or `UNKNOWN` before the first use. Read on every request, so without a destructor.
-    static NUMBER: Cell<usize> = const { Cell::new(UNKNOWN) };
-    // Gives the number back when the thread ends.
-    static LEASE: Cell<Option<Lease>> = const { Cell::new(None) };
-    // Spins since this thread last let others run.
-    static SPINS: Cell<u32> = const { Cell::new(0) };
-}
+/// So many numbers, from 0 on, threads have had at some time.
+static HAD: AtomicUsize = AtomicUsize::new(0);
 
 /// The number of a thread that has not asked yet.
-const UNKNOWN: usize = usize::MAX;
+pub(crate) const UNKNOWN: usize = usize::MAX;
 
-/// The number of a thread that is ending: no CPU has it, so no slot.
-const ENDED: usize = usize::MAX - 1;
+/// The number of a thread that has none, since all are taken or it is ending: no CPU has it, so no slot.
+const NONE: usize = usize::MAX - 1;
 
-/// A number that is given back when this is dropped.
-struct Lease(usize);
+const fn place(number: usize) -> (usize, u64) {
+    (number / 64, 1 << (number % 64))
+}
 
-impl Drop for Lease {
-    fn drop(&mut self) {
-        // What this thread still allocates or frees while it ends goes straight to the store.
-        NUMBER.set(ENDED);
-        Numbers::locked().give_back(self.0);
+/// Takes the lowest free number.
+fn take() -> Option<usize> {
+    for (index, word) in TAKEN.iter().enumerate() {
+        // Relaxed: a first guess.
+        let mut seen = word.load(Ordering::Relaxed);
+        while seen != u64::MAX {
+            let bit = 1 << seen.trailing_ones();
+            // Acquire: pairs with the release of `give` by who had the number before.
+            seen = word.fetch_or(bit, Ordering::Acquire);
+            if seen & bit == 0 {
+                let number = index * 64 + bit.trailing_zeros() as usize;
+                // Relaxed: who wants what is in its slots knows of the thread.
+                HAD.fetch_max(number + 1, Ordering::Relaxed);
+                return Some(number);
+            }
+        }
     }
+    None
+}
+
+fn give(number: usize) {
+    let (word, bit) = place(number);
+    // Release: pairs with the acquire of whoever takes the number next.
+    TAKEN[word].fetch_and(!bit, Ordering::Release);
 }
 
 #[cold]
 fn first_use() -> usize {
-    let number = Numbers::locked().take_lowest();
-    NUMBER.set(number);
-    LEASE.set(Some(Lease(number)));
-    number
+    // First, since what follows may allocate and come here again.
+    area::go_by(NONE);
+    if area::tell_the_end()
+        && let Some(number) = take()
+    {
+        area::go_by(number);
+    }
+    area::number()
 }
 
-/// A number without a thread, kept from all threads as long as this lives.
-struct Visit(usize);
+/// The calling thread ends.
+pub(crate) fn ended() {
+    // What it still allocates or frees goes straight to the store.
+    let number = area::go_by(NONE);
+    if number < NONE {
+        give(number);
+    }
+}
 
-/// Whether a number can be visited.
-enum Visitable {
-    Now(Visit),
-    /// Somebody else visits it.
-    Later,
-    /// A running thread has it, or none ever had.
-    Never,
+/// A visit takes microseconds. Whoever waits longer than this for one to end goes without.
+const WAIT_NANOSECONDS_MAX: u64 = 1_000_000_000;
+
+/// Spins before a waiting thread lets others run.
+const SPINS_BEFORE_YIELD: u32 = 64;
+
+/// The caller's turn to look whether a number can be visited, as long as this lives.
+struct Turn {
+    number: usize,
+}
+
+impl Turn {
+    /// `None` if another visitor does not end in time.
+    fn at(number: usize) -> Option<Self> {
+        let (word, bit) = place(number);
+        let mut begun = None;
+        // Acquire: pairs with the release in `drop`, of the visitor before.
+        while VISITED[word].fetch_or(bit, Ordering::Acquire) & bit != 0 {
+            // Not "no" at once: what the other visitor fetches may be just what the caller looks for.
+            let now = Threads.ticks();
+            if now.saturating_sub(*begun.get_or_insert(now)) >= WAIT_NANOSECONDS_MAX {
+                return None;
+            }
+            Threads.relax();
+        }
+        Some(Self { number })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (word, bit) = place(self.number);
+        // Release: pairs with the acquire of the next visitor.
+        VISITED[word].fetch_and(!bit, Ordering::Release);
+    }
+}
+
+/// The calling thread goes by a number that no thread has, as long as this lives.
+struct Visit {
+    turn: Turn,
+    /// What it went by before.
+    own: usize,
 }
 
 impl Visit {
-    fn of(number: usize) -> Visitable {
-        let mut numbers = Numbers::locked();
-        if numbers.visited.contains(&number) {
-            return Visitable::Later;
+    /// `None` if a thread has the number.
+    fn begin(turn: Turn) -> Option<Self> {
+        let (word, bit) = place(turn.number);
+        // Acquire: as in `take`.
+        if TAKEN[word].fetch_or(bit, Ordering::Acquire) & bit != 0 {
+            return None;
         }
-        let bit = 1 << (number % 64);
-        match numbers.in_use.get_mut(number / 64) {
-            Some(word) if *word & bit == 0 => *word |= bit,
-            _ => return Visitable::Never,
-        }
-        numbers.visited.push(number);
-        Visitable::Now(Self(number))
+        let own = area::go_by(turn.number);
+        Some(Self { turn, own })
     }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        let mut numbers = Numbers::locked();
-        numbers.visited.retain(|&number| number != self.0);
-        numbers.give_back(self.0);
+        area::go_by(self.own);
+        give(self.turn.number);
     }
 }
 
-/// A visit takes microseconds. Whoever waits longer than this for one to end goes without.
-const WAIT_MAX: Duration = Duration::from_secs(1);
+impl Threads {
+    /// Numbers that there are.
+    pub const MOST: usize = 8192;
 
-/// Spins before a waiting thread lets others run.
-const SPINS_BEFORE_YIELD: u32 = 64;
+    /// In a child process, just after `fork`: all numbers but the caller's own are free.
+    ///
+    /// # Safety
+    /// The calling thread is the only one of its process, and nobody goes on to use what other threads may
+    /// have left half done: rows are right at any moment, slots of a zone are not.
+    pub unsafe fn forget_others(self) {
+        let own = area::number();
+        for index in 0..WORDS {
+            let (word, bit) = place(own);
+            let kept = if word == index { bit } else { 0 };
+            // Relaxed: there is no other thread.
+            TAKEN[index].store(kept, Ordering::Relaxed);
+            VISITED[index].store(0, Ordering::Relaxed);
+        }
+    }
+}
 
 impl Platform for Threads {
     #[inline]
     fn cpu(&self) -> usize {
-        match NUMBER.get() {
+        match area::number() {
             UNKNOWN => first_use(),
             number => number,
         }
     }
 
     fn relax(&self) {
-        let spins = SPINS.get() + 1;
-        if spins < SPINS_BEFORE_YIELD {
-            SPINS.set(spins);
-            core::hint::spin_loop();
-        } else {
-            SPINS.set(0);
-            thread::yield_now();
-        }
+        area::spins(|spins| {
+            spins.set(spins.get() + 1);
+            if spins.get() < SPINS_BEFORE_YIELD {
+                core::hint::spin_loop();
+            } else {
+                spins.set(0);
+                thread::yield_now();
+            }
+        });
     }
 
-    /// Runs `work` here if `cpu` is the caller's own number or one whose thread has ended; no new
-    /// thread gets the number meanwhile (it gets a higher one, and keeps it). Says no for threads
-    /// that run, and for numbers that no thread ever had: their slots are empty; and for a number
-    /// that others visit for a second on end: somebody stands still there, or waits for what the
-    /// caller has, or is the caller. `work` may panic.
+    /// Runs `work` here if `cpu` is the caller's own number or one that no thread has: the caller goes by it
+    /// meanwhile, and no thread gets it (new ones get a higher one, and keep it). Says no for the number of
+    /// another thread; for one that none ever had, whose slots are empty; and for one that others visit for a second on end: somebody stands still there, or
+    /// waits for what the caller has. `work` may panic, and must not fork.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        if NUMBER.get() == cpu && cpu < ENDED {
-            work();
-            return true;
+        // First of all, since `work` may ask for it: a number taken in there would be lost.
+        let own = self.cpu();
+        // Relaxed: as in `take`.
+        if cpu >= HAD.load(Ordering::Relaxed) {
+            return false;
         }
-        let mut begun = None;
-        loop {
-            match Visit::of(cpu) {
-                Visitable::Now(_visit) => {
-                    // The lock of the numbers is free again: `work` may wait for a thread that is just asking for one.
-                    work();
-                    return true;
-                }
-                // Not "no" at once: what the other visitor fetches may be just what the caller looks for.
-                Visitable::Later => {
-                    if begun.get_or_insert_with(Instant::now).elapsed() >= WAIT_MAX {
-                        return false;
-                    }
-                    self.relax();
-                }
-                Visitable::Never => return false,
+        let _visit = if own == cpu {
+            None
+        } else {
+            match Turn::at(cpu).and_then(Visit::begin) {
+                None => return false,
+                visit => visit,
             }
-        }
+        };
+        work();
+        true
     }
 
     fn ticks(&self) -> u64 {
-        static START: OnceLock<Instant> = OnceLock::new();
-        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+        area::nanoseconds()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use core::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::Barrier;
+pub(crate) mod tests {
+    use core::cell::Cell;
+    use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 
     use super::*;
 
     /// Numbers are the process's: one test at a time.
-    fn alone() -> std::sync::MutexGuard<'static, ()> {
+    pub(crate) fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -255,7 +295,7 @@ mod tests {
         .join()
         .unwrap();
         let late = from.recv().unwrap();
-        assert!(late == ENDED || late < 1 << 20, "{late}");
+        assert!(late == NONE || late < 1 << 20, "{late}");
     }
 
     #[test]
@@ -305,13 +345,13 @@ mod tests {
         };
         assert!(Threads.run_on(ended, &mut || {
             runs += 1;
-            assert_eq!(Threads.cpu(), mine);
+            assert_eq!(Threads.cpu(), ended);
             assert!(!fresh().contains(&ended));
         }));
         assert!(fresh().contains(&ended));
-        assert_eq!(runs, 2);
+        assert_eq!((runs, Threads.cpu()), (2, mine));
 
-        for never in [1 << 40, ENDED, UNKNOWN] {
+        for never in [Threads::MOST, 1 << 40, NONE, UNKNOWN] {
             assert!(!Threads.run_on(never, &mut || runs += 1));
         }
         assert_eq!(runs, 2);
@@ -320,12 +360,15 @@ mod tests {
     #[test]
     fn visits_to_one_number_are_one_after_the_other() {
         let _alone = alone();
-        let ended = thread::spawn(|| Threads.cpu()).join().unwrap();
-        let inside = AtomicUsize::new(0);
-        // Visitors need no number themselves, so none of them takes this one.
+        let (ended, inside) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let barrier = Barrier::new(4);
         let visit = || {
+            // All visitors have numbers of their own before there is one of nobody's.
+            let _own = Threads.cpu();
+            barrier.wait();
+            barrier.wait();
             for _ in 0..1000 {
-                assert!(Threads.run_on(ended, &mut || {
+                assert!(Threads.run_on(ended.load(Ordering::Relaxed), &mut || {
                     assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
                     assert_eq!(inside.fetch_sub(1, Ordering::Relaxed), 1);
                 }));
@@ -333,6 +376,10 @@ mod tests {
         };
         thread::scope(|scope| {
             let threads: Vec<_> = (0..3).map(|_| scope.spawn(visit)).collect();
+            barrier.wait();
+            let number = thread::spawn(|| Threads.cpu()).join().unwrap();
+            ended.store(number, Ordering::Relaxed);
+            barrier.wait();
             threads.into_iter().for_each(|t| t.join().unwrap());
         });
     }

@@ -18,7 +18,8 @@ use std::time::Instant;
 use brickyard::Platform;
 use brickyard::zone::ZonePlan;
 use brickyard::{FrameRange, Order, ZoneKind};
-use brickyard_arena::{Arena, MapPlan, Mapped, Rseq, ThreadRows, Threads};
+use brickyard_arena::rows::{Rseq, ThreadRows};
+use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_slab::{
     DirectMap, DirectMapped, Pinned, Sheafed, SlabPlan, Slabs, TaskOnly, ZonePages,
 };
@@ -116,25 +117,24 @@ fn a_visitor_that_stands_still_in_a_thread_s_slots_is_left() {
     a_visitor_that_stands_still_is_left(Threads);
 }
 
+/// A number is its visitor's own meanwhile.
+fn a_visitor_is_at_home(platform: impl Platform + Copy + Send + 'static) {
+    let own = platform.cpu();
+    let other = number_of_none(&platform);
+    let mut runs = 0;
+    assert!(platform.run_on(other, &mut || {
+        assert_eq!(platform.cpu(), other);
+        assert!(platform.run_on(other, &mut || runs += 1));
+        assert!(!platform.run_on(own, &mut || panic!("it is somebody's")));
+    }));
+    assert_eq!((runs, platform.cpu()), (1, own));
+}
+
 #[test]
 fn a_visitor_does_not_wait_for_itself() {
     let _alone = alone();
-    let _own = (Threads.cpu(), ThreadRows::new().cpu());
-    let other = number_of_none(&Threads);
-    let mut inner = None;
-    assert!(Threads.run_on(other, &mut || {
-        inner = Some(Threads.run_on(other, &mut || panic!("it is visited")));
-    }));
-    assert_eq!(inner, Some(false));
-    // A row is its visitor's own meanwhile.
-    let rows = ThreadRows::new();
-    let other = number_of_none(&rows);
-    let mut runs = 0;
-    assert!(rows.run_on(other, &mut || {
-        assert!(rows.run_on(other, &mut || runs += 1));
-        assert_eq!(rows.cpu(), other);
-    }));
-    assert_eq!(runs, 1);
+    a_visitor_is_at_home(ThreadRows::new());
+    a_visitor_is_at_home(Threads);
 }
 
 #[test]
@@ -176,6 +176,7 @@ fn a_panic_on_another_cpu_leaves_the_thread_its_affinity() {
 /// page out again.)
 #[test]
 fn nobody_frees_the_pages_of_slabs_that_have_a_zone_alone() {
+    let _alone = alone();
     type Source<'z, 'a> = ZonePages<'z, DirectMapped<'a, &'a Arena>>;
     type System<'m, 'z, 'a> = Slabs<'m, Sheafed<'m, Source<'z, 'a>, Pinned<Threads>>>;
     let arena = Arena::new(MapPlan::new(16 << 20).align_to(4 << 20).map().unwrap());

@@ -21,7 +21,8 @@ use core::alloc::Layout;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use brickyard_arena::{heap, page_bytes};
+use brickyard_arena::page_bytes;
+use brickyard_heap as heap;
 
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "portable.rs"]

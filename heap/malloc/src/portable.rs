@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use brickyard_arena::heap;
+use brickyard_heap as heap;
 
 use super::slow;
 

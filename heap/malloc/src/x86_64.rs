@@ -6,8 +6,8 @@
 use core::arch::naked_asm;
 use core::ffi::c_void;
 
-use brickyard_arena::heap::{FAST, Fast, PAGE_SHIFT};
-use brickyard_arena::{heap, restartable};
+use brickyard_arena::restartable;
+use brickyard_heap::{self as heap, FAST, Fast, PAGE_SHIFT};
 
 use super::{loader, slow};
 

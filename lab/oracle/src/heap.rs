@@ -56,36 +56,36 @@ pub struct ArenaHeap;
 // SAFETY: the heap promises it.
 unsafe impl Family for ArenaHeap {
     fn malloc(&self, bytes: usize) -> *mut u8 {
-        brickyard_arena::heap::alloc(bytes)
+        brickyard_heap::alloc(bytes)
     }
 
     fn calloc(&self, count: usize, bytes: usize) -> *mut u8 {
         match count.checked_mul(bytes) {
-            Some(bytes) => brickyard_arena::heap::allocate_zeroed(bytes),
+            Some(bytes) => brickyard_heap::allocate_zeroed(bytes),
             None => core::ptr::null_mut(),
         }
     }
 
     fn aligned(&self, layout: Layout) -> *mut u8 {
-        brickyard_arena::heap::allocate_aligned(layout)
+        brickyard_heap::allocate_aligned(layout)
     }
 
     unsafe fn realloc(&self, memory: *mut u8, bytes: usize) -> *mut u8 {
         // SAFETY: passed on.
-        unsafe { brickyard_arena::heap::reallocate(memory, bytes) }
+        unsafe { brickyard_heap::reallocate(memory, bytes) }
     }
 
     unsafe fn free(&self, memory: *mut u8) {
         // SAFETY: passed on.
-        unsafe { brickyard_arena::heap::free(memory) };
+        unsafe { brickyard_heap::free(memory) };
     }
 
     unsafe fn usable_size(&self, memory: *mut u8) -> usize {
-        brickyard_arena::heap::usable_size(memory)
+        brickyard_heap::usable_size(memory)
     }
 
     fn trim(&self) {
-        brickyard_arena::heap::trim();
+        brickyard_heap::trim();
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! | file | what it tells |
 //! |---|---|
-//! | `area` | what belongs to a thread: where its number stands, and what the heap keeps beside it |
-//! | `x86_64`, `aarch64` | the restartable sequences, in assembly |
+//! | `sequence` | the restartable sequences |
+//! | `x86_64`, `aarch64` | their instructions |
 //! | `local` | both as the library's [`Local`](brickyard_slab::Local) |
 //! | `rseq` | a row a CPU: [`Rseq`] |
 //! | `thread_rows` | a row a thread, where the system has no restartable sequences: [`ThreadRows`] |
@@ -22,22 +22,21 @@
 //!   begins again.
 //! - `row-of-its-own`: a row's words are written by sequences of the CPU (or by the thread) that the row belongs to, and by nobody else.
 
-mod area;
+#[cfg(target_arch = "aarch64")]
+#[macro_use]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod x86_64;
+
 mod local;
 mod rseq;
+mod sequence;
 mod thread_rows;
 
-#[cfg(target_arch = "aarch64")]
-#[path = "aarch64.rs"]
-mod sequence;
-#[cfg(target_arch = "x86_64")]
-#[path = "x86_64.rs"]
-mod sequence;
-
-pub(crate) use area::{ThreadArea, own_offset};
-pub use rseq::Rseq;
-pub(crate) use rseq::keeping_errno;
-pub(crate) use sequence::{pop, push, replace};
+pub use crate::area::thread_words;
+pub use rseq::{Rseq, keeping_errno};
+pub use sequence::{pop, push, replace};
 use sequence::{pop_shifted, push_shifted};
 pub use thread_rows::ThreadRows;
 

@@ -8,8 +8,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use brickyard::Platform;
 
-use super::ThreadArea;
-use super::area::thread_pointer;
+use crate::Threads;
+use crate::area::thread_pointer;
 
 /// CPUs as rows. A thread may be moved at any moment; what it was about to do with a row then begins again on the new CPU.
 ///
@@ -74,8 +74,9 @@ impl Rseq {
         self.cpus
     }
 
-    /// Where the area is, from the thread pointer on.
-    pub(crate) const fn area(&self) -> isize {
+    /// Where the area is, from the thread pointer on: what [`pop`](super::pop) wants to know.
+    #[must_use]
+    pub const fn area(&self) -> isize {
         self.area
     }
 }
@@ -91,7 +92,7 @@ impl Platform for Rseq {
     }
 
     fn relax(&self) {
-        ThreadArea::relax();
+        Threads.relax();
     }
 
     /// Runs `work` with the calling thread kept on `cpu` by its affinity, which is restored afterwards. False where the thread may not go there: the CPU is offline, or not
@@ -115,19 +116,8 @@ impl Platform for Rseq {
     }
 
     fn ticks(&self) -> u64 {
-        nanoseconds()
+        Threads.ticks()
     }
-}
-
-/// The system's monotonic clock.
-pub(super) fn nanoseconds() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `now` can be written. (The clock is there on every Linux.)
-    let _ = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// CPUs that the system counts at most (`CONFIG_NR_CPUS`).
@@ -175,7 +165,7 @@ impl Drop for Back {
 }
 
 /// Calls the C library and leaves `errno` as it was: an allocator may not change it when it succeeds.
-pub(crate) fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
+pub fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
     // SAFETY: a plain call.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the C library's own word of this thread, there as long as the thread is.

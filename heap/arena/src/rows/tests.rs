@@ -6,14 +6,15 @@ use core::sync::atomic::{
     AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
 };
 use core::time::Duration;
-use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
 use brickyard::Platform;
 use brickyard_slab::Pushed;
 
-use super::{ROW_SHIFT, Rseq, ThreadRows, own_offset, pop, push, replace};
+use super::{ROW_SHIFT, Rseq, ThreadRows, pop, push, replace};
+use crate::area::own_offset;
+use crate::threads::tests::alone;
 
 const WORDS: usize = 128;
 const SENTINEL: usize = 60;
@@ -186,9 +187,6 @@ fn storm(
     assert_eq!(all, (1..=count).collect::<Vec<_>>());
 }
 
-/// One storm at a time: signals are the process's.
-static ALONE: Mutex<()> = Mutex::new(());
-
 fn registered() -> Option<Rseq> {
     let rseq = Rseq::registered();
     if rseq.is_none() {
@@ -200,7 +198,8 @@ fn registered() -> Option<Rseq> {
 #[test]
 fn preemption_and_migration_lose_nothing() {
     let Some(rseq) = registered() else { return };
-    let _alone = ALONE.lock();
+    // Signals are the process's, too.
+    let _alone = alone();
     let bench = Bench::new(rseq.cpus(), 0);
     let step = |random: usize| match random % 64 {
         0 => {
@@ -298,7 +297,7 @@ fn take_or_move(bench: &Bench, tokens: &Tokens) {
 #[test]
 fn signals_midway_lose_nothing() {
     let Some(rseq) = registered() else { return };
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let mut bench = Bench::new(rseq.cpus(), 0);
     let mut tokens = Tokens::new(rseq.cpus() * 40 + 1000);
     AREA.store(rseq.area(), Ordering::Relaxed);
@@ -377,7 +376,7 @@ fn signals_midway_lose_nothing() {
 
 #[test]
 fn rows_of_threads_lose_nothing() {
-    let _alone = ALONE.lock();
+    let _alone = alone();
     let rows = ThreadRows::new();
     assert_eq!(rows.area(), own_offset());
     // The row of number 0 is always closed.
@@ -391,7 +390,7 @@ fn rows_of_threads_lose_nothing() {
     let tokens = Tokens::new(512);
     let step = |random: usize| {
         // A thread's first miss gives it its number.
-        let _ = rows.number();
+        let _ = rows.row();
         if random.is_multiple_of(16) {
             thread::yield_now();
         }

@@ -9,7 +9,8 @@
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
-use brickyard_arena::{Mapped, SPAN_BYTES, Span, Threads};
+use brickyard_arena::{Mapped, Threads};
+use brickyard_heap::{SPAN_BYTES, Span};
 use brickyard_slab::sizes::SIZES;
 use brickyard_slab::{
     General, PageSource, Parts, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
@@ -30,7 +31,7 @@ impl HeapPeer for Process {
     }
 
     fn measure(&self, turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken> {
-        turn.on(&Global(brickyard_arena::Global))
+        turn.on(&Global(brickyard_heap::Global))
     }
 }
 

@@ -9,7 +9,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use brickyard_arena::heap;
+use brickyard_heap as heap;
 
 /// Allocates and frees memory of all kinds; every byte must be its owner's. False if one was not.
 fn churn(seed: usize, rounds: usize) -> bool {

@@ -19,7 +19,7 @@ use core::ptr::{from_ref, null_mut};
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use core::time::Duration;
 
-use crate::rows::keeping_errno;
+use brickyard_arena::rows::keeping_errno;
 
 /// What a look found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::{FAST, allocate_aligned, cache_of, free_slow, hit, put, reallocate};
 ///
 /// ```
 /// #[global_allocator]
-/// static HEAP: brickyard_arena::Global = brickyard_arena::Global;
+/// static HEAP: brickyard_heap::Global = brickyard_heap::Global;
 ///
 /// let numbers: Vec<u64> = (0..1000).collect();
 /// assert_eq!(numbers.iter().sum::<u64>(), 499_500);

@@ -5,13 +5,14 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use brickyard::Platform;
+use brickyard_arena::Threads;
+use brickyard_arena::rows::keeping_errno;
 use brickyard_slab::Finding;
 use brickyard_slab::sheaf::closed;
 
 use super::build::{Background, Heap, PLACE, ROW_WORDS, built};
 use super::cpus::Cpus;
 use crate::background::{self, Tick};
-use crate::rows::keeping_errno;
 
 /// The heap has just been built.
 pub(super) fn begin() {
@@ -35,9 +36,10 @@ unsafe extern "C" fn after_fork() {
 
 unsafe extern "C" fn in_child() {
     if let Some(heap) = built()
-        && let Cpus::PerThread(rows) = heap.cpus
+        && let Cpus::PerThread(_) = heap.cpus
     {
-        rows.forget_other_threads();
+        // SAFETY: a child process begins with one thread.
+        unsafe { Threads.forget_others() };
     }
     BACKGROUND.forget();
     PLACE.gate.open_in_child();

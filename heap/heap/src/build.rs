@@ -22,17 +22,18 @@ use core::ptr::NonNull;
 use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use brickyard::Platform;
+use brickyard_arena::rows::ROW_SHIFT;
+use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
 use brickyard_slab::{PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
 
-use super::cpus::{Cpus, RowsFor};
-use super::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
-use crate::gate::Gate;
+use crate::cpus::{Cpus, RowsFor};
+use crate::gate::{Gate, Thread};
 use crate::large::LargeBlocks;
-use crate::region::Region;
-use crate::rows::{ROW_SHIFT, ThreadArea};
 use crate::span::{SPAN_BYTES, Span};
+use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
 
 pub(super) type HeapSlabs = Slabs<'static, Sheafed<'static, &'static Span, Cpus>>;
 
@@ -121,13 +122,12 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
         let busy = (unsafe { libc::getpid() } as u32) << BUSY_SHIFT;
         // Relaxed: a guess, made sure of below.
         let state = PLACE.state.load(Ordering::Relaxed);
-        let area = ThreadArea::of_this_thread();
         if state == busy {
-            if area.inside.get() > 0 {
+            if Thread::this().inside.get() > 0 {
                 // What building calls wants memory itself: it has to do without.
                 return Err(HeapError::NoAddresses);
             }
-            ThreadArea::relax();
+            Threads.relax();
             continue;
         }
         if state == BUILT {
@@ -140,7 +140,7 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
         if begun.is_err() {
             continue;
         }
-        let mut attempt = Attempt::new(area);
+        let mut attempt = Attempt::new();
         build()?;
         life::begin();
         attempt.outcome = BUILT;
@@ -148,24 +148,22 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
 }
 
 /// The calling thread builds the heap, as long as this lives: whatever ends it, others are told.
-struct Attempt<'t> {
-    area: &'t ThreadArea,
+struct Attempt {
     outcome: u32,
 }
 
-impl<'t> Attempt<'t> {
-    fn new(area: &'t ThreadArea) -> Self {
-        area.inside.set(area.inside.get() + 1);
-        Self {
-            area,
-            outcome: FAILED,
-        }
+impl Attempt {
+    fn new() -> Self {
+        let inside = Thread::this().inside;
+        inside.set(inside.get() + 1);
+        Self { outcome: FAILED }
     }
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for Attempt {
     fn drop(&mut self) {
-        self.area.inside.set(self.area.inside.get() - 1);
+        let inside = Thread::this().inside;
+        inside.set(inside.get() - 1);
         // Release: pairs with the acquire in `built`, or of who tries next.
         PLACE.state.store(self.outcome, Ordering::Release);
     }
@@ -173,12 +171,9 @@ impl Drop for Attempt<'_> {
 
 /// A piece of memory for ever, zero throughout.
 fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
-    let region = Region::map_sparse(bytes.next_multiple_of(crate::page_bytes()), 1);
-    let region = region.map_err(|_| HeapError::NoAddresses)?;
-    let start = region.start();
-    core::mem::forget(region);
-    // SAFETY: `mapped-while-alive`, and the region is never dropped; nobody else knows of it.
-    Ok(unsafe { slice::from_raw_parts_mut(start.as_ptr().cast(), bytes) })
+    let region = Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses)?;
+    // SAFETY: so many bytes are there for ever, and nobody else knows of them.
+    Ok(unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), bytes) })
 }
 
 fn build() -> Result<(), HeapError> {
@@ -216,7 +211,7 @@ fn build() -> Result<(), HeapError> {
     FAST.ids.store(ids.cast_mut(), Ordering::Relaxed);
     // Release: pairs with the acquiring loads of the fast paths.
     FAST.limit.store(MAX_GENERAL + 1, Ordering::Release);
-    if crate::page_bytes() == 1 << PAGE_SHIFT {
+    if page_bytes() == 1 << PAGE_SHIFT {
         FAST.pages.store(pages, Ordering::Release);
     }
     Ok(())

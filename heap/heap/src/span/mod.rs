@@ -25,11 +25,8 @@ use std::io;
 use brickyard::sync::{Exclusive, Locked, TicketLock};
 use brickyard::zone::{Zone, ZonePlan};
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind};
+use brickyard_arena::{MapError, Region, Threads, page_bytes};
 use brickyard_slab::{PageAsk, PageSource};
-
-use crate::MapError;
-use crate::region::Region;
-use crate::rows::ThreadArea;
 
 /// The longest run of pages, in bytes, and the largest block: 2 MiB.
 pub const RUN_BYTES_MAX: usize = 2 << 20;
@@ -73,7 +70,7 @@ impl Platform for Waits {
     }
 
     fn relax(&self) {
-        ThreadArea::relax();
+        Threads.relax();
     }
 }
 
@@ -175,20 +172,16 @@ impl Span {
             match Self::of(bytes) {
                 Ok(span) => return Ok(span),
                 Err(_) if bytes > least => bytes = (bytes / 2).next_multiple_of(least),
-                Err(errno) => {
-                    let source = io::Error::from(errno);
-                    return Err(MapError::Refused { bytes, source });
-                }
+                Err(source) => return Err(MapError::Refused { bytes, source }),
             }
         }
     }
 
-    fn of(bytes: usize) -> Result<Self, rustix::io::Errno> {
-        let page_bytes = crate::page_bytes();
-        let layout = Layout::new(bytes, page_bytes);
+    fn of(bytes: usize) -> io::Result<Self> {
+        let layout = Layout::new(bytes, page_bytes());
         Ok(Self {
             region: Region::map_addresses(bytes, SPAN_ALIGN)?,
-            tables: Region::map_sparse(layout.table_bytes, page_bytes)?,
+            tables: Region::map_sparse(layout.table_bytes, 1)?,
             layout,
             zones: AtomicUsize::new(0),
             grown: AtomicUsize::new(0),
@@ -331,7 +324,7 @@ impl Span {
                 }
             }
             let more = {
-                let _held = self.growing.lock(ThreadArea::relax);
+                let _held = self.growing.lock(|| Threads.relax());
                 self.grown.load(Ordering::Relaxed) != grown || self.grow()
             };
             if !more {
@@ -343,7 +336,7 @@ impl Span {
     /// Who gives memory back holds some free pages meanwhile: without those, nothing is refused.
     #[cold]
     fn find_behind_release(&self, request: &Request) -> Option<usize> {
-        let _held = self.counts.releasing.lock(ThreadArea::relax);
+        let _held = self.counts.releasing.lock(|| Threads.relax());
         let found = (0..self.zones()).find_map(|index| self.zone(index).alloc(request).ok());
         Some(found?.number())
     }

@@ -9,11 +9,10 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use brickyard::{Context, Frame, Mobility, Order};
+use brickyard::{Context, Frame, Mobility, Order, Platform};
+use brickyard_arena::{Release, Threads};
 
 use super::{Contents, RUN_BYTES_MAX, Span};
-use crate::Release;
-use crate::rows::ThreadArea;
 
 /// So much may be idle, whatever is in use.
 const IDLE_BYTES: usize = 8 << 20;
@@ -183,7 +182,7 @@ impl Span {
     /// Gives the memory of all idle pages back to the system; how many bytes. Some tenths of a microsecond a page, and a call of the system for each piece of free memory. Others
     /// can allocate and free meanwhile.
     pub fn release_idle(&self) -> usize {
-        let _held = self.counts.releasing.lock(ThreadArea::relax);
+        let _held = self.counts.releasing.lock(|| Threads.relax());
         self.release(Order::ZERO, 0)
     }
 
@@ -203,7 +202,7 @@ impl Span {
             let piece = self.idle_bytes().saturating_sub(PIECE_BYTES).max(enough);
             let _inside = enter();
             let step = {
-                let _held = self.counts.releasing.lock(ThreadArea::relax);
+                let _held = self.counts.releasing.lock(|| Threads.relax());
                 self.release(Order::ZERO, piece)
             };
             released += step;

@@ -8,11 +8,13 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `mod.rs` | what the fast paths read, and the fast paths |
+//! | `lib.rs` | what the fast paths read, and the fast paths |
 //! | `cpus.rs` | a row a CPU or a row a thread, as one type |
 //! | `build.rs` | the heap built at its first use, by whoever comes first |
 //! | `slow.rs` | all that is not a hit |
-//! | `life.rs` | fork, and what the background thread does |
+//! | `span/` | the pages of slabs and runs, and what of them goes back to the system |
+//! | `large.rs` | mappings of their own |
+//! | `life.rs`, `gate.rs`, `background.rs` | fork; what the background thread does, and that thread |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //!
 //! **The fast path** is a comparison with the largest general size, a byte of a table, and a restartable sequence on the CPU's row: no call, no lock, no atomic instruction, no thread-local memory
@@ -20,21 +22,30 @@
 //!
 //! Invariant `built-before-seen`: `limit` and `pages` are written last, by releasing stores, and read first, by acquiring loads; so who sees them above 0 sees the rest of [`Fast`] as it stays.
 
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
+mod background;
 mod build;
 mod cpus;
+mod gate;
 mod global;
+mod large;
 mod life;
 mod slow;
+mod span;
 
 use core::alloc::Layout;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
+use brickyard_arena::rows::{pop, push};
 use brickyard_slab::Pushed;
 use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, STEP, Sizes};
 
-use crate::rows::{pop, push};
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
 pub use global::Global;
@@ -42,6 +53,7 @@ pub use slow::{
     Statistics, allocate, allocate_aligned, allocate_zeroed, free_slow, free_slow_under_locks,
     reallocate, statistics, trim, usable_size,
 };
+pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 
 /// The number of the cache of the smallest general size: behind "none" and the cache of sheaves.
 const FIRST_GENERAL: u8 = 2;

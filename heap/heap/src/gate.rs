@@ -8,9 +8,12 @@
 //! Invariant `counted-in`: a stripe's count is the number of threads that entered by it and have not left. A thread raises it first and then looks whether the gate is closed; who closes
 //! it writes that first and then looks at the counts; both in one total order, so one of the two sees the other.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::rows::ThreadArea;
+use brickyard::Platform;
+use brickyard_arena::Threads;
+use brickyard_arena::rows::thread_words;
 
 /// Counters, so that threads on different CPUs seldom change the same line.
 const STRIPES: usize = 16;
@@ -31,7 +34,25 @@ pub(crate) struct Gate {
 #[must_use = "the gate is left as soon as this is dropped"]
 pub(crate) struct Inside<'g> {
     gate: &'g Gate,
-    area: &'g ThreadArea,
+    thread: Thread,
+}
+
+/// What a thread knows of itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Thread {
+    /// How often it is inside.
+    pub(crate) inside: &'static Cell<u32>,
+    /// Which counter it raised.
+    stripe: &'static Cell<u32>,
+}
+
+impl Thread {
+    /// The calling one.
+    #[inline]
+    pub(crate) fn this() -> Self {
+        let [inside, stripe] = thread_words();
+        Self { inside, stripe }
+    }
 }
 
 impl Gate {
@@ -45,17 +66,17 @@ impl Gate {
     /// Goes in; waits while the gate is closed by another thread. `stripe` may be any number, best the CPU's.
     #[inline]
     pub(crate) fn enter(&self, stripe: usize) -> Inside<'_> {
-        let area = ThreadArea::of_this_thread();
-        let depth = area.inside.get();
-        area.inside.set(depth + 1);
+        let thread = Thread::this();
+        let depth = thread.inside.get();
+        thread.inside.set(depth + 1);
         if depth == 0 {
-            self.enter_first(area, stripe % STRIPES);
+            self.enter_first(thread, stripe % STRIPES);
         }
-        Inside { gate: self, area }
+        Inside { gate: self, thread }
     }
 
-    fn enter_first(&self, area: &ThreadArea, stripe: usize) {
-        area.stripe.set(stripe as u32);
+    fn enter_first(&self, thread: Thread, stripe: usize) {
+        thread.stripe.set(stripe as u32);
         let count = &self.stripes[stripe].0;
         loop {
             // SeqCst, here and in `close`: see `counted-in`. As an acquire it pairs with the release of the last `open`.
@@ -67,7 +88,7 @@ impl Gate {
             count.fetch_sub(1, Ordering::Release);
             // Relaxed: looked at again above.
             while self.closed.load(Ordering::Relaxed) {
-                ThreadArea::relax();
+                Threads.relax();
             }
         }
     }
@@ -76,38 +97,38 @@ impl Gate {
     pub(crate) fn close(&self) {
         // One at a time: two threads may fork at once.
         while self.closed.swap(true, Ordering::SeqCst) {
-            ThreadArea::relax();
+            Threads.relax();
         }
-        let area = ThreadArea::of_this_thread();
-        let own = usize::from(area.inside.get() > 0);
-        area.inside.set(area.inside.get() + 1);
+        let thread = Thread::this();
+        let own = usize::from(thread.inside.get() > 0);
+        thread.inside.set(thread.inside.get() + 1);
         for (index, stripe) in self.stripes.iter().enumerate() {
-            let allowed = if index == area.stripe.get() as usize {
+            let allowed = if index == thread.stripe.get() as usize {
                 own
             } else {
                 0
             };
             // As an acquire it pairs with the release of who leaves.
             while stripe.0.load(Ordering::SeqCst) > allowed {
-                ThreadArea::relax();
+                Threads.relax();
             }
         }
     }
 
     /// Opens it again, by the thread that closed it.
     pub(crate) fn open(&self) {
-        let area = ThreadArea::of_this_thread();
-        area.inside.set(area.inside.get() - 1);
+        let thread = Thread::this();
+        thread.inside.set(thread.inside.get() - 1);
         // Release: pairs with the acquire of who enters next.
         self.closed.store(false, Ordering::Release);
     }
 
     /// Opens it in a child process, where the other threads are gone, and with them those that were just turning back.
     pub(crate) fn open_in_child(&self) {
-        let area = ThreadArea::of_this_thread();
-        let own = usize::from(area.inside.get() > 1);
+        let thread = Thread::this();
+        let own = usize::from(thread.inside.get() > 1);
         for (index, stripe) in self.stripes.iter().enumerate() {
-            let kept = if index == area.stripe.get() as usize {
+            let kept = if index == thread.stripe.get() as usize {
                 own
             } else {
                 0
@@ -122,10 +143,10 @@ impl Gate {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        let depth = self.area.inside.get() - 1;
-        self.area.inside.set(depth);
+        let depth = self.thread.inside.get() - 1;
+        self.thread.inside.set(depth);
         if depth == 0 {
-            let stripe = self.area.stripe.get() as usize;
+            let stripe = self.thread.stripe.get() as usize;
             // Release: pairs with the look of who closes.
             self.gate.stripes[stripe].0.fetch_sub(1, Ordering::Release);
         }

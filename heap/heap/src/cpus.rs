@@ -3,9 +3,8 @@
 use core::ptr::NonNull;
 
 use brickyard::Platform;
+use brickyard_arena::rows::{Rseq, ThreadRows};
 use brickyard_slab::{Caller, Local, Pushed, Rows};
-
-use crate::rows::{Rseq, ThreadRows};
 
 /// How this process reaches its rows.
 #[derive(Debug, Clone, Copy)]

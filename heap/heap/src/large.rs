@@ -6,15 +6,14 @@
 //! Invariant `listed`: a mapping is in the table from after it was made until before it ends or moves; so what is found there is there, and no address is listed twice.
 
 use core::cell::UnsafeCell;
-use core::ptr::{NonNull, null_mut};
+use core::ptr::NonNull;
+use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use brickyard::Platform;
 use brickyard::sync::{Locked, TicketLock};
-use rustix::mm::{
-    Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap,
-};
-
-use crate::rows::ThreadArea;
+use brickyard_arena::{Region, Threads, page_bytes};
+use rustix::mm::{MremapFlags, mremap};
 
 /// A mapping. An address of 0 is a free place.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +25,8 @@ struct Entry {
 /// See the [module](self).
 #[derive(Debug)]
 struct Table {
-    /// A power of two of entries, or none.
-    entries: NonNull<Entry>,
-    capacity: usize,
+    /// A power of two of them, or none, in memory mapped for them.
+    entries: &'static mut [Entry],
     /// Entries, and those that a block on its way will need again.
     used: usize,
 }
@@ -41,84 +39,37 @@ pub(crate) struct LargeBlocks {
     bytes: AtomicUsize,
 }
 
-// SAFETY: the table is used by who holds the lock; its entries are memory of its own, that no thread owns.
+// SAFETY: the table is used by who holds the lock; no thread owns its memory.
 unsafe impl Sync for LargeBlocks {}
-// SAFETY: as above.
-unsafe impl Send for LargeBlocks {}
-
-/// Anonymous pages, zero at first; what the system has no room for is `None`.
-fn map(bytes: usize) -> Option<NonNull<u8>> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: without MAP_FIXED, the system chooses a place where nothing is mapped.
-    let start = unsafe { mmap_anonymous(null_mut(), bytes, access, MapFlags::PRIVATE) };
-    NonNull::new(start.ok()?.cast())
-}
-
-/// # Safety
-/// The bytes are a mapping, or whole pages of one, that nobody uses any more.
-unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
-    if bytes > 0 {
-        // It fails only where a mapping would be split (the system merges neighbours into one) and the process may have no more of them. Then the addresses are lost, and the memory
-        // goes back by itself.
-        //
-        // SAFETY: passed on, both.
-        unsafe {
-            if munmap(start.as_ptr().cast(), bytes).is_err() {
-                let _ = madvise(start.as_ptr().cast(), bytes, Advice::LinuxDontNeed);
-            }
-        }
-    }
-}
-
-/// The same at a multiple of `align`, a power of two: maps more and cuts both ends off.
-fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
-    let spare = align.saturating_sub(crate::page_bytes());
-    let start = map(bytes.checked_add(spare)?)?;
-    let head = start.addr().get().next_multiple_of(align) - start.addr().get();
-    // SAFETY: both ends are whole pages of the mapping above, of which nobody knows. (Less than `spare` is cut off in front.)
-    unsafe {
-        let kept = start.add(head);
-        unmap(start, head);
-        unmap(kept.add(bytes), spare - head);
-        Some(kept)
-    }
-}
 
 impl Table {
     const FIRST_CAPACITY: usize = 256;
 
     const fn new() -> Self {
         Self {
-            entries: NonNull::dangling(),
-            capacity: 0,
+            entries: &mut [],
             used: 0,
         }
-    }
-
-    fn entry(&mut self, index: usize) -> &mut Entry {
-        debug_assert!(index < self.capacity);
-        // SAFETY: there are so many entries, which are this table's own; zero, as they are at first, is a free one.
-        unsafe { self.entries.add(index).as_mut() }
     }
 
     /// Where an address belongs.
     const fn home(&self, address: usize) -> usize {
         // Fibonacci hashing of the page number.
         let mixed = (address >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 32) & (self.capacity - 1)
+        (mixed >> 32) & (self.entries.len() - 1)
     }
 
     fn next(&self, index: usize) -> usize {
-        (index + 1) & (self.capacity - 1)
+        (index + 1) & (self.entries.len() - 1)
     }
 
     fn find(&mut self, address: usize) -> Option<usize> {
-        if self.capacity == 0 {
+        if self.entries.is_empty() {
             return None;
         }
         let mut index = self.home(address);
         loop {
-            match self.entry(index).address {
+            match self.entries[index].address {
                 0 => return None,
                 found if found == address => return Some(index),
                 _ => index = self.next(index),
@@ -128,7 +79,7 @@ impl Table {
 
     /// Makes room for one more. False if there is no memory for a larger table.
     fn reserve(&mut self) -> bool {
-        if (self.used + 1) * 2 > self.capacity && !self.enlarge() {
+        if (self.used + 1) * 2 > self.entries.len() && !self.enlarge() {
             return false;
         }
         self.used += 1;
@@ -136,27 +87,19 @@ impl Table {
     }
 
     fn enlarge(&mut self) -> bool {
-        let capacity = (self.capacity * 2).max(Self::FIRST_CAPACITY);
-        let Some(entries) = map(capacity * size_of::<Entry>()) else {
+        let capacity = (self.entries.len() * 2).max(Self::FIRST_CAPACITY);
+        let Ok(region) = Region::map_memory(capacity * size_of::<Entry>(), 1) else {
             return false;
         };
-        let mut old = core::mem::replace(
-            self,
-            Self {
-                entries: entries.cast(),
-                capacity,
-                used: self.used,
-            },
-        );
-        for index in 0..old.capacity {
-            let entry = *old.entry(index);
-            if entry.address != 0 {
-                self.put(entry);
-            }
+        // SAFETY: there is room for so many entries, and nobody knows of it; zero is a free one.
+        let larger = unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), capacity) };
+        let old = core::mem::replace(&mut self.entries, larger);
+        for entry in old.iter().filter(|entry| entry.address != 0) {
+            self.put(*entry);
         }
-        if old.capacity > 0 {
-            // SAFETY: mapped by an earlier call, and its contents have been moved.
-            unsafe { unmap(old.entries.cast(), old.capacity * size_of::<Entry>()) };
+        if !old.is_empty() {
+            // SAFETY: leaked by an earlier call, and its contents have been moved.
+            drop(unsafe { Region::from_leaked(NonNull::from(&mut *old).cast(), size_of_val(old)) });
         }
         true
     }
@@ -164,32 +107,32 @@ impl Table {
     /// Puts an entry in, for which there is room.
     fn put(&mut self, entry: Entry) {
         let mut index = self.home(entry.address);
-        while self.entry(index).address != 0 {
+        while self.entries[index].address != 0 {
             index = self.next(index);
         }
-        *self.entry(index) = entry;
+        self.entries[index] = entry;
     }
 
     /// Takes an entry out, and moves those behind it that would not be found any more. Its room stays reserved.
     fn take(&mut self, address: usize) -> Option<Entry> {
         let mut hole = self.find(address)?;
-        let taken = *self.entry(hole);
+        let taken = self.entries[hole];
         let mut index = self.next(hole);
         loop {
-            let entry = *self.entry(index);
+            let entry = self.entries[index];
             if entry.address == 0 {
                 break;
             }
             // It may fill the hole if its home does not lie behind the hole, cyclically.
-            let from_home = index.wrapping_sub(self.home(entry.address)) & (self.capacity - 1);
-            let from_hole = index.wrapping_sub(hole) & (self.capacity - 1);
+            let from_home = index.wrapping_sub(self.home(entry.address)) & (self.entries.len() - 1);
+            let from_hole = index.wrapping_sub(hole) & (self.entries.len() - 1);
             if from_home >= from_hole {
-                *self.entry(hole) = entry;
+                self.entries[hole] = entry;
                 hole = index;
             }
             index = self.next(index);
         }
-        self.entry(hole).address = 0;
+        self.entries[hole].address = 0;
         Some(taken)
     }
 }
@@ -204,7 +147,7 @@ impl LargeBlocks {
     }
 
     fn with_table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
-        let _held = self.lock.lock(ThreadArea::relax);
+        let _held = self.lock.lock(|| Threads.relax());
         // SAFETY: the lock is held as long as `work` runs, so this is the only reference.
         work(unsafe { &mut *self.table.get() })
     }
@@ -218,9 +161,9 @@ impl LargeBlocks {
     /// A block of at least `bytes` bytes at a multiple of `align`, a power of two; zero throughout. A call of the system, or three.
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         let bytes = rounded(bytes)?;
-        let start = map_aligned(bytes, align)?;
+        let region = Region::map_memory(bytes, align).ok()?;
         let entry = Entry {
-            address: start.addr().get(),
+            address: region.start().addr().get(),
             bytes,
         };
         let listed = self.with_table(|table| {
@@ -231,19 +174,17 @@ impl LargeBlocks {
             room
         });
         if !listed {
-            // SAFETY: mapped above, and nobody knows of it.
-            unsafe { unmap(start, bytes) };
             return None;
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Some(start)
+        Some(region.leak())
     }
 
     /// The bytes of the block that begins at an address; `None` if none does.
     pub(crate) fn bytes_at(&self, start: NonNull<u8>) -> Option<usize> {
         self.with_table(|table| {
             let index = table.find(start.addr().get())?;
-            Some(table.entry(index).bytes)
+            Some(table.entries[index].bytes)
         })
     }
 
@@ -262,7 +203,7 @@ impl LargeBlocks {
         };
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         // SAFETY: `listed`: it is a mapping of so many bytes, and this caller took it out of the table.
-        unsafe { unmap(start, bytes) };
+        drop(unsafe { Region::from_leaked(start, bytes) });
         true
     }
 
@@ -300,7 +241,7 @@ impl LargeBlocks {
 
 /// Rounded up to pages; `None` for more than a pointer can cross.
 fn rounded(bytes: usize) -> Option<usize> {
-    let rounded = bytes.max(1).checked_next_multiple_of(crate::page_bytes())?;
+    let rounded = bytes.max(1).checked_next_multiple_of(page_bytes())?;
     (rounded <= isize::MAX as usize).then_some(rounded)
 }
 
@@ -341,7 +282,7 @@ mod tests {
             assert_eq!(table.used, model.len());
             let probe = (next(&mut state) % 700 + 1) << 12;
             let found = table.find(probe);
-            let found = found.map(|index| table.entry(index).bytes);
+            let found = found.map(|index| table.entries[index].bytes);
             assert_eq!(found, model.get(&probe).copied());
         }
     }

@@ -1,0 +1,218 @@
+//! What belongs to a thread, in thread-local memory that needs no call and no allocation to be reached.
+//!
+//! A `thread_local!` of a library that is loaded late is allocated on a thread's first use, by `malloc`: no
+//! place for an allocator's own state. So this is a symbol of the *initial-exec* kind, which has its room in
+//! every thread from the start; 64 bytes of it fit even where the library is loaded by `dlopen`. The loader
+//! copies its first contents into every thread.
+
+use core::arch::{asm, global_asm};
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::ptr::without_provenance;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::rows::{ThreadRows, keeping_errno};
+use crate::threads::{UNKNOWN, ended};
+
+/// What belongs to a thread. The first 16 bytes have the shape of the system's `struct rseq`, so that the
+/// same sequences serve threads without it.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct ThreadArea {
+    /// Zero, as the upper half of a CPU's number is.
+    zero: Cell<u32>,
+    /// The row of this thread; 0: none (yet).
+    row: Cell<u32>,
+    /// Written by every sequence, read by nobody.
+    sequence: Cell<u64>,
+    /// The number of this thread, as [`Threads`](crate::Threads) says it.
+    number: Cell<usize>,
+    /// See [`thread_words`].
+    words: [Cell<u32>; 2],
+    /// Spins since this thread last let others run.
+    spins: Cell<u32>,
+}
+
+// As the symbol below says it.
+const _: () = assert!(size_of::<ThreadArea>() == 64 && UNKNOWN == usize::MAX);
+
+// The name carries the version, so that two versions of this library can be in one program.
+macro_rules! symbol {
+    () => {
+        concat!(
+            "brickyard_thread_area_",
+            env!("CARGO_PKG_VERSION_MAJOR"),
+            "_",
+            env!("CARGO_PKG_VERSION_MINOR"),
+            "_",
+            env!("CARGO_PKG_VERSION_PATCH")
+        )
+    };
+}
+
+global_asm!(
+    ".pushsection .tdata.brickyard, \"awT\", %progbits",
+    ".balign 64",
+    concat!(".globl ", symbol!()),
+    concat!(".hidden ", symbol!()),
+    concat!(".type ", symbol!(), ", %tls_object"),
+    concat!(".size ", symbol!(), ", 64"),
+    concat!(symbol!(), ":"),
+    ".zero 16",
+    ".quad -1",
+    ".zero 40",
+    ".popsection",
+);
+
+/// Where a thread's own area is, from the thread pointer on; the same for all threads.
+#[inline]
+pub(crate) fn own_offset() -> isize {
+    let offset: isize;
+    // SAFETY: reads a word that the loader has written before anything of this library runs, and that stays.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!(
+            concat!("mov {}, qword ptr [rip + ", symbol!(), "@GOTTPOFF]"),
+            out(reg) offset,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+        #[cfg(target_arch = "aarch64")]
+        asm!(
+            concat!("adrp {0}, :gottprel:", symbol!()),
+            concat!("ldr {0}, [{0}, #:gottprel_lo12:", symbol!(), "]"),
+            out(reg) offset,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    offset
+}
+
+/// The thread pointer of the calling thread.
+#[inline]
+pub(crate) fn thread_pointer() -> *mut u8 {
+    let pointer: *mut u8;
+    // SAFETY: reads the register, or the first word of the thread's control block, which by the platform's ABI is its own address.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(pure, readonly, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        asm!("mrs {}, tpidr_el0", out(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+    }
+    pointer
+}
+
+impl ThreadArea {
+    /// The calling thread's area.
+    #[inline]
+    pub(crate) fn of_this_thread() -> &'static Self {
+        let area = thread_pointer()
+            .wrapping_offset(own_offset())
+            .cast::<Self>();
+        // SAFETY: the symbol has 64 bytes, aligned, in every thread, which are a value of each field. They
+        // live as long as code of the thread runs, and other threads never get the reference, since cells
+        // make the type unfit to be shared.
+        unsafe { &*area }
+    }
+
+    /// Its row, by number; 0 if it has none.
+    #[inline]
+    pub(crate) fn row(&self) -> usize {
+        self.row.get() as usize
+    }
+}
+
+/// The number of the calling thread.
+#[inline]
+pub(crate) fn number() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let number;
+        // SAFETY: reads the field where `of_this_thread` finds it, by two instructions less.
+        unsafe {
+            asm!(
+                "mov {}, qword ptr fs:[{} + {}]",
+                out(reg) number,
+                in(reg) own_offset(),
+                const core::mem::offset_of!(ThreadArea, number),
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        number
+    }
+    #[cfg(target_arch = "aarch64")]
+    ThreadArea::of_this_thread().number.get()
+}
+
+/// The thread goes by this number from now on, and by the row behind it if there is one; what it went by
+/// before.
+pub(crate) fn go_by(number: usize) -> usize {
+    let area = ThreadArea::of_this_thread();
+    let row = number.wrapping_add(1);
+    let row = if row < ThreadRows::ROWS { row } else { 0 };
+    area.row.set(row as u32);
+    area.number.replace(number)
+}
+
+/// The thread's count of spins.
+pub(crate) fn spins<R>(with: impl FnOnce(&Cell<u32>) -> R) -> R {
+    with(&ThreadArea::of_this_thread().spins)
+}
+
+/// Two words of each thread's own, zero at first, that are reached without a call and without memory:
+/// for the allocator of the process, of which there is one.
+#[inline]
+#[must_use]
+pub fn thread_words() -> &'static [Cell<u32>; 2] {
+    &ThreadArea::of_this_thread().words
+}
+
+/// The key whose destructor tells that a thread has ended, plus 1; 0 before there is one.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// The key, made once. `None` where the process has no key left.
+fn key() -> Option<libc::pthread_key_t> {
+    // Relaxed, here and below: a number whose meaning the C library guards.
+    let known = KEY.load(Ordering::Relaxed);
+    if known != 0 {
+        return Some(known - 1);
+    }
+    let mut key = 0;
+    // SAFETY: `key` can be written, and `thread_ends` lives as long as the program (a library that holds this
+    // code must not be unloaded).
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) } != 0 {
+        return None;
+    }
+    match KEY.compare_exchange(0, key + 1, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => Some(key),
+        Err(other) => {
+            // SAFETY: made above, and nobody has been told of it.
+            unsafe { libc::pthread_key_delete(key) };
+            Some(other - 1)
+        }
+    }
+}
+
+/// Called by the C library at the end of a thread.
+unsafe extern "C" fn thread_ends(_: *mut c_void) {
+    ended();
+}
+
+/// From now on [`ended`] is called when the calling thread ends; false if that cannot be. By the C library's
+/// keys, not by a `thread_local!` with a destructor, since nothing here allocates.
+pub(crate) fn tell_the_end() -> bool {
+    // Any value but null makes the C library call the destructor.
+    let value = without_provenance(1);
+    // SAFETY: `key` was made by `pthread_key_create` and is never deleted.
+    key().is_some_and(|key| keeping_errno(|| unsafe { libc::pthread_setspecific(key, value) }) == 0)
+}
+
+/// The system's monotonic clock.
+pub(crate) fn nanoseconds() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` can be written. (The clock is there on every Linux.)
+    let _ = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
