@@ -70,7 +70,9 @@ const FAILED: u32 = 2;
 /// Being built: by a thread of the process whose number stands above these bits. A child process that was made meanwhile has no such thread, and begins anew.
 const BUSY_SHIFT: u32 = 2;
 
-// SAFETY: `built-once`: the cells are written by the one thread that turned the state from `NEW` to busy, and read only after it is `BUILT`.
+// Invariant `built-once`: the cells are written by the one thread that turned the state from `NEW` to
+// busy, and read only after it is `BUILT`.
+// SAFETY: by `built-once`.
 unsafe impl Sync for Place {}
 
 pub(super) static PLACE: Place = Place {

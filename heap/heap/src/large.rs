@@ -3,7 +3,7 @@
 //! Their memory comes from the system and goes back to it at once; a larger one is made of a smaller one by moving its pages (`mremap`), not its bytes. The table, from address to length,
 //! uses open addressing with linear probing in mapped memory of its own, at most half full, so that a lookup takes a step or two.
 //!
-//! Invariant `listed`: a mapping is in the table from after it was made until before it ends or moves; so what is found there is there, and no address is listed twice.
+//! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it ends or moves; so what is found there is there, and no address is listed twice.
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
@@ -202,7 +202,7 @@ impl LargeBlocks {
             return false;
         };
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        // SAFETY: `listed`: it is a mapping of so many bytes, and this caller took it out of the table.
+        // SAFETY: `mapping-listed`: it is a mapping of so many bytes, and this caller took it out of the table.
         drop(unsafe { Region::from_leaked(start, bytes) });
         true
     }
@@ -215,7 +215,7 @@ impl LargeBlocks {
         let bytes = rounded(bytes)?;
         // Its place in the table stays reserved until it is put back.
         let old = self.with_table(|table| table.take(start.addr().get()))?;
-        // SAFETY: `listed`: a mapping of so many bytes, which nobody uses meanwhile.
+        // SAFETY: `mapping-listed`: a mapping of so many bytes, which nobody uses meanwhile.
         let moved = unsafe {
             mremap(
                 start.as_ptr().cast(),

@@ -16,11 +16,11 @@
 //!
 //! # Invariants
 //!
-//! - `registered-everywhere`: where `__rseq_size` is not 0, the C library has registered the area of every thread before the thread runs anything else; so the CPU's number
+//! - Invariant `registered-everywhere`: where `__rseq_size` is not 0, the C library has registered the area of every thread before the thread runs anything else; so the CPU's number
 //!   there is always valid. (A thread made by a bare `clone` with shared memory has no area, nor other thread-local memory, and must not allocate.)
-//! - `one-store`: a sequence changes what others see by its last instruction alone. Whoever is moved, preempted or interrupted by a signal before that has done nothing, and
+//! - Invariant `one-store`: a sequence changes what others see by its last instruction alone. Whoever is moved, preempted or interrupted by a signal before that has done nothing, and
 //!   begins again.
-//! - `row-of-its-own`: a row's words are written by sequences of the CPU (or by the thread) that the row belongs to, and by nobody else.
+//! - Invariant `row-of-its-own`: a row's words are written by sequences of the CPU (or by the thread) that the row belongs to, and by nobody else.
 
 #[cfg(target_arch = "aarch64")]
 #[macro_use]
