@@ -11,12 +11,11 @@ use brickyard_sync::OnceSlot;
 
 use crate::caller::{Caller, Callers};
 use crate::debug::Track;
-use crate::design::SlabDesign;
+use crate::design::{SlabDesign, Whereabouts};
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::kind::{CacheSpec, Kind};
 use crate::layout::CacheId;
 use crate::numbers::CacheNumbers;
-use crate::queues::{Queues, Whereabouts};
 use crate::slabs::Slabs;
 use crate::watch;
 
@@ -32,7 +31,7 @@ use crate::watch;
 pub struct RawCache<'s, 'm, D: SlabDesign<'m>, C> {
     slabs: &'s Slabs<'m, D>,
     id: CacheId,
-    /// See [`Queues::handle`].
+    /// See [`SlabDesign::handle`].
     handle: usize,
     caller: PhantomData<fn() -> C>,
 }
@@ -98,6 +97,12 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     pub(crate) fn kind(&self) -> &'m Kind {
         let kind = self.slabs.ground.kind(self.id);
         kind.expect("a cache's kind is there as long as the cache")
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> CacheId {
+        self.id
     }
 
     /// An object, with whatever is in it (what the constructor made of it, if there is one).

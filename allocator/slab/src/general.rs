@@ -11,8 +11,7 @@ use crate::design::SlabDesign;
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::kind::CacheSpec;
 use crate::layout::CacheId;
-use crate::queues::Queues;
-use crate::sizes::{self, MAX_GENERAL, Sizes};
+use crate::sizes::MAX_GENERAL;
 use crate::slabs::Slabs;
 use crate::source::PageSource;
 
@@ -32,10 +31,8 @@ impl<'m, D: SlabDesign<'m>, C> fmt::Debug for General<'_, 'm, D, C> {
 }
 
 impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
-    const SIZES: Sizes = <D::Queues as Queues<'m, D>>::SIZES;
-
     fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, CacheError> {
-        let sizes = Self::SIZES.all().len();
+        let sizes = D::SIZES.len();
         let mut none = CacheError::TooMany {
             planned: slabs.plan.caches,
             wanted: sizes,
@@ -68,8 +65,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it
     /// went wrong.
     fn make_from(slabs: &Slabs<'m, D>, first: CacheId) -> Result<(), (CacheId, CacheError)> {
-        for (id, &size) in (first..=CacheId::MAX).zip(Self::SIZES.all()) {
-            let name = sizes::name_of(size);
+        for (id, &size) in (first..=CacheId::MAX).zip(D::SIZES) {
+            let name = D::size_name(size);
             let align = 1_usize << size.trailing_zeros();
             let page_bytes = 1 << slabs.ground.source.page_shift();
             let spec = CacheSpec::new(name, size as usize).align(align.min(page_bytes));
@@ -92,14 +89,14 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[inline(always)]
     fn serves(&self, cache: CacheId) -> bool {
         // A number below the first wraps to one above the last, since all sizes' numbers are bytes.
-        usize::from(cache.wrapping_sub(self.first)) < Self::SIZES.all().len()
+        usize::from(cache.wrapping_sub(self.first)) < D::SIZES.len()
     }
 
-    /// The cache that serves `layout`, if it is not too large: see [`Sizes::class_of`].
+    /// The cache that serves `layout`, if it is not too large: see [`SlabDesign::class_of`].
     #[inline]
     #[must_use]
     pub fn cache_of(&self, layout: Layout) -> Option<CacheId> {
-        Some(self.first + Self::SIZES.class_of(layout)? as CacheId)
+        Some(self.first + D::class_of(layout)? as CacheId)
     }
 
     /// Memory for `layout`. An alignment above a page is not kept.

@@ -10,8 +10,7 @@ use crate::layout::MAX_CAPACITY;
 /// The most objects that a slab with a bitmap has.
 pub const MAX_OBJECTS: usize = 256;
 
-/// Objects are a multiple of it apart where a bitmap tells which are free: there can be no more
-/// than [`MAX_OBJECTS`] in a page of 4 KiB.
+/// Objects are a multiple of it apart: there can be no more than [`MAX_OBJECTS`] in a page of 4 KiB.
 const GRID: usize = 16;
 
 /// The distance of colours, and what large objects are aligned to.
@@ -22,20 +21,6 @@ pub const MAX_SIZE: usize = 64 << 10;
 
 /// The highest order of a slab.
 const MAX_ORDER: u8 = 5;
-
-/// How a design shapes slabs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Free objects hold the links. Orders 0 and 1 are tried with at most a quarter of the slab
-    /// wasted; else the smallest order that holds an object (Piggin 2008).
-    Linked,
-    /// A bitmap beside the slab says which objects are free. The lowest order with at most an
-    /// eighth wasted; where there is none, the order that wastes least. What [`MAX_OBJECTS`] leaves
-    /// unused counts as waste: on pages of 4 KiB there is none of it, but a slab is a page at
-    /// least, so on pages of 16 KiB objects below 56 bytes leave more than an eighth of a page
-    /// unused (16 bytes: three quarters), on pages of 64 KiB objects below 224 bytes.
-    Bitmap,
-}
 
 /// The shape of a cache's slabs, and the numbers that follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +39,6 @@ pub struct Geometry {
     pub colours: u32,
     /// See [`Geometry::colours`]; in bytes.
     pub colour_step: u32,
-    /// Objects that a CPU of `slqb-2008` gives back at once: `max(4 pages / size, min(256, 64 pages
-    /// / size))`, at least 1.
-    pub free_batch: u32,
     /// Objects of a sheaf.
     pub capacity: u32,
     /// 2^40 / stride, rounded up: division by multiplication.
@@ -95,15 +77,23 @@ impl fmt::Display for ShapeError {
 
 impl core::error::Error for ShapeError {}
 
-impl Geometry {
-    /// The shape for objects of `size` bytes, multiples of `align`, on pages of `page_bytes`.
+/// How far objects are apart, and what they are multiples of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pitch {
+    stride: usize,
+    align: usize,
+}
+
+impl Pitch {
+    /// The pitch of objects of `size` bytes, multiples of `align` and of `grid`, a power of two, on
+    /// pages of `page_bytes`.
     ///
     /// # Errors
     /// [`ShapeError`].
     pub const fn new(
-        shape: Shape,
         size: usize,
         align: usize,
+        grid: usize,
         page_bytes: usize,
     ) -> Result<Self, ShapeError> {
         if size == 0 || size > MAX_SIZE {
@@ -112,18 +102,53 @@ impl Geometry {
         if !align.is_power_of_two() || align > page_bytes {
             return Err(ShapeError::Align { align });
         }
-        let grid = match shape {
-            Shape::Linked => size_of::<usize>(),
-            Shape::Bitmap => GRID,
-        };
         let align = if align > grid { align } else { grid };
         let stride = size.next_multiple_of(align);
-        let order = order_for(shape, stride, page_bytes);
-        let bytes = page_bytes << order;
-        let mut objects = bytes / stride;
-        if matches!(shape, Shape::Bitmap) && objects > MAX_OBJECTS {
-            objects = MAX_OBJECTS;
+        Ok(Self { stride, align })
+    }
+
+    /// From one object to the next, in bytes.
+    #[must_use]
+    pub const fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The smallest order that holds an object.
+    #[must_use]
+    pub const fn least_order(&self, page_bytes: usize) -> u8 {
+        least_order(self.stride, page_bytes)
+    }
+}
+
+impl Geometry {
+    /// The shape for objects of `size` bytes, multiples of `align`, on pages of `page_bytes`, by the
+    /// rules of the default. A bitmap beside the slab says which objects are free.
+    ///
+    /// The lowest order with at most an eighth wasted; where there is none, the order that wastes
+    /// least. What [`MAX_OBJECTS`] leaves unused counts as waste: on pages of 4 KiB there is none of
+    /// it, but a slab is a page at least, so on pages of 16 KiB objects below 56 bytes leave more
+    /// than an eighth of a page unused (16 bytes: three quarters), on pages of 64 KiB objects below
+    /// 224 bytes.
+    ///
+    /// # Errors
+    /// [`ShapeError`].
+    pub const fn new(size: usize, align: usize, page_bytes: usize) -> Result<Self, ShapeError> {
+        match Pitch::new(size, align, GRID, page_bytes) {
+            Ok(pitch) => {
+                let order = order_for(pitch.stride, page_bytes);
+                Ok(Self::of(pitch, order, MAX_OBJECTS, page_bytes))
+            }
+            Err(error) => Err(error),
         }
+    }
+
+    /// Slabs of an order that holds an object at least, with so many objects at most.
+    #[must_use]
+    pub const fn of(pitch: Pitch, order: u8, most: usize, page_bytes: usize) -> Self {
+        let Pitch { stride, align } = pitch;
+        let bytes = page_bytes << order;
+        let fit = bytes / stride;
+        let objects = if fit > most { most } else { fit };
         // Colours keep what the stride is a multiple of by nature, up to a line: general sizes
         // promise it.
         let natural = 1 << stride.trailing_zeros();
@@ -134,17 +159,16 @@ impl Geometry {
             colour_step
         };
         let slack = bytes - objects * stride;
-        Ok(Self {
+        Self {
             stride: stride as u32,
             align: align as u32,
             order: Order::new(order),
             objects: objects as u32,
             colours: (slack / colour_step + 1) as u32,
             colour_step: colour_step as u32,
-            free_batch: free_batch(stride, page_bytes),
             capacity: capacity(stride),
             inverse: (1_u64 << 40).div_ceil(stride as u64),
-        })
+        }
     }
 
     /// The number of the object that begins `offset` bytes behind the first one; `None` if none
@@ -161,32 +185,18 @@ impl Geometry {
             None
         }
     }
-
-    /// Objects of a CPU's list from which on a batch is given back (`slqb-2008`).
-    #[must_use]
-    pub const fn high_water(&self) -> u32 {
-        4 * self.free_batch
-    }
 }
 
-const fn order_for(shape: Shape, stride: usize, page_bytes: usize) -> u8 {
-    let (orders, part) = match shape {
-        Shape::Linked => (2, 4),
-        Shape::Bitmap => (MAX_ORDER + 1, 8),
-    };
+const fn order_for(stride: usize, page_bytes: usize) -> u8 {
     let mut order = 0;
     let mut least = (u64::MAX, 0);
-    while order < orders {
+    while order <= MAX_ORDER {
         let bytes = page_bytes << order;
         let fit = bytes / stride;
-        let fit = if matches!(shape, Shape::Bitmap) && fit > MAX_OBJECTS {
-            MAX_OBJECTS
-        } else {
-            fit
-        };
+        let fit = if fit > MAX_OBJECTS { MAX_OBJECTS } else { fit };
         if fit > 0 {
             let waste = bytes - fit * stride;
-            if waste * part <= bytes {
+            if waste * 8 <= bytes {
                 return order;
             }
             let share = (waste as u64) * 1024 / bytes as u64;
@@ -196,22 +206,18 @@ const fn order_for(shape: Shape, stride: usize, page_bytes: usize) -> u8 {
         }
         order += 1;
     }
-    if matches!(shape, Shape::Bitmap) && least.0 != u64::MAX {
+    if least.0 != u64::MAX {
         return least.1;
     }
+    least_order(stride, page_bytes)
+}
+
+const fn least_order(stride: usize, page_bytes: usize) -> u8 {
     let mut order = 0;
     while page_bytes << order < stride {
         order += 1;
     }
     order
-}
-
-const fn free_batch(stride: usize, page_bytes: usize) -> u32 {
-    let few = 4 * page_bytes / stride;
-    let many = 64 * page_bytes / stride;
-    let many = if many < 256 { many } else { 256 };
-    let batch = if few > many { few } else { many };
-    if batch > 1 { batch as u32 } else { 1 }
 }
 
 /// What a sheaf of large objects holds at most, in bytes.
@@ -235,47 +241,9 @@ mod tests {
     const PAGE: usize = 4096;
 
     #[test]
-    fn slqb_s_orders_are_piggin_s() {
-        let order = |size| {
-            Geometry::new(Shape::Linked, size, 8, PAGE)
-                .unwrap()
-                .order
-                .get()
-        };
-        // Up to a page, never above order 1 (facts), and order 0 whenever a quarter at most is
-        // wasted.
-        for size in 1..=PAGE {
-            assert!(order(size) <= 1, "{size}");
-        }
-        assert_eq!(order(1216), 0);
-        assert_eq!(order(1536), 0); // exactly a quarter
-        assert_eq!(order(1544), 0);
-        assert_eq!(order(1400), 1); // two would waste more than a quarter
-        assert_eq!(order(2048), 0);
-        assert_eq!(order(2560), 1);
-        assert_eq!(order(4096), 0);
-        assert_eq!(order(5000), 1); // wastes more, but holds one
-        assert_eq!(order(9000), 2);
-    }
-
-    #[test]
-    fn slqb_s_batches_are_piggin_s() {
-        let batch = |size| {
-            Geometry::new(Shape::Linked, size, 8, PAGE)
-                .unwrap()
-                .free_batch
-        };
-        assert_eq!(batch(8), 2048);
-        assert_eq!(batch(64), 256);
-        assert_eq!(batch(1024), 256);
-        assert_eq!(batch(2048), 128);
-        assert_eq!(batch(65536), 4);
-    }
-
-    #[test]
     fn divides_exactly_and_refuses_what_lies_between() {
         for size in (1..=MAX_SIZE).step_by(37) {
-            let shape = Geometry::new(Shape::Bitmap, size, 1, PAGE).unwrap();
+            let shape = Geometry::new(size, 1, PAGE).unwrap();
             for index in 0..shape.objects as usize {
                 let at = index * shape.stride as usize;
                 assert_eq!(shape.index_of(at), Some(index));
@@ -290,7 +258,7 @@ mod tests {
     #[test]
     fn wastes_an_eighth_at_most_up_to_32_kib() {
         for size in crate::sizes::SIZES {
-            let shape = Geometry::new(Shape::Bitmap, size as usize, 1, PAGE).unwrap();
+            let shape = Geometry::new(size as usize, 1, PAGE).unwrap();
             let bytes = PAGE << shape.order.get();
             let waste = bytes - (shape.objects * shape.stride) as usize;
             assert!(waste * 8 <= bytes, "{size}: {shape:?}");
@@ -302,7 +270,7 @@ mod tests {
     fn large_pages_waste_more_only_where_a_bitmap_is_full() {
         for page in [16 << 10, 64 << 10] {
             for size in (16..=32 << 10).step_by(16) {
-                let shape = Geometry::new(Shape::Bitmap, size, 1, page).unwrap();
+                let shape = Geometry::new(size, 1, page).unwrap();
                 let bytes = page << shape.order.get();
                 let used = (shape.objects * shape.stride) as usize;
                 let is_small = MAX_OBJECTS * size * 8 < page * 7;
@@ -315,7 +283,7 @@ mod tests {
 
     #[test]
     fn says_what_cannot_be() {
-        let shape = |size, align| Geometry::new(Shape::Bitmap, size, align, PAGE);
+        let shape = |size, align| Geometry::new(size, align, PAGE);
         assert_eq!(shape(0, 8), Err(ShapeError::Size { bytes: 0 }));
         assert_eq!(shape(8, 3), Err(ShapeError::Align { align: 3 }));
         assert_eq!(shape(8, 8192), Err(ShapeError::Align { align: 8192 }));

@@ -1,9 +1,8 @@
 //! The barn: full and empty sheaves that wait for any CPU. All of it behind the depot's lock.
 
-use brickyard_sync::{GuardedU32, GuardedU64};
+use brickyard_sync::{GuardedU32, GuardedU64, counts};
 
 use super::words::Sheaf;
-use crate::counts::counts;
 use crate::kind::Kind;
 use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
@@ -30,7 +29,7 @@ pub(super) struct Depot {
 
 counts! {
     /// What happened so far.
-    Counts {
+    Counts for CacheNumbers {
         /// Allocations that a CPU could not serve.
         misses,
         /// Frees that a CPU had no room for.

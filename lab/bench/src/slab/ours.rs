@@ -12,9 +12,9 @@ use core::ptr::{NonNull, null_mut};
 use brickyard_arena::{Mapped, SPAN_BYTES, Span, Threads};
 use brickyard_slab::sizes::SIZES;
 use brickyard_slab::{
-    General, PageSource, Parts, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, Tables,
-    TaskOnly,
+    General, PageSource, Parts, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Tables, TaskOnly,
 };
+use brickyard_slqb::Slqb2008;
 
 use super::heap::{Content, Global, Heap, HeapHandle};
 use super::turn::{HeapPeer, HeapTaken, HeapTurn};

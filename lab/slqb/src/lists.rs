@@ -9,13 +9,12 @@
 //! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs +
 //! nodes) * (planned caches + 2)` in all: linear in each.
 
-use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
+use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock, counts};
 
+use super::numbers::SlqbNumbers;
 use super::queue::{Chain, Incoming, Run};
 use super::slabs::SlabList;
-use crate::counts::counts;
-use crate::geometry::Geometry;
-use crate::numbers::CacheNumbers;
+use brickyard_slab::CacheNumbers;
 
 /// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list,
 /// what the list lock guards.
@@ -35,32 +34,38 @@ pub(super) struct Own {
     /// Objects freed to the LIFO at once.
     pub(super) free_hits: GuardedU64,
     pub(super) counts: Counts,
+    pub(super) more: MoreCounts,
 }
 
 counts! {
     /// What happened so far. Guarded as [`Own`] is.
-    Counts {
+    Counts for CacheNumbers {
         /// Allocations on the slow path.
         misses,
         /// Frees on the slow path.
         free_misses,
         claims,
-        claimed,
         flushes,
         flushed,
-        /// Objects that a flush found to be of another list's slabs.
-        flushed_remote,
     }
 }
 
 counts! {
+    /// The same, of this design alone.
+    MoreCounts for SlqbNumbers { claimed, flushed_remote, }
+}
+
+counts! {
     /// What happened to an outgoing queue so far. Guarded as [`Own`] is.
-    OutgoingCounts {
+    OutgoingCounts for CacheNumbers {
         /// Objects that went into the queue, or straight to their list.
         remote_frees,
-        outgoing_flushes,
-        outgoing_flushed,
     }
+}
+
+counts! {
+    /// The same, of this design alone.
+    MoreOutgoing for SlqbNumbers { outgoing_flushes, outgoing_flushed, }
 }
 
 impl Own {
@@ -73,6 +78,7 @@ impl Own {
             hits: GuardedU64::new(0),
             free_hits: GuardedU64::new(0),
             counts: Counts::new(),
+            more: MoreCounts::new(),
         }
     }
 
@@ -86,9 +92,10 @@ impl Own {
         self.hits.set(0);
         self.free_hits.set(0);
         self.counts.begin();
+        self.more.begin();
     }
 
-    pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, more: &mut SlqbNumbers) {
         let both = [
             (&mut numbers.hits, &self.hits),
             (&mut numbers.free_hits, &self.free_hits),
@@ -98,6 +105,7 @@ impl Own {
         }
         numbers.queued += u64::from(self.lifo.count());
         self.counts.add_to(numbers);
+        self.more.add_to(more);
     }
 }
 
@@ -111,6 +119,7 @@ pub(super) struct Outgoing {
     /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see `alloc.rs`.
     pub(super) away: GuardedU32,
     pub(super) counts: OutgoingCounts,
+    pub(super) more: MoreOutgoing,
 }
 
 impl Outgoing {
@@ -120,6 +129,7 @@ impl Outgoing {
             to: GuardedU32::new(0),
             away: GuardedU32::new(0),
             counts: OutgoingCounts::new(),
+            more: MoreOutgoing::new(),
         }
     }
 
@@ -127,11 +137,13 @@ impl Outgoing {
         self.queue.set(Run::EMPTY);
         self.away.set(0);
         self.counts.begin();
+        self.more.begin();
     }
 
-    pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, more: &mut SlqbNumbers) {
         numbers.queued += u64::from(self.queue.count());
         self.counts.add_to(numbers);
+        self.more.add_to(more);
     }
 }
 
@@ -162,9 +174,13 @@ impl<K: RawLock> List<K> {
         self.slabs.0.lock(relax)
     }
 
-    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, relax: impl FnMut()) {
+    pub(super) fn add_to(
+        &self,
+        (numbers, more): (&mut CacheNumbers, &mut SlqbNumbers),
+        relax: impl FnMut(),
+    ) {
         numbers.queued += u64::from(self.incoming.waiting());
-        self.slabs(relax).add_to(numbers);
+        self.slabs(relax).add_to(numbers, more);
     }
 }
 
@@ -230,21 +246,3 @@ impl<K> Clone for At<'_, K> {
 }
 
 impl<K> Copy for At<'_, K> {}
-
-/// What follows from a cache's geometry.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Marks {
-    /// freebatch.
-    pub(super) batch: u32,
-    /// hiwater.
-    pub(super) high: u32,
-}
-
-impl Marks {
-    pub(super) const fn of(geometry: &Geometry) -> Self {
-        Self {
-            batch: geometry.free_batch,
-            high: geometry.high_water(),
-        }
-    }
-}

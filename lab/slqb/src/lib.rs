@@ -14,7 +14,7 @@
 //! | high-water mark (hiwater) | four batches |
 //! | slabs | order 0, or 1, if a quarter at most is wasted; else the smallest order that holds an object |
 //!
-//! **Allocation**: the LIFO's head ([`Queues::hit`]); else, if the check flag is set, all of the
+//! **Allocation**: the LIFO's head ([`SlabDesign::hit`]); else, if the check flag is set, all of the
 //! incoming queue behind the LIFO, and a batch of the LIFO back if it then is above the mark; else
 //! one object of a partial slab; else a new slab, linked in the order of addresses from its colour
 //! on, for the list of the CPU or node whose memory it is; else what other nodes' lists have.
@@ -29,9 +29,9 @@
 //!
 //! **Checks.** A free looks whether an object of the cache begins at the address, since the link is
 //! written there (1.5 ns on a 2.6 GHz Zen 5 core). A double free is noticed if nothing else was
-//! freed to the same place since. Links are encoded ([`FreePointers`](crate::FreePointers)); one
-//! that was written over is reported ([`Finding`](crate::Finding)), and what hung on it is left out
-//! for good ([`CacheNumbers::lost`](crate::CacheNumbers::lost)). A hit looks only whether the next
+//! freed to the same place since. Links are encoded ([`FreePointers`]); one
+//! that was written over is reported ([`Finding`](brickyard_slab::Finding)), and what hung on it is left out
+//! for good ([`SlqbNumbers::lost`]). A hit looks only whether the next
 //! address lies in a slab of the cache; who walks lists looks whether an object begins there.
 //! Objects of checked caches are in no queue: each operation goes to a slab.
 //!
@@ -44,80 +44,113 @@
 //! | `state.rs` | all of that |
 //! | `errand.rs` | the slow path: lock order, claims, flushes |
 //! | `alloc.rs`, `free.rs` | the slow ways to an object and back |
-//! | `mod.rs` | what the design answers |
+//! | `shape.rs`, `numbers.rs` | the design's numbers; what it counts |
+//! | `lib.rs` | what the design answers |
+
+//! What slabs it takes pages from, and all that its caches can do, is the library's: it is a
+//! [`SlabDesign`] of [`brickyard_slab`].
+//!
+//! It cannot be had where callers are not kept on their CPU ([`Pins`]), by restartable sequences for
+//! instance:
+//! ```
+//! # use brickyard_slab::{Local, PageSource, Pinned, SlabDesign};
+//! # use brickyard_slqb::{Pins, Slqb2008};
+//! # fn is_a_design<'m, D: SlabDesign<'m>>() {}
+//! fn pinned<'m, S: PageSource + 'm, L: Pins + 'm>() {
+//!     is_a_design::<Slqb2008<'m, S, L>>();
+//! }
+//! ```
+//! ```compile_fail,E0277
+//! # use brickyard_slab::{Local, PageSource, Pinned, SlabDesign};
+//! # use brickyard_slqb::{Pins, Slqb2008};
+//! # fn is_a_design<'m, D: SlabDesign<'m>>() {}
+//! fn by_any_way<'m, S: PageSource + 'm, L: Local + 'm>() {
+//!     is_a_design::<Slqb2008<'m, S, L>>();
+//! }
+//! ```
+
+#![no_std]
 
 mod alloc;
 mod errand;
 mod free;
 mod links;
 mod lists;
+mod numbers;
 pub mod queue;
+mod shape;
 mod slabs;
 mod state;
 
+use core::alloc::Layout;
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard_sync::{RawLock, TicketLock, place};
+use brickyard_slab::design::{Footprint, GroundOf, Inside, Kind, Whereabouts};
+use brickyard_slab::geometry::{Geometry, ShapeError};
+use brickyard_slab::{
+    CacheId, CacheNumbers, CacheSpec, Caller, Checks, Everywhere, FreeFault, PageSource, Rows,
+    SlabDesign, SlabPlan,
+};
+use brickyard_sync::{RawLock, place};
 use errand::{Errand, node_of_cpu};
-use links::{Encoding, ObjectLinks};
-use lists::{CpuState, Marks, NodeState};
+use links::{Encoding, ObjectLinks, link_of};
+use lists::{CpuState, NodeState};
+use slabs::owner_of;
 
-use crate::caller::{Caller, Everywhere, Inside};
-use crate::design::{Marker, SlabDesign};
-use crate::error::FreeFault;
-use crate::geometry::Shape;
-use crate::ground::{Footing, Ground};
-use crate::kind::Kind;
-use crate::layout::CacheId;
-use crate::local::Local;
-use crate::numbers::CacheNumbers;
-use crate::plan::{Footprint, SlabPlan};
-use crate::queues::{Queues, Whereabouts};
-use crate::rows::Rows;
-use crate::sizes::Sizes;
-use crate::source::PageSource;
+pub use links::{Encoded, FreePointers, Plain};
+pub use numbers::SlqbNumbers;
+pub use shape::{Marks, POWERS};
+pub use state::{Pins, Slqb2008};
 
-pub use state::Slqb;
+impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {
+    /// What is counted of a cache of slabs of this design, by its number. Their way to CPUs is
+    /// [`Slabs::local`](brickyard_slab::Slabs::local).
+    #[must_use]
+    pub fn counts(&self, local: &L, cache: CacheId) -> SlqbNumbers {
+        let mut more = SlqbNumbers::default();
+        self.add_up(local, cache, (&mut CacheNumbers::default(), &mut more));
+        more
+    }
 
-/// Piggin's queued slab allocator, as it was designed: see the [module](self). Only where callers
-/// can be kept on their CPU ([`Local::PINS`]).
-#[derive(Debug)]
-pub struct Slqb2008<'m, S, L, K = TicketLock>(Marker<'m, S, L, K>);
-
-impl<S: PageSource, L: Local, K> Footing for Slqb2008<'_, S, L, K> {
-    type Source = S;
-    type Local = L;
-}
-
-impl<'m, S, L, K> SlabDesign<'m> for Slqb2008<'m, S, L, K>
-where
-    S: PageSource + 'm,
-    L: Local + 'm,
-    K: RawLock,
-{
-    type Queues = Slqb<'m, K>;
-}
-
-/// The secret of a system: the embedder's, and where the system lies.
-fn secret(plan: &SlabPlan, at: usize) -> usize {
-    let odd = 0x9e37_79b9_7f4a_7c15_u64 as usize;
-    (plan.secret ^ at).wrapping_mul(odd).rotate_left(29) ^ plan.secret
+    fn add_up(
+        &self,
+        local: &L,
+        cache: CacheId,
+        (numbers, more): (&mut CacheNumbers, &mut SlqbNumbers),
+    ) {
+        for state in (0..self.cpus()).filter_map(|cpu| self.cpu(cpu, cache)) {
+            // Other CPUs' counts, as they happen to be just now.
+            state.own.add_to(numbers, more);
+            state.outgoing.add_to(numbers, more);
+            let _inside = Inside::new::<Everywhere>(local);
+            state.list.add_to((numbers, more), || local.relax());
+        }
+        for state in (0..self.nodes()).filter_map(|node| self.node(node, cache)) {
+            let _inside = Inside::new::<Everywhere>(local);
+            state.own.0.lock(|| local.relax()).add_to(numbers, more);
+            state.list.add_to((numbers, more), || local.relax());
+        }
+    }
 }
 
 // SAFETY: `run-in-one-place`: what a run gives out is in none from then on, and came there as an
 // object of the cache, whose links are followed to objects of the cache alone. `partial-list`:
 // pages go back with the last object, and the page lock is held where a slab ends and while `look`
 // looks. `open` makes all queues of a number new.
-unsafe impl<'m, K, D> Queues<'m, D> for Slqb<'m, K>
+unsafe impl<'m, S, L, K, F> SlabDesign<'m> for Slqb2008<'m, S, L, K, F>
 where
+    S: PageSource + 'm,
+    L: Pins + 'm,
     K: RawLock,
-    D: Footing,
+    F: FreePointers,
 {
-    const SHAPE: Shape = Shape::Linked;
-    const SIZES: Sizes = Sizes::Powers;
+    type Source = S;
+    type Local = L;
+
     const NAME: &'static str = "slqb-2008";
-    const NEEDS_PIN: bool = true;
+    const SIZES: &'static [u32] = &POWERS;
 
     const FOOTPRINT: Footprint = Footprint {
         cpu: size_of::<CpuState<K>>(),
@@ -139,31 +172,51 @@ where
             cpus,
             nodes,
             caches,
-            encoding: Encoding::new(plan.free_pointers, secret(plan, at)),
+            encoding: Encoding::of(at),
+            over: PhantomData,
         })
     }
 
-    fn open(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        debug_assert!(
-            kind.link.is_multiple_of(size_of::<usize>()),
-            "links are aligned"
-        );
+    #[inline]
+    fn class_of(layout: Layout) -> Option<usize> {
+        shape::class_of(layout)
+    }
+
+    fn size_name(size: u32) -> &'static str {
+        shape::size_name(size)
+    }
+
+    /// A word for the link, where it may not lie in the object: an object's bytes last while it is
+    /// free, or it is too small.
+    fn tail_of(spec: &CacheSpec) -> usize {
+        let small = spec.size < size_of::<u64>() && !spec.checks.is_empty();
+        let behind = spec.constructor.is_some() || spec.checks.has(Checks::POISON) || small;
+        if behind { size_of::<u64>() } else { 0 }
+    }
+
+    fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
+        shape::shape(size, align, page_bytes)
+    }
+
+    fn open(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
+        let link = link_of(kind);
+        debug_assert!(link.is_multiple_of(size_of::<usize>()), "links are aligned");
         let limit = if kind.is_checked() {
             0
         } else {
-            Marks::of(&kind.geometry).high
+            Marks::of(&kind.geometry, 1 << ground.source.page_shift()).high
         };
-        let _inside = Inside::new::<Everywhere>(&ground.local);
+        let _inside = ground.inside::<Everywhere>();
         for cpu in 0..self.cpus() {
             if let Some(state) = self.cpu(cpu, kind.id) {
-                state.own.begin(limit, kind.link);
+                state.own.begin(limit, link);
                 state.outgoing.begin();
                 state.list.slabs(|| ground.relax()).begin();
             }
         }
         for node in 0..ground.nodes() {
             if let Some(state) = self.node(node, kind.id) {
-                state.own.0.lock(|| ground.relax()).begin(limit, kind.link);
+                state.own.0.lock(|| ground.relax()).begin(limit, link);
                 state.list.slabs(|| ground.relax()).begin();
             }
         }
@@ -174,8 +227,8 @@ where
     }
 
     #[inline(always)]
-    fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>> {
-        let inside = Inside::new::<C>(&ground.local);
+    fn hit<C: Caller>(&self, ground: &GroundOf<'m, Self>, handle: usize) -> Option<NonNull<u8>> {
+        let inside = ground.inside::<C>();
         let cache = handle as CacheId;
         let own = &self.cpu(inside.cpu, cache)?.own;
         let object = own.lifo.head();
@@ -202,7 +255,7 @@ where
     #[inline(always)]
     unsafe fn put<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &GroundOf<'m, Self>,
         handle: usize,
         object: NonNull<u8>,
     ) -> bool {
@@ -215,7 +268,7 @@ where
             return false;
         }
         let address = object.as_ptr().expose_provenance();
-        let inside = Inside::new::<C>(&ground.local);
+        let inside = ground.inside::<C>();
         let Some(state) = self.cpu(inside.cpu, cache) else {
             return false;
         };
@@ -230,6 +283,7 @@ where
         let links = ObjectLinks {
             ground,
             kind,
+            link: own.link.get() as usize,
             encoding: self.encoding,
         };
         lifo.push(&links, address);
@@ -238,13 +292,13 @@ where
         true
     }
 
-    fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>> {
+    fn miss<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) -> Option<NonNull<u8>> {
         Errand::run::<C, _>(self, ground, kind, Errand::alloc::<C>)
     }
 
     fn miss_on<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &GroundOf<'m, Self>,
         kind: &Kind,
         node: usize,
     ) -> Option<NonNull<u8>> {
@@ -253,71 +307,58 @@ where
 
     unsafe fn overflow<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &GroundOf<'m, Self>,
         kind: &Kind,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
         Errand::run::<C, _>(self, ground, kind, |errand| errand.free::<C>(object))
     }
 
-    fn trim<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+    fn trim<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
         if ground.is_welcome::<C>() {
             Errand::run::<C, _>(self, ground, kind, Errand::trim::<C>);
         }
     }
 
-    fn drain<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+    fn drain<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
         if ground.is_welcome::<C>() {
             Errand::run::<C, _>(self, ground, kind, Errand::drain::<C>);
         }
     }
 
-    fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+    fn shrink<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
         if ground.is_welcome::<C>() {
             Errand::run::<C, _>(self, ground, kind, Errand::shrink::<C>);
         }
     }
 
-    fn numbers(&self, ground: &Ground<'m, D>, kind: &Kind, numbers: &mut CacheNumbers) {
-        for cpu in 0..self.cpus() {
-            if let Some(state) = self.cpu(cpu, kind.id) {
-                // Other CPUs' counts, as they happen to be just now.
-                state.own.add_to(numbers);
-                state.outgoing.add_to(numbers);
-                let _inside = Inside::new::<Everywhere>(&ground.local);
-                state.list.add_to(numbers, || ground.relax());
-            }
-        }
-        for node in 0..ground.nodes() {
-            if let Some(state) = self.node(node, kind.id) {
-                let _inside = Inside::new::<Everywhere>(&ground.local);
-                state.own.0.lock(|| ground.relax()).add_to(numbers);
-                state.list.add_to(numbers, || ground.relax());
-            }
-        }
+    fn numbers(&self, ground: &GroundOf<'m, Self>, kind: &Kind, numbers: &mut CacheNumbers) {
+        let more = &mut SlqbNumbers::default();
+        self.add_up(&ground.local, kind.id, (numbers, more));
     }
 
     fn look<R>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &GroundOf<'m, Self>,
         kind: &Kind,
         head: usize,
         index: usize,
         look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
     ) -> Option<R> {
         let record = ground.pages.record(head);
-        let owner = record.owner.get();
-        let (list, _) = self.list(owner, kind.id)?;
+        let owner = owner_of(record).get();
+        let (list, _) = self.list(owner as u32, kind.id)?;
         let links = ObjectLinks {
             ground,
             kind,
+            link: link_of(kind),
             encoding: self.encoding,
         };
-        let _inside = Inside::new::<Everywhere>(&ground.local);
+        let _inside = ground.inside::<Everywhere>();
         let slabs = list.slabs(|| ground.relax());
         // `owner-before-cache`: behind the lock, a slab of the cache with this owner is this
         // list's, and no other lock lets it go.
-        if !ground.pages.begins(head, kind.id) || record.owner.get() != owner {
+        if !ground.pages.begins(head, kind.id) || owner_of(record).get() != owner {
             return None;
         }
         let place = ground.place_of(kind, head, index);

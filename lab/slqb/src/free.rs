@@ -3,24 +3,33 @@
 
 use core::ptr::NonNull;
 
+use brickyard_slab::PageSource;
 use brickyard_sync::RawLock;
 
 use super::errand::{Errand, node_of_cpu};
+use super::links::FreePointers;
 use super::lists::{At, CpuState};
 use super::queue::Run;
-use crate::caller::{Caller, Inside};
-use crate::error::FreeFault;
-use crate::ground::Footing;
+use super::slabs::owner_of;
+use super::state::Pins;
+use brickyard_slab::Caller;
+use brickyard_slab::FreeFault;
 
-impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
+impl<'m, S, L, K, F> Errand<'_, 'm, S, L, K, F>
+where
+    S: PageSource + 'm,
+    L: Pins + 'm,
+    K: RawLock,
+    F: FreePointers,
+{
     /// Takes back an object that the fast way did not.
     pub(super) fn free<C: Caller>(&mut self, object: NonNull<u8>) -> Result<(), FreeFault> {
         let ground = self.ground();
         let (head, _) = ground.find(self.kind(), object)?;
         let address = object.as_ptr().expose_provenance();
         // `owner-while-out`: the object is out.
-        let owner = ground.pages.record(head).owner.get();
-        let inside = Inside::new::<C>(&ground.local);
+        let owner = owner_of(ground.pages.record(head)).get() as u32;
+        let inside = ground.inside::<C>();
         let node = node_of_cpu(ground, inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
             self.with_node(node, |_, at| at.own.counts.free_misses.add(1));
@@ -88,7 +97,7 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// node's list too.
     pub(super) fn trim<C: Caller>(&mut self) {
         let ground = self.ground();
-        let inside = Inside::new::<C>(&ground.local);
+        let inside = ground.inside::<C>();
         let mut node = node_of_cpu(ground, inside.cpu);
         if let Some((state, at)) = self.cpu(inside.cpu) {
             self.claim(at);
@@ -107,7 +116,7 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// All that this CPU's queues hold goes back.
     pub(super) fn drain<C: Caller>(&mut self) {
         let ground = self.ground();
-        let inside = Inside::new::<C>(&ground.local);
+        let inside = ground.inside::<C>();
         if let Some((state, at)) = self.cpu(inside.cpu) {
             self.claim(at);
             self.flush(at, u32::MAX);
@@ -120,7 +129,7 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     pub(super) fn shrink<C: Caller>(&mut self) {
         let ground = self.ground();
         for cpu in 0..self.slqb.cpus() {
-            let _inside = Inside::new::<C>(&ground.local);
+            let _inside = ground.inside::<C>();
             let owner = cpu as u32;
             if let Some((list, check)) = self.slqb.list(owner, self.kind().id) {
                 let waiting = list.incoming.claim(check, || ground.relax());
@@ -128,7 +137,7 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
             }
         }
         for node in 0..ground.nodes() {
-            let _inside = Inside::new::<C>(&ground.local);
+            let _inside = ground.inside::<C>();
             self.with_node(node, |errand, at| {
                 errand.claim(at);
                 errand.flush(at, u32::MAX);

@@ -1,0 +1,157 @@
+//! Links inside free objects, so written that one which somebody wrote over is noticed.
+//!
+//! The word kept is the address of the next object, exclusive-or a secret of the system,
+//! exclusive-or the word's own address with its bytes turned around; all of it times an odd number,
+//! so that one byte written over changes all bits above it. Whoever writes over a link without
+//! knowing the secret leaves a word that stands for no object of the cache, but for one case in
+//! many millions; and a word copied from another object does not fit its new place.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::{NonNull, with_exposed_provenance_mut};
+
+use brickyard_slab::design::{Ground, Kind};
+use brickyard_slab::{Local, PageSource};
+
+use super::queue::Links;
+
+/// How links are written: [`Encoded`] or [`Plain`].
+pub trait FreePointers: fmt::Debug + Send + Sync + 'static {
+    /// The word that is kept at the address `at` of a link to `next`.
+    fn write(secret: usize, at: usize, next: usize) -> usize;
+
+    /// What the word that is kept at `at` stands for.
+    fn read(secret: usize, at: usize, word: usize) -> usize;
+}
+
+/// One that was written over is noticed. A few instructions more at each free and each allocation.
+#[derive(Debug)]
+pub enum Encoded {}
+
+/// As they are. One that was written over is noticed only if it is no address in a slab of the cache.
+#[derive(Debug)]
+pub enum Plain {}
+
+/// The golden ratio's fraction, an odd number, and the one that undoes it modulo 2^64.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+const GATHER: u64 = 0xf1de_83e1_9937_733d;
+const _: () = assert!(SPREAD.wrapping_mul(GATHER) == 1);
+
+impl FreePointers for Encoded {
+    #[inline(always)]
+    fn write(secret: usize, at: usize, next: usize) -> usize {
+        (next ^ secret ^ at.swap_bytes()).wrapping_mul(SPREAD as usize)
+    }
+
+    #[inline(always)]
+    fn read(secret: usize, at: usize, word: usize) -> usize {
+        word.wrapping_mul(GATHER as usize) ^ secret ^ at.swap_bytes()
+    }
+}
+
+impl FreePointers for Plain {
+    #[inline(always)]
+    fn write(_: usize, _: usize, next: usize) -> usize {
+        next
+    }
+
+    #[inline(always)]
+    fn read(_: usize, _: usize, word: usize) -> usize {
+        word
+    }
+}
+
+/// How the links of one system are written.
+#[derive(Debug)]
+pub(super) struct Encoding<F> {
+    secret: usize,
+    way: PhantomData<F>,
+}
+
+impl<F> Clone for Encoding<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Encoding<F> {}
+
+impl<F: FreePointers> Encoding<F> {
+    /// That of the system whose state lies at an address.
+    pub(super) const fn of(at: usize) -> Self {
+        Self {
+            secret: at.wrapping_mul(SPREAD as usize).rotate_left(29),
+            way: PhantomData,
+        }
+    }
+
+    /// What the link at an address stands for.
+    ///
+    /// # Safety
+    /// The word there is the link of a free object that is the caller's: invariant `link-is-ours`.
+    /// Free objects are nobody's but their list's; they are written when they come into a list, and
+    /// so before they are read there.
+    #[inline(always)]
+    pub(super) unsafe fn read(self, at: usize) -> usize {
+        // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were
+        // exposed when they were taken.
+        let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
+        F::read(self.secret, at, word)
+    }
+
+    /// Writes a link.
+    ///
+    /// # Safety
+    /// As [`Encoding::read`].
+    #[inline(always)]
+    pub(super) unsafe fn write(self, at: usize, next: usize) {
+        let word = F::write(self.secret, at, next);
+        // SAFETY: as in `read`.
+        unsafe { with_exposed_provenance_mut::<usize>(at).write(word) };
+    }
+}
+
+/// Where the objects of a cache have their links, from where their places begin: in their first
+/// word, or in the tail where there is one.
+pub(super) const fn link_of(kind: &Kind) -> usize {
+    match kind.tail {
+        0 => kind.before,
+        _ => kind.tail_at(),
+    }
+}
+
+/// The links of one cache's free objects.
+#[derive(Debug)]
+pub(super) struct ObjectLinks<'a, 'm, S, L, F> {
+    pub(super) ground: &'a Ground<'m, S, L>,
+    pub(super) kind: &'a Kind,
+    /// See [`link_of`].
+    pub(super) link: usize,
+    pub(super) encoding: Encoding<F>,
+}
+
+impl<S, L, F> Clone for ObjectLinks<'_, '_, S, L, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S, L, F> Copy for ObjectLinks<'_, '_, S, L, F> {}
+
+impl<S: PageSource, L: Local, F: FreePointers> Links for ObjectLinks<'_, '_, S, L, F> {
+    fn next(&self, object: usize) -> usize {
+        // SAFETY: `link-is-ours`: the callers here walk lists that they have to themselves, and go
+        // to an address only after `is_object`.
+        unsafe { self.encoding.read(object + self.link) }
+    }
+
+    fn set_next(&self, object: usize, next: usize) {
+        // SAFETY: as above.
+        unsafe { self.encoding.write(object + self.link, next) };
+    }
+
+    fn is_object(&self, address: usize) -> bool {
+        let pointer = NonNull::new(with_exposed_provenance_mut::<u8>(address));
+        pointer.is_some_and(|pointer| self.ground.find(self.kind, pointer).is_ok())
+    }
+}
