@@ -112,13 +112,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc(&self) -> Result<NonNull<u8>, SlabError> {
-        if !self.slabs.ground.is_welcome::<C>() {
-            return Err(SlabError::TaskOnly);
-        }
-        match self.slabs.queues.hit::<C>(&self.slabs.ground, self.handle) {
-            Some(object) => Ok(object),
-            None => self.slabs.alloc_missed::<C>(self.id, Location::caller()),
-        }
+        self.slabs.take::<C>(self.id, self.handle)
     }
 
     /// An object of the memory of a node, if there is some; else of any. For who knows where it
@@ -194,22 +188,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn free(&self, object: NonNull<u8>) -> Result<(), FreeFault> {
-        if !self.slabs.ground.is_welcome::<C>() {
-            return Err(FreeFault::TaskOnly);
-        }
         // SAFETY: passed on.
-        if unsafe {
-            self.slabs
-                .queues
-                .put::<C>(&self.slabs.ground, self.handle, object)
-        } {
-            return Ok(());
-        }
-        // SAFETY: passed on.
-        unsafe {
-            self.slabs
-                .free_missed::<C>(self.id, object, Location::caller())
-        }
+        unsafe { self.slabs.give::<C>(self.id, self.handle, object) }
     }
 
     /// Takes objects back.
@@ -253,13 +233,19 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     pub fn shrink(&self) {
         let Slabs { ground, queues, .. } = self.slabs;
         let kind = self.kind();
+        // Asked on each CPU: an interrupt may do the work there.
+        let mut drain = || {
+            if ground.is_welcome::<C>() {
+                queues.drain::<C>(ground, kind);
+            }
+        };
         for cpu in 0..self.slabs.plan.cpus {
-            ground
-                .local
-                .run_on(cpu, &mut || queues.drain::<C>(ground, kind));
+            ground.local.run_on(cpu, &mut drain);
         }
-        queues.drain::<C>(ground, kind);
-        queues.shrink::<C>(ground, kind);
+        drain();
+        if ground.is_welcome::<C>() {
+            queues.shrink::<C>(ground, kind);
+        }
     }
 
     /// Ends the cache, if no object is in use any more: what is free goes back, and its number to
@@ -372,6 +358,48 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     pub fn cache<C: Caller>(&self, spec: CacheSpec) -> Result<RawCache<'_, 'm, D, C>, CacheError> {
         let kind = self.make::<C>(spec, self.user_ids())?;
         Ok(RawCache::of(self, kind))
+    }
+
+    /// An object of the cache with this number and [handle](SlabDesign::handle), for who has it
+    /// (`one-handle`).
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn take<C: Caller>(
+        &self,
+        cache: CacheId,
+        handle: usize,
+    ) -> Result<NonNull<u8>, SlabError> {
+        if !self.ground.is_welcome::<C>() {
+            return Err(SlabError::TaskOnly);
+        }
+        match self.queues.hit::<C>(&self.ground, handle) {
+            Some(object) => Ok(object),
+            None => self.alloc_missed::<C>(cache, Location::caller()),
+        }
+    }
+
+    /// The way back.
+    ///
+    /// # Safety
+    /// As [`RawCache::free`].
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn give<C: Caller>(
+        &self,
+        cache: CacheId,
+        handle: usize,
+        object: NonNull<u8>,
+    ) -> Result<(), FreeFault> {
+        if !self.ground.is_welcome::<C>() {
+            return Err(FreeFault::TaskOnly);
+        }
+        // SAFETY: passed on, twice.
+        unsafe {
+            if self.queues.put::<C>(&self.ground, handle, object) {
+                return Ok(());
+            }
+            self.free_missed::<C>(cache, object, Location::caller())
+        }
     }
 
     /// The slow way to an object of the cache with this number, for callers with a fast path of

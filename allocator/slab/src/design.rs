@@ -153,7 +153,8 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     ) -> Result<(), FreeFault>;
 
     /// Gives back some of what has lain unused in this CPU's queues since the last call. To be
-    /// called every few seconds on each CPU.
+    /// called every few seconds on each CPU. Not in an interrupt that has no business with the cache,
+    /// as the next two.
     fn trim<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind);
 
     /// Gives back all that lies in this CPU's queues.

@@ -3,7 +3,6 @@
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
-use core::panic::Location;
 use core::ptr::NonNull;
 
 use crate::caller::Caller;
@@ -106,15 +105,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[inline]
     #[track_caller]
     pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, SlabError> {
-        if !self.slabs.ground.is_welcome::<C>() {
-            return Err(SlabError::TaskOnly);
-        }
         let cache = self.cache_of(layout).ok_or(SlabError::Exhausted)?;
-        let Slabs { ground, queues, .. } = self.slabs;
-        match queues.hit::<C>(ground, queues.handle(cache)) {
-            Some(object) => Ok(object),
-            None => self.slabs.alloc_missed::<C>(cache, Location::caller()),
-        }
+        self.slabs.take::<C>(cache, self.slabs.queues.handle(cache))
     }
 
     /// Takes memory back, by the layout that it was asked with. The layout says whose it is: a
@@ -132,8 +124,9 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[track_caller]
     pub unsafe fn free(&self, memory: NonNull<u8>, layout: Layout) -> Result<(), FreeFault> {
         let cache = self.cache_of(layout).ok_or(FreeFault::NotASlab)?;
+        let handle = self.slabs.queues.handle(cache);
         // SAFETY: passed on.
-        unsafe { self.free_to(cache, memory) }
+        unsafe { self.slabs.give::<C>(cache, handle, memory) }
     }
 
     /// Takes memory back whose layout is not known any more: the tables of pages know its cache.
@@ -154,25 +147,9 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
                 _ => FreeFault::WrongCache { cache },
             });
         }
+        let handle = self.slabs.queues.handle(cache);
         // SAFETY: passed on.
-        unsafe { self.free_to(cache, memory) }
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn free_to(&self, cache: CacheId, memory: NonNull<u8>) -> Result<(), FreeFault> {
-        if !self.slabs.ground.is_welcome::<C>() {
-            return Err(FreeFault::TaskOnly);
-        }
-        // SAFETY: passed on, twice.
-        unsafe {
-            let Slabs { ground, queues, .. } = self.slabs;
-            if queues.put::<C>(ground, queues.handle(cache), memory) {
-                return Ok(());
-            }
-            self.slabs
-                .free_missed::<C>(cache, memory, Location::caller())
-        }
+        unsafe { self.slabs.give::<C>(cache, handle, memory) }
     }
 
     /// Bytes that can be used of memory that was given for some layout; 0 if it was not.

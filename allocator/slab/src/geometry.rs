@@ -77,49 +77,6 @@ impl fmt::Display for ShapeError {
 
 impl core::error::Error for ShapeError {}
 
-/// How far objects are apart, and what they are multiples of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pitch {
-    stride: usize,
-    align: usize,
-}
-
-impl Pitch {
-    /// The pitch of objects of `size` bytes, multiples of `align` and of `grid`, a power of two, on
-    /// pages of `page_bytes`.
-    ///
-    /// # Errors
-    /// [`ShapeError`].
-    pub const fn new(
-        size: usize,
-        align: usize,
-        grid: usize,
-        page_bytes: usize,
-    ) -> Result<Self, ShapeError> {
-        if size == 0 || size > MAX_SIZE {
-            return Err(ShapeError::Size { bytes: size });
-        }
-        if !align.is_power_of_two() || align > page_bytes {
-            return Err(ShapeError::Align { align });
-        }
-        let align = if align > grid { align } else { grid };
-        let stride = size.next_multiple_of(align);
-        Ok(Self { stride, align })
-    }
-
-    /// From one object to the next, in bytes.
-    #[must_use]
-    pub const fn stride(&self) -> usize {
-        self.stride
-    }
-
-    /// The smallest order that holds an object.
-    #[must_use]
-    pub const fn least_order(&self, page_bytes: usize) -> u8 {
-        least_order(self.stride, page_bytes)
-    }
-}
-
 impl Geometry {
     /// The shape for objects of `size` bytes, multiples of `align`, on pages of `page_bytes`, by the
     /// rules of the default. A bitmap beside the slab says which objects are free.
@@ -132,34 +89,40 @@ impl Geometry {
     ///
     /// # Errors
     /// [`ShapeError`].
-    pub const fn new(size: usize, align: usize, page_bytes: usize) -> Result<Self, ShapeError> {
-        match Pitch::new(size, align, GRID, page_bytes) {
-            Ok(pitch) => {
-                let order = order_for(pitch.stride, page_bytes);
-                Ok(Self::of(pitch, order, MAX_OBJECTS, page_bytes))
-            }
-            Err(error) => Err(error),
-        }
+    pub fn new(size: usize, align: usize, page_bytes: usize) -> Result<Self, ShapeError> {
+        let order = |stride| order_for(stride, page_bytes);
+        Self::by(size, align, page_bytes, (GRID, MAX_OBJECTS), order)
     }
 
-    /// Slabs of an order that holds an object at least, with so many objects at most.
-    #[must_use]
-    pub const fn of(pitch: Pitch, order: u8, most: usize, page_bytes: usize) -> Self {
-        let Pitch { stride, align } = pitch;
+    /// The same by other rules: objects at multiples of a grid, so many a slab at most, and in slabs
+    /// of the `order` that is told by how far objects are apart, which holds one of them at least.
+    ///
+    /// # Errors
+    /// [`ShapeError`].
+    pub fn by(
+        size: usize,
+        align: usize,
+        page_bytes: usize,
+        (grid, most): (usize, usize),
+        order: impl FnOnce(usize) -> u8,
+    ) -> Result<Self, ShapeError> {
+        if size == 0 || size > MAX_SIZE {
+            return Err(ShapeError::Size { bytes: size });
+        }
+        if !align.is_power_of_two() || align > page_bytes {
+            return Err(ShapeError::Align { align });
+        }
+        let align = align.max(grid);
+        let stride = size.next_multiple_of(align);
+        let order = order(stride);
         let bytes = page_bytes << order;
-        let fit = bytes / stride;
-        let objects = if fit > most { most } else { fit };
+        let objects = (bytes / stride).min(most);
         // Colours keep what the stride is a multiple of by nature, up to a line: general sizes
         // promise it.
         let natural = 1 << stride.trailing_zeros();
-        let colour_step = if natural > LINE { natural } else { LINE };
-        let colour_step = if align > colour_step {
-            align
-        } else {
-            colour_step
-        };
+        let colour_step = align.max(natural).max(LINE);
         let slack = bytes - objects * stride;
-        Self {
+        Ok(Self {
             stride: stride as u32,
             align: align as u32,
             order: Order::new(order),
@@ -168,7 +131,7 @@ impl Geometry {
             colour_step: colour_step as u32,
             capacity: capacity(stride),
             inverse: (1_u64 << 40).div_ceil(stride as u64),
-        }
+        })
     }
 
     /// The number of the object that begins `offset` bytes behind the first one; `None` if none
@@ -187,13 +150,11 @@ impl Geometry {
     }
 }
 
-const fn order_for(stride: usize, page_bytes: usize) -> u8 {
-    let mut order = 0;
+fn order_for(stride: usize, page_bytes: usize) -> u8 {
     let mut least = (u64::MAX, 0);
-    while order <= MAX_ORDER {
+    for order in 0..=MAX_ORDER {
         let bytes = page_bytes << order;
-        let fit = bytes / stride;
-        let fit = if fit > MAX_OBJECTS { MAX_OBJECTS } else { fit };
+        let fit = (bytes / stride).min(MAX_OBJECTS);
         if fit > 0 {
             let waste = bytes - fit * stride;
             if waste * 8 <= bytes {
@@ -204,7 +165,6 @@ const fn order_for(stride: usize, page_bytes: usize) -> u8 {
                 least = (share, order);
             }
         }
-        order += 1;
     }
     if least.0 != u64::MAX {
         return least.1;
@@ -212,7 +172,9 @@ const fn order_for(stride: usize, page_bytes: usize) -> u8 {
     least_order(stride, page_bytes)
 }
 
-const fn least_order(stride: usize, page_bytes: usize) -> u8 {
+/// The smallest order that holds an object of `stride` bytes.
+#[must_use]
+pub fn least_order(stride: usize, page_bytes: usize) -> u8 {
     let mut order = 0;
     while page_bytes << order < stride {
         order += 1;
@@ -223,15 +185,8 @@ const fn least_order(stride: usize, page_bytes: usize) -> u8 {
 /// What a sheaf of large objects holds at most, in bytes.
 const SHEAF_LOAD: usize = 64 << 10;
 
-const fn capacity(stride: usize) -> u32 {
-    let load = SHEAF_LOAD / stride;
-    if load < 2 {
-        2
-    } else if load > MAX_CAPACITY {
-        MAX_CAPACITY as u32
-    } else {
-        load as u32
-    }
+fn capacity(stride: usize) -> u32 {
+    (SHEAF_LOAD / stride).clamp(2, MAX_CAPACITY) as u32
 }
 
 #[cfg(test)]

@@ -105,9 +105,16 @@ impl<'m, S: PageSource, L: Local> Ground<'m, S, L> {
     #[inline]
     #[must_use]
     pub fn node_here(&self) -> usize {
+        self.node_of_cpu(self.local.cpu())
+    }
+
+    /// The node nearest to a CPU.
+    #[inline(always)]
+    #[must_use]
+    pub fn node_of_cpu(&self, cpu: usize) -> usize {
         match self.nodes() {
             1 => 0,
-            _ => self.source.local_node(self.local.cpu()),
+            _ => self.source.local_node(cpu),
         }
     }
 

@@ -15,7 +15,7 @@
 //! | `plan`, `caller` | what a system is built with; who calls |
 //! | `rows`, `wrapped`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
 //! | `kind`, `pages` | a cache's rules; what is known of each page |
-//! | `numbers`, `owned` | what is counted; the slabs of a list |
+//! | `numbers`, `counts`, `owned` | what is counted; counters; the slabs of a list |
 //! | `ground`, [`design`] | what a design stands on; what it answers, and what it is made of |
 //! | `watch`, `life` | what is done to checked objects; how a slab begins and ends |
 //! | [`sheaf`] | the design |
@@ -56,6 +56,7 @@ extern crate std;
 mod cache;
 mod caller;
 mod counted;
+mod counts;
 pub mod debug;
 pub mod design;
 mod error;

@@ -46,18 +46,6 @@ impl Gone {
 }
 
 impl OwnedSlabs {
-    /// None.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            partial: GuardedU32::new(0),
-            partials: GuardedU32::new(0),
-            slabs: GuardedU32::new(0),
-            colour: GuardedU32::new(0),
-            out: GuardedU64::new(0),
-        }
-    }
-
     /// Another cache's, which has given back all that it had.
     pub fn begin(&self) {
         debug_assert_eq!((self.slabs.get(), self.out.get()), (0, 0));

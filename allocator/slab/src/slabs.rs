@@ -46,6 +46,9 @@ impl<'m> Parts<'m> {
     }
 }
 
+/// What a design does for a cache.
+type Work<'m, D> = fn(&D, &GroundOf<'m, D>, &Kind);
+
 /// All caches over one source of pages. See the [crate].
 pub struct Slabs<'m, D: SlabDesign<'m>> {
     pub(crate) ground: GroundOf<'m, D>,
@@ -306,40 +309,32 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         leases.filter(|kind| self.ground.may_touch(kind))
     }
 
-    /// Calls `work` for each cache that the caller may come to, as the cache's own callers would.
-    fn each_kind(&self, work: impl Fn(&Kind, Callers)) {
+    /// Does work for each cache that the caller may come to, as the cache's own callers would.
+    fn each_kind(&self, tasks: Work<'m, D>, all: Work<'m, D>) {
         for kind in self.kinds() {
-            work(&kind, kind.callers);
+            let work = match kind.callers {
+                Callers::Tasks => tasks,
+                Callers::All => all,
+            };
+            work(&self.queues, &self.ground, &kind);
         }
     }
 
     /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To
     /// be called on every CPU every few seconds. An interrupt leaves caches for tasks alone.
     pub fn trim(&self) {
-        let Self { ground, queues, .. } = self;
-        self.each_kind(|kind, callers| match callers {
-            Callers::Tasks => queues.trim::<TaskOnly>(ground, kind),
-            Callers::All => queues.trim::<Everywhere>(ground, kind),
-        });
+        self.each_kind(D::trim::<TaskOnly>, D::trim::<Everywhere>);
     }
 
     /// Gives back all that lies in this CPU's queues. An interrupt leaves caches for tasks alone.
     pub fn drain(&self) {
-        let Self { ground, queues, .. } = self;
-        self.each_kind(|kind, callers| match callers {
-            Callers::Tasks => queues.drain::<TaskOnly>(ground, kind),
-            Callers::All => queues.drain::<Everywhere>(ground, kind),
-        });
+        self.each_kind(D::drain::<TaskOnly>, D::drain::<Everywhere>);
     }
 
     /// Gives back all that lies in queues which CPUs share. An interrupt leaves caches for tasks
     /// alone.
     pub fn shrink(&self) {
-        let Self { ground, queues, .. } = self;
-        self.each_kind(|kind, callers| match callers {
-            Callers::Tasks => queues.shrink::<TaskOnly>(ground, kind),
-            Callers::All => queues.shrink::<Everywhere>(ground, kind),
-        });
+        self.each_kind(D::shrink::<TaskOnly>, D::shrink::<Everywhere>);
     }
 
     /// Statistics of every cache, in the order of their numbers; the slabs' own is the first. An

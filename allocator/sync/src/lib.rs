@@ -11,7 +11,6 @@
 //! | `lock.rs` | [`RawLock`], [`TicketLock`], [`TestAndSetLock`], [`OwnLine`], and [`Locked`], data with its lock |
 //! | `slot.rs` | [`Slot`]: how a CPU reaches its own slot, and whether others can |
 //! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while others look |
-//! | `counts.rs` | [`counts!`]: counters with one guard, under the names of their sum |
 //! | `place.rs` | [`place`]: typed slices out of the caller's memory |
 //!
 //! A **guarded word** ([`GuardedU32`]) is one that a lock, or the ownership of a frame, makes private to whoever
@@ -21,7 +20,6 @@
 #![cfg_attr(not(loom), no_std)]
 
 mod backend;
-mod counts;
 mod lock;
 mod once;
 mod place;

@@ -8,15 +8,14 @@
 
 use core::ptr::NonNull;
 
-use brickyard_slab::PageSource;
+use brickyard_slab::{Caller, PageSource};
 use brickyard_sync::RawLock;
 
-use super::errand::{Errand, node_of_cpu};
+use super::errand::Errand;
 use super::links::FreePointers;
 use super::lists::At;
 use super::queue::Links;
 use super::state::Pins;
-use brickyard_slab::Caller;
 
 /// What a new slab is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +47,7 @@ where
             let inside = ground.inside::<C>();
             match self.cpu(inside.cpu) {
                 // Its own node, wherever its last slab came from.
-                Some((_, at)) if node_of_cpu(ground, inside.cpu) == node => {
+                Some((_, at)) if ground.node_of_cpu(inside.cpu) == node => {
                     at.own.counts.misses.add(1);
                     let object = self.served_by(at);
                     Some(object.ok_or_else(|| self.wish(at, node)))
@@ -75,7 +74,7 @@ where
     fn near<C: Caller>(&mut self) -> Result<usize, Wish> {
         let ground = self.ground();
         let inside = ground.inside::<C>();
-        let node = node_of_cpu(ground, inside.cpu);
+        let node = ground.node_of_cpu(inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
             let found = self.served_by_node(node);
             return found.unwrap_or(Err(Wish { node, colour: 0 }));
@@ -144,7 +143,7 @@ where
         let inside = ground.inside::<C>();
         let here = self.cpu(inside.cpu);
         if let Some((state, at)) = here {
-            let is_near = node_of_cpu(ground, inside.cpu) == node;
+            let is_near = ground.node_of_cpu(inside.cpu) == node;
             // The source's nodes are as many as bytes have room for, far below 2^32.
             let away = if is_near { 0 } else { node as u32 + 1 };
             state.outgoing.away.set(away);

@@ -6,7 +6,8 @@
 //! the cache ([`Inside`]); so it comes before all locks. Pages are taken and given, constructors
 //! and reports called, outside all of it.
 
-use brickyard_slab::{Local, PageSource};
+use brickyard_slab::design::{Gone, Ground, Kind, overwritten, refuse_late};
+use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::{Held, Ordering, RawLock};
 
 use super::links::{FreePointers, ObjectLinks, link_of};
@@ -15,20 +16,6 @@ use super::queue::{Broken, Run};
 use super::shape::Marks;
 use super::slabs::owner_of;
 use super::state::{Pins, Slqb2008};
-use brickyard_slab::Caller;
-use brickyard_slab::FreeFault;
-use brickyard_slab::design::Gone;
-use brickyard_slab::design::Kind;
-use brickyard_slab::design::{Ground, overwritten, refuse_late};
-
-/// The node nearest to a CPU.
-#[inline(always)]
-pub(super) fn node_of_cpu<S: PageSource, L: Local>(ground: &Ground<'_, S, L>, cpu: usize) -> usize {
-    match ground.nodes() {
-        1 => 0,
-        _ => ground.source.local_node(cpu),
-    }
-}
 
 /// See the [module](self).
 #[derive(Debug)]

@@ -3,17 +3,15 @@
 
 use core::ptr::NonNull;
 
-use brickyard_slab::PageSource;
+use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::RawLock;
 
-use super::errand::{Errand, node_of_cpu};
+use super::errand::Errand;
 use super::links::FreePointers;
 use super::lists::{At, CpuState};
 use super::queue::Run;
 use super::slabs::owner_of;
 use super::state::Pins;
-use brickyard_slab::Caller;
-use brickyard_slab::FreeFault;
 
 impl<'m, S, L, K, F> Errand<'_, 'm, S, L, K, F>
 where
@@ -30,7 +28,7 @@ where
         // `owner-while-out`: the object is out.
         let owner = owner_of(ground.pages.record(head)).get() as u32;
         let inside = ground.inside::<C>();
-        let node = node_of_cpu(ground, inside.cpu);
+        let node = ground.node_of_cpu(inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
             self.with_node(node, |_, at| at.own.counts.free_misses.add(1));
             return self.free_without_row(owner, address);
@@ -98,7 +96,7 @@ where
     pub(super) fn trim<C: Caller>(&mut self) {
         let ground = self.ground();
         let inside = ground.inside::<C>();
-        let mut node = node_of_cpu(ground, inside.cpu);
+        let mut node = ground.node_of_cpu(inside.cpu);
         if let Some((state, at)) = self.cpu(inside.cpu) {
             self.claim(at);
             self.flush(at, self.marks.batch);

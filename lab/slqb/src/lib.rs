@@ -89,14 +89,16 @@ use core::ptr::NonNull;
 
 use brickyard_slab::design::{Footprint, GroundOf, Inside, Kind, Whereabouts};
 use brickyard_slab::geometry::{Geometry, ShapeError};
+use brickyard_slab::sizes::{MAX_GENERAL, aligned, name_of};
 use brickyard_slab::{
     CacheId, CacheNumbers, CacheSpec, Caller, Checks, Everywhere, FreeFault, PageSource, Rows,
     SlabDesign, SlabPlan,
 };
 use brickyard_sync::{RawLock, place};
-use errand::{Errand, node_of_cpu};
+use errand::Errand;
 use links::{Encoding, ObjectLinks, link_of};
 use lists::{CpuState, NodeState};
+use shape::order_for;
 use slabs::owner_of;
 
 pub use links::{Encoded, FreePointers, Plain};
@@ -179,11 +181,21 @@ where
 
     #[inline]
     fn class_of(layout: Layout) -> Option<usize> {
-        shape::class_of(layout)
+        if layout.size() > MAX_GENERAL || layout.align() > MAX_GENERAL {
+            return None;
+        }
+        let mut class = 0;
+        while (POWERS[class] as usize) < layout.size() {
+            class += 1;
+        }
+        aligned(&POWERS, class, layout.align())
     }
 
     fn size_name(size: u32) -> &'static str {
-        shape::size_name(size)
+        match size {
+            8 => "general-8",
+            _ => name_of(size),
+        }
     }
 
     /// A word for the link, where it may not lie in the object: an object's bytes last while it is
@@ -195,7 +207,9 @@ where
     }
 
     fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
-        shape::shape(size, align, page_bytes)
+        let rules = (size_of::<usize>(), usize::MAX);
+        let order = |stride| order_for(stride, page_bytes);
+        Geometry::by(size, align, page_bytes, rules, order)
     }
 
     fn open(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
@@ -277,7 +291,7 @@ where
         if lifo.count >= own.limit.get() || lifo.head == address {
             return false;
         }
-        if ground.nodes() > 1 && ground.node_of(object) != node_of_cpu(ground, inside.cpu) {
+        if ground.nodes() > 1 && ground.node_of(object) != ground.node_of_cpu(inside.cpu) {
             return false;
         }
         let links = ObjectLinks {
@@ -315,21 +329,15 @@ where
     }
 
     fn trim<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
-        if ground.is_welcome::<C>() {
-            Errand::run::<C, _>(self, ground, kind, Errand::trim::<C>);
-        }
+        Errand::run::<C, _>(self, ground, kind, Errand::trim::<C>);
     }
 
     fn drain<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
-        if ground.is_welcome::<C>() {
-            Errand::run::<C, _>(self, ground, kind, Errand::drain::<C>);
-        }
+        Errand::run::<C, _>(self, ground, kind, Errand::drain::<C>);
     }
 
     fn shrink<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
-        if ground.is_welcome::<C>() {
-            Errand::run::<C, _>(self, ground, kind, Errand::shrink::<C>);
-        }
+        Errand::run::<C, _>(self, ground, kind, Errand::shrink::<C>);
     }
 
     fn numbers(&self, ground: &GroundOf<'m, Self>, kind: &Kind, numbers: &mut CacheNumbers) {

@@ -16,65 +16,39 @@ use brickyard_slab::{Local, PageSource};
 use super::queue::Links;
 
 /// How links are written: [`Encoded`] or [`Plain`].
-pub trait FreePointers: fmt::Debug + Send + Sync + 'static {
-    /// The word that is kept at the address `at` of a link to `next`.
-    fn write(secret: usize, at: usize, next: usize) -> usize;
-
-    /// What the word that is kept at `at` stands for.
-    fn read(secret: usize, at: usize, word: usize) -> usize;
+pub trait FreePointers: fmt::Debug + Clone + Copy + Send + Sync + 'static {
+    /// Is a link that was written over noticed, at a few instructions more at each free and each
+    /// allocation? Else only one that is no address in a slab of the cache.
+    const ENCODED: bool;
 }
 
-/// One that was written over is noticed. A few instructions more at each free and each allocation.
-#[derive(Debug)]
+/// Links that nobody can write who does not know the secret.
+#[derive(Debug, Clone, Copy)]
 pub enum Encoded {}
 
-/// As they are. One that was written over is noticed only if it is no address in a slab of the cache.
-#[derive(Debug)]
+impl FreePointers for Encoded {
+    const ENCODED: bool = true;
+}
+
+/// Links as they are.
+#[derive(Debug, Clone, Copy)]
 pub enum Plain {}
+
+impl FreePointers for Plain {
+    const ENCODED: bool = false;
+}
 
 /// The golden ratio's fraction, an odd number, and the one that undoes it modulo 2^64.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const GATHER: u64 = 0xf1de_83e1_9937_733d;
 const _: () = assert!(SPREAD.wrapping_mul(GATHER) == 1);
 
-impl FreePointers for Encoded {
-    #[inline(always)]
-    fn write(secret: usize, at: usize, next: usize) -> usize {
-        (next ^ secret ^ at.swap_bytes()).wrapping_mul(SPREAD as usize)
-    }
-
-    #[inline(always)]
-    fn read(secret: usize, at: usize, word: usize) -> usize {
-        word.wrapping_mul(GATHER as usize) ^ secret ^ at.swap_bytes()
-    }
-}
-
-impl FreePointers for Plain {
-    #[inline(always)]
-    fn write(_: usize, _: usize, next: usize) -> usize {
-        next
-    }
-
-    #[inline(always)]
-    fn read(_: usize, _: usize, word: usize) -> usize {
-        word
-    }
-}
-
 /// How the links of one system are written.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Encoding<F> {
     secret: usize,
     way: PhantomData<F>,
 }
-
-impl<F> Clone for Encoding<F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<F> Copy for Encoding<F> {}
 
 impl<F: FreePointers> Encoding<F> {
     /// That of the system whose state lies at an address.
@@ -83,6 +57,11 @@ impl<F: FreePointers> Encoding<F> {
             secret: at.wrapping_mul(SPREAD as usize).rotate_left(29),
             way: PhantomData,
         }
+    }
+
+    #[inline(always)]
+    const fn key(self, at: usize) -> usize {
+        self.secret ^ at.swap_bytes()
     }
 
     /// What the link at an address stands for.
@@ -96,7 +75,11 @@ impl<F: FreePointers> Encoding<F> {
         // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were
         // exposed when they were taken.
         let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
-        F::read(self.secret, at, word)
+        if F::ENCODED {
+            word.wrapping_mul(GATHER as usize) ^ self.key(at)
+        } else {
+            word
+        }
     }
 
     /// Writes a link.
@@ -105,7 +88,11 @@ impl<F: FreePointers> Encoding<F> {
     /// As [`Encoding::read`].
     #[inline(always)]
     pub(super) unsafe fn write(self, at: usize, next: usize) {
-        let word = F::write(self.secret, at, next);
+        let word = if F::ENCODED {
+            (next ^ self.key(at)).wrapping_mul(SPREAD as usize)
+        } else {
+            next
+        };
         // SAFETY: as in `read`.
         unsafe { with_exposed_provenance_mut::<usize>(at).write(word) };
     }
@@ -130,13 +117,13 @@ pub(super) struct ObjectLinks<'a, 'm, S, L, F> {
     pub(super) encoding: Encoding<F>,
 }
 
-impl<S, L, F> Clone for ObjectLinks<'_, '_, S, L, F> {
+impl<S, L, F: FreePointers> Clone for ObjectLinks<'_, '_, S, L, F> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S, L, F> Copy for ObjectLinks<'_, '_, S, L, F> {}
+impl<S, L, F: FreePointers> Copy for ObjectLinks<'_, '_, S, L, F> {}
 
 impl<S: PageSource, L: Local, F: FreePointers> Links for ObjectLinks<'_, '_, S, L, F> {
     fn next(&self, object: usize) -> usize {

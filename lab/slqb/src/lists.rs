@@ -9,16 +9,16 @@
 //! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs +
 //! nodes) * (planned caches + 2)` in all: linear in each.
 
-use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock, counts};
+use brickyard_slab::{CacheNumbers, counts};
+use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
 use super::numbers::SlqbNumbers;
 use super::queue::{Chain, Incoming, Run};
 use super::slabs::SlabList;
-use brickyard_slab::CacheNumbers;
 
 /// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list,
 /// what the list lock guards.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Own {
     pub(super) lifo: Chain,
@@ -69,19 +69,6 @@ counts! {
 }
 
 impl Own {
-    const fn new() -> Self {
-        Self {
-            lifo: Chain::new(),
-            limit: GuardedU32::new(0),
-            link: GuardedU32::new(0),
-            check: AtomicU32::new(0),
-            hits: GuardedU64::new(0),
-            free_hits: GuardedU64::new(0),
-            counts: Counts::new(),
-            more: MoreCounts::new(),
-        }
-    }
-
     /// A cache's begin.
     pub(super) fn begin(&self, limit: u32, link: usize) {
         self.lifo.set(Run::EMPTY);
@@ -110,7 +97,7 @@ impl Own {
 }
 
 /// A CPU's outgoing queue: objects of one list's slabs, on their way there. Guarded as [`Own`] is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Outgoing {
     pub(super) queue: Chain,
@@ -123,16 +110,6 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    const fn new() -> Self {
-        Self {
-            queue: Chain::new(),
-            to: GuardedU32::new(0),
-            away: GuardedU32::new(0),
-            counts: OutgoingCounts::new(),
-            more: MoreOutgoing::new(),
-        }
-    }
-
     pub(super) fn begin(&self) {
         self.queue.set(Run::EMPTY);
         self.away.set(0);
@@ -162,10 +139,10 @@ pub(super) struct List<K> {
 pub(super) struct Line<T>(pub(super) T);
 
 impl<K: RawLock> List<K> {
-    const fn new() -> Self {
+    fn new() -> Self {
         Self {
-            slabs: Line(Locked::new(SlabList::new())),
-            incoming: Incoming::new(),
+            slabs: Line(Locked::new(SlabList::default())),
+            incoming: Incoming::default(),
         }
     }
 
@@ -210,19 +187,19 @@ const _: () = {
 };
 
 impl<K: RawLock> CpuState<K> {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            own: Own::new(),
-            outgoing: Outgoing::new(),
+            own: Own::default(),
+            outgoing: Outgoing::default(),
             list: List::new(),
         }
     }
 }
 
 impl<K: RawLock> NodeState<K> {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            own: Line(Locked::new(Own::new())),
+            own: Line(Locked::new(Own::default())),
             list: List::new(),
         }
     }

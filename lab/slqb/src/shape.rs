@@ -1,47 +1,20 @@
-//! The numbers of the design: orders of slabs, general sizes, batches and marks.
+//! The numbers of the design: general sizes, orders of slabs, batches and marks.
 
-use core::alloc::Layout;
-
-use brickyard_slab::geometry::{Geometry, Pitch, ShapeError};
-use brickyard_slab::sizes::{MAX_GENERAL, aligned, name_of};
+use brickyard_slab::geometry::{Geometry, least_order};
 
 /// The general sizes: powers of two from 8, with 96 and 192 between them.
 pub const POWERS: [u32; 15] = [
     8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768,
 ];
 
-/// The number of the smallest size that serves `layout`.
-#[inline]
-pub(super) fn class_of(layout: Layout) -> Option<usize> {
-    if layout.size() > MAX_GENERAL || layout.align() > MAX_GENERAL {
-        return None;
-    }
-    let mut class = 0;
-    while (POWERS[class] as usize) < layout.size() {
-        class += 1;
-    }
-    aligned(&POWERS, class, layout.align())
-}
-
-/// The name of a general size's cache.
-pub(super) const fn size_name(size: u32) -> &'static str {
-    match size {
-        8 => "general-8",
-        _ => name_of(size),
-    }
-}
-
-/// The slabs of objects that hold their links.
-pub(super) fn shape(size: usize, align: usize, page_bytes: usize) -> Result<Geometry, ShapeError> {
-    let pitch = Pitch::new(size, align, size_of::<usize>(), page_bytes)?;
-    let stride = pitch.stride();
+/// The order of slabs of objects that hold their links: 0, or 1, if a quarter at most is wasted.
+pub(super) fn order_for(stride: usize, page_bytes: usize) -> u8 {
     let wastes_little = |&order: &u8| {
         let bytes = page_bytes << order;
         stride <= bytes && bytes % stride * 4 <= bytes
     };
     let order = [0, 1].into_iter().find(wastes_little);
-    let order = order.unwrap_or_else(|| pitch.least_order(page_bytes));
-    Ok(Geometry::of(pitch, order, usize::MAX, page_bytes))
+    order.unwrap_or_else(|| least_order(stride, page_bytes))
 }
 
 /// What follows from a cache's geometry.
@@ -72,13 +45,23 @@ impl Marks {
 mod tests {
     extern crate std;
 
+    use core::alloc::Layout;
+
+    use brickyard::OneCpu;
+    use brickyard_slab::sizes::MAX_GENERAL;
+    use brickyard_slab::{Pinned, SlabDesign, ZonePages};
+
     use super::*;
+    use crate::Slqb2008;
+
+    type Zone = brickyard::Zone<'static, OneCpu>;
+    type Design = Slqb2008<'static, ZonePages<'static, Zone>, Pinned<OneCpu>>;
 
     const PAGE: usize = 4096;
 
     #[test]
     fn slqb_s_orders_are_piggin_s() {
-        let order = |size| shape(size, 8, PAGE).unwrap().order.get();
+        let order = |size| Design::shape(size, 8, PAGE).unwrap().order.get();
         // Up to a page, never above order 1 (facts), and order 0 whenever a quarter at most is
         // wasted.
         for size in 1..=PAGE {
@@ -97,7 +80,7 @@ mod tests {
 
     #[test]
     fn slqb_s_batches_are_piggin_s() {
-        let batch = |size| Marks::of(&shape(size, 8, PAGE).unwrap(), PAGE).batch;
+        let batch = |size| Marks::of(&Design::shape(size, 8, PAGE).unwrap(), PAGE).batch;
         assert_eq!(batch(8), 2048);
         assert_eq!(batch(64), 256);
         assert_eq!(batch(1024), 256);
@@ -112,7 +95,7 @@ mod tests {
                 let layout = Layout::from_size_align(size, align).unwrap();
                 let serves = |&s: &u32| s as usize >= size && (s as usize).is_multiple_of(align);
                 assert_eq!(
-                    class_of(layout),
+                    Design::class_of(layout),
                     POWERS.iter().position(serves),
                     "{layout:?}"
                 );
@@ -121,7 +104,7 @@ mod tests {
         assert!(
             POWERS
                 .iter()
-                .all(|&size| size_name(size).len() > "general-".len())
+                .all(|&size| Design::size_name(size).len() > "general-".len())
         );
     }
 }

@@ -17,15 +17,13 @@
 //! as long as the lock is held: had it been another list's, that one would have been seen as its
 //! owner.
 
-use super::links::FreePointers;
-use super::links::ObjectLinks;
+use brickyard_slab::design::{Gone, OwnedSlabs, SlabRecord};
+use brickyard_slab::{CacheNumbers, FreeFault, Local, PageSource, counts};
+use brickyard_sync::GuardedU64;
+
+use super::links::{FreePointers, ObjectLinks};
 use super::numbers::SlqbNumbers;
 use super::queue::{Broken, Links, is_right};
-use brickyard_slab::CacheNumbers;
-use brickyard_slab::FreeFault;
-use brickyard_slab::design::{Gone, OwnedSlabs, SlabRecord};
-use brickyard_slab::{Local, PageSource};
-use brickyard_sync::{GuardedU64, counts};
 
 /// The first free object of a slab.
 const fn first_of(record: &SlabRecord) -> &GuardedU64 {
@@ -38,7 +36,7 @@ pub(super) const fn owner_of(record: &SlabRecord) -> &GuardedU64 {
 }
 
 /// What the page lock guards, records apart.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SlabList {
     slabs: OwnedSlabs,
     counts: SlabCounts,
@@ -66,14 +64,6 @@ counts! {
 }
 
 impl SlabList {
-    pub(super) const fn new() -> Self {
-        Self {
-            slabs: OwnedSlabs::new(),
-            counts: SlabCounts::new(),
-            more: MoreCounts::new(),
-        }
-    }
-
     /// A cache's begin: the one before has given back all that it had.
     pub(super) fn begin(&self) {
         self.slabs.begin();

@@ -4,12 +4,11 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use brickyard::Platform;
-use brickyard_slab::{Counted, Local, Pinned};
+use brickyard_slab::{CacheId, Counted, Local, Pinned};
 use brickyard_sync::{AtomicU32, RawLock, TicketLock};
 
 use super::links::{Encoded, Encoding};
 use super::lists::{CpuState, List, NodeState};
-use brickyard_slab::CacheId;
 
 /// A way to CPUs by which whole sections are a caller's own.
 ///

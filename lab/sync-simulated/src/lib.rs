@@ -7,7 +7,6 @@
 //! One item is not in `brickyard-sync`: [`Timed`], a lock that tells how long it was waited for and held, at no cost in simulated time.
 
 mod backend;
-mod counts;
 mod lock;
 mod once;
 mod place;

@@ -1,8 +1,9 @@
 //! The barn: full and empty sheaves that wait for any CPU. All of it behind the depot's lock.
 
-use brickyard_sync::{GuardedU32, GuardedU64, counts};
+use brickyard_sync::{GuardedU32, GuardedU64};
 
 use super::words::Sheaf;
+use crate::counts;
 use crate::kind::Kind;
 use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
@@ -15,7 +16,7 @@ const FEW: u32 = 4;
 const EMPTIES: u32 = 8;
 
 /// The state behind a depot's lock.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Depot {
     full: List,
     /// Objects that the full sheaves have less than they could hold.
@@ -54,20 +55,13 @@ counts! {
 }
 
 /// A list of sheaves, last in, first out: the warmest first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct List {
     first: GuardedU64,
     count: GuardedU32,
 }
 
 impl List {
-    const fn new() -> Self {
-        Self {
-            first: GuardedU64::new(0),
-            count: GuardedU32::new(0),
-        }
-    }
-
     fn push(&self, sheaf: Sheaf) {
         sheaf.set_link(self.first.get() as usize);
         self.first.set(sheaf.address() as u64);
@@ -89,17 +83,6 @@ impl List {
 }
 
 impl Depot {
-    pub(super) const fn new() -> Self {
-        Self {
-            full: List::new(),
-            lacking: GuardedU64::new(0),
-            empty: List::new(),
-            untouched: GuardedU32::new(0),
-            slabs: OwnedSlabs::new(),
-            counts: Counts::new(),
-        }
-    }
-
     /// Another cache's, which has given back all that it had: it starts anew.
     pub(super) fn begin(&self) {
         self.slabs.begin();

@@ -100,7 +100,7 @@ where
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
         let footprint = Self::FOOTPRINT;
-        let guarded = || Guarded(Locked::new(Depot::new()));
+        let guarded = || Guarded(Locked::new(Depot::default()));
         let (depots, rest) = place(memory, plan.numbers().checked_mul(plan.nodes)?, guarded)?;
         let seen = plan.numbers().checked_mul(plan.cpus)?;
         let (rows, rest) = match rows {
@@ -264,9 +264,6 @@ where
     }
 
     fn trim<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
-        if !ground.is_welcome::<C>() {
-            return;
-        }
         let column = self.column(kind.id, MAIN);
         let (cpu, top) = ground.local.read::<C>(&self.rows, column);
         let rows = self.rows.rows();
@@ -291,9 +288,6 @@ where
     }
 
     fn drain<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
-        if !ground.is_welcome::<C>() {
-            return;
-        }
         let main = self.close::<C>(ground, self.column(kind.id, MAIN));
         let spare = self.take_spare::<C>(ground, kind);
         for sheaf in [main, spare].into_iter().flatten() {
@@ -303,9 +297,6 @@ where
     }
 
     fn shrink<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
-        if !ground.is_welcome::<C>() {
-            return;
-        }
         for node in 0..self.nodes {
             loop {
                 let sheaf = {
