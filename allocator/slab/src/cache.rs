@@ -10,7 +10,7 @@ use brickyard::Platform;
 use brickyard_sync::OnceSlot;
 
 use crate::caller::{Caller, Callers};
-use crate::debug::Track;
+use crate::debug::{Moment, Track};
 use crate::design::{SlabDesign, Whereabouts};
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::kind::{CacheSpec, Kind};
@@ -520,7 +520,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         taken.inspect_err(|&fault| {
             // What is always checked; of a checked object, that another CPU was just freeing it
             // too.
-            watch::refuse(&self.ground, &self.queues, kind, object, fault, caller);
+            let when = (Moment::Free, caller);
+            watch::refuse(&self.ground, &self.queues, kind, object, fault, when);
         })
     }
 }

@@ -40,13 +40,14 @@ pub type GroundOf<'m, D> = Ground<'m, <D as SlabDesign<'m>>::Source, <D as SlabD
 /// # Safety
 /// Typed caches write values into what comes out of it, without a word of their users' that is
 /// unsafe. So:
-/// - What [`hit`](SlabDesign::hit), [`miss`](SlabDesign::miss) and [`miss_on`](SlabDesign::miss_on) return is
-///   an object of that cache (`object-bytes`), and nobody else's until it comes back.
+/// - What [`hit`](SlabDesign::hit), [`miss`](SlabDesign::miss) and [`miss_on`](SlabDesign::miss_on)
+///   return is an object of that cache (`object-bytes`), and nobody else's until it comes back.
 /// - Pages go back only when all objects of their slab are in it, and not while
 ///   [`look`](SlabDesign::look) looks.
 /// - A cache of which nothing is out and [`is_clear`](SlabDesign::is_clear) is true has left nothing
 ///   that the next cache of its number could take for its own.
-/// - Slabs have the [shape](SlabDesign::shape) that they say: their objects fit in.
+/// - Slabs hold the objects that their [shape](SlabDesign::shape) says, and a general size serves each
+///   layout that is [of its class](SlabDesign::class_of).
 /// - Whoever passes calls on to another design's state, as one that counts or delays does, passes
 ///   on the ground, kind and handle that it was called with: state is one system's, and a kind is
 ///   kept by nobody (`ground-of-a-design`).
@@ -108,8 +109,8 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     /// the cache.
     fn handle(&self, cache: CacheId) -> usize;
 
-    /// The fast way to an object of the cache with this [handle](SlabDesign::handle): `None` is a miss,
-    /// or a cache that is checked.
+    /// The fast way to an object of the cache with this [handle](SlabDesign::handle): `None` is a
+    /// miss, or a cache that is checked.
     fn hit<C: Caller>(&self, ground: &GroundOf<'m, Self>, handle: usize) -> Option<NonNull<u8>>;
 
     /// The fast way back: false if the object has to go by [`SlabDesign::overflow`].

@@ -102,7 +102,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     ///
     /// # Errors
     /// [`SlabError::Exhausted`], also above 32 KiB; [`SlabError::TaskOnly`].
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, SlabError> {
         let cache = self.cache_of(layout).ok_or(SlabError::Exhausted)?;
@@ -120,7 +120,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub unsafe fn free(&self, memory: NonNull<u8>, layout: Layout) -> Result<(), FreeFault> {
         let cache = self.cache_of(layout).ok_or(FreeFault::NotASlab)?;

@@ -6,6 +6,8 @@
 //! knowing the secret leaves a word that stands for no object of the cache, but for one case in
 //! many millions; and a word copied from another object does not fit its new place.
 
+#![allow(unsafe_code, reason = "links lie in objects")]
+
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, with_exposed_provenance_mut};

@@ -12,9 +12,25 @@
 use brickyard_slab::{CacheNumbers, counts};
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
-use super::numbers::SlqbNumbers;
 use super::queue::{Chain, Incoming, Run};
 use super::slabs::SlabList;
+
+/// What is counted of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, of slightly different moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SlqbNumbers {
+    /// Objects in the queues that were taken.
+    pub claimed: u64,
+    /// Objects among the flushed ones that were of other lists' slabs.
+    pub flushed_remote: u64,
+    /// Times that a CPU sent off what it had for another list.
+    pub outgoing_flushes: u64,
+    /// Objects sent off so.
+    pub outgoing_flushed: u64,
+    /// Slabs without a free object that got one back.
+    pub slabs_partial: u64,
+    /// Free objects left out for good, since somebody wrote over the links between them.
+    pub lost: u64,
+}
 
 /// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list,
 /// what the list lock guards.

@@ -22,7 +22,7 @@ use brickyard_slab::{CacheNumbers, FreeFault, Local, PageSource, counts};
 use brickyard_sync::GuardedU64;
 
 use super::links::{FreePointers, ObjectLinks};
-use super::numbers::SlqbNumbers;
+use super::lists::SlqbNumbers;
 use super::queue::{Broken, Links, is_right};
 
 /// The first free object of a slab.
@@ -73,10 +73,6 @@ impl SlabList {
 
     pub(super) fn next_colour(&self, colours: u32) -> u32 {
         self.slabs.next_colour(colours)
-    }
-
-    pub(super) fn count_refused(&self) {
-        self.counts.refused.add(1);
     }
 
     pub(super) fn add_to(&self, numbers: &mut CacheNumbers, more: &mut SlqbNumbers) {
@@ -143,10 +139,7 @@ impl SlabList {
         gone: &mut Gone,
     ) -> Result<(), FreeFault> {
         let put = self.put_checked(links, owner, object, gone);
-        if put.is_err() {
-            self.count_refused();
-        }
-        put
+        put.inspect_err(|_| self.counts.refused.add(1))
     }
 
     fn put_checked<S: PageSource, L: Local, F: FreePointers>(

@@ -1,6 +1,7 @@
 //! The state of the design: what each CPU and each node has of each cache.
 
-use core::fmt;
+#![allow(unsafe_code, reason = "who can be pinned is a promise")]
+
 use core::marker::PhantomData;
 
 use brickyard::Platform;
@@ -26,6 +27,7 @@ unsafe impl<L: Pins> Pins for Counted<'_, L> {}
 /// Piggin's queued slab allocator, as it was designed: see the [crate](crate). Only where callers can
 /// be kept on their CPU ([`Pins`]). Its state lies in the caller's memory,
 /// 384 bytes a cache for each CPU and each node.
+#[derive(Debug)]
 pub struct Slqb2008<'m, S, L, K = TicketLock, F = Encoded> {
     /// CPU by CPU, cache by cache.
     pub(super) cpus: &'m [CpuState<K>],
@@ -36,12 +38,6 @@ pub struct Slqb2008<'m, S, L, K = TicketLock, F = Encoded> {
     pub(super) encoding: Encoding<F>,
     /// A function type, so that it is `Send` and `Sync` whatever these are.
     pub(super) over: PhantomData<fn() -> (S, L)>,
-}
-
-impl<S, L, K, F> fmt::Debug for Slqb2008<'_, S, L, K, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slqb2008").finish_non_exhaustive()
-    }
 }
 
 impl<'m, S, L, K: RawLock, F> Slqb2008<'m, S, L, K, F> {

@@ -124,26 +124,6 @@ impl Depot {
             .flatten()
     }
 
-    pub(super) fn count_flush(&self) {
-        self.counts.flushes.add(1);
-    }
-
-    pub(super) fn count_miss(&self) {
-        self.counts.misses.add(1);
-    }
-
-    pub(super) fn count_free_miss(&self) {
-        self.counts.free_misses.add(1);
-    }
-
-    pub(super) fn count_remote(&self, objects: usize) {
-        self.counts.remote_frees.add(objects as u64);
-    }
-
-    pub(super) fn count_refused(&self) {
-        self.counts.refused.add(1);
-    }
-
     pub(super) fn add_to(&self, kind: &Kind, numbers: &mut CacheNumbers) {
         self.slabs.add_to(numbers);
         self.counts.add_to(numbers);

@@ -73,7 +73,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             {
                 let _inside = ground.inside::<C>();
                 let depot = self.depot(ground, kind.id, node);
-                depot.count_flush();
+                depot.counts.flushes.add(1);
                 let mut object = Some(first);
                 while let Some(address) = object.take() {
                     let pointer = ground.pointer(address);
@@ -87,7 +87,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                             shelf::give(&depot, &ground.pages, kind, head, index, &mut gone)
                         }
                         Err(fault) => {
-                            depot.count_refused();
+                            depot.counts.refused.add(1);
                             Err(fault)
                         }
                     };
@@ -115,7 +115,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         let (empty, surplus) = {
             let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, ground.node_here());
-            depot.count_free_miss();
+            depot.counts.free_misses.add(1);
             let surplus = match cold {
                 Some(cold) if depot.has_room(kind) => {
                     depot.put_full(cold);
@@ -185,7 +185,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     fn count_remote<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind, sheaf: &Sheaf) {
         let objects = kind.geometry.capacity as usize - sheaf.room();
         let _inside = ground.inside::<C>();
-        self.depot(ground, kind.id, ground.node_here())
-            .count_remote(objects);
+        let depot = self.depot(ground, kind.id, ground.node_here());
+        depot.counts.remote_frees.add(objects as u64);
     }
 }

@@ -81,7 +81,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         let empty = {
             let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, node);
-            depot.count_miss();
+            depot.counts.misses.add(1);
             if let Some(full) = depot.take_full() {
                 if let Some(empty) = empty {
                     depot.put_empty(empty);

@@ -36,7 +36,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     ) -> Option<NonNull<u8>> {
         let one = |depot: &Depot| {
             let object = shelf::take_one(depot, &ground.pages, kind)?;
-            depot.count_miss();
+            depot.counts.misses.add(1);
             Some(ground.pointer(object))
         };
         let at_hand = {
@@ -119,7 +119,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, ground.node_of(object));
             let (head, index) = ground.find(kind, object)?;
-            depot.count_free_miss();
+            depot.counts.free_misses.add(1);
             shelf::give_one(&depot, &ground.pages, kind, head, index)?
         };
         if let Some(head) = empty {

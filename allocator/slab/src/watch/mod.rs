@@ -112,7 +112,8 @@ pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
     caller: &'static Location<'static>,
 ) -> Result<NonNull<u8>, FreeFault> {
     let refused = |fault| {
-        refuse(ground, design, kind, object, fault, caller);
+        let when = (Moment::Free, caller);
+        refuse(ground, design, kind, object, fault, when);
         fault
     };
     let (head, index, spot) = locate(ground, kind, object).map_err(refused)?;
@@ -159,18 +160,6 @@ fn locate<'k, S: PageSource, L: Local>(
     Ok((head, index, spot))
 }
 
-/// Reports a free that is refused for what `object` is: whose it is, and who had to do with it.
-pub(crate) fn refuse<'m, D: SlabDesign<'m>>(
-    ground: &GroundOf<'m, D>,
-    design: &D,
-    kind: &Kind,
-    object: NonNull<u8>,
-    fault: FreeFault,
-    caller: &'static Location<'static>,
-) {
-    report_free(ground, design, kind, object, fault, (Moment::Free, caller));
-}
-
 /// Reports a free that turned out bad when the object was put back into its slab.
 #[track_caller]
 pub fn refuse_late<'m, D: SlabDesign<'m>>(
@@ -181,10 +170,11 @@ pub fn refuse_late<'m, D: SlabDesign<'m>>(
     fault: FreeFault,
 ) {
     let caller = Location::caller();
-    report_free(ground, design, kind, object, fault, (Moment::Flush, caller));
+    refuse(ground, design, kind, object, fault, (Moment::Flush, caller));
 }
 
-fn report_free<'m, D: SlabDesign<'m>>(
+/// Reports a free that is refused for what `object` is: whose it is, and who had to do with it.
+pub(crate) fn refuse<'m, D: SlabDesign<'m>>(
     ground: &GroundOf<'m, D>,
     design: &D,
     kind: &Kind,

@@ -243,17 +243,10 @@ impl SlabCase {
     pub fn drive(&self, bytes: &[u8]) -> SlabDriven {
         let cpus = Cpus::new();
         let pages = Pages::new(PAGES, self.nodes, &cpus);
+        let mut memory = Vec::new();
         match self.kind {
-            SlabKind::Sheafed => {
-                let plan = self.plan(Sheaves::SIZES);
-                let mut memory = uninit(Slabs::<Sheaves<'_>>::bytes(&plan.over(&&pages)));
-                run::<Sheaves<'_>>((self, plan), &pages, &cpus, &mut memory, bytes)
-            }
-            SlabKind::Slqb2008 => {
-                let plan = self.plan(Lists::SIZES);
-                let mut memory = uninit(Slabs::<Lists<'_>>::bytes(&plan.over(&&pages)));
-                run::<Lists<'_>>((self, plan), &pages, &cpus, &mut memory, bytes)
-            }
+            SlabKind::Sheafed => run::<Sheaves<'_>>(self, &pages, &cpus, &mut memory, bytes),
+            SlabKind::Slqb2008 => run::<Lists<'_>>(self, &pages, &cpus, &mut memory, bytes),
         }
     }
 
@@ -274,21 +267,19 @@ fn note(_finding: &Finding) {
     FINDINGS.set(FINDINGS.get() + 1);
 }
 
-fn uninit(bytes: usize) -> Vec<MaybeUninit<u8>> {
-    vec![MaybeUninit::uninit(); bytes]
-}
-
 fn run<'m, D>(
-    (case, plan): (&SlabCase, SlabPlan),
+    case: &SlabCase,
     pages: &'m Pages<'m>,
     cpus: &'m Cpus,
-    memory: &'m mut [MaybeUninit<u8>],
+    memory: &'m mut Vec<MaybeUninit<u8>>,
     bytes: &[u8],
 ) -> SlabDriven
 where
     D: Driven<'m>,
 {
     FINDINGS.set(0);
+    let plan = case.plan(D::SIZES);
+    memory.resize(Slabs::<D>::bytes(&plan.over(&pages)), MaybeUninit::uninit());
     // SAFETY: one thread plays all CPUs, and moves, preempts and interrupts itself only where the platform says that it may.
     let local = unsafe { Pinned::new(cpus) };
     let slabs = match Slabs::<D>::new(plan, pages, local, memory) {
