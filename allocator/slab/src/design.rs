@@ -1,11 +1,12 @@
-//! What an array of caches asks of a design: hits and misses, frees and overflows, trims and counts.
+//! What an array of caches asks of a design: hits and misses, frees and overflows, trims, counts.
 //!
-//! The library has one design, [`Sheafed`](crate::Sheafed). Whoever makes another stands on the same
-//! ground, and finds here what it is made of.
+//! The library has one design, [`Sheafed`](crate::Sheafed). Whoever makes another stands on the
+//! same ground, and finds here what it is made of.
 //!
 //! Invariant `ground-of-a-design`: [`Ground`], [`Kind`] and what hangs on them are made by
-//! [`Slabs`](crate::Slabs) and shown to nobody but its design, in the calls of [`SlabDesign`]. Their
-//! methods can be called as they are: whoever implements that trait answers for what comes of it.
+//! [`Slabs`](crate::Slabs) and shown to nobody but its design, in the calls of [`SlabDesign`].
+//! Their methods can be called as they are: whoever implements that trait answers for what comes of
+//! it.
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
@@ -44,10 +45,10 @@ pub type GroundOf<'m, D> = Ground<'m, <D as SlabDesign<'m>>::Source, <D as SlabD
 ///   return is an object of that cache (`object-bytes`), and nobody else's until it comes back.
 /// - Pages go back only when all objects of their slab are in it, and not while
 ///   [`look`](SlabDesign::look) looks.
-/// - A cache of which nothing is out and [`is_clear`](SlabDesign::is_clear) is true has left nothing
-///   that the next cache of its number could take for its own.
-/// - Slabs hold the objects that their [shape](SlabDesign::shape) says, and a general size serves each
-///   layout that is [of its class](SlabDesign::class_of).
+/// - A cache of which nothing is out and [`is_clear`](SlabDesign::is_clear) is true has left
+///   nothing that the next cache of its number could take for its own.
+/// - Slabs hold the objects that their [shape](SlabDesign::shape) says, and a general size serves
+///   each layout that is [of its class](SlabDesign::class_of).
 /// - Whoever passes calls on to another design's state, as one that counts or delays does, passes
 ///   on the ground, kind and handle that it was called with: state is one system's, and a kind is
 ///   kept by nobody (`ground-of-a-design`).
@@ -154,8 +155,8 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     ) -> Result<(), FreeFault>;
 
     /// Gives back some of what has lain unused in this CPU's queues since the last call. To be
-    /// called every few seconds on each CPU. Not in an interrupt that has no business with the cache,
-    /// as the next two.
+    /// called every few seconds on each CPU. Not in an interrupt that has no business with the
+    /// cache; nor are the next two.
     fn trim<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind);
 
     /// Gives back all that lies in this CPU's queues.

@@ -10,7 +10,8 @@ use crate::layout::MAX_CAPACITY;
 /// The most objects that a slab with a bitmap has.
 pub const MAX_OBJECTS: usize = 256;
 
-/// Objects are a multiple of it apart: there can be no more than [`MAX_OBJECTS`] in a page of 4 KiB.
+/// Objects are a multiple of it apart: there can be no more than [`MAX_OBJECTS`] in a page of 4
+/// KiB.
 const GRID: usize = 16;
 
 /// The distance of colours, and what large objects are aligned to.
@@ -78,14 +79,14 @@ impl fmt::Display for ShapeError {
 impl core::error::Error for ShapeError {}
 
 impl Geometry {
-    /// The shape for objects of `size` bytes, multiples of `align`, on pages of `page_bytes`, by the
-    /// rules of the default. A bitmap beside the slab says which objects are free.
+    /// The shape for objects of `size` bytes, multiples of `align`, on pages of `page_bytes`, by
+    /// the rules of the default. A bitmap beside the slab says which objects are free.
     ///
     /// The lowest order with at most an eighth wasted; where there is none, the order that wastes
-    /// least. What [`MAX_OBJECTS`] leaves unused counts as waste: on pages of 4 KiB there is none of
-    /// it, but a slab is a page at least, so on pages of 16 KiB objects below 56 bytes leave more
-    /// than an eighth of a page unused (16 bytes: three quarters), on pages of 64 KiB objects below
-    /// 224 bytes.
+    /// least. What [`MAX_OBJECTS`] leaves unused counts as waste: on pages of 4 KiB there is none
+    /// of it, but a slab is a page at least, so on pages of 16 KiB objects below 56 bytes leave
+    /// more than an eighth of a page unused (16 bytes: three quarters), on pages of 64 KiB objects
+    /// below 224 bytes.
     ///
     /// # Errors
     /// [`ShapeError`].
@@ -94,8 +95,9 @@ impl Geometry {
         Self::by(size, align, page_bytes, (GRID, MAX_OBJECTS), order)
     }
 
-    /// The same by other rules: objects at multiples of a grid, so many a slab at most, and in slabs
-    /// of the `order` that is told by how far objects are apart, which holds one of them at least.
+    /// The same by other rules: objects at multiples of a grid, so many a slab at most, and in
+    /// slabs of the `order` that is told by how far objects are apart, which holds one of them at
+    /// least.
     ///
     /// # Errors
     /// [`ShapeError`].

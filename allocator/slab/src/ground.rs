@@ -105,7 +105,11 @@ impl<'m, S: PageSource, L: Local> Ground<'m, S, L> {
     #[inline]
     #[must_use]
     pub fn node_here(&self) -> usize {
-        self.node_of_cpu(self.local.cpu())
+        match self.nodes() {
+            // Where there is one node, no CPU is asked for: so frees are rid of all of it.
+            1 => 0,
+            _ => self.source.local_node(self.local.cpu()),
+        }
     }
 
     /// The node nearest to a CPU.

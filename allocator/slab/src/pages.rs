@@ -177,8 +177,8 @@ impl<'m> Pages<'m> {
 }
 
 impl PageCaches<'_> {
-    /// The caches of the pages, a byte each for [`PageCaches::count`] pages, 0 where there is no slab:
-    /// for a fast path of one's own, which reads them.
+    /// The caches of the pages, a byte each for [`PageCaches::count`] pages, 0 where there is no
+    /// slab: for a fast path of one's own, which reads them.
     #[must_use]
     pub const fn ids(&self) -> *const AtomicU8 {
         self.ids.as_ptr()

@@ -24,13 +24,7 @@ struct Wish {
     colour: u32,
 }
 
-impl<'m, S, L, K, F> Errand<'_, 'm, S, L, K, F>
-where
-    S: PageSource + 'm,
-    L: Pins + 'm,
-    K: RawLock,
-    F: FreePointers,
-{
+impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'_, 'm, S, L, K, F> {
     /// An object, of memory near the caller if there is some.
     pub(super) fn alloc<C: Caller>(&mut self) -> Option<NonNull<u8>> {
         let wish = match self.near::<C>() {

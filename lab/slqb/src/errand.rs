@@ -30,12 +30,8 @@ pub(super) struct Errand<'a, 'm, S, L, K, F> {
     pub(super) refused: Option<(usize, FreeFault)>,
 }
 
-impl<'a, 'm, S, L, K, F> Errand<'a, 'm, S, L, K, F>
-where
-    S: PageSource + 'm,
-    L: Pins + 'm,
-    K: RawLock,
-    F: FreePointers,
+impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
+    Errand<'a, 'm, S, L, K, F>
 {
     /// Does `work`, then gives pages back and reports, if there is cause.
     pub(super) fn run<C: Caller, R>(

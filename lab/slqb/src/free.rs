@@ -13,13 +13,7 @@ use super::queue::Run;
 use super::slabs::owner_of;
 use super::state::Pins;
 
-impl<'m, S, L, K, F> Errand<'_, 'm, S, L, K, F>
-where
-    S: PageSource + 'm,
-    L: Pins + 'm,
-    K: RawLock,
-    F: FreePointers,
-{
+impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'_, 'm, S, L, K, F> {
     /// Takes back an object that the fast way did not.
     pub(super) fn free<C: Caller>(&mut self, object: NonNull<u8>) -> Result<(), FreeFault> {
         let ground = self.ground();

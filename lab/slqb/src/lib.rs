@@ -14,10 +14,11 @@
 //! | high-water mark (hiwater) | four batches |
 //! | slabs | order 0, or 1, if a quarter at most is wasted; else the smallest order that holds an object |
 //!
-//! **Allocation**: the LIFO's head ([`SlabDesign::hit`]); else, if the check flag is set, all of the
-//! incoming queue behind the LIFO, and a batch of the LIFO back if it then is above the mark; else
-//! one object of a partial slab; else a new slab, linked in the order of addresses from its colour
-//! on, for the list of the CPU or node whose memory it is; else what other nodes' lists have.
+//! **Allocation**: the LIFO's head ([`SlabDesign::hit`]); else, if the check flag is set, all of
+//! the incoming queue behind the LIFO, and a batch of the LIFO back if it then is above the mark;
+//! else one object of a partial slab; else a new slab, linked in the order of addresses from its
+//! colour on, for the list of the CPU or node whose memory it is; else what other nodes' lists
+//! have.
 //!
 //! **Free**: an object of the CPU's node goes onto its LIFO; above the mark a batch goes from the
 //! head, objects of the list's own slabs into these, the others to the outgoing queue. An object of
@@ -29,12 +30,12 @@
 //!
 //! **Checks.** A free looks whether an object of the cache begins at the address, since the link is
 //! written there (1.5 ns on a 2.6 GHz Zen 5 core). A double free is noticed if nothing else was
-//! freed to the same place since. Links are encoded ([`FreePointers`]); one
-//! that was written over is reported ([`Finding`](brickyard_slab::Finding)), and what hung on it is left out
-//! for good ([`SlqbNumbers::lost`]). A hit looks only whether the next
-//! address lies in a slab of the cache; who walks lists looks whether an object begins there.
-//! Objects of checked caches are in no queue: each operation goes to a slab. Where an object's bytes
-//! have to last while it is free (a constructor's, poison), the link costs it 8 or 16 bytes more.
+//! freed to the same place since. Links are encoded ([`FreePointers`]); one that was written over
+//! is reported ([`Finding`](brickyard_slab::Finding)), and what hung on it is left out for good
+//! ([`SlqbNumbers::lost`]). A hit looks only whether the next address lies in a slab of the cache;
+//! who walks lists looks whether an object begins there. Objects of checked caches are in no queue:
+//! each operation goes to a slab. Where an object's bytes have to last while it is free (a
+//! constructor's, poison), the link costs it 8 or 16 bytes more.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -51,8 +52,8 @@
 //! What slabs it takes pages from, and all that its caches can do, is the library's: it is a
 //! [`SlabDesign`] of [`brickyard_slab`].
 //!
-//! It cannot be had where callers are not kept on their CPU ([`Pins`]), by restartable sequences for
-//! instance:
+//! It cannot be had where callers are not kept on their CPU ([`Pins`]), by restartable sequences
+//! for instance:
 //! ```
 //! # use brickyard_slab::{Local, PageSource, Pinned, SlabDesign};
 //! # use brickyard_slqb::{Pins, Slqb2008};
@@ -138,21 +139,13 @@ impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {
     }
 }
 
-#[allow(unsafe_code, reason = "typed caches write into what a design hands out")]
+#[allow(unsafe_code, reason = "typed caches write into what is handed out")]
 // SAFETY: `run-in-one-place`: what a run gives out is in none from then on, and came there as an
 // object of the cache, whose links are followed to objects of the cache alone. `partial-list`:
 // pages go back with the last object, and the page lock is held where a slab ends and while `look`
 // looks. `open` makes all queues of a number new.
-#[allow(
-    unsafe_code,
-    reason = "typed caches write into what a design hands out"
-)]
-unsafe impl<'m, S, L, K, F> SlabDesign<'m> for Slqb2008<'m, S, L, K, F>
-where
-    S: PageSource + 'm,
-    L: Pins + 'm,
-    K: RawLock,
-    F: FreePointers,
+unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> SlabDesign<'m>
+    for Slqb2008<'m, S, L, K, F>
 {
     type Source = S;
     type Local = L;
@@ -227,18 +220,14 @@ where
             Marks::of(&kind.geometry, 1 << ground.source.page_shift()).high
         };
         let _inside = ground.inside::<Everywhere>();
-        for cpu in 0..self.cpus() {
-            if let Some(state) = self.cpu(cpu, kind.id) {
-                state.own.begin(limit, link);
-                state.outgoing.begin();
-                state.list.slabs(|| ground.relax()).begin();
-            }
+        for state in (0..self.cpus()).filter_map(|cpu| self.cpu(cpu, kind.id)) {
+            state.own.begin(limit, link);
+            state.outgoing.begin();
+            state.list.slabs(|| ground.relax()).begin();
         }
-        for node in 0..ground.nodes() {
-            if let Some(state) = self.node(node, kind.id) {
-                state.own.0.lock(|| ground.relax()).begin(limit, link);
-                state.list.slabs(|| ground.relax()).begin();
-            }
+        for state in (0..self.nodes()).filter_map(|node| self.node(node, kind.id)) {
+            state.own.0.lock(|| ground.relax()).begin(limit, link);
+            state.list.slabs(|| ground.relax()).begin();
         }
     }
 

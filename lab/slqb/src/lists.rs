@@ -15,7 +15,8 @@ use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, 
 use super::queue::{Chain, Incoming, Run};
 use super::slabs::SlabList;
 
-/// What is counted of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, of slightly different moments.
+/// What is counted of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, of slightly
+/// different moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SlqbNumbers {
     /// Objects in the queues that were taken.

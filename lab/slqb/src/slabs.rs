@@ -1,10 +1,11 @@
 //! Slabs that a list owns, and those of them that have free objects: the partial slabs. All of it
 //! behind the list's page lock, the slabs' records too.
 //!
-//! A slab's record has its first free object in `free[0]` ([`first_of`]), from which the others hang,
-//! and the list that owns it in `free[1]` ([`owner_of`]); `out` counts the objects that are not in it. Invariant `partial-list`: a slab is on its owner's list exactly if it
-//! has an object and lacks one; a full one (no object left in it) is on no list, and one to which
-//! the last object comes back is given back at once.
+//! A slab's record has its first free object in `free[0]` ([`first_of`]), from which the others
+//! hang, and the list that owns it in `free[1]` ([`owner_of`]); `out` counts the objects that are
+//! not in it. Invariant `partial-list`: a slab is on its owner's list exactly if it has an object
+//! and lacks one; a full one (no object left in it) is on no list, and one to which the last object
+//! comes back is given back at once.
 //!
 //! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of
 //! its objects leaves it, and stay until the last one is back. So whoever has an object of it may

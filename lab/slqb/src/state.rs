@@ -24,9 +24,9 @@ unsafe impl<P: Platform> Pins for Pinned<P> {}
 // SAFETY: it passes pins on.
 unsafe impl<L: Pins> Pins for Counted<'_, L> {}
 
-/// Piggin's queued slab allocator, as it was designed: see the [crate](crate). Only where callers can
-/// be kept on their CPU ([`Pins`]). Its state lies in the caller's memory,
-/// 384 bytes a cache for each CPU and each node.
+/// Piggin's queued slab allocator, as it was designed: see the [crate](crate). Only where callers
+/// can be kept on their CPU ([`Pins`]). Its state lies in the caller's memory, 384 bytes a cache
+/// for each CPU and each node.
 #[derive(Debug)]
 pub struct Slqb2008<'m, S, L, K = TicketLock, F = Encoded> {
     /// CPU by CPU, cache by cache.

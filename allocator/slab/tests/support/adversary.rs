@@ -256,8 +256,8 @@ where
     Slabs::<D>::in_parts(plan, source, pinned(OneCpu), parts).unwrap_err()
 }
 
-/// What no design can be built of is refused: more pages than can be numbered, pages that no slab is
-/// made of, a plan of more than memory can be.
+/// What no design can be built of is refused: more pages than can be numbered, pages that no slab
+/// is made of, a plan of more than memory can be.
 pub(crate) fn what_cannot_be_is_refused<D>()
 where
     D: SlabDesign<'static, Source = Claims, Local = Pinned<OneCpu>>,

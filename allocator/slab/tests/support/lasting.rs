@@ -30,7 +30,8 @@ pub(crate) fn pinned<P: Platform>(platform: P) -> Pinned<P> {
     unsafe { Pinned::new(platform) }
 }
 
-/// Makes `caches` caches, of which every `nth` stays, then the general sizes as often as they find room.
+/// Makes `caches` caches, of which every `nth` stays, then the general sizes as often as they find
+/// room.
 pub(crate) fn general_among<D: SlabDesign<'static>>(
     (caches, nth): (usize, usize),
     source: D::Source,

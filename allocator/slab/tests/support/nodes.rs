@@ -59,7 +59,8 @@ pub(crate) fn takes_what_it_needs<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, s
     assert_eq!(source.taken(), 0);
 }
 
-/// A CPU that got its last slab from another node still gets what its own node has, if it asks for that.
+/// A CPU that got its last slab from another node still gets what its own node has, if it asks for
+/// that.
 pub(crate) fn asks_its_own_node<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, source: &TestPages) {
     let node_of = |object: NonNull<u8>| PageSource::node_of(&source, object);
     let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();

@@ -126,7 +126,8 @@ pub(crate) fn free<'m, D: SlabDesign<'m>>(
     cache: &Raw<'_, 'm, D>,
     object: NonNull<u8>,
 ) -> Result<(), FreeFault> {
-    // SAFETY: where it is an object in use, the test does not use it any more; where it is not, that is the test.
+    // SAFETY: where it is an object in use, the test does not use it any more; where it is not,
+    // that is the test.
     unsafe { cache.free(object) }
 }
 
@@ -226,7 +227,8 @@ slab: written before an object's begin: cache `dentry`, object OBJECT of 64 byte
 pub(crate) fn far_overflows_do_not_hide_who<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>) {
     let cache = make(slabs, CacheSpec::new("far", 40).checks(Checks::ALL));
     let object = cache.alloc().unwrap();
-    // Over the red zone, the link and half of who allocated it; then told as overwritten, not followed.
+    // Over the red zone, the link and half of who allocated it; then told as overwritten, not
+    // followed.
     for offset in 40..90 {
         write(object, offset, 0x41);
     }
@@ -340,7 +342,8 @@ pub(crate) fn a_free_object_s_red_zone_is_watched<'m, D: SlabDesign<'m>>(slabs: 
     let told = text(&finding);
     assert!(told.starts_with("slab: written behind a free object's end: cache `zone`"));
     assert!(told.contains("1 byte wrong from offset 33 on: found 41, expected bb"));
-    // Whoever still has its address and frees it once more is told what that is, as far as the red zones are whole.
+    // Whoever still has its address and frees it once more is told what that is, as far as the red
+    // zones are whole.
     write(object, 33, 0xbb);
     assert_eq!(free(&cache, object), Err(FreeFault::DoubleFree));
     assert_eq!(the_finding().fault, Fault::DoubleFree);
