@@ -188,7 +188,7 @@ impl<K: RawLock> Queue<K> {
     fn new(many: usize) -> Self {
         let queue = Self {
             objects: Objects::new(many),
-            incoming: Incoming::new(),
+            incoming: Incoming::default(),
             check: AtomicU32::new(0),
         };
         queue.incoming.receive(
