@@ -10,13 +10,12 @@ use brickyard::Platform;
 use brickyard_sync::OnceSlot;
 
 use crate::caller::{Caller, Callers};
-use crate::debug::Track;
-use crate::design::SlabDesign;
+use crate::debug::{Moment, Track};
+use crate::design::{SlabDesign, Whereabouts};
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::kind::{CacheSpec, Kind};
 use crate::layout::CacheId;
 use crate::numbers::CacheNumbers;
-use crate::queues::{Queues, Whereabouts};
 use crate::slabs::Slabs;
 use crate::watch;
 
@@ -32,7 +31,7 @@ use crate::watch;
 pub struct RawCache<'s, 'm, D: SlabDesign<'m>, C> {
     slabs: &'s Slabs<'m, D>,
     id: CacheId,
-    /// See [`Queues::handle`].
+    /// See [`SlabDesign::handle`].
     handle: usize,
     caller: PhantomData<fn() -> C>,
 }
@@ -100,6 +99,12 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         kind.expect("a cache's kind is there as long as the cache")
     }
 
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> CacheId {
+        self.id
+    }
+
     /// An object, with whatever is in it (what the constructor made of it, if there is one).
     ///
     /// # Errors
@@ -107,13 +112,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc(&self) -> Result<NonNull<u8>, SlabError> {
-        if !self.slabs.ground.is_welcome::<C>() {
-            return Err(SlabError::TaskOnly);
-        }
-        match self.slabs.queues.hit::<C>(&self.slabs.ground, self.handle) {
-            Some(object) => Ok(object),
-            None => self.slabs.alloc_missed::<C>(self.id, Location::caller()),
-        }
+        self.slabs.take::<C>(self.id, self.handle)
     }
 
     /// An object of the memory of a node, if there is some; else of any. For who knows where it
@@ -189,22 +188,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn free(&self, object: NonNull<u8>) -> Result<(), FreeFault> {
-        if !self.slabs.ground.is_welcome::<C>() {
-            return Err(FreeFault::TaskOnly);
-        }
         // SAFETY: passed on.
-        if unsafe {
-            self.slabs
-                .queues
-                .put::<C>(&self.slabs.ground, self.handle, object)
-        } {
-            return Ok(());
-        }
-        // SAFETY: passed on.
-        unsafe {
-            self.slabs
-                .free_missed::<C>(self.id, object, Location::caller())
-        }
+        unsafe { self.slabs.give::<C>(self.id, self.handle, object) }
     }
 
     /// Takes objects back.
@@ -248,13 +233,19 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     pub fn shrink(&self) {
         let Slabs { ground, queues, .. } = self.slabs;
         let kind = self.kind();
+        // Asked on each CPU: an interrupt may do the work there.
+        let mut drain = || {
+            if ground.is_welcome::<C>() {
+                queues.drain::<C>(ground, kind);
+            }
+        };
         for cpu in 0..self.slabs.plan.cpus {
-            ground
-                .local
-                .run_on(cpu, &mut || queues.drain::<C>(ground, kind));
+            ground.local.run_on(cpu, &mut drain);
         }
-        queues.drain::<C>(ground, kind);
-        queues.shrink::<C>(ground, kind);
+        drain();
+        if ground.is_welcome::<C>() {
+            queues.shrink::<C>(ground, kind);
+        }
     }
 
     /// Ends the cache, if no object is in use any more: what is free goes back, and its number to
@@ -367,6 +358,48 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     pub fn cache<C: Caller>(&self, spec: CacheSpec) -> Result<RawCache<'_, 'm, D, C>, CacheError> {
         let kind = self.make::<C>(spec, self.user_ids())?;
         Ok(RawCache::of(self, kind))
+    }
+
+    /// An object of the cache with this number and [handle](SlabDesign::handle), for who has it
+    /// (`one-handle`).
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn take<C: Caller>(
+        &self,
+        cache: CacheId,
+        handle: usize,
+    ) -> Result<NonNull<u8>, SlabError> {
+        if !self.ground.is_welcome::<C>() {
+            return Err(SlabError::TaskOnly);
+        }
+        match self.queues.hit::<C>(&self.ground, handle) {
+            Some(object) => Ok(object),
+            None => self.alloc_missed::<C>(cache, Location::caller()),
+        }
+    }
+
+    /// The way back.
+    ///
+    /// # Safety
+    /// As [`RawCache::free`].
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn give<C: Caller>(
+        &self,
+        cache: CacheId,
+        handle: usize,
+        object: NonNull<u8>,
+    ) -> Result<(), FreeFault> {
+        if !self.ground.is_welcome::<C>() {
+            return Err(FreeFault::TaskOnly);
+        }
+        // SAFETY: passed on, twice.
+        unsafe {
+            if self.queues.put::<C>(&self.ground, handle, object) {
+                return Ok(());
+            }
+            self.free_missed::<C>(cache, object, Location::caller())
+        }
     }
 
     /// The slow way to an object of the cache with this number, for callers with a fast path of
@@ -487,7 +520,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         taken.inspect_err(|&fault| {
             // What is always checked; of a checked object, that another CPU was just freeing it
             // too.
-            watch::refuse(&self.ground, &self.queues, kind, object, fault, caller);
+            let when = (Moment::Free, caller);
+            watch::refuse(&self.ground, &self.queues, kind, object, fault, when);
         })
     }
 }

@@ -36,16 +36,18 @@ impl Caller for Everywhere {
 /// lives: what is this CPU's own is the caller's, and a lock that it holds is not waited for by
 /// whoever preempted it.
 #[derive(Debug)]
-pub(crate) struct Inside<'p, P: Platform> {
+pub struct Inside<'p, P: Platform> {
     platform: &'p P,
-    pub(crate) cpu: usize,
+    /// Where the caller is.
+    pub cpu: usize,
     /// What masking found, where the caller's kind masks.
     found: Option<InterruptState>,
 }
 
 impl<'p, P: Platform> Inside<'p, P> {
+    /// The caller, of kind `C`, from now on.
     #[inline(always)]
-    pub(crate) fn new<C: Caller>(platform: &'p P) -> Self {
+    pub fn new<C: Caller>(platform: &'p P) -> Self {
         // Unpinned again should masking panic.
         let mut inside = Self {
             platform,

@@ -69,8 +69,6 @@ pass_on_platform!(self.local: impl<'m, L> for Counted<'m, L>);
 
 // SAFETY: each call is passed on to one that keeps the contract; counts are words of their own.
 unsafe impl<L: Local> Local for Counted<'_, L> {
-    const PINS: bool = L::PINS;
-
     #[inline]
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         // SAFETY: passed on.

@@ -1,32 +1,26 @@
-//! What happened so far, counted under the names that [`CacheNumbers`](crate::CacheNumbers) has:
-//! each counter is named once.
+//! What happened so far, counted under the names that the sum of all counts has: each counter is
+//! named once.
 
-/// Defines a set of counters, all guarded by the same lock or CPU.
+/// Defines a set of counters, all guarded by the same lock or CPU, that adds up to a struct with
+/// fields of these names: for designs.
+#[macro_export]
 macro_rules! counts {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $count:ident,)* }) => {
+    ($(#[$about:meta])* $name:ident for $sum:ty { $($(#[$doc:meta])* $count:ident,)* }) => {
         $(#[$about])*
-        #[derive(Debug)]
+        #[derive(Debug, Default)]
         pub(crate) struct $name {
             $($(#[$doc])* pub(crate) $count: brickyard_sync::GuardedU64,)*
         }
 
         impl $name {
-            pub(crate) const fn new() -> Self {
-                Self {
-                    $($count: brickyard_sync::GuardedU64::new(0),)*
-                }
-            }
-
             /// Another cache's from now on.
             pub(crate) fn begin(&self) {
                 $(self.$count.set(0);)*
             }
 
-            pub(crate) fn add_to(&self, numbers: &mut $crate::numbers::CacheNumbers) {
+            pub(crate) fn add_to(&self, numbers: &mut $sum) {
                 $(numbers.$count += self.$count.get();)*
             }
         }
     };
 }
-
-pub(crate) use counts;

@@ -132,8 +132,6 @@ pub enum BuildError {
         /// What is needed, in bytes, alignment included.
         needed: usize,
     },
-    /// [`Slqb2008`](crate::Slqb2008) needs a platform that keeps callers on their CPU.
-    Unpinned,
     /// The source has more pages than slabs can number ([`MAX_PAGES`]).
     TooManyPages {
         /// So many it has.
@@ -188,9 +186,6 @@ impl fmt::Display for BuildError {
                 "frames of the zone are in use, or lie with CPUs that cannot be reached: free and \
                  drain them before slabs take the zone, or share it",
             ),
-            Self::Unpinned => {
-                f.write_str("slqb-2008 needs a platform that keeps callers on their CPU")
-            }
         }
     }
 }

@@ -3,7 +3,6 @@
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
-use core::panic::Location;
 use core::ptr::NonNull;
 
 use crate::caller::Caller;
@@ -11,8 +10,7 @@ use crate::design::SlabDesign;
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::kind::CacheSpec;
 use crate::layout::CacheId;
-use crate::queues::Queues;
-use crate::sizes::{self, MAX_GENERAL, Sizes};
+use crate::sizes::MAX_GENERAL;
 use crate::slabs::Slabs;
 use crate::source::PageSource;
 
@@ -32,10 +30,8 @@ impl<'m, D: SlabDesign<'m>, C> fmt::Debug for General<'_, 'm, D, C> {
 }
 
 impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
-    const SIZES: Sizes = <D::Queues as Queues<'m, D>>::SIZES;
-
     fn new(slabs: &'s Slabs<'m, D>) -> Result<Self, CacheError> {
-        let sizes = Self::SIZES.all().len();
+        let sizes = D::SIZES.len();
         let mut none = CacheError::TooMany {
             planned: slabs.plan.caches,
             wanted: sizes,
@@ -68,8 +64,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it
     /// went wrong.
     fn make_from(slabs: &Slabs<'m, D>, first: CacheId) -> Result<(), (CacheId, CacheError)> {
-        for (id, &size) in (first..=CacheId::MAX).zip(Self::SIZES.all()) {
-            let name = sizes::name_of(size);
+        for (id, &size) in (first..=CacheId::MAX).zip(D::SIZES) {
+            let name = D::size_name(size);
             let align = 1_usize << size.trailing_zeros();
             let page_bytes = 1 << slabs.ground.source.page_shift();
             let spec = CacheSpec::new(name, size as usize).align(align.min(page_bytes));
@@ -92,32 +88,25 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[inline(always)]
     fn serves(&self, cache: CacheId) -> bool {
         // A number below the first wraps to one above the last, since all sizes' numbers are bytes.
-        usize::from(cache.wrapping_sub(self.first)) < Self::SIZES.all().len()
+        usize::from(cache.wrapping_sub(self.first)) < D::SIZES.len()
     }
 
-    /// The cache that serves `layout`, if it is not too large: see [`Sizes::class_of`].
+    /// The cache that serves `layout`, if it is not too large: see [`SlabDesign::class_of`].
     #[inline]
     #[must_use]
     pub fn cache_of(&self, layout: Layout) -> Option<CacheId> {
-        Some(self.first + Self::SIZES.class_of(layout)? as CacheId)
+        Some(self.first + D::class_of(layout)? as CacheId)
     }
 
     /// Memory for `layout`. An alignment above a page is not kept.
     ///
     /// # Errors
     /// [`SlabError::Exhausted`], also above 32 KiB; [`SlabError::TaskOnly`].
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, SlabError> {
-        if !self.slabs.ground.is_welcome::<C>() {
-            return Err(SlabError::TaskOnly);
-        }
         let cache = self.cache_of(layout).ok_or(SlabError::Exhausted)?;
-        let Slabs { ground, queues, .. } = self.slabs;
-        match queues.hit::<C>(ground, queues.handle(cache)) {
-            Some(object) => Ok(object),
-            None => self.slabs.alloc_missed::<C>(cache, Location::caller()),
-        }
+        self.slabs.take::<C>(cache, self.slabs.queues.handle(cache))
     }
 
     /// Takes memory back, by the layout that it was asked with. The layout says whose it is: a
@@ -131,12 +120,13 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub unsafe fn free(&self, memory: NonNull<u8>, layout: Layout) -> Result<(), FreeFault> {
         let cache = self.cache_of(layout).ok_or(FreeFault::NotASlab)?;
+        let handle = self.slabs.queues.handle(cache);
         // SAFETY: passed on.
-        unsafe { self.free_to(cache, memory) }
+        unsafe { self.slabs.give::<C>(cache, handle, memory) }
     }
 
     /// Takes memory back whose layout is not known any more: the tables of pages know its cache.
@@ -157,25 +147,9 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
                 _ => FreeFault::WrongCache { cache },
             });
         }
+        let handle = self.slabs.queues.handle(cache);
         // SAFETY: passed on.
-        unsafe { self.free_to(cache, memory) }
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn free_to(&self, cache: CacheId, memory: NonNull<u8>) -> Result<(), FreeFault> {
-        if !self.slabs.ground.is_welcome::<C>() {
-            return Err(FreeFault::TaskOnly);
-        }
-        // SAFETY: passed on, twice.
-        unsafe {
-            let Slabs { ground, queues, .. } = self.slabs;
-            if queues.put::<C>(ground, queues.handle(cache), memory) {
-                return Ok(());
-            }
-            self.slabs
-                .free_missed::<C>(cache, memory, Location::caller())
-        }
+        unsafe { self.slabs.give::<C>(cache, handle, memory) }
     }
 
     /// Bytes that can be used of memory that was given for some layout; 0 if it was not.

@@ -10,8 +10,8 @@ use crate::layout::MAX_CAPACITY;
 /// The most objects that a slab with a bitmap has.
 pub const MAX_OBJECTS: usize = 256;
 
-/// Objects are a multiple of it apart where a bitmap tells which are free: there can be no more
-/// than [`MAX_OBJECTS`] in a page of 4 KiB.
+/// Objects are a multiple of it apart: there can be no more than [`MAX_OBJECTS`] in a page of 4
+/// KiB.
 const GRID: usize = 16;
 
 /// The distance of colours, and what large objects are aligned to.
@@ -22,20 +22,6 @@ pub const MAX_SIZE: usize = 64 << 10;
 
 /// The highest order of a slab.
 const MAX_ORDER: u8 = 5;
-
-/// How a design shapes slabs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Free objects hold the links. Orders 0 and 1 are tried with at most a quarter of the slab
-    /// wasted; else the smallest order that holds an object (Piggin 2008).
-    Linked,
-    /// A bitmap beside the slab says which objects are free. The lowest order with at most an
-    /// eighth wasted; where there is none, the order that wastes least. What [`MAX_OBJECTS`] leaves
-    /// unused counts as waste: on pages of 4 KiB there is none of it, but a slab is a page at
-    /// least, so on pages of 16 KiB objects below 56 bytes leave more than an eighth of a page
-    /// unused (16 bytes: three quarters), on pages of 64 KiB objects below 224 bytes.
-    Bitmap,
-}
 
 /// The shape of a cache's slabs, and the numbers that follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +40,6 @@ pub struct Geometry {
     pub colours: u32,
     /// See [`Geometry::colours`]; in bytes.
     pub colour_step: u32,
-    /// Objects that a CPU of `slqb-2008` gives back at once: `max(4 pages / size, min(256, 64 pages
-    /// / size))`, at least 1.
-    pub free_batch: u32,
     /// Objects of a sheaf.
     pub capacity: u32,
     /// 2^40 / stride, rounded up: division by multiplication.
@@ -96,15 +79,34 @@ impl fmt::Display for ShapeError {
 impl core::error::Error for ShapeError {}
 
 impl Geometry {
-    /// The shape for objects of `size` bytes, multiples of `align`, on pages of `page_bytes`.
+    /// The shape for objects of `size` bytes, multiples of `align`, on pages of `page_bytes`, by
+    /// the rules of the default. A bitmap beside the slab says which objects are free.
+    ///
+    /// The lowest order with at most an eighth wasted; where there is none, the order that wastes
+    /// least. What [`MAX_OBJECTS`] leaves unused counts as waste: on pages of 4 KiB there is none
+    /// of it, but a slab is a page at least, so on pages of 16 KiB objects below 56 bytes leave
+    /// more than an eighth of a page unused (16 bytes: three quarters), on pages of 64 KiB objects
+    /// below 224 bytes.
     ///
     /// # Errors
     /// [`ShapeError`].
-    pub const fn new(
-        shape: Shape,
+    pub fn new(size: usize, align: usize, page_bytes: usize) -> Result<Self, ShapeError> {
+        let order = |stride| order_for(stride, page_bytes);
+        Self::by(size, align, page_bytes, (GRID, MAX_OBJECTS), order)
+    }
+
+    /// The same by other rules: objects at multiples of a grid, so many a slab at most, and in
+    /// slabs of the `order` that is told by how far objects are apart, which holds one of them at
+    /// least.
+    ///
+    /// # Errors
+    /// [`ShapeError`].
+    pub fn by(
         size: usize,
         align: usize,
         page_bytes: usize,
+        (grid, most): (usize, usize),
+        order: impl FnOnce(usize) -> u8,
     ) -> Result<Self, ShapeError> {
         if size == 0 || size > MAX_SIZE {
             return Err(ShapeError::Size { bytes: size });
@@ -112,27 +114,15 @@ impl Geometry {
         if !align.is_power_of_two() || align > page_bytes {
             return Err(ShapeError::Align { align });
         }
-        let grid = match shape {
-            Shape::Linked => size_of::<usize>(),
-            Shape::Bitmap => GRID,
-        };
-        let align = if align > grid { align } else { grid };
+        let align = align.max(grid);
         let stride = size.next_multiple_of(align);
-        let order = order_for(shape, stride, page_bytes);
+        let order = order(stride);
         let bytes = page_bytes << order;
-        let mut objects = bytes / stride;
-        if matches!(shape, Shape::Bitmap) && objects > MAX_OBJECTS {
-            objects = MAX_OBJECTS;
-        }
+        let objects = (bytes / stride).min(most);
         // Colours keep what the stride is a multiple of by nature, up to a line: general sizes
         // promise it.
         let natural = 1 << stride.trailing_zeros();
-        let colour_step = if natural > LINE { natural } else { LINE };
-        let colour_step = if align > colour_step {
-            align
-        } else {
-            colour_step
-        };
+        let colour_step = align.max(natural).max(LINE);
         let slack = bytes - objects * stride;
         Ok(Self {
             stride: stride as u32,
@@ -141,7 +131,6 @@ impl Geometry {
             objects: objects as u32,
             colours: (slack / colour_step + 1) as u32,
             colour_step: colour_step as u32,
-            free_batch: free_batch(stride, page_bytes),
             capacity: capacity(stride),
             inverse: (1_u64 << 40).div_ceil(stride as u64),
         })
@@ -161,32 +150,16 @@ impl Geometry {
             None
         }
     }
-
-    /// Objects of a CPU's list from which on a batch is given back (`slqb-2008`).
-    #[must_use]
-    pub const fn high_water(&self) -> u32 {
-        4 * self.free_batch
-    }
 }
 
-const fn order_for(shape: Shape, stride: usize, page_bytes: usize) -> u8 {
-    let (orders, part) = match shape {
-        Shape::Linked => (2, 4),
-        Shape::Bitmap => (MAX_ORDER + 1, 8),
-    };
-    let mut order = 0;
+fn order_for(stride: usize, page_bytes: usize) -> u8 {
     let mut least = (u64::MAX, 0);
-    while order < orders {
+    for order in 0..=MAX_ORDER {
         let bytes = page_bytes << order;
-        let fit = bytes / stride;
-        let fit = if matches!(shape, Shape::Bitmap) && fit > MAX_OBJECTS {
-            MAX_OBJECTS
-        } else {
-            fit
-        };
+        let fit = (bytes / stride).min(MAX_OBJECTS);
         if fit > 0 {
             let waste = bytes - fit * stride;
-            if waste * part <= bytes {
+            if waste * 8 <= bytes {
                 return order;
             }
             let share = (waste as u64) * 1024 / bytes as u64;
@@ -194,11 +167,16 @@ const fn order_for(shape: Shape, stride: usize, page_bytes: usize) -> u8 {
                 least = (share, order);
             }
         }
-        order += 1;
     }
-    if matches!(shape, Shape::Bitmap) && least.0 != u64::MAX {
+    if least.0 != u64::MAX {
         return least.1;
     }
+    least_order(stride, page_bytes)
+}
+
+/// The smallest order that holds an object of `stride` bytes.
+#[must_use]
+pub fn least_order(stride: usize, page_bytes: usize) -> u8 {
     let mut order = 0;
     while page_bytes << order < stride {
         order += 1;
@@ -206,26 +184,11 @@ const fn order_for(shape: Shape, stride: usize, page_bytes: usize) -> u8 {
     order
 }
 
-const fn free_batch(stride: usize, page_bytes: usize) -> u32 {
-    let few = 4 * page_bytes / stride;
-    let many = 64 * page_bytes / stride;
-    let many = if many < 256 { many } else { 256 };
-    let batch = if few > many { few } else { many };
-    if batch > 1 { batch as u32 } else { 1 }
-}
-
 /// What a sheaf of large objects holds at most, in bytes.
 const SHEAF_LOAD: usize = 64 << 10;
 
-const fn capacity(stride: usize) -> u32 {
-    let load = SHEAF_LOAD / stride;
-    if load < 2 {
-        2
-    } else if load > MAX_CAPACITY {
-        MAX_CAPACITY as u32
-    } else {
-        load as u32
-    }
+fn capacity(stride: usize) -> u32 {
+    (SHEAF_LOAD / stride).clamp(2, MAX_CAPACITY) as u32
 }
 
 #[cfg(test)]
@@ -235,47 +198,9 @@ mod tests {
     const PAGE: usize = 4096;
 
     #[test]
-    fn slqb_s_orders_are_piggin_s() {
-        let order = |size| {
-            Geometry::new(Shape::Linked, size, 8, PAGE)
-                .unwrap()
-                .order
-                .get()
-        };
-        // Up to a page, never above order 1 (facts), and order 0 whenever a quarter at most is
-        // wasted.
-        for size in 1..=PAGE {
-            assert!(order(size) <= 1, "{size}");
-        }
-        assert_eq!(order(1216), 0);
-        assert_eq!(order(1536), 0); // exactly a quarter
-        assert_eq!(order(1544), 0);
-        assert_eq!(order(1400), 1); // two would waste more than a quarter
-        assert_eq!(order(2048), 0);
-        assert_eq!(order(2560), 1);
-        assert_eq!(order(4096), 0);
-        assert_eq!(order(5000), 1); // wastes more, but holds one
-        assert_eq!(order(9000), 2);
-    }
-
-    #[test]
-    fn slqb_s_batches_are_piggin_s() {
-        let batch = |size| {
-            Geometry::new(Shape::Linked, size, 8, PAGE)
-                .unwrap()
-                .free_batch
-        };
-        assert_eq!(batch(8), 2048);
-        assert_eq!(batch(64), 256);
-        assert_eq!(batch(1024), 256);
-        assert_eq!(batch(2048), 128);
-        assert_eq!(batch(65536), 4);
-    }
-
-    #[test]
     fn divides_exactly_and_refuses_what_lies_between() {
         for size in (1..=MAX_SIZE).step_by(37) {
-            let shape = Geometry::new(Shape::Bitmap, size, 1, PAGE).unwrap();
+            let shape = Geometry::new(size, 1, PAGE).unwrap();
             for index in 0..shape.objects as usize {
                 let at = index * shape.stride as usize;
                 assert_eq!(shape.index_of(at), Some(index));
@@ -290,7 +215,7 @@ mod tests {
     #[test]
     fn wastes_an_eighth_at_most_up_to_32_kib() {
         for size in crate::sizes::SIZES {
-            let shape = Geometry::new(Shape::Bitmap, size as usize, 1, PAGE).unwrap();
+            let shape = Geometry::new(size as usize, 1, PAGE).unwrap();
             let bytes = PAGE << shape.order.get();
             let waste = bytes - (shape.objects * shape.stride) as usize;
             assert!(waste * 8 <= bytes, "{size}: {shape:?}");
@@ -302,7 +227,7 @@ mod tests {
     fn large_pages_waste_more_only_where_a_bitmap_is_full() {
         for page in [16 << 10, 64 << 10] {
             for size in (16..=32 << 10).step_by(16) {
-                let shape = Geometry::new(Shape::Bitmap, size, 1, page).unwrap();
+                let shape = Geometry::new(size, 1, page).unwrap();
                 let bytes = page << shape.order.get();
                 let used = (shape.objects * shape.stride) as usize;
                 let is_small = MAX_OBJECTS * size * 8 < page * 7;
@@ -315,7 +240,7 @@ mod tests {
 
     #[test]
     fn says_what_cannot_be() {
-        let shape = |size, align| Geometry::new(Shape::Bitmap, size, align, PAGE);
+        let shape = |size, align| Geometry::new(size, align, PAGE);
         assert_eq!(shape(0, 8), Err(ShapeError::Size { bytes: 0 }));
         assert_eq!(shape(8, 3), Err(ShapeError::Align { align: 3 }));
         assert_eq!(shape(8, 8192), Err(ShapeError::Align { align: 8192 }));

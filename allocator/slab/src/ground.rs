@@ -16,7 +16,6 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
-use brickyard::Platform;
 use brickyard::{Context, Order};
 use brickyard_sync::{Lease, OnceSlot};
 
@@ -29,26 +28,20 @@ use crate::local::Local;
 use crate::pages::Pages;
 use crate::source::{PageAsk, PageSource};
 
-/// What slabs stand on that is not theirs.
-pub trait Footing {
+/// See the module; and for who may call what, [`design`](crate::design) (`ground-of-a-design`).
+pub struct Ground<'m, S, L> {
     /// Where pages come from.
-    type Source: PageSource;
+    pub source: S,
     /// How a CPU reaches what is its own.
-    type Local: Local;
-}
-
-/// What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the
-/// caches.
-pub struct Ground<'m, D: Footing> {
-    pub(crate) source: D::Source,
-    pub(crate) local: D::Local,
-    pub(crate) pages: Pages<'m>,
+    pub local: L,
+    /// What is known of each page.
+    pub pages: Pages<'m>,
     pub(crate) kinds: &'m [OnceSlot<Kind>],
     /// Who is told of what checks find.
     pub(crate) report: fn(&Finding),
 }
 
-impl<'m, D: Footing> fmt::Debug for Ground<'m, D> {
+impl<S, L> fmt::Debug for Ground<'_, S, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ground").finish_non_exhaustive()
     }
@@ -57,25 +50,28 @@ impl<'m, D: Footing> fmt::Debug for Ground<'m, D> {
 /// Pages that are no slab, yet or any more: they go back to the source when this is dropped, by a
 /// constructor or a report that panics too, unless they have become one.
 #[must_use = "the pages go back as soon as this is dropped"]
-pub(crate) struct LoosePages<'g, 'm, D: Footing> {
-    ground: &'g Ground<'m, D>,
+#[derive(Debug)]
+pub struct LoosePages<'g, 'm, S: PageSource, L: Local> {
+    ground: &'g Ground<'m, S, L>,
     order: Order,
     head: usize,
 }
 
-impl<'m, D: Footing> LoosePages<'_, 'm, D> {
+impl<S: PageSource, L: Local> LoosePages<'_, '_, S, L> {
     /// The number of the first.
-    pub(crate) const fn head(&self) -> usize {
+    #[must_use]
+    pub const fn head(&self) -> usize {
         self.head
     }
 
     /// They are a slab from now on: the number of the first.
-    pub(crate) fn keep(self) -> usize {
+    #[must_use]
+    pub fn keep(self) -> usize {
         ManuallyDrop::new(self).head
     }
 }
 
-impl<'m, D: Footing> Drop for LoosePages<'_, 'm, D> {
+impl<S: PageSource, L: Local> Drop for LoosePages<'_, '_, S, L> {
     fn drop(&mut self) {
         let first = self.ground.pointer(self.ground.pages.address_of(self.head));
         // SAFETY: `slab-pages`: taken with this order, and no slab.
@@ -83,11 +79,12 @@ impl<'m, D: Footing> Drop for LoosePages<'_, 'm, D> {
     }
 }
 
-impl<'m, D: Footing> Ground<'m, D> {
+impl<'m, S: PageSource, L: Local> Ground<'m, S, L> {
     /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is
     /// borrowed, or it is never destroyed.
     #[inline]
-    pub(crate) fn kind(&self, id: CacheId) -> Option<&'m Kind> {
+    #[must_use]
+    pub fn kind(&self, id: CacheId) -> Option<&'m Kind> {
         self.kinds.get(usize::from(id))?.get()
     }
 
@@ -99,29 +96,43 @@ impl<'m, D: Footing> Ground<'m, D> {
 
     /// Nodes of the source.
     #[inline]
-    pub(crate) fn nodes(&self) -> usize {
+    #[must_use]
+    pub fn nodes(&self) -> usize {
         self.source.nodes()
     }
 
     /// The node nearest to where the caller runs.
     #[inline]
-    pub(crate) fn node_here(&self) -> usize {
+    #[must_use]
+    pub fn node_here(&self) -> usize {
         match self.nodes() {
+            // Where there is one node, no CPU is asked for: so frees are rid of all of it.
             1 => 0,
             _ => self.source.local_node(self.local.cpu()),
+        }
+    }
+
+    /// The node nearest to a CPU.
+    #[inline(always)]
+    #[must_use]
+    pub fn node_of_cpu(&self, cpu: usize) -> usize {
+        match self.nodes() {
+            1 => 0,
+            _ => self.source.local_node(cpu),
         }
     }
 
     /// Keeps the caller on its CPU, and interrupts away where callers of kind `C` have to, as long
     /// as the result lives: around every lock.
     #[inline]
-    pub(crate) fn inside<C: Caller>(&self) -> Inside<'_, D::Local> {
+    pub fn inside<C: Caller>(&self) -> Inside<'_, L> {
         Inside::new::<C>(&self.local)
     }
 
     /// May a caller of kind `C` come here? Interrupts stay out of caches that are for tasks only.
     #[inline(always)]
-    pub(crate) fn is_welcome<C: Caller>(&self) -> bool {
+    #[must_use]
+    pub fn is_welcome<C: Caller>(&self) -> bool {
         C::MASKS || !self.local.in_interrupt()
     }
 
@@ -133,17 +144,17 @@ impl<'m, D: Footing> Ground<'m, D> {
 
     /// Waits a little for another CPU.
     #[inline]
-    pub(crate) fn relax(&self) {
+    pub fn relax(&self) {
         self.local.relax();
     }
 
     /// Pages for a slab of `kind`, of this node's memory if they can be had, else of any. No lock
     /// is held.
-    pub(crate) fn take_pages<C: Caller>(
+    pub fn take_pages<C: Caller>(
         &self,
         kind: &Kind,
         node: usize,
-    ) -> Option<LoosePages<'_, 'm, D>> {
+    ) -> Option<LoosePages<'_, 'm, S, L>> {
         let near = self.take_pages_of::<C>(kind, Some(node));
         near.or_else(|| match self.nodes() {
             1 => None,
@@ -156,7 +167,7 @@ impl<'m, D: Footing> Ground<'m, D> {
         &self,
         kind: &Kind,
         node: Option<usize>,
-    ) -> Option<LoosePages<'_, 'm, D>> {
+    ) -> Option<LoosePages<'_, 'm, S, L>> {
         let context = if self.local.in_interrupt() {
             Context::Interrupt
         } else if C::MASKS {
@@ -179,7 +190,7 @@ impl<'m, D: Footing> Ground<'m, D> {
     }
 
     /// The pages of a slab that is none any more: the tables do not know it, and no lock is held.
-    pub(crate) const fn loose(&self, kind: &Kind, head: usize) -> LoosePages<'_, 'm, D> {
+    pub(crate) const fn loose(&self, kind: &Kind, head: usize) -> LoosePages<'_, 'm, S, L> {
         LoosePages {
             ground: self,
             order: kind.geometry.order,
@@ -189,7 +200,8 @@ impl<'m, D: Footing> Ground<'m, D> {
 
     /// An address inside the span as a pointer.
     #[inline]
-    pub(crate) fn pointer(&self, address: usize) -> NonNull<u8> {
+    #[must_use]
+    pub fn pointer(&self, address: usize) -> NonNull<u8> {
         let pointer = core::ptr::with_exposed_provenance_mut(address);
         NonNull::new(pointer).expect("the span of pages does not reach address 0")
     }
@@ -197,7 +209,8 @@ impl<'m, D: Footing> Ground<'m, D> {
     /// The node that a slab's page belongs to; 0 outside the span, where only bad frees point:
     /// sources are not asked of those.
     #[inline]
-    pub(crate) fn node_of(&self, address: NonNull<u8>) -> usize {
+    #[must_use]
+    pub fn node_of(&self, address: NonNull<u8>) -> usize {
         match self.nodes() {
             1 => 0,
             _ if self.pages.page_of(address).is_none() => 0,
@@ -207,18 +220,18 @@ impl<'m, D: Footing> Ground<'m, D> {
 
     /// Where the place of an object is, by number, of the slab of `kind` that begins at page
     /// `head`.
-    pub(crate) fn place_of(&self, kind: &Kind, head: usize, index: usize) -> NonNull<u8> {
+    #[must_use]
+    pub fn place_of(&self, kind: &Kind, head: usize, index: usize) -> NonNull<u8> {
         let first = self.pages.address_of(head) + self.pages.record(head).colour.get() as usize;
         self.pointer(first + index * kind.geometry.stride as usize)
     }
 
     /// Which object of which slab of `kind` begins at `address`: the slab's first page, and the
     /// object's number.
-    pub(crate) fn find(
-        &self,
-        kind: &Kind,
-        address: NonNull<u8>,
-    ) -> Result<(usize, usize), FreeFault> {
+    ///
+    /// # Errors
+    /// [`FreeFault`]: no object of the cache.
+    pub fn find(&self, kind: &Kind, address: NonNull<u8>) -> Result<(usize, usize), FreeFault> {
         let page = self.pages.page_of(address).ok_or(FreeFault::NotASlab)?;
         match self.pages.cache_of(address) {
             0 => return Err(FreeFault::NotASlab),

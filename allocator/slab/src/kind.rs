@@ -13,8 +13,8 @@ use crate::layout::CacheId;
 /// when its slab is made, not at every allocation.
 ///
 /// Its rules: who frees an object leaves it in that state; it allocates nothing from its own cache;
-/// objects of the cache are never asked for zeroed. Where free objects hold links (`slqb-2008`) or
-/// are poisoned, that happens behind the object or not at all, so the state lasts.
+/// objects of the cache are never asked for zeroed. What a design keeps in free objects lies behind
+/// them then, and they are not poisoned, so the state lasts.
 pub type Constructor = fn(NonNull<u8>);
 
 /// What the objects of a cache are.
@@ -86,20 +86,25 @@ impl CacheSpec {
 /// A cache, as all that serves it sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    pub(crate) id: CacheId,
-    pub(crate) spec: CacheSpec,
+    /// Its number.
+    pub id: CacheId,
+    /// What its objects are.
+    pub spec: CacheSpec,
     pub(crate) callers: Callers,
-    pub(crate) geometry: Geometry,
+    /// The shape of its slabs.
+    pub geometry: Geometry,
     /// From where an object's place in the slab begins to the object: the left red zone.
-    pub(crate) before: usize,
-    /// Where a design with links keeps them, from where the place begins.
-    pub(crate) link: usize,
+    pub before: usize,
+    /// The bytes that are the design's in each place, behind the object and its red zone: as many
+    /// as [`SlabDesign::tail_of`](crate::SlabDesign::tail_of) said.
+    pub tail: usize,
 }
 
 impl Kind {
     /// Is anything checked that the fast path does not check?
     #[inline]
-    pub(crate) const fn is_checked(&self) -> bool {
+    #[must_use]
+    pub const fn is_checked(&self) -> bool {
         !self.spec.checks.is_empty()
     }
 }

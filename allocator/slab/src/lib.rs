@@ -1,9 +1,8 @@
 //! Slabs: objects smaller than pages, out of pages.
 //!
-//! Two designs of the same caches. [`Sheafed`], the default, keeps free objects in arrays per CPU;
-//! `Slqb2008` is Piggin's queued slab allocator of 2008 as it was designed, with lists that run
-//! through the objects. Both take pages from a [`PageSource`], of which the page allocator is one
-//! ([`ZonePages`]), and reach what is a CPU's own through [`Local`].
+//! Caches of objects, whose free ones lie in arrays per CPU ([`Sheafed`]). They take pages from a
+//! [`PageSource`], of which the page allocator is one ([`ZonePages`]), and reach what is a CPU's own
+//! through [`Local`]. Who wants free objects to wait in another way implements [`SlabDesign`].
 //!
 //! The modules, each of which uses only those above it:
 //!
@@ -17,10 +16,9 @@
 //! | `rows`, `wrapped`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
 //! | `kind`, `pages` | a cache's rules; what is known of each page |
 //! | `numbers`, `counts`, `owned` | what is counted; counters; the slabs of a list |
-//! | `ground`, `queues`, `design` | what all designs stand on; what they answer; their parts |
+//! | `ground`, [`design`] | what a design stands on; what it answers, and what it is made of |
 //! | `watch`, `life` | what is done to checked objects; how a slab begins and ends |
-//! | [`sheaf`] | the default |
-//! | [`slqb`] | `slqb-2008`, which nothing else here depends on |
+//! | [`sheaf`] | the design |
 //! | `slabs` | all caches over one source of pages |
 //! | `cache`, `typed`, `general`, `reserve`, `slabinfo` | caches as their users see them, and their text |
 //!
@@ -60,7 +58,7 @@ mod caller;
 mod counted;
 mod counts;
 pub mod debug;
-mod design;
+pub mod design;
 mod error;
 mod general;
 pub mod geometry;
@@ -73,14 +71,12 @@ mod numbers;
 mod owned;
 mod pages;
 mod plan;
-mod queues;
 mod reserve;
 mod rows;
 pub mod sheaf;
 pub mod sizes;
 mod slabinfo;
 mod slabs;
-pub mod slqb;
 mod source;
 mod typed;
 mod watch;
@@ -94,20 +90,17 @@ pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
 pub use design::SlabDesign;
 pub use error::{BuildError, CacheError, FreeFault, SlabError};
 pub use general::General;
-pub use ground::{Footing, Ground};
-pub use kind::{CacheSpec, Constructor, Kind};
+pub use kind::{CacheSpec, Constructor};
 pub use layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub use local::{Hits, Local, Pinned, Pushed};
 pub use numbers::{CacheNumbers, Waste};
-pub use pages::{Pages, SlabRecord, Tables};
-pub use plan::{Footprint, FreePointers, SlabPlan};
-pub use queues::{Queues, Whereabouts};
+pub use pages::{PageCaches, Tables};
+pub use plan::SlabPlan;
 pub use reserve::Reserve;
 pub use rows::Rows;
 pub use sheaf::Sheafed;
 pub use slabinfo::SlabInfo;
 pub use slabs::{Parts, Slabs};
-pub use slqb::Slqb2008;
 pub use source::{PageAsk, PageSource};
 pub use typed::{Cache, Object};
 pub use zone::{DirectMap, DirectMapped, ZonePages};

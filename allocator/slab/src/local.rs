@@ -47,16 +47,12 @@ pub struct Hits {
 /// as [`sheaf`](crate::sheaf) lays it out. Words of rows are changed by nothing else, and pointers
 /// to them are not kept: rows may go with the slabs that they are of.
 pub unsafe trait Local: Platform {
-    /// Can the caller be kept on its CPU ([`Platform::pin`])? Then whole sections are its own, and
-    /// [`Slqb2008`](crate::Slqb2008) can be had.
-    const PINS: bool;
-
     /// The last object of the sheaf in `column` of this CPU's row; `None` if it has none, or the
     /// CPU has no row.
     ///
     /// # Safety
     /// `column` of these rows holds tops (`top-in-sheaf`), of a cache that is used by callers of
-    /// kind `C`. So it is of a cache's `main` in the rows of [`Sheaves`](crate::sheaf::Sheaves).
+    /// kind `C`. So it is of a cache's `main` in the rows of [`Sheafed`](crate::Sheafed).
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>>;
 
     /// Puts an object behind the last one of the sheaf in `column` of this CPU's row, unless it is
@@ -147,8 +143,6 @@ fn inside<C: Caller, P: Platform, R>(platform: &P, work: impl FnOnce(usize) -> R
 // SAFETY: between pin and unpin nobody else runs on this CPU but interrupts, and those are masked
 // where the cache's kind says that they come here, or refused.
 unsafe impl<P: Platform> Local for Pinned<P> {
-    const PINS: bool = true;
-
     #[inline(always)]
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         inside::<C, P, _>(&self.0, |cpu| {

@@ -52,19 +52,6 @@ pub struct CacheNumbers {
     pub flushed: u64,
     /// Objects freed on a CPU of another node.
     pub remote_frees: u64,
-    /// Objects in the queues that were taken (`slqb-2008`).
-    pub claimed: u64,
-    /// Objects among the flushed ones that were of other lists' slabs (`slqb-2008`).
-    pub flushed_remote: u64,
-    /// Times that a CPU sent off what it had for another list (`slqb-2008`).
-    pub outgoing_flushes: u64,
-    /// Objects sent off so (`slqb-2008`).
-    pub outgoing_flushed: u64,
-    /// Slabs without a free object that got one back (`slqb-2008`).
-    pub slabs_partial: u64,
-    /// Free objects left out for good, since somebody wrote over the links between them
-    /// (`slqb-2008`).
-    pub lost: u64,
     /// Objects taken out of slabs.
     pub filled: u64,
     /// Slabs made.

@@ -1,5 +1,5 @@
-//! The slabs that a list owns, and those of them that have free objects: what both designs keep
-//! behind the lock of a list, the slabs' records too.
+//! The slabs that a list owns, and those of them that have free objects: what a design keeps behind
+//! the lock of a list, the slabs' records too.
 
 use brickyard_sync::{GuardedU32, GuardedU64};
 
@@ -7,9 +7,9 @@ use crate::kind::Kind;
 use crate::numbers::CacheNumbers;
 use crate::pages::{Pages, SlabRecord};
 
-/// See the module.
-#[derive(Debug)]
-pub(crate) struct OwnedSlabs {
+/// The slabs that a list owns, behind its lock.
+#[derive(Debug, Default)]
+pub struct OwnedSlabs {
     /// The first slab with free objects, as page number + 1.
     partial: GuardedU32,
     partials: GuardedU32,
@@ -17,24 +17,25 @@ pub(crate) struct OwnedSlabs {
     /// The colour of the next slab.
     colour: GuardedU32,
     /// Objects that are not in their slabs.
-    pub(crate) out: GuardedU64,
+    pub out: GuardedU64,
 }
 
 /// Slabs that have become empty: to be given back when no lock is held any more.
 #[derive(Debug, Default)]
-pub(crate) struct Gone {
+pub struct Gone {
     /// As page number + 1, linked by `next`.
     first: u32,
 }
 
 impl Gone {
-    pub(crate) fn push(&mut self, pages: &Pages<'_>, head: usize) {
+    /// One more, which is on no list.
+    pub fn push(&mut self, pages: &Pages<'_>, head: usize) {
         pages.record(head).next.set(self.first);
         self.first = head as u32 + 1;
     }
 
     /// Calls `give` for each, once.
-    pub(crate) fn each(&mut self, pages: &Pages<'_>, mut give: impl FnMut(usize)) {
+    pub fn each(&mut self, pages: &Pages<'_>, mut give: impl FnMut(usize)) {
         while self.first != 0 {
             let head = self.first as usize - 1;
             // Read before the pages are somebody else's.
@@ -45,47 +46,41 @@ impl Gone {
 }
 
 impl OwnedSlabs {
-    pub(crate) const fn new() -> Self {
-        Self {
-            partial: GuardedU32::new(0),
-            partials: GuardedU32::new(0),
-            slabs: GuardedU32::new(0),
-            colour: GuardedU32::new(0),
-            out: GuardedU64::new(0),
-        }
-    }
-
     /// Another cache's, which has given back all that it had.
-    pub(crate) fn begin(&self) {
+    pub fn begin(&self) {
         debug_assert_eq!((self.slabs.get(), self.out.get()), (0, 0));
         self.colour.set(0);
     }
 
-    pub(crate) fn add_to(&self, numbers: &mut CacheNumbers) {
+    /// Adds what is counted here.
+    pub fn add_to(&self, numbers: &mut CacheNumbers) {
         numbers.slabs += u64::from(self.slabs.get());
         numbers.partial_slabs += u64::from(self.partials.get());
         numbers.out += self.out.get();
     }
 
     /// How many there are.
-    pub(crate) fn count(&self) -> u32 {
+    #[must_use]
+    pub fn count(&self) -> u32 {
         self.slabs.get()
     }
 
     /// The first slab with free objects, by its first page.
-    pub(crate) fn first_partial(&self) -> Option<usize> {
+    #[must_use]
+    pub fn first_partial(&self) -> Option<usize> {
         (self.partial.get() as usize).checked_sub(1)
     }
 
     /// The colour of the next slab.
-    pub(crate) fn next_colour(&self, colours: u32) -> u32 {
+    #[must_use]
+    pub fn next_colour(&self, colours: u32) -> u32 {
         let colour = self.colour.get();
         self.colour.set((colour + 1) % colours);
         colour
     }
 
     /// The pages from `head` on are a slab now, with all of its objects in it.
-    pub(crate) fn add<'m>(
+    pub fn add<'m>(
         &self,
         pages: &Pages<'m>,
         kind: &Kind,
@@ -102,13 +97,13 @@ impl OwnedSlabs {
     }
 
     /// The pages from `head` on are a slab no longer; it is on no list.
-    pub(crate) fn remove(&self, pages: &Pages<'_>, kind: &Kind, head: usize) {
+    pub fn remove(&self, pages: &Pages<'_>, kind: &Kind, head: usize) {
         pages.end(head, kind.geometry.order.frames());
         self.slabs.set(self.slabs.get() - 1);
     }
 
     /// A slab has free objects from now on.
-    pub(crate) fn link(&self, pages: &Pages<'_>, head: usize) {
+    pub fn link(&self, pages: &Pages<'_>, head: usize) {
         let record = pages.record(head);
         let next = self.partial.get();
         record.prev.set(0);
@@ -121,7 +116,7 @@ impl OwnedSlabs {
     }
 
     /// A slab has no free objects any more, or is about to be removed.
-    pub(crate) fn unlink(&self, pages: &Pages<'_>, head: usize) {
+    pub fn unlink(&self, pages: &Pages<'_>, head: usize) {
         let record = pages.record(head);
         let (prev, next) = (record.prev.get(), record.next.get());
         match prev {

@@ -7,6 +7,7 @@
 //! be written.
 
 use core::mem::MaybeUninit;
+use core::ops::Deref;
 use core::ptr::NonNull;
 
 use brickyard_sync::{AtomicU8, GuardedU32, GuardedU64, Ordering, Zeroable, place, place_zeroed};
@@ -18,19 +19,18 @@ use crate::source::PageSource;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct SlabRecord {
-    /// Which of its objects are free, a bit each; `slqb-2008` has the first free object in word 0.
-    pub(crate) free: [GuardedU64; 4],
+    /// Which of its objects are free, a bit each. A design that knows otherwise has these words for
+    /// what it keeps of a slab.
+    pub free: [GuardedU64; 4],
     /// The slab that the page is part of: how many pages before this one it begins.
     pub(crate) back: GuardedU32,
     /// Objects that are not in the slab: in use, or in queues.
-    pub(crate) out: GuardedU32,
+    pub out: GuardedU32,
     /// Links of the list of slabs that have free objects: page number + 1, 0 at the end.
     pub(crate) next: GuardedU32,
     pub(crate) prev: GuardedU32,
     /// Where the first object begins, in bytes from the slab's start.
     pub(crate) colour: GuardedU32,
-    /// Which list owns the slab.
-    pub(crate) owner: GuardedU32,
 }
 
 #[cfg(not(loom))]
@@ -45,17 +45,31 @@ unsafe impl Zeroable for SlabRecord {
         next: GuardedU32::new(0),
         prev: GuardedU32::new(0),
         colour: GuardedU32::new(0),
-        owner: GuardedU32::new(0),
     };
 }
 
-/// The tables of all pages.
-#[derive(Debug, Clone, Copy)]
-pub struct Pages<'m> {
+/// Which cache each page belongs to.
+#[derive(Debug)]
+pub struct PageCaches<'m> {
     ids: &'m [AtomicU8],
-    records: &'m [SlabRecord],
     start: usize,
     page_shift: u32,
+}
+
+/// The tables of all pages: for designs.
+#[derive(Debug)]
+pub struct Pages<'m> {
+    caches: PageCaches<'m>,
+    records: &'m [SlabRecord],
+}
+
+impl<'m> Deref for Pages<'m> {
+    type Target = PageCaches<'m>;
+
+    #[inline(always)]
+    fn deref(&self) -> &PageCaches<'m> {
+        &self.caches
+    }
 }
 
 /// Memory for the tables of pages that is zero throughout, as fresh mappings are: none of it is
@@ -106,15 +120,65 @@ impl<'m> Pages<'m> {
 
     fn of(source: &impl PageSource, records: &'m [SlabRecord], ids: &'m [AtomicU8]) -> Self {
         Self {
-            ids,
+            caches: PageCaches {
+                ids,
+                start: source.start().addr().get(),
+                page_shift: source.page_shift(),
+            },
             records,
-            start: source.start().addr().get(),
-            page_shift: source.page_shift(),
         }
     }
 
-    /// The caches of the pages, a byte each for [`Pages::count`] pages, 0 where there is no slab:
-    /// for a fast path of one's own, which reads them.
+    /// The address of a page, by number.
+    #[inline]
+    #[must_use]
+    pub const fn address_of(&self, page: usize) -> usize {
+        self.caches.start + (page << self.caches.page_shift)
+    }
+
+    /// The first page of the slab that a page is part of.
+    #[inline]
+    pub(crate) fn head_of(&self, page: usize) -> usize {
+        page - self.records[page].back.get() as usize
+    }
+
+    /// What is known of the slab that begins at a page.
+    #[inline]
+    #[must_use]
+    pub fn record(&self, page: usize) -> &'m SlabRecord {
+        &self.records[page]
+    }
+
+    /// The pages from `head` on are a slab of `cache`. Its owner is written already.
+    pub(crate) fn begin(&self, head: usize, pages: usize, cache: CacheId) {
+        for back in 0..pages {
+            self.records[head + back].back.set(back as u32);
+            // Release: pairs with the acquire in `begins`. Others have an object of the slab; see
+            // `cache_of`.
+            self.ids[head + back].store(cache, Ordering::Release);
+        }
+    }
+
+    /// Does a slab of `cache` begin at this page? For who has no object of it: so long as it does
+    /// not hold the lock that the slab would go under, the answer is out of date at once.
+    #[must_use]
+    pub fn begins(&self, page: usize, cache: CacheId) -> bool {
+        // Acquire: pairs with the release in `begin`, so that the record is the slab's.
+        self.ids[page].load(Ordering::Acquire) == cache && self.head_of(page) == page
+    }
+
+    /// The pages from `head` on are a slab no longer.
+    pub(crate) fn end(&self, head: usize, pages: usize) {
+        for id in &self.ids[head..head + pages] {
+            // Relaxed: the source orders this before whoever has the pages next.
+            id.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl PageCaches<'_> {
+    /// The caches of the pages, a byte each for [`PageCaches::count`] pages, 0 where there is no
+    /// slab: for a fast path of one's own, which reads them.
     #[must_use]
     pub const fn ids(&self) -> *const AtomicU8 {
         self.ids.as_ptr()
@@ -141,12 +205,6 @@ impl<'m> Pages<'m> {
         (page < self.ids.len()).then_some(page)
     }
 
-    /// The address of a page, by number.
-    #[inline]
-    pub(crate) const fn address_of(&self, page: usize) -> usize {
-        self.start + (page << self.page_shift)
-    }
-
     /// Which cache an address belongs to; 0 if it lies in no slab.
     #[inline]
     #[must_use]
@@ -156,42 +214,6 @@ impl<'m> Pages<'m> {
             // along.
             Some(page) => self.ids[page].load(Ordering::Relaxed),
             None => 0,
-        }
-    }
-
-    /// The first page of the slab that a page is part of.
-    #[inline]
-    pub(crate) fn head_of(&self, page: usize) -> usize {
-        page - self.records[page].back.get() as usize
-    }
-
-    #[inline]
-    pub(crate) fn record(&self, page: usize) -> &'m SlabRecord {
-        &self.records[page]
-    }
-
-    /// The pages from `head` on are a slab of `cache`. Its owner is written already.
-    pub(crate) fn begin(&self, head: usize, pages: usize, cache: CacheId) {
-        for back in 0..pages {
-            self.records[head + back].back.set(back as u32);
-            // Release: pairs with the acquire in `begins`. Others have an object of the slab; see
-            // `cache_of`.
-            self.ids[head + back].store(cache, Ordering::Release);
-        }
-    }
-
-    /// Does a slab of `cache` begin at this page? For who has no object of it: so long as it does
-    /// not hold the lock that the slab would go under, the answer is out of date at once.
-    pub(crate) fn begins(&self, page: usize, cache: CacheId) -> bool {
-        // Acquire: pairs with the release in `begin`, so that the record is the slab's.
-        self.ids[page].load(Ordering::Acquire) == cache && self.head_of(page) == page
-    }
-
-    /// The pages from `head` on are a slab no longer.
-    pub(crate) fn end(&self, head: usize, pages: usize) {
-        for id in &self.ids[head..head + pages] {
-            // Relaxed: the source orders this before whoever has the pages next.
-            id.store(0, Ordering::Relaxed);
         }
     }
 }

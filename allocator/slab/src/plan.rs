@@ -10,7 +10,7 @@ use crate::source::PageSource;
 #[derive(Debug, Clone, Copy)]
 pub struct SlabPlan {
     /// How many caches there can be at a time, at most [`MAX_CACHES`](crate::MAX_CACHES).
-    /// [`Slabs::general`](crate::Slabs::general) needs 40 (15 in `slqb-2008`).
+    /// [`Slabs::general`](crate::Slabs::general) needs 40.
     pub caches: usize,
     /// How many CPUs have queues of their own.
     pub cpus: usize,
@@ -25,10 +25,6 @@ pub struct SlabPlan {
     /// should not panic: then the objects and pages that the caller has in hand are lost, and what
     /// was lost before by a broken link may not be counted.
     pub report: fn(&Finding),
-    /// How `slqb-2008` writes the links of free objects.
-    pub free_pointers: FreePointers,
-    /// Random bits, if there are some, for a secret that links are encoded with.
-    pub secret: usize,
 }
 
 impl SlabPlan {
@@ -42,8 +38,6 @@ impl SlabPlan {
             nodes: 1,
             rules: Rules::NONE,
             report: |_| {},
-            free_pointers: FreePointers::Encoded,
-            secret: 0,
         }
     }
 
@@ -84,7 +78,8 @@ impl SlabPlan {
     }
 
     /// All caches, the one of the slabs themselves included.
-    pub(crate) const fn numbers(&self) -> usize {
+    #[must_use]
+    pub const fn numbers(&self) -> usize {
         self.caches.saturating_add(2)
     }
 }
@@ -133,16 +128,4 @@ impl Footprint {
         let shared = plan.numbers().saturating_mul(cpus.saturating_add(nodes));
         rows.saturating_add(shared).saturating_add(self.align)
     }
-}
-
-/// How `slqb-2008` writes the links of free objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FreePointers {
-    /// Encoded: one that was written over is noticed. A few instructions more at each free and each
-    /// allocation.
-    #[default]
-    Encoded,
-    /// As they are. One that was written over is noticed only if it is no address in a slab of the
-    /// cache.
-    Plain,
 }

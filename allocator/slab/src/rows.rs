@@ -34,16 +34,14 @@ use crate::layout::WORD_BYTES;
 /// ```
 /// nor does a copy of what a system shows:
 /// ```compile_fail,E0507
-/// # use brickyard_slab::{Rows, sheaf::Sheaves};
-/// # use brickyard::sync::TicketLock;
-/// fn steal<'m>(sheaves: &Sheaves<'m, TicketLock>) -> Rows<'m> {
+/// # use brickyard_slab::{Local, PageSource, Rows, Sheafed};
+/// fn steal<'m, S: PageSource, L: Local>(sheaves: &Sheafed<'m, S, L>) -> Rows<'m> {
 ///     *sheaves.rows()
 /// }
 /// ```
 /// ```compile_fail,E0277
-/// # use brickyard_slab::{Rows, sheaf::Sheaves};
-/// # use brickyard::sync::TicketLock;
-/// fn steal<'m>(sheaves: &Sheaves<'m, TicketLock>) -> Rows<'m> {
+/// # use brickyard_slab::{Local, PageSource, Rows, Sheafed};
+/// fn steal<'m, S: PageSource, L: Local>(sheaves: &Sheafed<'m, S, L>) -> Rows<'m> {
 ///     Rows::clone(sheaves.rows())
 /// }
 /// ```

@@ -1,18 +1,12 @@
 //! General sizes: which cache serves a request that names no cache.
 //!
-//! The default has sixteen-byte steps up to 128 and four steps a doubling above, up to 32 KiB, so
-//! that at most a fifth of an object is wasted. `slqb-2008` has powers of two from 8, with 96 and
-//! 192 between them.
+//! Sixteen-byte steps up to 128 and four steps a doubling above, up to 32 KiB, so that at most a
+//! fifth of an object is wasted.
 
 use core::alloc::Layout;
 
-/// The sizes of the default.
+/// All of them, ascending.
 pub const SIZES: [u32; 40] = sizes();
-
-/// The sizes of `slqb-2008`, up to the same limit.
-pub const POWERS: [u32; 15] = [
-    8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768,
-];
 
 /// The largest general size.
 pub const MAX_GENERAL: usize = 32 << 10;
@@ -53,61 +47,39 @@ const fn classes() -> [u8; MAX_GENERAL / STEP + 1] {
     classes
 }
 
-/// Which sizes a design has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sizes {
-    /// [`SIZES`].
-    Fine,
-    /// [`POWERS`].
-    Powers,
+/// The number of the smallest size that serves `layout`: large enough, and a multiple of its
+/// alignment, as far as slabs are. `None`: take pages instead.
+#[inline]
+#[must_use]
+pub const fn class_of(layout: Layout) -> Option<usize> {
+    if layout.size() > MAX_GENERAL || layout.align() > MAX_GENERAL {
+        return None;
+    }
+    let class = CLASSES[layout.size().div_ceil(STEP)] as usize;
+    aligned(&SIZES, class, layout.align())
 }
 
-impl Sizes {
-    /// All of them, ascending.
-    #[must_use]
-    pub const fn all(self) -> &'static [u32] {
-        match self {
-            Self::Fine => &SIZES,
-            Self::Powers => &POWERS,
+/// The number of the first of `sizes` from `class` on that is a multiple of `align`.
+#[inline]
+#[must_use]
+pub const fn aligned(sizes: &[u32], mut class: usize, align: usize) -> Option<usize> {
+    // A size is aligned to the largest power of two that divides it; every power of two is a size,
+    // so the search ends there.
+    while class < sizes.len() {
+        if sizes[class] as usize & (align - 1) == 0 {
+            return Some(class);
         }
+        class += 1;
     }
-
-    /// The number of the smallest size that serves `layout`: large enough, and a multiple of its
-    /// alignment, as far as slabs are. `None`: take pages instead.
-    #[inline]
-    #[must_use]
-    pub const fn class_of(self, layout: Layout) -> Option<usize> {
-        if layout.size() > MAX_GENERAL || layout.align() > MAX_GENERAL {
-            return None;
-        }
-        let mut class = match self {
-            Self::Fine => CLASSES[layout.size().div_ceil(STEP)] as usize,
-            Self::Powers => {
-                let mut class = 0;
-                while (POWERS[class] as usize) < layout.size() {
-                    class += 1;
-                }
-                class
-            }
-        };
-        let sizes = self.all();
-        // A size is aligned to the largest power of two that divides it; every power of two is a
-        // size, so the search ends there.
-        while class < sizes.len() {
-            if sizes[class] as usize & (layout.align() - 1) == 0 {
-                return Some(class);
-            }
-            class += 1;
-        }
-        None
-    }
+    None
 }
 
 macro_rules! names {
     ($($size:literal)*) => {
         /// The name of a general size's cache: its own, so that rules can name it alone, and
         /// `general-*` all of them.
-        pub(crate) const fn name_of(size: u32) -> &'static str {
+        #[must_use]
+        pub const fn name_of(size: u32) -> &'static str {
             match size {
                 $($size => concat!("general-", $size),)*
                 _ => "general",
@@ -117,22 +89,16 @@ macro_rules! names {
 }
 
 names! {
-    8 16 32 48 64 80 96 112 128 160 192 224 256 320 384 448 512 640 768 896 1024 1280 1536 1792 2048 2560 3072 3584 4096 5120 6144 7168 8192
+    16 32 48 64 80 96 112 128 160 192 224 256 320 384 448 512 640 768 896 1024 1280 1536 1792 2048 2560 3072 3584 4096 5120 6144 7168 8192
     10240 12288 14336 16384 20480 24576 28672 32768
 }
 
 /// Every general size has a name of its own.
 const _: () = {
-    let all = [Sizes::Fine, Sizes::Powers];
-    let mut which = 0;
-    while which < all.len() {
-        let sizes = all[which].all();
-        let mut i = 0;
-        while i < sizes.len() {
-            assert!(name_of(sizes[i]).len() > "general-".len());
-            i += 1;
-        }
-        which += 1;
+    let mut i = 0;
+    while i < SIZES.len() {
+        assert!(name_of(SIZES[i]).len() > "general-".len());
+        i += 1;
     }
 };
 
@@ -142,20 +108,17 @@ mod tests {
 
     #[test]
     fn every_request_gets_the_smallest_size_that_serves() {
-        for sizes in [Sizes::Fine, Sizes::Powers] {
-            for size in 0..=MAX_GENERAL {
-                for align in [1, 8, 16, 64, 4096] {
-                    let layout = Layout::from_size_align(size, align).unwrap();
-                    let naive = sizes
-                        .all()
-                        .iter()
-                        .position(|&s| s as usize >= size && (s as usize).is_multiple_of(align));
-                    assert_eq!(sizes.class_of(layout), naive, "{layout:?}");
-                }
+        for size in 0..=MAX_GENERAL {
+            for align in [1, 8, 16, 64, 4096] {
+                let layout = Layout::from_size_align(size, align).unwrap();
+                let naive = SIZES
+                    .iter()
+                    .position(|&s| s as usize >= size && (s as usize).is_multiple_of(align));
+                assert_eq!(class_of(layout), naive, "{layout:?}");
             }
-            let beyond = Layout::from_size_align(MAX_GENERAL + 1, 1).unwrap();
-            assert_eq!(sizes.class_of(beyond), None);
         }
+        let beyond = Layout::from_size_align(MAX_GENERAL + 1, 1).unwrap();
+        assert_eq!(class_of(beyond), None);
     }
 
     #[test]

@@ -9,17 +9,14 @@ use brickyard::Platform;
 use brickyard_sync::{Lease, OnceSlot, PATIENCE, SlotAccess, place};
 
 use crate::caller::{Caller, Callers, Everywhere, TaskOnly};
-use crate::design::SlabDesign;
+use crate::design::{GroundOf, SlabDesign};
 use crate::error::{BuildError, CacheError};
-use crate::geometry::Geometry;
 use crate::ground::Ground;
 use crate::kind::{CacheSpec, Kind};
 use crate::layout::{BOOT_CACHE, CacheId, MAX_CACHES, MAX_PAGES, PAGE_SHIFTS, SHEAF_BYTES};
-use crate::local::Local;
 use crate::numbers::CacheNumbers;
-use crate::pages::{Pages, Tables};
-use crate::plan::{Footprint, SlabPlan};
-use crate::queues::Queues;
+use crate::pages::{PageCaches, Pages, Tables};
+use crate::plan::SlabPlan;
 use crate::rows::Rows;
 use crate::source::PageSource;
 use crate::watch::Place;
@@ -31,7 +28,7 @@ pub struct Parts<'m> {
     /// For all that is not told below.
     pub memory: &'m mut [MaybeUninit<u8>],
     /// A row for each CPU, for who needs them a certain distance apart: they are these slabs' from
-    /// now on. A design without rows (`slqb-2008`) has no use for them. See
+    /// now on. A design without rows has no use for them. See
     /// [`Slabs::bytes_beside_rows`].
     pub rows: Option<Rows<'m>>,
     /// Memory of [`Tables::bytes`]. The bytes of the rest are those of a plan of no pages.
@@ -49,25 +46,26 @@ impl<'m> Parts<'m> {
     }
 }
 
+/// What a design does for a cache.
+type Work<'m, D> = fn(&D, &GroundOf<'m, D>, &Kind);
+
 /// All caches over one source of pages. See the [crate].
 pub struct Slabs<'m, D: SlabDesign<'m>> {
-    pub(crate) ground: Ground<'m, D>,
-    pub(crate) queues: D::Queues,
+    pub(crate) ground: GroundOf<'m, D>,
+    pub(crate) queues: D,
     pub(crate) plan: SlabPlan,
 }
 
 impl<'m, D: SlabDesign<'m>> fmt::Debug for Slabs<'m, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Slabs")
-            .field("design", &<D::Queues as Queues<'m, D>>::NAME)
+            .field("design", &D::NAME)
             .field("plan", &self.plan)
             .finish_non_exhaustive()
     }
 }
 
 impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
-    const FOOTPRINT: Footprint = <D::Queues as Queues<'m, D>>::FOOTPRINT;
-
     /// Bytes of memory that [`Slabs::new`] needs for `plan`, which says how many pages and nodes
     /// there are; `usize::MAX` if they are more than can be. A constant where the plan is one.
     #[must_use]
@@ -77,7 +75,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             .saturating_mul(size_of::<OnceSlot<Kind>>())
             .saturating_add(align_of::<OnceSlot<Kind>>());
         kinds
-            .saturating_add(Self::FOOTPRINT.bytes(plan))
+            .saturating_add(D::FOOTPRINT.bytes(plan))
             .saturating_add(Tables::bytes(plan.pages))
     }
 
@@ -93,7 +91,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// Bytes that a CPU's row must have, a power of two; 0 in a design without rows.
     #[must_use]
     pub const fn row_bytes(plan: &SlabPlan) -> usize {
-        Self::FOOTPRINT.row_bytes(plan)
+        D::FOOTPRINT.row_bytes(plan)
     }
 
     /// Slabs over `source`, all that they keep in one piece of memory of [`Slabs::bytes`].
@@ -166,9 +164,6 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 planned: plan.caches,
             });
         }
-        if <D::Queues as Queues<'m, D>>::NEEDS_PIN && !<D::Local as Local>::PINS {
-            return Err(BuildError::Unpinned);
-        }
         let Parts {
             memory,
             rows,
@@ -207,7 +202,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 (pages.ok_or(BuildError::Tables { needed })?, rest)
             }
         };
-        let queues = D::Queues::new(&plan, rows, rest).ok_or(short)?;
+        let queues = D::new(&plan, rows, rest).ok_or(short)?;
         let slabs = Self {
             ground: Ground {
                 source,
@@ -235,10 +230,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         if ids.start() > &BOOT_CACHE {
             spec.checks = spec.checks.with(self.plan.rules.checks_of(spec.name));
         }
-        let shape = <D::Queues as Queues<'m, D>>::SHAPE;
-        let place = Place::of(shape, &spec);
+        let place = Place::of(&spec, D::tail_of(&spec));
         let page_bytes = 1 << self.ground.source.page_shift();
-        let geometry = Geometry::new(shape, place.bytes, place.align, page_bytes)?;
+        let geometry = D::shape(place.bytes, place.align, page_bytes)?;
         for id in ids {
             let kind = Kind {
                 id,
@@ -246,7 +240,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 callers: Callers::of::<C>(),
                 geometry,
                 before: place.before,
-                link: place.link,
+                tail: place.tail,
             };
             if let Ok(kind) = self.ground.kinds[usize::from(id)].set(kind) {
                 self.queues.open(&self.ground, kind);
@@ -286,13 +280,13 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
 
     /// What the tables know of pages.
     #[must_use]
-    pub const fn pages(&self) -> &Pages<'m> {
+    pub fn pages(&self) -> &PageCaches<'m> {
         &self.ground.pages
     }
 
     /// The design's own state, for a fast path of one's own.
     #[must_use]
-    pub const fn queues(&self) -> &D::Queues {
+    pub const fn queues(&self) -> &D {
         &self.queues
     }
 
@@ -315,41 +309,32 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         leases.filter(|kind| self.ground.may_touch(kind))
     }
 
-    /// Calls `work` for each cache that the caller may come to, as the cache's own callers would.
-    fn each_kind(&self, work: impl Fn(&Kind, Callers)) {
+    /// Does work for each cache that the caller may come to, as the cache's own callers would.
+    fn each_kind(&self, tasks: Work<'m, D>, all: Work<'m, D>) {
         for kind in self.kinds() {
-            work(&kind, kind.callers);
+            let work = match kind.callers {
+                Callers::Tasks => tasks,
+                Callers::All => all,
+            };
+            work(&self.queues, &self.ground, &kind);
         }
     }
 
     /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To
-    /// be called on every CPU every few seconds; SLQB did every 3 s. An interrupt leaves caches for
-    /// tasks alone.
+    /// be called on every CPU every few seconds. An interrupt leaves caches for tasks alone.
     pub fn trim(&self) {
-        let Self { ground, queues, .. } = self;
-        self.each_kind(|kind, callers| match callers {
-            Callers::Tasks => queues.trim::<TaskOnly>(ground, kind),
-            Callers::All => queues.trim::<Everywhere>(ground, kind),
-        });
+        self.each_kind(D::trim::<TaskOnly>, D::trim::<Everywhere>);
     }
 
     /// Gives back all that lies in this CPU's queues. An interrupt leaves caches for tasks alone.
     pub fn drain(&self) {
-        let Self { ground, queues, .. } = self;
-        self.each_kind(|kind, callers| match callers {
-            Callers::Tasks => queues.drain::<TaskOnly>(ground, kind),
-            Callers::All => queues.drain::<Everywhere>(ground, kind),
-        });
+        self.each_kind(D::drain::<TaskOnly>, D::drain::<Everywhere>);
     }
 
     /// Gives back all that lies in queues which CPUs share. An interrupt leaves caches for tasks
     /// alone.
     pub fn shrink(&self) {
-        let Self { ground, queues, .. } = self;
-        self.each_kind(|kind, callers| match callers {
-            Callers::Tasks => queues.shrink::<TaskOnly>(ground, kind),
-            Callers::All => queues.shrink::<Everywhere>(ground, kind),
-        });
+        self.each_kind(D::shrink::<TaskOnly>, D::shrink::<Everywhere>);
     }
 
     /// Statistics of every cache, in the order of their numbers; the slabs' own is the first. An

@@ -3,13 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
-use brickyard::Platform;
-use brickyard_slab::{
-    CacheSpec, FreeFault, PageSource, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008,
-    TaskOnly,
-};
+use brickyard_slab::{CacheSpec, FreeFault, Pinned, Sheafed, SlabPlan, TaskOnly};
 
 #[path = "support/pages.rs"]
 mod pages;
@@ -17,67 +12,16 @@ use pages::TestPages;
 #[path = "support/slabs.rs"]
 mod slabs;
 use slabs::{Bench, pinned};
-
-/// A CPU that the test chooses.
-#[derive(Default)]
-struct On(AtomicUsize);
-
-impl On {
-    fn go(&self, cpu: usize) {
-        self.0.store(cpu, Ordering::Relaxed);
-    }
-}
-
-impl Platform for On {
-    fn cpu(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        let here = self.0.swap(cpu, Ordering::Relaxed);
-        work();
-        self.go(here);
-        true
-    }
-}
-
-const PAGES: usize = 256;
-/// Objects of 256 bytes, 16 a page.
-const SIZE: usize = 256;
-const PER_PAGE: usize = 4096 / SIZE;
-
-/// Fills node 0 from its CPU, then goes on as long as node 1 must have room.
-fn takes_what_it_needs<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, source: &TestPages) {
-    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
-    // Half of the other node's pages, less what queues and sheaves may hold.
-    let objects = PER_PAGE * PAGES * 3 / 4;
-    let held: Vec<NonNull<u8>> = (0..objects).map(|_| cache.alloc().unwrap()).collect();
-    let needed = objects.div_ceil(PER_PAGE);
-    let taken = source.taken();
-    assert!(
-        taken <= needed + needed / 8 + 16,
-        "{taken} pages, {needed} are needed"
-    );
-    for object in held {
-        // SAFETY: the objects are the cache's, and not used any more.
-        unsafe { cache.free(object) }.unwrap();
-    }
-    cache.destroy().unwrap();
-    slabs.shrink();
-    assert_eq!(source.taken(), 0);
-}
+#[path = "support/nodes.rs"]
+mod nodes;
+use nodes::{On, PAGES, PER_PAGE, SIZE, asks_its_own_node, takes_what_it_needs};
 
 #[test]
 fn a_cpu_whose_node_is_full_takes_no_more_than_it_needs() {
     let source = TestPages::new(PAGES, 2);
     let platform = On::default();
     let plan = SlabPlan::new(4, 2);
-    {
-        type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
-        let mut bench = Bench::new::<Parts<'_>>(plan, &source);
-        takes_what_it_needs::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
-    }
-    type Parts<'p> = Slqb2008<'p, &'p TestPages, Pinned<&'p On>>;
+    type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
     let mut bench = Bench::new::<Parts<'_>>(plan, &source);
     takes_what_it_needs::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
 }
@@ -117,45 +61,12 @@ fn a_cpu_whose_node_has_nothing_is_served_by_the_other() {
     assert_eq!(source.taken(), 0);
 }
 
-/// A CPU that got its last slab from another node still gets what its own node has, if it asks for that.
-fn asks_its_own_node<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>, source: &TestPages) {
-    let node_of = |object: NonNull<u8>| PageSource::node_of(&source, object);
-    let cache = slabs.cache::<TaskOnly>(CacheSpec::new("a", SIZE)).unwrap();
-    let large = slabs
-        .cache::<TaskOnly>(CacheSpec::new("large", 4096))
-        .unwrap();
-    let filling: Vec<_> = (0..PAGES / 2).map(|_| large.alloc().unwrap()).collect();
-    let away = cache.alloc().unwrap();
-    for object in filling {
-        // SAFETY: the objects are the cache's, and not used any more.
-        unsafe { large.free(object) }.unwrap();
-    }
-    large.destroy().unwrap();
-    let near = cache.alloc_on(0).unwrap();
-    assert_eq!(
-        node_of(near),
-        0,
-        "the other one was of node {}",
-        node_of(away)
-    );
-    for object in [near, away] {
-        // SAFETY: as above.
-        unsafe { cache.free(object) }.unwrap();
-    }
-    cache.destroy().unwrap();
-}
-
 #[test]
 fn a_request_for_the_own_node_does_not_go_elsewhere() {
     let source = TestPages::new(PAGES, 2);
     let platform = On::default();
     let plan = SlabPlan::new(4, 2);
-    {
-        type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
-        let mut bench = Bench::new::<Parts<'_>>(plan, &source);
-        asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
-    }
-    type Parts<'p> = Slqb2008<'p, &'p TestPages, Pinned<&'p On>>;
+    type Parts<'p> = Sheafed<'p, &'p TestPages, Pinned<&'p On>>;
     let mut bench = Bench::new::<Parts<'_>>(plan, &source);
     asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
 }

@@ -4,7 +4,6 @@
 
 use core::alloc::Layout;
 use core::cell::Cell;
-use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,12 +12,15 @@ use brickyard::sync::{RawLock, TicketLock};
 use brickyard::{OneCpu, Order, Platform};
 use brickyard_slab::{
     CacheError, CacheSpec, Checks, Everywhere, FreeFault, PageAsk, PageSource, Pinned, RawCache,
-    Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, Slqb2008, TaskOnly,
+    Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, TaskOnly,
 };
 
 #[path = "support/pages.rs"]
 mod pages;
 use pages::TestPages;
+#[path = "support/lasting.rs"]
+mod lasting;
+use lasting::{build, general_among, pinned};
 
 const PAGES: usize = 512;
 
@@ -77,27 +79,10 @@ fn pages() -> &'static TestPages {
     Box::leak(Box::new(TestPages::new(PAGES, 1)))
 }
 
-/// Slabs that live as long as the test process.
-fn build<D: SlabDesign<'static>>(
-    plan: SlabPlan,
-    source: D::Source,
-    local: D::Local,
-) -> &'static Slabs<'static, D> {
-    let bytes = Slabs::<D>::bytes(&plan.over(&source));
-    let memory = vec![MaybeUninit::uninit(); bytes].leak();
-    let slabs = Slabs::new(plan, source, local, memory).unwrap();
-    Box::leak(Box::new(slabs))
-}
-
 type Over<P, S = &'static TestPages, K = TicketLock> = Sheafed<'static, S, Pinned<P>, K>;
 
 fn sheafed<P: Platform + 'static>(plan: SlabPlan, platform: P) -> &'static Slabs<'static, Over<P>> {
     build(plan, pages(), pinned(platform))
-}
-
-fn pinned<P: Platform>(platform: P) -> Pinned<P> {
-    // SAFETY: each test has slabs of its own, and its threads are on different CPUs.
-    unsafe { Pinned::new(platform) }
 }
 
 fn give<'m, D: SlabDesign<'m>>(cache: &RawCache<'_, 'm, D, TaskOnly>, objects: &[NonNull<u8>]) {
@@ -421,62 +406,18 @@ fn what_was_freed_last_is_known_after_a_trim() {
     cache.destroy().unwrap();
 }
 
-/// Makes `caches` caches, of which every `nth` stays, then the general sizes as often as they find room.
-fn general_among<D>(caches: usize, nth: usize, local: D::Local) -> (Vec<u8>, CacheError)
-where
-    D: SlabDesign<'static, Source = &'static TestPages>,
-{
-    let slabs = build::<D>(SlabPlan::new(254, 1), pages(), local);
-    let mut kept = Vec::new();
-    let made: Vec<_> = (0..caches)
-        .map(|_| slabs.cache::<TaskOnly>(CacheSpec::new("a", 64)).unwrap())
-        .collect();
-    for (i, cache) in made.into_iter().enumerate() {
-        if i % nth == 0 {
-            kept.push(cache);
-        } else {
-            cache.destroy().unwrap();
-        }
-    }
-    let mut firsts = Vec::new();
-    let error = loop {
-        match slabs.general::<TaskOnly>() {
-            Ok(general) => firsts.push(general.first()),
-            Err(error) => break error,
-        }
-    };
-    // What a failure began is undone.
-    let numbers = slabs.numbers().count();
-    let sizes = if firsts.is_empty() {
-        0
-    } else {
-        firsts.len() * general_sizes::<D>()
-    };
-    assert_eq!(numbers, 1 + kept.len() + sizes);
-    (firsts, error)
-}
-
-fn general_sizes<D: SlabDesign<'static>>() -> usize {
-    use brickyard_slab::Queues;
-    <D::Queues as Queues<'static, D>>::SIZES.all().len()
-}
-
 #[test]
 fn general_sizes_find_a_row_of_numbers() {
     // The caches have the numbers 2 to 13; 2, 5, 8, 11 stay.
-    let (firsts, error) = general_among::<Over<OneCpu>>(12, 3, pinned(OneCpu));
+    let (firsts, error) = general_among::<Over<OneCpu>>((12, 3), pages(), pinned(OneCpu));
     assert_eq!(firsts, [12, 52, 92, 132, 172, 212]);
     assert!(matches!(error, CacheError::TooMany { wanted: 40, .. }));
     assert!(error.to_string().contains("40 in a row"), "{error}");
     // No 40 in a row.
-    let (firsts, _) = general_among::<Over<OneCpu>>(254, 40, pinned(OneCpu));
+    let (firsts, _) = general_among::<Over<OneCpu>>((254, 40), pages(), pinned(OneCpu));
     assert_eq!(firsts, []);
-    let (firsts, _) = general_among::<Over<OneCpu>>(254, 41, pinned(OneCpu));
+    let (firsts, _) = general_among::<Over<OneCpu>>((254, 41), pages(), pinned(OneCpu));
     assert_eq!(firsts, [3, 44, 85, 126, 167, 208]);
-    type Linked = Slqb2008<'static, &'static TestPages, Pinned<OneCpu>>;
-    let (firsts, error) = general_among::<Linked>(200, 1, pinned(OneCpu));
-    assert_eq!(firsts, [202, 217, 232]);
-    assert!(matches!(error, CacheError::TooMany { wanted: 15, .. }));
 }
 
 #[test]

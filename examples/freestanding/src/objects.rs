@@ -8,8 +8,9 @@ use core::ptr::NonNull;
 use brickyard::{Frame, FrameRange, Order, Platform, ZoneKind, ZonePlan};
 use brickyard_slab::{
     CacheSpec, DirectMap, DirectMapped, Everywhere, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
-    Slqb2008, TaskOnly, ZonePages,
+    TaskOnly, ZonePages,
 };
+use brickyard_slqb::Slqb2008;
 
 const PAGES: usize = 256;
 

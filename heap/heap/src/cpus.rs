@@ -81,8 +81,6 @@ impl Platform for Cpus {
 
 // SAFETY: each call is passed on to one that keeps the contract, the same one always.
 unsafe impl Local for Cpus {
-    const PINS: bool = false;
-
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         // SAFETY: passed on.
         unsafe { either!(self, cpus => cpus.pop::<C>(rows, column)) }

@@ -44,7 +44,7 @@ use core::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU8, AtomicUsize, Ordering
 
 use brickyard_arena::rows::{pop, push};
 use brickyard_slab::Pushed;
-use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, STEP, Sizes};
+use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, STEP, class_of};
 
 pub use brickyard_slab::sheaf::SHEAF_BYTES;
 pub use build::HeapError;
@@ -80,7 +80,7 @@ const fn cache_of(layout: Layout) -> Option<u8> {
     if layout.align() > 1 << PAGE_SHIFT {
         return None;
     }
-    match Sizes::Fine.class_of(layout) {
+    match class_of(layout) {
         Some(class) => Some(FIRST_GENERAL + class as u8),
         None => None,
     }

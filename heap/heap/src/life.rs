@@ -48,7 +48,7 @@ unsafe extern "C" fn in_child() {
 /// From so many bytes on, in use or idle, the heap has a background thread.
 const LARGE: usize = 8 << 20;
 
-/// Every so many looks of the background thread, the CPUs are visited (SLQB: every 3 s).
+/// Every so many looks of the background thread, the CPUs are visited.
 const LOOKS_A_VISIT: u32 = 3;
 
 static BACKGROUND: background::Background = background::Background::new(look);

@@ -12,8 +12,9 @@ use brickyard::zone::ZonePlan;
 use brickyard_arena::{Arena, MapPlan, Mapped, Threads};
 use brickyard_oracle::slab::ownership::{Outcome, Plan, run};
 use brickyard_slab::{
-    DirectMap, DirectMapped, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008, ZonePages,
+    DirectMap, DirectMapped, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, ZonePages,
 };
+use brickyard_slqb::Slqb2008;
 
 /// CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;

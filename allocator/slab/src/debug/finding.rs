@@ -29,8 +29,10 @@ pub enum Fault {
     WrittenBehind(Damage),
     /// A free object was written to.
     UseAfterFree(Damage),
-    /// The link inside a free object was written over (`slqb-2008`): a use after free, most likely.
-    BrokenLink {
+    /// What the design keeps in a free object was written over: a use after free, most likely.
+    Overwritten {
+        /// What is told of it.
+        title: &'static str,
         /// So many free objects hung on it. They are left out for good.
         lost: u32,
     },
@@ -202,7 +204,7 @@ impl Fault {
                 "written behind a free object's end"
             }
             (Self::UseAfterFree(_), _) => "use after free",
-            (Self::BrokenLink { .. }, _) => "link of a free object written over",
+            (Self::Overwritten { title, .. }, _) => title,
         }
     }
 }
@@ -235,7 +237,7 @@ impl fmt::Display for Finding {
             | Fault::UseAfterFree(damage) => {
                 write!(f, "\n  {damage}")?;
             }
-            Fault::BrokenLink { lost } => write!(f, "\n  {lost} free objects hung on it")?,
+            Fault::Overwritten { lost, .. } => write!(f, "\n  {lost} free objects hung on it")?,
             Fault::NotASlab | Fault::OffGrid { inside: None } | Fault::DoubleFree => {}
         }
         let noticed = self.noticed;

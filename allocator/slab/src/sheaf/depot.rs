@@ -3,7 +3,7 @@
 use brickyard_sync::{GuardedU32, GuardedU64};
 
 use super::words::Sheaf;
-use crate::counts::counts;
+use crate::counts;
 use crate::kind::Kind;
 use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
@@ -16,7 +16,7 @@ const FEW: u32 = 4;
 const EMPTIES: u32 = 8;
 
 /// The state behind a depot's lock.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Depot {
     full: List,
     /// Objects that the full sheaves have less than they could hold.
@@ -30,7 +30,7 @@ pub(super) struct Depot {
 
 counts! {
     /// What happened so far.
-    Counts {
+    Counts for CacheNumbers {
         /// Allocations that a CPU could not serve.
         misses,
         /// Frees that a CPU had no room for.
@@ -55,20 +55,13 @@ counts! {
 }
 
 /// A list of sheaves, last in, first out: the warmest first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct List {
     first: GuardedU64,
     count: GuardedU32,
 }
 
 impl List {
-    const fn new() -> Self {
-        Self {
-            first: GuardedU64::new(0),
-            count: GuardedU32::new(0),
-        }
-    }
-
     fn push(&self, sheaf: Sheaf) {
         sheaf.set_link(self.first.get() as usize);
         self.first.set(sheaf.address() as u64);
@@ -90,17 +83,6 @@ impl List {
 }
 
 impl Depot {
-    pub(super) const fn new() -> Self {
-        Self {
-            full: List::new(),
-            lacking: GuardedU64::new(0),
-            empty: List::new(),
-            untouched: GuardedU32::new(0),
-            slabs: OwnedSlabs::new(),
-            counts: Counts::new(),
-        }
-    }
-
     /// Another cache's, which has given back all that it had: it starts anew.
     pub(super) fn begin(&self) {
         self.slabs.begin();
@@ -140,26 +122,6 @@ impl Depot {
         (self.empty.count.get() > EMPTIES)
             .then(|| self.empty.pop())
             .flatten()
-    }
-
-    pub(super) fn count_flush(&self) {
-        self.counts.flushes.add(1);
-    }
-
-    pub(super) fn count_miss(&self) {
-        self.counts.misses.add(1);
-    }
-
-    pub(super) fn count_free_miss(&self) {
-        self.counts.free_misses.add(1);
-    }
-
-    pub(super) fn count_remote(&self, objects: usize) {
-        self.counts.remote_frees.add(objects as u64);
-    }
-
-    pub(super) fn count_refused(&self) {
-        self.counts.refused.add(1);
     }
 
     pub(super) fn add_to(&self, kind: &Kind, numbers: &mut CacheNumbers) {

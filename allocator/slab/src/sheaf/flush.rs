@@ -5,25 +5,21 @@ use core::ptr::NonNull;
 use brickyard_sync::RawLock;
 
 use super::shelf;
-use super::state::{AWAY, SPARE, Sheaves};
+use super::state::{AWAY, SPARE, Sheafed};
 use super::words::Sheaf;
 use crate::caller::Caller;
 use crate::error::FreeFault;
-use crate::ground::{Footing, Ground};
+use crate::ground::Ground;
 use crate::kind::Kind;
 use crate::local::{Local, Pushed};
 use crate::owned::Gone;
+use crate::source::PageSource;
 use crate::watch;
 
-impl<'m, K: RawLock> Sheaves<'m, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the
     /// slabs.
-    pub(super) fn to_barn<C: Caller, D: Footing>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        sheaf: Sheaf,
-    ) {
+    pub(super) fn to_barn<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind, sheaf: Sheaf) {
         let surplus = {
             let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, ground.node_here());
@@ -38,40 +34,35 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             }
         };
         if let Some(sheaf) = surplus {
-            self.give_up::<C, D>(ground, kind, sheaf);
+            self.give_up::<C>(ground, kind, sheaf);
         }
     }
 
     /// Puts a sheaf where this CPU's spare was, or else into the barn.
-    pub(super) fn keep_as_spare<C: Caller, D: Footing>(
+    pub(super) fn keep_as_spare<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         sheaf: Sheaf,
     ) {
         let column = self.column(kind.id, SPARE);
         let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
-        if spare == 0 && self.detach::<C, D>(ground, cpu, column, 0, sheaf.top()) {
+        if spare == 0 && self.detach::<C>(ground, cpu, column, 0, sheaf.top()) {
             return;
         }
-        self.to_barn::<C, D>(ground, kind, sheaf);
+        self.to_barn::<C>(ground, kind, sheaf);
     }
 
     /// Puts all that a sheaf holds into slabs, and its own memory too.
-    pub(super) fn give_up<C: Caller, D: Footing>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        sheaf: Sheaf,
-    ) {
-        self.empty_out::<C, D>(ground, kind, &sheaf);
+    pub(super) fn give_up<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind, sheaf: Sheaf) {
+        self.empty_out::<C>(ground, kind, &sheaf);
         self.drop_sheaf(ground, sheaf);
     }
 
     /// Puts all that a sheaf holds back into slabs.
-    pub(super) fn empty_out<C: Caller, D: Footing>(
+    pub(super) fn empty_out<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         sheaf: &Sheaf,
     ) {
@@ -82,7 +73,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             {
                 let _inside = ground.inside::<C>();
                 let depot = self.depot(ground, kind.id, node);
-                depot.count_flush();
+                depot.counts.flushes.add(1);
                 let mut object = Some(first);
                 while let Some(address) = object.take() {
                     let pointer = ground.pointer(address);
@@ -96,7 +87,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
                             shelf::give(&depot, &ground.pages, kind, head, index, &mut gone)
                         }
                         Err(fault) => {
-                            depot.count_refused();
+                            depot.counts.refused.add(1);
                             Err(fault)
                         }
                     };
@@ -115,16 +106,16 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// An empty sheaf in exchange for a cold full one.
-    pub(super) fn empty_sheaf<C: Caller, D: Footing>(
+    pub(super) fn empty_sheaf<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         cold: Option<Sheaf>,
     ) -> Option<Sheaf> {
         let (empty, surplus) = {
             let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, ground.node_here());
-            depot.count_free_miss();
+            depot.counts.free_misses.add(1);
             let surplus = match cold {
                 Some(cold) if depot.has_room(kind) => {
                     depot.put_full(cold);
@@ -139,7 +130,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             }
         };
         if let Some(cold) = surplus {
-            self.empty_out::<C, D>(ground, kind, &cold);
+            self.empty_out::<C>(ground, kind, &cold);
             return Some(cold);
         }
         empty.or_else(|| self.new_sheaf(ground, kind))
@@ -147,9 +138,9 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
 
     /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it
     /// is full.
-    pub(super) fn put_away<C: Caller, D: Footing>(
+    pub(super) fn put_away<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
@@ -158,48 +149,43 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         match unsafe { ground.local.push::<C>(&self.rows, column, object) } {
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
-            Pushed::Full => self.check_out::<C, D>(ground, kind, object)?,
+            Pushed::Full => self.check_out::<C>(ground, kind, object)?,
         }
         let (cpu, top) = ground.local.read::<C>(&self.rows, column);
-        let fresh = self.empty_sheaf::<C, D>(ground, kind, None);
+        let fresh = self.empty_sheaf::<C>(ground, kind, None);
         let Some(fresh) = fresh else {
-            return self.give_single::<C, D>(ground, kind, object);
+            return self.give_single::<C>(ground, kind, object);
         };
         fresh.push(object.as_ptr().expose_provenance());
-        if self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
+        if self.detach::<C>(ground, cpu, column, top, fresh.top()) {
             // SAFETY: taken out of the row just now.
             if let Some(full) = unsafe { Sheaf::of_row(top) } {
-                self.count_remote::<C, D>(ground, kind, &full);
-                self.give_up::<C, D>(ground, kind, full);
+                self.count_remote::<C>(ground, kind, &full);
+                self.give_up::<C>(ground, kind, full);
             }
         } else {
-            self.empty_out::<C, D>(ground, kind, &fresh);
-            self.to_barn::<C, D>(ground, kind, fresh);
+            self.empty_out::<C>(ground, kind, &fresh);
+            self.to_barn::<C>(ground, kind, fresh);
         }
         Ok(())
     }
 
     /// Sends home what this CPU has gathered of other nodes' objects.
-    pub(super) fn send_away<C: Caller, D: Footing>(&self, ground: &Ground<'m, D>, kind: &Kind) {
+    pub(super) fn send_away<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
         if self.nodes == 1 {
             return;
         }
-        if let Some(away) = self.close::<C, D>(ground, self.column(kind.id, AWAY)) {
-            self.count_remote::<C, D>(ground, kind, &away);
-            self.give_up::<C, D>(ground, kind, away);
+        if let Some(away) = self.close::<C>(ground, self.column(kind.id, AWAY)) {
+            self.count_remote::<C>(ground, kind, &away);
+            self.give_up::<C>(ground, kind, away);
         }
     }
 
     /// A sheaf of objects of other nodes is about to be emptied.
-    fn count_remote<C: Caller, D: Footing>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-        sheaf: &Sheaf,
-    ) {
+    fn count_remote<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind, sheaf: &Sheaf) {
         let objects = kind.geometry.capacity as usize - sheaf.room();
         let _inside = ground.inside::<C>();
-        self.depot(ground, kind.id, ground.node_here())
-            .count_remote(objects);
+        let depot = self.depot(ground, kind.id, ground.node_here());
+        depot.counts.remote_frees.add(objects as u64);
     }
 }

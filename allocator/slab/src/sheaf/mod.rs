@@ -47,63 +47,44 @@ mod singles;
 mod state;
 mod words;
 
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard_sync::{AtomicUsize, Locked, Ordering, RawLock, TicketLock, place};
+use brickyard_sync::{AtomicUsize, Locked, Ordering, RawLock, place};
 use depot::Depot;
 use state::{AWAY, Guarded, MAIN, SPARE};
 use words::Sheaf;
 
 use crate::caller::{Caller, Everywhere};
-use crate::design::{Marker, SlabDesign};
+use crate::design::{SlabDesign, Whereabouts};
 use crate::error::FreeFault;
-use crate::geometry::Shape;
-use crate::ground::{Footing, Ground};
+use crate::ground::Ground;
 use crate::kind::Kind;
 use crate::layout::{BOOT_CACHE, CacheId};
 use crate::local::{Local, Pushed};
 use crate::numbers::CacheNumbers;
 use crate::plan::{Footprint, SlabPlan};
-use crate::queues::{Queues, Whereabouts};
 use crate::rows::Rows;
-use crate::sizes::Sizes;
 use crate::source::PageSource;
 
 pub use crate::layout::{MAX_CAPACITY, SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
-pub use state::Sheaves;
+pub use state::Sheafed;
 pub use words::closed;
-
-/// The default: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps beside
-/// the slabs.
-#[derive(Debug)]
-pub struct Sheafed<'m, S, L, K = TicketLock>(Marker<'m, S, L, K>);
-
-impl<S: PageSource, L: Local, K> Footing for Sheafed<'_, S, L, K> {
-    type Source = S;
-    type Local = L;
-}
-
-impl<'m, S, L, K> SlabDesign<'m> for Sheafed<'m, S, L, K>
-where
-    S: PageSource + 'm,
-    L: Local + 'm,
-    K: RawLock,
-{
-    type Queues = Sheaves<'m, K>;
-}
 
 // SAFETY: `object-in-one-place`: what a sheaf or the shelf gives out is in neither from then on,
 // and came there as an object of the cache, out of its slab or from who freed it. `on-the-shelf`:
 // pages go back with the last object, and the depot's lock is held where a slab ends and while
 // `look` looks. `is_clear` looks at every row; the depots' sheaves are emptied before it is asked.
-unsafe impl<'m, K, D> Queues<'m, D> for Sheaves<'m, K>
+unsafe impl<'m, S, L, K> SlabDesign<'m> for Sheafed<'m, S, L, K>
 where
+    S: PageSource + 'm,
+    L: Local + 'm,
     K: RawLock,
-    D: Footing,
 {
-    const SHAPE: Shape = Shape::Bitmap;
-    const SIZES: Sizes = Sizes::Fine;
+    type Source = S;
+    type Local = L;
+
     const NAME: &'static str = "brickyard";
 
     const FOOTPRINT: Footprint = Footprint {
@@ -118,8 +99,8 @@ where
         rows: Option<Rows<'m>>,
         memory: &'m mut [MaybeUninit<u8>],
     ) -> Option<Self> {
-        let footprint = <Self as Queues<'m, D>>::FOOTPRINT;
-        let guarded = || Guarded(Locked::new(Depot::new()));
+        let footprint = Self::FOOTPRINT;
+        let guarded = || Guarded(Locked::new(Depot::default()));
         let (depots, rest) = place(memory, plan.numbers().checked_mul(plan.nodes)?, guarded)?;
         let seen = plan.numbers().checked_mul(plan.cpus)?;
         let (rows, rest) = match rows {
@@ -150,10 +131,11 @@ where
             numbers: plan.numbers(),
             depots,
             nodes: plan.nodes,
+            over: PhantomData,
         })
     }
 
-    fn open(&self, ground: &Ground<'m, D>, kind: &Kind) {
+    fn open(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
         let _inside = ground.inside::<Everywhere>();
         for node in 0..self.nodes {
             self.depot(ground, kind.id, node).begin();
@@ -167,7 +149,7 @@ where
     }
 
     #[inline(always)]
-    fn hit<C: Caller>(&self, ground: &Ground<'m, D>, handle: usize) -> Option<NonNull<u8>> {
+    fn hit<C: Caller>(&self, ground: &Ground<'m, S, L>, handle: usize) -> Option<NonNull<u8>> {
         // SAFETY: `top-in-sheaf`: the handle is the column of the cache's `main`.
         unsafe { ground.local.pop::<C>(&self.rows, handle) }
     }
@@ -175,7 +157,7 @@ where
     #[inline(always)]
     unsafe fn put<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         handle: usize,
         object: NonNull<u8>,
     ) -> bool {
@@ -186,15 +168,15 @@ where
         unsafe { ground.local.push::<C>(&self.rows, handle, object) == Pushed::Done }
     }
 
-    fn miss<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) -> Option<NonNull<u8>> {
+    fn miss<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) -> Option<NonNull<u8>> {
         if kind.is_checked() || kind.id == BOOT_CACHE {
-            return self.single::<C, D>(ground, kind);
+            return self.single::<C>(ground, kind);
         }
         let column = self.column(kind.id, MAIN);
         let (cpu, top) = ground.local.read::<C>(&self.rows, column);
         let empty = words::sentinel(kind.geometry.capacity as usize);
         if cpu >= self.rows.rows() {
-            return self.single::<C, D>(ground, kind);
+            return self.single::<C>(ground, kind);
         }
         if top != closed() && top % SHEAF_BYTES != empty {
             // Another CPU's row by now, or somebody else has filled it.
@@ -203,55 +185,55 @@ where
                 return Some(object);
             }
         }
-        let full = match self.take_spare::<C, D>(ground, kind) {
+        let full = match self.take_spare::<C>(ground, kind) {
             Some(spare) if !spare.is_empty() => Some(spare),
-            spare => self.full_sheaf::<C, D>(ground, kind, spare),
+            spare => self.full_sheaf::<C>(ground, kind, spare),
         };
         let Some(full) = full else {
-            return self.single::<C, D>(ground, kind);
+            return self.single::<C>(ground, kind);
         };
         let object = full.pop()?;
         if (top == closed() || top % SHEAF_BYTES == empty)
-            && self.detach::<C, D>(ground, cpu, column, top, full.top())
+            && self.detach::<C>(ground, cpu, column, top, full.top())
         {
             // SAFETY: taken out of the row just now.
             if let Some(old) = unsafe { Sheaf::of_row(top) } {
-                self.keep_as_spare::<C, D>(ground, kind, old);
+                self.keep_as_spare::<C>(ground, kind, old);
             }
         } else {
-            self.to_barn::<C, D>(ground, kind, full);
+            self.to_barn::<C>(ground, kind, full);
         }
         Some(ground.pointer(object))
     }
 
     fn miss_on<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         node: usize,
     ) -> Option<NonNull<u8>> {
         // Past the sheaves, which hold the nearest node's objects.
-        self.single_on::<C, D>(ground, kind, node.min(self.nodes - 1))
+        self.single_on::<C>(ground, kind, node.min(self.nodes - 1))
     }
 
     unsafe fn overflow<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
         if kind.is_checked() || kind.id == BOOT_CACHE {
-            return self.give_single::<C, D>(ground, kind, object);
+            return self.give_single::<C>(ground, kind, object);
         }
         // On the slow path there is time to look whether it is an object at all.
         ground.find(kind, object)?;
         let column = self.column(kind.id, MAIN);
         let (cpu, top) = ground.local.read::<C>(&self.rows, column);
         if cpu >= self.rows.rows() {
-            return self.give_single::<C, D>(ground, kind, object);
+            return self.give_single::<C>(ground, kind, object);
         }
         if self.nodes > 1 && ground.node_of(object) != ground.node_here() {
-            return self.put_away::<C, D>(ground, kind, object);
+            return self.put_away::<C>(ground, kind, object);
         }
         let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
         // Asked again even where it was full: `put` has not told why it would not.
@@ -260,31 +242,28 @@ where
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
             // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
-            Pushed::Full => self.check_out::<C, D>(ground, kind, object)?,
+            Pushed::Full => self.check_out::<C>(ground, kind, object)?,
         }
-        let fresh = match self.take_spare::<C, D>(ground, kind) {
+        let fresh = match self.take_spare::<C>(ground, kind) {
             Some(spare) if spare.is_empty() => Some(spare),
-            cold => self.empty_sheaf::<C, D>(ground, kind, cold),
+            cold => self.empty_sheaf::<C>(ground, kind, cold),
         };
         let Some(fresh) = fresh else {
-            return self.give_single::<C, D>(ground, kind, object);
+            return self.give_single::<C>(ground, kind, object);
         };
         fresh.push(object.as_ptr().expose_provenance());
-        if is_full && self.detach::<C, D>(ground, cpu, column, top, fresh.top()) {
+        if is_full && self.detach::<C>(ground, cpu, column, top, fresh.top()) {
             // SAFETY: taken out of the row just now.
             if let Some(old) = unsafe { Sheaf::of_row(top) } {
-                self.keep_as_spare::<C, D>(ground, kind, old);
+                self.keep_as_spare::<C>(ground, kind, old);
             }
         } else {
-            self.to_barn::<C, D>(ground, kind, fresh);
+            self.to_barn::<C>(ground, kind, fresh);
         }
         Ok(())
     }
 
-    fn trim<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        if !ground.is_welcome::<C>() {
-            return;
-        }
+    fn trim<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
         let column = self.column(kind.id, MAIN);
         let (cpu, top) = ground.local.read::<C>(&self.rows, column);
         let rows = self.rows.rows();
@@ -293,37 +272,31 @@ where
             .flatten();
         // Relaxed: a hint, this CPU's own but for callers that have moved on.
         let idle = seen.is_some_and(|seen| seen.swap(top, Ordering::Relaxed) == top);
-        if idle && top != closed() && self.detach::<C, D>(ground, cpu, column, top, closed()) {
+        if idle && top != closed() && self.detach::<C>(ground, cpu, column, top, closed()) {
             // Nothing has changed since the last time: nobody uses the cache here.
             // SAFETY: taken out of the row just now.
             if let Some(main) = unsafe { Sheaf::of_row(top) } {
-                self.give_up::<C, D>(ground, kind, main);
+                self.give_up::<C>(ground, kind, main);
             }
         }
         // The spare is what has been left over.
-        if let Some(spare) = self.take_spare::<C, D>(ground, kind) {
-            self.give_up::<C, D>(ground, kind, spare);
+        if let Some(spare) = self.take_spare::<C>(ground, kind) {
+            self.give_up::<C>(ground, kind, spare);
         }
-        self.send_away::<C, D>(ground, kind);
+        self.send_away::<C>(ground, kind);
         self.shrink::<C>(ground, kind);
     }
 
-    fn drain<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        if !ground.is_welcome::<C>() {
-            return;
-        }
-        let main = self.close::<C, D>(ground, self.column(kind.id, MAIN));
-        let spare = self.take_spare::<C, D>(ground, kind);
+    fn drain<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
+        let main = self.close::<C>(ground, self.column(kind.id, MAIN));
+        let spare = self.take_spare::<C>(ground, kind);
         for sheaf in [main, spare].into_iter().flatten() {
-            self.give_up::<C, D>(ground, kind, sheaf);
+            self.give_up::<C>(ground, kind, sheaf);
         }
-        self.send_away::<C, D>(ground, kind);
+        self.send_away::<C>(ground, kind);
     }
 
-    fn shrink<C: Caller>(&self, ground: &Ground<'m, D>, kind: &Kind) {
-        if !ground.is_welcome::<C>() {
-            return;
-        }
+    fn shrink<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
         for node in 0..self.nodes {
             loop {
                 let sheaf = {
@@ -332,7 +305,7 @@ where
                     depot.take_full().or_else(|| depot.take_empty())
                 };
                 let Some(sheaf) = sheaf else { break };
-                self.give_up::<C, D>(ground, kind, sheaf);
+                self.give_up::<C>(ground, kind, sheaf);
             }
             let mut untouched = {
                 let _inside = ground.inside::<C>();
@@ -346,7 +319,7 @@ where
         self.held(kind).next().is_none()
     }
 
-    fn numbers(&self, ground: &Ground<'m, D>, kind: &Kind, numbers: &mut CacheNumbers) {
+    fn numbers(&self, ground: &Ground<'m, S, L>, kind: &Kind, numbers: &mut CacheNumbers) {
         for node in 0..self.nodes {
             let _inside = ground.inside::<Everywhere>();
             self.depot(ground, kind.id, node).add_to(kind, numbers);
@@ -359,7 +332,7 @@ where
 
     fn look<R>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         head: usize,
         index: usize,

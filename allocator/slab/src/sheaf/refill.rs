@@ -7,23 +7,25 @@ use brickyard_sync::RawLock;
 
 use super::depot::Depot;
 use super::shelf;
-use super::state::Sheaves;
+use super::state::Sheafed;
 use super::words::Sheaf;
 use crate::caller::Caller;
-use crate::ground::{Footing, Ground};
+use crate::ground::Ground;
 use crate::kind::Kind;
+use crate::local::Local;
+use crate::source::PageSource;
 
 /// A sheaf in hand while pages are taken and objects made, by code that may panic: it goes to the
 /// barn when this is dropped.
-struct InHand<'a, 'm, C: Caller, D: Footing, K: RawLock> {
-    sheaves: &'a Sheaves<'m, K>,
-    ground: &'a Ground<'m, D>,
+struct InHand<'a, 'm, C: Caller, S: PageSource, L: Local, K: RawLock> {
+    sheaves: &'a Sheafed<'m, S, L, K>,
+    ground: &'a Ground<'m, S, L>,
     kind: &'a Kind,
     sheaf: Sheaf,
     caller: PhantomData<fn() -> C>,
 }
 
-impl<'m, C: Caller, D: Footing, K: RawLock> InHand<'_, 'm, C, D, K> {
+impl<C: Caller, S: PageSource, L: Local, K: RawLock> InHand<'_, '_, C, S, L, K> {
     fn keep(self) -> Sheaf {
         let kept = ManuallyDrop::new(self);
         // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
@@ -31,21 +33,21 @@ impl<'m, C: Caller, D: Footing, K: RawLock> InHand<'_, 'm, C, D, K> {
     }
 }
 
-impl<'m, C: Caller, D: Footing, K: RawLock> Drop for InHand<'_, 'm, C, D, K> {
+impl<C: Caller, S: PageSource, L: Local, K: RawLock> Drop for InHand<'_, '_, C, S, L, K> {
     fn drop(&mut self) {
         // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
         let sheaf = unsafe { Sheaf::at(self.sheaf.address()) };
-        self.sheaves.to_barn::<C, D>(self.ground, self.kind, sheaf);
+        self.sheaves.to_barn::<C>(self.ground, self.kind, sheaf);
     }
 }
 
-impl<'m, K: RawLock> Sheaves<'m, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// Fills `sheaf` from the shelf of `node`, growing it where it has too little: each slab made
     /// brings an object at least, so there are never more of them than a sheaf has places. True if
     /// it has something.
-    pub(super) fn fill<C: Caller, D: Footing>(
+    pub(super) fn fill<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         node: usize,
         sheaf: &Sheaf,
@@ -61,9 +63,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let mut left = (slabs / 8).max(u32::from(sheaf.is_empty()));
         while left > 0
             && !sheaf.is_full()
-            && self
-                .grow::<C, D, _>(ground, kind, Some(node), from)
-                .is_some()
+            && self.grow::<C, _>(ground, kind, Some(node), from).is_some()
         {
             left -= 1;
         }
@@ -71,9 +71,9 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// A full sheaf in exchange for an empty one, or an empty one filled.
-    pub(super) fn full_sheaf<C: Caller, D: Footing>(
+    pub(super) fn full_sheaf<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         empty: Option<Sheaf>,
     ) -> Option<Sheaf> {
@@ -81,7 +81,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
         let empty = {
             let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, node);
-            depot.count_miss();
+            depot.counts.misses.add(1);
             if let Some(full) = depot.take_full() {
                 if let Some(empty) = empty {
                     depot.put_empty(empty);
@@ -94,14 +94,14 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             Some(sheaf) => sheaf,
             None => self.new_sheaf(ground, kind)?,
         };
-        let in_hand = InHand::<C, D, K> {
+        let in_hand = InHand::<C, S, L, K> {
             sheaves: self,
             ground,
             kind,
             sheaf,
             caller: PhantomData,
         };
-        let filled = self.fill::<C, D>(ground, kind, node, &in_hand.sheaf);
+        let filled = self.fill::<C>(ground, kind, node, &in_hand.sheaf);
         filled.then(|| in_hand.keep())
     }
 }

@@ -2,19 +2,20 @@
 
 use brickyard_sync::{Ordering, RawLock};
 
-use super::state::{AWAY, SPARE, Sheaves};
+use super::state::{AWAY, SPARE, Sheafed};
 use super::words::{self, Sheaf, closed};
 use crate::caller::Caller;
-use crate::ground::{Footing, Ground};
+use crate::ground::Ground;
 use crate::kind::Kind;
 use crate::layout::{SHEAF_BYTES, WORD_BYTES};
 use crate::local::Local;
+use crate::source::PageSource;
 
-impl<'m, K: RawLock> Sheaves<'m, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// Takes what `column` of this CPU's row holds, if that is `expected`, for itself.
-    pub(super) fn detach<C: Caller, D: Footing>(
+    pub(super) fn detach<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         cpu: usize,
         column: usize,
         expected: usize,
@@ -30,14 +31,14 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// The spare sheaf of this CPU, taken out of the row.
-    pub(super) fn take_spare<C: Caller, D: Footing>(
+    pub(super) fn take_spare<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
     ) -> Option<Sheaf> {
         let column = self.column(kind.id, SPARE);
         let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
-        if spare == 0 || !self.detach::<C, D>(ground, cpu, column, spare, 0) {
+        if spare == 0 || !self.detach::<C>(ground, cpu, column, spare, 0) {
             return None;
         }
         // SAFETY: taken out of the row just now.
@@ -67,9 +68,9 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.
-    pub(super) fn close<C: Caller, D: Footing>(
+    pub(super) fn close<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         column: usize,
     ) -> Option<Sheaf> {
         // Again only where the caller has come to another CPU meanwhile, or somebody here has used
@@ -79,7 +80,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             if top == 0 || top == closed() {
                 return None;
             }
-            if self.detach::<C, D>(ground, cpu, column, top, closed()) {
+            if self.detach::<C>(ground, cpu, column, top, closed()) {
                 // SAFETY: taken out of the row just now.
                 return unsafe { Sheaf::of_row(top) };
             }

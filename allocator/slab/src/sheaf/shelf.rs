@@ -147,10 +147,7 @@ pub(super) fn give_one(
     index: usize,
 ) -> Result<Option<usize>, FreeFault> {
     let put = put(depot, pages, kind, head, index);
-    if put.is_err() {
-        depot.count_refused();
-    }
-    put
+    put.inspect_err(|_| depot.counts.refused.add(1))
 }
 
 /// Puts one of many objects back; a bad one is counted and told.

@@ -7,53 +7,55 @@ use brickyard_sync::RawLock;
 
 use super::depot::Depot;
 use super::shelf;
-use super::state::Sheaves;
+use super::state::Sheafed;
 use super::words::Sheaf;
 use crate::caller::{Caller, Everywhere};
 use crate::error::FreeFault;
-use crate::ground::{Footing, Ground};
+use crate::ground::Ground;
 use crate::kind::Kind;
 use crate::layout::BOOT_CACHE;
+use crate::local::Local;
+use crate::source::PageSource;
 
-impl<'m, K: RawLock> Sheaves<'m, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// One object out of a slab, past all sheaves.
-    pub(super) fn single<C: Caller, D: Footing>(
+    pub(super) fn single<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
     ) -> Option<NonNull<u8>> {
-        self.single_on::<C, D>(ground, kind, ground.node_here())
+        self.single_on::<C>(ground, kind, ground.node_here())
     }
 
     /// The same, best of this node's memory.
-    pub(super) fn single_on<C: Caller, D: Footing>(
+    pub(super) fn single_on<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         node: usize,
     ) -> Option<NonNull<u8>> {
         let one = |depot: &Depot| {
             let object = shelf::take_one(depot, &ground.pages, kind)?;
-            depot.count_miss();
+            depot.counts.misses.add(1);
             Some(ground.pointer(object))
         };
         let at_hand = {
             let _inside = ground.inside::<C>();
             one(&self.depot(ground, kind.id, node))
         };
-        let grown = |node| self.grow::<C, D, _>(ground, kind, node, one).flatten();
+        let grown = |node| self.grow::<C, _>(ground, kind, node, one).flatten();
         at_hand
             .or_else(|| grown(Some(node)))
             // What is free elsewhere first: else every request that comes here would take another
             // slab there.
-            .or_else(|| self.single_elsewhere::<C, D>(ground, kind, node))
+            .or_else(|| self.single_elsewhere::<C>(ground, kind, node))
             .or_else(|| (self.nodes > 1).then(|| grown(None)).flatten())
     }
 
     /// One object out of a slab of another node.
-    pub(super) fn single_elsewhere<C: Caller, D: Footing>(
+    pub(super) fn single_elsewhere<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         not: usize,
     ) -> Option<NonNull<u8>> {
@@ -79,9 +81,9 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
 
     /// Another slab, of this node's memory or of any, for the depot of the node whose memory it is.
     /// What `take` takes of it then, nobody else has taken before. `None`: there are no pages.
-    pub(super) fn grow<C: Caller, D: Footing, T>(
+    pub(super) fn grow<C: Caller, T>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         node: Option<usize>,
         take: impl FnOnce(&Depot) -> T,
@@ -104,9 +106,9 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// One object into its slab, past all sheaves.
-    pub(super) fn give_single<C: Caller, D: Footing>(
+    pub(super) fn give_single<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
@@ -117,7 +119,7 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
             let _inside = ground.inside::<C>();
             let depot = self.depot(ground, kind.id, ground.node_of(object));
             let (head, index) = ground.find(kind, object)?;
-            depot.count_free_miss();
+            depot.counts.free_misses.add(1);
             shelf::give_one(&depot, &ground.pages, kind, head, index)?
         };
         if let Some(head) = empty {
@@ -127,9 +129,9 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     /// Looks behind the lock whether an object is free in its slab: then it is freed twice.
-    pub(super) fn check_out<C: Caller, D: Footing>(
+    pub(super) fn check_out<C: Caller>(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         kind: &Kind,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
@@ -144,23 +146,19 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
 
     /// Memory for a sheaf of `kind`: from the cache of sheaves, which has no queues itself, so that
     /// the two never need each other.
-    pub(super) fn new_sheaf<D: Footing>(
-        &self,
-        ground: &Ground<'m, D>,
-        kind: &Kind,
-    ) -> Option<Sheaf> {
+    pub(super) fn new_sheaf(&self, ground: &Ground<'m, S, L>, kind: &Kind) -> Option<Sheaf> {
         let boot = ground.kind(BOOT_CACHE)?;
-        let memory = self.single::<Everywhere, D>(ground, boot)?;
+        let memory = self.single::<Everywhere>(ground, boot)?;
         // SAFETY: an object of the cache of sheaves has a sheaf's size and alignment, and is this
         // caller's.
         Some(unsafe { Sheaf::make(memory, kind.geometry.capacity as usize) })
     }
 
     /// The memory of an empty sheaf goes back.
-    pub(super) fn drop_sheaf<D: Footing>(&self, ground: &Ground<'m, D>, sheaf: Sheaf) {
+    pub(super) fn drop_sheaf(&self, ground: &Ground<'m, S, L>, sheaf: Sheaf) {
         if let Some(boot) = ground.kind(BOOT_CACHE) {
             let memory = ground.pointer(sheaf.address());
-            let given = self.give_single::<Everywhere, D>(ground, boot, memory);
+            let given = self.give_single::<Everywhere>(ground, boot, memory);
             debug_assert!(given.is_ok(), "a sheaf: {given:?}");
         }
     }

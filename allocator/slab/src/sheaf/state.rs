@@ -1,11 +1,15 @@
 //! The state of the design: a row of words a CPU, a depot a cache and node.
 
+use core::marker::PhantomData;
+
 use brickyard_sync::{AtomicUsize, Held, Locked, RawLock, TicketLock};
 
 use super::depot::Depot;
-use crate::ground::{Footing, Ground};
+use crate::ground::Ground;
 use crate::layout::CacheId;
+use crate::local::Local;
 use crate::rows::Rows;
+use crate::source::PageSource;
 
 /// The parts of a row, each with a word a cache: the number of a cache is where its `main` is.
 pub(super) const MAIN: usize = 0;
@@ -18,9 +22,10 @@ pub(super) const AWAY: usize = 2;
 #[repr(align(128))]
 pub(super) struct Guarded<K>(pub(super) Locked<K, Depot>);
 
-/// The state of the design, in the caller's memory.
+/// The default: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps beside
+/// the slabs. Its state lies in the caller's memory.
 #[derive(Debug)]
-pub struct Sheaves<'m, K> {
+pub struct Sheafed<'m, S, L, K = TicketLock> {
     pub(super) rows: Rows<'m>,
     /// What each CPU's `main` of each cache was at the last trim: cache by cache, CPU by CPU.
     pub(super) seen: &'m [AtomicUsize],
@@ -29,9 +34,11 @@ pub struct Sheaves<'m, K> {
     /// A cache's depots, node by node.
     pub(super) depots: &'m [Guarded<K>],
     pub(super) nodes: usize,
+    /// A function type, so that it is `Send` and `Sync` whatever these are.
+    pub(super) over: PhantomData<fn() -> (S, L)>,
 }
 
-impl<'m, K: RawLock> Sheaves<'m, K> {
+impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its
     /// `main`. They stay these slabs' (`rows-of-one-system`).
     #[must_use]
@@ -45,9 +52,9 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
     }
 
     #[inline]
-    pub(super) fn depot<D: Footing>(
+    pub(super) fn depot(
         &self,
-        ground: &Ground<'m, D>,
+        ground: &Ground<'m, S, L>,
         cache: CacheId,
         node: usize,
     ) -> Held<'_, K, Depot> {
@@ -59,5 +66,5 @@ impl<'m, K: RawLock> Sheaves<'m, K> {
 /// Rows and depots are words; what they point at is memory of the source. So it is shared as it is.
 const _: () = {
     const fn is_sync<T: Sync>() {}
-    is_sync::<Sheaves<'static, TicketLock>>();
+    is_sync::<Sheafed<'static, *const u8, *const u8>>();
 };

@@ -17,21 +17,23 @@ use core::ptr::NonNull;
 use spot::Spot;
 
 use crate::debug::{Checks, Fault, Finding, Moment, Track, User};
+use crate::design::{GroundOf, SlabDesign, Whereabouts};
 use crate::error::FreeFault;
-use crate::ground::{Footing, Ground};
+use crate::ground::Ground;
 use crate::kind::Kind;
-use crate::queues::{Queues, Whereabouts};
+use crate::local::Local;
+use crate::source::PageSource;
 
 pub(crate) use place::Place;
 
 /// Where the first object's place begins in the slab that begins at page `head`, in bytes.
-fn colour_of<'m, D: Footing>(ground: &Ground<'m, D>, head: usize) -> usize {
+fn colour_of<S: PageSource, L: Local>(ground: &Ground<'_, S, L>, head: usize) -> usize {
     ground.pages.record(head).colour.get() as usize
 }
 
 /// All places of a slab.
-fn places<'m, D: Footing>(
-    ground: &Ground<'m, D>,
+fn places<S: PageSource, L: Local>(
+    ground: &Ground<'_, S, L>,
     kind: &Kind,
     first: usize,
 ) -> impl Iterator<Item = NonNull<u8>> {
@@ -39,9 +41,12 @@ fn places<'m, D: Footing>(
     (0..kind.geometry.objects as usize).map(move |index| ground.pointer(first + index * stride))
 }
 
-/// A slab has been made, whose first place begins at `first`: its objects are free. Links, if there
-/// are any, lie where nothing is painted.
-pub(crate) fn new_slab<'m, D: Footing>(ground: &Ground<'m, D>, kind: &Kind, first: usize) {
+/// A slab has been made, whose first place begins at `first`: its objects are free.
+pub(crate) fn new_slab<S: PageSource, L: Local>(
+    ground: &Ground<'_, S, L>,
+    kind: &Kind,
+    first: usize,
+) {
     if !kind.is_checked() {
         return;
     }
@@ -56,7 +61,11 @@ pub(crate) fn new_slab<'m, D: Footing>(ground: &Ground<'m, D>, kind: &Kind, firs
 /// The pages of the slab that begins at page `head` are about to be given back: what was written to
 /// its free objects would be noticed by nobody any more. It is reported, no more.
 #[track_caller]
-pub(crate) fn old_slab<'m, D: Footing>(ground: &Ground<'m, D>, kind: &Kind, head: usize) {
+pub(crate) fn old_slab<S: PageSource, L: Local>(
+    ground: &Ground<'_, S, L>,
+    kind: &Kind,
+    head: usize,
+) {
     let painted = kind.is_poisoned() || kind.spec.checks.has(Checks::RED_ZONES);
     if !painted {
         return;
@@ -76,8 +85,8 @@ pub(crate) fn old_slab<'m, D: Footing>(ground: &Ground<'m, D>, kind: &Kind, head
 
 /// The object at `place` has left its slab and is to be handed out. An error: it is damaged, which
 /// has been reported, and must be left out.
-pub(crate) fn on_alloc<'m, D: Footing>(
-    ground: &Ground<'m, D>,
+pub(crate) fn on_alloc<S: PageSource, L: Local>(
+    ground: &Ground<'_, S, L>,
     kind: &Kind,
     place: NonNull<u8>,
     caller: &'static Location<'static>,
@@ -95,20 +104,21 @@ pub(crate) fn on_alloc<'m, D: Footing>(
 }
 
 /// An object is freed: its place, if it may be put back into its slab.
-pub(crate) fn on_free<'m, D: Footing>(
-    ground: &Ground<'m, D>,
-    queues: &impl Queues<'m, D>,
+pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
+    ground: &GroundOf<'m, D>,
+    design: &D,
     kind: &Kind,
     object: NonNull<u8>,
     caller: &'static Location<'static>,
 ) -> Result<NonNull<u8>, FreeFault> {
     let refused = |fault| {
-        refuse(ground, queues, kind, object, fault, caller);
+        let when = (Moment::Free, caller);
+        refuse(ground, design, kind, object, fault, when);
         fault
     };
     let (head, index, spot) = locate(ground, kind, object).map_err(refused)?;
     // Out: then it is its caller's, and keeps its slab.
-    match queues.look(ground, kind, head, index, |_, at| at) {
+    match design.look(ground, kind, head, index, |_, at| at) {
         Some(Whereabouts::Out) => {}
         Some(Whereabouts::InSlab) => return Err(refused(FreeFault::DoubleFree)),
         // It was no object in use, and the slab has just gone.
@@ -132,8 +142,8 @@ pub(crate) fn on_free<'m, D: Footing>(
 
 /// Which object of which slab of `kind` begins at an address: the slab's first page, the object's
 /// number, its place.
-fn locate<'m, 'k, D: Footing>(
-    ground: &Ground<'m, D>,
+fn locate<'k, S: PageSource, L: Local>(
+    ground: &Ground<'_, S, L>,
     kind: &'k Kind,
     object: NonNull<u8>,
 ) -> Result<(usize, usize, Spot<'k>), FreeFault> {
@@ -150,34 +160,23 @@ fn locate<'m, 'k, D: Footing>(
     Ok((head, index, spot))
 }
 
-/// Reports a free that is refused for what `object` is: whose it is, and who had to do with it.
-pub(crate) fn refuse<'m, D: Footing>(
-    ground: &Ground<'m, D>,
-    queues: &impl Queues<'m, D>,
-    kind: &Kind,
-    object: NonNull<u8>,
-    fault: FreeFault,
-    caller: &'static Location<'static>,
-) {
-    report_free(ground, queues, kind, object, fault, (Moment::Free, caller));
-}
-
 /// Reports a free that turned out bad when the object was put back into its slab.
 #[track_caller]
-pub(crate) fn refuse_late<'m, D: Footing>(
-    ground: &Ground<'m, D>,
-    queues: &impl Queues<'m, D>,
+pub fn refuse_late<'m, D: SlabDesign<'m>>(
+    ground: &GroundOf<'m, D>,
+    design: &D,
     kind: &Kind,
     object: NonNull<u8>,
     fault: FreeFault,
 ) {
     let caller = Location::caller();
-    report_free(ground, queues, kind, object, fault, (Moment::Flush, caller));
+    refuse(ground, design, kind, object, fault, (Moment::Flush, caller));
 }
 
-fn report_free<'m, D: Footing>(
-    ground: &Ground<'m, D>,
-    queues: &impl Queues<'m, D>,
+/// Reports a free that is refused for what `object` is: whose it is, and who had to do with it.
+pub(crate) fn refuse<'m, D: SlabDesign<'m>>(
+    ground: &GroundOf<'m, D>,
+    design: &D,
     kind: &Kind,
     object: NonNull<u8>,
     fault: FreeFault,
@@ -199,7 +198,7 @@ fn report_free<'m, D: Footing>(
         return;
     };
     let [allocated, freed] = spot
-        .and_then(|spot| users_of(ground, queues, spot))
+        .and_then(|spot| users_of(ground, design, spot))
         .unwrap_or([User::Untracked; 2]);
     (ground.report)(&Finding {
         cache: kind.spec.name,
@@ -215,9 +214,9 @@ fn report_free<'m, D: Footing>(
 
 /// Who had to do with an object that the caller does not have: read while its slab cannot go.
 /// `None` if it has gone, or the caller must not look.
-fn users_of<'m, D: Footing>(
-    ground: &Ground<'m, D>,
-    queues: &impl Queues<'m, D>,
+fn users_of<'m, D: SlabDesign<'m>>(
+    ground: &GroundOf<'m, D>,
+    design: &D,
     spot: Spot<'_>,
 ) -> Option<[User; 2]> {
     let kind = spot.kind;
@@ -226,31 +225,31 @@ fn users_of<'m, D: Footing>(
         return None;
     }
     let (head, index) = ground.find(kind, spot.place).ok()?;
-    queues.look(ground, kind, head, index, |place, _| {
+    design.look(ground, kind, head, index, |place, _| {
         Spot { kind, place }.users()
     })
 }
 
-/// Reports that the link of the free object at `place` was written over, on which `lost` others
-/// hung.
+/// Reports that what the design keeps in the free object at `place` was written over, on which
+/// `lost` others hung.
 #[track_caller]
-pub(crate) fn broken_link<'m, D: Footing>(
-    ground: &Ground<'m, D>,
+pub fn overwritten<S: PageSource, L: Local>(
+    ground: &Ground<'_, S, L>,
     kind: &Kind,
     place: usize,
-    lost: u32,
+    (title, lost): (&'static str, u32),
 ) {
     let spot = Spot {
         kind,
         place: ground.pointer(place),
     };
     let noticed = Track::now(&ground.local, Location::caller());
-    (ground.report)(&spot.finding(Fault::BrokenLink { lost }, Moment::Queue, noticed));
+    (ground.report)(&spot.finding(Fault::Overwritten { title, lost }, Moment::Queue, noticed));
 }
 
 /// The place of `kind` that an address lies in, if it lies in one.
-fn spot_around<'m, 'k, D: Footing>(
-    ground: &Ground<'m, D>,
+fn spot_around<'k, S: PageSource, L: Local>(
+    ground: &Ground<'_, S, L>,
     kind: &'k Kind,
     address: NonNull<u8>,
 ) -> Option<Spot<'k>> {

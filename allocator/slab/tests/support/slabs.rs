@@ -8,7 +8,8 @@ use crate::pages::TestPages;
 
 /// The way of a test's platform.
 pub(crate) fn pinned<P>(platform: P) -> Pinned<P> {
-    // SAFETY: threads of the tests are on CPUs of their own, and only slabs of one thread are on one CPU for all.
+    // SAFETY: threads of the tests are on CPUs of their own, and only slabs of one thread are on
+    // one CPU for all.
     unsafe { Pinned::new(platform) }
 }
 

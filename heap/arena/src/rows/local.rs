@@ -27,11 +27,9 @@ impl ThreadRows {
 }
 
 macro_rules! local {
-    ($type:ty, $pins:literal) => {
+    ($type:ty) => {
         // SAFETY: `one-store` and `row-of-its-own` are the trait's conditions. `reaches` keeps sequences from rows that are not there.
         unsafe impl Local for $type {
-            const PINS: bool = $pins;
-
             #[inline(always)]
             unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
                 if !self.reaches(rows) {
@@ -85,6 +83,6 @@ macro_rules! local {
 }
 
 // A thread can be moved at any moment.
-local!(Rseq, false);
+local!(Rseq);
 // A thread never leaves its own row.
-local!(ThreadRows, true);
+local!(ThreadRows);

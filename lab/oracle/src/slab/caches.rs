@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use brickyard_slab::{
-    CacheError, CacheNumbers, CacheSpec, Everywhere, FreeFault, General, Leak, RawCache,
+    CacheError, CacheId, CacheNumbers, CacheSpec, Everywhere, FreeFault, General, Leak, RawCache,
     SlabDesign, SlabError, Slabs, TaskOnly,
 };
 
@@ -54,6 +54,10 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
             Self::Tasks(_) => Users::Tasks,
             Self::All(_) => Users::All,
         }
+    }
+
+    pub(super) const fn id(&self) -> CacheId {
+        either!(self, cache => cache.id())
     }
 
     fn in_hand(&self, object: NonNull<u8>) -> InHand {

@@ -4,10 +4,10 @@ use core::cell::Cell;
 use core::mem::MaybeUninit;
 use core::ops::Add;
 
-use brickyard_slab::sizes::{POWERS, SIZES};
 use brickyard_slab::{
-    Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs, Slqb2008,
+    CacheId, Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
 };
+use brickyard_slqb::Slqb2008;
 
 use super::caches::Users;
 use super::cpus::Cpus;
@@ -19,6 +19,29 @@ use crate::Bytes;
 
 /// Pages of a machine.
 const PAGES: usize = 1024;
+
+/// A design over pages and CPUs that the driver plays.
+pub(super) trait Driven<'m>:
+    SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>
+{
+    /// Times that a CPU sent on what it had of a cache for another list.
+    fn sent_on(_: &Slabs<'m, Self>, _: CacheId) -> u64 {
+        0
+    }
+}
+
+type Sheaves<'m> = Sheafed<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
+
+impl<'m> Driven<'m> for Sheaves<'m> {}
+
+type Lists<'m> = Slqb2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
+
+impl<'m> Driven<'m> for Lists<'m> {
+    fn sent_on(slabs: &Slabs<'m, Self>, cache: CacheId) -> u64 {
+        let counts = slabs.queues().counts(slabs.local(), cache);
+        counts.outgoing_flushes
+    }
+}
 
 /// The designs of slabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,19 +243,10 @@ impl SlabCase {
     pub fn drive(&self, bytes: &[u8]) -> SlabDriven {
         let cpus = Cpus::new();
         let pages = Pages::new(PAGES, self.nodes, &cpus);
+        let mut memory = Vec::new();
         match self.kind {
-            SlabKind::Sheafed => {
-                type Parts<'m> = Sheafed<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
-                let plan = self.plan(&SIZES);
-                let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan.over(&&pages)));
-                run::<Parts<'_>>((self, plan), &pages, &cpus, &mut memory, bytes)
-            }
-            SlabKind::Slqb2008 => {
-                type Parts<'m> = Slqb2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
-                let plan = self.plan(&POWERS);
-                let mut memory = uninit(Slabs::<Parts<'_>>::bytes(&plan.over(&&pages)));
-                run::<Parts<'_>>((self, plan), &pages, &cpus, &mut memory, bytes)
-            }
+            SlabKind::Sheafed => run::<Sheaves<'_>>(self, &pages, &cpus, &mut memory, bytes),
+            SlabKind::Slqb2008 => run::<Lists<'_>>(self, &pages, &cpus, &mut memory, bytes),
         }
     }
 
@@ -253,21 +267,19 @@ fn note(_finding: &Finding) {
     FINDINGS.set(FINDINGS.get() + 1);
 }
 
-fn uninit(bytes: usize) -> Vec<MaybeUninit<u8>> {
-    vec![MaybeUninit::uninit(); bytes]
-}
-
 fn run<'m, D>(
-    (case, plan): (&SlabCase, SlabPlan),
+    case: &SlabCase,
     pages: &'m Pages<'m>,
     cpus: &'m Cpus,
-    memory: &'m mut [MaybeUninit<u8>],
+    memory: &'m mut Vec<MaybeUninit<u8>>,
     bytes: &[u8],
 ) -> SlabDriven
 where
-    D: SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>,
+    D: Driven<'m>,
 {
     FINDINGS.set(0);
+    let plan = case.plan(D::SIZES);
+    memory.resize(Slabs::<D>::bytes(&plan.over(&pages)), MaybeUninit::uninit());
     // SAFETY: one thread plays all CPUs, and moves, preempts and interrupts itself only where the platform says that it may.
     let local = unsafe { Pinned::new(cpus) };
     let slabs = match Slabs::<D>::new(plan, pages, local, memory) {

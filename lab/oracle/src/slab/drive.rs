@@ -7,10 +7,11 @@ use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brickyard_slab::{
-    CacheError, CacheSpec, Checks, Constructor, FreeFault, Pinned, SlabDesign, SlabError, Slabs,
+    CacheError, CacheSpec, Checks, Constructor, FreeFault, SlabDesign, SlabError, Slabs,
 };
 
 use super::caches::{AnyCache, AnyGeneral, Users};
+use super::case::Driven;
 use super::cpus::{Cpus, Moment};
 use super::model::{Model, Origin};
 use super::object::{CONSTRUCTED, InHand, construct};
@@ -60,7 +61,7 @@ pub(super) struct Driver<'s, 'm, D: SlabDesign<'m>> {
 
 impl<'s, 'm, D> Driver<'s, 'm, D>
 where
-    D: SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>,
+    D: Driven<'m>,
 {
     pub(super) fn new(
         slabs: &'s Slabs<'m, D>,

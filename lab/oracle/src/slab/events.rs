@@ -3,15 +3,15 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use brickyard_slab::{CacheNumbers, FreeFault, Pinned, SlabDesign};
+use brickyard_slab::FreeFault;
 
 use super::SlabKind;
-use super::cpus::{Cpus, Moment};
+use super::case::Driven;
+use super::cpus::Moment;
 use super::drive::{Driver, Slot};
 use super::model::Origin;
 use super::object::CONSTRUCTED;
 use super::operation::{Bad, CPUS, SLOTS};
-use super::pages::Pages;
 
 /// Events within events, at most.
 const DEPTH: u32 = 2;
@@ -21,7 +21,7 @@ static OUTSIDE: u64 = 0;
 
 impl<'m, D> Driver<'_, 'm, D>
 where
-    D: SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>,
+    D: Driven<'m>,
 {
     fn roll(&self, sides: usize) -> usize {
         // A linear congruence; its upper bits are random enough for dice.
@@ -94,12 +94,16 @@ where
         NonNull::from(&OUTSIDE).cast()
     }
 
+    /// What has gone on from the queues of a cache's CPUs so far.
+    fn sent_on(&self, of: &Slot<'_, 'm, D>) -> (u64, u64) {
+        let sent = D::sent_on(self.slabs, of.cache.id());
+        (of.cache.numbers().flushes, sent)
+    }
+
     /// Does an object that was just freed lie where the next free of it looks? `slqb-2008` may have sent it on at once, as it does from a CPU without a row and with a batch that is full;
     /// then a second free is not noticed.
-    fn is_where_it_was_put(&self, of: &Slot<'_, 'm, D>, before: &CacheNumbers) -> bool {
-        let sent_on = |numbers: &CacheNumbers| (numbers.flushes, numbers.outgoing_flushes);
-        let stays =
-            self.cpus.here() < self.case.cpus && sent_on(before) == sent_on(&of.cache.numbers());
+    fn is_where_it_was_put(&self, of: &Slot<'_, 'm, D>, before: (u64, u64)) -> bool {
+        let stays = self.cpus.here() < self.case.cpus && before == self.sent_on(of);
         stays || self.case.kind == SlabKind::Sheafed || !of.checks.is_empty()
     }
 
@@ -124,9 +128,9 @@ where
                 if of.constructed {
                     live.object.fill(CONSTRUCTED);
                 }
-                let moved = of.cache.numbers();
+                let moved = self.sent_on(&of);
                 assert_eq!(of.cache.free(live.object), Ok(()));
-                if !self.is_where_it_was_put(&of, &moved) {
+                if !self.is_where_it_was_put(&of, moved) {
                     return;
                 }
                 // Where it was the last object, its slab is gone.

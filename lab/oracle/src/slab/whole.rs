@@ -2,16 +2,13 @@
 
 use std::rc::Rc;
 
-use brickyard_slab::{Pinned, SlabDesign};
-
-use super::cpus::Cpus;
+use super::case::Driven;
 use super::drive::{Driver, Slot};
 use super::operation::{CPUS, SLOTS};
-use super::pages::Pages;
 
 impl<'m, D> Driver<'_, 'm, D>
 where
-    D: SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>,
+    D: Driven<'m>,
 {
     pub(super) fn shrink_cache(&self, slot: usize) {
         let Some(of) = self.slot(slot) else { return };

@@ -8,13 +8,14 @@
 
 use core::ptr::NonNull;
 
+use brickyard_slab::{Caller, PageSource};
 use brickyard_sync::RawLock;
 
-use super::errand::{Errand, node_of_cpu};
+use super::errand::Errand;
+use super::links::FreePointers;
 use super::lists::At;
 use super::queue::Links;
-use crate::caller::{Caller, Inside};
-use crate::ground::Footing;
+use super::state::Pins;
 
 /// What a new slab is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +24,7 @@ struct Wish {
     colour: u32,
 }
 
-impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
+impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'_, 'm, S, L, K, F> {
     /// An object, of memory near the caller if there is some.
     pub(super) fn alloc<C: Caller>(&mut self) -> Option<NonNull<u8>> {
         let wish = match self.near::<C>() {
@@ -37,10 +38,10 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     pub(super) fn alloc_on<C: Caller>(&mut self, node: usize) -> Option<NonNull<u8>> {
         let ground = self.ground();
         let found = {
-            let inside = Inside::new::<C>(&ground.local);
+            let inside = ground.inside::<C>();
             match self.cpu(inside.cpu) {
                 // Its own node, wherever its last slab came from.
-                Some((_, at)) if node_of_cpu(ground, inside.cpu) == node => {
+                Some((_, at)) if ground.node_of_cpu(inside.cpu) == node => {
                     at.own.counts.misses.add(1);
                     let object = self.served_by(at);
                     Some(object.ok_or_else(|| self.wish(at, node)))
@@ -66,8 +67,8 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// What the caller's CPU, or its node, has; or what a new slab should be.
     fn near<C: Caller>(&mut self) -> Result<usize, Wish> {
         let ground = self.ground();
-        let inside = Inside::new::<C>(&ground.local);
-        let node = node_of_cpu(ground, inside.cpu);
+        let inside = ground.inside::<C>();
+        let node = ground.node_of_cpu(inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
             let found = self.served_by_node(node);
             return found.unwrap_or(Err(Wish { node, colour: 0 }));
@@ -133,10 +134,10 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
         self.make(first + colour as usize);
         let node = ground.node_of(ground.pointer(first));
 
-        let inside = Inside::new::<C>(&ground.local);
+        let inside = ground.inside::<C>();
         let here = self.cpu(inside.cpu);
         if let Some((state, at)) = here {
-            let is_near = node_of_cpu(ground, inside.cpu) == node;
+            let is_near = ground.node_of_cpu(inside.cpu) == node;
             // The source's nodes are as many as bytes have room for, far below 2^32.
             let away = if is_near { 0 } else { node as u32 + 1 };
             state.outgoing.away.set(away);
@@ -173,7 +174,7 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// What the lists of nodes have, `first` asked first.
     fn served_by_any_node<C: Caller>(&mut self, first: usize) -> Option<usize> {
         let ground = self.ground();
-        let _inside = Inside::new::<C>(&ground.local);
+        let _inside = ground.inside::<C>();
         let nodes = ground.nodes();
         (first..nodes).chain(0..first.min(nodes)).find_map(|node| {
             let found = self.with_node(node, |errand, at| errand.served_by(at));

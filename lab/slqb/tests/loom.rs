@@ -9,7 +9,7 @@
 //!
 //! The last section breaks locks on purpose, and expects loom to say so.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-slab --test loom_slab -- --nocapture` prints how many schedules each model had.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-slqb --test loom -- --nocapture` prints how many schedules each model had.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -22,10 +22,9 @@ use std::sync::Arc;
 
 use brickyard::sync::{AtomicU32, GuardedU32, GuardedU64, RawLock, TicketLock};
 use brickyard::{Order, Platform};
-use brickyard_slab::slqb::queue::{Broken, Incoming, Links, Run};
-use brickyard_slab::{
-    CacheSpec, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs, Slqb2008, TaskOnly,
-};
+use brickyard_slab::{CacheSpec, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs, TaskOnly};
+use brickyard_slqb::Slqb2008;
+use brickyard_slqb::queue::{Broken, Incoming, Links, Run};
 use loom::sync::Mutex;
 use loom::thread::{self, JoinHandle};
 
@@ -189,7 +188,7 @@ impl<K: RawLock> Queue<K> {
     fn new(many: usize) -> Self {
         let queue = Self {
             objects: Objects::new(many),
-            incoming: Incoming::new(),
+            incoming: Incoming::default(),
             check: AtomicU32::new(0),
         };
         queue.incoming.receive(
@@ -465,7 +464,11 @@ impl<K: RawLock> World<K> {
             (0, 0, 0),
             "{numbers:?}"
         );
-        assert_eq!((numbers.lost, numbers.refused), (0, 0));
+        let more = self
+            .slabs
+            .queues()
+            .counts(self.slabs.local(), self.cache.id());
+        assert_eq!((more.lost, numbers.refused), (0, 0));
         assert_eq!(*self.source.taken.lock().unwrap(), [false; OBJECTS]);
     }
 }

@@ -6,34 +6,22 @@
 //! the cache ([`Inside`]); so it comes before all locks. Pages are taken and given, constructors
 //! and reports called, outside all of it.
 
+use brickyard_slab::design::{Gone, Ground, Kind, overwritten, refuse_late};
+use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::{Held, Ordering, RawLock};
 
-use super::links::ObjectLinks;
-use super::lists::{At, CpuState, Marks, NodeState, Outgoing, Own};
+use super::links::{FreePointers, ObjectLinks, link_of};
+use super::lists::{At, CpuState, NodeState, Outgoing, Own};
 use super::queue::{Broken, Run};
-use super::state::Slqb;
-use crate::caller::{Caller, Inside};
-use crate::error::FreeFault;
-use crate::ground::{Footing, Ground};
-use crate::kind::Kind;
-use crate::owned::Gone;
-use crate::source::PageSource;
-use crate::watch;
-
-/// The node nearest to a CPU.
-#[inline(always)]
-pub(super) fn node_of_cpu<'m, D: Footing>(ground: &Ground<'m, D>, cpu: usize) -> usize {
-    match ground.nodes() {
-        1 => 0,
-        _ => ground.source.local_node(cpu),
-    }
-}
+use super::shape::Marks;
+use super::slabs::owner_of;
+use super::state::{Pins, Slqb2008};
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Errand<'a, 'm, D: Footing, K> {
-    pub(super) slqb: &'a Slqb<'m, K>,
-    pub(super) links: ObjectLinks<'a, 'm, D>,
+pub(super) struct Errand<'a, 'm, S, L, K, F> {
+    pub(super) slqb: &'a Slqb2008<'m, S, L, K, F>,
+    pub(super) links: ObjectLinks<'a, 'm, S, L, F>,
     pub(super) marks: Marks,
     pub(super) gone: Gone,
     pub(super) broken: Broken,
@@ -42,11 +30,13 @@ pub(super) struct Errand<'a, 'm, D: Footing, K> {
     pub(super) refused: Option<(usize, FreeFault)>,
 }
 
-impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
+impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
+    Errand<'a, 'm, S, L, K, F>
+{
     /// Does `work`, then gives pages back and reports, if there is cause.
     pub(super) fn run<C: Caller, R>(
-        slqb: &'a Slqb<'m, K>,
-        ground: &'a Ground<'m, D>,
+        slqb: &'a Slqb2008<'m, S, L, K, F>,
+        ground: &'a Ground<'m, S, L>,
         kind: &'a Kind,
         work: impl FnOnce(&mut Self) -> R,
     ) -> R {
@@ -55,9 +45,10 @@ impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
             links: ObjectLinks {
                 ground,
                 kind,
+                link: link_of(kind),
                 encoding: slqb.encoding,
             },
-            marks: Marks::of(&kind.geometry),
+            marks: Marks::of(&kind.geometry, 1 << ground.source.page_shift()),
             gone: Gone::default(),
             broken: Broken::default(),
             refused: None,
@@ -76,20 +67,21 @@ impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
     fn tell<C: Caller>(&self) {
         let (ground, kind, broken) = (self.ground(), self.kind(), self.broken);
         if let Some((object, fault)) = self.refused {
-            watch::refuse_late(ground, self.slqb, kind, ground.pointer(object), fault);
+            refuse_late(ground, self.slqb, kind, ground.pointer(object), fault);
         }
         if broken == Broken::default() {
             return;
         }
         if let Some(node) = self.slqb.node(0, kind.id) {
-            let _inside = Inside::new::<C>(&ground.local);
+            let _inside = ground.inside::<C>();
             let slabs = node.list.slabs(|| ground.relax());
-            slabs.counts.lost.add(u64::from(broken.lost));
+            slabs.more.lost.add(u64::from(broken.lost));
         }
-        watch::broken_link(ground, kind, broken.at, broken.lost);
+        let told = ("link of a free object written over", broken.lost);
+        overwritten(ground, kind, broken.at, told);
     }
 
-    pub(super) const fn ground(&self) -> &'a Ground<'m, D> {
+    pub(super) const fn ground(&self) -> &'a Ground<'m, S, L> {
         self.links.ground
     }
 
@@ -133,7 +125,7 @@ impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
         let claimed = at.list.incoming.claim(&at.own.check, || ground.relax());
         if claimed.count > 0 {
             at.own.counts.claims.add(1);
-            at.own.counts.claimed.add(u64::from(claimed.count));
+            at.own.more.claimed.add(u64::from(claimed.count));
             at.own.lifo.change(|lifo| lifo.append(&links, claimed));
         }
     }
@@ -178,7 +170,7 @@ impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
         let counts = &at.own.counts;
         counts.flushes.add(1);
         counts.flushed.add(done);
-        counts.flushed_remote.add(remote);
+        at.own.more.flushed_remote.add(remote);
     }
 
     fn note(&mut self, object: usize, put: Result<(), FreeFault>) {
@@ -191,7 +183,7 @@ impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
     pub(super) fn owner_of(&self, object: usize) -> Option<u32> {
         let ground = self.ground();
         let found = ground.find(self.kind(), ground.pointer(object));
-        Some(ground.pages.record(found.ok()?.0).owner.get())
+        Some(owner_of(ground.pages.record(found.ok()?.0)).get() as u32)
     }
 
     /// Puts an object into the outgoing queue, which goes to one list at a time.
@@ -212,8 +204,8 @@ impl<'a, 'm, D: Footing, K: RawLock> Errand<'a, 'm, D, K> {
     pub(super) fn flush_outgoing(&mut self, outgoing: &Outgoing) {
         let run = outgoing.queue.take();
         if run.count > 0 {
-            outgoing.counts.outgoing_flushes.add(1);
-            outgoing.counts.outgoing_flushed.add(u64::from(run.count));
+            outgoing.more.outgoing_flushes.add(1);
+            outgoing.more.outgoing_flushed.add(u64::from(run.count));
             self.send(outgoing.to.get(), run);
         }
     }

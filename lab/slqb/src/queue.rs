@@ -128,16 +128,6 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Without objects.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            head: GuardedU64::new(0),
-            tail: GuardedU64::new(0),
-            count: GuardedU32::new(0),
-        }
-    }
-
     /// What is in it, for looking.
     #[inline(always)]
     pub fn run(&self) -> Run {
@@ -208,15 +198,6 @@ pub struct Incoming<K> {
 }
 
 impl<K: RawLock> Incoming<K> {
-    /// Without objects.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            queue: Locked::new(Chain::new()),
-            waiting: AtomicU32::new(0),
-        }
-    }
-
     /// How many objects wait. A hint, out of date at once.
     #[must_use]
     pub fn waiting(&self) -> u32 {
@@ -259,6 +240,9 @@ impl<K: RawLock> Incoming<K> {
 
 impl<K: RawLock> Default for Incoming<K> {
     fn default() -> Self {
-        Self::new()
+        Self {
+            queue: Locked::new(Chain::default()),
+            waiting: AtomicU32::default(),
+        }
     }
 }

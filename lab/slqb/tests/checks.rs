@@ -5,15 +5,13 @@
 use core::cell::RefCell;
 use core::ptr::NonNull;
 
-use brickyard_slab::{
-    CacheSpec, Checks, Finding, FreeFault, FreePointers, SlabPlan, TaskOnly, debug::Fault,
-};
+use brickyard_slab::{CacheSpec, Checks, Finding, FreeFault, SlabPlan, TaskOnly, debug::Fault};
+use brickyard_slqb::Plain;
 
-#[path = "support/pages.rs"]
+#[path = "../../../allocator/slab/tests/support/pages.rs"]
 mod pages;
-#[path = "support/slqb.rs"]
 mod support;
-use support::{Cache, assert_at_rest, cache, give, move_to, slabs, source, take};
+use support::{Cache, assert_at_rest, cache, give, move_to, slabs, slabs_with, source, take};
 
 thread_local! {
     static FOUND: RefCell<Vec<Finding>> = const { RefCell::new(Vec::new()) };
@@ -29,10 +27,8 @@ fn found() -> Vec<Finding> {
     FOUND.take()
 }
 
-fn plan(free_pointers: FreePointers) -> SlabPlan {
+fn plan() -> SlabPlan {
     SlabPlan {
-        free_pointers,
-        secret: 0x5eed,
         report: note,
         ..SlabPlan::new(3, 2)
     }
@@ -61,22 +57,20 @@ fn read(object: NonNull<u8>) -> usize {
 fn assert_broken(object: NonNull<u8>, lost: u32) {
     let found = found();
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].fault, Fault::BrokenLink { lost });
+    let title = "link of a free object written over";
+    assert_eq!(found[0].fault, Fault::Overwritten { title, lost });
     assert_eq!(found[0].object, object.addr().get());
     assert_eq!(found[0].cache, "test");
     let text = found[0].to_string();
-    assert!(
-        text.contains("link of a free object written over"),
-        "{text}"
-    );
+    assert!(text.contains(title), "{text}");
 }
 
 #[test]
 fn a_link_that_was_written_over_is_noticed_on_the_lifo() {
     for garbage in GARBAGE {
         let source = source(1024, 1, 0);
-        let slabs = slabs(plan(FreePointers::Encoded), source);
-        let cache = cache::<TaskOnly>(&slabs, 64);
+        let slabs = slabs(plan(), source);
+        let cache = cache::<TaskOnly, _>(&slabs, 64);
         let objects = take(&cache, 50);
         give(&cache, &objects[..40]);
         overwrite(objects[30], garbage);
@@ -85,7 +79,7 @@ fn a_link_that_was_written_over_is_noticed_on_the_lifo() {
             assert_eq!(cache.alloc().unwrap(), *expected);
         }
         assert_broken(objects[30], 30);
-        assert_eq!(cache.numbers().lost, 30);
+        assert_eq!(cache.numbers().more.lost, 30);
         // The rest is left out; others are had.
         let more = take(&cache, 100);
         assert!(more.iter().all(|object| !objects[..30].contains(object)));
@@ -103,8 +97,8 @@ fn a_single_byte_written_over_is_noticed_at_the_next_hit() {
     for byte in 0..8 {
         for change in [0x01, 0x08, 0x40, 0x80, 0xff_u8] {
             let source = source(1024, 1, 0);
-            let slabs = slabs(plan(FreePointers::Encoded), source);
-            let cache = cache::<TaskOnly>(&slabs, 64);
+            let slabs = slabs(plan(), source);
+            let cache = cache::<TaskOnly, _>(&slabs, 64);
             let objects = take(&cache, 20);
             give(&cache, &objects);
             let word = read(objects[19]);
@@ -118,8 +112,8 @@ fn a_single_byte_written_over_is_noticed_at_the_next_hit() {
 #[test]
 fn a_plain_link_that_is_no_address_of_the_cache_is_noticed() {
     let source = source(1024, 1, 0);
-    let slabs = slabs(plan(FreePointers::Plain), source);
-    let cache = cache::<TaskOnly>(&slabs, 64);
+    let slabs = slabs_with::<Plain>(plan(), source);
+    let cache = cache::<TaskOnly, _>(&slabs, 64);
     let objects = take(&cache, 50);
     give(&cache, &objects);
     // As they are: the next one's address.
@@ -134,8 +128,8 @@ fn a_plain_link_that_is_no_address_of_the_cache_is_noticed() {
 #[test]
 fn encoded_links_say_nothing_and_fit_one_place_only() {
     let source = source(1024, 1, 0);
-    let slabs = slabs(plan(FreePointers::Encoded), source);
-    let cache = cache::<TaskOnly>(&slabs, 64);
+    let slabs = slabs(plan(), source);
+    let cache = cache::<TaskOnly, _>(&slabs, 64);
     let objects = take(&cache, 50);
     give(&cache, &objects);
     for pair in objects.windows(2) {
@@ -151,8 +145,8 @@ fn encoded_links_say_nothing_and_fit_one_place_only() {
 fn a_link_that_was_written_over_is_noticed_in_a_slab() {
     for garbage in GARBAGE {
         let source = source(1024, 1, 0);
-        let slabs = slabs(plan(FreePointers::Encoded), source);
-        let cache = cache::<TaskOnly>(&slabs, 1024);
+        let slabs = slabs(plan(), source);
+        let cache = cache::<TaskOnly, _>(&slabs, 1024);
         let objects = take(&cache, 4);
         give(&cache, &objects[..3]);
         slabs.drain();
@@ -173,8 +167,8 @@ fn a_link_that_was_written_over_is_noticed_in_a_slab() {
 #[test]
 fn a_link_that_was_written_over_is_noticed_between_cpus() {
     let source = source(2048, 2, 0);
-    let slabs = slabs(plan(FreePointers::Encoded), source);
-    let cache = cache::<TaskOnly>(&slabs, 1024);
+    let slabs = slabs(plan(), source);
+    let cache = cache::<TaskOnly, _>(&slabs, 1024);
     let objects = take(&cache, 256);
     move_to(1);
     give(&cache, &objects);
@@ -190,8 +184,8 @@ fn a_link_that_was_written_over_is_noticed_between_cpus() {
 #[test]
 fn bad_frees_are_refused_on_the_fast_path_too() {
     let source = source(1024, 1, 0);
-    let slabs = slabs(plan(FreePointers::Encoded), source);
-    let cache = cache::<TaskOnly>(&slabs, 64);
+    let slabs = slabs(plan(), source);
+    let cache = cache::<TaskOnly, _>(&slabs, 64);
     let other = slabs
         .cache::<TaskOnly>(CacheSpec::new("other", 64))
         .unwrap();
@@ -222,8 +216,8 @@ fn bad_frees_are_refused_on_the_fast_path_too() {
 #[test]
 fn a_double_free_to_the_outgoing_queue_s_end_is_refused() {
     let source = source(2048, 2, 0);
-    let slabs = slabs(plan(FreePointers::Encoded), source);
-    let cache = cache::<TaskOnly>(&slabs, 64);
+    let slabs = slabs(plan(), source);
+    let cache = cache::<TaskOnly, _>(&slabs, 64);
     let objects = take(&cache, 3);
     move_to(1);
     give(&cache, &objects[..2]);
@@ -238,8 +232,8 @@ fn a_double_free_to_the_outgoing_queue_s_end_is_refused() {
 #[test]
 fn a_double_free_that_comes_to_its_slab_is_refused_there_and_told() {
     let source = source(1024, 1, 0);
-    let slabs = slabs(plan(FreePointers::Encoded), source);
-    let cache = cache::<TaskOnly>(&slabs, 64);
+    let slabs = slabs(plan(), source);
+    let cache = cache::<TaskOnly, _>(&slabs, 64);
     let objects = take(&cache, 3);
     give(&cache, &objects[..1]);
     slabs.drain();
@@ -258,9 +252,7 @@ fn a_double_free_that_comes_to_its_slab_is_refused_there_and_told() {
 }
 
 fn checked<'s>(slabs: &'s support::System, checks: Checks) -> Cache<'s> {
-    slabs
-        .cache(CacheSpec::new("test", 200).checks(checks))
-        .unwrap()
+    Cache::of(slabs, CacheSpec::new("test", 200).checks(checks))
 }
 
 #[test]
@@ -268,7 +260,7 @@ fn objects_of_checked_caches_are_in_no_queue() {
     for nodes in [1, 2] {
         for checks in [Checks::FREES, Checks::RED_ZONES, Checks::ALL] {
             let source = source(1024, nodes, 0);
-            let slabs = slabs(plan(FreePointers::Encoded), source);
+            let slabs = slabs(plan(), source);
             let cache = checked(&slabs, checks);
             let objects = take(&cache, 200);
             move_to(1);
@@ -306,9 +298,9 @@ fn what_a_constructor_made_lasts() {
     }
     for checks in [Checks::NONE, Checks::FREES, Checks::ALL] {
         let source = source(1024, 1, 0);
-        let slabs = slabs(plan(FreePointers::Encoded), source);
+        let slabs = slabs(plan(), source);
         let spec = CacheSpec::new("made", 40).constructor(make).checks(checks);
-        let cache: Cache<'_> = slabs.cache(spec).unwrap();
+        let cache: Cache<'_> = Cache::of(&slabs, spec);
         for _ in 0..3 {
             let objects = take(&cache, 500);
             for &object in &objects {

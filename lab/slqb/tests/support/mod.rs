@@ -3,15 +3,19 @@
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use core::cell::Cell;
+use core::fmt;
 use core::mem::MaybeUninit;
+use core::ops::Deref;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use brickyard::sync::TicketLock;
 use brickyard::{InterruptState, Order, Platform};
 use brickyard_slab::{
-    CacheNumbers, CacheSpec, Caller, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs,
-    Slqb2008, TaskOnly,
+    CacheNumbers, CacheSpec, Caller, Leak, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs,
+    TaskOnly,
 };
+use brickyard_slqb::{Encoded, FreePointers, Slqb2008, SlqbNumbers};
 
 use crate::pages::TestPages;
 
@@ -134,9 +138,67 @@ unsafe impl PageSource for &'static Source {
     }
 }
 
-pub(crate) type Slqb = Slqb2008<'static, &'static Source, Pinned<Cpus>>;
-pub(crate) type System = Slabs<'static, Slqb>;
-pub(crate) type Cache<'s, C = TaskOnly> = RawCache<'s, 'static, Slqb, C>;
+pub(crate) type Slqb<F = Encoded> = Slqb2008<'static, &'static Source, Pinned<Cpus>, TicketLock, F>;
+pub(crate) type System<F = Encoded> = Slabs<'static, Slqb<F>>;
+type Raw<'s, C, F> = RawCache<'s, 'static, Slqb<F>, C>;
+
+/// A cache, with all that is counted of it.
+pub(crate) struct Cache<'s, C = TaskOnly, F: FreePointers = Encoded> {
+    raw: Raw<'s, C, F>,
+    slabs: &'s System<F>,
+}
+
+impl<'s, C: Caller, F: FreePointers> Cache<'s, C, F> {
+    pub(crate) fn of(slabs: &'s System<F>, spec: CacheSpec) -> Self {
+        let raw = slabs.cache(spec).unwrap();
+        Self { raw, slabs }
+    }
+
+    pub(crate) fn numbers(&self) -> Numbers {
+        Numbers {
+            numbers: self.raw.numbers(),
+            more: self
+                .slabs
+                .queues()
+                .counts(self.slabs.local(), self.raw.id()),
+        }
+    }
+
+    pub(crate) fn destroy(self) -> Result<(), (Self, Leak)> {
+        let slabs = self.slabs;
+        let raw = self.raw.destroy();
+        raw.map_err(|(raw, leak)| (Self { raw, slabs }, leak))
+    }
+}
+
+impl<C, F: FreePointers> fmt::Debug for Cache<'_, C, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.raw.fmt(f)
+    }
+}
+
+impl<'s, C, F: FreePointers> Deref for Cache<'s, C, F> {
+    type Target = Raw<'s, C, F>;
+
+    fn deref(&self) -> &Raw<'s, C, F> {
+        &self.raw
+    }
+}
+
+/// What is counted of a cache of any design, and of this one alone.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    numbers: CacheNumbers,
+    pub(crate) more: SlqbNumbers,
+}
+
+impl Deref for Numbers {
+    type Target = CacheNumbers;
+
+    fn deref(&self) -> &CacheNumbers {
+        &self.numbers
+    }
+}
 
 /// A source that lives as long as the test process.
 pub(crate) fn source(pages: usize, nodes: usize, memoryless: usize) -> &'static Source {
@@ -149,8 +211,13 @@ pub(crate) fn source(pages: usize, nodes: usize, memoryless: usize) -> &'static 
 
 /// Slabs over `source`, and nobody on any CPU but 0.
 pub(crate) fn slabs(plan: SlabPlan, source: &'static Source) -> System {
+    slabs_with(plan, source)
+}
+
+/// The same, with links written so.
+pub(crate) fn slabs_with<F: FreePointers>(plan: SlabPlan, source: &'static Source) -> System<F> {
     move_to(0);
-    let bytes = Slabs::<Slqb>::bytes(&plan.over(&source));
+    let bytes = System::<F>::bytes(&plan.over(&source));
     let memory = vec![MaybeUninit::uninit(); bytes].leak();
     // SAFETY: threads that share slabs move to CPUs of their own.
     let cpus = unsafe { Pinned::new(Cpus) };
@@ -158,17 +225,20 @@ pub(crate) fn slabs(plan: SlabPlan, source: &'static Source) -> System {
 }
 
 /// A cache of `size` bytes an object, aligned to a word.
-pub(crate) fn cache<C: Caller>(slabs: &System, size: usize) -> Cache<'_, C> {
-    slabs.cache(CacheSpec::new("test", size)).unwrap()
+pub(crate) fn cache<C: Caller, F: FreePointers>(slabs: &System<F>, size: usize) -> Cache<'_, C, F> {
+    Cache::of(slabs, CacheSpec::new("test", size))
 }
 
 /// Objects, on the CPU where the caller is.
-pub(crate) fn take<C: Caller>(cache: &Cache<'_, C>, many: usize) -> Vec<NonNull<u8>> {
+pub(crate) fn take<C: Caller, F: FreePointers>(
+    cache: &Cache<'_, C, F>,
+    many: usize,
+) -> Vec<NonNull<u8>> {
     (0..many).map(|_| cache.alloc().unwrap()).collect()
 }
 
 /// Frees objects, in this order.
-pub(crate) fn give<C: Caller>(cache: &Cache<'_, C>, objects: &[NonNull<u8>]) {
+pub(crate) fn give<C: Caller, F: FreePointers>(cache: &Cache<'_, C, F>, objects: &[NonNull<u8>]) {
     for &object in objects {
         // SAFETY: the tests give what they took.
         unsafe { cache.free(object) }.unwrap();
@@ -176,7 +246,7 @@ pub(crate) fn give<C: Caller>(cache: &Cache<'_, C>, objects: &[NonNull<u8>]) {
 }
 
 /// What happened between two looks.
-pub(crate) fn since(before: &CacheNumbers, now: &CacheNumbers) -> Vec<(&'static str, i64)> {
+pub(crate) fn since(before: &Numbers, now: &Numbers) -> Vec<(&'static str, i64)> {
     let pairs = [
         ("slabs", before.slabs, now.slabs),
         ("queued", before.queued, now.queued),
@@ -184,27 +254,35 @@ pub(crate) fn since(before: &CacheNumbers, now: &CacheNumbers) -> Vec<(&'static 
         ("misses", before.misses, now.misses),
         ("free_misses", before.free_misses, now.free_misses),
         ("claims", before.claims, now.claims),
-        ("claimed", before.claimed, now.claimed),
+        ("claimed", before.more.claimed, now.more.claimed),
         ("flushes", before.flushes, now.flushes),
         ("flushed", before.flushed, now.flushed),
-        ("flushed_remote", before.flushed_remote, now.flushed_remote),
+        (
+            "flushed_remote",
+            before.more.flushed_remote,
+            now.more.flushed_remote,
+        ),
         ("remote_frees", before.remote_frees, now.remote_frees),
         (
             "outgoing_flushes",
-            before.outgoing_flushes,
-            now.outgoing_flushes,
+            before.more.outgoing_flushes,
+            now.more.outgoing_flushes,
         ),
         (
             "outgoing_flushed",
-            before.outgoing_flushed,
-            now.outgoing_flushed,
+            before.more.outgoing_flushed,
+            now.more.outgoing_flushed,
         ),
         ("filled", before.filled, now.filled),
         ("slabs_new", before.slabs_new, now.slabs_new),
         ("slabs_gone", before.slabs_gone, now.slabs_gone),
-        ("slabs_partial", before.slabs_partial, now.slabs_partial),
+        (
+            "slabs_partial",
+            before.more.slabs_partial,
+            now.more.slabs_partial,
+        ),
         ("refused", before.refused, now.refused),
-        ("lost", before.lost, now.lost),
+        ("lost", before.more.lost, now.more.lost),
     ];
     let changed = pairs.into_iter().filter(|(_, was, is)| was != is);
     changed

@@ -3,25 +3,26 @@
 
 use core::ptr::NonNull;
 
+use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::RawLock;
 
-use super::errand::{Errand, node_of_cpu};
+use super::errand::Errand;
+use super::links::FreePointers;
 use super::lists::{At, CpuState};
 use super::queue::Run;
-use crate::caller::{Caller, Inside};
-use crate::error::FreeFault;
-use crate::ground::Footing;
+use super::slabs::owner_of;
+use super::state::Pins;
 
-impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
+impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'_, 'm, S, L, K, F> {
     /// Takes back an object that the fast way did not.
     pub(super) fn free<C: Caller>(&mut self, object: NonNull<u8>) -> Result<(), FreeFault> {
         let ground = self.ground();
         let (head, _) = ground.find(self.kind(), object)?;
         let address = object.as_ptr().expose_provenance();
         // `owner-while-out`: the object is out.
-        let owner = ground.pages.record(head).owner.get();
-        let inside = Inside::new::<C>(&ground.local);
-        let node = node_of_cpu(ground, inside.cpu);
+        let owner = owner_of(ground.pages.record(head)).get() as u32;
+        let inside = ground.inside::<C>();
+        let node = ground.node_of_cpu(inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
             self.with_node(node, |_, at| at.own.counts.free_misses.add(1));
             return self.free_without_row(owner, address);
@@ -88,8 +89,8 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// node's list too.
     pub(super) fn trim<C: Caller>(&mut self) {
         let ground = self.ground();
-        let inside = Inside::new::<C>(&ground.local);
-        let mut node = node_of_cpu(ground, inside.cpu);
+        let inside = ground.inside::<C>();
+        let mut node = ground.node_of_cpu(inside.cpu);
         if let Some((state, at)) = self.cpu(inside.cpu) {
             self.claim(at);
             self.flush(at, self.marks.batch);
@@ -107,7 +108,7 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     /// All that this CPU's queues hold goes back.
     pub(super) fn drain<C: Caller>(&mut self) {
         let ground = self.ground();
-        let inside = Inside::new::<C>(&ground.local);
+        let inside = ground.inside::<C>();
         if let Some((state, at)) = self.cpu(inside.cpu) {
             self.claim(at);
             self.flush(at, u32::MAX);
@@ -120,7 +121,7 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
     pub(super) fn shrink<C: Caller>(&mut self) {
         let ground = self.ground();
         for cpu in 0..self.slqb.cpus() {
-            let _inside = Inside::new::<C>(&ground.local);
+            let _inside = ground.inside::<C>();
             let owner = cpu as u32;
             if let Some((list, check)) = self.slqb.list(owner, self.kind().id) {
                 let waiting = list.incoming.claim(check, || ground.relax());
@@ -128,7 +129,7 @@ impl<'m, D: Footing, K: RawLock> Errand<'_, 'm, D, K> {
             }
         }
         for node in 0..ground.nodes() {
-            let _inside = Inside::new::<C>(&ground.local);
+            let _inside = ground.inside::<C>();
             self.with_node(node, |errand, at| {
                 errand.claim(at);
                 errand.flush(at, u32::MAX);

@@ -6,51 +6,64 @@
 //! knowing the secret leaves a word that stands for no object of the cache, but for one case in
 //! many millions; and a word copied from another object does not fit its new place.
 
+#![allow(unsafe_code, reason = "links lie in objects")]
+
+use core::fmt;
+use core::marker::PhantomData;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
-use super::queue::Links;
-use crate::ground::{Footing, Ground};
-use crate::kind::Kind;
-use crate::plan::FreePointers;
+use brickyard_slab::design::{Ground, Kind};
+use brickyard_slab::{Local, PageSource};
 
-/// How links are written.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Encoding {
-    secret: usize,
-    /// Which bits of a word's address count: all or none.
-    place: usize,
-    /// An odd number ...
-    spread: usize,
-    /// ... and the one that undoes it.
-    gather: usize,
+use super::queue::Links;
+
+/// How links are written: [`Encoded`] or [`Plain`].
+pub trait FreePointers: fmt::Debug + Clone + Copy + Send + Sync + 'static {
+    /// Is a link that was written over noticed, at a few instructions more at each free and each
+    /// allocation? Else only one that is no address in a slab of the cache.
+    const ENCODED: bool;
 }
 
-/// The golden ratio's fraction, and its inverse modulo 2^64.
+/// Links that nobody can write who does not know the secret.
+#[derive(Debug, Clone, Copy)]
+pub enum Encoded {}
+
+impl FreePointers for Encoded {
+    const ENCODED: bool = true;
+}
+
+/// Links as they are.
+#[derive(Debug, Clone, Copy)]
+pub enum Plain {}
+
+impl FreePointers for Plain {
+    const ENCODED: bool = false;
+}
+
+/// The golden ratio's fraction, an odd number, and the one that undoes it modulo 2^64.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const GATHER: u64 = 0xf1de_83e1_9937_733d;
 const _: () = assert!(SPREAD.wrapping_mul(GATHER) == 1);
 
-impl Encoding {
-    pub(super) const fn new(pointers: FreePointers, secret: usize) -> Self {
-        match pointers {
-            FreePointers::Encoded => Self {
-                secret,
-                place: usize::MAX,
-                spread: SPREAD as usize,
-                gather: GATHER as usize,
-            },
-            FreePointers::Plain => Self {
-                secret: 0,
-                place: 0,
-                spread: 1,
-                gather: 1,
-            },
+/// How the links of one system are written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Encoding<F> {
+    secret: usize,
+    way: PhantomData<F>,
+}
+
+impl<F: FreePointers> Encoding<F> {
+    /// That of the system whose state lies at an address.
+    pub(super) const fn of(at: usize) -> Self {
+        Self {
+            secret: at.wrapping_mul(SPREAD as usize).rotate_left(29),
+            way: PhantomData,
         }
     }
 
     #[inline(always)]
     const fn key(self, at: usize) -> usize {
-        self.secret ^ (at.swap_bytes() & self.place)
+        self.secret ^ at.swap_bytes()
     }
 
     /// What the link at an address stands for.
@@ -64,7 +77,11 @@ impl Encoding {
         // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were
         // exposed when they were taken.
         let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
-        word.wrapping_mul(self.gather) ^ self.key(at)
+        if F::ENCODED {
+            word.wrapping_mul(GATHER as usize) ^ self.key(at)
+        } else {
+            word
+        }
     }
 
     /// Writes a link.
@@ -73,38 +90,53 @@ impl Encoding {
     /// As [`Encoding::read`].
     #[inline(always)]
     pub(super) unsafe fn write(self, at: usize, next: usize) {
-        let word = (next ^ self.key(at)).wrapping_mul(self.spread);
+        let word = if F::ENCODED {
+            (next ^ self.key(at)).wrapping_mul(SPREAD as usize)
+        } else {
+            next
+        };
         // SAFETY: as in `read`.
         unsafe { with_exposed_provenance_mut::<usize>(at).write(word) };
     }
 }
 
-/// The links of one cache's free objects.
-#[derive(Debug)]
-pub(super) struct ObjectLinks<'a, 'm, D: Footing> {
-    pub(super) ground: &'a Ground<'m, D>,
-    pub(super) kind: &'a Kind,
-    pub(super) encoding: Encoding,
+/// Where the objects of a cache have their links, from where their places begin: in their first
+/// word, or in the tail where there is one.
+pub(super) const fn link_of(kind: &Kind) -> usize {
+    match kind.tail {
+        0 => kind.before,
+        _ => kind.tail_at(),
+    }
 }
 
-impl<'m, D: Footing> Clone for ObjectLinks<'_, 'm, D> {
+/// The links of one cache's free objects.
+#[derive(Debug)]
+pub(super) struct ObjectLinks<'a, 'm, S, L, F> {
+    pub(super) ground: &'a Ground<'m, S, L>,
+    pub(super) kind: &'a Kind,
+    /// See [`link_of`].
+    pub(super) link: usize,
+    pub(super) encoding: Encoding<F>,
+}
+
+impl<S, L, F: FreePointers> Clone for ObjectLinks<'_, '_, S, L, F> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<'m, D: Footing> Copy for ObjectLinks<'_, 'm, D> {}
+impl<S, L, F: FreePointers> Copy for ObjectLinks<'_, '_, S, L, F> {}
 
-impl<'m, D: Footing> Links for ObjectLinks<'_, 'm, D> {
+impl<S: PageSource, L: Local, F: FreePointers> Links for ObjectLinks<'_, '_, S, L, F> {
     fn next(&self, object: usize) -> usize {
         // SAFETY: `link-is-ours`: the callers here walk lists that they have to themselves, and go
         // to an address only after `is_object`.
-        unsafe { self.encoding.read(object + self.kind.link) }
+        unsafe { self.encoding.read(object + self.link) }
     }
 
     fn set_next(&self, object: usize, next: usize) {
         // SAFETY: as above.
-        unsafe { self.encoding.write(object + self.kind.link, next) };
+        unsafe { self.encoding.write(object + self.link, next) };
     }
 
     fn is_object(&self, address: usize) -> bool {

@@ -9,17 +9,33 @@
 //! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs +
 //! nodes) * (planned caches + 2)` in all: linear in each.
 
+use brickyard_slab::{CacheNumbers, counts};
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
 use super::queue::{Chain, Incoming, Run};
 use super::slabs::SlabList;
-use crate::counts::counts;
-use crate::geometry::Geometry;
-use crate::numbers::CacheNumbers;
+
+/// What is counted of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, of slightly
+/// different moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SlqbNumbers {
+    /// Objects in the queues that were taken.
+    pub claimed: u64,
+    /// Objects among the flushed ones that were of other lists' slabs.
+    pub flushed_remote: u64,
+    /// Times that a CPU sent off what it had for another list.
+    pub outgoing_flushes: u64,
+    /// Objects sent off so.
+    pub outgoing_flushed: u64,
+    /// Slabs without a free object that got one back.
+    pub slabs_partial: u64,
+    /// Free objects left out for good, since somebody wrote over the links between them.
+    pub lost: u64,
+}
 
 /// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list,
 /// what the list lock guards.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Own {
     pub(super) lifo: Chain,
@@ -35,47 +51,41 @@ pub(super) struct Own {
     /// Objects freed to the LIFO at once.
     pub(super) free_hits: GuardedU64,
     pub(super) counts: Counts,
+    pub(super) more: MoreCounts,
 }
 
 counts! {
     /// What happened so far. Guarded as [`Own`] is.
-    Counts {
+    Counts for CacheNumbers {
         /// Allocations on the slow path.
         misses,
         /// Frees on the slow path.
         free_misses,
         claims,
-        claimed,
         flushes,
         flushed,
-        /// Objects that a flush found to be of another list's slabs.
-        flushed_remote,
     }
 }
 
 counts! {
+    /// The same, of this design alone.
+    MoreCounts for SlqbNumbers { claimed, flushed_remote, }
+}
+
+counts! {
     /// What happened to an outgoing queue so far. Guarded as [`Own`] is.
-    OutgoingCounts {
+    OutgoingCounts for CacheNumbers {
         /// Objects that went into the queue, or straight to their list.
         remote_frees,
-        outgoing_flushes,
-        outgoing_flushed,
     }
 }
 
-impl Own {
-    const fn new() -> Self {
-        Self {
-            lifo: Chain::new(),
-            limit: GuardedU32::new(0),
-            link: GuardedU32::new(0),
-            check: AtomicU32::new(0),
-            hits: GuardedU64::new(0),
-            free_hits: GuardedU64::new(0),
-            counts: Counts::new(),
-        }
-    }
+counts! {
+    /// The same, of this design alone.
+    MoreOutgoing for SlqbNumbers { outgoing_flushes, outgoing_flushed, }
+}
 
+impl Own {
     /// A cache's begin.
     pub(super) fn begin(&self, limit: u32, link: usize) {
         self.lifo.set(Run::EMPTY);
@@ -86,9 +96,10 @@ impl Own {
         self.hits.set(0);
         self.free_hits.set(0);
         self.counts.begin();
+        self.more.begin();
     }
 
-    pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, more: &mut SlqbNumbers) {
         let both = [
             (&mut numbers.hits, &self.hits),
             (&mut numbers.free_hits, &self.free_hits),
@@ -98,11 +109,12 @@ impl Own {
         }
         numbers.queued += u64::from(self.lifo.count());
         self.counts.add_to(numbers);
+        self.more.add_to(more);
     }
 }
 
 /// A CPU's outgoing queue: objects of one list's slabs, on their way there. Guarded as [`Own`] is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Outgoing {
     pub(super) queue: Chain,
@@ -111,27 +123,21 @@ pub(super) struct Outgoing {
     /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see `alloc.rs`.
     pub(super) away: GuardedU32,
     pub(super) counts: OutgoingCounts,
+    pub(super) more: MoreOutgoing,
 }
 
 impl Outgoing {
-    const fn new() -> Self {
-        Self {
-            queue: Chain::new(),
-            to: GuardedU32::new(0),
-            away: GuardedU32::new(0),
-            counts: OutgoingCounts::new(),
-        }
-    }
-
     pub(super) fn begin(&self) {
         self.queue.set(Run::EMPTY);
         self.away.set(0);
         self.counts.begin();
+        self.more.begin();
     }
 
-    pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, more: &mut SlqbNumbers) {
         numbers.queued += u64::from(self.queue.count());
         self.counts.add_to(numbers);
+        self.more.add_to(more);
     }
 }
 
@@ -150,10 +156,10 @@ pub(super) struct List<K> {
 pub(super) struct Line<T>(pub(super) T);
 
 impl<K: RawLock> List<K> {
-    const fn new() -> Self {
+    fn new() -> Self {
         Self {
-            slabs: Line(Locked::new(SlabList::new())),
-            incoming: Incoming::new(),
+            slabs: Line(Locked::new(SlabList::default())),
+            incoming: Incoming::default(),
         }
     }
 
@@ -162,9 +168,13 @@ impl<K: RawLock> List<K> {
         self.slabs.0.lock(relax)
     }
 
-    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, relax: impl FnMut()) {
+    pub(super) fn add_to(
+        &self,
+        (numbers, more): (&mut CacheNumbers, &mut SlqbNumbers),
+        relax: impl FnMut(),
+    ) {
         numbers.queued += u64::from(self.incoming.waiting());
-        self.slabs(relax).add_to(numbers);
+        self.slabs(relax).add_to(numbers, more);
     }
 }
 
@@ -194,19 +204,19 @@ const _: () = {
 };
 
 impl<K: RawLock> CpuState<K> {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            own: Own::new(),
-            outgoing: Outgoing::new(),
+            own: Own::default(),
+            outgoing: Outgoing::default(),
             list: List::new(),
         }
     }
 }
 
 impl<K: RawLock> NodeState<K> {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            own: Line(Locked::new(Own::new())),
+            own: Line(Locked::new(Own::default())),
             list: List::new(),
         }
     }
@@ -230,21 +240,3 @@ impl<K> Clone for At<'_, K> {
 }
 
 impl<K> Copy for At<'_, K> {}
-
-/// What follows from a cache's geometry.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Marks {
-    /// freebatch.
-    pub(super) batch: u32,
-    /// hiwater.
-    pub(super) high: u32,
-}
-
-impl Marks {
-    pub(super) const fn of(geometry: &Geometry) -> Self {
-        Self {
-            batch: geometry.free_batch,
-            high: geometry.high_water(),
-        }
-    }
-}

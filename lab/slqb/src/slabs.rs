@@ -1,10 +1,11 @@
 //! Slabs that a list owns, and those of them that have free objects: the partial slabs. All of it
 //! behind the list's page lock, the slabs' records too.
 //!
-//! A slab's record has its first free object in `free[0]`, from which the others hang; `out` counts
-//! those that are not in it. Invariant `partial-list`: a slab is on its owner's list exactly if it
-//! has an object and lacks one; a full one (no object left in it) is on no list, and one to which
-//! the last object comes back is given back at once.
+//! A slab's record has its first free object in `free[0]` ([`first_of`]), from which the others
+//! hang, and the list that owns it in `free[1]` ([`owner_of`]); `out` counts the objects that are
+//! not in it. Invariant `partial-list`: a slab is on its owner's list exactly if it has an object
+//! and lacks one; a full one (no object left in it) is on no list, and one to which the last object
+//! comes back is given back at once.
 //!
 //! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of
 //! its objects leaves it, and stay until the last one is back. So whoever has an object of it may
@@ -17,98 +18,106 @@
 //! as long as the lock is held: had it been another list's, that one would have been seen as its
 //! owner.
 
-use super::links::ObjectLinks;
+use brickyard_slab::design::{Gone, OwnedSlabs, SlabRecord};
+use brickyard_slab::{CacheNumbers, FreeFault, Local, PageSource, counts};
+use brickyard_sync::GuardedU64;
+
+use super::links::{FreePointers, ObjectLinks};
+use super::lists::SlqbNumbers;
 use super::queue::{Broken, Links, is_right};
-use crate::counts::counts;
-use crate::error::FreeFault;
-use crate::ground::Footing;
-use crate::numbers::CacheNumbers;
-use crate::owned::{Gone, OwnedSlabs};
+
+/// The first free object of a slab.
+const fn first_of(record: &SlabRecord) -> &GuardedU64 {
+    &record.free[0]
+}
+
+/// The number of the list that owns a slab.
+pub(super) const fn owner_of(record: &SlabRecord) -> &GuardedU64 {
+    &record.free[1]
+}
 
 /// What the page lock guards, records apart.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SlabList {
     slabs: OwnedSlabs,
-    pub(super) counts: SlabCounts,
+    counts: SlabCounts,
+    pub(super) more: MoreCounts,
 }
 
 counts! {
     /// What happened to slabs so far.
-    SlabCounts {
+    SlabCounts for CacheNumbers {
         filled,
         slabs_new,
         slabs_gone,
+        refused,
+    }
+}
+
+counts! {
+    /// The same, of this design alone.
+    MoreCounts for SlqbNumbers {
         /// Full slabs that got an object back.
         slabs_partial,
-        refused,
         /// Objects left out for good: see [`Broken`].
         lost,
     }
 }
 
 impl SlabList {
-    pub(super) const fn new() -> Self {
-        Self {
-            slabs: OwnedSlabs::new(),
-            counts: SlabCounts::new(),
-        }
-    }
-
     /// A cache's begin: the one before has given back all that it had.
     pub(super) fn begin(&self) {
         self.slabs.begin();
         self.counts.begin();
+        self.more.begin();
     }
 
     pub(super) fn next_colour(&self, colours: u32) -> u32 {
         self.slabs.next_colour(colours)
     }
 
-    pub(super) fn count_refused(&self) {
-        self.counts.refused.add(1);
-    }
-
-    pub(super) fn add_to(&self, numbers: &mut CacheNumbers) {
+    pub(super) fn add_to(&self, numbers: &mut CacheNumbers, more: &mut SlqbNumbers) {
         self.slabs.add_to(numbers);
         self.counts.add_to(numbers);
+        self.more.add_to(more);
     }
 
     /// The list numbered `owner`, which this is, owns a new slab, whose objects hang from `first`
     /// on.
-    pub(super) fn add_slab<'m, D: Footing>(
+    pub(super) fn add_slab<S: PageSource, L: Local, F: FreePointers>(
         &self,
-        links: ObjectLinks<'_, 'm, D>,
+        links: ObjectLinks<'_, '_, S, L, F>,
         owner: u32,
         head: usize,
         colour: u32,
     ) {
         let (pages, kind) = (&links.ground.pages, links.kind);
         // `owner-before-cache`.
-        pages.record(head).owner.set(owner);
+        owner_of(pages.record(head)).set(u64::from(owner));
         let record = self.slabs.add(pages, kind, head, colour);
-        record.free[0].set((pages.address_of(head) + colour as usize) as u64);
+        first_of(record).set((pages.address_of(head) + colour as usize) as u64);
         self.counts.slabs_new.add(1);
     }
 
     /// One object of the first partial slab.
-    pub(super) fn take<'m, D: Footing>(
+    pub(super) fn take<S: PageSource, L: Local, F: FreePointers>(
         &self,
-        links: ObjectLinks<'_, 'm, D>,
+        links: ObjectLinks<'_, '_, S, L, F>,
         broken: &mut Broken,
     ) -> Option<usize> {
         let pages = &links.ground.pages;
         let head = self.slabs.first_partial()?;
         let record = pages.record(head);
-        let object = record.free[0].get() as usize;
+        let object = first_of(record).get() as usize;
         let out = record.out.get() + 1;
         let left = links.kind.geometry.objects - out;
         let next = links.next(object);
         let mut gone_out = 1;
         if is_right(left, next, |next| in_slab_of(links, head, next)) {
-            record.free[0].set(next as u64);
+            first_of(record).set(next as u64);
         } else {
             broken.note(object, left);
-            record.free[0].set(0);
+            first_of(record).set(0);
             gone_out += left;
         }
         let out = out - 1 + gone_out;
@@ -123,23 +132,20 @@ impl SlabList {
 
     /// Puts an object back into its slab, which the list numbered `owner`, which this is, should
     /// own. A slab that is empty then goes to `gone`.
-    pub(super) fn put<'m, D: Footing>(
+    pub(super) fn put<S: PageSource, L: Local, F: FreePointers>(
         &self,
-        links: ObjectLinks<'_, 'm, D>,
+        links: ObjectLinks<'_, '_, S, L, F>,
         owner: u32,
         object: usize,
         gone: &mut Gone,
     ) -> Result<(), FreeFault> {
         let put = self.put_checked(links, owner, object, gone);
-        if put.is_err() {
-            self.count_refused();
-        }
-        put
+        put.inspect_err(|_| self.counts.refused.add(1))
     }
 
-    fn put_checked<'m, D: Footing>(
+    fn put_checked<S: PageSource, L: Local, F: FreePointers>(
         &self,
-        links: ObjectLinks<'_, 'm, D>,
+        links: ObjectLinks<'_, '_, S, L, F>,
         owner: u32,
         object: usize,
         gone: &mut Gone,
@@ -150,16 +156,16 @@ impl SlabList {
             .ground
             .find(links.kind, links.ground.pointer(object))?;
         let record = pages.record(head);
-        if record.owner.get() != owner {
+        if owner_of(record).get() != u64::from(owner) {
             return Err(FreeFault::NotASlab);
         }
-        let first = record.free[0].get() as usize;
+        let first = first_of(record).get() as usize;
         if first == object {
             return Err(FreeFault::DoubleFree);
         }
         let out = record.out.get();
         links.set_next(object, first);
-        record.free[0].set(object as u64);
+        first_of(record).set(object as u64);
         record.out.set(out - 1);
         self.slabs.out.add(u64::MAX);
         let was_full = out == links.kind.geometry.objects;
@@ -171,21 +177,21 @@ impl SlabList {
             self.counts.slabs_gone.add(1);
             gone.push(pages, head);
         } else if was_full {
-            self.counts.slabs_partial.add(1);
+            self.more.slabs_partial.add(1);
             self.slabs.link(pages, head);
         }
         Ok(())
     }
 
     /// Does `object` hang in the slab that begins at page `head`? Walks the slab's free objects.
-    pub(super) fn has<'m, D: Footing>(
+    pub(super) fn has<S: PageSource, L: Local, F: FreePointers>(
         &self,
-        links: ObjectLinks<'_, 'm, D>,
+        links: ObjectLinks<'_, '_, S, L, F>,
         head: usize,
         object: usize,
     ) -> bool {
         let record = links.ground.pages.record(head);
-        let mut at = record.free[0].get() as usize;
+        let mut at = first_of(record).get() as usize;
         for _ in record.out.get()..links.kind.geometry.objects {
             if at == object {
                 return true;
@@ -201,7 +207,11 @@ impl SlabList {
 }
 
 /// Does an object of the slab that begins at page `head` begin at this address?
-fn in_slab_of<'m, D: Footing>(links: ObjectLinks<'_, 'm, D>, head: usize, address: usize) -> bool {
+fn in_slab_of<S: PageSource, L: Local, F: FreePointers>(
+    links: ObjectLinks<'_, '_, S, L, F>,
+    head: usize,
+    address: usize,
+) -> bool {
     let pointer = core::ptr::NonNull::new(core::ptr::with_exposed_provenance_mut(address));
     let found = pointer.map(|pointer| links.ground.find(links.kind, pointer));
     matches!(found, Some(Ok((of, _))) if of == head)

@@ -4,18 +4,15 @@
 
 use core::ptr::NonNull;
 
-use brickyard_slab::{
-    Everywhere, PageSource, Queues, SlabPlan, Slabs, Slqb2008, TaskOnly, geometry::Geometry,
-    geometry::Shape, slqb,
-};
+use brickyard_slab::{Everywhere, PageSource, SlabDesign, SlabPlan, TaskOnly};
+use brickyard_slqb::Marks;
 
-#[path = "support/pages.rs"]
+#[path = "../../../allocator/slab/tests/support/pages.rs"]
 mod pages;
-#[path = "support/slqb.rs"]
 mod support;
 use support::{
-    Cache, Cpus, Slqb, assert_at_rest, cache, give, masks, move_to, set_interrupt, since, slabs,
-    source, take,
+    Cache, Slqb, assert_at_rest, cache, give, masks, move_to, set_interrupt, since, slabs, source,
+    take,
 };
 
 /// Objects of 64 KiB: a slab each, a batch of 4, a mark of 16.
@@ -38,9 +35,9 @@ fn finish<C: brickyard_slab::Caller>(cache: Cache<'_, C>, source: &support::Sour
 #[test]
 fn batches_and_marks_are_piggin_s() {
     for (size, batch) in [(8, 2048), (64, 256), (1024, 256), (4096, 64), (HUGE, BATCH)] {
-        let geometry = Geometry::new(Shape::Linked, size, 8, 4096).unwrap();
-        assert_eq!(geometry.free_batch as usize, batch, "{size}");
-        assert_eq!(geometry.high_water() as usize, 4 * batch, "{size}");
+        let marks = Marks::of(&<Slqb>::shape(size, 8, 4096).unwrap(), 4096);
+        assert_eq!(marks.batch as usize, batch, "{size}");
+        assert_eq!(marks.high as usize, 4 * batch, "{size}");
     }
 }
 
@@ -51,8 +48,7 @@ fn memory_is_linear_in_cpus_nodes_and_caches() {
             nodes,
             ..SlabPlan::new(caches, cpus)
         };
-        type State = slqb::Slqb<'static, brickyard::sync::TicketLock>;
-        <State as Queues<'static, Slqb>>::FOOTPRINT.bytes(&plan)
+        <Slqb>::FOOTPRINT.bytes(&plan)
     };
     let alignment = bytes(1, 0, 0);
     for caches in [1, 10, 200] {
@@ -69,7 +65,7 @@ fn memory_is_linear_in_cpus_nodes_and_caches() {
 fn the_last_one_freed_is_the_next_one_taken() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(2, 1), source);
-    let cache = cache::<TaskOnly>(&slabs, 64);
+    let cache = cache::<TaskOnly, _>(&slabs, 64);
     let objects = take(&cache, 100);
     let before = cache.numbers();
     give(&cache, &objects);
@@ -89,7 +85,7 @@ fn the_last_one_freed_is_the_next_one_taken() {
 fn above_the_mark_a_batch_goes_from_the_head() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(2, 1), source);
-    let cache = cache::<TaskOnly>(&slabs, HUGE);
+    let cache = cache::<TaskOnly, _>(&slabs, HUGE);
     let objects = take(&cache, HIGH + 1);
     let before = cache.numbers();
     give(&cache, &objects[..HIGH]);
@@ -123,7 +119,7 @@ fn above_the_mark_a_batch_goes_from_the_head() {
 fn objects_move_between_cpus_of_a_node_on_the_lifo() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(2, 2), source);
-    let cache = cache::<TaskOnly>(&slabs, HUGE);
+    let cache = cache::<TaskOnly, _>(&slabs, HUGE);
     let objects = take(&cache, HIGH + 1);
     move_to(1);
     let before = cache.numbers();
@@ -165,7 +161,7 @@ fn objects_move_between_cpus_of_a_node_on_the_lifo() {
 fn the_check_flag_is_set_when_a_batch_waits() {
     let source = source(2048, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 2), source);
-    let cache = cache::<TaskOnly>(&slabs, HUGE);
+    let cache = cache::<TaskOnly, _>(&slabs, HUGE);
     let objects = take(&cache, BATCH);
     move_to(1);
     let before = cache.numbers();
@@ -176,7 +172,7 @@ fn the_check_flag_is_set_when_a_batch_waits() {
         [("queued", 3), ("free_misses", 3), ("remote_frees", 3)]
     );
     slabs.trim();
-    assert_eq!(cache.numbers().outgoing_flushes, 1);
+    assert_eq!(cache.numbers().more.outgoing_flushes, 1);
     // One less than a batch waits: CPU 0 does not look, and takes a new slab (weakness 4).
     move_to(0);
     let before = cache.numbers();
@@ -213,7 +209,7 @@ fn the_check_flag_is_set_when_a_batch_waits() {
 fn a_claim_above_the_mark_flushes_a_batch() {
     let source = source(4096, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 4), source);
-    let cache = cache::<TaskOnly>(&slabs, 1024);
+    let cache = cache::<TaskOnly, _>(&slabs, 1024);
     let (batch, high) = (256, 1024);
     // Two CPUs send as much as each may before it goes straight to the slabs.
     let objects = take(&cache, 2 * high);
@@ -228,7 +224,7 @@ fn a_claim_above_the_mark_flushes_a_batch() {
     let before = cache.numbers();
     let one = take(&cache, 1);
     let now = cache.numbers();
-    assert_eq!((now.claims, now.claimed), (1, waiting as u64));
+    assert_eq!((now.claims, now.more.claimed), (1, waiting as u64));
     // 768 are below the mark, so nothing was flushed.
     assert_eq!(now.flushes, before.flushes);
     give(&cache, &one);
@@ -250,14 +246,18 @@ fn a_claim_above_the_mark_flushes_a_batch() {
 fn what_finds_half_the_mark_waiting_goes_straight_into_slabs() {
     let source = source(2048, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 2), source);
-    let cache = cache::<TaskOnly>(&slabs, HUGE);
+    let cache = cache::<TaskOnly, _>(&slabs, HUGE);
     let objects = take(&cache, HIGH);
     move_to(1);
     // 4, 8 and 12 wait; the fourth batch finds more than 8.
     give(&cache, &objects[..HIGH - BATCH]);
     let before = cache.numbers();
     assert_eq!(
-        (before.queued, before.outgoing_flushes, before.slabs_gone),
+        (
+            before.queued,
+            before.more.outgoing_flushes,
+            before.slabs_gone
+        ),
         (12, 3, 0)
     );
     give(&cache, &objects[HIGH - BATCH..]);
@@ -280,7 +280,7 @@ fn what_finds_half_the_mark_waiting_goes_straight_into_slabs() {
 fn a_change_of_destination_flushes_the_outgoing_queue() {
     let source = source(2048, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 4), source);
-    let cache = cache::<TaskOnly>(&slabs, HUGE);
+    let cache = cache::<TaskOnly, _>(&slabs, HUGE);
     let ours = take(&cache, 3);
     move_to(2);
     let theirs = take(&cache, 3);
@@ -290,7 +290,10 @@ fn a_change_of_destination_flushes_the_outgoing_queue() {
     }
     // Owners alternate: each object but the last went alone (weakness 3).
     let now = cache.numbers();
-    assert_eq!((now.outgoing_flushes, now.outgoing_flushed), (5, 5));
+    assert_eq!(
+        (now.more.outgoing_flushes, now.more.outgoing_flushed),
+        (5, 5)
+    );
     assert_eq!((now.remote_frees, now.queued), (6, 6));
     finish(cache, source);
 }
@@ -316,7 +319,7 @@ fn slabs_are_of_order_0_where_a_quarter_at_most_is_wasted() {
 fn new_slabs_are_linked_upwards_from_their_colour_on() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(2, 1), source);
-    let cache = cache::<TaskOnly>(&slabs, 1216);
+    let cache = cache::<TaskOnly, _>(&slabs, 1216);
     // 448 bytes are left over in each slab: eight colours.
     let objects = take(&cache, 3 * 18);
     for (i, slab) in addresses(&objects).chunks(3).enumerate() {
@@ -332,7 +335,7 @@ fn new_slabs_are_linked_upwards_from_their_colour_on() {
 fn one_object_a_lock_leaves_a_partial_slab() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(2, 1), source);
-    let cache = cache::<TaskOnly>(&slabs, 1024);
+    let cache = cache::<TaskOnly, _>(&slabs, 1024);
     let mut objects = take(&cache, 4);
     let numbers = cache.numbers();
     // A refill takes one object at a time (weakness 1), and a full slab is on no list.
@@ -348,7 +351,7 @@ fn one_object_a_lock_leaves_a_partial_slab() {
     slabs.drain();
     // The full one has an object again.
     let numbers = cache.numbers();
-    assert_eq!((numbers.partial_slabs, numbers.slabs_partial), (2, 1));
+    assert_eq!((numbers.partial_slabs, numbers.more.slabs_partial), (2, 1));
     // It comes first now.
     assert_eq!(cache.alloc().unwrap(), objects[0]);
     give(&cache, &objects);
@@ -359,7 +362,7 @@ fn one_object_a_lock_leaves_a_partial_slab() {
 fn an_empty_slab_is_given_back_at_once() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(2, 1), source);
-    let cache = cache::<TaskOnly>(&slabs, 1024);
+    let cache = cache::<TaskOnly, _>(&slabs, 1024);
     let objects = take(&cache, 8);
     assert_eq!(source.pages.taken(), 2);
     give(&cache, &objects[..4]);
@@ -379,7 +382,7 @@ fn an_empty_slab_is_given_back_at_once() {
 fn a_trim_gives_back_a_batch_of_each_queue() {
     let source = source(2048, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 2), source);
-    let cache = cache::<TaskOnly>(&slabs, HUGE);
+    let cache = cache::<TaskOnly, _>(&slabs, HUGE);
     let ours = take(&cache, HIGH);
     move_to(1);
     let theirs = take(&cache, BATCH - 1);
@@ -417,7 +420,7 @@ fn a_trim_gives_back_a_batch_of_each_queue() {
 fn a_slab_goes_to_the_list_of_the_node_whose_memory_it_is() {
     let source = source(2048, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 2), source);
-    let cache = cache::<TaskOnly>(&slabs, HUGE);
+    let cache = cache::<TaskOnly, _>(&slabs, HUGE);
     // Node 0 has 1024 pages, 64 objects.
     let near = take(&cache, 64);
     let far = take(&cache, 2);
@@ -444,19 +447,19 @@ fn cpus_of_a_node_without_memory_use_another_node_s_list() {
     // Nodes 0 and 1; the latter has no memory.
     let source = source(1024, 1, 1);
     let slabs = slabs(SlabPlan::new(2, 2), source);
-    let cache = cache::<TaskOnly>(&slabs, 1024);
+    let cache = cache::<TaskOnly, _>(&slabs, 1024);
     move_to(1);
     let mut objects = take(&cache, 400);
     // Not a slab for each object.
     assert_eq!(cache.numbers().slabs_new, 100);
     give(&cache, &objects[..256]);
     let now = cache.numbers();
-    assert_eq!((now.remote_frees, now.outgoing_flushes), (256, 1));
+    assert_eq!((now.remote_frees, now.more.outgoing_flushes), (256, 1));
     // They come back by the node's check flag.
     objects.drain(..256);
     objects.extend(take(&cache, 256));
     let now = cache.numbers();
-    assert_eq!((now.slabs_new, now.claims, now.claimed), (100, 1, 256));
+    assert_eq!((now.slabs_new, now.claims, now.more.claimed), (100, 1, 256));
     give(&cache, &objects);
     // Its trim is that list's too.
     for _ in 0..3 {
@@ -472,7 +475,7 @@ fn cpus_beyond_the_plan_use_their_node_s_list() {
     for nodes in [1, 2] {
         let source = source(2048, nodes, 0);
         let slabs = slabs(SlabPlan::new(2, 1), source);
-        let cache = cache::<TaskOnly>(&slabs, 1024);
+        let cache = cache::<TaskOnly, _>(&slabs, 1024);
         move_to(5);
         let near = 5 % nodes;
         let mut objects = take(&cache, 400);
@@ -497,7 +500,7 @@ fn cpus_beyond_the_plan_use_their_node_s_list() {
 fn a_request_names_a_node() {
     let source = source(2048, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 2), source);
-    let cache = cache::<TaskOnly>(&slabs, HUGE);
+    let cache = cache::<TaskOnly, _>(&slabs, HUGE);
     let near = cache.alloc_on(0).unwrap();
     let far: Vec<_> = (0..BATCH).map(|_| cache.alloc_on(1).unwrap()).collect();
     assert_eq!((&source).node_of(near), 0);
@@ -505,7 +508,7 @@ fn a_request_names_a_node() {
     // Their slabs are the node's list's, and come back there.
     give(&cache, &far);
     let before = cache.numbers();
-    assert_eq!((before.outgoing_flushes, before.queued), (1, 4));
+    assert_eq!((before.more.outgoing_flushes, before.queued), (1, 4));
     let again: Vec<_> = (0..BATCH).map(|_| cache.alloc_on(1).unwrap()).collect();
     assert_eq!(again, far);
     let changed = since(&before, &cache.numbers());
@@ -528,7 +531,7 @@ fn a_request_names_a_node() {
 fn without_memory_other_nodes_lists_are_asked() {
     let source = source(2048, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 2), source);
-    let cache = cache::<TaskOnly>(&slabs, 1024);
+    let cache = cache::<TaskOnly, _>(&slabs, 1024);
     // Three free objects in a slab of node 1's list.
     let first = cache.alloc_on(1).unwrap();
     source.pages.limit(0);
@@ -547,12 +550,12 @@ fn without_memory_other_nodes_lists_are_asked() {
 fn who_masks_and_who_does_not() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(3, 1), source);
-    let tasks = cache::<TaskOnly>(&slabs, 1024);
+    let tasks = cache::<TaskOnly, _>(&slabs, 1024);
     let before = masks();
     let objects = take(&tasks, 2000);
     give(&tasks, &objects);
     assert_eq!(masks(), before, "tasks only: nothing is masked");
-    let all = cache::<Everywhere>(&slabs, 64);
+    let all = cache::<Everywhere, _>(&slabs, 64);
     let before = masks();
     set_interrupt(true);
     let object = take(&all, 1);
@@ -577,7 +580,7 @@ fn who_masks_and_who_does_not() {
 fn a_leak_is_told_and_the_number_is_used_again() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(1, 3), source);
-    let first = cache::<TaskOnly>(&slabs, 200);
+    let first = cache::<TaskOnly, _>(&slabs, 200);
     let mut objects = take(&first, 50);
     move_to(1);
     give(&first, &objects.split_off(20));
@@ -593,7 +596,7 @@ fn a_leak_is_told_and_the_number_is_used_again() {
     give(&first, &objects);
     finish(first, source);
     // Nothing is left of it.
-    let second = cache::<Everywhere>(&slabs, HUGE);
+    let second = cache::<Everywhere, _>(&slabs, HUGE);
     let numbers = second.numbers();
     assert_eq!((numbers.slabs_new, numbers.hits), (0, Some(0)));
     for cpu in [0, 1, 2] {
@@ -601,56 +604,4 @@ fn a_leak_is_told_and_the_number_is_used_again() {
         give(&second, &take(&second, HIGH));
     }
     finish(second, source);
-}
-
-#[test]
-fn it_is_refused_where_callers_cannot_be_pinned() {
-    use brickyard::{InterruptState, Platform};
-    use brickyard_slab::{BuildError, Caller, Local, Pushed, Rows};
-
-    #[derive(Debug)]
-    struct Unpinned;
-
-    impl Platform for Unpinned {
-        fn cpu(&self) -> usize {
-            Cpus.cpu()
-        }
-
-        fn mask_interrupts(&self) -> InterruptState {
-            Cpus.mask_interrupts()
-        }
-    }
-
-    // SAFETY: it does nothing.
-    unsafe impl Local for Unpinned {
-        const PINS: bool = false;
-
-        unsafe fn pop<C: Caller>(&self, _: &Rows<'_>, _: usize) -> Option<NonNull<u8>> {
-            None
-        }
-
-        unsafe fn push<C: Caller>(&self, _: &Rows<'_>, _: usize, _: NonNull<u8>) -> Pushed {
-            Pushed::Full
-        }
-
-        fn read<C: Caller>(&self, _: &Rows<'_>, _: usize) -> (usize, usize) {
-            (0, 0)
-        }
-
-        unsafe fn replace<C: Caller>(
-            &self,
-            _: &Rows<'_>,
-            _: usize,
-            _: usize,
-            _: usize,
-            _: usize,
-        ) -> bool {
-            false
-        }
-    }
-
-    let source = source(16, 1, 0);
-    let built =
-        Slabs::<Slqb2008<'_, _, Unpinned>>::new(SlabPlan::new(1, 1), source, Unpinned, &mut []);
-    assert_eq!(built.unwrap_err(), BuildError::Unpinned);
 }
