@@ -15,7 +15,7 @@ use crate::error::SlabError;
 pub struct Reserve<'c, 's, 'm, D: SlabDesign<'m>, C: Caller, const N: usize> {
     cache: &'c RawCache<'s, 'm, D, C>,
     objects: [MaybeUninit<NonNull<u8>>; N],
-    /// The first so many are there (`filled-up-to`).
+    /// Invariant `filled-up-to`: the first so many are there.
     filled: usize,
 }
 

@@ -115,6 +115,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
 }
 
 /// A value in an object of a cache: dropped, and its memory given back, when this is.
+///
+/// Invariant `owns-its-value`: the memory holds a value from construction to drop, and is this
+/// object's alone.
 pub struct Object<'c, 's, 'm, T, D: SlabDesign<'m>, C: Caller> {
     memory: NonNull<T>,
     cache: &'c Cache<'s, 'm, T, D, C>,
@@ -144,8 +147,7 @@ impl<'m, T, D: SlabDesign<'m>, C: Caller> Deref for Object<'_, '_, 'm, T, D, C> 
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: invariant `owns-its-value`: the memory holds a value from construction to drop,
-        // and is this object's alone.
+        // SAFETY: by `owns-its-value`.
         unsafe { self.memory.as_ref() }
     }
 }

@@ -1,8 +1,8 @@
 //! Who allocated an object, and who freed it last.
 //!
 //! Both stand behind the object, where whoever overflows it by much can write. They hold an address
-//! that is followed when a report is printed, so each record is sealed by a sum of its words, and
-//! one whose seal does not fit is told as overwritten and never followed.
+//! that is followed when a report is printed. Invariant `sealed`: each record is sealed by a sum of
+//! its words, and one whose seal does not fit is told as overwritten and never followed.
 
 use core::fmt;
 use core::panic::Location;
@@ -152,7 +152,7 @@ impl Stored {
             return User::Overwritten;
         }
         let caller = with_exposed_provenance::<Location<'static>>(caller as usize);
-        // SAFETY: invariant `sealed`: the seal fits, so the word is what `set` wrote: the address
+        // SAFETY: by `sealed`: the seal fits, so the word is what `set` wrote: the address
         // of a location that lives for ever.
         let caller = unsafe { &*caller };
         User::By(Track {

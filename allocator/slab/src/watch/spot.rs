@@ -9,6 +9,8 @@ use crate::kind::Kind;
 
 /// An object's place in its slab, with its kind.
 ///
+/// Invariant `in-its-place`: the place is a stride long and lies in its slab.
+///
 /// Invariant `painted`: what lies around the object is written by whoever makes the slab, before
 /// anybody else knows of it, and then only by who takes or frees the object, while it is neither in
 /// its slab nor in use.
