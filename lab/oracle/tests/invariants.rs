@@ -6,9 +6,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use core::mem;
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, mem};
 
 /// Every source of the tree, but for generated ones and the second sight of those that are linked.
 fn sources() -> Vec<(PathBuf, String)> {
