@@ -212,8 +212,9 @@ impl Platform for Threads {
 
     /// Runs `work` here if `cpu` is the caller's own number or one that no thread has: the caller goes by it
     /// meanwhile, and no thread gets it (new ones get a higher one, and keep it). Says no for the number of
-    /// another thread; for one that none ever had, whose slots are empty; and for one that others visit for a second on end: somebody stands still there, or
-    /// waits for what the caller has. `work` may panic, and must not fork.
+    /// another thread; for one that none ever had, whose slots are empty; and for one that others visit for a
+    /// second on end: somebody stands still there, or waits for what the caller has. `work` may panic, and must
+    /// not fork.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         // First of all, since `work` may ask for it: a number taken in there would be lost.
         let own = self.cpu();

@@ -45,15 +45,6 @@ impl Key {
             metric: metric.to_owned(),
         }
     }
-
-    /// The same of another configuration.
-    #[must_use]
-    pub fn with_config(&self, config: &str) -> Self {
-        Self {
-            config: config.to_owned(),
-            ..self.clone()
-        }
-    }
 }
 
 impl fmt::Display for Key {

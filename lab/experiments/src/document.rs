@@ -2,6 +2,8 @@
 //!
 //! Nothing here is a measured number: each [`Figure`] says of which rows it is made and by which [`Statistic`], and `judge` computes it.
 
+use brickyard_report::plot::Axis;
+
 use crate::data::Key;
 use crate::judge::{Judgement, NONE};
 
@@ -515,26 +517,6 @@ pub struct Plot {
     pub y: Axis,
     /// The curves; those without rows are left out.
     pub curves: Vec<Curve>,
-}
-
-/// An axis.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Axis {
-    /// What it is of, with its unit.
-    pub label: String,
-    /// How it is divided.
-    pub scale: Scale,
-}
-
-/// How an axis is divided.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Scale {
-    /// Evenly.
-    Linear,
-    /// By powers.
-    Log,
-    /// By names: a place is the number of one, from 0.
-    Names(Vec<String>),
 }
 
 /// A curve.

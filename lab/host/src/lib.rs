@@ -1,7 +1,7 @@
 //! What a running Linux says of its page allocator: readers of `/proc` and `/sys`, and what follows from them.
 //!
 //! [`Host`] reads the files, of this machine or below a folder of recorded ones. Each text has a module with a parser that takes any text and never
-//! panics. Nothing here changes anything on the host, but that [`fallbacks`] adds a tracing instance for as long as it listens.
+//! panics. Nothing here changes anything on the host.
 //!
 //! | module | what it tells |
 //! |---|---|
@@ -16,7 +16,6 @@
 //! | [`blocks`] | page blocks: which are mixed, and by what |
 //! | [`outlook`] | huge pages now and after cleaning; lack or fragmentation |
 //! | [`look`] | all of it at once, as far as this user may |
-//! | [`fallbacks`] | who fell back on memory of another mobility, as it happens (root, tracefs) |
 //!
 //! ```
 //! use brickyard_host::Host;
@@ -34,7 +33,6 @@ pub mod buddyinfo;
 pub mod counters;
 mod error;
 pub mod extfrag;
-pub mod fallbacks;
 pub mod fold;
 mod host;
 pub mod iomem;

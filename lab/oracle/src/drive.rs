@@ -1,7 +1,6 @@
 //! Runs operations on an allocator and on the model side by side, and compares every answer and every counter.
 
 use core::cell::{Cell, RefCell};
-use core::ops::Add;
 use core::slice;
 
 use brickyard::AnyZone;
@@ -17,37 +16,24 @@ use brickyard::{
 use brickyard_classics::LabZone;
 
 use crate::model::{Model, ModelZone};
+use crate::tally::tally;
 use crate::{Bytes, ManyCpus, Operation};
 
-/// What a run of operations did, so that a test can see that it was not vacuous.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Driven {
-    /// Operations run.
-    pub operations: usize,
-    /// Requests served.
-    pub served: usize,
-    /// Requests refused.
-    pub refused: usize,
-    /// Frees accepted.
-    pub freed: usize,
-    /// Frees refused.
-    pub bad_frees: usize,
-    /// Blocks moved by the hooks.
-    pub moved: usize,
-}
-
-impl Add for Driven {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            operations: self.operations + other.operations,
-            served: self.served + other.served,
-            refused: self.refused + other.refused,
-            freed: self.freed + other.freed,
-            bad_frees: self.bad_frees + other.bad_frees,
-            moved: self.moved + other.moved,
-        }
+tally! {
+    /// What a run of operations did, so that a test can see that it was not vacuous.
+    pub struct Driven: usize {
+        /// Operations run.
+        operations,
+        /// Requests served.
+        served,
+        /// Requests refused.
+        refused,
+        /// Frees accepted.
+        freed,
+        /// Frees refused.
+        bad_frees,
+        /// Blocks moved by the hooks.
+        moved,
     }
 }
 

@@ -4,12 +4,12 @@
 //! ([`ArenaHeap`]), or the functions of a library.
 
 use core::alloc::Layout;
-use core::ops::Add;
 use core::ptr::NonNull;
 use std::collections::BTreeMap;
 
 use crate::Bytes;
 use crate::slab::{InHand, Pattern};
+use crate::tally::tally;
 
 /// The functions of the family. Null is "no memory".
 ///
@@ -89,44 +89,27 @@ unsafe impl Family for ArenaHeap {
     }
 }
 
-/// What a run of operations did, so that a test can see that it was not vacuous.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Driven {
-    /// Operations run.
-    pub operations: usize,
-    /// Blocks given.
-    pub served: usize,
-    /// Requests that nobody could serve.
-    pub refused: usize,
-    /// Blocks given zeroed.
-    pub zeroed: usize,
-    /// Blocks given at an alignment above 16.
-    pub aligned: usize,
-    /// Blocks resized.
-    pub resized: usize,
-    /// Those of them that moved.
-    pub moved: usize,
-    /// Blocks of more than 2 MiB.
-    pub large: usize,
-    /// Blocks freed.
-    pub freed: usize,
-}
-
-impl Add for Driven {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            operations: self.operations + other.operations,
-            served: self.served + other.served,
-            refused: self.refused + other.refused,
-            zeroed: self.zeroed + other.zeroed,
-            aligned: self.aligned + other.aligned,
-            resized: self.resized + other.resized,
-            moved: self.moved + other.moved,
-            large: self.large + other.large,
-            freed: self.freed + other.freed,
-        }
+tally! {
+    /// What a run of operations did, so that a test can see that it was not vacuous.
+    pub struct Driven: usize {
+        /// Operations run.
+        operations,
+        /// Blocks given.
+        served,
+        /// Requests that nobody could serve.
+        refused,
+        /// Blocks given zeroed.
+        zeroed,
+        /// Blocks given at an alignment above 16.
+        aligned,
+        /// Blocks resized.
+        resized,
+        /// Those of them that moved.
+        moved,
+        /// Blocks of more than 2 MiB.
+        large,
+        /// Blocks freed.
+        freed,
     }
 }
 

@@ -21,6 +21,7 @@ mod platform;
 #[allow(unsafe_code, reason = "sanitizers are told by functions of C")]
 mod sanitizer;
 pub mod slab;
+mod tally;
 
 pub use case::{Case, Slots};
 pub use drive::{Driven, drive};

@@ -136,16 +136,6 @@ impl Model {
                 .any(|frame| self.is_right_answer(request, Frame::new(frame)))
     }
 
-    /// How many frames could be the answer to a request for one frame like `request`.
-    #[must_use]
-    pub fn single_answers(&self, request: &Request) -> usize {
-        let single = request.single();
-        let frames = self.first..self.first + self.frames.len();
-        frames
-            .filter(|&frame| self.is_right_answer(&single, Frame::new(frame)))
-            .count()
-    }
-
     /// The block is in use from now on.
     pub(crate) fn take(&mut self, frame: Frame, order: Order, mobility: Mobility) {
         self.set(FrameRange::of_block(frame, order), Use::Taken);

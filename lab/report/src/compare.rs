@@ -9,7 +9,7 @@
 //! harmonic means of rates, which [`Summary::harmonic_mean`](crate::Summary::harmonic_mean) has.
 
 use crate::grid::Grid;
-use crate::{Better, Metric, Results, Row};
+use crate::{Better, Results, Row};
 
 /// How many deviations an interval of the significance rule reaches to either side: the normal distribution's 0.975
 /// quantile.
@@ -79,62 +79,28 @@ pub struct Cell {
     pub significance: Significance,
 }
 
-/// One metric of one workload, under every configuration.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line<'a> {
-    /// What the configurations were made to do.
-    pub workload: &'a str,
-    /// What was counted.
-    pub metric: Metric<'a>,
-    /// One cell a configuration, in [`Comparison::configs`]' order. `None` where a configuration has no such row.
-    pub cells: Vec<Option<Cell>>,
-}
-
-/// A document's rows, side by side.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Comparison<'a> {
-    configs: Vec<&'a str>,
-    lines: Vec<Line<'a>>,
-}
+/// A document's rows, side by side; the first configuration is the baseline.
+pub type Comparison<'a> = Grid<'a, Cell>;
 
 impl<'a> Comparison<'a> {
     /// Lays the rows of `results` side by side. Linear in rows times configurations.
+    #[must_use]
     pub fn new(results: &'a Results) -> Self {
-        let Grid { configs, lines } = Grid::new(results);
-        let lines = lines.iter().filter_map(|rows| line(rows)).collect();
-        Self { configs, lines }
-    }
-
-    /// The configurations; the first is the baseline.
-    pub fn configs(&self) -> &[&'a str] {
-        &self.configs
-    }
-
-    /// The lines, in the order of their first rows.
-    pub fn lines(&self) -> &[Line<'a>] {
-        &self.lines
+        Self::of(results, cells)
     }
 }
 
-/// One line of the grid. `None` for a line without rows, of which a grid has none.
-fn line<'a>(rows: &[Option<&'a Row>]) -> Option<Line<'a>> {
-    let named = rows.iter().copied().flatten().next()?;
-    let (baseline, others) = rows.split_first()?;
-    let mut cells = vec![baseline.map(|row| cell(row, *baseline, Significance::Untested))];
-    cells.extend(others.iter().map(|row| {
-        row.map(|row| {
-            cell(
-                row,
-                *baseline,
-                baseline.map_or(Significance::Untested, |base| significance(row, base)),
-            )
-        })
-    }));
-    Some(Line {
-        workload: named.workload(),
-        metric: named.metric(),
-        cells,
-    })
+/// The cells of a line of the grid.
+fn cells(rows: &[Option<&Row>]) -> Vec<Option<Cell>> {
+    let baseline = rows.first().copied().flatten();
+    let of = |(column, row): (usize, &Option<&Row>)| {
+        let significance = |row| match baseline {
+            Some(base) if column > 0 => significance(row, base),
+            _ => Significance::Untested,
+        };
+        row.map(|row| cell(row, baseline, significance(row)))
+    };
+    rows.iter().enumerate().map(of).collect()
 }
 
 /// A row against the baseline's row, if that has one.
@@ -185,7 +151,7 @@ fn interval(row: &Row) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Host;
+    use crate::{Host, Metric};
 
     const RATE: Metric<'static> = Metric {
         name: "rate",

@@ -1,20 +1,35 @@
-//! A document's rows in lines and columns: a line a metric of a workload, a column a configuration. Both comparisons begin here.
+//! A document's rows in lines and columns: a line a metric of a workload, a column a configuration. Both
+//! comparisons are such a grid, each with cells of its own.
 
 use std::collections::HashMap;
 
-use crate::{Results, Row};
+use crate::{Metric, Results, Row};
 
-/// The rows by line and column.
-pub(crate) struct Grid<'a> {
-    /// The columns, in the order of the configurations' first rows.
-    pub(crate) configs: Vec<&'a str>,
-    /// The lines, in the order of their first rows; a place a column, with nothing where a configuration has no such row.
-    pub(crate) lines: Vec<Vec<Option<&'a Row>>>,
+/// A document's rows, side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid<'a, C> {
+    configs: Vec<&'a str>,
+    lines: Vec<Line<'a, C>>,
 }
 
-impl<'a> Grid<'a> {
-    /// Lays the rows of `results` side by side. Linear in rows times configurations.
-    pub(crate) fn new(results: &'a Results) -> Self {
+/// One metric of one workload, under every configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line<'a, C> {
+    /// What the configurations were made to do.
+    pub workload: &'a str,
+    /// What was counted.
+    pub metric: Metric<'a>,
+    /// One cell a configuration, in [`Grid::configs`]' order. `None` where a configuration has no such row.
+    pub cells: Vec<Option<C>>,
+}
+
+impl<'a, C> Grid<'a, C> {
+    /// Lays the rows of `results` side by side; `cells` makes the cells of a line out of its rows, one or none
+    /// a configuration. Linear in rows times configurations.
+    pub(crate) fn of(
+        results: &'a Results,
+        cells: impl Fn(&[Option<&'a Row>]) -> Vec<Option<C>>,
+    ) -> Self {
         let configs = results.configs();
         let column: HashMap<&str, usize> = configs
             .iter()
@@ -22,16 +37,36 @@ impl<'a> Grid<'a> {
             .map(|(name, i)| (*name, i))
             .collect();
         let mut place: HashMap<(&str, &str), usize> = HashMap::new();
-        let mut lines: Vec<Vec<Option<&Row>>> = Vec::new();
+        let mut lines: Vec<(&'a Row, Vec<Option<&'a Row>>)> = Vec::new();
         for row in results.rows() {
             let line = *place
                 .entry((row.workload(), row.metric().name))
                 .or_insert_with(|| {
-                    lines.push(vec![None; configs.len()]);
+                    lines.push((row, vec![None; configs.len()]));
                     lines.len() - 1
                 });
-            lines[line][column[row.config()]] = Some(row);
+            lines[line].1[column[row.config()]] = Some(row);
         }
-        Self { configs, lines }
+        let lines = lines.iter().map(|(first, rows)| Line {
+            workload: first.workload(),
+            metric: first.metric(),
+            cells: cells(rows),
+        });
+        Self {
+            lines: lines.collect(),
+            configs,
+        }
+    }
+
+    /// The configurations, in the order of their first rows.
+    #[must_use]
+    pub fn configs(&self) -> &[&'a str] {
+        &self.configs
+    }
+
+    /// The lines, in the order of their first rows.
+    #[must_use]
+    pub fn lines(&self) -> &[Line<'a, C>] {
+        &self.lines
     }
 }

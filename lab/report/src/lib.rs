@@ -88,11 +88,12 @@ pub use bootstrap::{
     Bootstrap, Interval, RESAMPLES, bootstrap_mean, bootstrap_paired_ratio, bootstrap_ratio,
 };
 pub use columns::{Column, Columns};
-pub use compare::{Cell, Comparison, INTERVAL_DEVIATIONS, Line, Significance, gain_percent};
+pub use compare::{Cell, Comparison, INTERVAL_DEVIATIONS, Significance, gain_percent};
 pub use csv::{write_csv, write_steps_csv};
 pub use effect::{cliffs_delta, hedges_g};
 pub use emit::{Format, UnknownFormat, write};
 pub use gmean::{Gmean, GmeanCell};
+pub use grid::{Grid, Line};
 pub use holm::holm;
 pub use host::Host;
 pub use json::{ReadError, parse_json, read_json, write_json, write_steps_json};
@@ -105,7 +106,7 @@ pub use results::{Results, ResultsError};
 pub use row::{Row, RowError};
 pub use sample_kind::SampleKind;
 pub use signed_rank::{Distribution, EXACT_PAIRS_MAX, SignedRank, Unpaired, smallest_p};
-pub use steps::{SIGNIFICANT_P, Step, StepCell, StepLine, Steps};
+pub use steps::{SIGNIFICANT_P, Step, StepCell, Steps};
 pub use steps_table::write_steps;
 pub use summary::{NotFinite, Summary};
 pub use table::{Against, Deviation, TableOptions, fixed, plain_label, write_table};

@@ -10,8 +10,8 @@
 //! The star is that of the signed-rank test (`signed_rank.rs`) of the two rows' samples, which must be in pairs: the samples at the same place have
 //! the same seed, or were taken in the same round. Each step is tested by itself; of many, one in twenty has a star by chance.
 
-use crate::grid::Grid;
-use crate::{Better, INTERVAL_DEVIATIONS, Metric, Results, Row, SignedRank};
+use crate::grid::{Grid, Line};
+use crate::{Better, INTERVAL_DEVIATIONS, Results, Row, SignedRank};
 
 /// A step is significant where p is below this.
 pub const SIGNIFICANT_P: f64 = 0.05;
@@ -47,17 +47,6 @@ pub struct StepCell {
     pub step: Option<Step>,
 }
 
-/// One metric of one workload, under every configuration.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StepLine<'a> {
-    /// What the configurations were made to do.
-    pub workload: &'a str,
-    /// What was counted.
-    pub metric: Metric<'a>,
-    /// One cell a configuration, in [`Steps::configs`]' order. `None` where a configuration has no such row.
-    pub cells: Vec<Option<StepCell>>,
-}
-
 /// A document's rows side by side, each configuration held against the one before.
 ///
 /// ```
@@ -71,63 +60,40 @@ pub struct StepLine<'a> {
 /// assert_eq!(release.and_then(|step| step.speedup), Some(2.65 / 2.5));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Steps<'a> {
-    configs: Vec<&'a str>,
-    lines: Vec<StepLine<'a>>,
-}
+pub type Steps<'a> = Grid<'a, StepCell>;
 
 impl<'a> Steps<'a> {
     /// Lays the rows of `results` side by side. Linear in rows times configurations, and a test each.
+    #[must_use]
     pub fn new(results: &'a Results) -> Self {
-        let Grid { configs, lines } = Grid::new(results);
-        let lines = lines.iter().filter_map(|rows| line(rows)).collect();
-        Self { configs, lines }
-    }
-
-    /// The configurations, in the order of their first rows.
-    pub fn configs(&self) -> &[&'a str] {
-        &self.configs
-    }
-
-    /// The lines, in the order of their first rows.
-    pub fn lines(&self) -> &[StepLine<'a>] {
-        &self.lines
+        Self::of(results, |rows| {
+            let before = core::iter::once(None).chain(rows.iter().copied());
+            let cells = rows.iter().zip(before);
+            cells
+                .map(|(row, before)| row.map(|row| cell(row, before)))
+                .collect()
+        })
     }
 
     /// The cell of a row of the document, and the configuration that it is held against: none for the first, and where that has no such row.
     /// Looks through the lines.
     pub fn of_row(&self, row: &Row) -> (Option<&'a str>, Option<StepCell>) {
-        let here = |line: &&StepLine<'_>| {
+        let here = |line: &&Line<'_, StepCell>| {
             line.workload == row.workload() && line.metric.name == row.metric().name
         };
         let column = self
-            .configs
+            .configs()
             .iter()
             .position(|&config| config == row.config());
-        let line = self.lines.iter().find(here);
+        let line = self.lines().iter().find(here);
         let Some((line, column)) = line.zip(column) else {
             return (None, None);
         };
         let cell = line.cells[column];
         let has_step = cell.is_some_and(|cell| cell.step.is_some());
         let before = column.checked_sub(1).filter(|_| has_step);
-        (before.map(|before| self.configs[before]), cell)
+        (before.map(|before| self.configs()[before]), cell)
     }
-}
-
-/// One line of the grid. `None` for a line without rows, of which a grid has none.
-fn line<'a>(rows: &[Option<&'a Row>]) -> Option<StepLine<'a>> {
-    let named = rows.iter().copied().flatten().next()?;
-    let before = core::iter::once(None).chain(rows.iter().copied());
-    let cells = rows.iter().zip(before);
-    Some(StepLine {
-        workload: named.workload(),
-        metric: named.metric(),
-        cells: cells
-            .map(|(row, before)| row.map(|row| cell(row, before)))
-            .collect(),
-    })
 }
 
 fn cell(row: &Row, before: Option<&Row>) -> StepCell {
@@ -163,7 +129,7 @@ fn step(row: &Row, before: &Row) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Host;
+    use crate::{Host, Metric};
 
     const TIME: Metric<'static> = Metric {
         name: "time",
@@ -209,7 +175,7 @@ mod tests {
         ] {
             let of = samples(n, 10.0, deviation);
             let results = results(TIME, &[("unmod", &of)]);
-            let cell = Steps::new(&results).lines[0].cells[0].unwrap();
+            let cell = Steps::new(&results).lines()[0].cells[0].unwrap();
             assert_eq!(format!("{:.3}", cell.interval95.unwrap()), printed);
             assert_eq!(cell.step, None);
         }
@@ -229,7 +195,7 @@ mod tests {
         let results = results(TIME, &rows);
         let steps = Steps::new(&results);
         let speedup = |cell: &Option<StepCell>| cell.unwrap().step.unwrap().speedup.unwrap();
-        let speedups: Vec<String> = steps.lines[0].cells[1..]
+        let speedups: Vec<String> = steps.lines()[0].cells[1..]
             .iter()
             .map(|cell| format!("{:.3}", speedup(cell)))
             .collect();
@@ -243,7 +209,7 @@ mod tests {
             ..TIME
         };
         let results = results(rate, &[("a", &[2.0, 2.0]), ("b", &[3.0, 3.0])]);
-        let step = Steps::new(&results).lines[0].cells[1].unwrap().step;
+        let step = Steps::new(&results).lines()[0].cells[1].unwrap().step;
         assert_eq!(step.unwrap().speedup, Some(1.5));
     }
 
@@ -251,7 +217,7 @@ mod tests {
     fn a_star_needs_pairs_and_enough_of_them() {
         let second = |before: &[f64], now: &[f64]| {
             let results = results(TIME, &[("before", before), ("now", now)]);
-            Steps::new(&results).lines[0].cells[1]
+            Steps::new(&results).lines()[0].cells[1]
                 .unwrap()
                 .step
                 .unwrap()

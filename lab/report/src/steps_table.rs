@@ -6,8 +6,9 @@
 
 use std::io::{self, Write};
 
+use crate::grid::Line;
 use crate::legend::samples_text;
-use crate::steps::{SIGNIFICANT_P, StepCell, StepLine, Steps};
+use crate::steps::{SIGNIFICANT_P, StepCell, Steps};
 use crate::summary::t_quantile;
 use crate::table::{aligned, fixed, texts_of};
 use crate::{Better, Deviation, Host, INTERVAL_DEVIATIONS, Results, TableOptions, smallest_p};
@@ -52,7 +53,7 @@ pub fn write_steps(
 }
 
 /// The lines under that of the mean.
-fn details(line: &StepLine<'_>, options: &TableOptions<'_>) -> Vec<Vec<String>> {
+fn details(line: &Line<'_, StepCell>, options: &TableOptions<'_>) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     if options.deviation == Deviation::Shown {
         let decimals = options.decimals;
@@ -70,7 +71,7 @@ fn details(line: &StepLine<'_>, options: &TableOptions<'_>) -> Vec<Vec<String>> 
 /// A line of one number of each cell.
 fn numbers(
     label: &str,
-    line: &StepLine<'_>,
+    line: &Line<'_, StepCell>,
     decimals: usize,
     number: impl Fn(&StepCell) -> Option<f64>,
 ) -> Vec<String> {

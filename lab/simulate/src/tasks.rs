@@ -204,11 +204,6 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
         let left = cache.len() - before;
         self.count(|counts| counts.left += left as u64);
     }
-
-    /// Gives up all page cache. Returns how many pages that were.
-    pub fn drop_cache(&self) -> usize {
-        self.nodes.hooks().give_up(usize::MAX)
-    }
 }
 
 fn request(order: Order, mobility: Mobility, urgent: Urgency) -> Request {

@@ -7,6 +7,17 @@ use core::sync::atomic::{self, Ordering};
 
 use brickyard_machine::seam::{self, Exchanged, Kind};
 
+/// The operations that exchange a word for another.
+macro_rules! exchange {
+    ($value:ty: $($name:ident),+) => {$(
+        /// See `core::sync::atomic`.
+        #[inline]
+        pub fn $name(&self, value: $value, order: Ordering) -> $value {
+            self.exchange(order, |word| word.$name(value, Ordering::Relaxed))
+        }
+    )+};
+}
+
 macro_rules! atomic {
     ($name:ident, $value:ty) => {
         /// An atomic word whose every access is charged.
@@ -43,35 +54,7 @@ macro_rules! atomic {
                 seam::stored(self.at(), order);
             }
 
-            /// See `core::sync::atomic`.
-            #[inline]
-            pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                self.exchange(order, |word| word.swap(value, Ordering::Relaxed))
-            }
-
-            /// See `core::sync::atomic`.
-            #[inline]
-            pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
-                self.exchange(order, |word| word.fetch_add(value, Ordering::Relaxed))
-            }
-
-            /// See `core::sync::atomic`.
-            #[inline]
-            pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
-                self.exchange(order, |word| word.fetch_sub(value, Ordering::Relaxed))
-            }
-
-            /// See `core::sync::atomic`.
-            #[inline]
-            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
-                self.exchange(order, |word| word.fetch_or(value, Ordering::Relaxed))
-            }
-
-            /// See `core::sync::atomic`.
-            #[inline]
-            pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
-                self.exchange(order, |word| word.fetch_and(value, Ordering::Relaxed))
-            }
+            exchange!($value: swap, fetch_add, fetch_sub, fetch_or, fetch_and);
 
             /// See `core::sync::atomic`.
             ///

@@ -21,6 +21,20 @@ fn unwinding() -> bool {
     std::thread::panicking()
 }
 
+/// The operations that exchange a word for another.
+macro_rules! exchange {
+    ($value:ty: $($name:ident),+) => {$(
+        /// See `core::sync::atomic`.
+        #[track_caller]
+        pub fn $name(&self, value: $value, order: Ordering) -> $value {
+            if unwinding() {
+                return self.first;
+            }
+            self.word().$name(value, order)
+        }
+    )+};
+}
+
 macro_rules! atomic {
     ($name:ident, $value:ty) => {
         /// An atomic word whose every access loom explores.
@@ -67,50 +81,7 @@ macro_rules! atomic {
                 self.word().store(value, order);
             }
 
-            /// See `core::sync::atomic`.
-            #[track_caller]
-            pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                if unwinding() {
-                    return self.first;
-                }
-                self.word().swap(value, order)
-            }
-
-            /// See `core::sync::atomic`.
-            #[track_caller]
-            pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
-                if unwinding() {
-                    return self.first;
-                }
-                self.word().fetch_add(value, order)
-            }
-
-            /// See `core::sync::atomic`.
-            #[track_caller]
-            pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
-                if unwinding() {
-                    return self.first;
-                }
-                self.word().fetch_sub(value, order)
-            }
-
-            /// See `core::sync::atomic`.
-            #[track_caller]
-            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
-                if unwinding() {
-                    return self.first;
-                }
-                self.word().fetch_or(value, order)
-            }
-
-            /// See `core::sync::atomic`.
-            #[track_caller]
-            pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
-                if unwinding() {
-                    return self.first;
-                }
-                self.word().fetch_and(value, order)
-            }
+            exchange!($value: swap, fetch_add, fetch_sub, fetch_or, fetch_and);
 
             /// See `core::sync::atomic`.
             ///

@@ -8,7 +8,7 @@ use brickyard_host::counters::Counters;
 use brickyard_host::look::Look;
 
 use super::sampler::Frames;
-use brickyard_host::fallbacks::Tally;
+use brickyard_trace::record::fallbacks::Tally;
 
 /// So many looks are remembered for the curves.
 const REMEMBERED: usize = 600;

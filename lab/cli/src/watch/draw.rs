@@ -126,11 +126,11 @@ mod tests {
     use brickyard::stats::FreeCounts;
     use brickyard_host::Unevictable;
     use brickyard_host::blocks;
-    use brickyard_host::fallbacks::Tally;
     use brickyard_host::look::{Look, ZoneLook};
     use brickyard_host::movability::Judge;
     use brickyard_host::outlook;
     use brickyard_host::zoneinfo::{PageSet, ZoneInfo};
+    use brickyard_trace::record::fallbacks::Tally;
     use brickyard_trace::{PageState, PageUse, StateRun};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;

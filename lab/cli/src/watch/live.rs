@@ -17,7 +17,7 @@ use super::app::{App, Fallbacks, Next, Pace};
 use super::draw;
 use super::heat::Paint;
 use super::sampler::Sampler;
-use brickyard_host::fallbacks::{Tally, Tracing};
+use brickyard_trace::record::fallbacks::{Tally, Tracing};
 
 /// How long a signal or a new look may wait.
 const TICK: Duration = Duration::from_millis(100);

@@ -1,11 +1,12 @@
 //! The few words that all documents' tables, findings and plots are built with.
 
 use brickyard_report::Better;
+use brickyard_report::plot::{Axis, Scale};
 
 use crate::data::Key;
 use crate::document::{
-    Among, Axis, Claim, Curve, Figure, Finding, Head, Line, Outcome, Piece, Place, Points, Scale,
-    Statistic, Table, Word, number,
+    Among, Claim, Curve, Figure, Finding, Head, Line, Outcome, Piece, Place, Points, Statistic,
+    Table, Word, number,
 };
 
 /// A row of the head: each text with the number of columns that it spans.

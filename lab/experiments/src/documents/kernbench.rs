@@ -1,6 +1,7 @@
 //! Gorman 2013: a kernel build (`kernbench`).
 
 use brickyard_report::Better;
+use brickyard_report::plot::{Axis, Scale};
 
 use super::build::{
     Row, Today, curve, directed, directions, finding, gmean, line, mean, names, printed_speedup,
@@ -8,7 +9,7 @@ use super::build::{
 };
 use super::magazines;
 use crate::data::Key;
-use crate::document::{Axis, Claim, Document, Figure, Finding, Plot, Scale, Statistic, Table};
+use crate::document::{Claim, Document, Figure, Finding, Plot, Statistic, Table};
 
 const EXPERIMENT: &str = "kernbench";
 const CONFIGS: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];

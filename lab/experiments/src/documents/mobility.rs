@@ -3,6 +3,7 @@
 mod words;
 
 use brickyard_report::Better;
+use brickyard_report::plot::Scale;
 use brickyard_workload::antifrag::{Line2007, OF_2007};
 
 use super::build::{
@@ -11,7 +12,7 @@ use super::build::{
 };
 use crate::data::Key;
 use crate::document::{
-    Claim, Curve, Document, Figure, Finding, Piece, Plot, Points, Scale, Statistic, Table,
+    Claim, Curve, Document, Figure, Finding, Piece, Plot, Points, Statistic, Table,
 };
 
 const EXPERIMENT: &str = "mobility";

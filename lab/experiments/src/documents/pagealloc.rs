@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use brickyard_report::Better;
+use brickyard_report::plot::Scale;
 use brickyard_workload::printed::rows;
 
 use super::build::{
@@ -11,7 +12,7 @@ use super::build::{
 };
 use super::magazines;
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Finding, Plot, Scale, Statistic, Table};
+use crate::document::{Claim, Document, Figure, Finding, Plot, Statistic, Table};
 
 /// What was timed, the batch, `vanilla`, `magazine`, and the gain in percent.
 type Printed = (&'static str, u32, &'static str, &'static str, &'static str);

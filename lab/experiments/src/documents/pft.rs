@@ -1,6 +1,7 @@
 //! Gorman 2013: page faults a second (`pft`).
 
 use brickyard_report::Better;
+use brickyard_report::plot::Scale;
 
 use super::build::{
     Row, Today, axis, curve, directed, directions, finding, gmean, line, printed_speedup, summary,
@@ -8,7 +9,7 @@ use super::build::{
 };
 use super::magazines;
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Finding, Plot, Scale, Statistic, Table};
+use crate::document::{Claim, Document, Figure, Finding, Plot, Statistic, Table};
 
 const EXPERIMENT: &str = "pft";
 const I7: &str = "i7-2013";

@@ -2,6 +2,7 @@
 
 mod words;
 
+use brickyard_report::plot::Scale;
 use brickyard_workload::printed::rows;
 
 use super::build::{
@@ -9,7 +10,7 @@ use super::build::{
     summary, text, times, word,
 };
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Scale, Statistic, Table};
+use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Statistic, Table};
 
 const EXPERIMENT: &str = "slab";
 pub(super) const SLQB: &str = "slqb-2008";

@@ -2,12 +2,12 @@
 
 use core::fmt::Write as _;
 
-use brickyard_report::plot;
+use brickyard_report::plot::{self, Axis, Scale};
 
 use super::Report;
 use super::figure;
 use super::markup::{Escaped, Prose, counted, plain};
-use crate::document::{Axis, Curve, Figure, Plot, Points, Scale, Statistic};
+use crate::document::{Curve, Figure, Plot, Points, Statistic};
 use crate::judge::Judgement;
 use crate::shown::four_digits;
 
@@ -137,15 +137,14 @@ fn picture(plot: &Plot, drawn: &[Drawn<'_>]) -> plot::Plot {
         let place = is_named.then(|| places.binary_search(&name_at(x)).ok());
         place.flatten().map_or(x, |place| place as f64)
     };
-    let axis = |axis: &Axis| plot::Axis {
+    let axis = |axis: &Axis| Axis {
         label: plain(&axis.label),
         scale: match &axis.scale {
-            Scale::Linear => plot::Scale::Linear,
-            Scale::Log => plot::Scale::Log,
             Scale::Names(names) => {
                 let shown = places.iter().filter_map(|&place| names.get(place));
-                plot::Scale::Names(shown.cloned().collect())
+                Scale::Names(shown.cloned().collect())
             }
+            scale => scale.clone(),
         },
     };
     let curves = drawn.iter().map(|Drawn { curve, points }| plot::Curve {

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use brickyard_experiments::document::{
-    Among, Claim, Figure, Judged, Piece, Place, Points, Scale, Statistic,
+    Among, Claim, Figure, Judged, Piece, Place, Points, Statistic,
 };
 use brickyard_experiments::documents;
 use brickyard_experiments::judge::Judgement;
+use brickyard_report::plot::Scale;
 
 #[test]
 fn there_are_seven_parts_in_the_order_of_the_report() {

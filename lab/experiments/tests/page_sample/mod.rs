@@ -2,13 +2,14 @@
 
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
-    Among, Axis, Claim, Curve, Document, Figure, Finding, Head, Line, Outcome, Piece, Place, Plot,
-    Points, Scale, Statistic, Table, Word,
+    Among, Claim, Curve, Document, Figure, Finding, Head, Line, Outcome, Piece, Place, Plot,
+    Points, Statistic, Table, Word,
 };
 use brickyard_experiments::judge::{Judge, Judgement};
 use brickyard_experiments::page::{Embedded, Missing, Report, write};
 use brickyard_experiments::raw::{CellRows, Kind, Raw};
 use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
+use brickyard_report::plot::{Axis, Scale};
 use brickyard_report::{Better, Host};
 
 pub(crate) const CONFIGS: [&str; 5] = [

@@ -2,7 +2,6 @@
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
-use core::ops::Add;
 
 use brickyard_slab::{
     CacheId, Checks, DebugRule, Finding, Pinned, Sheafed, SlabDesign, SlabPlan, Slabs,
@@ -16,6 +15,7 @@ use super::lock::WatchedLock;
 use super::operation::{CPUS, SLOTS};
 use super::pages::Pages;
 use crate::Bytes;
+use crate::tally::tally;
 
 /// Pages of a machine.
 const PAGES: usize = 1024;
@@ -111,77 +111,49 @@ pub struct SlabCase {
     pub seed: u64,
 }
 
-/// What a run of operations did, so that a test can see that it was not vacuous.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SlabDriven {
-    /// Operations run.
-    pub operations: usize,
-    /// Things that happened meanwhile.
-    pub events: usize,
-    /// Moves to another CPU in the middle of an operation.
-    pub moves: usize,
-    /// Caches made.
-    pub made: usize,
-    /// Caches destroyed.
-    pub destroyed: usize,
-    /// Caches not destroyed, since objects were in use.
-    pub leaks: usize,
-    /// Objects given by caches.
-    pub served: usize,
-    /// Those of them that were to be zero.
-    pub zeroed: usize,
-    /// Those of them that were constructed.
-    pub constructed: usize,
-    /// Objects given by caches for a node.
-    pub on_a_node: usize,
-    /// Memory given by size.
-    pub general: usize,
-    /// Requests for more than the largest size.
-    pub too_large: usize,
-    /// Batches allocated.
-    pub bulks: usize,
-    /// Reserves filled and used.
-    pub reserves: usize,
-    /// Requests refused for want of pages.
-    pub refused: usize,
-    /// Interrupts refused by caches for tasks.
-    pub misplaced: usize,
-    /// Good frees.
-    pub freed: usize,
-    /// Bad frees, all refused.
-    pub bad_frees: usize,
-    /// Caches shrunk to exactly what was in use.
-    pub shrunk: usize,
-    /// The most pages that were in slabs at a time.
-    pub peak_pages: usize,
-}
-
-impl Add for SlabDriven {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            operations: self.operations + other.operations,
-            events: self.events + other.events,
-            moves: self.moves + other.moves,
-            made: self.made + other.made,
-            destroyed: self.destroyed + other.destroyed,
-            leaks: self.leaks + other.leaks,
-            served: self.served + other.served,
-            zeroed: self.zeroed + other.zeroed,
-            constructed: self.constructed + other.constructed,
-            on_a_node: self.on_a_node + other.on_a_node,
-            general: self.general + other.general,
-            too_large: self.too_large + other.too_large,
-            bulks: self.bulks + other.bulks,
-            reserves: self.reserves + other.reserves,
-            refused: self.refused + other.refused,
-            misplaced: self.misplaced + other.misplaced,
-            freed: self.freed + other.freed,
-            bad_frees: self.bad_frees + other.bad_frees,
-            shrunk: self.shrunk + other.shrunk,
-            peak_pages: self.peak_pages.max(other.peak_pages),
-        }
+tally! {
+    /// What a run of operations did, so that a test can see that it was not vacuous.
+    pub struct SlabDriven: usize {
+        /// Operations run.
+        operations,
+        /// Things that happened meanwhile.
+        events,
+        /// Moves to another CPU in the middle of an operation.
+        moves,
+        /// Caches made.
+        made,
+        /// Caches destroyed.
+        destroyed,
+        /// Caches not destroyed, since objects were in use.
+        leaks,
+        /// Objects given by caches.
+        served,
+        /// Those of them that were to be zero.
+        zeroed,
+        /// Those of them that were constructed.
+        constructed,
+        /// Objects given by caches for a node.
+        on_a_node,
+        /// Memory given by size.
+        general,
+        /// Requests for more than the largest size.
+        too_large,
+        /// Batches allocated.
+        bulks,
+        /// Reserves filled and used.
+        reserves,
+        /// Requests refused for want of pages.
+        refused,
+        /// Interrupts refused by caches for tasks.
+        misplaced,
+        /// Good frees.
+        freed,
+        /// Bad frees, all refused.
+        bad_frees,
+        /// Caches shrunk to exactly what was in use.
+        shrunk,
+        /// The most pages that were in slabs at a time.
+        peak_pages is the most,
     }
 }
 

@@ -2,7 +2,6 @@
 //! has it.
 
 use core::alloc::Layout;
-use core::ops::Add;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -14,6 +13,7 @@ use brickyard_slab::{Cache, CacheSpec, Object, Pinned, SlabDesign, SlabError, Sl
 use super::caches::{AnyCache, AnyGeneral, RESERVED, Users};
 use super::object::{CONSTRUCTED, InHand, Pattern, construct};
 use crate::sanitizer::{Held, lock};
+use crate::tally::tally;
 
 /// How a run of threads is set up.
 #[derive(Debug, Clone, Copy)]
@@ -32,29 +32,17 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What the threads did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// Objects given.
-    pub served: u64,
-    /// Requests refused for want of pages.
-    pub refused: u64,
-    /// Objects freed by another thread than the one that got them.
-    pub freed_elsewhere: u64,
-    /// Trims, drains and shrinks.
-    pub given_back: u64,
-}
-
-impl Add for Outcome {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            served: self.served + other.served,
-            refused: self.refused + other.refused,
-            freed_elsewhere: self.freed_elsewhere + other.freed_elsewhere,
-            given_back: self.given_back + other.given_back,
-        }
+tally! {
+    /// What the threads did.
+    pub struct Outcome: u64 {
+        /// Objects given.
+        served,
+        /// Requests refused for want of pages.
+        refused,
+        /// Objects freed by another thread than the one that got them.
+        freed_elsewhere,
+        /// Trims, drains and shrinks.
+        given_back,
     }
 }
 
@@ -160,7 +148,7 @@ where
                 Ok(outcome) => outcome,
                 Err(panic) => std::panic::resume_unwind(panic),
             });
-            outcomes.fold(Outcome::default(), Add::add)
+            outcomes.fold(Outcome::default(), core::ops::Add::add)
         });
         for mailbox in mailboxes {
             let mailbox = mailbox.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -56,6 +56,12 @@ impl Instance {
         unreachable!("a number is free")
     }
 
+    /// Its folder.
+    #[cfg(test)]
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn write(&self, file: &str, value: &str) -> Result<(), RecordError> {
         let path = self.path.join(file);
         // Without O_TRUNC and O_CREAT: these are no ordinary files.
@@ -147,7 +153,12 @@ impl Instance {
 
     /// A CPU's sub-buffers, for reads that do not wait.
     pub(super) fn raw(&self, cpu: u16) -> Result<File, RecordError> {
-        let path = self.path.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
+        self.pipe(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"))
+    }
+
+    /// A file that is read from without waiting.
+    pub(super) fn pipe(&self, file: &str) -> Result<File, RecordError> {
+        let path = self.path.join(file);
         let opened = OpenOptions::new()
             .read(true)
             .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)

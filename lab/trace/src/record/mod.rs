@@ -18,6 +18,7 @@
 //! | `names` | which name a task had when |
 //! | `merge` | all CPUs' records in order of time |
 //! | `recorder` | a recording from start to end |
+//! | [`fallbacks`] | who fell back on memory of another mobility, as it happens |
 //!
 //! The trace begins when tracing is switched on. Then the page states are read, chunk by chunk, each with the time it was read at; events of a frame
 //! before its chunk's time are left out, since the state knows them. At the end it is the other way round. So states and events fit together to the
@@ -25,6 +26,7 @@
 
 pub mod decode;
 mod error;
+pub mod fallbacks;
 pub mod format;
 mod instance;
 mod merge;

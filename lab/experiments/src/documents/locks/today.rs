@@ -2,8 +2,10 @@
 
 use super::words;
 use super::{EXPERIMENT, METATM, XEON, key};
+use brickyard_report::plot::Scale;
+
 use crate::data::Key;
-use crate::document::{Among, Finding, Outcome, Piece, Plot, Scale, Statistic, Table};
+use crate::document::{Among, Finding, Outcome, Piece, Plot, Statistic, Table};
 use crate::documents::build::{
     Row, Today, axis, curve, curve_over_names, directions, finding, gmean, mean, names, summary,
     text, times, word,

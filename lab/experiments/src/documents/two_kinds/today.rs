@@ -4,7 +4,9 @@ use super::words;
 use super::{
     AT_REST, BRK_TEST, BUILD, CLEAN, EXPERIMENT, EXTRACT, KINDS, Of, PAGE_TEST, UNDER_LOAD, key,
 };
-use crate::document::{Finding, Plot, Scale, Statistic, Table};
+use brickyard_report::plot::Scale;
+
+use crate::document::{Finding, Plot, Statistic, Table};
 use crate::documents::build::{
     Row, Today, axis, curve_over_names, directions, finding, gmean, mean, names, summary, text,
     times, word,

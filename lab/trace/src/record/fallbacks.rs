@@ -1,21 +1,18 @@
 //! Who fell back on memory of another mobility: the event `mm_page_alloc_extfrag`, from a tracing instance of our own.
 //!
-//! The instance is `instances/brickyard-watch-PID`: its own small buffers and its own events, so the host's settings are not touched. It is removed when this is
-//! dropped, on panics too; one that a killed process left is removed by the next.
+//! Its buffers are small and its events its own, so the host's settings are not touched. It is removed when
+//! this is dropped, on panics too; one that a killed process left is removed by the next.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::process;
+use std::fs::File;
+use std::io::{self, Read};
 
-use rustix::fs::OFlags;
+use super::error::RecordError;
+use super::instance::Instance;
+use super::tracefs::Tracefs;
 
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-const PREFIX: &str = "brickyard-watch-";
 /// KiB a CPU: thousands of these events, of which a bad second has hundreds.
-const BUFFER_KIB: &str = "256";
+const BUFFER_KIB: u64 = 256;
 /// Bytes taken at one look, so that a storm of events does not stop the screen.
 const TURN: usize = 1 << 18;
 
@@ -144,8 +141,10 @@ impl Tally {
 /// The tracing instance.
 #[derive(Debug)]
 pub struct Tracing {
-    path: PathBuf,
-    pipe: Option<File>,
+    // In the order in which they must go: an instance whose pipe is open cannot be removed, and it lies in tracefs.
+    pipe: File,
+    _instance: Instance,
+    _tracefs: Tracefs,
     /// A line whose end has not come yet.
     rest: Vec<u8>,
 }
@@ -156,55 +155,37 @@ impl Tracing {
     /// # Errors
     /// What is missing, in words for the screen.
     pub fn start() -> Result<Self, String> {
-        let told = |place: &&str| fs::metadata(Path::new(place).join("instances"));
-        let tracefs = PLACES.iter().find(|place| told(place).is_ok());
-        let Some(tracefs) = tracefs else {
-            let denied = |place| {
-                told(place).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-            };
-            return Err(if PLACES.iter().any(denied) {
+        Self::try_start().map_err(|error| match error {
+            RecordError::Tracing { why, .. } if why.kind() == io::ErrorKind::PermissionDenied => {
                 "root would show who".into()
-            } else {
-                "no tracefs: sudo mount -t tracefs none /sys/kernel/tracing".into()
-            });
-        };
-        Self::start_in(&Path::new(tracefs).join("instances")).map_err(|error| {
-            if error.kind() == io::ErrorKind::PermissionDenied {
-                "root would show who".into()
-            } else {
-                format!("not traced: {error}")
             }
+            RecordError::NoTracefs => {
+                "no tracefs: sudo mount -t tracefs none /sys/kernel/tracing".into()
+            }
+            error => format!("not traced: {error}"),
         })
     }
 
-    fn start_in(instances: &Path) -> io::Result<Self> {
-        remove_stale(instances);
-        let path = instances.join(format!("{PREFIX}{}", process::id()));
-        fs::create_dir(&path)?;
-        // From here on it is removed, whatever fails.
-        let mut tracing = Self {
-            path,
-            pipe: None,
+    fn try_start() -> Result<Self, RecordError> {
+        let tracefs = Tracefs::find()?;
+        let instance = Instance::create(tracefs.path())?;
+        instance.set_buffers(BUFFER_KIB)?;
+        instance.write("events/kmem/mm_page_alloc_extfrag/enable", "1")?;
+        instance.write("tracing_on", "1")?;
+        Ok(Self {
+            pipe: instance.pipe("trace_pipe")?,
+            _instance: instance,
+            _tracefs: tracefs,
             rest: Vec::new(),
-        };
-        tracing.write("buffer_size_kb", BUFFER_KIB)?;
-        tracing.write("events/kmem/mm_page_alloc_extfrag/enable", "1")?;
-        tracing.write("tracing_on", "1")?;
-        let pipe = OpenOptions::new()
-            .read(true)
-            .custom_flags(OFlags::NONBLOCK.bits() as i32)
-            .open(tracing.path.join("trace_pipe"))?;
-        tracing.pipe = Some(pipe);
-        Ok(tracing)
+        })
     }
 
     /// Counts what came since the last call.
     pub fn read_into(&mut self, tally: &mut Tally) {
-        let Some(pipe) = &mut self.pipe else { return };
         let mut bytes = [0; 1 << 14];
         let mut taken = 0;
         while taken < TURN {
-            match pipe.read(&mut bytes) {
+            match self.pipe.read(&mut bytes) {
                 Ok(0) => break,
                 Ok(length) => {
                     self.rest.extend_from_slice(&bytes[..length]);
@@ -218,36 +199,6 @@ impl Tracing {
         let end = self.rest.iter().rposition(|&byte| byte == b'\n');
         let whole: Vec<u8> = self.rest.drain(..end.map_or(0, |end| end + 1)).collect();
         tally.add(&String::from_utf8_lossy(&whole));
-    }
-
-    fn write(&self, file: &str, value: &str) -> io::Result<()> {
-        // These are no ordinary files: not made, not cut.
-        let mut file = OpenOptions::new().write(true).open(self.path.join(file))?;
-        file.write_all(value.as_bytes())
-    }
-}
-
-impl Drop for Tracing {
-    fn drop(&mut self) {
-        // An instance whose pipe is open cannot be removed.
-        self.pipe = None;
-        let _ = self.write("tracing_on", "0");
-        let _ = fs::remove_dir(&self.path);
-    }
-}
-
-/// Removes the instances of processes that are no more.
-fn remove_stale(instances: &Path) {
-    let Ok(entries) = fs::read_dir(instances) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let pid = pid.and_then(|pid| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = fs::remove_dir(entry.path());
-        }
     }
 }
 
@@ -298,7 +249,7 @@ mod tests {
     fn an_instance_is_gone_when_it_is_dropped() {
         match Tracing::start() {
             Ok(mut tracing) => {
-                let path = tracing.path.clone();
+                let path = tracing._instance.path().to_owned();
                 tracing.read_into(&mut Tally::default());
                 assert!(path.exists());
                 drop(tracing);
