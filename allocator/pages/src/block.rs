@@ -1,6 +1,6 @@
 //! Blocks as a zone tells of them: what they are used for, and how many there are.
 
-use crate::{MigrateType, Order};
+use crate::{Frame, MigrateType, Order};
 
 /// What the block is that starts at a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +41,12 @@ impl State {
     #[must_use]
     pub const fn new(usage: Use, order: Order, kind: MigrateType) -> Self {
         Self { usage, order, kind }
+    }
+
+    /// Where the frames behind this block begin, which starts at `first`, for who found it at `at`.
+    /// Never before the next frame: what a zone says may be out of date, or wrong.
+    pub(crate) fn behind(self, first: Frame, at: Frame) -> Frame {
+        first.plus(self.order.frames()).max(at.plus(1))
     }
 }
 

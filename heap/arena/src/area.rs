@@ -159,10 +159,18 @@ pub(crate) fn spins<R>(with: impl FnOnce(&Cell<u32>) -> R) -> R {
 }
 
 /// Two words of each thread's own, zero at first, that are reached without a call and without memory:
-/// for the allocator of the process, of which there is one.
+/// for the allocator of the process.
+///
+/// ```compile_fail,E0133
+/// // Whoever could write them would let the heap think that its caller is inside already.
+/// brickyard_arena::rows::thread_words()[0].set(1);
+/// ```
+///
+/// # Safety
+/// The caller is that allocator, of which there is one: what it does may rest on what they hold.
 #[inline]
 #[must_use]
-pub fn thread_words() -> &'static [Cell<u32>; 2] {
+pub unsafe fn thread_words() -> &'static [Cell<u32>; 2] {
     &ThreadArea::of_this_thread().words
 }
 

@@ -86,7 +86,12 @@ fn give(number: usize) {
 #[cold]
 fn first_use() -> usize {
     // First, since what follows may allocate and come here again.
-    area::go_by(NONE);
+    let known = area::go_by(NONE);
+    if known != UNKNOWN {
+        // A signal's handler has asked since the caller looked: a second number would lose the first.
+        area::go_by(known);
+        return known;
+    }
     if area::tell_the_end()
         && let Some(number) = take()
     {
@@ -275,6 +280,39 @@ pub(crate) mod tests {
         distinct.dedup();
         assert_eq!(distinct.len(), 3, "{together:?}");
         assert!(!together.contains(&mine));
+    }
+
+    #[test]
+    fn who_asks_in_the_middle_of_asking_loses_no_number() {
+        let _alone = alone();
+        let asks = || {
+            // As a handler does between the look of the one it interrupted and what follows.
+            let handlers = Threads.cpu();
+            [handlers, first_use(), Threads.cpu()]
+        };
+        let [handlers, own, later] = thread::spawn(asks).join().unwrap();
+        assert_eq!([own, later], [handlers; 2]);
+        assert!(Threads.run_on(handlers, &mut || ()), "lost with its thread");
+    }
+
+    #[test]
+    fn a_number_more_than_there_are_is_none() {
+        let _alone = alone();
+        let mine = Threads.cpu();
+        let mut taken = Vec::new();
+        // Threads of tests before may just be ending, and give their numbers back meanwhile.
+        let none = (0..100).any(|_| {
+            taken.extend(core::iter::from_fn(take));
+            let other = thread::spawn(|| [Threads.cpu(), Threads.cpu()]);
+            other.join().unwrap() == [NONE; 2]
+        });
+        taken.iter().for_each(|&number| give(number));
+        assert!(none, "a thread got a number that there is not");
+        let count = taken.len();
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken.len(), count, "one was had twice");
+        assert!(!taken.contains(&mine) && taken.last() < Some(&Threads::MOST));
     }
 
     #[test]

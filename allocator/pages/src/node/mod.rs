@@ -291,7 +291,8 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
                 self.zone_of(frame)
                     .is_some_and(|other| core::ptr::eq(other, zone))
             };
-            let run = frames[freed..].iter().take_while(same).count();
+            // The first is of it, even if its zone would be told otherwise by now.
+            let run = 1 + frames[freed + 1..].iter().take_while(same).count();
             zone.free_bulk(&frames[freed..][..run])
                 .map_err(|bad| BulkFreeError {
                     freed: freed + bad.freed,

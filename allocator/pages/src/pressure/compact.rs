@@ -311,7 +311,7 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
             if !moves {
                 return false;
             }
-            at = first.plus(state.order.frames()).max(at.plus(1));
+            at = state.behind(first, at);
         }
         true
     }

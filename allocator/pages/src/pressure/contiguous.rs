@@ -196,7 +196,7 @@ fn last_obstacle<Z: AnyZone>(zone: &Z, place: FrameRange, tolerates: Tolerates) 
             at = at.plus(1);
             continue;
         };
-        let end = first.plus(state.order.frames());
+        let end = state.behind(first, at);
         let stays = match state.usage {
             Use::Free => false,
             Use::Cached => tolerates == Tolerates::Free,
@@ -276,7 +276,7 @@ fn clear_once<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> 
             at = at.plus(1);
             continue;
         };
-        let end = first.plus(state.order.frames());
+        let end = state.behind(first, at);
         let moved = match state.usage {
             Use::Allocated if state.kind == MigrateType::Movable => {
                 move_away(zone, first, state.order, hooks)
