@@ -9,7 +9,7 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::without_provenance;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::rows::{ThreadRows, keeping_errno};
 use crate::threads::{UNKNOWN, ended};
@@ -26,7 +26,7 @@ pub(crate) struct ThreadArea {
     /// Written by every sequence, read by nobody.
     sequence: Cell<u64>,
     /// The number of this thread, as [`Threads`](crate::Threads) says it.
-    number: Cell<usize>,
+    number: AtomicUsize,
     /// See [`thread_words`].
     words: [Cell<u32>; 2],
     /// Spins since this thread last let others run.
@@ -140,7 +140,8 @@ pub(crate) fn number() -> usize {
         number
     }
     #[cfg(target_arch = "aarch64")]
-    ThreadArea::of_this_thread().number.get()
+    // Relaxed: no other thread sees it.
+    ThreadArea::of_this_thread().number.load(Ordering::Relaxed)
 }
 
 /// The thread goes by this number from now on, and by the row behind it if there is one; what it went by
@@ -150,7 +151,8 @@ pub(crate) fn go_by(number: usize) -> usize {
     let row = number.wrapping_add(1);
     let row = if row < ThreadRows::ROWS { row } else { 0 };
     area.row.set(row as u32);
-    area.number.replace(number)
+    // One instruction, so that no signal comes between. Relaxed: no other thread sees it.
+    area.number.swap(number, Ordering::Relaxed)
 }
 
 /// The thread's count of spins.

@@ -6,7 +6,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use core::mem;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,10 @@ fn sources() -> Vec<(PathBuf, String)> {
                 && path.extension().is_some_and(|end| end == "rs")
             {
                 let text = fs::read_to_string(&path).unwrap();
-                sources.push((path.strip_prefix(&root).unwrap().to_path_buf(), text));
+                sources.push((
+                    path.strip_prefix(&root).unwrap().to_path_buf(),
+                    joined(&text),
+                ));
             }
         }
     }
@@ -48,6 +50,20 @@ fn is_name(text: &str) -> bool {
     text.split('-').all(is_part)
 }
 
+/// The text with each comment of several lines on one.
+fn joined(text: &str) -> String {
+    let mut joined = String::new();
+    let mut in_comment = false;
+    for line in text.lines().map(str::trim) {
+        match line.strip_prefix("//") {
+            Some(comment) if in_comment => joined += comment.trim_start_matches(['/', '!']),
+            _ => joined = joined + "\n" + line,
+        }
+        in_comment = line.starts_with("//");
+    }
+    joined
+}
+
 /// The names in backticks that stand behind `word`, with what follows the closing one.
 fn behind<'t>(text: &'t str, word: &str) -> impl Iterator<Item = (&'t str, &'t str)> {
     text.split(word).skip(1).filter_map(|rest| {
@@ -56,46 +72,25 @@ fn behind<'t>(text: &'t str, word: &str) -> impl Iterator<Item = (&'t str, &'t s
     })
 }
 
-/// What is defined in a text.
+/// What is defined in a joined text.
 fn defined(text: &str) -> impl Iterator<Item = &str> {
     behind(text, "Invariant `").filter_map(|(name, rest)| rest.starts_with(':').then_some(name))
 }
 
-/// The notes of a text that begin with `SAFETY:`, each on one line.
-fn safety_notes(text: &str) -> Vec<String> {
-    let mut notes = Vec::new();
-    let mut note = String::new();
-    for line in text.lines().map(str::trim) {
-        match line.strip_prefix("//") {
-            Some(comment) if !note.is_empty() || comment.trim().starts_with("SAFETY:") => {
-                note += comment;
-            }
-            _ if !note.is_empty() => notes.push(mem::take(&mut note)),
-            _ => {}
-        }
-    }
-    notes
-}
-
-/// The names that a text leans on: in notes on soundness, as "invariant `name`", in what a check
-/// reports, and in what an assertion says.
-fn leant_on(text: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for note in safety_notes(text) {
+/// The names that a joined text leans on: in notes on soundness, as "invariant `name`", and in what a check
+/// reports.
+fn leant_on(text: &str) -> Vec<&str> {
+    let mut names: Vec<&str> = behind(text, "nvariant `").map(|(name, _)| name).collect();
+    for line in text.lines() {
+        let note = line.split_once("// SAFETY:").map_or("", |(_, note)| note);
         let parts = note.split('`').skip(1).step_by(2);
-        names.extend(
-            parts
-                .filter(|part| part.contains('-') && is_name(part))
-                .map(str::to_owned),
-        );
+        names.extend(parts.filter(|part| part.contains('-') && is_name(part)));
     }
-    names.extend(behind(text, " invariant `").map(|(name, _)| name.to_owned()));
     for call in ["Violation::at(", "Violation::unless_equal("] {
-        let reported = text.split(call).skip(1).filter_map(|rest| {
+        names.extend(text.split(call).skip(1).filter_map(|rest| {
             let name = rest.trim_start().strip_prefix('"')?.split('"').next()?;
-            is_name(name).then(|| name.to_owned())
-        });
-        names.extend(reported);
+            is_name(name).then_some(name)
+        }));
     }
     names
 }
@@ -116,7 +111,7 @@ fn each_is_defined_once() {
     let mut unknown = Vec::new();
     for (path, text) in &sources {
         for name in leant_on(text) {
-            if !owners.contains_key(name.as_str()) {
+            if !owners.contains_key(name) {
                 unknown.push((path, name));
             }
         }
@@ -130,10 +125,22 @@ fn each_is_defined_once() {
 /// What the test above finds, in small.
 #[test]
 fn names_are_read_as_they_are_written() {
-    let text = "//! Invariant `one-owner`: a frame has one.\n\
-        // SAFETY: by `one-owner`, and since invariant `counted`\n    // says so; see `Frame`.\nlet x;\n\
-        Violation::at(\n  \"torn-block\", 1)";
-    assert_eq!(defined(text).collect::<Vec<_>>(), ["one-owner"]);
-    assert_eq!(leant_on(text), ["one-owner", "counted", "torn-block"]);
+    let text = "//! Invariant `one-owner`: a frame has one.\n\n//! Invariant\n//! `no-two`: wrapped.\n\
+        // SAFETY: by `one-owner`, and since invariant\n    // `counted` says so; see `Frame`.\nlet x;\n\
+        y(); // SAFETY: `at-the-end`\n// Invariant `referred-to`.\nViolation::at(\n  \"torn-block\", 1)";
+    let text = joined(text);
+    assert_eq!(defined(&text).collect::<Vec<_>>(), ["one-owner", "no-two"]);
+    let mut found = leant_on(&text);
+    found.sort_unstable();
+    found.dedup();
+    let all = [
+        "at-the-end",
+        "counted",
+        "no-two",
+        "one-owner",
+        "referred-to",
+        "torn-block",
+    ];
+    assert_eq!(found, all);
     assert_eq!(defined("Invariant `x-y` holds").count(), 0);
 }
