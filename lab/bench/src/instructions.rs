@@ -127,7 +127,7 @@ impl Instructions<'_> {
         for (each, (_, function)) in pair.iter_mut().zip(HALVES) {
             let launcher = callgrind::launcher(function);
             let rounds = |rounds| self.process(&launcher, contestant, Turn { rounds, ..turn });
-            *each = callgrind::of_one(turn.rounds, rounds)? / turn.batch as f64;
+            *each = callgrind::of_one_that_costs(turn.rounds, rounds)? / turn.batch as f64;
         }
         Ok(pair)
     }

@@ -540,3 +540,24 @@ impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> fmt::Debug for Zone<S
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brickyard::{Mobility, Order};
+
+    use super::*;
+
+    #[test]
+    fn high_atomic_frames_are_free_for_atomic_requests_only() {
+        let block = Request::new(Order::new(3), Mobility::Unmovable);
+        let page = Request::page(Mobility::Unmovable);
+        for request in [block, page] {
+            assert_eq!(free_for(&request, 130, 20), 110);
+            // More is kept than is free: the two numbers are read one after the other.
+            assert_eq!(free_for(&request, 10, 20), 0);
+            assert_eq!(free_for(&request.atomic(), 130, 20), 130);
+            let interrupt = request.in_context(Context::Interrupt);
+            assert_eq!(free_for(&interrupt, 130, 20), 130);
+        }
+    }
+}

@@ -95,8 +95,8 @@ impl Compacted {
 /// `is_caught` says that the zone has put a block aside for the request.
 ///
 /// Goes on where the last one that succeeded stood; where that gives nothing, from the ends of the
-/// zone. Costs at most two passes over the zone, and one call of `hooks` for each movable block in
-/// it.
+/// zone. Costs at most two passes over the zone, and in each one call of `hooks` for each movable block
+/// in it.
 pub fn compact_for<Z: AnyZone>(
     zone: &Z,
     request: &Request,
