@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use brickyard_report::SampleKind;
-use brickyard_report::verdict::{Chosen, Comparison, Depth, Judge, Timed, Verdict};
+use brickyard_report::verdict::{Chosen, Depth, Judge, Judgements, Timed, Verdict};
 use clap::Args;
 
 use crate::misuse::Misuse;
@@ -168,7 +168,7 @@ impl Compare {
     }
 
     /// The end of it: an error where rows got worse, or changed where none may.
-    fn verdict(&self, comparison: &Comparison<'_>) -> anyhow::Result<()> {
+    fn verdict(&self, comparison: &Judgements<'_>) -> anyhow::Result<()> {
         let changed = comparison.count(Verdict::Changed);
         worse(comparison)?;
         if self.fail_on_changed && changed > 0 {
@@ -221,7 +221,7 @@ impl Compare {
 }
 
 /// An error that names the rows that got worse, if some did.
-fn worse(comparison: &Comparison<'_>) -> anyhow::Result<()> {
+fn worse(comparison: &Judgements<'_>) -> anyhow::Result<()> {
     let mut worse: Vec<(f64, String)> = comparison
         .rows
         .iter()

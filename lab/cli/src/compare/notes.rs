@@ -1,13 +1,13 @@
 //! What must be said beside the figures, one sentence each.
 
 use brickyard_report::Host;
-use brickyard_report::verdict::{Comparison, Judged, Test, Verdict};
+use brickyard_report::verdict::{Judged, Judgements, Test, Verdict};
 
 use super::NAMED_MAX;
 use super::sides::Sides;
 
 /// The notes to a comparison.
-pub(super) fn of(sides: &Sides<'_>, comparison: &Comparison<'_>) -> Vec<String> {
+pub(super) fn of(sides: &Sides<'_>, comparison: &Judgements<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let [experiment_a, experiment_b] = sides.experiments();
     if experiment_a != experiment_b {
@@ -42,7 +42,7 @@ fn hosts([a, b]: [&Host; 2]) -> Option<String> {
 }
 
 /// A warning if exact rows are compared in part.
-fn in_part(comparison: &Comparison<'_>) -> Option<String> {
+fn in_part(comparison: &Judgements<'_>) -> Option<String> {
     let count = comparison.rows.iter().filter(|row| row.pair.is_part());
     let (count, rows) = (count.count(), comparison.rows.len());
     (count > 0).then(|| {
@@ -51,7 +51,7 @@ fn in_part(comparison: &Comparison<'_>) -> Option<String> {
 }
 
 /// The rows that differ without a percentage that says by how much.
-fn changed(comparison: &Comparison<'_>) -> Option<String> {
+fn changed(comparison: &Judgements<'_>) -> Option<String> {
     let all = comparison.rows.iter();
     let rows = all.filter(|row| row.verdict == Verdict::Changed);
     let named = rows.filter_map(|row| {
@@ -67,7 +67,7 @@ fn changed(comparison: &Comparison<'_>) -> Option<String> {
 }
 
 /// A warning if a difference rests on one sample a side.
-fn single(comparison: &Comparison<'_>) -> Option<String> {
+fn single(comparison: &Judgements<'_>) -> Option<String> {
     let is_single = |row: &&Judged<'_>| {
         let both = [&row.pair.a, &row.pair.b];
         row.pair.kind.is_none()
@@ -82,7 +82,7 @@ fn single(comparison: &Comparison<'_>) -> Option<String> {
 }
 
 /// A warning if rows cannot be judged, the widest first.
-fn unclear(comparison: &Comparison<'_>) -> Option<String> {
+fn unclear(comparison: &Judgements<'_>) -> Option<String> {
     let all = comparison.rows.iter();
     let mut rows: Vec<_> = all.filter(|row| row.verdict == Verdict::Unclear).collect();
     if rows.is_empty() {

@@ -1,6 +1,6 @@
 //! The comparison for programs. CSV and JSON have the same figures of a row under the same names.
 
-use brickyard_report::verdict::{Comparison, Judged, Test, Timed, Verdict};
+use brickyard_report::verdict::{Judged, Judgements, Test, Timed, Verdict};
 use brickyard_report::{Host, Row, SampleKind};
 use serde::Serialize;
 
@@ -125,7 +125,7 @@ struct Document<'a> {
 }
 
 /// The rows as CSV, with a head.
-pub(super) fn csv(comparison: &Comparison<'_>) -> anyhow::Result<String> {
+pub(super) fn csv(comparison: &Judgements<'_>) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in &comparison.rows {
         writer.serialize(Record::of(row))?;
@@ -136,7 +136,7 @@ pub(super) fn csv(comparison: &Comparison<'_>) -> anyhow::Result<String> {
 /// All of it as JSON.
 pub(super) fn json(
     sides: &Sides<'_>,
-    comparison: &Comparison<'_>,
+    comparison: &Judgements<'_>,
     notes: &[String],
 ) -> anyhow::Result<String> {
     let side = |at: usize| Side {

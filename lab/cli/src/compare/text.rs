@@ -2,14 +2,14 @@
 
 use core::fmt::Write as _;
 
-use brickyard_report::verdict::{Comparison, Depth, Judged, Test, Timed, Verdict};
+use brickyard_report::verdict::{Depth, Judged, Judgements, Test, Timed, Verdict};
 use brickyard_report::{BOOTSTRAP_LEAST, Better, Column, Columns, GmeanCell, SampleKind, fixed};
 
 use super::notes::plain;
 use super::sides::Sides;
 
 /// The table with its head and all that stands below it.
-pub(super) fn table(sides: &Sides<'_>, comparison: &Comparison<'_>, notes: &[String]) -> String {
+pub(super) fn table(sides: &Sides<'_>, comparison: &Judgements<'_>, notes: &[String]) -> String {
     let mut text = head(sides);
     let depth = comparison.judge.depth;
     let mut lines = vec![heads(depth)];
@@ -130,7 +130,7 @@ fn gmean_line(cell: &GmeanCell, depth: Depth) -> Vec<String> {
 }
 
 /// How to read it.
-fn legend(comparison: &Comparison<'_>) -> Vec<String> {
+fn legend(comparison: &Judgements<'_>) -> Vec<String> {
     let counts = Verdict::ALL.map(|verdict| format!("{} {verdict}", comparison.count(verdict)));
     let (rows, judge) = (comparison.rows.len(), comparison.judge);
     let mut legend = vec![
@@ -161,7 +161,7 @@ fn legend(comparison: &Comparison<'_>) -> Vec<String> {
 }
 
 /// How timed rows are judged, if there are some.
-fn timed(comparison: &Comparison<'_>) -> Option<String> {
+fn timed(comparison: &Judgements<'_>) -> Option<String> {
     let rows = comparison.rows.iter();
     let timed = rows.filter(|row| row.pair.kind == Some(SampleKind::Timed));
     let count = timed.count();

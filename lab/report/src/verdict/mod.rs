@@ -139,7 +139,7 @@ pub struct Judged<'a> {
 
 /// All of it.
 #[derive(Debug)]
-pub struct Comparison<'a> {
+pub struct Judgements<'a> {
     /// The rules.
     pub judge: Judge,
     /// In the order of the baseline.
@@ -150,7 +150,7 @@ pub struct Comparison<'a> {
     pub gmean: Option<(Better, GmeanCell)>,
 }
 
-impl Comparison<'_> {
+impl Judgements<'_> {
     /// How many rows were judged so.
     pub fn count(&self, verdict: Verdict) -> usize {
         let of_verdict = self.rows.iter().filter(|row| row.verdict == verdict);
@@ -160,7 +160,7 @@ impl Comparison<'_> {
 
 impl Judge {
     /// Judges every pair; `each` is called before one is.
-    pub fn compare<'a>(&self, pairs: &'a [Pair], mut each: impl FnMut()) -> Comparison<'a> {
+    pub fn compare<'a>(&self, pairs: &'a [Pair], mut each: impl FnMut()) -> Judgements<'a> {
         let tests = tests(pairs);
         let judged = pairs.iter().zip(&tests).map(|(pair, test)| {
             each();
@@ -170,7 +170,7 @@ impl Judge {
         let tested = tests
             .iter()
             .filter(|test| matches!(test, Test::Welch { .. }));
-        Comparison {
+        Judgements {
             judge: *self,
             rows,
             tests: tested.count(),
