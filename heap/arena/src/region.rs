@@ -138,14 +138,15 @@ impl Region {
     /// A region again.
     ///
     /// # Safety
-    /// So many bytes from there on, whole pages of the system's own size, are a mapping that is nobody
-    /// else's: [leaked](Self::leak), or moved there since.
+    /// So many bytes from there on, rounded up to the system's pages, are a mapping that is nobody else's:
+    /// [leaked](Self::leak), or moved there since.
     #[must_use = "it is unmapped as soon as this is dropped"]
     pub unsafe fn from_leaked(start: NonNull<u8>, bytes: usize) -> Self {
+        let page_bytes = crate::page_bytes();
         Self {
             start,
-            bytes,
-            page_bytes: crate::page_bytes(),
+            bytes: bytes.next_multiple_of(page_bytes),
+            page_bytes,
             huge: Huge::No,
         }
     }
