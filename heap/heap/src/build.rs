@@ -23,13 +23,12 @@ use core::slice;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use brickyard::Platform;
-use brickyard_arena::rows::ROW_SHIFT;
+use brickyard_arena::rows::{Cpus, ROW_SHIFT};
 use brickyard_arena::{Region, Threads, page_bytes};
 use brickyard_slab::debug::RuleText;
 use brickyard_slab::sizes::{MAX_GENERAL, SIZES};
 use brickyard_slab::{PageSource, Parts, Rows, Sheafed, SlabPlan, Slabs, Tables, TaskOnly};
 
-use crate::cpus::{Cpus, RowsFor};
 use crate::gate::{Gate, Thread};
 use crate::large::LargeBlocks;
 use crate::span::{SPAN_BYTES, Span};
@@ -185,11 +184,10 @@ fn build() -> Result<(), HeapError> {
     let (span, tables) = reserve(bytes)?;
     // SAFETY: `built-once`: this thread has turned the state to busy.
     let span: &'static Span = unsafe { (*PLACE.span.get()).write(span) };
-    let wanted = match variable(c"BRICKYARD_ROWS") {
-        Some(b"thread") => RowsFor::Threads,
-        _ => RowsFor::Cpus,
+    let cpus = match variable(c"BRICKYARD_ROWS") {
+        Some(b"thread") => Cpus::threads(),
+        _ => Cpus::registered(),
     };
-    let cpus = Cpus::choose(wanted);
     let slabs = build_slabs(span, cpus, tables)?;
     let background = match variable(c"BRICKYARD_BACKGROUND") {
         Some(b"0") => Background::Off,

@@ -9,7 +9,6 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `lib.rs` | what the fast paths read, and the fast paths |
-//! | `cpus.rs` | a row a CPU or a row a thread, as one type |
 //! | `build.rs` | the heap built at its first use, by whoever comes first |
 //! | `slow.rs` | all that is not a hit |
 //! | `span/` | the pages of slabs and runs, and what of them goes back to the system |
@@ -29,7 +28,6 @@
 
 mod background;
 mod build;
-mod cpus;
 mod gate;
 mod global;
 mod large;

@@ -6,12 +6,11 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use brickyard::Platform;
 use brickyard_arena::Threads;
-use brickyard_arena::rows::keeping_errno;
+use brickyard_arena::rows::{Cpus, keeping_errno};
 use brickyard_slab::Finding;
 use brickyard_slab::sheaf::closed;
 
 use super::build::{Background, Heap, PLACE, ROW_WORDS, built};
-use super::cpus::Cpus;
 use crate::background::{self, Tick};
 
 /// The heap has just been built.

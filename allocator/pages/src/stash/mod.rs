@@ -372,13 +372,14 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         put.unwrap_or(Returned::ToStore)
     }
 
-    /// Keeps freed single frames until one is a case for the store. Returns how many were kept;
-    /// `None` where the caller has no stash here, or so many are the store's.
+    /// Keeps freed single frames until one cannot be kept. Returns how many were kept, and what
+    /// became of the one behind them ([`Returned::Kept`] if there is none); `None` where the caller
+    /// has no stash here, or so many are the store's.
     pub(crate) fn put_many<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
         frames: &[Frame],
-    ) -> Option<usize> {
+    ) -> Option<(usize, Returned)> {
         if frames.len() >= BULK {
             return None;
         }
@@ -392,17 +393,17 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 let run = run.min(room);
                 let offset = store.offset(first);
                 if run == 0 || stack.ends_with(offset as u32) {
-                    if self.put_single(backing, own, offset) != Returned::Kept {
-                        break;
+                    match self.put_single(backing, own, offset) {
+                        Returned::Kept => kept += 1,
+                        other => return (kept, other),
                     }
-                    kept += 1;
                     continue;
                 }
                 let run_of = &frames[kept..][..run];
                 stack.push_all(run_of.iter().map(|&frame| store.offset(frame)));
                 kept += run;
             }
-            kept
+            (kept, Returned::Kept)
         })
     }
 

@@ -338,13 +338,12 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             let rest = &frames[freed..];
             let (given, error) = match self.stash.put_many(&self.backing, rest) {
                 None => self.store().give_frames(rest),
-                Some(kept) => match rest.get(kept) {
-                    None => (kept, None),
-                    // What the stash does not keep is a case for the store, or for nobody.
-                    Some(&frame) => match self.free(frame, Order::ZERO) {
-                        Ok(()) => (kept + 1, None),
-                        Err(error) => (kept, Some(error)),
-                    },
+                Some((kept, Returned::Kept)) => (kept, None),
+                Some((kept, Returned::FreeAlready)) => (kept, Some(FreeError::DoubleFree)),
+                Some((kept, Returned::ToStore)) => match self.store().give(rest[kept], Order::ZERO)
+                {
+                    Ok(()) => (kept + 1, None),
+                    Err(error) => (kept, Some(error)),
                 },
             };
             freed += given;

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | `sequence` | the restartable sequences |
 //! | `x86_64`, `aarch64` | their instructions |
-//! | `local` | both as the library's [`Local`](brickyard_slab::Local) |
 //! | `rseq` | a row a CPU: [`Rseq`] |
 //! | `thread_rows` | a row a thread, where the system has no restartable sequences: [`ThreadRows`] |
+//! | `cpus` | either, chosen once, as the library's [`Local`](brickyard_slab::Local): [`Cpus`] |
 //!
 //! # One form for both
 //!
@@ -29,12 +29,13 @@ mod aarch64;
 #[macro_use]
 mod x86_64;
 
-mod local;
+mod cpus;
 mod rseq;
 mod sequence;
 mod thread_rows;
 
 pub use crate::area::thread_words;
+pub use cpus::Cpus;
 pub use rseq::{Rseq, keeping_errno};
 pub use sequence::{pop, push, replace};
 use sequence::{pop_shifted, push_shifted};

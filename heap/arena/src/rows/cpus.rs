@@ -1,0 +1,140 @@
+//! A row a CPU or a row a thread, as one type: chosen once, wherever the rows lie, and however far
+//! apart.
+//!
+//! What a heap composes for itself is a little shorter, since it knows its rows.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use brickyard::Platform;
+use brickyard_slab::{Caller, Local, Pushed, Rows};
+
+use super::{Rseq, ThreadRows, pop_shifted, push_shifted, replace};
+
+/// How this process reaches its rows: the [`Local`] of slabs in user space.
+#[derive(Debug, Clone, Copy)]
+pub enum Cpus {
+    /// A row a CPU. A thread can be moved at any moment.
+    PerCpu(Rseq),
+    /// A row a thread, which never leaves it.
+    PerThread(ThreadRows),
+}
+
+macro_rules! either {
+    ($self:expr, $cpus:ident => $call:expr) => {
+        match $self {
+            Cpus::PerCpu($cpus) => $call,
+            Cpus::PerThread($cpus) => $call,
+        }
+    };
+}
+
+impl Cpus {
+    /// A row a CPU, where the system has restartable sequences; else a row a thread.
+    #[must_use]
+    pub fn registered() -> Self {
+        Rseq::registered().map_or_else(Self::threads, Self::PerCpu)
+    }
+
+    /// A row a thread.
+    #[must_use]
+    pub fn threads() -> Self {
+        Self::PerThread(ThreadRows::new())
+    }
+
+    /// Rows that there are to be.
+    #[must_use]
+    pub const fn rows(&self) -> usize {
+        match self {
+            Self::PerCpu(rseq) => rseq.cpus(),
+            Self::PerThread(_) => ThreadRows::ROWS,
+        }
+    }
+
+    /// Where a thread's area is, from the thread pointer on.
+    #[must_use]
+    pub const fn area(&self) -> isize {
+        either!(self, cpus => cpus.area())
+    }
+
+    /// Where the rows lie and how far apart, if every number has one: sequences do not ask.
+    #[inline(always)]
+    fn place(&self, rows: &Rows<'_>) -> Option<(*const AtomicUsize, u32)> {
+        (rows.rows() >= self.rows()).then(|| (rows.start(), rows.row_shift()))
+    }
+}
+
+impl Platform for Cpus {
+    #[inline]
+    fn cpu(&self) -> usize {
+        either!(self, cpus => cpus.cpu())
+    }
+
+    fn relax(&self) {
+        either!(self, cpus => cpus.relax());
+    }
+
+    fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
+        either!(self, cpus => cpus.run_on(cpu, work))
+    }
+
+    fn ticks(&self) -> u64 {
+        either!(self, cpus => cpus.ticks())
+    }
+
+    /// The thread, by the system's number.
+    fn task(&self) -> u64 {
+        let thread = rustix::thread::gettid().as_raw_nonzero();
+        thread.get().unsigned_abs().into()
+    }
+}
+
+// SAFETY: `one-store` and `row-of-its-own` are the trait's conditions; of one kind of rows all use
+// the same sequences. `place` keeps them from rows that are not there.
+unsafe impl Local for Cpus {
+    #[inline(always)]
+    unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
+        let place = self.place(rows)?;
+        // SAFETY: there is a row for every number, and `top-in-sheaf`, the library's own invariant,
+        // says what its words are.
+        NonNull::new(unsafe { pop_shifted(self.area(), place, column) })
+    }
+
+    #[inline(always)]
+    unsafe fn push<C: Caller>(
+        &self,
+        rows: &Rows<'_>,
+        column: usize,
+        object: NonNull<u8>,
+    ) -> Pushed {
+        let Some(place) = self.place(rows) else {
+            return Pushed::Full;
+        };
+        let _ = object.as_ptr().expose_provenance();
+        // SAFETY: as in `pop`.
+        unsafe { push_shifted(self.area(), place, column, object.as_ptr()) }
+    }
+
+    fn read<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> (usize, usize) {
+        let cpu = self.cpu();
+        // Relaxed: it may be another CPU's by now, and is compared again before it is changed.
+        // SAFETY: a word of the rows, which are there as long as this view of them.
+        let word = rows.place(cpu, column).map(|word| unsafe { &*word });
+        (cpu, word.map_or(0, |word| word.load(Ordering::Relaxed)))
+    }
+
+    unsafe fn replace<C: Caller>(
+        &self,
+        rows: &Rows<'_>,
+        cpu: usize,
+        column: usize,
+        expected: usize,
+        new: usize,
+    ) -> bool {
+        let Some(word) = rows.place(cpu, column) else {
+            return false;
+        };
+        // SAFETY: the word is one of the row of `cpu`, there as long as this view of the rows.
+        unsafe { replace(self.area(), cpu as u32, &*word, expected, new) }
+    }
+}
