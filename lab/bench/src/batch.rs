@@ -1,9 +1,7 @@
 //! The measured loop: a batch that is allocated and freed again and again, and how often that must be for its time to mean something.
 
 use core::time::Duration;
-use std::panic::resume_unwind;
-use std::sync::{Barrier, Mutex, PoisonError};
-use std::thread;
+use std::sync::Barrier;
 use std::time::Instant;
 
 use brickyard::Frame;
@@ -12,6 +10,7 @@ use super::clock::{Laps, ns_of_the_clock};
 use super::random::Random;
 use super::schedule::{Api, Freed, Workload};
 use super::subject::{Handle, Subject};
+use super::together::together;
 
 /// The three numbers of a sample, in ns per page.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,25 +52,15 @@ pub(crate) fn sample_of_threads<S: Subject>(
     least: Duration,
 ) -> Result<Sample, Short> {
     let barrier = Barrier::new(workload.threads);
-    let all = Mutex::new(Vec::new());
-    let one_thread = || {
+    let all = together(workload.threads, |_| {
         let mut batch = Batch::new(subject.handle(workload.order), workload);
         let one = batch.sample(least, &barrier);
         // Nobody measures any more: a drain may reach into the caches of all.
         barrier.wait();
         batch.handle.settle();
-        all.lock().unwrap_or_else(PoisonError::into_inner).push(one);
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..workload.threads)
-            .map(|_| scope.spawn(one_thread))
-            .collect();
-        // The end of the scope may come a little before their numbers, and with them their caches, are free for the next sample's.
-        for thread in threads {
-            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        }
+        one
     });
-    Sample::mean(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Sample::mean(all)
 }
 
 /// The two halves of a round, with a part of the name of the function that does it.

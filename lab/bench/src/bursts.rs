@@ -6,9 +6,7 @@
 
 use core::hint::black_box;
 use core::time::Duration;
-use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use brickyard::sync::{AtomicU64, Ordering};
@@ -16,6 +14,7 @@ use brickyard::{AllocError, Frame, Mobility, Order, Request};
 use brickyard_classics::LabZone;
 
 use super::random::Random;
+use super::together::together;
 
 /// What every thread does.
 #[derive(Debug, Clone, Copy)]
@@ -77,18 +76,9 @@ pub(crate) fn run<Z: LabZone>(zone: &Z, load: &Load) -> Result<Got, AllocError> 
         when_first: OnceLock::new(),
         spans: Mutex::new(Vec::with_capacity(load.threads)),
     };
-    thread::scope(|scope| {
-        let course = &course;
-        let threads: Vec<_> = (0..load.threads)
-            .map(|number| scope.spawn(move || course.run(zone, number)))
-            .collect();
-        let joined = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        // All are waited for, also where the first has failed.
-        let ends: Vec<_> = joined.collect();
-        ends.into_iter().collect::<Result<(), _>>()
-    })?;
+    // All are waited for, also where the first has failed.
+    let ends = together(load.threads, |number| course.run(zone, number));
+    ends.into_iter().collect::<Result<(), _>>()?;
     let spans = course.spans.into_inner();
     let spans = spans.unwrap_or_else(PoisonError::into_inner);
     let begun = spans.iter().map(|(begun, _)| *begun).min();

@@ -9,17 +9,13 @@ use std::env;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 
 use crate::progress::Progress;
 
 /// What is counted of a side of a pair.
 pub(crate) const fn metric(side: &'static str) -> Metric<'static> {
-    Metric {
-        name: side,
-        unit: "instructions",
-        better: Better::Lower,
-    }
+    Metric::lower(side, "instructions")
 }
 
 /// Is there valgrind? Where not, `progress` is told why.

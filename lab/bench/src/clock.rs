@@ -39,6 +39,37 @@ impl Laps {
     }
 }
 
+/// What one thread spent on something.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    begun: Instant,
+    done: Instant,
+    /// On a CPU.
+    pub(crate) cpu: Duration,
+}
+
+impl Span {
+    /// What `work` takes on this thread.
+    pub(crate) fn of(work: impl FnOnce()) -> Self {
+        let (begun, cpu) = (Instant::now(), cpu_of_this_thread());
+        work();
+        Self {
+            begun,
+            done: Instant::now(),
+            cpu: cpu_of_this_thread().saturating_sub(cpu),
+        }
+    }
+
+    /// From the first one's beginning to the last one's end.
+    pub(crate) fn wall(spans: impl Iterator<Item = Self> + Clone) -> Duration {
+        let begun = spans.clone().map(|span| span.begun).min();
+        let done = spans.map(|span| span.done).max();
+        begun
+            .zip(done)
+            .map_or(Duration::ZERO, |(begun, done)| done - begun)
+    }
+}
+
 /// What two readings of the clock, one behind the other, differ by, in ns: the median of many, each the mean of some, since the clock counts in steps.
 pub(crate) fn ns_of_the_clock() -> f64 {
     const READINGS: u32 = 32;

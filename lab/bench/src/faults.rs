@@ -5,10 +5,7 @@
 use core::error::Error;
 use core::fmt;
 use core::time::Duration;
-use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, PoisonError};
-use std::thread;
-use std::time::Instant;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Order, Platform};
@@ -16,9 +13,10 @@ use brickyard_arena::Arena;
 use brickyard_classics::Experiment;
 use brickyard_classics::LabZone;
 
-use super::clock::cpu_of_this_thread;
+use super::clock::Span;
 use super::design::ThroughNodes;
 use super::subject::{Handle, Subject};
+use super::together::together;
 
 /// What the threads do.
 #[derive(Debug, Clone, Copy)]
@@ -84,15 +82,7 @@ impl fmt::Display for TooFew {
 
 impl Error for TooFew {}
 
-/// One thread's part of one half of a pass.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    begun: Instant,
-    ended: Instant,
-    cpu: Duration,
-}
-
-/// A pass of one thread.
+/// A pass of one thread: its two halves.
 type Pass = [Span; 2];
 
 impl<'a> Experiment<&'a Arena> for Faults<'a> {
@@ -119,22 +109,14 @@ impl Faults<'_> {
     /// Runs the threads on an allocator of frames of the arena, each of which it gives to one holder at a time.
     fn on<S: Subject>(&self, subject: &S) -> Result<Spent, TooFew> {
         let barrier = Barrier::new(self.threads);
-        let passes = thread::scope(|scope| {
-            let barrier = &barrier;
-            let one = move |number: usize| {
-                let pages = self.share(number);
-                self.thread(subject.handle(Order::ZERO), pages, barrier)
-            };
-            let threads: Vec<_> = (0..self.threads)
-                .map(|number| scope.spawn(move || one(number)))
-                .collect();
-            let joined = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            // All are waited for, also where one has failed.
-            let ends: Vec<_> = joined.collect();
-            ends.into_iter().collect::<Result<Vec<Vec<Pass>>, TooFew>>()
-        })?;
+        // All are waited for, also where one has failed.
+        let ends = together(self.threads, |number| {
+            let pages = self.share(number);
+            self.thread(subject.handle(Order::ZERO), pages, &barrier)
+        });
+        let passes = ends
+            .into_iter()
+            .collect::<Result<Vec<Vec<Pass>>, TooFew>>()?;
         let mut spent = Spent {
             pages: (self.pages * self.passes) as u64,
             ..Spent::default()
@@ -164,7 +146,7 @@ impl Faults<'_> {
         let mut complete = Ok(());
         for _ in 0..self.passes {
             barrier.wait();
-            let faults = timed(|| {
+            let faults = Span::of(|| {
                 for _ in 0..pages {
                     let Some(frame) = handle.alloc() else {
                         complete = Err(TooFew);
@@ -175,7 +157,7 @@ impl Faults<'_> {
                 }
             });
             barrier.wait();
-            let frees = timed(|| {
+            let frees = Span::of(|| {
                 for frame in held.drain(..) {
                     handle.free(frame);
                 }
@@ -201,22 +183,8 @@ impl Faults<'_> {
 
 impl Half {
     fn add(&mut self, spans: impl Iterator<Item = Span> + Clone) {
-        let begun = spans.clone().map(|span| span.begun).min();
-        let ended = spans.clone().map(|span| span.ended).max();
-        self.wall += begun
-            .zip(ended)
-            .map_or(Duration::ZERO, |(begun, ended)| ended - begun);
+        self.wall += Span::wall(spans.clone());
         self.cpu += spans.map(|span| span.cpu).sum::<Duration>();
-    }
-}
-
-fn timed(work: impl FnOnce()) -> Span {
-    let (begun, cpu) = (Instant::now(), cpu_of_this_thread());
-    work();
-    Span {
-        cpu: cpu_of_this_thread().saturating_sub(cpu),
-        begun,
-        ended: Instant::now(),
     }
 }
 

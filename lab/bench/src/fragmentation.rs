@@ -13,7 +13,7 @@ use brickyard::{Mobility, Order};
 use brickyard_arena::Threads;
 use brickyard_classics::LabZone;
 use brickyard_classics::{Configuration, Experiment};
-use brickyard_report::{Better, Host, Metric, Results, Row, bytes_text};
+use brickyard_report::{Host, Metric, Results, Row, bytes_text};
 
 use super::design::ThroughNodes;
 use super::fill::take_all;
@@ -24,11 +24,7 @@ use super::subject::{Handle, Subject};
 use super::turns::{Round, Turns};
 use crate::stop;
 
-const WHOLE_HUGE: Metric<'static> = Metric {
-    name: "whole-huge",
-    unit: "percent",
-    better: Better::Higher,
-};
+const WHOLE_HUGE: Metric<'static> = Metric::higher("whole-huge", "percent");
 
 /// Who is measured, on what, and how often.
 #[derive(Debug)]

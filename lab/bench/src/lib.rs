@@ -56,6 +56,7 @@ pub mod side_by_side;
 pub mod slab;
 pub mod stop;
 pub mod subject;
+mod together;
 mod turns;
 pub mod yardstick;
 pub mod zone2007;

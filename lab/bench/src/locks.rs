@@ -8,7 +8,7 @@
 //! The first tells the time, and how much each bulk moved; the second reads the clock at the lock, which makes each hold longer, and tells how long it was waited for and held.
 
 use brickyard_classics::bulk::{LockReading, MeterReading, Timing};
-use brickyard_report::{Better, Host, Metric, Results, Row};
+use brickyard_report::{Host, Metric, Results, Row};
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{Got, Load, USUAL};
@@ -18,11 +18,7 @@ use super::zone2007::Zone2007;
 use crate::stop;
 
 /// The time of a burst: what the other metrics explain.
-pub const TIME: Metric<'static> = Metric {
-    name: "time",
-    unit: "us/burst",
-    better: Better::Lower,
-};
+pub const TIME: Metric<'static> = Metric::lower("time", "us/burst");
 
 /// What came out of one turn.
 #[derive(Debug, Clone, Copy)]
@@ -111,9 +107,13 @@ impl Locks<'_> {
         let bursts = (load.bursts + load.bursts / 8 + 1) as f64;
         let pages = bursts * threads as f64 * (load.pages + load.order.frames()) as f64;
         let per_burst = 1e6 / load.bursts as f64;
-        for (metric, value) in metrics(per_burst, pages) {
-            for (&column, taken) in self.columns.iter().zip(taken) {
-                let samples = taken.iter().map(&value).collect();
+        let figures = |taken: &Taken| taken.figures(per_burst, pages);
+        let of_column = |taken: &Vec<Taken>| taken.iter().map(figures).collect();
+        let columns: Vec<Vec<_>> = taken.iter().map(of_column).collect();
+        for place in 0..FIGURES {
+            for (&column, taken) in self.columns.iter().zip(&columns) {
+                let (metric, _) = taken[0][place];
+                let samples = taken.iter().map(|figures| figures[place].1).collect();
                 let row = Row::new(column.name(), &workload, metric, samples)?;
                 results.push(row.timed())?;
             }
@@ -154,67 +154,44 @@ fn numbers_up_to(most: usize) -> impl Iterator<Item = usize> {
         .chain(core::iter::once(most))
 }
 
-/// How a sample of a metric comes of what a turn gave.
-type Value = Box<dyn Fn(&Taken) -> f64>;
+/// How many figures a turn has.
+const FIGURES: usize = 17;
 
-/// The metrics in the order of their lines: the time, then what explains it.
-fn metrics(us_per_burst: f64, pages: f64) -> Vec<(Metric<'static>, Value)> {
-    let metric = |name, unit, better| Metric { name, unit, better };
-    let (lower, higher) = (Better::Lower, Better::Higher);
-    let time = move |taken: &Taken| taken.got.wall.as_secs_f64() * us_per_burst;
-    let holds = move |taken: &Taken| taken.timed.hold.moments.n as f64 / pages;
-    let mut metrics: Vec<(Metric<'static>, Value)> = vec![
-        (TIME, Box::new(time)),
-        (metric("holds", "times/page", lower), Box::new(holds)),
-    ];
-    let wait = |taken: &Taken| taken.timed.wait;
-    let hold = |taken: &Taken| taken.timed.hold;
-    for (names, of) in [
-        (
-            ["wait-p50", "wait-p99", "wait-p99.9"],
-            wait as fn(&Taken) -> LockReading,
-        ),
-        (["hold-p50", "hold-p99", "hold-p99.9"], hold),
-    ] {
-        for (name, percent) in names.into_iter().zip([50.0, 99.0, 99.9]) {
-            let value = move |taken: &Taken| of(taken).histogram.percentile(percent) as f64;
-            metrics.push((metric(name, "ns", lower), Box::new(value)));
-        }
+impl Taken {
+    /// Its figures in the order of their lines: the time, then what explains it.
+    fn figures(&self, us_per_burst: f64, pages: f64) -> [(Metric<'static>, f64); FIGURES] {
+        let (wait, hold) = (&self.timed.wait, &self.timed.hold);
+        let (taken, given) = (&self.counted.taken, &self.counted.given);
+        let (lower, higher) = (Metric::lower, Metric::higher);
+        let ns = |name, of: &LockReading, percent| {
+            (lower(name, "ns"), of.histogram.percentile(percent) as f64)
+        };
+        let order = |name, value| (lower(name, "order"), value);
+        let deviation = |name, value| (lower(name, PAGES), value);
+        let holds = hold.moments.n as f64 / pages;
+        [
+            (TIME, self.got.wall.as_secs_f64() * us_per_burst),
+            (lower("holds", "times/page"), holds),
+            ns("wait-p50", wait, 50.0),
+            ns("wait-p99", wait, 99.0),
+            ns("wait-p99.9", wait, 99.9),
+            ns("hold-p50", hold, 50.0),
+            ns("hold-p99", hold, 99.0),
+            ns("hold-p99.9", hold, 99.9),
+            (higher("taken", PAGES), taken.count.mean()),
+            deviation("taken-deviation", taken.count.deviation()),
+            order("taken-order", taken.order.mean()),
+            order("taken-order-deviation", taken.order.deviation()),
+            (higher("given", PAGES), given.count.mean()),
+            deviation("given-deviation", given.count.deviation()),
+            order("given-order", given.order.mean()),
+            order("given-order-deviation", given.order.deviation()),
+            (higher("fairness", "of 1"), self.got.fairness),
+        ]
     }
-    type Of = fn(&Taken) -> f64;
-    let bulks: [(Metric<'_>, Of); 8] = [
-        (metric("taken", "pages/bulk", higher), |taken| {
-            taken.counted.taken.count.mean()
-        }),
-        (metric("taken-deviation", "pages/bulk", lower), |taken| {
-            taken.counted.taken.count.deviation()
-        }),
-        (metric("taken-order", "order", lower), |taken| {
-            taken.counted.taken.order.mean()
-        }),
-        (metric("taken-order-deviation", "order", lower), |taken| {
-            taken.counted.taken.order.deviation()
-        }),
-        (metric("given", "pages/bulk", higher), |taken| {
-            taken.counted.given.count.mean()
-        }),
-        (metric("given-deviation", "pages/bulk", lower), |taken| {
-            taken.counted.given.count.deviation()
-        }),
-        (metric("given-order", "order", lower), |taken| {
-            taken.counted.given.order.mean()
-        }),
-        (metric("given-order-deviation", "order", lower), |taken| {
-            taken.counted.given.order.deviation()
-        }),
-    ];
-    for (metric, of) in bulks {
-        metrics.push((metric, Box::new(of)));
-    }
-    let fairness = |taken: &Taken| taken.got.fairness;
-    metrics.push((metric("fairness", "of 1", higher), Box::new(fairness)));
-    metrics
 }
+
+const PAGES: &str = "pages/bulk";
 
 #[cfg(test)]
 mod tests {

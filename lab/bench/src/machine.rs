@@ -97,31 +97,24 @@ impl Build {
         config: Configuration,
         experiment: E,
     ) -> anyhow::Result<E::Output> {
-        match (self.slots, self.lock) {
-            (Slots::Exclusive, Lock::Ticket) => {
-                self.run_with::<Exclusive, TicketLock, E>(config, experiment)
-            }
-            (Slots::Exclusive, Lock::TestAndSet) => {
-                self.run_with::<Exclusive, TestAndSetLock, E>(config, experiment)
-            }
-            (Slots::Exclusive, Lock::TicketOwnLine) => {
-                self.run_with::<Exclusive, OwnLine<TicketLock>, E>(config, experiment)
-            }
-            (Slots::Exclusive, Lock::TestAndSetOwnLine) => {
-                self.run_with::<Exclusive, OwnLine<TestAndSetLock>, E>(config, experiment)
-            }
-            (Slots::Shared, Lock::Ticket) => {
-                self.run_with::<Shared, TicketLock, E>(config, experiment)
-            }
-            (Slots::Shared, Lock::TestAndSet) => {
-                self.run_with::<Shared, TestAndSetLock, E>(config, experiment)
-            }
-            (Slots::Shared, Lock::TicketOwnLine) => {
-                self.run_with::<Shared, OwnLine<TicketLock>, E>(config, experiment)
-            }
-            (Slots::Shared, Lock::TestAndSetOwnLine) => {
-                self.run_with::<Shared, OwnLine<TestAndSetLock>, E>(config, experiment)
-            }
+        match self.slots {
+            Slots::Exclusive => self.run_on::<Exclusive, E>(config, experiment),
+            Slots::Shared => self.run_on::<Shared, E>(config, experiment),
+        }
+    }
+
+    fn run_on<A: SlotAccess, E: Experiment<Threads>>(
+        &self,
+        config: Configuration,
+        experiment: E,
+    ) -> anyhow::Result<E::Output> {
+        type Ticket = OwnLine<TicketLock>;
+        type TestAndSet = OwnLine<TestAndSetLock>;
+        match self.lock {
+            Lock::Ticket => self.run_with::<A, TicketLock, E>(config, experiment),
+            Lock::TestAndSet => self.run_with::<A, TestAndSetLock, E>(config, experiment),
+            Lock::TicketOwnLine => self.run_with::<A, Ticket, E>(config, experiment),
+            Lock::TestAndSetOwnLine => self.run_with::<A, TestAndSet, E>(config, experiment),
         }
     }
 

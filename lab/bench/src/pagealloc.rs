@@ -11,7 +11,7 @@
 
 use core::time::Duration;
 
-use brickyard_report::{Better, Host, Metric, Results, Row};
+use brickyard_report::{Host, Metric, Results, Row};
 
 use super::batch::Sample;
 use super::conditions::Conditions;
@@ -96,11 +96,7 @@ impl PageAlloc<'_> {
         let mut begin = 0;
         for block in self.workloads.chunk_by(Workload::is_like) {
             for name in METRICS {
-                let metric = Metric {
-                    name,
-                    unit: NS_PER_PAGE,
-                    better: Better::Lower,
-                };
+                let metric = Metric::lower(name, NS_PER_PAGE);
                 for (place, workload) in (begin..).zip(block) {
                     for (contestant, taken) in self.contestants.iter().zip(taken) {
                         let value = |taken: &Taken| {

@@ -13,7 +13,7 @@ use brickyard::Order;
 use brickyard::sync::{Exclusive, TicketLock};
 use brickyard_arena::{Arena, MapPlan};
 use brickyard_classics::{Configuration, MachinePlan};
-use brickyard_report::{Better, Host, Metric, Results, Row};
+use brickyard_report::{Host, Metric, Results, Row};
 
 use super::faults::{Faults, Spent, touch_all};
 use super::machine::{CANNOT_BUILD, FRAME_BYTES, metadata};
@@ -72,22 +72,14 @@ impl FromStr for Column {
     }
 }
 
-const FAULTS_CPU: Metric<'static> = Metric {
-    name: "faults/cpu",
-    unit: "pages/s of CPU time",
-    better: Better::Higher,
-};
+/// Faults a second of CPU time.
+pub const FAULTS_CPU: Metric<'static> = Metric::higher("faults/cpu", "pages/s of CPU time");
 
-const FAULTS_SEC: Metric<'static> = Metric {
-    name: "faults/sec",
-    unit: "pages/s",
-    better: Better::Higher,
-};
+/// Faults a second.
+pub const FAULTS_SEC: Metric<'static> = Metric::higher("faults/sec", "pages/s");
 
-const FREES_CPU: Metric<'static> = Metric {
-    name: "frees/cpu",
-    ..FAULTS_CPU
-};
+/// Pages given back in a second of CPU time.
+pub const FREES_CPU: Metric<'static> = Metric::higher("frees/cpu", FAULTS_CPU.unit);
 
 /// How a sample of a metric comes of what a turn spent.
 type Value = fn(&Spent) -> f64;

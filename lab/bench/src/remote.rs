@@ -8,7 +8,6 @@
 use core::time::Duration;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -19,6 +18,7 @@ use super::batch::{Batch, Sample, Short};
 use super::clock::{Laps, ns_of_the_clock};
 use super::schedule::Workload;
 use super::subject::{Handle, Subject};
+use super::together::together;
 
 /// Batches on their way from one giver to its taker, at most.
 const UNDER_WAY: usize = 2;
@@ -46,20 +46,9 @@ pub(crate) fn sample_of_pairs<S: Subject>(
     workload: &Workload,
     least: Duration,
 ) -> Result<Sample, Short> {
-    let all = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        let pair = || {
-            let one = sample_of_pair(subject, workload, least);
-            all.lock().unwrap_or_else(PoisonError::into_inner).push(one);
-        };
-        let pairs: Vec<_> = (0..workload.threads / 2)
-            .map(|_| scope.spawn(pair))
-            .collect();
-        for pair in pairs {
-            pair.join().unwrap_or_else(|panic| resume_unwind(panic));
-        }
-    });
-    Sample::mean(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Sample::mean(together(workload.threads / 2, |_| {
+        sample_of_pair(subject, workload, least)
+    }))
 }
 
 /// The calling thread gives, one that it starts takes.

@@ -21,7 +21,7 @@ use brickyard::{Frame, Mobility, Order};
 use brickyard_arena::Threads;
 use brickyard_classics::LabZone;
 use brickyard_classics::{Configuration, Experiment};
-use brickyard_report::{Better, Host, Metric, Results, Row, bytes_text};
+use brickyard_report::{Host, Metric, Results, Row, bytes_text};
 
 use super::clock::{Laps, ns_of_the_clock};
 use super::design::{ThroughNodes, ThroughZone};
@@ -34,11 +34,7 @@ use super::turns::{Round, Turns};
 use crate::choice::Choice;
 use crate::stop;
 
-const REQUEST: Metric<'static> = Metric {
-    name: "request",
-    unit: "ns/request",
-    better: Better::Lower,
-};
+const REQUEST: Metric<'static> = Metric::lower("request", "ns/request");
 
 /// The questions, in the order in which they are answered.
 const QUESTIONS: [&str; 5] = [

@@ -7,19 +7,21 @@ use anyhow::Context;
 use brickyard_bench::stop;
 use brickyard_classics::Configuration;
 use brickyard_experiments::antifrag::{Filmed, Load, Run, Settings};
+use brickyard_report::Better;
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
-use brickyard_report::{Better, SampleKind};
 use brickyard_trace::file;
 use brickyard_workload::Script;
 use brickyard_workload::antifrag::{self, Known, Profile, Reclaim, published, published_2005};
 use clap::Args;
 
 use crate::amount::bytes;
+use crate::choice::or_all;
 use crate::filming::Pictures;
 use crate::how::How;
-use crate::misuse::{Misuse, has_twice};
-use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use crate::output::SheetOutput;
+use crate::sheet::{Cell, Line, Sheet};
 use crate::{interrupt, progress};
 
 /// The options of `brickyard antifrag`.
@@ -100,11 +102,7 @@ impl Antifrag {
         self.pictures.check()?;
         interrupt::watch()?;
         let ((compile, recorded), (walk, _)) = (script(&self.compile)?, script(&self.walk)?);
-        let configs = if self.config.is_empty() {
-            &Configuration::ALL[..]
-        } else {
-            &self.config
-        };
+        let configs = or_all(&self.config, &Configuration::ALL);
         let hows: Vec<Reclaim> = if self.reclaim.is_empty() {
             Reclaim::ALL.to_vec()
         } else {
@@ -179,19 +177,12 @@ impl Antifrag {
                 )));
             }
         }
-        if self
-            .settings
-            .stretch
-            .is_some_and(|times| !(0.01..=10_000.0).contains(&times))
-        {
+        let wrong = |times| !(0.01..=10_000.0).contains(&times);
+        if self.settings.stretch.is_some_and(wrong) {
             return Err(Misuse::new("--stretch must be from 0.01 to 10000"));
         }
-        if self.jobs == Some(0) {
-            return Err(Misuse::new("--jobs must be at least 1"));
-        }
-        if has_twice(&self.config) {
-            return Err(Misuse::new("--config names a value twice"));
-        }
+        at_least_one([("jobs", self.jobs)])?;
+        no_value_twice([("config", has_twice(&self.config))])?;
         let several = profiles.len() > 1 || self.reclaim.len() != 1;
         if self.pictures.any() && several {
             return Err(Misuse::new(
@@ -307,100 +298,46 @@ fn lines<'d>(
             None => Cell::default(),
         });
         sheet.push(Line {
-            section: section.clone(),
-            label: label.into(),
-            unit,
-            better,
-            kind: SampleKind::Exact,
             decimals,
-            cells: cells.collect(),
-            shown: Shown::Always,
+            ..Line::new(&section, label, unit, better, cells)
         });
     };
-    let none = |_: Configuration| None;
+    let higher = Better::Higher;
     if of_2005 {
         // The posting's kernel had no lumpy reclaim.
         let plain = |config| published_2005(config).filter(|_| how == Reclaim::Plain);
-        line(
-            "under load, of 275",
-            "blocks of order 10",
-            Better::Higher,
-            0,
-            &|r| r.load.got as f64,
-            &|config| plain(config).map(|(load, _)| f64::from(load)),
-        );
-        line(
-            "at rest",
-            "blocks of order 10",
-            Better::Higher,
-            0,
-            &|r| r.rest.got as f64,
-            &|config| plain(config).map(|(_, rest)| f64::from(rest)),
-        );
+        let load = |config| plain(config).map(|(load, _)| f64::from(load));
+        let rest = |config| plain(config).map(|(_, rest)| f64::from(rest));
+        let mut blocks = |label, value, published| {
+            line(label, "blocks of order 10", higher, 0, value, published);
+        };
+        blocks("under load, of 275", &|r| r.load.got as f64, &load);
+        blocks("at rest", &|r| r.rest.got as f64, &rest);
     } else {
-        line(
-            "under load",
-            "% of memory",
-            Better::Higher,
-            1,
-            &|r| r.percent(r.load.got),
-            &|config| published(profile.name, how, config).map(|p| f64::from(p.load)),
-        );
-        line(
-            "at rest",
-            "% of memory",
-            Better::Higher,
-            1,
-            &|r| r.percent(r.rest.got),
-            &|config| published(profile.name, how, config).map(|p| f64::from(p.rest)),
-        );
+        let published = |config| published(profile.name, how, config);
+        let load = |config| published(config).map(|p| f64::from(p.load));
+        let rest = |config| published(config).map(|p| f64::from(p.rest));
+        let mut percent =
+            |label, value, published| line(label, "% of memory", higher, 1, value, published);
+        percent("under load", &|r| r.percent(r.load.got), &load);
+        percent("at rest", &|r| r.percent(r.rest.got), &rest);
     }
-    line(
-        "at rest, of what is possible",
-        "%",
-        Better::Higher,
-        1,
-        &|r| r.rest.got as f64 * 100.0 / r.rest_possible.max(1) as f64,
-        &none,
-    );
-    line(
-        "mixed page blocks, at most",
-        "",
-        Better::Lower,
-        0,
-        &|r| {
-            r.samples
-                .iter()
-                .map(|sample| sample.mixed)
-                .max()
-                .unwrap_or(0) as f64
-        },
-        &none,
-    );
-    line(
-        "requests of the load failed",
-        "",
-        Better::Lower,
-        0,
-        &|r| r.served.failed as f64,
-        &none,
-    );
-    line(
-        "frames reclaimed",
-        "",
-        Better::Lower,
-        0,
-        &|r| (r.pressure.direct + r.pressure.background + r.pressure.lumpy) as f64,
-        &none,
-    );
-    line(
-        "frames moved",
-        "",
-        Better::Lower,
-        0,
-        &|r| r.pressure.moved as f64,
-        &none,
-    );
+    let none = |_: Configuration| None;
+    let possible = |r: &antifrag::Result| r.rest.got as f64 * 100.0 / r.rest_possible.max(1) as f64;
+    let label = "at rest, of what is possible";
+    line(label, "%", higher, 1, &possible, &none);
+    let mut count = |label, value: fn(&antifrag::Result) -> u64| {
+        line(label, "", Better::Lower, 0, &|r| value(r) as f64, &none);
+    };
+    count("mixed page blocks, at most", |r| {
+        let mixed = r.samples.iter().map(|sample| sample.mixed);
+        mixed.max().unwrap_or(0)
+    });
+    count("requests of the load failed", |r| r.served.failed);
+    count("frames reclaimed", |r| {
+        r.pressure.direct + r.pressure.background + r.pressure.lumpy
+    });
+    count("frames moved", |r| r.pressure.moved);
 }
 
 /// A trace made ready, and the CPUs that it was recorded on.

@@ -24,3 +24,8 @@ pub(crate) fn choice<T: Choice>(
             .ok_or("nothing is called so")
     })
 }
+
+/// What the user named, or all there are.
+pub(crate) const fn or_all<'a, T>(named: &'a [T], all: &'a [T]) -> &'a [T] {
+    if named.is_empty() { all } else { named }
+}

@@ -8,6 +8,8 @@ use anyhow::{Context, bail};
 use brickyard_report::pagetypes::{Film, gif, html, png, video};
 use clap::Args;
 
+use crate::output;
+
 /// Where pictures go.
 #[derive(Debug, Args)]
 pub(crate) struct Pictures {
@@ -33,8 +35,7 @@ impl Pictures {
     /// Fails before any long work where they could not be written.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if let Some(path) = &self.html {
-            let opened = fs::OpenOptions::new().append(true).create(true).open(path);
-            opened.with_context(|| format!("cannot write {}", path.display()))?;
+            output::check(path)?;
         }
         for folder in [&self.png, &self.gif, &self.mp4].into_iter().flatten() {
             fs::create_dir_all(folder)

@@ -21,6 +21,24 @@ impl fmt::Display for Misuse {
 
 impl Error for Misuse {}
 
+/// None of these options may name a value twice; of each it is known whether it does.
+pub(crate) fn no_value_twice<const N: usize>(options: [(&str, bool); N]) -> Result<(), Misuse> {
+    match options.into_iter().find(|&(_, twice)| twice) {
+        Some((option, _)) => Err(Misuse::new(format!("--{option} names a value twice"))),
+        None => Ok(()),
+    }
+}
+
+/// None of these options may be 0, where it is given.
+pub(crate) fn at_least_one<const N: usize>(
+    options: [(&str, Option<usize>); N],
+) -> Result<(), Misuse> {
+    match options.into_iter().find(|&(_, value)| value == Some(0)) {
+        Some((option, _)) => Err(Misuse::new(format!("--{option} must be at least 1"))),
+        None => Ok(()),
+    }
+}
+
 /// Is there a value that comes twice?
 pub(crate) fn has_twice<T: PartialEq>(values: &[T]) -> bool {
     let mut rest = values;

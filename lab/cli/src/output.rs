@@ -8,15 +8,62 @@ use anyhow::Context;
 use brickyard_report::{Against, Deviation, Format, Results, TableOptions, noise_warning, write};
 use clap::Args;
 
-/// The options that every measuring subcommand has.
+/// The options of whoever prints results.
 #[derive(Debug, Args)]
-pub(crate) struct Output {
+pub(crate) struct SheetOutput {
     /// How the results are printed.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
+    pub(crate) format: String,
     /// Write the results here instead of to standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+impl SheetOutput {
+    /// Fails before any long work if the results could not be written where they are to go.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        self.output.as_deref().map_or(Ok(()), check)
+    }
+
+    /// Writes what `write` does where it is to go. What cannot be written to its file is printed
+    /// instead, so that nothing measured is lost; why is given back.
+    pub(crate) fn put(
+        &self,
+        write: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> anyhow::Result<Option<anyhow::Error>> {
+        let to_file = |path: &Path| {
+            let mut out = BufWriter::new(File::create(path)?);
+            write(&mut out)?;
+            out.flush()
+        };
+        let written = self.output.as_deref().map(|path| {
+            to_file(path).with_context(|| {
+                let path = path.display();
+                format!("cannot write {path}; the results are printed instead")
+            })
+        });
+        if !matches!(written, Some(Ok(()))) {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write(&mut out)?;
+            out.flush()?;
+        }
+        Ok(written.and_then(Result::err))
+    }
+}
+
+/// Fails if nothing could be written there.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+    // Appending nothing leaves what is there as it is.
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
+}
+
+/// The options that every measuring subcommand has.
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    #[command(flatten)]
+    to: SheetOutput,
     /// Leave the deviations out of the table.
     #[arg(long)]
     no_deviation: bool,
@@ -25,12 +72,7 @@ pub(crate) struct Output {
 impl Output {
     /// Fails before any long work if the results could not be written where they are to go.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        if let Some(path) = &self.output {
-            // Appending nothing leaves what is there as it is.
-            let opened = OpenOptions::new().append(true).create(true).open(path);
-            opened.with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        Ok(())
+        self.to.check()
     }
 
     /// Prints `results`, each column against the first, with `label` making the head of a table's line out of workload and metric. What cannot be written to its file is
@@ -58,7 +100,7 @@ impl Output {
         results: &Results,
         label: &dyn Fn(&str, &str) -> String,
     ) -> anyhow::Result<()> {
-        let format: Format = self.format.parse()?;
+        let format: Format = self.to.format.parse()?;
         let options = TableOptions {
             against,
             deviation: if self.no_deviation
@@ -71,25 +113,10 @@ impl Output {
             label,
             ..TableOptions::default()
         };
-        let to_file = |path: &Path| -> io::Result<()> {
-            let mut out = BufWriter::new(File::create(path)?);
-            write(results, format, &options, &mut out)?;
-            out.flush()
-        };
-        let written = self.output.as_deref().map(|path| {
-            to_file(path).with_context(|| {
-                let path = path.display();
-                format!("cannot write {path}; the results are printed instead")
-            })
-        });
-        if !matches!(written, Some(Ok(()))) {
-            let mut out = BufWriter::new(io::stdout().lock());
-            write(results, format, &options, &mut out)?;
-            out.flush()?;
-        }
+        let failed = self.to.put(&|out| write(results, format, &options, out))?;
         if let Some(warning) = noise_warning(results) {
             eprintln!("{warning}");
         }
-        written.unwrap_or(Ok(()))
+        failed.map_or(Ok(()), Err)
     }
 }

@@ -19,10 +19,12 @@ use brickyard_workload::{
 use clap::Args;
 
 use crate::amount::zone_bytes;
+use crate::choice::or_all;
 use crate::filming::Pictures;
 use crate::how::How;
-use crate::misuse::{Misuse, has_twice};
-use crate::sheet::{Cell, Line, Sheet, SheetOutput, Shown};
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
+use crate::output::SheetOutput;
+use crate::sheet::{Cell, Line, Sheet, Shown};
 use crate::{interrupt, progress};
 
 /// The options of `brickyard replay`.
@@ -67,11 +69,7 @@ impl Replay {
             .with_context(|| format!("cannot replay {}", self.trace.display()))?;
         let script = Script::new(&trace)?;
         let (machine, start) = self.machine(&trace)?;
-        let configs = if self.config.is_empty() {
-            &Configuration::ALL[..]
-        } else {
-            &self.config
-        };
+        let configs = or_all(&self.config, &Configuration::ALL);
         let runs = self.replay_all(configs, &machine, start, &script)?;
         if runs.is_empty() {
             anyhow::bail!("interrupted before the first configuration was done");
@@ -90,13 +88,8 @@ impl Replay {
         if !self.every.is_finite() || self.every <= 0.0 {
             return Err(Misuse::new("--every must be a number of seconds above 0"));
         }
-        if has_twice(&self.config) {
-            return Err(Misuse::new("--config names a value twice"));
-        }
-        if self.jobs == Some(0) {
-            return Err(Misuse::new("--jobs must be at least 1"));
-        }
-        Ok(())
+        no_value_twice([("config", has_twice(&self.config))])?;
+        at_least_one([("jobs", self.jobs)])
     }
 
     /// The machine to replay on, and what its memory holds at first.
@@ -240,21 +233,11 @@ fn requests(sheet: &mut Sheet, runs: &[Run]) {
     {
         let of = |outcome: &Outcome| outcome.requests[order.index()];
         let label = format!("order {order}");
-        sheet.counts(
-            SECTION,
-            label,
-            "served",
-            Better::Higher,
-            each(runs, |o| served(of(o))),
-        );
+        let values = each(runs, |o| served(of(o)));
+        sheet.counts(SECTION, label, "served", Better::Higher, values);
         let label = format!("order {order} failed");
-        sheet.counts(
-            SECTION,
-            label,
-            "",
-            Better::Lower,
-            each(runs, |o| of(o).failed),
-        );
+        let failed = each(runs, |o| of(o).failed);
+        sheet.counts(SECTION, label, "", Better::Lower, failed);
     }
 }
 
@@ -302,21 +285,11 @@ fn mixing(sheet: &mut Sheet, runs: &[Run], named: usize) {
 fn over_time(sheet: &mut Sheet, runs: &[Run]) {
     const SECTION: &str = "over time (last sample)";
     let mut line = |label: &str, unit, better, value: fn(&Sample) -> f64| {
-        let samples = |run: &Run| run.outcome.samples.iter().map(value).collect();
         let cells = runs.iter().map(|run| Cell {
-            samples: samples(run),
+            samples: run.outcome.samples.iter().map(value).collect(),
             published: None,
         });
-        sheet.push(Line {
-            section: SECTION.into(),
-            label: label.into(),
-            unit,
-            better,
-            kind: SampleKind::Exact,
-            decimals: 0,
-            cells: cells.collect(),
-            shown: Shown::Always,
-        });
+        sheet.push(Line::new(SECTION, label, unit, better, cells));
     };
     line("mixed page blocks", "", Better::Lower, |s| s.mixed as f64);
     line("huge pages free", "", Better::Higher, |s| s.huge as f64);
@@ -332,26 +305,17 @@ fn over_time(sheet: &mut Sheet, runs: &[Run]) {
 fn indices(sheet: &mut Sheet, max: Order, runs: &[Run]) {
     for order in Order::ZERO.up_to(max) {
         let unusable = each(runs, |o| u64::from(o.free.unusable_index(order)));
-        let label = format!("order {order}");
-        sheet.counts(
-            "unusable index",
-            label,
-            "per mille",
-            Better::Lower,
-            unusable,
-        );
+        let (label, unit) = (format!("order {order}"), "per mille");
+        sheet.counts("unusable index", label, unit, Better::Lower, unusable);
     }
     for order in Order::ZERO.up_to(max) {
         let index = |run: &Run| f64::from(run.outcome.free.fragmentation_index(order)) / 1000.0;
+        let section = "fragmentation index (-1 would succeed, 0 lack, 1 pieces)";
+        let cells = runs.iter().map(|run| Cell::of(index(run)));
         sheet.push(Line {
-            section: "fragmentation index (-1 would succeed, 0 lack, 1 pieces)".into(),
-            label: format!("order {order}"),
-            unit: "",
-            better: Better::Lower,
-            kind: SampleKind::Exact,
             decimals: 3,
-            cells: runs.iter().map(|run| Cell::of(index(run))).collect(),
             shown: Shown::UnlessAll(-1.0),
+            ..Line::new(section, format!("order {order}"), "", Better::Lower, cells)
         });
     }
 }
@@ -359,28 +323,18 @@ fn indices(sheet: &mut Sheet, max: Order, runs: &[Run]) {
 fn huge_pages(sheet: &mut Sheet, machine: &Machine, runs: &[Run]) {
     let section = format!("huge pages (order {})", machine.huge_order);
     let mut line = |label: &str, unit, better, value: fn(&Outcome) -> usize| {
-        sheet.counts(
-            &section,
-            label,
-            unit,
-            better,
-            each(runs, |o| value(o) as u64),
-        );
+        let values = each(runs, |o| value(o) as u64);
+        sheet.counts(&section, label, unit, better, values);
     };
-    line("free now", "", Better::Higher, |o| o.huge.now);
-    line("after draining caches", "", Better::Higher, |o| {
-        o.huge.drained
-    });
-    line("after reclaim", "", Better::Higher, |o| o.huge.reclaimed);
-    line("after compaction", "", Better::Higher, |o| o.huge.compacted);
-    line("  pages moved for it", "", Better::Lower, |o| o.huge.moved);
-    line("  pages that could not move", "", Better::Lower, |o| {
-        o.huge.stuck
-    });
-    line("possible at best", "", Better::Higher, |o| o.huge.possible);
-    line("idle in caches at the end", "frames", Better::Lower, |o| {
-        o.idle
-    });
+    let (lower, higher) = (Better::Lower, Better::Higher);
+    line("free now", "", higher, |o| o.huge.now);
+    line("after draining caches", "", higher, |o| o.huge.drained);
+    line("after reclaim", "", higher, |o| o.huge.reclaimed);
+    line("after compaction", "", higher, |o| o.huge.compacted);
+    line("  pages moved for it", "", lower, |o| o.huge.moved);
+    line("  pages that could not move", "", lower, |o| o.huge.stuck);
+    line("possible at best", "", higher, |o| o.huge.possible);
+    line("idle in caches at the end", "frames", lower, |o| o.idle);
 }
 
 fn pressure(sheet: &mut Sheet, runs: &[Run]) {
@@ -401,28 +355,18 @@ fn pressure(sheet: &mut Sheet, runs: &[Run]) {
 
 fn time(sheet: &mut Sheet, runs: &[Run]) {
     let mut line = |label: &str, unit, better, decimals, value: fn(&Outcome) -> f64| {
+        let cells = runs.iter().map(|run| Cell::of(value(&run.outcome)));
         sheet.push(Line {
-            section: "time".into(),
-            label: label.into(),
-            unit,
-            better,
             kind: SampleKind::Timed,
             decimals,
-            cells: runs
-                .iter()
-                .map(|run| Cell::of(value(&run.outcome)))
-                .collect(),
-            shown: Shown::Always,
+            ..Line::new("time", label, unit, better, cells)
         });
     };
-    line("an allocation, median", "ns", Better::Lower, 0, |o| {
-        o.alloc_ns.0
-    });
-    line("an allocation, 99 in 100", "ns", Better::Lower, 0, |o| {
-        o.alloc_ns.1
-    });
-    line("a free, median", "ns", Better::Lower, 0, |o| o.free_ns.0);
-    line("a free, 99 in 100", "ns", Better::Lower, 0, |o| o.free_ns.1);
+    let lower = Better::Lower;
+    line("an allocation, median", "ns", lower, 0, |o| o.alloc_ns.0);
+    line("an allocation, 99 in 100", "ns", lower, 0, |o| o.alloc_ns.1);
+    line("a free, median", "ns", lower, 0, |o| o.free_ns.0);
+    line("a free, 99 in 100", "ns", lower, 0, |o| o.free_ns.1);
     line("replay", "million steps a second", Better::Higher, 1, |o| {
         o.steps as f64 / o.seconds.max(1e-9) / 1e6
     });

@@ -1,26 +1,11 @@
 //! A sheet of figures: sections of lines, a column for each configuration. A table for people; CSV and JSON as every experiment has them.
 
-use core::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::PathBuf;
-
-use anyhow::Context;
 use brickyard_report::{
     Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
 };
-use clap::Args;
+use core::fmt::Write as _;
 
-/// The options of whoever prints a sheet.
-#[derive(Debug, Args)]
-pub(crate) struct SheetOutput {
-    /// How the results are printed.
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
-    /// Write the results here instead of to standard output.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
+use crate::output::SheetOutput;
 
 /// One figure of one configuration.
 #[derive(Debug, Clone, Default)]
@@ -106,39 +91,18 @@ impl Sheet {
         better: Better,
         values: impl IntoIterator<Item = u64>,
     ) {
+        let cells = values.into_iter().map(|value| Cell::of(value as f64));
         self.push(Line {
-            section: section.into(),
-            label: label.into(),
-            unit,
-            better,
-            kind: SampleKind::Exact,
-            decimals: 0,
-            cells: values
-                .into_iter()
-                .map(|value| Cell::of(value as f64))
-                .collect(),
             shown: Shown::UnlessAll(0.0),
+            ..Line::new(section, label, unit, better, cells)
         });
     }
 
     /// Prints it as `options` say. What cannot be written to its file is printed instead, so that nothing is lost.
     pub(crate) fn emit(&self, options: &SheetOutput) -> anyhow::Result<()> {
         let text = self.text(&options.format)?;
-        if let Some(path) = &options.output {
-            let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
-            if let Err(error) = written {
-                io::stdout().lock().write_all(text.as_bytes())?;
-                let path = path.display();
-                return Err(error).with_context(|| {
-                    format!("cannot write {path}; the results are printed instead")
-                });
-            }
-            return Ok(());
-        }
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
-        Ok(())
+        let failed = options.put(&|out| out.write_all(text.as_bytes()))?;
+        failed.map_or(Ok(()), Err)
     }
 
     fn text(&self, format: &str) -> anyhow::Result<String> {
@@ -215,6 +179,26 @@ impl Sheet {
 }
 
 impl Line {
+    /// One of exact whole numbers that always stands in the table.
+    pub(crate) fn new(
+        section: impl Into<String>,
+        label: impl Into<String>,
+        unit: &'static str,
+        better: Better,
+        cells: impl IntoIterator<Item = Cell>,
+    ) -> Self {
+        Self {
+            section: section.into(),
+            label: label.into(),
+            unit,
+            better,
+            kind: SampleKind::Exact,
+            decimals: 0,
+            cells: cells.into_iter().collect(),
+            shown: Shown::Always,
+        }
+    }
+
     fn is_shown(&self) -> bool {
         match self.shown {
             Shown::Always => true,
@@ -226,11 +210,7 @@ impl Line {
     }
 
     const fn metric<'a>(&self, name: &'a str) -> Metric<'a> {
-        Metric {
-            name,
-            unit: self.unit,
-            better: self.better,
-        }
+        Metric::new(name, self.unit, self.better)
     }
 
     fn text(&self, column: usize) -> String {
@@ -246,17 +226,5 @@ impl Line {
             Some(published) => format!("{value} ({published:.0})"),
             None => value,
         }
-    }
-}
-
-impl SheetOutput {
-    /// Fails before any long work if the results could not be written where they are to go.
-    pub(crate) fn check(&self) -> anyhow::Result<()> {
-        if let Some(path) = &self.output {
-            // Appending nothing leaves what is there as it is.
-            let opened = fs::OpenOptions::new().append(true).create(true).open(path);
-            opened.with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        Ok(())
     }
 }

@@ -66,6 +66,14 @@ pub enum Scale {
     Full,
 }
 
+impl Scale {
+    /// Of what two minutes are enough for, the quick run; of all else, the full one.
+    #[must_use]
+    pub const fn quick_if(quick: bool) -> Self {
+        if quick { Self::Quick } else { Self::Full }
+    }
+}
+
 /// What a cell is given.
 #[derive(Debug)]
 pub struct Context<'a> {

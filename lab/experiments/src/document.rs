@@ -370,6 +370,18 @@ impl Figure {
         }
     }
 
+    /// The mean of one key, in the same way.
+    #[must_use]
+    pub fn mean(of: Key) -> Self {
+        Self::new(Statistic::Mean, of)
+    }
+
+    /// Of one key held against another, in the same way.
+    #[must_use]
+    pub fn held(statistic: Statistic, of: Key, against: Key) -> Self {
+        Self::new(statistic, of).against(against)
+    }
+
     /// What was published for something that is not modelled.
     #[must_use]
     pub fn not_modelled(text: &'static str) -> Self {

@@ -20,11 +20,7 @@ pub fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Resu
         let Some(samples) = samples.filter(|samples| wanted(key, samples.kind)) else {
             continue;
         };
-        let metric = Metric {
-            name: &key.metric,
-            unit: samples.unit,
-            better: samples.better,
-        };
+        let metric = Metric::new(&key.metric, samples.unit, samples.better);
         let workload = format!("{} {} {}", key.experiment, key.machine, key.workload);
         let row = Row::new(&key.config, workload, metric, samples.values)?;
         let kind = if samples.kind.is_exact() {

@@ -153,11 +153,7 @@ mod tests {
     use super::*;
     use crate::{Host, Metric};
 
-    const RATE: Metric<'static> = Metric {
-        name: "rate",
-        unit: "ops/s",
-        better: Better::Higher,
-    };
+    const RATE: Metric<'static> = Metric::higher("rate", "ops/s");
 
     fn results(rows: &[(&str, &str, &[f64])]) -> Results {
         let mut results = Results::new("test", Host::unknown());
@@ -243,10 +239,7 @@ mod tests {
     #[test]
     fn what_is_better_neither_way_has_no_gain() {
         assert!(gain_percent(Better::Neither, 3.0, 2.0).is_nan());
-        let neither = Metric {
-            better: Better::Neither,
-            ..RATE
-        };
+        let neither = Metric::new(RATE.name, RATE.unit, Better::Neither);
         let mut results = Results::new("test", Host::unknown());
         for (config, samples) in [("base", [1.0, 2.0]), ("new", [3.0, 5.0])] {
             let row = Row::new(config, "w", neither, samples.to_vec()).unwrap();

@@ -81,7 +81,7 @@ pub fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Better, Host, Metric, Row};
+    use crate::{Host, Metric, Row};
 
     #[test]
     fn names_go_both_ways() {
@@ -107,11 +107,7 @@ mod tests {
                 Ok(())
             }
         }
-        let metric = Metric {
-            name: "m",
-            unit: "s",
-            better: Better::Lower,
-        };
+        let metric = Metric::lower("m", "s");
         let mut results = Results::new("test", Host::unknown());
         results
             .push(Row::new("a", "w", metric, vec![1.0]).unwrap())

@@ -93,16 +93,8 @@ mod tests {
     use super::*;
     use crate::{Host, Metric, Results, Row};
 
-    const TIME: Metric<'static> = Metric {
-        name: "time",
-        unit: "s",
-        better: Better::Lower,
-    };
-    const RATE: Metric<'static> = Metric {
-        name: "rate",
-        unit: "ops/s",
-        better: Better::Higher,
-    };
+    const TIME: Metric<'static> = Metric::lower("time", "s");
+    const RATE: Metric<'static> = Metric::higher("rate", "ops/s");
 
     /// The second configuration's cell of rows (workload, metric, base, new).
     fn gmean(rows: &[(&str, Metric<'_>, f64, f64)]) -> Option<GmeanCell> {
@@ -149,10 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_better_neither_way_is_no_part_of_it() {
-        let size = Metric {
-            better: Better::Neither,
-            ..TIME
-        };
+        let size = Metric::new(TIME.name, TIME.unit, Better::Neither);
         let cell = gmean(&[("u", size, 1.0, 50.0), ("v", RATE, 3.0, 6.0)]).unwrap();
         assert!((cell.ratio - 2.0).abs() < 1e-12 && (cell.gain_percent - 100.0).abs() < 1e-9);
         assert_eq!(cell.lines, 1);

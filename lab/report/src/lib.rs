@@ -64,6 +64,7 @@ mod holm;
 mod host;
 mod json;
 mod legend;
+pub mod markup;
 mod metric;
 mod noise;
 pub mod pagetypes;

@@ -63,3 +63,20 @@ pub struct Metric<'a> {
     /// Which way is better.
     pub better: Better,
 }
+
+impl<'a> Metric<'a> {
+    /// One of which `better` is better.
+    pub const fn new(name: &'a str, unit: &'a str, better: Better) -> Self {
+        Self { name, unit, better }
+    }
+
+    /// One of which less is better.
+    pub const fn lower(name: &'a str, unit: &'a str) -> Self {
+        Self::new(name, unit, Better::Lower)
+    }
+
+    /// One of which more is better.
+    pub const fn higher(name: &'a str, unit: &'a str) -> Self {
+        Self::new(name, unit, Better::Higher)
+    }
+}

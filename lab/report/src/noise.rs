@@ -80,13 +80,9 @@ pub fn noise_warning(results: &Results) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Better, Host, Metric};
+    use crate::{Host, Metric};
 
-    const TIME: Metric<'static> = Metric {
-        name: "time",
-        unit: "s",
-        better: Better::Lower,
-    };
+    const TIME: Metric<'static> = Metric::lower("time", "s");
 
     fn results(rows: &[&[f64]]) -> Results {
         let mut results = Results::new("test", Host::unknown());

@@ -143,11 +143,7 @@ mod tests {
     use super::*;
     use crate::Metric;
 
-    const TIME: Metric<'static> = Metric {
-        name: "time",
-        unit: "s",
-        better: Better::Lower,
-    };
+    const TIME: Metric<'static> = Metric::lower("time", "s");
 
     fn row(config: &str, metric: Metric<'_>) -> Row {
         Row::new(config, "build", metric, vec![1.0]).unwrap()
@@ -179,10 +175,7 @@ mod tests {
                 .to_string(),
             "b / build / time: in ms, lower is better, but a / build / time is in s, lower is better"
         );
-        let other_way = Metric {
-            better: Better::Higher,
-            ..TIME
-        };
+        let other_way = Metric::higher(TIME.name, TIME.unit);
         assert!(results.push(row("b", other_way)).is_err());
     }
 }

@@ -147,11 +147,7 @@ impl Row {
 
     /// What was counted, in which unit, and which way is better.
     pub fn metric(&self) -> Metric<'_> {
-        Metric {
-            name: &self.metric,
-            unit: &self.unit,
-            better: self.better,
-        }
+        Metric::new(&self.metric, &self.unit, self.better)
     }
 
     /// The samples in the order in which they were taken.
@@ -226,11 +222,7 @@ impl TryFrom<Written> for Row {
     type Error = RowError;
 
     fn try_from(written: Written) -> Result<Self, RowError> {
-        let metric = Metric {
-            name: &written.metric,
-            unit: &written.unit,
-            better: written.better,
-        };
+        let metric = Metric::new(&written.metric, &written.unit, written.better);
         let mut row = Self::new(written.config, written.workload, metric, written.samples)?;
         row.kind = written.kind;
         if let Some(runs) = written.runs {
@@ -277,11 +269,7 @@ impl Serialize for Row {
 mod tests {
     use super::*;
 
-    const ALLOC: Metric<'static> = Metric {
-        name: "alloc",
-        unit: "cycles",
-        better: Better::Lower,
-    };
+    const ALLOC: Metric<'static> = Metric::lower("alloc", "cycles");
 
     #[test]
     fn a_sample_that_is_no_number_is_refused_by_name() {

@@ -131,11 +131,7 @@ mod tests {
     use super::*;
     use crate::{Host, Metric};
 
-    const TIME: Metric<'static> = Metric {
-        name: "time",
-        unit: "s",
-        better: Better::Lower,
-    };
+    const TIME: Metric<'static> = Metric::lower("time", "s");
 
     fn results(metric: Metric<'_>, rows: &[(&str, &[f64])]) -> Results {
         let mut results = Results::new("test", Host::unknown());
@@ -204,10 +200,7 @@ mod tests {
 
     #[test]
     fn more_of_what_is_better_when_higher_is_a_speedup() {
-        let rate = Metric {
-            better: Better::Higher,
-            ..TIME
-        };
+        let rate = Metric::higher(TIME.name, TIME.unit);
         let results = results(rate, &[("a", &[2.0, 2.0]), ("b", &[3.0, 3.0])]);
         let step = Steps::new(&results).lines()[0].cells[1].unwrap().step;
         assert_eq!(step.unwrap().speedup, Some(1.5));

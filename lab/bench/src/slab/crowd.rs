@@ -4,13 +4,12 @@
 //! from when the first began to when the last was done, or, by the other clock, what all of them spent on a CPU. How many steps fill the time that a sample is given is found out first, which warms up too.
 
 use core::time::Duration;
-use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, PoisonError};
-use std::thread;
-use std::time::Instant;
 
 use crate::choice::choices;
-use crate::clock::cpu_of_this_thread;
+use crate::clock::Span;
+use crate::side_by_side::cores;
+use crate::together::together;
 
 /// How often a sample is repeated.
 const REPEATS: u32 = 5;
@@ -46,7 +45,7 @@ pub(crate) struct Step {
 impl Step {
     /// What it cost a CPU, by this clock. Threads beyond the CPUs wait for each other, which is not counted.
     pub(crate) fn cost(&self, clock: Clock, threads: usize) -> f64 {
-        let cpus = thread::available_parallelism().map_or(1, core::num::NonZero::get);
+        let cpus = cores();
         match clock {
             Clock::Wall => self.seen * cpus.min(threads) as f64 / threads as f64,
             Clock::Cpu => self.cpu,
@@ -62,26 +61,12 @@ pub(crate) struct Pace<'a> {
     spans: &'a Mutex<Vec<Span>>,
 }
 
-/// What one thread spent.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    begun: Instant,
-    done: Instant,
-    cpu: Duration,
-}
-
 impl Pace<'_> {
     /// Calls `work` with the number of steps to do, twice: to warm up, and, once all threads are there, to measure.
     pub(crate) fn run(&self, mut work: impl FnMut(u64)) {
         work(self.steps / 8 + 1);
         self.start.wait();
-        let (begun, cpu) = (Instant::now(), cpu_of_this_thread());
-        work(self.steps);
-        let span = Span {
-            begun,
-            done: Instant::now(),
-            cpu: cpu_of_this_thread().saturating_sub(cpu),
-        };
+        let span = Span::of(|| work(self.steps));
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         spans.push(span);
     }
@@ -165,23 +150,11 @@ pub(crate) fn time(threads: usize, steps: u64, thread: impl Fn(usize, &Pace<'_>)
     if threads == 1 {
         thread(0, &pace);
     } else {
-        let (thread, pace) = (&thread, &pace);
-        thread::scope(|scope| {
-            let all: Vec<_> = (0..threads)
-                .map(|number| scope.spawn(move || thread(number, pace)))
-                .collect();
-            for one in all {
-                one.join().unwrap_or_else(|panic| resume_unwind(panic));
-            }
-        });
+        together(threads, |number| thread(number, &pace));
     }
     let spans = spans.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let begun = spans.iter().map(|span| span.begun).min();
-    let done = spans.iter().map(|span| span.done).max();
     Spent {
-        wall: begun
-            .zip(done)
-            .map_or(Duration::ZERO, |(begun, done)| done - begun),
+        wall: Span::wall(spans.iter().copied()),
         cpu: spans.iter().map(|span| span.cpu).sum(),
     }
 }

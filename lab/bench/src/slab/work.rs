@@ -4,7 +4,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use brickyard_report::{Better, Metric, bytes_text};
+use brickyard_report::{Metric, bytes_text};
 
 use super::crowd::Clock;
 use super::objects::Shape;
@@ -78,11 +78,7 @@ impl Workload {
 }
 
 const fn lower(name: &'static str, unit: &'static str) -> Metric<'static> {
-    Metric {
-        name,
-        unit,
-        better: Better::Lower,
-    }
+    Metric::lower(name, unit)
 }
 
 const fn ns(name: &'static str) -> Metric<'static> {
@@ -90,11 +86,7 @@ const fn ns(name: &'static str) -> Metric<'static> {
 }
 
 const fn higher(name: &'static str, unit: &'static str) -> Metric<'static> {
-    Metric {
-        name,
-        unit,
-        better: Better::Higher,
-    }
+    Metric::higher(name, unit)
 }
 
 const SOCKET: [Metric<'static>; 4] = [ns("pair"), ns("zeroing"), ns("rest"), ns("masking")];

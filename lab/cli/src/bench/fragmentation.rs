@@ -6,7 +6,8 @@ use brickyard_report::bytes_text;
 use clap::Args;
 
 use crate::amount::zone_bytes;
-use crate::misuse::{Misuse, has_twice};
+use crate::choice::or_all;
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 
@@ -40,11 +41,7 @@ impl Fragmentation {
         self.validate()?;
         self.output.check()?;
         interrupt::watch()?;
-        let configs = if self.config.is_empty() {
-            &Configuration::ALL[..]
-        } else {
-            &self.config
-        };
+        let configs = or_all(&self.config, &Configuration::ALL);
         let measurement = Measurement {
             configurations: configs,
             memory: self.memory,
@@ -58,12 +55,8 @@ impl Fragmentation {
     }
 
     fn validate(&self) -> Result<(), Misuse> {
-        if has_twice(&self.config) {
-            return Err(Misuse::new("--config names a value twice"));
-        }
-        if self.samples == 0 {
-            return Err(Misuse::new("--samples must be at least 1"));
-        }
+        no_value_twice([("config", has_twice(&self.config))])?;
+        at_least_one([("samples", Some(self.samples))])?;
         if self.memory < LEAST_MEMORY {
             let least = bytes_text(LEAST_MEMORY);
             return Err(Misuse::new(format!(

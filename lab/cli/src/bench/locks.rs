@@ -1,11 +1,10 @@
 //! `brickyard bench locks`: the experiment of 2007, how long to hold the zone lock for a bulk of pages, with real threads of this host.
 
-use std::thread;
-
 use brickyard::Order;
 use brickyard_bench::bursts::{Load, USUAL};
 use brickyard_bench::locks::{Locks as Measurement, TIME};
 use brickyard_bench::machine::FRAME_BYTES;
+use brickyard_bench::side_by_side::cores;
 use brickyard_bench::zone2007::Zone2007;
 use brickyard_classics::front::ListSizes;
 use brickyard_report::bytes_text;
@@ -13,7 +12,8 @@ use brickyard_simulate::locks::Column;
 use clap::Args;
 
 use crate::amount::zone_bytes;
-use crate::misuse::{Misuse, has_twice};
+use crate::choice::or_all;
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 
@@ -62,12 +62,8 @@ const MOST_COMPUTE: usize = 1_000_000_000;
 
 impl Locks {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let columns = if self.columns.is_empty() {
-            &Column::ALL[..]
-        } else {
-            &self.columns
-        };
-        let cpus = thread::available_parallelism().map_or(1, core::num::NonZero::get);
+        let columns = or_all(&self.columns, &Column::ALL);
+        let cpus = cores();
         let most = self.threads.unwrap_or(cpus);
         self.validate(most)?;
         self.output.check()?;
@@ -108,20 +104,14 @@ impl Locks {
 
     /// Options that each make sense, but not so.
     fn validate(&self, threads: usize) -> Result<(), Misuse> {
-        if has_twice(&self.columns) {
-            return Err(Misuse::new("--columns names a value twice"));
-        }
-        for (option, value) in [
-            ("threads", threads),
-            ("samples", self.samples),
-            ("batch", self.batch),
-            ("burst", self.burst),
-            ("bursts", self.bursts.min(1) as usize),
-        ] {
-            if value == 0 {
-                return Err(Misuse::new(format!("--{option} must be at least 1")));
-            }
-        }
+        no_value_twice([("columns", has_twice(&self.columns))])?;
+        at_least_one([
+            ("threads", Some(threads)),
+            ("samples", Some(self.samples)),
+            ("batch", Some(self.batch)),
+            ("burst", Some(self.burst)),
+            ("bursts", Some(self.bursts.min(1) as usize)),
+        ])?;
         if self.compute > MOST_COMPUTE {
             let most = format!("--compute must be at most {MOST_COMPUTE}");
             return Err(Misuse::new(most));

@@ -17,7 +17,7 @@ use clap::Args;
 
 use crate::amount::zone_bytes;
 use crate::choice::choice;
-use crate::misuse::{Misuse, has_twice};
+use crate::misuse::{Misuse, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 
@@ -150,7 +150,7 @@ impl PageAlloc {
 
     /// Options that each make sense, but not so.
     fn validate(&self) -> Result<(), Misuse> {
-        for (option, twice) in [
+        no_value_twice([
             ("config", has_twice(&self.config)),
             ("threads", has_twice(&self.threads)),
             ("api", has_twice(&self.api)),
@@ -158,11 +158,7 @@ impl PageAlloc {
             ("fill", has_twice(&self.fill)),
             ("level", has_twice(&self.level)),
             ("slots", has_twice(&self.slots)),
-        ] {
-            if twice {
-                return Err(Misuse::new(format!("--{option} names a value twice")));
-            }
-        }
+        ])?;
         if self.threads.contains(&0) || self.samples == 0 || self.max_batch == 0 {
             let why = "--threads, --samples and --max-batch must be at least 1";
             return Err(Misuse::new(why));

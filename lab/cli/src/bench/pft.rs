@@ -1,14 +1,13 @@
 //! `brickyard bench pft`: how many page faults a second a machine could serve, as far as its page allocator goes, by the number of threads (the page fault test of mmtests).
 
-use std::thread;
-
 use brickyard_bench::pft::{Column, Pft as Measurement};
+use brickyard_bench::side_by_side::cores;
 use brickyard_bench::slab::resident::available;
 use brickyard_report::bytes_text;
 use clap::Args;
 
 use crate::amount::zone_bytes;
-use crate::misuse::{Misuse, has_twice};
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 
@@ -45,7 +44,7 @@ const LEAST_DEFAULT: usize = 256 << 20;
 
 impl Pft {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let cpus = thread::available_parallelism().map_or(1, core::num::NonZero::get);
+        let cpus = cores();
         let most = self.threads.unwrap_or(cpus);
         let memory = self.memory.unwrap_or_else(|| {
             let per_thread = most.saturating_mul(LEAST_PER_THREAD);
@@ -74,18 +73,12 @@ impl Pft {
 
     /// Options that each make sense, but not so.
     fn validate(&self, threads: usize, memory: usize) -> Result<(), Misuse> {
-        if has_twice(&self.config) {
-            return Err(Misuse::new("--config names a value twice"));
-        }
-        for (option, value) in [
-            ("threads", threads),
-            ("samples", self.samples),
-            ("passes", self.passes),
-        ] {
-            if value == 0 {
-                return Err(Misuse::new(format!("--{option} must be at least 1")));
-            }
-        }
+        no_value_twice([("config", has_twice(&self.config))])?;
+        at_least_one([
+            ("threads", Some(threads)),
+            ("samples", Some(self.samples)),
+            ("passes", Some(self.passes)),
+        ])?;
         let least = threads.saturating_mul(LEAST_PER_THREAD);
         if memory < least {
             return Err(Misuse::new(format!(

@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::amount::zone_bytes;
 use crate::choice::choice;
-use crate::misuse::{Misuse, has_twice};
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 
@@ -65,18 +65,12 @@ impl Scarce {
     }
 
     fn validate(&self) -> Result<(), Misuse> {
-        for (option, twice) in [
+        no_value_twice([
             ("config", has_twice(&self.config)),
             ("memory", has_twice(&self.memory)),
             ("level", has_twice(&self.level)),
-        ] {
-            if twice {
-                return Err(Misuse::new(format!("--{option} names a value twice")));
-            }
-        }
-        if self.samples == 0 {
-            return Err(Misuse::new("--samples must be at least 1"));
-        }
+        ])?;
+        at_least_one([("samples", Some(self.samples))])?;
         match self.memory.iter().find(|&&memory| memory < LEAST_MEMORY) {
             None => Ok(()),
             Some(memory) => Err(Misuse::new(format!(

@@ -14,8 +14,8 @@ mod record;
 mod sides;
 mod text;
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -24,7 +24,8 @@ use brickyard_report::verdict::{Chosen, Depth, Judge, Judgements, Timed, Verdict
 use clap::Args;
 
 use crate::misuse::Misuse;
-use crate::progress;
+use crate::say::print;
+use crate::{output, progress};
 use notes::plain;
 use sides::Sides;
 
@@ -183,9 +184,7 @@ impl Compare {
         let Some(path) = &self.output else {
             return Ok(());
         };
-        // Appending nothing leaves what is there as it is.
-        let opened = OpenOptions::new().append(true).create(true).open(path);
-        opened.with_context(|| format!("cannot write {}", path.display()))?;
+        output::check(path)?;
         let same = |input: &PathBuf| matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
         if sides.files().into_iter().flatten().any(same) {
             let path = path.display();
@@ -198,20 +197,12 @@ impl Compare {
 
     /// Writes the text where it is to go. A reader that went away does not change the verdict.
     fn write(&self, text: &str) -> anyhow::Result<()> {
-        let to_screen = || {
-            let mut out = io::stdout().lock();
-            let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-            match printed {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                printed => printed,
-            }
-        };
         let Some(path) = &self.output else {
-            return Ok(to_screen()?);
+            return Ok(print(text)?);
         };
         let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
         if written.is_err() {
-            to_screen()?;
+            print(text)?;
         }
         written.with_context(|| {
             let path = path.display();

@@ -31,7 +31,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::interrupt;
-use crate::misuse::Misuse;
+use crate::misuse::{Misuse, at_least_one};
 use crate::say::tell;
 use command::{Begins, Commands, quoted};
 use report::Report;
@@ -91,9 +91,7 @@ fn experiment() -> impl TypedValueParser<Value = Experiment> {
 
 impl Reproduce {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        if self.jobs == Some(0) {
-            return Err(Misuse::new("--jobs must be at least 1").into());
-        }
+        at_least_one([("jobs", self.jobs)])?;
         if self.list_cells {
             return self.list();
         }

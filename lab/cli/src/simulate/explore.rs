@@ -1,11 +1,9 @@
 //! `brickyard simulate explore`: randomised schedules of the allocator on up to 64 CPUs, and everything looked at.
 
 use core::fmt::Write as _;
-use core::num::NonZero;
 use std::io::{self, Write};
 use std::panic;
 use std::path::PathBuf;
-use std::thread;
 
 use anyhow::{Context, bail};
 use brickyard_bench::stop;
@@ -15,6 +13,7 @@ use brickyard_simulate::explore::{
     BulkPolicy, Case, Configuration, Event, Explored, Failed, Interrupts, Library, Log, Marks,
     Memory, Mode, POLICIES, Plan, Pressure, SLOTS, Sizes, System, explore,
 };
+use brickyard_simulate::runs::host_threads;
 use clap::Args;
 use serde_json::json;
 
@@ -57,7 +56,7 @@ pub(crate) struct Explore {
     #[arg(long, value_name = "SEED")]
     replay: Option<u64>,
     /// What is tried: mixed, stop or starve, see above. [default: most seeds are mixed, some stop, few starve]
-    #[arg(long, value_parser = mode, value_name = "WHAT")]
+    #[arg(long, value_parser = one_of(Mode::ALL, |one| (one, one.name())), value_name = "WHAT")]
     mode: Option<Mode>,
     /// Of this configuration only, see `brickyard configs`.
     #[arg(long, value_name = "NAME")]
@@ -72,25 +71,25 @@ pub(crate) struct Explore {
     #[arg(long, value_name = "N")]
     operations: Option<usize>,
     /// How CPUs reach their lists and stashes: exclusive (with ticket locks in the zones) or shared (with test-and-set locks).
-    #[arg(long, value_parser = slots, value_name = "HOW")]
+    #[arg(long, value_parser = one_of(&SLOTS, |one| one), value_name = "HOW")]
     slots: Option<Slots>,
     /// How long the zone lock is held in bulk operations: hold, release or yield.
-    #[arg(long, value_parser = policy, value_name = "HOW")]
+    #[arg(long, value_parser = one_of(&POLICIES, |one| one), value_name = "HOW")]
     policy: Option<BulkPolicy>,
     /// Memory and caches: small, many (page blocks) or linux.
-    #[arg(long, value_parser = sizes, value_name = "HOW")]
+    #[arg(long, value_parser = one_of(Sizes::ALL, |one| (one, one.name())), value_name = "HOW")]
     sizes: Option<Sizes>,
     /// How much of the memory can be had: plenty, or short, so that it runs out again and again.
-    #[arg(long, value_parser = memory, value_name = "HOW")]
+    #[arg(long, value_parser = one_of(Memory::ALL, |one| (one, one.name())), value_name = "HOW")]
     memory: Option<Memory>,
     /// What a request does that finds nothing: reclaim, compaction or lumpy.
-    #[arg(long, value_parser = pressure, value_name = "HOW")]
+    #[arg(long, value_parser = one_of(Pressure::ALL, |one| (one, one.name())), value_name = "HOW")]
     pressure: Option<Pressure>,
     /// Watermarks: on or off.
-    #[arg(long, value_parser = marks, value_name = "HOW")]
+    #[arg(long, value_parser = one_of(Marks::ALL, |one| (one, one.name())), value_name = "HOW")]
     marks: Option<Marks>,
     /// Interrupts: on or off.
-    #[arg(long, value_parser = interrupts, value_name = "HOW")]
+    #[arg(long, value_parser = one_of(Interrupts::ALL, |one| (one, one.name())), value_name = "HOW")]
     interrupts: Option<Interrupts>,
     /// How many seeds at once. [default: one a core]
     #[arg(long, value_name = "N")]
@@ -103,48 +102,19 @@ pub(crate) struct Explore {
     output: Option<PathBuf>,
 }
 
-/// The value with this name, or which names there are.
-fn named<T: Copy>(
-    name: &str,
-    all: impl Iterator<Item = (T, &'static str)> + Clone,
-) -> Result<T, String> {
-    let found = all.clone().find(|&(_, known)| known == name);
-    found.map(|(value, _)| value).ok_or_else(|| {
-        let names: Vec<&str> = all.map(|(_, name)| name).collect();
-        format!("there are {}", names.join(", "))
-    })
-}
-
-fn slots(name: &str) -> Result<Slots, String> {
-    named(name, SLOTS.into_iter())
-}
-
-fn policy(name: &str) -> Result<BulkPolicy, String> {
-    named(name, POLICIES.into_iter())
-}
-
-fn sizes(name: &str) -> Result<Sizes, String> {
-    named(name, Sizes::ALL.iter().map(|&one| (one, one.name())))
-}
-
-fn mode(name: &str) -> Result<Mode, String> {
-    named(name, Mode::ALL.iter().map(|&one| (one, one.name())))
-}
-
-fn memory(name: &str) -> Result<Memory, String> {
-    named(name, Memory::ALL.iter().map(|&one| (one, one.name())))
-}
-
-fn pressure(name: &str) -> Result<Pressure, String> {
-    named(name, Pressure::ALL.iter().map(|&one| (one, one.name())))
-}
-
-fn marks(name: &str) -> Result<Marks, String> {
-    named(name, Marks::ALL.iter().map(|&one| (one, one.name())))
-}
-
-fn interrupts(name: &str) -> Result<Interrupts, String> {
-    named(name, Interrupts::ALL.iter().map(|&one| (one, one.name())))
+/// Reads one of these by its name, or tells which names there are.
+fn one_of<V: Copy + Sync, T: 'static>(
+    all: &'static [V],
+    named: fn(V) -> (T, &'static str),
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |name| {
+        let named = all.iter().map(|&one| named(one));
+        let found = named.clone().find(|&(_, known)| known == name);
+        found.map(|(value, _)| value).ok_or_else(|| {
+            let names: Vec<&str> = named.map(|(_, name)| name).collect();
+            format!("there are {}", names.join(", "))
+        })
+    }
 }
 
 impl Explore {
@@ -157,11 +127,10 @@ impl Explore {
         interrupt::watch()?;
         let bar = progress::bar(self.seeds, "{bar:30} {pos}/{len} seeds, {eta} left");
         let case = |seed| self.case(seed);
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let explored = explore(
             &Library,
             &Plan {
-                threads: self.jobs.unwrap_or(cores),
+                threads: self.jobs.unwrap_or_else(host_threads),
                 case: &case,
                 progress: &|runs| bar.set_position(runs),
                 stop: &stop::asked,

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use brickyard_machine::Profile;
-use brickyard_report::{Better, Metric, Results, Row};
+use brickyard_report::{Metric, Results, Row};
 use brickyard_simulate::kernbench::{Kernbench as Experiment, Measured};
 use brickyard_trace::file;
 use brickyard_workload::jobs::{Cut, Job, Workload, cut};
 use clap::Args;
 
 use super::setup::{Line, Samples, Setup, profile, simulated};
-use crate::misuse::Misuse;
+use crate::misuse::at_least_one;
 use crate::output::Output;
 
 /// The options of `brickyard simulate kernbench`.
@@ -50,52 +50,29 @@ fn workload(name: &str) -> Result<Workload, String> {
     }
 }
 
-/// Milliseconds: of what the allocator takes, two digits behind the point of a second would show nothing.
-const MILLISECONDS: &str = "ms";
+/// A metric, and its value for a build.
+type Figure = (Metric<'static>, fn(&Measured) -> f64);
 
 /// What is told of a build.
 const FIGURES: [Figure; 4] = [
-    Figure {
-        name: "user",
-        unit: MILLISECONDS,
-        better: Better::Lower,
-        of: |run| run.user * 1e3,
-    },
-    Figure {
-        name: "system",
-        unit: MILLISECONDS,
-        better: Better::Lower,
-        of: |run| run.system * 1e3,
-    },
-    Figure {
-        name: "elapsed",
-        unit: MILLISECONDS,
-        better: Better::Lower,
-        of: |run| run.elapsed * 1e3,
-    },
-    Figure {
-        name: "CPU",
-        unit: "% of one CPU",
-        better: Better::Higher,
-        of: Measured::cpu_percent,
-    },
+    (milliseconds("user"), |run| run.user * 1e3),
+    (milliseconds("system"), |run| run.system * 1e3),
+    (milliseconds("elapsed"), |run| run.elapsed * 1e3),
+    (Metric::higher("CPU", "% of one CPU"), Measured::cpu_percent),
 ];
 
-struct Figure {
-    name: &'static str,
-    unit: &'static str,
-    better: Better,
-    of: fn(&Measured) -> f64,
+/// Of what the allocator takes, two digits behind the point of a second would show nothing.
+const fn milliseconds(name: &'static str) -> Metric<'static> {
+    Metric::lower(name, "ms")
 }
 
 impl Kernbench {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         self.setup.validate()?;
-        for (option, value) in [("compiles", self.compiles), ("workers", self.workers)] {
-            if value == 0 {
-                return Err(Misuse::new(format!("--{option} must be at least 1")).into());
-            }
-        }
+        at_least_one([
+            ("compiles", Some(self.compiles)),
+            ("workers", Some(self.workers)),
+        ])?;
         self.output.check()?;
         let recorded = self.recorded()?;
         let builds: Vec<Experiment<'_>> = self.builds(&recorded).collect();
@@ -151,19 +128,15 @@ impl Kernbench {
         &self,
         results: &mut Results,
         cpus: usize,
-        figure: &Figure,
+        &(metric, of): &Figure,
         samples: &Samples<Measured>,
     ) -> anyhow::Result<()> {
         let workload = format!("-j{} cpus-{cpus}", self.workers.saturating_mul(cpus));
         for statistic in ["min", "mean", "CoeffVar", "max"] {
             for (config, runs) in self.setup.configs().iter().zip(samples) {
-                let values: Vec<f64> = runs.iter().map(figure.of).collect();
-                let name = format!("{} {statistic}", figure.name);
-                let metric = Metric {
-                    name: &name,
-                    unit: figure.unit,
-                    better: figure.better,
-                };
+                let values: Vec<f64> = runs.iter().map(of).collect();
+                let name = format!("{} {statistic}", metric.name);
+                let metric = Metric::new(&name, metric.unit, metric.better);
                 let all = Row::new(config.name(), &workload, metric, values)?.exact();
                 let summary = all.summary();
                 let of_all = |metric, value: Option<f64>| {
@@ -174,12 +147,7 @@ impl Kernbench {
                     "min" => of_all(metric, summary.min())?,
                     "max" => of_all(metric, summary.max())?,
                     "CoeffVar" => {
-                        let (unit, better) = ("% of the mean", Better::Lower);
-                        let metric = Metric {
-                            unit,
-                            better,
-                            ..metric
-                        };
+                        let metric = Metric::lower(&name, "% of the mean");
                         of_all(metric, summary.variation_percent())?
                     }
                     _ => all,

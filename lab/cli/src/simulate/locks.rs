@@ -8,20 +8,19 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use brickyard_bench::stop;
-use brickyard_machine::{Failure, MOST_CPUS, Profile};
+use brickyard_machine::{Failure, Profile};
+use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::{Cell, Column, ListSizes, Load, Part, Plan, lists_of, usual_plan};
-use brickyard_simulate::{Configuration, runs};
 use brickyard_trace::file;
 use brickyard_workload::jobs::{Workload, cut};
 use clap::Args;
-use indicatif::ProgressBar;
 
-use super::setup::profile;
+use super::setup::{check_cpus, each, profile};
 use crate::amount::zone_bytes;
-use crate::misuse::{Misuse, has_twice};
+use crate::choice::or_all;
+use crate::interrupt;
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
-use crate::{interrupt, progress};
 use table::{Line, Table};
 
 /// The workload that is no trace.
@@ -120,31 +119,17 @@ impl Locks {
 
     /// Options that each make sense, but not so.
     fn validate(&self) -> Result<(), Misuse> {
-        let twice = [
+        no_value_twice([
             ("workload", has_twice(&self.workload)),
             ("cpus", has_twice(&self.cpus)),
             ("columns", has_twice(&self.columns)),
-        ];
-        if let Some((option, _)) = twice.into_iter().find(|&(_, twice)| twice) {
-            return Err(Misuse::new(format!("--{option} names a value twice")));
-        }
-        let numbers = [
+        ])?;
+        at_least_one([
             ("runs", Some(self.runs)),
             ("batch", self.batch),
             ("jobs", self.jobs),
-        ];
-        if let Some((option, _)) = numbers.into_iter().find(|&(_, n)| n == Some(0)) {
-            return Err(Misuse::new(format!("--{option} must be at least 1")));
-        }
-        if let Some(cpus) = self
-            .cpus
-            .iter()
-            .find(|&&cpus| cpus == 0 || cpus > MOST_CPUS)
-        {
-            return Err(Misuse::new(format!(
-                "--cpus {cpus}: a simulated machine has 1 to {MOST_CPUS}"
-            )));
-        }
+        ])?;
+        check_cpus(&self.cpus)?;
         let ListSizes { batch, high } = self.lists();
         if high < batch {
             return Err(Misuse::new(format!(
@@ -166,12 +151,10 @@ impl Locks {
     /// What is done, in the order of the table.
     fn loads(&self) -> anyhow::Result<Vec<Load>> {
         let all = Workload::ALL.map(|workload| workload.name.to_owned());
-        let names = if self.workload.is_empty() {
-            &all[..]
-        } else {
-            &self.workload
-        };
-        names.iter().map(|name| self.load(name)).collect()
+        or_all(&self.workload, &all)
+            .iter()
+            .map(|name| self.load(name))
+            .collect()
     }
 
     fn load(&self, name: &str) -> anyhow::Result<Load> {
@@ -191,11 +174,7 @@ impl Locks {
     }
 
     fn columns(&self) -> &[Column] {
-        if self.columns.is_empty() {
-            &Column::ALL
-        } else {
-            &self.columns
-        }
+        or_all(&self.columns, &Column::ALL)
     }
 
     fn lists(&self) -> ListSizes {
@@ -240,13 +219,9 @@ impl Locks {
     }
 
     fn measure(&self, plan: &Plan, cells: &[Cell<'_>]) -> Vec<table::Done> {
-        let template = "{wide_bar} {pos} of {len} runs, {eta} left";
-        let bar = progress::bar(cells.len() as u64, template);
-        let threads = self.jobs.unwrap_or_else(runs::host_threads);
-        let run = |cell: &Cell<'_>| plan.run(cell).map_err(|failure| failed(cell, &failure));
-        let done = runs::each(cells, threads, &Progress(&bar), run);
-        bar.finish_and_clear();
-        done
+        each(cells, self.jobs, |cell| {
+            plan.run(cell).map_err(|failure| failed(cell, &failure))
+        })
     }
 }
 
@@ -255,14 +230,4 @@ fn failed(cell: &Cell<'_>, failure: &Failure) -> String {
     let (name, column) = (cell.load.name(), cell.column.name());
     let (cpus, seed) = (cell.cpus, cell.seed);
     format!("{name} with {cpus} CPUs, {column}, seed {seed}: {failure}")
-}
-
-/// The bar goes on, and Ctrl-C ends the work after the runs that are under way.
-struct Progress<'b>(&'b ProgressBar);
-
-impl runs::Watcher for Progress<'_> {
-    fn goes_on(&self, done: usize) -> bool {
-        self.0.set_position(done as u64);
-        !stop::asked()
-    }
 }

@@ -1,7 +1,8 @@
 //! `brickyard simulate pft`: page faults a second by the number of CPUs, on a simulated machine. Its rows are those of `brickyard bench pft`, which does it with real threads.
 
+use brickyard_bench::pft::{FAULTS_CPU, FAULTS_SEC, FREES_CPU};
 use brickyard_machine::Profile;
-use brickyard_report::{Better, Metric, Results, Row};
+use brickyard_report::{Metric, Results, Row};
 use brickyard_simulate::pft::{Measured, Pft as Experiment};
 use brickyard_simulate::setting::FRAME_BYTES;
 use clap::Args;
@@ -29,23 +30,6 @@ pub(crate) struct Pft {
     #[command(flatten)]
     output: Output,
 }
-
-const FAULTS_CPU: Metric<'static> = Metric {
-    name: "faults/cpu",
-    unit: "pages/s of CPU time",
-    better: Better::Higher,
-};
-
-const FAULTS_SEC: Metric<'static> = Metric {
-    name: "faults/sec",
-    unit: "pages/s",
-    better: Better::Higher,
-};
-
-const FREES_CPU: Metric<'static> = Metric {
-    name: "frees/cpu",
-    ..FAULTS_CPU
-};
 
 /// A metric, and its value for a run.
 type Figure = (Metric<'static>, fn(&Measured) -> f64);

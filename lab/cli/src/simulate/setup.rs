@@ -11,7 +11,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 
 use crate::amount::zone_bytes;
-use crate::misuse::{Misuse, has_twice};
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::{interrupt, progress};
 
 /// Those compared where the user names none.
@@ -61,6 +61,31 @@ pub(crate) fn profile(name: &str) -> Result<&'static Profile, UnknownProfile> {
     Profile::by_name(name)
 }
 
+/// Can a simulated machine have these numbers of CPUs?
+pub(super) fn check_cpus(cpus: &[usize]) -> Result<(), Misuse> {
+    match cpus.iter().find(|cpus| !(1..=MOST_CPUS).contains(*cpus)) {
+        Some(cpus) => Err(Misuse::new(format!(
+            "--cpus {cpus}: a simulated machine has 1 to {MOST_CPUS}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Runs `one` on each of `asked`, on so many threads, under a bar. Ctrl-C ends the work after the
+/// runs that are under way.
+pub(super) fn each<A: Sync, R: Send>(
+    asked: &[A],
+    jobs: Option<usize>,
+    one: impl Fn(&A) -> R + Sync,
+) -> Vec<Option<R>> {
+    let template = "{wide_bar} {pos} of {len} runs, {eta} left";
+    let bar = progress::bar(asked.len() as u64, template);
+    let threads = jobs.unwrap_or_else(runs::host_threads);
+    let done = runs::each(asked, threads, &Progress(&bar), one);
+    bar.finish_and_clear();
+    done
+}
+
 impl Setup {
     pub(crate) fn cpus(&self) -> &[usize] {
         &self.cpus
@@ -72,26 +97,12 @@ impl Setup {
 
     /// Options that each make sense, but not so.
     pub(crate) fn validate(&self) -> Result<(), Misuse> {
-        for (option, twice) in [
+        no_value_twice([
             ("config", has_twice(&self.config)),
             ("cpus", has_twice(&self.cpus)),
-        ] {
-            if twice {
-                return Err(Misuse::new(format!("--{option} names a value twice")));
-            }
-        }
-        for (option, value) in [("runs", Some(self.runs)), ("jobs", self.jobs)] {
-            if value == Some(0) {
-                return Err(Misuse::new(format!("--{option} must be at least 1")));
-            }
-        }
-        let wrong = |&&cpus: &&usize| cpus == 0 || cpus > MOST_CPUS;
-        if let Some(cpus) = self.cpus.iter().find(wrong) {
-            return Err(Misuse::new(format!(
-                "--cpus {cpus}: a simulated machine has 1 to {MOST_CPUS}"
-            )));
-        }
-        Ok(())
+        ])?;
+        at_least_one([("runs", Some(self.runs)), ("jobs", self.jobs)])?;
+        check_cpus(&self.cpus)
     }
 
     /// The machine's memory for each of these lines.
@@ -146,13 +157,9 @@ impl Setup {
             }
         }
         interrupt::watch()?;
-        let template = "{wide_bar} {pos} of {len} runs, {eta} left";
-        let bar = progress::bar(asked.len() as u64, template);
-        let threads = self.jobs.unwrap_or_else(runs::host_threads);
-        let done = runs::each(&asked, threads, &Progress(&bar), |(place, _, setting)| {
+        let done = each(&asked, self.jobs, |(place, _, setting)| {
             one(*place, setting)
         });
-        bar.finish_and_clear();
         let columns = || self.config.iter().map(|_| Vec::new()).collect();
         let mut samples: Vec<Samples<R>> = lines.iter().map(|_| columns()).collect();
         for ((place, column, _), result) in asked.iter().zip(done) {

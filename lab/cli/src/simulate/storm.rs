@@ -1,12 +1,12 @@
 //! `brickyard simulate storm`: all CPUs of a simulated machine take and give back pages as fast as they can.
 
 use brickyard_machine::Profile;
-use brickyard_report::{Better, Metric, Results, Row};
+use brickyard_report::{Metric, Results, Row};
 use brickyard_simulate::storm::{Latency, Measured, Shape, Storm as Experiment};
 use clap::{Args, ValueEnum};
 
 use super::setup::{Line, Samples, Setup, profile, simulated};
-use crate::misuse::{Misuse, has_twice};
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 
 /// The options of `brickyard simulate storm`.
@@ -54,65 +54,17 @@ struct Case {
     cpus: usize,
 }
 
-const RATE: Metric<'static> = Metric {
-    name: "pages/s",
-    unit: "pages/s",
-    better: Better::Higher,
-};
+const RATE: Metric<'static> = Metric::higher("pages/s", "pages/s");
 
-const SPEED_UP: Metric<'static> = Metric {
-    name: "speed-up",
-    unit: "times one CPU",
-    better: Better::Higher,
-};
+const SPEED_UP: Metric<'static> = Metric::higher("speed-up", "times one CPU");
 
-const LINES: Metric<'static> = Metric {
-    name: "lines/page",
-    unit: "cache lines moved",
-    better: Better::Lower,
-};
+const LINES: Metric<'static> = Metric::lower("lines/page", "cache lines moved");
 
-const ACCESSES: Metric<'static> = Metric {
-    name: "accesses/page",
-    unit: "accesses to shared memory",
-    better: Better::Lower,
-};
+const ACCESSES: Metric<'static> = Metric::lower("accesses/page", "accesses to shared memory");
 
-const LINE_WAITS: Metric<'static> = Metric {
-    name: "line waits",
-    unit: "% of CPU time",
-    better: Better::Lower,
-};
+const LINE_WAITS: Metric<'static> = Metric::lower("line waits", "% of CPU time");
 
-const LOCK_WAITS: Metric<'static> = Metric {
-    name: "lock waits",
-    ..LINE_WAITS
-};
-
-/// A metric whose name is made up here.
-struct Named {
-    name: String,
-    unit: &'static str,
-    better: Better,
-}
-
-impl Named {
-    fn of(metric: Metric<'static>) -> Self {
-        Self {
-            name: metric.name.into(),
-            unit: metric.unit,
-            better: metric.better,
-        }
-    }
-
-    fn as_metric(&self) -> Metric<'_> {
-        Metric {
-            name: &self.name,
-            unit: self.unit,
-            better: self.better,
-        }
-    }
-}
+const LOCK_WAITS: Metric<'static> = Metric::lower("lock waits", LINE_WAITS.unit);
 
 /// A percentile by its name.
 type Percentile = (&'static str, fn(&Latency) -> u64);
@@ -148,12 +100,8 @@ impl Storm {
     }
 
     fn validate(&self) -> Result<(), Misuse> {
-        if has_twice(&self.shape) {
-            return Err(Misuse::new("--shape names a value twice"));
-        }
-        if self.pages == 0 {
-            return Err(Misuse::new("--pages must be at least 1"));
-        }
+        no_value_twice([("shape", has_twice(&self.shape))])?;
+        at_least_one([("pages", Some(self.pages))])?;
         self.setup.validate()
     }
 
@@ -180,57 +128,48 @@ impl Storm {
                     continue;
                 }
                 let alone = alone.map_or(&[][..], |alone| &alone[column]);
-                for (metric, values) in self.figures(case.cpus, runs, alone) {
-                    let config = self.setup.configs()[column].name();
-                    let workload = format!("{} cpus-{}", case.storm.shape, case.cpus);
-                    let row = Row::new(config, workload, metric.as_metric(), values)?;
-                    results.push(row.exact())?;
-                }
+                let config = self.setup.configs()[column].name();
+                let workload = format!("{} cpus-{}", case.storm.shape, case.cpus);
+                self.figures(case.cpus, runs, alone, |metric, values| {
+                    let row = Row::new(config, &workload, metric, values)?;
+                    Ok(results.push(row.exact())?)
+                })?;
             }
         }
         Ok(results)
     }
 
-    /// All figures of some runs of one configuration, in the order of their lines; the speed-up of each run against the one `alone` with the same seed, if there is one.
+    /// Pushes all figures of some runs of one configuration, in the order of their lines; the
+    /// speed-up of each run against the one `alone` with the same seed, if there is one.
     fn figures(
         &self,
         cpus: usize,
         runs: &[Measured],
         alone: &[Measured],
-    ) -> Vec<(Named, Vec<f64>)> {
+        mut push: impl FnMut(Metric<'_>, Vec<f64>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         let each = |value: &dyn Fn(&Measured) -> f64| runs.iter().map(value).collect();
-        let mut figures = vec![(RATE, each(&|run| run.pages_per_second))];
+        push(RATE, each(&|run| run.pages_per_second))?;
         if !alone.is_empty() {
             let pairs = runs.iter().zip(alone);
             let times = pairs.map(|(run, one)| run.pages_per_second / one.pages_per_second);
-            figures.push((SPEED_UP, times.collect()));
+            push(SPEED_UP, times.collect())?;
         }
-        let mut figures: Vec<(Named, Vec<f64>)> = figures
-            .into_iter()
-            .map(|(metric, values)| (Named::of(metric), values))
-            .collect();
         for (side, of) in [
             ("alloc", (|run| run.alloc) as fn(&Measured) -> Latency),
             ("free", |run| run.free),
         ] {
             for (percentile, figure) in PERCENTILES {
-                let named = Named {
-                    name: format!("{side} {percentile}"),
-                    unit: self.unit.name(),
-                    better: Better::Lower,
-                };
-                figures.push((named, each(&|run| self.in_unit(figure(&of(run))))));
+                let name = format!("{side} {percentile}");
+                let values = each(&|run| self.in_unit(figure(&of(run))));
+                push(Metric::lower(&name, self.unit.name()), values)?;
             }
         }
-        let mut push = |metric, values| figures.push((Named::of(metric), values));
-        push(
-            ACCESSES,
-            each(&|run| run.accesses as f64 / run.pages as f64),
-        );
-        push(LINES, each(&Measured::lines_per_page));
-        push(LINE_WAITS, each(&|run| run.line_waits_percent(cpus)));
-        push(LOCK_WAITS, each(&|run| run.lock_waits_percent(cpus)));
-        figures
+        let accesses = each(&|run| run.accesses as f64 / run.pages as f64);
+        push(ACCESSES, accesses)?;
+        push(LINES, each(&Measured::lines_per_page))?;
+        push(LINE_WAITS, each(&|run| run.line_waits_percent(cpus)))?;
+        push(LOCK_WAITS, each(&|run| run.lock_waits_percent(cpus)))
     }
 
     fn in_unit(&self, cycles: u64) -> f64 {

@@ -4,7 +4,7 @@
 //! of them have something to do, is a larger part of it than with thousands of files, for all configurations alike.
 
 use brickyard_machine::Profile;
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 use brickyard_simulate::kernbench::{Kernbench, Measured};
 use brickyard_simulate::{Configuration, Setting};
 
@@ -36,22 +36,11 @@ const FIGURES: [Figure; 4] = [
     (seconds("user"), |run| run.user),
     (seconds("system"), |run| run.system),
     (seconds("elapsed"), |run| run.elapsed),
-    (
-        Metric {
-            name: "cpu",
-            unit: "%",
-            better: Better::Higher,
-        },
-        Measured::cpu_percent,
-    ),
+    (Metric::higher("cpu", "%"), Measured::cpu_percent),
 ];
 
 const fn seconds(name: &'static str) -> Metric<'static> {
-    Metric {
-        name,
-        unit: "s",
-        better: Better::Lower,
-    }
+    Metric::lower(name, "s")
 }
 
 pub(super) fn cells() -> Vec<Cell> {

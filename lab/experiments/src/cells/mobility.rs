@@ -10,7 +10,7 @@ mod builds;
 mod pictures;
 
 use brickyard_classics::Configuration;
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 
@@ -62,28 +62,13 @@ const QUICK_CONFIGS: [Configuration; 5] = [
 /// Machines whose memory is told over time.
 const SERIES: [&str; 2] = ["elm3b245", "gekko-lp4"];
 
-const HUGE_PAGES: Metric<'static> = Metric {
-    name: "huge-pages",
-    unit: "%",
-    better: Better::Higher,
-};
+const HUGE_PAGES: Metric<'static> = Metric::higher("huge-pages", "%");
 
-const POSSIBLE: Metric<'static> = Metric {
-    name: "possible",
-    ..HUGE_PAGES
-};
+const POSSIBLE: Metric<'static> = Metric::higher("possible", HUGE_PAGES.unit);
 
-const HUGE_FREE: Metric<'static> = Metric {
-    name: "huge-free",
-    unit: "% of memory",
-    better: Better::Higher,
-};
+const HUGE_FREE: Metric<'static> = Metric::higher("huge-free", "% of memory");
 
-const MIXED: Metric<'static> = Metric {
-    name: "mixed",
-    unit: "blocks",
-    better: Better::Lower,
-};
+const MIXED: Metric<'static> = Metric::lower("mixed", "blocks");
 
 fn protocol_cell(run: Run) -> Cell {
     let Run {
@@ -110,11 +95,8 @@ fn scale_of(run: &Run) -> Scale {
         Reclaim::Lumpy => run.profile.name != "elm3b245",
         Reclaim::Compaction => false,
     };
-    if patches && QUICK.contains(&run.profile.name) && QUICK_CONFIGS.contains(&run.config) {
-        Scale::Quick
-    } else {
-        Scale::Full
-    }
+    let machine = QUICK.contains(&run.profile.name);
+    Scale::quick_if(patches && machine && QUICK_CONFIGS.contains(&run.config))
 }
 
 /// Most of it are the tries, one every tenth of a second: as many as memory has huge pages. Compaction looks longer.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 
 use crate::raw::Raw;
 
@@ -39,26 +39,18 @@ struct Task {
 type Told = (Metric<'static>, &'static str);
 
 const SOCKET: [Told; 5] = [
-    (lower("pair", "ns"), SEEN),
-    (lower("cpu", "ns"), CPU),
-    (lower("zeroing", "ns"), "zeroing"),
-    (lower("masking", "ns"), "masking"),
-    (lower("rest", "ns"), "rest"),
+    (Metric::lower("pair", "ns"), SEEN),
+    (Metric::lower("cpu", "ns"), CPU),
+    (Metric::lower("zeroing", "ns"), "zeroing"),
+    (Metric::lower("masking", "ns"), "masking"),
+    (Metric::lower("rest", "ns"), "rest"),
 ];
 
 /// Of the slow calls alone: what most of them take, also the slowest in a hundred, is less than a step of the time stamp counter or two.
 const TAIL: [Told; 2] = [
-    (lower("p99.9", "cycles"), "p99.9"),
-    (lower("p99.99", "cycles"), "p99.99"),
+    (Metric::lower("p99.9", "cycles"), "p99.9"),
+    (Metric::lower("p99.99", "cycles"), "p99.99"),
 ];
-
-const fn lower(name: &'static str, unit: &'static str) -> Metric<'static> {
-    Metric {
-        name,
-        unit,
-        better: Better::Lower,
-    }
-}
 
 const fn work(workload: Workload, threads: usize, sample_us: u64) -> Work {
     Work {

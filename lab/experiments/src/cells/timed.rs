@@ -40,11 +40,7 @@ impl Timed {
         Cell {
             name: format!("{name}.{number}"),
             kind: Kind::Timed,
-            scale: if number <= self.quick {
-                Scale::Quick
-            } else {
-                Scale::Full
-            },
+            scale: Scale::quick_if(number <= self.quick),
             seconds: self.seconds,
             work: Box::new(move |context| {
                 let round = Round {
@@ -157,18 +153,14 @@ pub(crate) fn by_rounds(cells: &mut [Cell]) {
 
 #[cfg(test)]
 mod tests {
-    use brickyard_report::{Better, Metric};
+    use brickyard_report::Metric;
 
     use super::super::of;
     use super::super::testing::{found, rows_of};
     use super::*;
     use crate::cell::Experiment;
 
-    const NUMBER: Metric<'static> = Metric {
-        name: "number",
-        unit: "turns",
-        better: Better::Lower,
-    };
+    const NUMBER: Metric<'static> = Metric::lower("number", "turns");
 
     /// Whose turn came as which, from 0.
     fn numbered(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {

@@ -12,7 +12,7 @@ mod commands;
 mod render;
 
 use brickyard_classics::Configuration;
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 use brickyard_workload::antifrag::{Profile, Reclaim};
 
 use crate::raw::Kind;
@@ -40,27 +40,15 @@ const SOME: [Configuration; 4] = [
 ];
 
 fn scale_of(config: &str) -> Scale {
-    if SOME.iter().any(|some| some.name() == config) {
-        Scale::Quick
-    } else {
-        Scale::Full
-    }
+    Scale::quick_if(SOME.iter().any(|some| some.name() == config))
 }
 
 /// Turns of each configuration in a round of what is timed.
 const TURNS: usize = 3;
 
-const SECONDS: Metric<'static> = Metric {
-    name: "elapsed",
-    unit: "s",
-    better: Better::Lower,
-};
+const SECONDS: Metric<'static> = Metric::lower("elapsed", "s");
 
-const HUGE_PAGES: Metric<'static> = Metric {
-    name: "huge-pages",
-    unit: "pages",
-    better: Better::Higher,
-};
+const HUGE_PAGES: Metric<'static> = Metric::higher("huge-pages", "pages");
 
 fn huge_pages(config: Configuration) -> Cell {
     Cell {

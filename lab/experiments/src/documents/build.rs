@@ -20,6 +20,11 @@ pub(super) fn heads(cells: &[(&str, usize)]) -> Vec<Head> {
         .collect()
 }
 
+/// A row of the head with a column for each text.
+pub(super) fn columns(texts: &[&str]) -> Vec<Head> {
+    heads(&texts.iter().map(|&text| (text, 1)).collect::<Vec<_>>())
+}
+
 /// A line of a table.
 pub(super) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line {
     Line {
@@ -140,14 +145,13 @@ impl Today<'_> {
         };
         let mut cells = Vec::new();
         for (place, &config) in self.configs.iter().enumerate() {
-            let mean = Figure::new(Statistic::Mean, key(config))
+            let mean = Figure::mean(key(config))
                 .decimals(row.decimals)
                 .scaled(row.scale);
             cells.push(Some(mean));
             if place > 0 {
-                let beside = Figure::new(self.beside, key(config))
-                    .against(key(self.configs[0]))
-                    .decimals(1);
+                let beside =
+                    Figure::held(self.beside, key(config), key(self.configs[0])).decimals(1);
                 cells.push(Some(beside));
             }
         }
@@ -155,31 +159,35 @@ impl Today<'_> {
     }
 }
 
-/// Words of a finding.
-pub(super) fn text(words: impl Into<String>) -> Piece {
-    Piece::Text(words.into())
+/// A finding of the first screen: a sentence in which each `{}` is the next of these pieces.
+pub(super) fn summary(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
+    told(Place::Summary, words, pieces)
 }
 
-/// A finding of the first screen.
-pub(super) fn summary(pieces: Vec<Piece>) -> Finding {
-    Finding {
-        pieces,
-        place: Place::Summary,
-    }
+/// The same in the document's part.
+pub(super) fn finding(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
+    told(Place::Document, words, pieces)
 }
 
-/// A finding of the document's part.
-pub(super) fn finding(pieces: Vec<Piece>) -> Finding {
-    Finding {
-        pieces,
-        place: Place::Document,
+fn told(place: Place, words: &str, between: impl IntoIterator<Item = Piece>) -> Finding {
+    let mut between = between.into_iter();
+    let mut pieces = Vec::new();
+    for (number, text) in words.split("{}").enumerate() {
+        if number > 0 {
+            pieces.push(between.next().expect("a piece for each `{}`"));
+        }
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text.to_owned()));
+        }
     }
+    assert!(between.next().is_none(), "a `{{}}` for each piece");
+    Finding { pieces, place }
 }
 
 /// These over those: the geometric mean, or of one the speedup, whose interval is known.
 fn over(of: Vec<Key>, against: Vec<Key>) -> Figure {
     match (&of[..], &against[..]) {
-        ([of], [against]) => Figure::new(Statistic::Speedup, of.clone()).against(against.clone()),
+        ([of], [against]) => Figure::held(Statistic::Speedup, of.clone(), against.clone()),
         _ => Figure::gmean(of, against),
     }
 }
@@ -191,16 +199,12 @@ pub(super) fn gmean(of: Vec<Key>, against: Vec<Key>, decimals: usize) -> Piece {
 
 /// The mean of one key.
 pub(super) fn mean(key: Key, decimals: usize) -> Piece {
-    Piece::Figure(Figure::new(Statistic::Mean, key).decimals(decimals))
+    Piece::Figure(Figure::mean(key).decimals(decimals))
 }
 
 /// How many times as fast, or as much, one is as the other.
 pub(super) fn times(of: Key, against: Key, decimals: usize) -> Piece {
-    Piece::Figure(
-        Figure::new(Statistic::Speedup, of)
-            .against(against)
-            .decimals(decimals),
-    )
+    Piece::Figure(Figure::held(Statistic::Speedup, of, against).decimals(decimals))
 }
 
 /// Words that the geometric mean of speedups chooses: above 1, below 1, or within half a percent of it or of its own noise.
@@ -228,23 +232,17 @@ pub(super) fn word_beyond(
 /// How many of the document's directions came out how.
 pub(super) fn directions() -> Finding {
     let count = |outcome| Piece::Directions(outcome, Among::All);
-    finding(vec![
-        text("Of its directions that were measured ("),
-        count(Outcome::Any),
-        text("): "),
-        count(Outcome::Same),
-        text(" the same, "),
-        count(Outcome::Opposite),
-        text(" opposite, "),
-        count(Outcome::WithinNoise),
-        text(
-            " within noise or no more than a tenth of what was published. Corrected for their number, ",
-        ),
-        count(Outcome::SameCorrected),
-        text(" and "),
-        count(Outcome::OppositeCorrected),
-        text(" of the first two remain."),
-    ])
+    finding(
+        "Of its directions that were measured ({}): {} the same, {} opposite, {} within noise or no more than a tenth of what was published. Corrected for their number, {} and {} of the first two remain.",
+        [
+            count(Outcome::Any),
+            count(Outcome::Same),
+            count(Outcome::Opposite),
+            count(Outcome::WithinNoise),
+            count(Outcome::SameCorrected),
+            count(Outcome::OppositeCorrected),
+        ],
+    )
 }
 
 /// A curve of means: a place across, and the key whose mean stands there.

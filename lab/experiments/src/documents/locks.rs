@@ -83,9 +83,12 @@ impl Pairs<'_> {
         for (_, workload, two) in self.of {
             cells.push(None);
             let measured = workload.map(|workload| {
-                Figure::new(Statistic::Speedup, self.key(workload, "release"))
-                    .against(self.key(workload, "hold"))
-                    .decimals(3)
+                Figure::held(
+                    Statistic::Speedup,
+                    self.key(workload, "release"),
+                    self.key(workload, "hold"),
+                )
+                .decimals(3)
             });
             let shown = cell(measured, two.as_ref().map(|two| two.speedup[0]));
             cells.push(match (shown, workload, two) {
@@ -171,7 +174,7 @@ fn bulks() -> Table {
             for ((_, workload), texts) in BULK_WORKLOADS.iter().zip(texts.chunks(2)) {
                 for (metric, text) in [of_mean, of_deviation].into_iter().zip(texts) {
                     let key = key(METATM, workload, 8, "hold", metric);
-                    cells.push(Some(Figure::new(Statistic::Mean, key).printed(text)));
+                    cells.push(Some(Figure::mean(key).printed(text)));
                 }
             }
             line(head, cells)
@@ -212,9 +215,12 @@ fn ticket_speedups() -> Line {
         for (side, step) in TICKETS.windows(2).enumerate() {
             let text = four.as_ref().map(|four| four.speedup[side]);
             let measured = workload.map(|workload| {
-                Figure::new(Statistic::Speedup, key(XEON, workload, 8, step[1], "time"))
-                    .against(key(XEON, workload, 8, step[0], "time"))
-                    .decimals(3)
+                Figure::held(
+                    Statistic::Speedup,
+                    key(XEON, workload, 8, step[1], "time"),
+                    key(XEON, workload, 8, step[0], "time"),
+                )
+                .decimals(3)
             });
             let claim = text.map_or(Claim::Noise, claim);
             let shown = cell(measured, text);

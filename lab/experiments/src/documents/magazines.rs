@@ -1,7 +1,8 @@
 //! What the three experiments of 2013 share: one mail, one table head.
 
-use super::build::heads;
-use crate::document::Head;
+use super::build::{self, columns, directed, heads};
+use crate::data::Key;
+use crate::document::{Claim, Figure, Head, Line, Statistic};
 
 pub(super) const SOURCE: &str =
     "Mel Gorman, \"[RFC PATCH 00/22] Per-cpu page allocator replacement prototype\", 8 May 2013";
@@ -10,6 +11,22 @@ pub(super) const SOURCE: &str =
 pub(super) fn head() -> Vec<Vec<Head>> {
     vec![
         heads(&[("3.9.0", 1), ("3.9.0", 2)]),
-        heads(&[("vanilla", 1), ("magazine", 1), ("gain", 1)]),
+        columns(&["vanilla", "magazine", "gain"]),
     ]
+}
+
+/// A line of means: of the baseline, of the proposal, and the gain with its direction, where it has
+/// one.
+pub(super) fn line(
+    head: String,
+    [before, now]: [Key; 2],
+    [vanilla, magazine, gain]: [&'static str; 3],
+    speedup: Option<f64>,
+    decimals: usize,
+) -> Line {
+    let of_gain = Figure::held(Statistic::Gain, now.clone(), before.clone()).printed(gain);
+    let mean = |key, text| Figure::mean(key).printed(text).decimals(decimals);
+    let of_gain = directed(of_gain, speedup, Claim::Untested);
+    let cells = [mean(before, vanilla), mean(now, magazine), of_gain];
+    build::line(head, cells.map(Some).into())
 }

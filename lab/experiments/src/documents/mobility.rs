@@ -7,8 +7,8 @@ use brickyard_report::plot::Scale;
 use brickyard_workload::antifrag::{Line2007, OF_2007};
 
 use super::build::{
-    Row, Today, axis, curve_over_names, directed, directions, finding, gmean, heads, line, mean,
-    names, printed_speedup, summary, text, word,
+    Row, Today, axis, columns, curve_over_names, directed, directions, finding, gmean, heads, line,
+    mean, names, printed_speedup, summary, word,
 };
 use crate::data::Key;
 use crate::document::{
@@ -108,7 +108,7 @@ impl Measured {
     ) -> crate::document::Line {
         let of = |config: &str| key(machine, self.workload, config, self.metric);
         let cells = KERNELS.iter().zip(texts).map(|(config, &text)| {
-            let figure = Figure::new(Statistic::Mean, of(config))
+            let figure = Figure::mean(of(config))
                 .printed(text)
                 .decimals(self.decimals);
             Some(if *config == KERNELS[0] {
@@ -136,11 +136,11 @@ impl Measured {
             title: title.to_owned(),
             about: about.to_owned(),
             head: vec![
-                heads(&[
-                    ("Vanilla Kernel", 1),
-                    ("List-base Kernel", 1),
-                    ("Zone-base Kernel", 1),
-                    ("Combined Kernel", 1),
+                columns(&[
+                    "Vanilla Kernel",
+                    "List-base Kernel",
+                    "Zone-base Kernel",
+                    "Combined Kernel",
                 ]),
                 heads(&[(unit, 1); 4]),
             ],
@@ -336,59 +336,45 @@ fn findings() -> Vec<Finding> {
     ];
     let of_one = |config: &str| mean(key("gekko-lp4", "plain at rest", config, "huge-pages"), 0);
     let possible = Piece::Figure(
-        Figure::new(
+        Figure::held(
             Statistic::Share,
             key("gekko-lp4", "plain at rest", "brickyard", "huge-pages"),
+            key("gekko-lp4", "plain at rest", "brickyard", "possible"),
         )
-        .against(key("gekko-lp4", "plain at rest", "brickyard", "possible"))
         .decimals(0),
     );
     vec![
-        summary(vec![
-            text("At rest machines have "),
-            word(at_rest("list-2007"), at_rest("vanilla"), more),
-            text(": "),
-            gmean(at_rest("list-2007"), at_rest("vanilla"), 1),
-            text(" times, "),
-            gmean(at_rest("zone-2007"), at_rest("vanilla"), 1),
-            text(" times by a zone, "),
-            gmean(at_rest("combined-2007"), at_rest("vanilla"), 1),
-            text(" times by both, "),
-            gmean(at_rest("brickyard"), at_rest("vanilla"), 1),
-            text(
-                " times with `brickyard` (replayed, geometric mean over machines). The document has more by lists and by both.",
-            ),
-        ]),
-        finding(vec![
-            text("Under load it is "),
-            gmean(under_load("list-2007"), under_load("vanilla"), 1),
-            text(" times by lists, "),
-            gmean(under_load("combined-2007"), under_load("vanilla"), 1),
-            text(" times by both and "),
-            gmean(under_load("brickyard"), under_load("vanilla"), 1),
-            text(" times with `brickyard`. A simulated build is "),
-            word(build("combined-2007"), build("vanilla"), faster),
-            text(", "),
-            gmean(build("combined-2007"), build("vanilla"), 3),
-            text(" times the speed; the document finds the same performance."),
-        ]),
-        finding(vec![
-            text(
-                "On gekko-lp4 at rest, of whose figures the document makes its point (published: 1, 32, 4 and 51 % of memory): ",
-            ),
-            of_one("vanilla"),
-            text(" % without grouping, "),
-            of_one("list-2007"),
-            text(" % by lists, "),
-            of_one("zone-2007"),
-            text(" % by a zone, "),
-            of_one("combined-2007"),
-            text(" % by both; "),
-            of_one("brickyard"),
-            text(" % with `brickyard`, which is "),
-            possible,
-            text(" % of what the pages that cannot be moved leave possible."),
-        ]),
+        summary(
+            "At rest machines have {}: {} times, {} times by a zone, {} times by both, {} times with `brickyard` (replayed, geometric mean over machines). The document has more by lists and by both.",
+            [
+                word(at_rest("list-2007"), at_rest("vanilla"), more),
+                gmean(at_rest("list-2007"), at_rest("vanilla"), 1),
+                gmean(at_rest("zone-2007"), at_rest("vanilla"), 1),
+                gmean(at_rest("combined-2007"), at_rest("vanilla"), 1),
+                gmean(at_rest("brickyard"), at_rest("vanilla"), 1),
+            ],
+        ),
+        finding(
+            "Under load it is {} times by lists, {} times by both and {} times with `brickyard`. A simulated build is {}, {} times the speed; the document finds the same performance.",
+            [
+                gmean(under_load("list-2007"), under_load("vanilla"), 1),
+                gmean(under_load("combined-2007"), under_load("vanilla"), 1),
+                gmean(under_load("brickyard"), under_load("vanilla"), 1),
+                word(build("combined-2007"), build("vanilla"), faster),
+                gmean(build("combined-2007"), build("vanilla"), 3),
+            ],
+        ),
+        finding(
+            "On gekko-lp4 at rest, of whose figures the document makes its point (published: 1, 32, 4 and 51 % of memory): {} % without grouping, {} % by lists, {} % by a zone, {} % by both; {} % with `brickyard`, which is {} % of what the pages that cannot be moved leave possible.",
+            [
+                of_one("vanilla"),
+                of_one("list-2007"),
+                of_one("zone-2007"),
+                of_one("combined-2007"),
+                of_one("brickyard"),
+                possible,
+            ],
+        ),
         directions(),
     ]
 }

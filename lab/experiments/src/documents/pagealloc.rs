@@ -1,5 +1,6 @@
 //! Gorman 2013: what a page costs behind per-CPU lists and behind magazines (`pagealloc`).
 
+use core::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use brickyard_report::Better;
@@ -7,12 +8,12 @@ use brickyard_report::plot::Scale;
 use brickyard_workload::printed::rows;
 
 use super::build::{
-    Row, Today, axis, curve, curve_over_names, directed, directions, finding, gmean, line, names,
-    printed_speedup, summary, text, word,
+    Row, Today, axis, curve, curve_over_names, directions, finding, gmean, names, printed_speedup,
+    summary, word,
 };
 use super::magazines;
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Finding, Plot, Statistic, Table};
+use crate::document::{Document, Finding, Plot, Statistic, Table};
 
 /// What was timed, the batch, `vanilla`, `magazine`, and the gain in percent.
 type Printed = (&'static str, u32, &'static str, &'static str, &'static str);
@@ -92,25 +93,11 @@ pub(super) fn document() -> Document {
 
 fn table() -> Table {
     let lines = LINES.iter().map(|&(what, batch, vanilla, magazine, gain)| {
-        let before = || key(what, batch, "list-2007");
-        let now = || key(what, batch, "magazine-2013");
+        let keys = ["list-2007", "magazine-2013"].map(|config| key(what, batch, config));
         let speedup = printed_speedup(Better::Lower, vanilla, magazine);
-        let of_gain = Figure::new(Statistic::Gain, now())
-            .against(before())
-            .printed(gain);
-        let of_gain = if batch == BAD_SAMPLE {
-            of_gain
-        } else {
-            directed(of_gain, speedup, Claim::Untested)
-        };
-        line(
-            format!("order-0 {what}-{batch}"),
-            vec![
-                Some(Figure::new(Statistic::Mean, before()).printed(vanilla)),
-                Some(Figure::new(Statistic::Mean, now()).printed(magazine)),
-                Some(of_gain),
-            ],
-        )
+        let speedup = speedup.filter(|_| batch != BAD_SAMPLE);
+        let head = format!("order-0 {what}-{batch}");
+        magazines::line(head, keys, [vanilla, magazine, gain], speedup, 2)
     });
     Table {
         id: "pagealloc-2013".to_owned(),
@@ -236,12 +223,13 @@ fn plots() -> Vec<Plot> {
 }
 
 fn findings() -> Vec<Finding> {
-    let of = |config: &str, which: Batch| {
-        let chosen = batches().filter(|&batch| Batch::of(batch) == which);
-        chosen
-            .map(|batch| key("total", batch, config))
-            .collect::<Vec<_>>()
+    let of = |config: &str, which: RangeInclusive<u32>| -> Vec<Key> {
+        let chosen = batches().filter(|batch| which.contains(batch));
+        chosen.map(|batch| key("total", batch, config)).collect()
     };
+    // Does a batch fit into the lists of the document's kernel?
+    let fits = |config| of(config, 0..=FITS);
+    let exceeds = |config| of(config, FITS + 1..=u32::MAX);
     let small = [
         "cheaper than per-CPU lists",
         "dearer than per-CPU lists",
@@ -250,72 +238,33 @@ fn findings() -> Vec<Finding> {
     let large = ["cheaper", "dearer", "as dear"];
     let wait = |cpus, config| super::build::mean(storm(cpus, config, "alloc-p99.9"), 0);
     let tail = |cpus: u32| {
-        finding(vec![
-            text(format!(
-                "When {cpus} simulated CPUs ask at once, one allocation in a thousand takes "
-            )),
-            wait(cpus, "list-2007"),
-            text(" cycles or more with lists, "),
-            wait(cpus, "magazine-2013"),
-            text(" with magazines and "),
-            wait(cpus, "brickyard"),
-            text(" with `brickyard`."),
-        ])
+        let words = format!(
+            "When {cpus} simulated CPUs ask at once, one allocation in a thousand takes {{}} cycles or more with lists, {{}} with magazines and {{}} with `brickyard`."
+        );
+        finding(
+            &words,
+            ["list-2007", "magazine-2013", "brickyard"].map(|config| wait(cpus, config)),
+        )
     };
     vec![
-        summary(vec![
-            text("Up to 128 pages, which fit into the lists, magazines are "),
-            word(
-                of("magazine-2013", Batch::Fits),
-                of("list-2007", Batch::Fits),
-                small,
-            ),
-            text(": "),
-            gmean(
-                of("magazine-2013", Batch::Fits),
-                of("list-2007", Batch::Fits),
-                2,
-            ),
-            text(" times the speed; from 256 on "),
-            word(
-                of("magazine-2013", Batch::Exceeds),
-                of("list-2007", Batch::Exceeds),
-                large,
-            ),
-            text(": "),
-            gmean(
-                of("magazine-2013", Batch::Exceeds),
-                of("list-2007", Batch::Exceeds),
-                2,
-            ),
-            text(" times (this host, one thread). The document has them dearer, then cheaper."),
-        ]),
-        finding(vec![
-            text("`brickyard` takes and frees a page at "),
-            gmean(all_batches("brickyard"), all_batches("list-2007"), 2),
-            text(" times the speed of per-CPU lists and "),
-            gmean(all_batches("brickyard"), all_batches("magazine-2013"), 2),
-            text(" times that of magazines (time on this host, geometric mean over all batches)."),
-        ]),
+        summary(
+            "Up to 128 pages, which fit into the lists, magazines are {}: {} times the speed; from 256 on {}: {} times (this host, one thread). The document has them dearer, then cheaper.",
+            [
+                word(fits("magazine-2013"), fits("list-2007"), small),
+                gmean(fits("magazine-2013"), fits("list-2007"), 2),
+                word(exceeds("magazine-2013"), exceeds("list-2007"), large),
+                gmean(exceeds("magazine-2013"), exceeds("list-2007"), 2),
+            ],
+        ),
+        finding(
+            "`brickyard` takes and frees a page at {} times the speed of per-CPU lists and {} times that of magazines (time on this host, geometric mean over all batches).",
+            [
+                gmean(all_batches("brickyard"), all_batches("list-2007"), 2),
+                gmean(all_batches("brickyard"), all_batches("magazine-2013"), 2),
+            ],
+        ),
         tail(8),
         tail(32),
         directions(),
     ]
-}
-
-/// Does a batch fit into the lists of the document's kernel?
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Batch {
-    Fits,
-    Exceeds,
-}
-
-impl Batch {
-    const fn of(pages: u32) -> Self {
-        if pages <= FITS {
-            Self::Fits
-        } else {
-            Self::Exceeds
-        }
-    }
 }

@@ -4,12 +4,11 @@ use brickyard_report::Better;
 use brickyard_report::plot::Scale;
 
 use super::build::{
-    Row, Today, axis, curve, directed, directions, finding, gmean, line, printed_speedup, summary,
-    text, times, word,
+    Row, Today, axis, curve, directions, finding, gmean, printed_speedup, summary, times, word,
 };
 use super::magazines;
 use crate::data::Key;
-use crate::document::{Claim, Document, Figure, Finding, Plot, Statistic, Table};
+use crate::document::{Document, Finding, Plot, Statistic, Table};
 
 const EXPERIMENT: &str = "pft";
 const I7: &str = "i7-2013";
@@ -86,28 +85,10 @@ pub(super) fn document() -> Document {
 fn table() -> Table {
     let lines = LINES.iter().map(|&(what, cpus, vanilla, magazine, gain)| {
         let metric = format!("faults/{what}");
-        let before = || on(I7, cpus, "list-2007", &metric);
-        let now = || on(I7, cpus, "magazine-2013", &metric);
-        let of_gain = Figure::new(Statistic::Gain, now())
-            .against(before())
-            .printed(gain);
+        let keys = ["list-2007", "magazine-2013"].map(|config| on(I7, cpus, config, &metric));
         let speedup = printed_speedup(Better::Higher, vanilla, magazine);
-        line(
-            format!("Faults/{what} {cpus}"),
-            vec![
-                Some(
-                    Figure::new(Statistic::Mean, before())
-                        .printed(vanilla)
-                        .decimals(0),
-                ),
-                Some(
-                    Figure::new(Statistic::Mean, now())
-                        .printed(magazine)
-                        .decimals(0),
-                ),
-                Some(directed(of_gain, speedup, Claim::Untested)),
-            ],
-        )
+        let head = format!("Faults/{what} {cpus}");
+        magazines::line(head, keys, [vanilla, magazine, gain], speedup, 0)
     });
     Table {
         id: "pft-2013".to_owned(),
@@ -197,55 +178,50 @@ fn plots() -> Vec<Plot> {
 
 fn findings() -> Vec<Finding> {
     // One CPU contends with nobody.
-    let several = |config: &str| -> Vec<Key> {
-        let each = I7_CPUS.into_iter().filter(|&cpus| cpus > 1);
-        each.map(|cpus| on(I7, cpus, config, "faults/sec"))
+    let several = |machine, counts: &[u32], config| -> Vec<Key> {
+        let each = counts.iter().filter(|&&cpus| cpus > 1);
+        each.map(|&cpus| on(machine, cpus, config, "faults/sec"))
             .collect()
     };
-    let metatm = |config: &str| -> Vec<Key> {
-        let each = METATM_CPUS.into_iter().filter(|&cpus| cpus > 1);
-        each.map(|cpus| on(METATM, cpus, config, "faults/sec"))
-            .collect()
-    };
+    let i7 = |config| several(I7, &I7_CPUS, config);
+    let metatm = |config| several(METATM, &METATM_CPUS, config);
     let words = [
         "more faults a second with magazines than with lists",
         "fewer faults a second with magazines than with lists",
         "as many faults a second with magazines as with lists",
     ];
     vec![
-        summary(vec![
-            text("On two to eight CPUs the document's machine handles "),
-            word(several("magazine-2013"), several("list-2007"), words),
-            text(", "),
-            gmean(several("magazine-2013"), several("list-2007"), 3),
-            text(" times; that of 2007, where moving a line is dearer, "),
-            gmean(metatm("magazine-2013"), metatm("list-2007"), 3),
-            text(" times, on 2 to 32 CPUs (simulated). The document lost 1 to 7 %."),
-        ]),
-        finding(vec![
-            text("On 32 CPUs of the machine of 2007 `brickyard` handles "),
-            times(
-                on(METATM, 32, "brickyard", "faults/sec"),
-                on(METATM, 32, "list-2007", "faults/sec"),
-                2,
-            ),
-            text(" times the faults of per-CPU lists, and "),
-            times(
-                on(METATM, 32, "brickyard", "faults/sec"),
-                on(METATM, 1, "brickyard", "faults/sec"),
-                1,
-            ),
-            text(" times its own of one CPU (simulated)."),
-        ]),
-        finding(vec![
-            text("Two real threads of this host handle "),
-            times(
+        summary(
+            "On two to eight CPUs the document's machine handles {}, {} times; that of 2007, where moving a line is dearer, {} times, on 2 to 32 CPUs (simulated). The document lost 1 to 7 %.",
+            [
+                word(i7("magazine-2013"), i7("list-2007"), words),
+                gmean(i7("magazine-2013"), i7("list-2007"), 3),
+                gmean(metatm("magazine-2013"), metatm("list-2007"), 3),
+            ],
+        ),
+        finding(
+            "On 32 CPUs of the machine of 2007 `brickyard` handles {} times the faults of per-CPU lists, and {} times its own of one CPU (simulated).",
+            [
+                times(
+                    on(METATM, 32, "brickyard", "faults/sec"),
+                    on(METATM, 32, "list-2007", "faults/sec"),
+                    2,
+                ),
+                times(
+                    on(METATM, 32, "brickyard", "faults/sec"),
+                    on(METATM, 1, "brickyard", "faults/sec"),
+                    1,
+                ),
+            ],
+        ),
+        finding(
+            "Two real threads of this host handle {} times the faults with `brickyard` that they do with per-CPU lists.",
+            [times(
                 key("host", "threads-2", "brickyard", "faults/sec"),
                 key("host", "threads-2", "list-2007", "faults/sec"),
                 2,
-            ),
-            text(" times the faults with `brickyard` that they do with per-CPU lists."),
-        ]),
+            )],
+        ),
         directions(),
     ]
 }

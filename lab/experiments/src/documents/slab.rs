@@ -6,8 +6,8 @@ use brickyard_report::plot::Scale;
 use brickyard_workload::printed::rows;
 
 use super::build::{
-    Row, Today, axis, curve_over_names, directions, finding, gmean, heads, line, mean, names,
-    summary, text, times, word,
+    Row, Today, axis, columns, curve_over_names, directions, finding, gmean, heads, line, mean,
+    names, summary, times, word,
 };
 use crate::data::Key;
 use crate::document::{Claim, Document, Figure, Finding, Piece, Plot, Statistic, Table};
@@ -50,32 +50,27 @@ fn time() -> Table {
     let alone = socket(1, SLQB, "pair");
     let eight = socket(8, SLQB, "pair");
     // Eight tasks share the CPUs of this host, so the wall clock says how many CPUs it has: the direction is judged by CPU time.
-    let cpu = Figure::new(Statistic::Mean, socket(8, SLQB, "cpu")).against(socket(1, SLQB, "cpu"));
+    let cpu = Figure::mean(socket(8, SLQB, "cpu")).against(socket(1, SLQB, "cpu"));
     let cpu = cpu.printed("1.669").judged(1.285 / 1.669, Claim::Untested);
     Table {
         id: "slab-time".to_owned(),
         title: "time ./socketallocbench (published: seconds; measured: ns for an allocation and its free)".to_owned(),
         about: words::TIME.to_owned(),
-        head: vec![heads(&[
-            ("real", 1),
-            ("user (not modelled)", 1),
-            ("sys (not modelled)", 1),
-            ("CPU time of one task (user + sys, over the tasks)", 1),
-        ])],
+        head: vec![columns(&["real", "user (not modelled)", "sys (not modelled)", "CPU time of one task (user + sys, over the tasks)"])],
         lines: vec![
             line(
                 "alone",
                 vec![
-                    Some(Figure::new(Statistic::Mean, alone).printed("1.300")),
+                    Some(Figure::mean(alone).printed("1.300")),
                     Some(Figure::not_modelled("0.078")),
                     Some(Figure::not_modelled("1.207")),
-                    Some(Figure::new(Statistic::Mean, socket(1, SLQB, "cpu")).printed("1.285")),
+                    Some(Figure::mean(socket(1, SLQB, "cpu")).printed("1.285")),
                 ],
             ),
             line(
                 "-n 8",
                 vec![
-                    Some(Figure::new(Statistic::Mean, eight).printed("1.686")),
+                    Some(Figure::mean(eight).printed("1.686")),
                     Some(Figure::not_modelled("0.614")),
                     Some(Figure::not_modelled("12.737")),
                     Some(cpu),
@@ -87,9 +82,12 @@ fn time() -> Table {
 
 fn parts() -> Table {
     let share = |metric| {
-        Figure::new(Statistic::Share, socket(1, SLQB, metric))
-            .against(socket(1, SLQB, "cpu"))
-            .decimals(1)
+        Figure::held(
+            Statistic::Share,
+            socket(1, SLQB, metric),
+            socket(1, SLQB, "cpu"),
+        )
+        .decimals(1)
     };
     let of = |head, samples, printed, metric| {
         let cells = vec![
@@ -102,10 +100,7 @@ fn parts() -> Table {
         id: "slab-parts".to_owned(),
         title: "Inside kmem_cache_alloc: what its samples are spent on".to_owned(),
         about: words::PARTS.to_owned(),
-        head: vec![heads(&[
-            ("samples (added up)", 1),
-            ("% of kmem_cache_alloc", 1),
-        ])],
+        head: vec![columns(&["samples (added up)", "% of kmem_cache_alloc"])],
         lines: vec![
             of("zeroing the object (rep stos)", "74845", "53.2", "zeroing"),
             of(
@@ -135,7 +130,7 @@ fn instructions() -> Table {
         id: "slab-instructions".to_owned(),
         title: "kmem_cache_alloc, the instructions that have samples".to_owned(),
         about: words::INSTRUCTIONS.to_owned(),
-        head: vec![heads(&[("samples", 1), ("% of all", 1)])],
+        head: vec![columns(&["samples", "% of all"])],
         lines: lines.collect(),
     }
 }
@@ -151,12 +146,7 @@ fn symbols() -> Table {
         id: "slab-symbols".to_owned(),
         title: "Profile of the whole kernel, by symbol (not modelled)".to_owned(),
         about: words::SYMBOLS.to_owned(),
-        head: vec![heads(&[
-            ("samples", 1),
-            ("cum. samples", 1),
-            ("%", 1),
-            ("cum. %", 1),
-        ])],
+        head: vec![columns(&["samples", "cum. samples", "%", "cum. %"])],
         lines: lines.collect(),
     }
 }
@@ -227,9 +217,12 @@ fn plots() -> Vec<Plot> {
 fn findings() -> Vec<Finding> {
     let share = |metric| {
         Piece::Figure(
-            Figure::new(Statistic::Share, socket(1, SLQB, metric))
-                .against(socket(1, SLQB, "cpu"))
-                .decimals(0),
+            Figure::held(
+                Statistic::Share,
+                socket(1, SLQB, metric),
+                socket(1, SLQB, "cpu"),
+            )
+            .decimals(0),
         )
     };
     let slowest = |heap: &str| {
@@ -238,39 +231,28 @@ fn findings() -> Vec<Finding> {
     let cpu = |threads, heap: &str| vec![socket(threads, heap, "cpu")];
     let words = ["faster than alone", "slower than alone", "as fast as alone"];
     vec![
-        summary(vec![
-            text("In the rebuilt SLQB zeroing has "),
-            share("zeroing"),
-            text(" % of an allocation and its free, and masking interrupts would add "),
-            share("masking"),
-            text(
-                " % on top (CPU time on this host; published: 53 and 28 % of the allocation alone). A socket's objects take ",
-            ),
-            mean(socket(1, SLQB, "cpu"), 1),
-            text(" ns a pair with SLQB and "),
-            mean(socket(1, "brickyard", "cpu"), 1),
-            text(" with `brickyard`, "),
-            times(socket(1, "brickyard", "cpu"), socket(1, SLQB, "cpu"), 2),
-            text(" times its speed."),
-        ]),
-        finding(vec![
-            text("With eight tasks each one is "),
-            word(cpu(8, SLQB), cpu(1, SLQB), words),
-            text(": "),
-            gmean(cpu(8, SLQB), cpu(1, SLQB), 2),
-            text(" times the speed with SLQB (published: 0.77 times) and "),
-            gmean(cpu(8, "brickyard"), cpu(1, "brickyard"), 2),
-            text(
-                " times with `brickyard` (CPU time of a task on this host, whose CPUs the eight share).",
-            ),
-        ]),
-        finding(vec![
-            text("In the middle round one allocation in ten thousand takes "),
-            slowest(SLQB),
-            text(" cycles or more with SLQB and "),
-            slowest("brickyard"),
-            text(" with `brickyard`."),
-        ]),
+        summary(
+            "In the rebuilt SLQB zeroing has {} % of an allocation and its free, and masking interrupts would add {} % on top (CPU time on this host; published: 53 and 28 % of the allocation alone). A socket's objects take {} ns a pair with SLQB and {} with `brickyard`, {} times its speed.",
+            [
+                share("zeroing"),
+                share("masking"),
+                mean(socket(1, SLQB, "cpu"), 1),
+                mean(socket(1, "brickyard", "cpu"), 1),
+                times(socket(1, "brickyard", "cpu"), socket(1, SLQB, "cpu"), 2),
+            ],
+        ),
+        finding(
+            "With eight tasks each one is {}: {} times the speed with SLQB (published: 0.77 times) and {} times with `brickyard` (CPU time of a task on this host, whose CPUs the eight share).",
+            [
+                word(cpu(8, SLQB), cpu(1, SLQB), words),
+                gmean(cpu(8, SLQB), cpu(1, SLQB), 2),
+                gmean(cpu(8, "brickyard"), cpu(1, "brickyard"), 2),
+            ],
+        ),
+        finding(
+            "In the middle round one allocation in ten thousand takes {} cycles or more with SLQB and {} with `brickyard`.",
+            [slowest(SLQB), slowest("brickyard")],
+        ),
         directions(),
     ]
 }

@@ -8,7 +8,7 @@ use brickyard_report::Better;
 
 use printed::{AIM9, Aim9, Difference, HIGH_ORDER, SUMMARY};
 
-use super::build::{directed, heads, line, printed_speedup};
+use super::build::{columns, directed, line, printed_speedup};
 use crate::data::Key;
 use crate::document::{Claim, Document, Figure, Statistic, Table};
 
@@ -72,17 +72,13 @@ fn difference_line(difference: &Difference) -> crate::document::Line {
     } = difference;
     let now = || key(of, KINDS);
     let before = || key(of, CLEAN);
-    let of_percent = Figure::new(Statistic::DifferencePercent, now())
-        .against(before())
-        .printed(percent);
+    let of_percent = Figure::held(Statistic::DifferencePercent, now(), before()).printed(percent);
     let speedup = direction(of, clean, kinds);
     let claim = match speedup {
         Some(1.0) => Claim::Noise,
         _ => Claim::Untested,
     };
-    let of_difference = Figure::new(Statistic::Difference, now())
-        .against(before())
-        .decimals(decimals);
+    let of_difference = Figure::held(Statistic::Difference, now(), before()).decimals(decimals);
     let of_difference = match difference {
         Some(text) => of_difference.printed(text),
         None => of_difference,
@@ -90,16 +86,8 @@ fn difference_line(difference: &Difference) -> crate::document::Line {
     line(
         head,
         vec![
-            Some(
-                Figure::new(Statistic::Mean, before())
-                    .printed(clean)
-                    .decimals(decimals),
-            ),
-            Some(
-                Figure::new(Statistic::Mean, now())
-                    .printed(kinds)
-                    .decimals(decimals),
-            ),
+            Some(Figure::mean(before()).printed(clean).decimals(decimals)),
+            Some(Figure::mean(now()).printed(kinds).decimals(decimals)),
             Some(of_difference),
             Some(directed(of_percent, speedup, claim)),
         ],
@@ -111,11 +99,11 @@ fn clean_and_kinds() -> Table {
         id: "two-kinds-summary".to_owned(),
         title: "The summary".to_owned(),
         about: words::SUMMARY.to_owned(),
-        head: vec![heads(&[
-            ("clean", 1),
-            ("anti-defrag", 1),
-            ("difference", 1),
-            ("in percent", 1),
+        head: vec![columns(&[
+            "clean",
+            "anti-defrag",
+            "difference",
+            "in percent",
         ])],
         lines: SUMMARY.iter().map(difference_line).collect(),
     }
@@ -123,20 +111,14 @@ fn clean_and_kinds() -> Table {
 
 fn build() -> Table {
     let of = |head, of, text| {
-        let cell = |config| {
-            Some(
-                Figure::new(Statistic::Mean, key(of, config))
-                    .printed(text)
-                    .decimals(2),
-            )
-        };
+        let cell = |config| Some(Figure::mean(key(of, config)).printed(text).decimals(2));
         line(head, vec![cell(CLEAN), cell(KINDS)])
     };
     Table {
         id: "two-kinds-build".to_owned(),
         title: "A kernel build (seconds)".to_owned(),
         about: words::BUILD.to_owned(),
-        head: vec![heads(&[("clean", 1), ("anti-defrag", 1)])],
+        head: vec![columns(&["clean", "anti-defrag"])],
         lines: vec![
             of("Kernel extract", EXTRACT, "16"),
             of("Kernel build", BUILD, "736"),
@@ -162,7 +144,7 @@ fn aim9(
     let lines = AIM9.iter().map(|test| {
         let [elapsed, count, loops, rate] = printed(test);
         let rate = match measured(test.name) {
-            Some(of) => Figure::new(Statistic::Mean, key(of, config)).printed(rate),
+            Some(of) => Figure::mean(key(of, config)).printed(rate),
             None => Figure::not_modelled(rate),
         };
         let cells = vec![
@@ -177,11 +159,11 @@ fn aim9(
         id: format!("two-kinds-aim9-{id}"),
         title: title.to_owned(),
         about: words::AIM9.to_owned(),
-        head: vec![heads(&[
-            ("Elapsed Time (sec)", 1),
-            ("Iteration Count", 1),
-            ("Iteration Rate (loops/sec)", 1),
-            ("Operation Rate (ops/sec)", 1),
+        head: vec![columns(&[
+            "Elapsed Time (sec)",
+            "Iteration Count",
+            "Iteration Rate (loops/sec)",
+            "Operation Rate (ops/sec)",
         ])],
         lines: lines.collect(),
     }
@@ -204,15 +186,15 @@ fn aim9_differences() -> Table {
             return line(aim9_head(test), cells.into());
         };
         let now = || key(of, KINDS);
-        let compare = |statistic| Figure::new(statistic, now()).against(key(of, CLEAN));
+        let compare = |statistic| Figure::held(statistic, now(), key(of, CLEAN));
         let percent = directed(
             compare(Statistic::Gain).printed(test.percent),
             direction(of, clean, kinds),
             Claim::Noise,
         );
         let cells = vec![
-            Some(Figure::new(Statistic::Mean, key(of, CLEAN)).printed(clean)),
-            Some(Figure::new(Statistic::Mean, now()).printed(kinds)),
+            Some(Figure::mean(key(of, CLEAN)).printed(clean)),
+            Some(Figure::mean(now()).printed(kinds)),
             Some(compare(Statistic::Difference).printed(test.difference)),
             Some(percent),
         ];
@@ -222,11 +204,11 @@ fn aim9_differences() -> Table {
         id: "two-kinds-aim9-difference".to_owned(),
         title: "AIM9: difference in performance operations (ops/sec)".to_owned(),
         about: words::AIM9_DIFFERENCE.to_owned(),
-        head: vec![heads(&[
-            ("Clean", 1),
-            ("mbuddy-v21", 1),
-            ("difference", 1),
-            ("in percent", 1),
+        head: vec![columns(&[
+            "Clean",
+            "mbuddy-v21",
+            "difference",
+            "in percent",
         ])],
         lines: lines.collect(),
     }
@@ -238,7 +220,7 @@ fn cache() -> Table {
     let kinds = ["7.406", "6.916", "0.088"];
     let of = |metric, config| {
         let key = Key::new(EXPERIMENT, "host", "render", config, metric);
-        Figure::new(Statistic::Mean, key).decimals(3).scaled(1000.0)
+        Figure::mean(key).decimals(3).scaled(1000.0)
     };
     let before = (0..3).map(|place| Some(of(metrics[place], CLEAN).printed(clean[place])));
     let now = (0..3).map(|place| {
@@ -255,7 +237,7 @@ fn cache() -> Table {
             "Rendering a large PostScript file, average of 10 (published: seconds; measured: ms)"
                 .to_owned(),
         about: words::CACHE.to_owned(),
-        head: vec![heads(&[("real", 1), ("user", 1), ("sys", 1)])],
+        head: vec![columns(&["real", "user", "sys"])],
         lines: vec![
             line("2.6.15-rc1-mm2-clean", before.collect()),
             line("2.6.15-rc1-mm2-mbuddy-v21", now.collect()),
@@ -264,7 +246,7 @@ fn cache() -> Table {
 }
 
 fn high_order() -> Table {
-    let success = |config: &str| Figure::new(Statistic::Mean, key(UNDER_LOAD, config)).decimals(0);
+    let success = |config: &str| Figure::mean(key(UNDER_LOAD, config)).decimals(0);
     let lines = HIGH_ORDER.iter().map(|&[head, clean, kinds]| {
         let cells = match head {
             "Success allocs" => {
@@ -288,7 +270,7 @@ fn high_order() -> Table {
         line(head, cells.map(Some).into())
     });
     let rest = [(CLEAN, "102"), (KINDS, "296")].map(|(config, text)| {
-        let figure = Figure::new(Statistic::Mean, key(AT_REST, config)).decimals(0);
+        let figure = Figure::mean(key(AT_REST, config)).decimals(0);
         let figure = figure.printed(text);
         Some(match config {
             CLEAN => figure,
@@ -308,9 +290,9 @@ fn high_order() -> Table {
         title: "High-order allocations under load: blocks of order 10, and after the tests"
             .to_owned(),
         about: words::HIGH_ORDER.to_owned(),
-        head: vec![heads(&[
-            ("2.6.15-rc1-mm2 Clean", 1),
-            ("2.6.15-rc1-mm2 MBuddy V21", 1),
+        head: vec![columns(&[
+            "2.6.15-rc1-mm2 Clean",
+            "2.6.15-rc1-mm2 MBuddy V21",
         ])],
         lines: lines.collect(),
     }

@@ -14,7 +14,6 @@ const EVEN: f64 = 0.02;
 /// Who wins over all, by how much, and where not. Each word is chosen by its figure. Quick runs have all of these figures; where one is lacking, the sentence falls away.
 #[must_use]
 pub fn winner() -> Finding {
-    let text = |words: &str| build::text(words);
     let word = |keys: fn(&str) -> Vec<Key>, against| {
         let words = ["wins", "loses", "is about even"];
         build::word_beyond(EVEN, keys(OURS), keys(against), words)
@@ -22,31 +21,21 @@ pub fn winner() -> Finding {
     let times = |keys: fn(&str) -> Vec<Key>, against, decimals| -> Piece {
         build::gmean(keys(OURS), keys(against), decimals)
     };
-    build::summary(vec![
-        text("Over all, `brickyard` "),
-        word(pagealloc::all_batches, LISTS),
-        text(" in what a page costs ("),
-        times(pagealloc::all_batches, LISTS, 1),
-        text(" times the speed of per-CPU lists on this host), "),
-        word(pft::on_32_cpus, LISTS),
-        text(" in page faults ("),
-        times(pft::on_32_cpus, LISTS, 1),
-        text(" times theirs a second on 32 simulated CPUs), "),
-        word(mobility::under_load, LISTS),
-        text(" in huge pages under load ("),
-        times(mobility::under_load, LISTS, 1),
-        text(" times those of grouping by lists, "),
-        times(mobility::under_load, UNGROUPED, 1),
-        text(" times those of no grouping; replayed), "),
-        word(mobility::at_rest, LISTS),
-        text(" in huge pages at rest ("),
-        times(mobility::at_rest, LISTS, 2),
-        text(" times those of grouping by lists, "),
-        times(mobility::at_rest, UNGROUPED, 1),
-        text(" times those of no grouping), and "),
-        word(slab::alone, slab::SLQB),
-        text(" in a socket's objects ("),
-        times(slab::alone, slab::SLQB, 1),
-        text(" times the speed of SLQB on this host)."),
-    ])
+    build::summary(
+        "Over all, `brickyard` {} in what a page costs ({} times the speed of per-CPU lists on this host), {} in page faults ({} times theirs a second on 32 simulated CPUs), {} in huge pages under load ({} times those of grouping by lists, {} times those of no grouping; replayed), {} in huge pages at rest ({} times those of grouping by lists, {} times those of no grouping), and {} in a socket's objects ({} times the speed of SLQB on this host).",
+        [
+            word(pagealloc::all_batches, LISTS),
+            times(pagealloc::all_batches, LISTS, 1),
+            word(pft::on_32_cpus, LISTS),
+            times(pft::on_32_cpus, LISTS, 1),
+            word(mobility::under_load, LISTS),
+            times(mobility::under_load, LISTS, 1),
+            times(mobility::under_load, UNGROUPED, 1),
+            word(mobility::at_rest, LISTS),
+            times(mobility::at_rest, LISTS, 2),
+            times(mobility::at_rest, UNGROUPED, 1),
+            word(slab::alone, slab::SLQB),
+            times(slab::alone, slab::SLQB, 1),
+        ],
+    )
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
+use brickyard_report::markup::escape_json;
 use serde::Serialize;
 
 use super::Report;
@@ -57,7 +58,7 @@ impl<W: Clone + Eq + core::hash::Hash> Words<W> {
 /// Writes the JSON as the content of a script element.
 pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     let json = serde_json::to_string(&embedded(report))?;
-    out.write_all(escape(&json).as_bytes())
+    out.write_all(escape_json(&json).as_bytes())
 }
 
 fn embedded(report: &Report<'_>) -> Embedded {
@@ -102,20 +103,4 @@ fn statistics() -> BTreeMap<&'static str, (&'static str, Option<&'static str>)> 
     let all = Statistic::ALL.into_iter();
     let all = all.map(|statistic| (statistic.name(), (statistic.words(), statistic.better())));
     all.chain([(ROW.0, (ROW.1, None))]).collect()
-}
-
-/// JSON as the content of a script element: these characters stand in strings only, where they may be written so.
-fn escape(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '<' => escaped.push_str("\\u003c"),
-            '>' => escaped.push_str("\\u003e"),
-            '&' => escaped.push_str("\\u0026"),
-            '\u{2028}' => escaped.push_str("\\u2028"),
-            '\u{2029}' => escaped.push_str("\\u2029"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }

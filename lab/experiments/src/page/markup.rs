@@ -2,27 +2,7 @@
 
 use core::fmt::{self, Display, Formatter, Write as _};
 
-/// A text as the content of an element, or of an attribute in double quotes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Escaped<'t>(pub(super) &'t str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
-        while let Some(place) = rest.find(['&', '<', '>', '"', '\'']) {
-            f.write_str(&rest[..place])?;
-            f.write_str(match rest.as_bytes()[place] {
-                b'&' => "&amp;",
-                b'<' => "&lt;",
-                b'>' => "&gt;",
-                b'"' => "&quot;",
-                _ => "&#39;",
-            })?;
-            rest = &rest[place + 1..];
-        }
-        f.write_str(rest)
-    }
-}
+pub(super) use brickyard_report::markup::Escaped;
 
 /// A text of words: escaped, and what stands between backticks as code.
 #[derive(Debug, Clone, Copy)]

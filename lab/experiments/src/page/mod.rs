@@ -32,6 +32,7 @@ mod table;
 use core::fmt;
 use std::io::{self, Write};
 
+use brickyard_report::markup::{fill, script};
 use brickyard_report::pagetypes::html;
 use brickyard_report::policy;
 
@@ -115,43 +116,24 @@ pub struct Embedded {
 /// # Errors
 /// Those of `out`.
 pub fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
-    let script = script();
-    let mut rest = PAGE;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (marker, after) = after
-            .split_once("}}")
-            .expect("the page's markers are closed");
-        out.write_all(before.as_bytes())?;
-        match marker {
-            "style" => {
-                out.write_all(brickyard_report::plot::STYLE.as_bytes())?;
-                out.write_all(STYLE.as_bytes())?;
-            }
-            "summary" => out.write_all(summary::of(report).as_bytes())?,
-            "links" => out.write_all(links(report).as_bytes())?,
-            "parts" => {
-                for document in report.documents {
-                    out.write_all(part::of(report, document).as_bytes())?;
-                }
-            }
-            "raw" => out.write_all(raw_part::of(report).as_bytes())?,
-            "rows" => embedded::write(report, out)?,
-            "policy" => out.write_all(policy::of(&[&script, &html::script()]).as_bytes())?,
-            "script" => out.write_all(script.as_bytes())?,
-            other => unreachable!("the page has no marker {other}"),
+    let script = script(&SCRIPTS);
+    fill(PAGE, out, |marker, out| match marker {
+        "style" => {
+            out.write_all(brickyard_report::plot::STYLE.as_bytes())?;
+            out.write_all(STYLE.as_bytes())
         }
-        rest = after;
-    }
-    out.write_all(rest.as_bytes())?;
-    out.flush()
-}
-
-/// The text of the page's script element.
-fn script() -> String {
-    format!(
-        "\n(() => {{\n\"use strict\";\n{}\n}})();\n",
-        SCRIPTS.concat()
-    )
+        "summary" => out.write_all(summary::of(report).as_bytes()),
+        "links" => out.write_all(links(report).as_bytes()),
+        "parts" => {
+            let mut parts = report.documents.iter();
+            parts.try_for_each(|document| out.write_all(part::of(report, document).as_bytes()))
+        }
+        "raw" => out.write_all(raw_part::of(report).as_bytes()),
+        "rows" => embedded::write(report, out),
+        "policy" => out.write_all(policy::of(&[&script, &html::script()]).as_bytes()),
+        "script" => out.write_all(script.as_bytes()),
+        other => unreachable!("the page has no marker {other}"),
+    })
 }
 
 /// The way to each part.

@@ -4,6 +4,8 @@
 //! kind that most of its used pages have, in a light tint if fewer than half of its pages are used. Boxes never get
 //! smaller than 4x4 cells: beyond that a box stands for several blocks of the maximal order.
 
+use serde::Serialize;
+
 use super::{kind::PageKind, plan::Plan};
 
 /// Added to a cell's kind: fewer than half of its pages are used.
@@ -24,7 +26,7 @@ pub(super) struct Grid {
     pub(super) zones: Vec<ZoneGrid>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct ZoneGrid {
     pub(super) start: u64,
     pub(super) frames: u64,

@@ -16,6 +16,7 @@ use super::{
     kind::{Color, PageKind},
     reel::{Coding, KEY_EVERY, Reel, checksum},
 };
+use crate::markup::{self, Escaped, escape_json};
 use crate::policy;
 
 /// More cells are not drawn at once: larger memory gets a cell for 2, 4, 8 ... pages.
@@ -58,10 +59,7 @@ pub fn write(films: &[&Film], title: &str, out: &mut impl Write) -> Result<(), P
 /// The text of the player's script element, for the policy of a page that holds such a page in a frame. The same in every page that this version writes.
 #[must_use]
 pub fn script() -> String {
-    format!(
-        "\n(() => {{\n\"use strict\";\n{}\n}})();\n",
-        SCRIPTS.concat()
-    )
+    markup::script(&SCRIPTS)
 }
 
 /// The scale of all films of a page, so that they can be compared: the least that keeps within both limits.
@@ -129,7 +127,10 @@ impl<'a> Scene<'a> {
             huge_order: plan.huge_order,
             frame_bytes: plan.frame_bytes,
             zones: zones
-                .map(|(zone, grid)| AboutZone::new(&zone.name, grid))
+                .map(|(zone, grid)| AboutZone {
+                    name: &zone.name,
+                    grid,
+                })
                 .collect(),
             shots: shots
                 .map(|(i, (caption, stream))| AboutShot {
@@ -179,31 +180,8 @@ struct AboutFilm<'a> {
 #[derive(Serialize)]
 struct AboutZone<'a> {
     name: &'a str,
-    start: u64,
-    frames: u64,
-    lead: u64,
-    cells: u64,
-    boxes: u64,
-}
-
-impl<'a> AboutZone<'a> {
-    fn new(name: &'a str, grid: &ZoneGrid) -> Self {
-        let &ZoneGrid {
-            start,
-            frames,
-            lead,
-            cells,
-            boxes,
-        } = grid;
-        Self {
-            name,
-            start,
-            frames,
-            lead,
-            cells,
-            boxes,
-        }
-    }
+    #[serde(flatten)]
+    grid: &'a ZoneGrid,
 }
 
 #[derive(Serialize)]
@@ -218,25 +196,15 @@ struct AboutShot<'a> {
 
 fn write_page(scenes: &[Scene<'_>], title: &str, out: &mut impl Write) -> io::Result<()> {
     let script = script();
-    let mut rest = PAGE;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (marker, after) = after
-            .split_once("}}")
-            .expect("the page's markers are closed");
-        out.write_all(before.as_bytes())?;
-        match marker {
-            "title" => out.write_all(escape(title).as_bytes())?,
-            "style" => out.write_all(STYLE.as_bytes())?,
-            "about" => out.write_all(about(scenes)?.as_bytes())?,
-            "films" => write_streams(scenes, out)?,
-            "policy" => out.write_all(policy::of(&[&script]).as_bytes())?,
-            "script" => out.write_all(script.as_bytes())?,
-            other => unreachable!("the page has no marker {other}"),
-        }
-        rest = after;
-    }
-    out.write_all(rest.as_bytes())?;
-    out.flush()
+    markup::fill(PAGE, out, |marker, out| match marker {
+        "title" => write!(out, "{}", Escaped(title)),
+        "style" => out.write_all(STYLE.as_bytes()),
+        "about" => out.write_all(about(scenes)?.as_bytes()),
+        "films" => write_streams(scenes, out),
+        "policy" => out.write_all(policy::of(&[&script]).as_bytes()),
+        "script" => out.write_all(script.as_bytes()),
+        other => unreachable!("the page has no marker {other}"),
+    })
 }
 
 fn about(scenes: &[Scene<'_>]) -> io::Result<String> {
@@ -276,38 +244,6 @@ fn hex([red, green, blue]: Color) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// A text as the content of an element.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
-/// JSON as the content of a script element: these characters stand in strings only, where they may be written so.
-fn escape_json(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '<' => escaped.push_str("\\u003c"),
-            '>' => escaped.push_str("\\u003e"),
-            '&' => escaped.push_str("\\u0026"),
-            '\u{2028}' => escaped.push_str("\\u2028"),
-            '\u{2029}' => escaped.push_str("\\u2029"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,7 +251,7 @@ mod tests {
     #[test]
     fn escaped_text_has_no_markup() {
         assert_eq!(
-            escape("</title><script>&\"'"),
+            Escaped("</title><script>&\"'").to_string(),
             "&lt;/title&gt;&lt;script&gt;&amp;&quot;&#39;"
         );
         assert_eq!(

@@ -40,6 +40,7 @@ mod ticks;
 
 use core::fmt::Write as _;
 
+use crate::markup::Escaped;
 use layout::Layout;
 
 /// The colours and lines of all plots, for the one style element of a page.
@@ -205,17 +206,8 @@ impl Plot {
 
 /// A text as the content of an element or of an attribute in double quotes.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    // An apostrophe may stay as it is.
+    Escaped(text).to_string().replace("&#39;", "'")
 }
 
 /// A coordinate, to a hundredth.

@@ -18,7 +18,7 @@ use clap::Args;
 
 use crate::amount::bytes;
 use crate::choice::choice;
-use crate::misuse::{Misuse, has_twice};
+use crate::misuse::{Misuse, at_least_one, has_twice, no_value_twice};
 use crate::output::Output;
 use crate::{interrupt, progress};
 use choose::{Chosen, choose};
@@ -142,24 +142,16 @@ impl Slab {
 
     /// Options that each make sense, but not so.
     fn validate(&self) -> Result<(), Misuse> {
-        for (option, twice) in [
+        no_value_twice([
             ("workload", has_twice(&self.workload)),
             ("threads", has_twice(&self.threads)),
             ("size", has_twice(&self.size)),
-        ] {
-            if twice {
-                return Err(Misuse::new(format!("--{option} names a value twice")));
-            }
-        }
-        for (option, least) in [
+        ])?;
+        at_least_one([
             ("samples", Some(self.samples)),
             ("max-batch", Some(self.max_batch)),
             ("threads", self.threads.iter().copied().min()),
-        ] {
-            if least == Some(0) {
-                return Err(Misuse::new(format!("--{option} must be at least 1")));
-            }
-        }
+        ])?;
         if !(1..=MOST_SECONDS * 1_000_000).contains(&self.sample_us) {
             return Err(Misuse::new("--sample-us must be from 1 to 600000000"));
         }

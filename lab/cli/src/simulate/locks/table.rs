@@ -2,7 +2,7 @@
 
 use brickyard_report::{Better, Column as Place, Columns, Host, Metric, Results, Row, SignedRank};
 use brickyard_simulate::locks::published::Difference;
-use brickyard_simulate::locks::{Bulks, Column, Load, Measured, Part, Plan};
+use brickyard_simulate::locks::{Column, Load, Measured, Part, Plan};
 
 use crate::simulate::setup::simulated;
 
@@ -36,11 +36,7 @@ pub(super) fn label(workload: &str, metric: &str) -> String {
 }
 
 /// From the machine's begin to the last task's end, in its own time.
-const TIME: Metric<'static> = Metric {
-    name: "time",
-    unit: "ms",
-    better: Better::Lower,
-};
+const TIME: Metric<'static> = Metric::lower("time", "ms");
 
 /// The document in the making.
 #[derive(Debug)]
@@ -85,6 +81,7 @@ impl Table {
         columns: &[Column],
         done: Vec<Done>,
     ) -> anyhow::Result<()> {
+        let ns = 1e3 / self.megahertz as f64;
         let mut cells = vec![Some(Vec::new()); columns.len()];
         for (number, run) in done.into_iter().enumerate() {
             let cell = &mut cells[number % columns.len()];
@@ -92,7 +89,7 @@ impl Table {
                 Some(Ok(measured)) => {
                     self.short += measured.counts.failed.min(1);
                     if let Some(cell) = cell {
-                        cell.push(measured);
+                        cell.push(figures(&measured, ns));
                     }
                 }
                 Some(Err(failed)) => {
@@ -102,19 +99,17 @@ impl Table {
                 None => *cell = None,
             }
         }
-        for (column, _) in columns
-            .iter()
-            .zip(&cells)
-            .filter(|(_, cell)| cell.is_none())
-        {
-            self.missing
-                .push(format!("{} {}", line.name(), column.name()));
+        for (column, cell) in columns.iter().zip(&cells) {
+            if cell.is_none() {
+                self.missing
+                    .push(format!("{} {}", line.name(), column.name()));
+            }
         }
-        let ns = 1e3 / self.megahertz as f64;
-        for (metric, value) in metrics(ns) {
+        for place in 0..FIGURES {
             for (column, runs) in columns.iter().zip(&cells) {
                 let Some(runs) = runs else { continue };
-                let samples = runs.iter().map(&value).collect();
+                let (metric, _) = runs[0][place];
+                let samples = runs.iter().map(|figures| figures[place].1).collect();
                 let row = Row::new(column.name(), line.name(), metric, samples)?;
                 self.results.push(row.exact())?;
             }
@@ -212,92 +207,47 @@ impl Table {
     }
 }
 
-const TAKEN: [&str; 4] = [
-    "taken",
-    "taken-deviation",
-    "taken-order",
-    "taken-order-deviation",
-];
-const GIVEN: [&str; 4] = [
-    "given",
-    "given-deviation",
-    "given-order",
-    "given-order-deviation",
-];
+/// How many figures a run has.
+const FIGURES: usize = 22;
 
-/// How a sample of a metric comes of a run.
-type Value = Box<dyn Fn(&Measured) -> f64>;
-
-/// The metrics in the order of their lines: the time, then what explains it. `ns` are the nanoseconds of a cycle.
-fn metrics(ns: f64) -> Vec<(Metric<'static>, Value)> {
-    let metric = |name, unit, better| Metric { name, unit, better };
-    let (lower, higher) = (Better::Lower, Better::Higher);
-    let per_page = |run: &Measured, n: u64| n as f64 / run.counts.pages.max(1) as f64;
-    let mut metrics: Vec<(Metric<'static>, Value)> = vec![
-        (TIME, Box::new(|run| 1e3 * run.seconds)),
-        (
-            metric("holds", "times/page", lower),
-            Box::new(move |run| per_page(run, run.holds.count() as u64)),
-        ),
-        (
-            metric("contended", "%", lower),
-            Box::new(|run| 100.0 * run.contended as f64 / run.waits.count().max(1) as f64),
-        ),
-    ];
-    for (name, percent) in [("wait-p50", 50.0), ("wait-p99", 99.0), ("wait-p99.9", 99.9)] {
-        let value = move |run: &Measured| run.waits.percentile(percent) as f64 * ns;
-        metrics.push((metric(name, "ns", lower), Box::new(value)));
-    }
-    for (name, percent) in [("hold-p50", 50.0), ("hold-p99", 99.0), ("hold-p99.9", 99.9)] {
-        let value = move |run: &Measured| run.holds.percentile(percent) as f64 * ns;
-        metrics.push((metric(name, "ns", lower), Box::new(value)));
-    }
-    let more: [(Metric<'_>, Value); 5] = [
-        (
-            metric("fairness", "of 1", higher),
-            Box::new(|run| run.fairness),
-        ),
-        (
-            metric("waiting", "%", lower),
-            Box::new(|run| 100.0 * run.waiting_share),
-        ),
-        (
-            metric("held", "%", lower),
-            Box::new(|run| 100.0 * run.held_share),
-        ),
-        (
-            metric("lines", "lines/page", lower),
-            Box::new(move |run| per_page(run, run.traffic.moved())),
-        ),
-        (
-            metric("lines-from-cpus", "lines/page", lower),
-            Box::new(move |run| per_page(run, run.traffic.transfers)),
-        ),
-    ];
-    metrics.extend(more);
-    metrics.extend(bulks(TAKEN, |run| run.taken));
-    metrics.extend(bulks(GIVEN, |run| run.given));
-    metrics
-}
-
-/// The figures of the second table of 2007, for one direction.
-fn bulks(names: [&'static str; 4], of: fn(&Measured) -> Bulks) -> [(Metric<'static>, Value); 4] {
-    let units = ["pages/bulk", "pages/bulk", "order", "order"];
-    let figures: [fn(Bulks) -> f64; 4] = [
-        |bulks| bulks.count,
-        |bulks| bulks.count_deviation,
-        |bulks| bulks.order,
-        |bulks| bulks.order_deviation,
-    ];
-    core::array::from_fn(|place| {
-        let metric = Metric {
-            name: names[place],
-            unit: units[place],
-            // What a bulk is like is no merit of a lock.
-            better: Better::Neither,
-        };
-        let figure = figures[place];
-        let value: Value = Box::new(move |run| figure(of(run)));
-        (metric, value)
-    })
+/// The figures of a run in the order of their lines: the time, then what explains it. `ns` are the
+/// nanoseconds of a cycle.
+fn figures(run: &Measured, ns: f64) -> [(Metric<'static>, f64); FIGURES] {
+    let Measured { taken, given, .. } = run;
+    let lower = Metric::lower;
+    let percent = |name, share: f64| (lower(name, "%"), 100.0 * share);
+    let per_page = |n: u64| n as f64 / run.counts.pages.max(1) as f64;
+    let lines = |name, n| (lower(name, "lines/page"), per_page(n));
+    let contended = 100.0 * run.contended as f64 / run.waits.count().max(1) as f64;
+    let wait = |name, percent| (lower(name, "ns"), run.waits.percentile(percent) as f64 * ns);
+    let hold = |name, percent| (lower(name, "ns"), run.holds.percentile(percent) as f64 * ns);
+    // What a bulk is like is no merit of a lock.
+    let bulk = |name, unit, value| (Metric::new(name, unit, Better::Neither), value);
+    let pages = |name, value| bulk(name, "pages/bulk", value);
+    let order = |name, value| bulk(name, "order", value);
+    let holds = per_page(run.holds.count() as u64);
+    [
+        (TIME, 1e3 * run.seconds),
+        (lower("holds", "times/page"), holds),
+        (lower("contended", "%"), contended),
+        wait("wait-p50", 50.0),
+        wait("wait-p99", 99.0),
+        wait("wait-p99.9", 99.9),
+        hold("hold-p50", 50.0),
+        hold("hold-p99", 99.0),
+        hold("hold-p99.9", 99.9),
+        (Metric::higher("fairness", "of 1"), run.fairness),
+        percent("waiting", run.waiting_share),
+        percent("held", run.held_share),
+        lines("lines", run.traffic.moved()),
+        lines("lines-from-cpus", run.traffic.transfers),
+        pages("taken", taken.count),
+        pages("taken-deviation", taken.count_deviation),
+        order("taken-order", taken.order),
+        order("taken-order-deviation", taken.order_deviation),
+        pages("given", given.count),
+        pages("given-deviation", given.count_deviation),
+        order("given-order", given.order),
+        order("given-order-deviation", given.order_deviation),
+    ]
 }

@@ -6,7 +6,7 @@
 use brickyard_machine::Profile;
 use brickyard_report::{Better, Metric};
 use brickyard_simulate::Configuration;
-use brickyard_simulate::locks::{self, Bulks, Column, Load, Measured, Part};
+use brickyard_simulate::locks::{self, Column, Load, Measured, Part};
 use brickyard_workload::jobs::Workload;
 
 use crate::raw::{Kind, Raw};
@@ -64,22 +64,19 @@ pub(super) fn cells() -> Vec<Cell> {
 
 impl Run {
     fn cell(self) -> Cell {
-        let Self {
-            machine,
-            workload,
-            cpus,
-            column,
-            run,
-            ..
-        } = self;
-        let column = column.name();
         Cell {
-            name: format!("locks.{machine}.{workload}-{cpus}.{column}.{run}"),
+            name: self.cell_name(self.column.name()),
             kind: Kind::Simulated,
             scale: self.scale(),
             seconds: self.seconds(),
             work: Box::new(move |context| Ok(self.rows(&context)?.into())),
         }
+    }
+
+    /// The name of its cell, in which `config` is what is compared.
+    pub(super) fn cell_name(&self, config: &str) -> String {
+        let (machine, workload, cpus, run) = (self.machine, self.workload, self.cpus, self.run);
+        format!("locks.{machine}.{workload}-{cpus}.{config}.{run}")
     }
 
     /// Quick has of the simulator what the paper printed and a second can have, in two runs, and what a plot over CPUs needs, in one; and of the real machine the three workloads that are
@@ -108,7 +105,7 @@ impl Run {
                 printed && self.run <= 2 && cheap
             }
         };
-        if quick { Scale::Quick } else { Scale::Full }
+        Scale::quick_if(quick)
     }
 
     /// What a core of today takes for it.
@@ -186,19 +183,12 @@ pub(super) fn workload(name: &str, cpus: usize) -> String {
     format!("{name} cpus-{cpus}")
 }
 
-const fn lower(name: &'static str, unit: &'static str) -> Metric<'static> {
-    Metric {
-        name,
-        unit,
-        better: Better::Lower,
-    }
-}
-
 /// From the machine's begin to the last task's end, in its own time.
-pub(super) const TIME: Metric<'static> = lower("time", "s");
+pub(super) const TIME: Metric<'static> = Metric::lower("time", "s");
 
 /// The time, and the waiting and holding that explain it. A cycle has `ns` nanoseconds.
 fn times(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 7] {
+    let lower = Metric::lower;
     let waits = |percent| run.waits.percentile(percent) as f64 * ns;
     let holds = |percent| run.holds.percentile(percent) as f64 * ns;
     [
@@ -214,34 +204,19 @@ fn times(run: &Measured, ns: f64) -> [(Metric<'static>, f64); 7] {
 
 /// Pages and orders of the bulks, as the paper's second table has them.
 fn bulks(run: &Measured) -> [(Metric<'static>, f64); 8] {
-    const PAGES: &str = "pages";
-    const ORDER: &str = "order";
     let Measured { taken, given, .. } = run;
     // What a bulk is like is no merit of a lock.
-    let neither = |name, unit| Metric {
-        better: Better::Neither,
-        ..lower(name, unit)
-    };
-    let pages = |name, value| (neither(name, PAGES), value);
-    let order = |name, value| (neither(name, ORDER), value);
-    let of = |bulks: &Bulks| {
-        let Bulks {
-            count,
-            count_deviation,
-            order,
-            order_deviation,
-        } = *bulks;
-        [count, count_deviation, order, order_deviation]
-    };
-    let (taken, given) = (of(taken), of(given));
+    let neither = |name, unit| Metric::new(name, unit, Better::Neither);
+    let pages = |name, value| (neither(name, "pages"), value);
+    let order = |name, value| (neither(name, "order"), value);
     [
-        pages("take-pages", taken[0]),
-        pages("take-pages-sd", taken[1]),
-        order("take-order", taken[2]),
-        order("take-order-sd", taken[3]),
-        pages("give-pages", given[0]),
-        pages("give-pages-sd", given[1]),
-        order("give-order", given[2]),
-        order("give-order-sd", given[3]),
+        pages("take-pages", taken.count),
+        pages("take-pages-sd", taken.count_deviation),
+        order("take-order", taken.order),
+        order("take-order-sd", taken.order_deviation),
+        pages("give-pages", given.count),
+        pages("give-pages-sd", given.count_deviation),
+        order("give-order", given.order),
+        order("give-order-sd", given.order_deviation),
     ]
 }

@@ -1,7 +1,7 @@
 //! The five columns with real threads of this host, by the load that `brickyard bench locks` has where nothing else is said. Each round is a cell.
 
 use brickyard_classics::bulk::Timing;
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 use brickyard_simulate::locks::Column;
 
 use crate::raw::Raw;
@@ -17,11 +17,7 @@ const THREADS: [usize; 2] = [1, 2];
 /// Bursts of a thread in a run: fewer than `bench locks` has, so that a round is short. The time is told by the burst.
 const BURSTS: u64 = 400;
 
-const TIME: Metric<'static> = Metric {
-    name: "time",
-    unit: "us/burst",
-    better: Better::Lower,
-};
+const TIME: Metric<'static> = Metric::lower("time", "us/burst");
 
 pub(super) fn cells() -> Vec<Cell> {
     let timed = Timed {

@@ -54,12 +54,9 @@ fn cell(run: Run) -> Cell {
         && is_plotted(run.workload, run.cpus);
     let quick = run.machine == SIMULATOR && (both || plotted);
     Cell {
-        name: format!(
-            "locks.{}.{}-{}.{config}.{}",
-            run.machine, run.workload, run.cpus, run.run
-        ),
+        name: run.cell_name(config),
         kind: Kind::Simulated,
-        scale: if quick { Scale::Quick } else { Scale::Full },
+        scale: Scale::quick_if(quick),
         seconds: run.seconds(),
         work: Box::new(move |context| {
             let measured = run.measure(&context)?;

@@ -1,7 +1,7 @@
 //! Builds on the CPUs of the five machines, simulated.
 
 use brickyard_machine::Profile as Caches;
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 use brickyard_simulate::kernbench::Kernbench;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Setting};
@@ -50,26 +50,15 @@ const WORKERS: usize = 2;
 /// Whose caches the CPUs have: the mail tells nothing of those machines' own.
 const CACHES: &str = "metatm-2007";
 
-const CPU_TIME: Metric<'static> = Metric {
-    name: "cpu-time",
-    unit: "s",
-    better: Better::Lower,
-};
+const CPU_TIME: Metric<'static> = Metric::lower("cpu-time", "s");
 
-const ELAPSED: Metric<'static> = Metric {
-    name: "elapsed",
-    ..CPU_TIME
-};
+const ELAPSED: Metric<'static> = Metric::lower("elapsed", CPU_TIME.unit);
 
 fn build_cell(profile: Profile, config: Configuration, run: u32) -> Cell {
     Cell {
         name: format!("mobility.{}.kernbench.{config}.{run}", profile.name),
         kind: Kind::Simulated,
-        scale: if QUICK_BUILT.contains(&profile.name) {
-            Scale::Quick
-        } else {
-            Scale::Full
-        },
+        scale: Scale::quick_if(QUICK_BUILT.contains(&profile.name)),
         seconds: 0.3,
         work: Box::new(move |context| {
             let setting = Setting {

@@ -32,11 +32,7 @@ pub(super) const CONFIGS: [Configuration; 3] = [
 ];
 
 /// By which the report knows that there is a page.
-const SHOTS: Metric<'static> = Metric {
-    name: "shots",
-    unit: "shots",
-    better: Better::Neither,
-};
+const SHOTS: Metric<'static> = Metric::new("shots", "shots", Better::Neither);
 
 /// Do the run's rows come with the film?
 pub(super) fn has_rows_of(run: &Run) -> bool {

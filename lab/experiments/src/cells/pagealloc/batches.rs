@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use anyhow::Context as _;
 use brickyard_classics::Configuration;
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 
 use crate::raw::Raw;
 
@@ -39,11 +39,7 @@ const SAMPLE: Duration = Duration::from_millis(4);
 const METRICS: [Metric<'static>; 3] = [ns_a_page("alloc"), ns_a_page("free"), ns_a_page("total")];
 
 const fn ns_a_page(name: &'static str) -> Metric<'static> {
-    Metric {
-        name,
-        unit: "ns/page",
-        better: Better::Lower,
-    }
+    Metric::lower(name, "ns/page")
 }
 
 pub(super) fn cells() -> Vec<Cell> {

@@ -3,13 +3,13 @@
 //! Fewer pages are counted where there are more CPUs: the percentiles are those of all of them together.
 
 use brickyard_machine::Profile;
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 use brickyard_simulate::storm::{Latency, Shape, Storm};
 use brickyard_simulate::{Configuration, Setting};
 
-use crate::raw::{Kind, Raw};
+use crate::raw::Kind;
 
-use crate::cell::{Cell, Context, Scale};
+use crate::cell::{Cell, Scale};
 use crate::cells::rows::Of;
 use brickyard_simulate::setting::usual_frames;
 
@@ -27,11 +27,7 @@ const CONFIGURATIONS: [Configuration; 4] = [
 
 const RUNS: u32 = 5;
 
-const THROUGHPUT: Metric<'static> = Metric {
-    name: "throughput",
-    unit: "pages/s",
-    better: Better::Higher,
-};
+const THROUGHPUT: Metric<'static> = Metric::higher("throughput", "pages/s");
 
 /// A percentile of the allocations' latencies.
 type Percentile = (Metric<'static>, fn(&Latency) -> u64);
@@ -44,92 +40,59 @@ const PERCENTILES: [Percentile; 4] = [
 ];
 
 const fn cycles(name: &'static str) -> Metric<'static> {
-    Metric {
-        name,
-        unit: "cycles",
-        better: Better::Lower,
-    }
+    Metric::lower(name, "cycles")
 }
 
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
     for (cpus, pages) in MACHINES {
         for run in 1..=RUNS {
-            cells.extend(CONFIGURATIONS.map(|configuration| {
-                Run {
-                    cpus,
-                    pages,
-                    configuration,
-                    run,
-                }
-                .cell()
-            }));
+            cells.extend(CONFIGURATIONS.map(|configuration| cell(cpus, pages, configuration, run)));
         }
     }
     cells
 }
 
-/// One run.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    cpus: usize,
-    pages: usize,
-    configuration: Configuration,
-    run: u32,
+fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Cell {
+    Cell {
+        name: format!("pagealloc.{MACHINE}.storm-{cpus}.{configuration}.{run}"),
+        kind: Kind::Simulated,
+        // On many CPUs a run takes seconds, but it is what the plot of latencies shows.
+        scale: Scale::quick_if(run <= if cpus > 8 { 1 } else { 2 }),
+        seconds: seconds(cpus, pages, configuration),
+        work: Box::new(move |context| {
+            let shape = Shape::Deep;
+            let storm = Storm { shape, pages };
+            let measured = storm.run(&Setting {
+                profile: Profile::by_name(MACHINE)?,
+                cpus,
+                configuration,
+                frames: usual_frames(storm.frames_needed(cpus)),
+                seed: context.seed_of(run),
+            })?;
+            let of = Of {
+                machine: MACHINE,
+                workload: &format!("storm cpus-{cpus}"),
+                config: configuration.name(),
+                run,
+            };
+            let mut rows = vec![of.row(&THROUGHPUT, measured.pages_per_second)];
+            let latencies = PERCENTILES.iter();
+            rows.extend(
+                latencies
+                    .map(|(metric, percentile)| of.row(metric, percentile(&measured.alloc) as f64)),
+            );
+            Ok(rows.into())
+        }),
+    }
 }
 
-impl Run {
-    fn cell(self) -> Cell {
-        let Self {
-            cpus,
-            configuration,
-            run,
-            ..
-        } = self;
-        // On many CPUs a run takes seconds, but it is what the plot of latencies shows.
-        let quick = run <= if cpus > 8 { 1 } else { 2 };
-        Cell {
-            name: format!("pagealloc.{MACHINE}.storm-{cpus}.{configuration}.{run}"),
-            kind: Kind::Simulated,
-            scale: if quick { Scale::Quick } else { Scale::Full },
-            seconds: self.seconds(),
-            work: Box::new(move |context| Ok(self.rows(&context)?.into())),
-        }
-    }
-
-    /// What a core of today takes for it: waiting is many accesses.
-    fn seconds(&self) -> f64 {
-        let accesses = match self.configuration {
-            Configuration::Brickyard => 1.0,
-            Configuration::Magazine2013 => 20.0 + self.cpus as f64,
-            _ => 15.0,
-        };
-        0.6e-6 * (self.pages * self.cpus) as f64 * accesses
-    }
-
-    fn rows(&self, context: &Context<'_>) -> anyhow::Result<Vec<Raw>> {
-        let storm = Storm {
-            shape: Shape::Deep,
-            pages: self.pages,
-        };
-        let measured = storm.run(&Setting {
-            profile: Profile::by_name(MACHINE)?,
-            cpus: self.cpus,
-            configuration: self.configuration,
-            frames: usual_frames(storm.frames_needed(self.cpus)),
-            seed: context.seed_of(self.run),
-        })?;
-        let of = Of {
-            machine: MACHINE,
-            workload: &format!("storm cpus-{}", self.cpus),
-            config: self.configuration.name(),
-            run: self.run,
-        };
-        let mut rows = vec![of.row(&THROUGHPUT, measured.pages_per_second)];
-        let latencies = PERCENTILES
-            .iter()
-            .map(|(metric, percentile)| of.row(metric, percentile(&measured.alloc) as f64));
-        rows.extend(latencies);
-        Ok(rows)
-    }
+/// What a core of today takes for it: waiting is many accesses.
+fn seconds(cpus: usize, pages: usize, configuration: Configuration) -> f64 {
+    let accesses = match configuration {
+        Configuration::Brickyard => 1.0,
+        Configuration::Magazine2013 => 20.0 + cpus as f64,
+        _ => 15.0,
+    };
+    0.6e-6 * (pages * cpus) as f64 * accesses
 }

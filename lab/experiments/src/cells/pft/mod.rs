@@ -8,7 +8,7 @@
 mod simulated;
 mod threads;
 
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 
 use crate::cell::Cell;
 
@@ -17,11 +17,7 @@ const FAULTS_CPU: Metric<'static> = faults("faults/cpu");
 const FAULTS_SEC: Metric<'static> = faults("faults/sec");
 
 const fn faults(name: &'static str) -> Metric<'static> {
-    Metric {
-        name,
-        unit: "faults/s",
-        better: Better::Higher,
-    }
+    Metric::higher(name, "faults/s")
 }
 
 pub(super) fn cells() -> Vec<Cell> {

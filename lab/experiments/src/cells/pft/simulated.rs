@@ -8,10 +8,10 @@ use brickyard_simulate::pft::Pft;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Setting};
 
-use crate::raw::{Kind, Raw};
+use crate::raw::Kind;
 
 use super::{FAULTS_CPU, FAULTS_SEC};
-use crate::cell::{Cell, Context, Scale};
+use crate::cell::{Cell, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
 use crate::cells::rows::Of;
 use brickyard_simulate::setting::usual_frames;
@@ -49,72 +49,42 @@ pub(super) fn cells() -> Vec<Cell> {
     for machine in MACHINES {
         for &cpus in machine.cpus {
             for run in 1..=RUNS {
-                let of_run = SIMULATED_OF_2013.map(|configuration| {
-                    Run {
-                        machine,
-                        cpus,
-                        configuration,
-                        run,
-                    }
-                    .cell()
-                });
-                cells.extend(of_run);
+                let of = |configuration| cell(machine, cpus, configuration, run);
+                cells.extend(SIMULATED_OF_2013.map(of));
             }
         }
     }
     cells
 }
 
-/// One run.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    machine: Machine,
-    cpus: usize,
-    configuration: Configuration,
-    run: u32,
-}
-
-impl Run {
-    fn cell(self) -> Cell {
-        let Self {
-            machine,
-            cpus,
-            configuration,
-            run,
-        } = self;
-        Cell {
-            name: format!("pft.{}.cpus-{cpus}.{configuration}.{run}", machine.name),
-            kind: Kind::Simulated,
-            scale: if run <= machine.quick_runs {
-                Scale::Quick
-            } else {
-                Scale::Full
-            },
-            seconds: 0.0012 * machine.touched_mib as f64,
-            work: Box::new(move |context| Ok(self.rows(&context)?.into())),
-        }
-    }
-
-    fn rows(&self, context: &Context<'_>) -> anyhow::Result<Vec<Raw>> {
-        let pft = Pft {
-            pages: (self.machine.touched_mib << 20) / FRAME_BYTES,
-        };
-        let measured = pft.run(&Setting {
-            profile: Profile::by_name(self.machine.name)?,
-            cpus: self.cpus,
-            configuration: self.configuration,
-            frames: usual_frames(pft.frames_needed(self.cpus)),
-            seed: context.seed_of(self.run),
-        })?;
-        let of = Of {
-            machine: self.machine.name,
-            workload: &format!("cpus-{}", self.cpus),
-            config: self.configuration.name(),
-            run: self.run,
-        };
-        Ok(vec![
-            of.row(&FAULTS_CPU, measured.faults_per_cpu_second()),
-            of.row(&FAULTS_SEC, measured.faults_per_second()),
-        ])
+fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -> Cell {
+    Cell {
+        name: format!("pft.{}.cpus-{cpus}.{configuration}.{run}", machine.name),
+        kind: Kind::Simulated,
+        scale: Scale::quick_if(run <= machine.quick_runs),
+        seconds: 0.0012 * machine.touched_mib as f64,
+        work: Box::new(move |context| {
+            let pft = Pft {
+                pages: (machine.touched_mib << 20) / FRAME_BYTES,
+            };
+            let measured = pft.run(&Setting {
+                profile: Profile::by_name(machine.name)?,
+                cpus,
+                configuration,
+                frames: usual_frames(pft.frames_needed(cpus)),
+                seed: context.seed_of(run),
+            })?;
+            let of = Of {
+                machine: machine.name,
+                workload: &format!("cpus-{cpus}"),
+                config: configuration.name(),
+                run,
+            };
+            let rows = vec![
+                of.row(&FAULTS_CPU, measured.faults_per_cpu_second()),
+                of.row(&FAULTS_SEC, measured.faults_per_second()),
+            ];
+            Ok(rows.into())
+        }),
     }
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use anyhow::Context as _;
 use brickyard_classics::Configuration;
-use brickyard_report::{Better, Metric};
+use brickyard_report::Metric;
 
 use crate::raw::Raw;
 
@@ -17,11 +17,7 @@ use brickyard_bench::pages::Ground;
 /// How long a turn of a test is.
 const LEAST: Duration = Duration::from_millis(20);
 
-const RATE: Metric<'static> = Metric {
-    name: "rate",
-    unit: "ops/s",
-    better: Better::Higher,
-};
+const RATE: Metric<'static> = Metric::higher("rate", "ops/s");
 
 pub(super) fn cells() -> Vec<Cell> {
     let timed = Timed {

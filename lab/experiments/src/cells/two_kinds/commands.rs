@@ -18,39 +18,20 @@ use crate::cell::Cell;
 /// All of them.
 pub(super) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (recorded, jobs) in COMMANDS {
+    for command in &COMMANDS {
         for config in Configuration::ALL {
-            cells.extend((1..=RUNS).map(|run| cell(recorded, jobs, config, run)));
+            cells.extend((1..=RUNS).map(|run| cell(command, config, run)));
         }
     }
     cells
 }
 
-/// The recorded command, the workload's name, and how often the recorded jobs are done: 240 MB are unpacked, as much as a tree of 2005 had; each compile is done twice.
-const COMMANDS: [(Recorded, usize); 2] = [(Recorded::Extract, 12), (Recorded::Build, 24)];
+/// A command: the workload's name, the trace that it was recorded in, and how often the recorded
+/// jobs are done.
+type Command = (&'static str, &'static str, usize);
 
-/// A recorded command.
-#[derive(Debug, Clone, Copy)]
-enum Recorded {
-    Extract,
-    Build,
-}
-
-impl Recorded {
-    const fn workload(self) -> &'static str {
-        match self {
-            Self::Extract => "extract",
-            Self::Build => "build",
-        }
-    }
-
-    const fn trace(self) -> &'static str {
-        match self {
-            Self::Extract => "extract",
-            Self::Build => "kernel",
-        }
-    }
-}
+/// 240 MB are unpacked, as much as a tree of 2005 had; each compile is done twice.
+const COMMANDS: [Command; 2] = [("extract", "extract", 12), ("build", "kernel", 24)];
 
 /// Runs, whose caches miss a little differently.
 const RUNS: u32 = 3;
@@ -75,12 +56,11 @@ const fn ground(setting: &Setting) -> Ground {
     setting.ground_of(KERNEL_CORE)
 }
 
-fn cell(recorded: Recorded, jobs: usize, config: Configuration, run: u32) -> Cell {
+fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: u32) -> Cell {
     Cell {
         name: format!(
-            "two-kinds.{}.{}.{config}.{run}",
-            Profile::OF_2005.name,
-            recorded.workload()
+            "two-kinds.{}.{workload}.{config}.{run}",
+            Profile::OF_2005.name
         ),
         kind: Kind::Simulated,
         scale: scale_of(config.name()),
@@ -88,7 +68,7 @@ fn cell(recorded: Recorded, jobs: usize, config: Configuration, run: u32) -> Cel
         work: Box::new(move |context| {
             let setting = setting(config, context.seed_of(run))?;
             let build = Kernbench {
-                recorded: &context.traces.jobs(recorded.trace())?,
+                recorded: &context.traces.jobs(trace)?,
                 jobs,
                 workers: 1,
             };
@@ -96,14 +76,11 @@ fn cell(recorded: Recorded, jobs: usize, config: Configuration, run: u32) -> Cel
             all_served(&measured.counts)?;
             let of = Of {
                 machine: Profile::OF_2005.name,
-                workload: recorded.workload(),
+                workload,
                 config: config.name(),
                 run,
             };
-            let system = Metric {
-                name: "system",
-                ..SECONDS
-            };
+            let system = Metric::lower("system", SECONDS.unit);
             let rows = vec![
                 of.row(&SECONDS, measured.elapsed),
                 of.row(&system, measured.system),

@@ -8,7 +8,7 @@ use crate::data::Key;
 use crate::document::{Among, Finding, Outcome, Piece, Plot, Statistic, Table};
 use crate::documents::build::{
     Row, Today, axis, curve, curve_over_names, directions, finding, gmean, mean, names, summary,
-    text, times, word,
+    times, word,
 };
 
 /// The five lock policies, the baseline first.
@@ -179,60 +179,46 @@ pub(super) fn findings() -> Vec<Finding> {
     ];
     let wait = |workload, config, metric| mean(key(METATM, workload, 32, config, metric), 0);
     vec![
-        summary(vec![
-            text("Programs whose kernel gives the zone lock up after each page are "),
-            word(all("release"), all("hold"), words),
-            text(" for the whole bulk: "),
-            gmean(all("release"), all("hold"), 3),
-            text(
-                " times the speed. With a ticket lock that is given up when somebody waits it is ",
-            ),
-            gmean(all("ticket+yield"), all("ticket"), 3),
-            text(
-                " times that of one that is held (simulated, geometric mean). Starred directions that come out the same: ",
-            ),
-            Piece::Directions(Outcome::Same, Among::Significant),
-            text(" of "),
-            Piece::Directions(Outcome::Any, Among::Significant),
-            text("."),
-        ]),
-        finding(vec![
-            text("`brickyard`, whose store has no lock, runs the same programs at "),
-            gmean(simulator("brickyard"), simulator("hold"), 3),
-            text(" times the speed of the document's unchanged allocator (simulated time)."),
-        ]),
-        finding(vec![
-            text(
-                "His intuition was that small requests wait less for large ones. Of the waits of `pmake` on 32 CPUs one in a hundred is longer than ",
-            ),
-            wait("pmake", "hold", "wait-p99"),
-            text(" ns when the lock is held for a bulk, and than "),
-            wait("pmake", "release", "wait-p99"),
-            text(" ns when it is given up after each page. The run has "),
-            times(
-                key(METATM, "pmake", 32, "release", "time"),
-                key(METATM, "pmake", 32, "hold", "time"),
-                3,
-            ),
-            text(" times its speed then."),
-        ]),
-        finding(vec![
-            text("In `config` on 32 CPUs the CPUs spend "),
-            mean(key(METATM, "config", 32, "hold", "waiting"), 2),
-            text(" % of their time waiting when it is held, and "),
-            mean(key(METATM, "config", 32, "release", "waiting"), 2),
-            text(" % when it is given up after each page; the run has "),
-            times(
-                key(METATM, "config", 32, "release", "time"),
-                key(METATM, "config", 32, "hold", "time"),
-                3,
-            ),
-            text(" times its speed then. One wait in a thousand is longer than "),
-            wait("config", "hold", "wait-p99.9"),
-            text(" ns with a test-and-set lock that is held, and than "),
-            wait("config", "ticket", "wait-p99.9"),
-            text(" ns with a ticket lock that is held."),
-        ]),
+        summary(
+            "Programs whose kernel gives the zone lock up after each page are {} for the whole bulk: {} times the speed. With a ticket lock that is given up when somebody waits it is {} times that of one that is held (simulated, geometric mean). Starred directions that come out the same: {} of {}.",
+            [
+                word(all("release"), all("hold"), words),
+                gmean(all("release"), all("hold"), 3),
+                gmean(all("ticket+yield"), all("ticket"), 3),
+                Piece::Directions(Outcome::Same, Among::Significant),
+                Piece::Directions(Outcome::Any, Among::Significant),
+            ],
+        ),
+        finding(
+            "`brickyard`, whose store has no lock, runs the same programs at {} times the speed of the document's unchanged allocator (simulated time).",
+            [gmean(simulator("brickyard"), simulator("hold"), 3)],
+        ),
+        finding(
+            "His intuition was that small requests wait less for large ones. Of the waits of `pmake` on 32 CPUs one in a hundred is longer than {} ns when the lock is held for a bulk, and than {} ns when it is given up after each page. The run has {} times its speed then.",
+            [
+                wait("pmake", "hold", "wait-p99"),
+                wait("pmake", "release", "wait-p99"),
+                times(
+                    key(METATM, "pmake", 32, "release", "time"),
+                    key(METATM, "pmake", 32, "hold", "time"),
+                    3,
+                ),
+            ],
+        ),
+        finding(
+            "In `config` on 32 CPUs the CPUs spend {} % of their time waiting when it is held, and {} % when it is given up after each page; the run has {} times its speed then. One wait in a thousand is longer than {} ns with a test-and-set lock that is held, and than {} ns with a ticket lock that is held.",
+            [
+                mean(key(METATM, "config", 32, "hold", "waiting"), 2),
+                mean(key(METATM, "config", 32, "release", "waiting"), 2),
+                times(
+                    key(METATM, "config", 32, "release", "time"),
+                    key(METATM, "config", 32, "hold", "time"),
+                    3,
+                ),
+                wait("config", "hold", "wait-p99.9"),
+                wait("config", "ticket", "wait-p99.9"),
+            ],
+        ),
         directions(),
     ]
 }

@@ -1,5 +1,6 @@
 //! The tables of 2005, cell by cell.
 
+use core::array;
 use std::sync::LazyLock;
 
 use brickyard_workload::printed::rows;
@@ -69,31 +70,15 @@ pub(super) struct Aim9 {
 
 pub(super) static AIM9: LazyLock<Vec<Aim9>> = LazyLock::new(|| {
     let rows = rows(include_str!("aim9.csv")).into_iter();
-    let tests = rows.map(
-        |[
-            number,
-            name,
-            what,
-            a,
-            b,
-            c,
-            d,
-            e,
-            f,
-            g,
-            h,
-            difference,
-            percent,
-        ]| Aim9 {
-            number,
-            name,
-            what,
-            clean: [a, b, c, d],
-            kinds: [e, f, g, h],
-            difference,
-            percent,
-        },
-    );
+    let tests = rows.map(|row: [&'static str; 13]| Aim9 {
+        number: row[0],
+        name: row[1],
+        what: row[2],
+        clean: array::from_fn(|place| row[3 + place]),
+        kinds: array::from_fn(|place| row[7 + place]),
+        difference: row[11],
+        percent: row[12],
+    });
     tests.collect()
 });
 

@@ -8,8 +8,8 @@ use brickyard_report::plot::Scale;
 
 use crate::document::{Finding, Plot, Statistic, Table};
 use crate::documents::build::{
-    Row, Today, axis, curve_over_names, directions, finding, gmean, mean, names, summary, text,
-    times, word,
+    Row, Today, axis, curve_over_names, directions, finding, gmean, mean, names, summary, times,
+    word,
 };
 
 const ALL: [&str; 7] = [
@@ -117,43 +117,32 @@ pub(super) fn findings() -> Vec<Finding> {
         "as fast with two kinds as without",
     ];
     vec![
-        summary(vec![
-            text("At rest the machine has "),
-            word(one(AT_REST, KINDS), one(AT_REST, CLEAN), more),
-            text(": "),
-            mean(key(AT_REST, KINDS), 0),
-            text(" against "),
-            mean(key(AT_REST, CLEAN), 0),
-            text(", "),
-            times(key(AT_REST, KINDS), key(AT_REST, CLEAN), 2),
-            text(" times (published: 296 against 102), and "),
-            mean(key(AT_REST, "brickyard"), 0),
-            text(" with `brickyard`. Under load: "),
-            mean(key(UNDER_LOAD, KINDS), 0),
-            text(" against "),
-            mean(key(UNDER_LOAD, CLEAN), 0),
-            text(" (published: 98 against 79), and "),
-            mean(key(UNDER_LOAD, "brickyard"), 0),
-            text(". Counted on a replayed trace."),
-        ]),
-        finding(vec![
-            text("Taking a page is "),
-            word(one(PAGE_TEST, KINDS), one(PAGE_TEST, CLEAN), faster),
-            text(": "),
-            times(key(PAGE_TEST, KINDS), key(PAGE_TEST, CLEAN), 3),
-            text(
-                " times the rate in page_test on this host (published 1.006), and a simulated kernel build runs at ",
-            ),
-            times(key(BUILD, KINDS), key(BUILD, CLEAN), 3),
-            text(" times the speed (published 1.000). `brickyard` has "),
-            times(key(PAGE_TEST, "brickyard"), key(PAGE_TEST, CLEAN), 2),
-            text(" times the rate of page_test."),
-        ]),
-        finding(vec![
-            text("brk_test asks the allocator for nothing, so it is a control: "),
-            gmean(one(BRK_TEST, KINDS), one(BRK_TEST, CLEAN), 3),
-            text(" times the rate without. What differs there is the host's noise."),
-        ]),
+        summary(
+            "At rest the machine has {}: {} against {}, {} times (published: 296 against 102), and {} with `brickyard`. Under load: {} against {} (published: 98 against 79), and {}. Counted on a replayed trace.",
+            [
+                word(one(AT_REST, KINDS), one(AT_REST, CLEAN), more),
+                mean(key(AT_REST, KINDS), 0),
+                mean(key(AT_REST, CLEAN), 0),
+                times(key(AT_REST, KINDS), key(AT_REST, CLEAN), 2),
+                mean(key(AT_REST, "brickyard"), 0),
+                mean(key(UNDER_LOAD, KINDS), 0),
+                mean(key(UNDER_LOAD, CLEAN), 0),
+                mean(key(UNDER_LOAD, "brickyard"), 0),
+            ],
+        ),
+        finding(
+            "Taking a page is {}: {} times the rate in page_test on this host (published 1.006), and a simulated kernel build runs at {} times the speed (published 1.000). `brickyard` has {} times the rate of page_test.",
+            [
+                word(one(PAGE_TEST, KINDS), one(PAGE_TEST, CLEAN), faster),
+                times(key(PAGE_TEST, KINDS), key(PAGE_TEST, CLEAN), 3),
+                times(key(BUILD, KINDS), key(BUILD, CLEAN), 3),
+                times(key(PAGE_TEST, "brickyard"), key(PAGE_TEST, CLEAN), 2),
+            ],
+        ),
+        finding(
+            "brk_test asks the allocator for nothing, so it is a control: {} times the rate without. What differs there is the host's noise.",
+            [gmean(one(BRK_TEST, KINDS), one(BRK_TEST, CLEAN), 3)],
+        ),
         directions(),
     ]
 }

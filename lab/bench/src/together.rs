@@ -1,0 +1,22 @@
+//! Threads that do the same at the same time.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+/// Runs `work` on so many threads at once, each with its number, and waits for all of them: a panic
+/// of one goes on here. What each gave back, in their order.
+///
+/// Each is joined: the end of the scope alone may come a little before the threads' numbers, and
+/// with them their caches, are free again.
+pub(crate) fn together<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let work = &work;
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads)
+            .map(|number| scope.spawn(move || work(number)))
+            .collect();
+        let joined = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        joined.collect()
+    })
+}
