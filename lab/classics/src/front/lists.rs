@@ -4,8 +4,9 @@
 
 use brickyard::sync::{AtomicU32, Ordering};
 
-use crate::store::Linked;
+use crate::store::buddy::Buddy;
 use crate::store::frames::FrameList;
+use crate::store::grouping::Grouping;
 use brickyard::block::{State, Use};
 use brickyard::check::Violation;
 use brickyard::{Frame, MigrateType, Order};
@@ -64,9 +65,9 @@ impl Lists {
 
     /// Takes the hottest frame of a list, for a request of type `wanted`.
     #[inline]
-    pub(super) fn pop<S: Linked>(
+    pub(super) fn pop<G: Grouping>(
         &self,
-        store: &S,
+        store: &Buddy<'_, G>,
         list: usize,
         wanted: MigrateType,
     ) -> Option<Frame> {
@@ -80,7 +81,13 @@ impl Lists {
 
     /// Puts a frame that was in use, and whose state the caller has read, at the hot end.
     #[inline]
-    pub(super) fn push<S: Linked>(&self, store: &S, list: usize, frame: Frame, was: State) {
+    pub(super) fn push<G: Grouping>(
+        &self,
+        store: &Buddy<'_, G>,
+        list: usize,
+        frame: Frame,
+        was: State,
+    ) {
         let cached = State {
             usage: Use::Cached,
             ..was
@@ -102,13 +109,23 @@ impl Lists {
 
     /// Puts a frame that the store gave for a refill at the cold end.
     #[inline]
-    pub(super) fn push_refilled<S: Linked>(&self, store: &S, list: usize, frame: Frame) {
+    pub(super) fn push_refilled<G: Grouping>(
+        &self,
+        store: &Buddy<'_, G>,
+        list: usize,
+        frame: Frame,
+    ) {
         self.lists[list].push_back(store.table(), frame);
         self.set_len(self.len() + 1);
     }
 
     /// Takes a whole refill, at the hot end and in its order.
-    pub(super) fn splice<S: Linked>(&self, store: &S, list: usize, refill: &FrameList) {
+    pub(super) fn splice<G: Grouping>(
+        &self,
+        store: &Buddy<'_, G>,
+        list: usize,
+        refill: &FrameList,
+    ) {
         let frames = refill.len();
         self.lists[list].splice_front(store.table(), refill);
         self.set_len(self.len() + frames);
@@ -119,16 +136,16 @@ impl Lists {
         self.lists[list].is_empty()
     }
 
-    fn pop_cold<S: Linked>(&self, store: &S, list: usize) -> Option<Frame> {
+    fn pop_cold<G: Grouping>(&self, store: &Buddy<'_, G>, list: usize) -> Option<Frame> {
         let frame = self.lists[list].pop_back(store.table())?;
         self.set_len(self.len() - 1);
         Some(frame)
     }
 
     /// Moves cold frames to `to`, round robin over the lists. See [`ColdWalk`].
-    pub(super) fn move_cold<S: Linked>(
+    pub(super) fn move_cold<G: Grouping>(
         &self,
-        store: &S,
+        store: &Buddy<'_, G>,
         mut walk: ColdWalk,
         to: &FrameList,
         contended: impl Fn() -> bool,
@@ -139,7 +156,7 @@ impl Lists {
     }
 
     /// Tests links, counts and states.
-    pub(super) fn check<S: Linked>(&self, store: &S) -> Result<usize, Violation> {
+    pub(super) fn check<G: Grouping>(&self, store: &Buddy<'_, G>) -> Result<usize, Violation> {
         let table = store.table();
         let mut frames = 0;
         for list in &self.lists {
@@ -199,10 +216,10 @@ impl ColdWalk {
         }
     }
 
-    fn next<S: Linked>(
+    fn next<G: Grouping>(
         &mut self,
         lists: &Lists,
-        store: &S,
+        store: &Buddy<'_, G>,
         contended: &impl Fn() -> bool,
     ) -> Option<Frame> {
         if self.left == 0 || lists.len() == 0 {

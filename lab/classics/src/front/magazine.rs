@@ -18,8 +18,9 @@ use brickyard::sync::{Held, Locked, RawLock};
 use super::lists::{ColdWalk, LISTS, Lists};
 use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
-use crate::store::Linked;
+use crate::store::buddy::Buddy;
 use crate::store::frames::FrameList;
+use crate::store::grouping::Grouping;
 use brickyard::block::Use;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
@@ -132,9 +133,9 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 
     /// Takes up to `walk`'s frames out of a locked magazine, unlocks it, and only then gives them to the store.
-    fn drain_and_unlock<S: Linked, Z: RawLock, P: Platform>(
+    fn drain_and_unlock<G: Grouping, Z: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, Z, P>,
+        backing: &Backing<'_, G, Z, P>,
         magazine: Held<'_, L, Lists>,
         walk: ColdWalk,
     ) -> usize {
@@ -150,9 +151,9 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 
     /// The step at the end of a free: back to the limit by one batch, or just out.
-    fn settle<S: Linked, Z: RawLock, P: Platform>(
+    fn settle<G: Grouping, Z: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, Z, P>,
+        backing: &Backing<'_, G, Z, P>,
         magazine: Held<'_, L, Lists>,
         freed_to: usize,
     ) {
@@ -166,7 +167,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 
     /// Keeps one freed frame in a locked magazine, if it is one that may be kept. Returns the list it went to.
-    fn keep<S: Linked>(store: &S, magazine: &Lists, frame: Frame) -> Option<usize> {
+    fn keep<G: Grouping>(store: &Buddy<'_, G>, magazine: &Lists, frame: Frame) -> Option<usize> {
         let state = store.table().state(frame);
         let single = state.usage == Use::Allocated && state.order == Order::ZERO;
         if !single || store.is_isolated(frame) {
@@ -178,9 +179,9 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 
     /// Fetches frames of the request's type from the store and takes one of them.
-    fn refill<S: Linked, Z: RawLock, P: Platform>(
+    fn refill<G: Grouping, Z: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, Z, P>,
+        backing: &Backing<'_, G, Z, P>,
         pinned: &Pinned<'_, P>,
         wanted: MigrateType,
     ) -> Option<Frame> {
@@ -199,8 +200,8 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 }
 
-impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazines<'_, L> {
-    fn take(&self, backing: &Backing<S, Z, P>, request: &Request) -> Option<Frame> {
+impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazines<'_, L> {
+    fn take(&self, backing: &Backing<'_, G, Z, P>, request: &Request) -> Option<Frame> {
         let interrupt = request.context == Context::Interrupt || backing.platform().in_interrupt();
         if interrupt {
             return backing.lock().take(request).map(|taken| taken.frame);
@@ -213,7 +214,7 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
             .or_else(|| self.refill(backing, &pinned, wanted))
     }
 
-    fn give(&self, backing: &Backing<S, Z, P>, frame: Frame) -> Returned {
+    fn give(&self, backing: &Backing<'_, G, Z, P>, frame: Frame) -> Returned {
         let given = self.give_many(backing, &[frame]);
         if given == 1 {
             Returned::Kept
@@ -223,7 +224,7 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
     }
 
     /// Holds the preferred magazine over all of them and drains once.
-    fn give_many(&self, backing: &Backing<S, Z, P>, frames: &[Frame]) -> usize {
+    fn give_many(&self, backing: &Backing<'_, G, Z, P>, frames: &[Frame]) -> usize {
         let platform = backing.platform();
         if platform.in_interrupt() {
             return 0;
@@ -243,12 +244,12 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         kept
     }
 
-    fn serves_here(&self, backing: &Backing<S, Z, P>) -> bool {
+    fn serves_here(&self, backing: &Backing<'_, G, Z, P>) -> bool {
         !backing.platform().in_interrupt()
     }
 
     /// Waits for each magazine in turn and empties it; who waits for it meanwhile does not matter.
-    fn drain(&self, backing: &Backing<S, Z, P>, reach: Reach, _: &Patience) -> Drained {
+    fn drain(&self, backing: &Backing<'_, G, Z, P>, reach: Reach, _: &Patience) -> Drained {
         let platform = backing.platform();
         if reach == Reach::Own {
             return Drained::default();
@@ -268,11 +269,11 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         freed.fold(0, usize::wrapping_add)
     }
 
-    fn cached(&self, _backing: &Backing<S, Z, P>) -> usize {
+    fn cached(&self, _backing: &Backing<'_, G, Z, P>) -> usize {
         self.magazines.iter().map(Magazine::len).sum()
     }
 
-    fn check(&self, backing: &Backing<S, Z, P>) -> Result<usize, Violation> {
+    fn check(&self, backing: &Backing<'_, G, Z, P>) -> Result<usize, Violation> {
         let mut frames = 0;
         for magazine in self.magazines {
             frames += magazine.0.unlocked().check(backing.unlocked())?;

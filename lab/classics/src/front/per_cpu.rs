@@ -12,8 +12,8 @@ use brickyard::sync::{Inside, RawLock, Slot, SlotAccess};
 use super::lists::{ColdWalk, LISTS, Lists};
 use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
-use crate::store::Linked;
 use crate::store::frames::FrameList;
+use crate::store::grouping::Grouping;
 use brickyard::block::Use;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
@@ -120,9 +120,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
 
     /// Takes one frame inside the slot, after a refill if its list is empty.
     #[inline]
-    fn take_inside<S: Linked, L: RawLock, P: Platform>(
+    fn take_inside<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         own: &Lists,
         wanted: MigrateType,
     ) -> Option<Frame> {
@@ -139,9 +139,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
 
     /// Keeps one freed frame inside the slot, if it is one that may be kept.
     #[inline]
-    fn give_inside<S: Linked, L: RawLock, P: Platform>(
+    fn give_inside<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         own: &Lists,
         frame: Frame,
     ) -> Returned {
@@ -161,9 +161,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 
     /// Gives cold frames of an entered slot back to the store. Returns how many.
-    fn give_back<S: Linked, L: RawLock, P: Platform>(
+    fn give_back<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         own: &Lists,
         walk: ColdWalk,
     ) -> usize {
@@ -177,9 +177,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         backing.give_bulk(|| leaving.pop_front(store.table()))
     }
 
-    fn drain_inside<S: Linked, L: RawLock, P: Platform>(
+    fn drain_inside<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         inside: &Inside<'_, A, CpuLists>,
     ) -> usize {
         let all = inside.0.len();
@@ -187,9 +187,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 
     /// Empties the slot of `cpu` from wherever the caller runs, if that is within its reach.
-    fn drain_slot<S: Linked, L: RawLock, P: Platform>(
+    fn drain_slot<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         cpu: usize,
         slot: &Slot<A, CpuLists>,
         reach: Reach,
@@ -237,9 +237,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 }
 
-impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCpuLists<'_, A> {
+impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for PerCpuLists<'_, A> {
     #[inline]
-    fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame> {
+    fn take(&self, backing: &Backing<'_, G, L, P>, request: &Request) -> Option<Frame> {
         let wanted = request.mobility.into();
         let taken = self.with_own(backing.platform(), |own| {
             self.take_inside(backing, own, wanted)
@@ -251,7 +251,12 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
     }
 
     /// Stays inside the slot for all of them.
-    fn take_many(&self, backing: &Backing<S, L, P>, request: &Request, out: &mut [Frame]) -> usize {
+    fn take_many(
+        &self,
+        backing: &Backing<'_, G, L, P>,
+        request: &Request,
+        out: &mut [Frame],
+    ) -> usize {
         let wanted = request.mobility.into();
         let taken = self.with_own(backing.platform(), |own| {
             let mut taken = 0;
@@ -268,14 +273,14 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
     }
 
     #[inline]
-    fn give(&self, backing: &Backing<S, L, P>, frame: Frame) -> Returned {
+    fn give(&self, backing: &Backing<'_, G, L, P>, frame: Frame) -> Returned {
         self.with_own(backing.platform(), |own| {
             self.give_inside(backing, own, frame)
         })
         .unwrap_or(Returned::ToStore)
     }
 
-    fn give_many(&self, backing: &Backing<S, L, P>, frames: &[Frame]) -> usize {
+    fn give_many(&self, backing: &Backing<'_, G, L, P>, frames: &[Frame]) -> usize {
         let kept = self.with_own(backing.platform(), |own| {
             frames
                 .iter()
@@ -285,14 +290,14 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
         kept.unwrap_or(0)
     }
 
-    fn serves_here(&self, backing: &Backing<S, L, P>) -> bool {
+    fn serves_here(&self, backing: &Backing<'_, G, L, P>) -> bool {
         let platform = backing.platform();
         // Somebody may stand still in it.
         platform.cpu() < self.slots.len()
             && (!A::LENDS || self.with_own(platform, |_| ()).is_some())
     }
 
-    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach, patience: &Patience) -> Drained {
+    fn drain(&self, backing: &Backing<'_, G, L, P>, reach: Reach, patience: &Patience) -> Drained {
         self.slots
             .iter()
             .enumerate()
@@ -305,11 +310,11 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
         freed.fold(0, usize::wrapping_add)
     }
 
-    fn cached(&self, _backing: &Backing<S, L, P>) -> usize {
+    fn cached(&self, _backing: &Backing<'_, G, L, P>) -> usize {
         self.slots.iter().map(|slot| slot.outside().0.len()).sum()
     }
 
-    fn check(&self, backing: &Backing<S, L, P>) -> Result<usize, Violation> {
+    fn check(&self, backing: &Backing<'_, G, L, P>) -> Result<usize, Violation> {
         let mut frames = 0;
         for slot in self.slots {
             frames += slot.outside().0.check(backing.unlocked())?;

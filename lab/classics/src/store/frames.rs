@@ -185,13 +185,6 @@ pub struct FrameList {
 
 impl FrameList {
     /// A list with nothing on it.
-    #[allow(
-        clippy::declare_interior_mutable_const,
-        reason = "a pattern to make lists from, never used in place"
-    )]
-    pub const EMPTY: Self = Self::new();
-
-    /// A list with nothing on it.
     #[must_use]
     pub const fn new() -> Self {
         Self {

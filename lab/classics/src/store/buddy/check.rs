@@ -1,15 +1,17 @@
 //! Every invariant of the buddy store, tested over the whole span.
 
 use super::Buddy;
-use crate::store::Store;
 use crate::store::grouping::Grouping;
-use brickyard::block::Census;
-use brickyard::block::{State, Use};
+use brickyard::block::{Census, State, Use};
 use brickyard::check::Violation;
 use brickyard::{Frame, FrameRange, MigrateType, Order};
 
 impl<G: Grouping> Buddy<'_, G> {
-    pub(super) fn check_all(&self) -> Result<Census, Violation> {
+    /// Tests every invariant of the store. O(span).
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check(&self) -> Result<Census, Violation> {
         let census = self.check_blocks()?;
         self.check_lists()?;
         self.check_counters(&census)?;
