@@ -167,7 +167,7 @@ impl<'m, A: SlotAccess> Placed<'m> for PerCpuLists<'m, A> {
     }
 
     fn unit() -> Self::Unit {
-        Slot::new(CpuLists::new())
+        Slot::new(CpuLists::default())
     }
 
     fn over(plan: &LabPlan, slots: &'m [Self::Unit]) -> Self {
@@ -229,7 +229,7 @@ where
         F::checked(plan)?;
         let (front, rest) = F::place(plan, memory).ok_or(too_little)?;
         let (records, rest) =
-            place(rest, plan.zone.span.len(), FrameRecord::new).ok_or(too_little)?;
+            place(rest, plan.zone.span.len(), FrameRecord::default).ok_or(too_little)?;
         let (grouping, _) = G::place(plan, rest).ok_or(too_little)?;
         let max_order = plan.zone.max_order;
         if let Some(page_block_order) = grouping.page_block_order()

@@ -34,7 +34,8 @@ const fn fragmented_above(order: Order) -> i32 {
     (1000 - (1000 >> order.get())) / 2
 }
 
-/// A zone of memory: a buddy store with grouping `G` behind lock `L` on platform `P`, front `F` before it.
+/// A zone of memory: a buddy store with grouping `G` behind lock `L` on platform `P`, front `F`
+/// before it.
 pub struct Zone<'m, G, F, L, P> {
     kind: ZoneKind,
     front: F,

@@ -30,7 +30,7 @@ fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
 
 /// The store that it is held against.
 fn buddy(span: FrameRange, max_order: u8) -> Buddy<'static, NoGrouping> {
-    let records: Vec<_> = span.frames().map(|_| FrameRecord::new()).collect();
+    let records: Vec<_> = span.frames().map(|_| FrameRecord::default()).collect();
     let table = FrameTable::new(span, records.leak());
     Buddy::new(table, Order::new(max_order), NoGrouping)
 }

@@ -188,8 +188,9 @@ impl Platform for Masks {
 #[test]
 fn the_owner_of_lists_waits_for_a_visitor() {
     const SPAN: FrameRange = FrameRange::new(0, 1024);
-    let records: Vec<FrameRecord> = (0..1024).map(|_| FrameRecord::new()).collect();
-    let slots: Vec<Slot<Shared, CpuLists>> = (0..1).map(|_| Slot::new(CpuLists::new())).collect();
+    let records: Vec<FrameRecord> = (0..1024).map(|_| FrameRecord::default()).collect();
+    let slots: Vec<Slot<Shared, CpuLists>> =
+        (0..1).map(|_| Slot::new(CpuLists::default())).collect();
     let zone = Vanilla::<'_, Masks, Shared>::of(
         ZoneKind::Normal,
         Masks,

@@ -18,14 +18,12 @@ use brickyard::sync::{Held, Locked, RawLock};
 use super::lists::{ColdWalk, LISTS, Lists};
 use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
-use crate::store::buddy::Buddy;
 use crate::store::frames::FrameList;
 use crate::store::grouping::Grouping;
-use brickyard::block::Use;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::platform::Pinned;
-use brickyard::{Context, Frame, MigrateType, Order, Platform, Request};
+use brickyard::{Context, Frame, MigrateType, Platform, Request};
 
 /// How much a magazine holds and moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,19 +59,12 @@ pub struct Magazine<L>(Locked<L, Lists>);
 
 impl<L: RawLock> Magazine<L> {
     /// An empty magazine.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(Locked::new(Lists::new()))
+    pub(crate) fn new() -> Self {
+        Self(Locked::new(Lists::default()))
     }
 
     fn len(&self) -> usize {
         self.0.unlocked().len()
-    }
-}
-
-impl<L: RawLock> Default for Magazine<L> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -144,8 +135,8 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         }
         let store = backing.unlocked();
         let _transit = backing.moves().begin(0);
-        let leaving = FrameList::new();
-        magazine.move_cold(store, walk, &leaving, || magazine.is_contended());
+        let leaving = FrameList::default();
+        magazine.move_cold(store.table(), walk, &leaving, || magazine.is_contended());
         drop(magazine);
         backing.give_bulk(|| leaving.pop_front(store.table()))
     }
@@ -166,18 +157,6 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         self.drain_and_unlock(backing, magazine, walk);
     }
 
-    /// Keeps one freed frame in a locked magazine, if it is one that may be kept. Returns the list it went to.
-    fn keep<G: Grouping>(store: &Buddy<'_, G>, magazine: &Lists, frame: Frame) -> Option<usize> {
-        let state = store.table().state(frame);
-        let single = state.usage == Use::Allocated && state.order == Order::ZERO;
-        if !single || store.is_isolated(frame) {
-            return None;
-        }
-        let list = Lists::index(store.list_on_free(frame, state.kind));
-        magazine.push(store, list, frame, state);
-        Some(list)
-    }
-
     /// Fetches frames of the request's type from the store and takes one of them.
     fn refill<G: Grouping, Z: RawLock, P: Platform>(
         &self,
@@ -187,7 +166,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     ) -> Option<Frame> {
         let store = backing.unlocked();
         let list = Lists::index(store.list_for(wanted));
-        let refill = FrameList::new();
+        let refill = FrameList::default();
         let (taken, _transit) = backing.take_bulk(self.sizes.refill, wanted, |frame| {
             refill.push_back(store.table(), frame);
         });
@@ -195,8 +174,8 @@ impl<'m, L: RawLock> Magazines<'m, L> {
             return None;
         }
         let magazine = self.lock_any(pinned);
-        magazine.splice(store, list, &refill);
-        magazine.pop(store, list, wanted)
+        magazine.splice(store.table(), list, &refill);
+        magazine.pop(store.table(), list, wanted)
     }
 }
 
@@ -210,7 +189,7 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
         let wanted = request.mobility.into();
         let list = Lists::index(backing.unlocked().list_for(wanted));
         self.lock_filled(&pinned)
-            .and_then(|magazine| magazine.pop(backing.unlocked(), list, wanted))
+            .and_then(|magazine| magazine.pop(backing.unlocked().table(), list, wanted))
             .or_else(|| self.refill(backing, &pinned, wanted))
     }
 
@@ -234,7 +213,7 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
         let mut kept = 0;
         let mut freed_to = 0;
         for &frame in frames {
-            let Some(list) = Self::keep(backing.unlocked(), &magazine, frame) else {
+            let Some(list) = magazine.keep(backing.unlocked(), frame) else {
                 break;
             };
             freed_to = list;
@@ -276,7 +255,7 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
     fn check(&self, backing: &Backing<'_, G, Z, P>) -> Result<usize, Violation> {
         let mut frames = 0;
         for magazine in self.magazines {
-            frames += magazine.0.unlocked().check(backing.unlocked())?;
+            frames += magazine.0.unlocked().check(backing.unlocked().table())?;
         }
         Ok(frames)
     }

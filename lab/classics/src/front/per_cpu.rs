@@ -14,11 +14,10 @@ use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
 use crate::store::frames::FrameList;
 use crate::store::grouping::Grouping;
-use brickyard::block::Use;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::platform::{Masked, Pinned};
-use brickyard::{Frame, MigrateType, Order, Platform, Request};
+use brickyard::{Frame, MigrateType, Platform, Request};
 
 /// How much a CPU keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,22 +58,8 @@ impl ListSizes {
 }
 
 /// The lists of one CPU.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CpuLists(Lists);
-
-impl CpuLists {
-    /// Empty lists.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(Lists::new())
-    }
-}
-
-impl Default for CpuLists {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// Per-CPU lists over caller-supplied slots of 128 bytes, one a CPU. A CPU without a slot goes straight to the store.
 #[derive(Debug)]
@@ -131,10 +116,10 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         if own.is_empty_at(list) {
             // They arrive where they are looked for while the slot is still held, so nobody can miss them on their way.
             let (_, _transit) = backing.take_bulk(Batch::exactly(self.sizes.batch), wanted, |f| {
-                own.push_refilled(store, list, f);
+                own.push_refilled(store.table(), list, f);
             });
         }
-        own.pop(store, list, wanted)
+        own.pop(store.table(), list, wanted)
     }
 
     /// Keeps one freed frame inside the slot, if it is one that may be kept.
@@ -145,14 +130,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         own: &Lists,
         frame: Frame,
     ) -> Returned {
-        let store = backing.unlocked();
-        let state = store.table().state(frame);
-        let single = state.usage == Use::Allocated && state.order == Order::ZERO;
-        if !single || store.is_isolated(frame) {
+        if own.keep(backing.unlocked(), frame).is_none() {
             return Returned::ToStore;
         }
-        let list = Lists::index(store.list_on_free(frame, state.kind));
-        own.push(store, list, frame, state);
         if own.len() >= self.sizes.high {
             let batch = self.sizes.batch;
             self.give_back(backing, own, ColdWalk::new(LISTS - 1, batch, batch, batch));
@@ -172,8 +152,8 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         }
         let store = backing.unlocked();
         let _transit = backing.moves().begin(0);
-        let leaving = FrameList::new();
-        own.move_cold(store, walk, &leaving, || false);
+        let leaving = FrameList::default();
+        own.move_cold(store.table(), walk, &leaving, || false);
         backing.give_bulk(|| leaving.pop_front(store.table()))
     }
 
@@ -317,7 +297,7 @@ impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for Per
     fn check(&self, backing: &Backing<'_, G, L, P>) -> Result<usize, Violation> {
         let mut frames = 0;
         for slot in self.slots {
-            frames += slot.outside().0.check(backing.unlocked())?;
+            frames += slot.outside().0.check(backing.unlocked().table())?;
         }
         Ok(frames)
     }

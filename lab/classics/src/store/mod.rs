@@ -1,13 +1,14 @@
 //! Where free frames are kept.
 //!
-//! A [`Buddy`](buddy::Buddy) store knows which frames are memory, which blocks are free, and what list
-//! each is on. It is entered with the zone's lock held. The zone does that, so every method here takes
-//! `&self` and locks nothing. What can be read without the lock is said to be a hint.
+//! A [`Buddy`](buddy::Buddy) store knows which frames are memory, which blocks are free, and what
+//! list each is on. It is entered with the zone's lock held. The zone does that, so every method
+//! here takes `&self` and locks nothing. What can be read without the lock is said to be a hint.
 
 pub mod buddy;
 pub mod frames;
 pub mod grouping;
 
+use brickyard::check::Violation;
 use brickyard::{Frame, MigrateType, Order};
 
 /// A block that a store has given up.
@@ -48,4 +49,13 @@ pub struct Merged {
     pub order: Order,
     /// The list it is on.
     pub kind: MigrateType,
+}
+
+/// An invariant does not hold at `frame`.
+pub(crate) const fn wrong<T>(
+    invariant: &'static str,
+    found: &'static str,
+    frame: Frame,
+) -> Result<T, Violation> {
+    Err(Violation::at(invariant, found, frame))
 }

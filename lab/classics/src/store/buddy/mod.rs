@@ -57,10 +57,10 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             table,
             max_order,
             grouping,
-            lists: [const { [const { FrameList::new() }; MigrateType::COUNT] }; Order::COUNT],
-            nonempty: [const { GuardedU32::new(0) }; MigrateType::COUNT],
-            free: [const { AtomicUsize::new(0) }; MigrateType::COUNT],
-            managed: AtomicUsize::new(0),
+            lists: Default::default(),
+            nonempty: Default::default(),
+            free: Default::default(),
+            managed: AtomicUsize::default(),
             isolation,
         }
     }
@@ -351,7 +351,8 @@ impl<G: Grouping> Buddy<'_, G> {
         table
     }
 
-    /// Free frames set aside for atomic requests: ordinary ones have them only when a block is given back. Without the lock, a hint.
+    /// Free frames set aside for atomic requests: ordinary ones have them only when a block is
+    /// given back. Without the lock, a hint.
     pub fn set_aside_frames(&self) -> usize {
         let high = MigrateType::HighAtomic;
         if self.grouping.holds_back(high) {
@@ -370,8 +371,9 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// The page block of `frame` is for pages of this mobility from now on. Does nothing where blocks have no types, where the block is free as a
-    /// whole, and where it is kept for atomic requests.
+    /// The page block of `frame` is for pages of this mobility from now on. Does nothing where
+    /// blocks have no types, where the block is free as a whole, and where it is kept for atomic
+    /// requests.
     pub fn dedicate(&self, frame: Frame, kind: Mobility) {
         if self.table.span().contains(frame) {
             self.grouping.dedicate(self, frame, kind);
@@ -399,7 +401,8 @@ impl<G: Grouping> Buddy<'_, G> {
                     .any(holds))
     }
 
-    /// Takes a block for `request`, whose limit is honoured. O(orders) without a limit; with one, O(free blocks) at worst.
+    /// Takes a block for `request`, whose limit is honoured. O(orders) without a limit; with one,
+    /// O(free blocks) at worst.
     pub fn take(&self, request: &Request) -> Option<Taken> {
         let wanted = self.grouping.type_of(request);
         let order = request.order;
@@ -443,8 +446,8 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    /// Takes the start of a block that has just become free for `request`, if that mixes no page block and touches nothing that is set
-    /// aside. The limit is the caller's to look at.
+    /// Takes the start of a block that has just become free for `request`, if that mixes no page
+    /// block and touches nothing that is set aside. The limit is the caller's to look at.
     pub fn take_merged(&self, merged: Merged, request: &Request) -> Option<Taken> {
         let Merged { frame, order, kind } = merged;
         let wanted = self.grouping.type_of(request);
@@ -509,17 +512,20 @@ impl<G: Grouping> Buddy<'_, G> {
         self.isolation.contains(frame)
     }
 
-    /// Keeps the page block of `frame` for atomic requests of order 1 and up, unless `most_frames` are kept already.
+    /// Keeps the page block of `frame` for atomic requests of order 1 and up, unless `most_frames`
+    /// are kept already.
     pub fn reserve_high_atomic(&self, frame: Frame, most_frames: usize) {
         self.grouping.reserve_high_atomic(self, frame, most_frames);
     }
 
-    /// Gives one page block that is kept for atomic requests back, so that `request` can be served from it. False where none would do.
+    /// Gives one page block that is kept for atomic requests back, so that `request` can be served
+    /// from it. False where none would do.
     pub fn unreserve_high_atomic(&self, request: &Request) -> bool {
         self.grouping.unreserve_high_atomic(self, request)
     }
 
-    /// How often a page block that was kept for atomic requests was given back. Also without the lock.
+    /// How often a page block that was kept for atomic requests was given back. Also without the
+    /// lock.
     pub fn unreserved(&self) -> usize {
         self.grouping.unreserved()
     }
@@ -530,8 +536,8 @@ impl<G: Grouping> Buddy<'_, G> {
         &self.table
     }
 
-    /// The type of list on which a front keeps a frame that was taken for `recorded`, or a request of that type looks for
-    /// one. Without the lock, for a frame that the caller owns.
+    /// The type of list on which a front keeps a frame that was taken for `recorded`, or a request
+    /// of that type looks for one. Without the lock, for a frame that the caller owns.
     #[inline]
     pub fn list_on_free(&self, frame: Frame, recorded: MigrateType) -> MigrateType {
         self.grouping.list_on_free(frame, recorded)

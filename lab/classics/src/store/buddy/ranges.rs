@@ -107,7 +107,8 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// Makes all frames of `range` that are not yet memory of this store free. Returns how many there were.
+    /// Makes all frames of `range` that are not yet memory of this store free. Returns how many
+    /// there were.
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
@@ -132,7 +133,8 @@ impl<G: Grouping> Buddy<'_, G> {
     /// Forgets all frames of `range`. Returns how many there were.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved; then nothing has changed.
+    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved; then nothing
+    /// has changed.
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.within_span(range)?;
         self.busy_in(range, &[Use::Reserved])?;
@@ -148,8 +150,8 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(removed)
     }
 
-    /// Keeps all free frames of `range` from being handed out. Frames that are absent or reserved already do not matter. Returns
-    /// how many frames became reserved.
+    /// Keeps all free frames of `range` from being handed out. Frames that are absent or reserved
+    /// already do not matter. Returns how many frames became reserved.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame in use; then nothing has changed.
@@ -201,7 +203,8 @@ impl<G: Grouping> Buddy<'_, G> {
     /// From now on nothing is handed out from `range`, and what is freed there stays there.
     ///
     /// # Errors
-    /// [`RangeError::Isolated`] where it overlaps an isolated range, or four ranges are isolated already.
+    /// [`RangeError::Isolated`] where it overlaps an isolated range, or four ranges are isolated
+    /// already.
     pub fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.isolation.begin(range)?;
@@ -209,7 +212,8 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    /// Ends the isolation of exactly `range`; its free frames can be had again. Does nothing if it is not isolated.
+    /// Ends the isolation of exactly `range`; its free frames can be had again. Does nothing if it
+    /// is not isolated.
     pub fn unisolate(&self, range: FrameRange) {
         if self.isolation.end(range) {
             self.relist_free(range);
