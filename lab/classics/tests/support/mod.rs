@@ -185,7 +185,8 @@ where
     F: Front<G, L, &'static Cpus> + Placed<'static>,
     L: RawLock,
 {
-    let memory = leaked(Parts::<G, F, L>::checked_bytes_for(plan).unwrap());
+    let bytes = Parts::<G, F, L>::checked_bytes_for(plan).expect("a plan within the limits");
+    let memory = leaked(bytes);
     Zone::by(plan, cpus, memory).expect("as much memory as it asks for")
 }
 
