@@ -6,7 +6,7 @@ use brickyard::{AnyZone, FrameRange, ZoneKind};
 use brickyard_arena::Threads;
 use brickyard_classics::bulk::{BulkPolicy, MeterReading, Timing, Tuning};
 use brickyard_classics::front::ListSizes;
-use brickyard_classics::{LabPlan, LabZone, Vanilla};
+use brickyard_classics::{LabPlan, LabZone, Planned, Vanilla};
 use brickyard_simulate::locks::Column;
 
 use super::bursts::{self, Got, Load};
@@ -76,9 +76,9 @@ const fn policy(column: Column) -> BulkPolicy {
 
 fn run_on<L: RawLock>(plan: &LabPlan, load: &Load) -> anyhow::Result<(Got, MeterReading)> {
     type Linux<'m, L> = Vanilla<'m, Threads, Exclusive, L>;
-    let bytes = Linux::<L>::checked_bytes(plan).context("cannot build the zone")?;
+    let bytes = Linux::<L>::checked_bytes_for(plan).context("cannot build the zone")?;
     let mut memory = metadata(bytes)?;
-    let zone = Linux::<L>::new(plan, Threads, &mut memory).context("cannot build the zone")?;
+    let zone = Linux::<L>::by(plan, Threads, &mut memory).context("cannot build the zone")?;
     zone.add(plan.span).context("cannot fill the zone")?;
     let got = bursts::run(&zone, load).context(
         "the zone has too few free pages for these bursts; give more --memory, or a smaller --burst",

@@ -10,8 +10,10 @@ use core::str::FromStr;
 use brickyard::node::Node;
 use brickyard::node::movable::{self, Sizing};
 use brickyard::sync::{RawLock, SlotAccess};
-use brickyard::{FrameRange, PlanError, Platform, Zone, ZoneKind, ZonePlan};
+use brickyard::{FrameRange, Order, PlanError, Platform, Zone, ZoneKind, ZonePlan};
 
+use crate::bulk::Batch;
+use crate::front::{ListSizes, MagazineSizes};
 use crate::lab_zone::{LabZone, Planned};
 use crate::plan::LabPlan;
 use crate::{List2007, Magazine2013, TwoKinds2005, Vanilla};
@@ -224,6 +226,23 @@ impl MachinePlan {
             whole: LabPlan::new(ZoneKind::Normal, span, cpus),
             sizing: Sizing::KernelCorePercent(50),
         }
+    }
+
+    /// A machine of some hundred frames, with caches of a few: what is large elsewhere overflows
+    /// here after a few requests.
+    #[must_use]
+    pub fn small(cpus: usize) -> Self {
+        let mut machine = Self::new(FrameRange::new(5, 605), cpus);
+        machine.sizing = Sizing::KernelCorePercent(60);
+        machine.whole.max_order = Order::new(6);
+        machine.whole.page_block_order = Order::new(4);
+        machine.whole.lists = ListSizes { batch: 3, high: 8 };
+        machine.whole.magazine = MagazineSizes {
+            limit: 12,
+            refill: Batch { least: 2, most: 7 },
+            drain: Batch { least: 1, most: 5 },
+        };
+        machine
     }
 
     /// The zones that a configuration makes of it: one, or a second one for movable pages.

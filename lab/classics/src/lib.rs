@@ -1,7 +1,7 @@
 //! The designs of the source documents, as zones for the Brickyard page allocator.
 //!
 //! They are yardsticks: complete, tested, and never what anybody should embed. A [`Zone`] is put
-//! together by type parameters: a [store] of free frames, a [front] before it, a lock
+//! together by type parameters: how its buddy [store] groups pages, a [front] before it, a lock
 //! that is held for as long as a [policy](bulk) says. It implements
 //! [`AnyZone`](brickyard::AnyZone), so that nodes, reclaim, compaction and statistics are those of
 //! the default.
@@ -28,30 +28,26 @@ mod zone;
 
 pub use configuration::{Choice, Configuration, Experiment, MachinePlan, UnknownConfiguration};
 pub use lab_zone::{LabZone, Planned};
-pub use plan::{LabPlan, Placed, Units};
+pub use plan::{LabPlan, Placed};
 pub use zone::Zone;
 
 use brickyard::sync::{Exclusive, TicketLock};
 
 use front::{Magazines, PerCpuLists};
-use store::buddy::Buddy;
 use store::grouping::{NoGrouping, PageBlocks, TwoKinds};
-
-/// A buddy store with grouping `G` behind a front `F` and a lock `L` on platform `P`.
-pub type Classic<'m, G, F, L, P> = Zone<Buddy<'m, G>, F, L, P>;
 
 /// The 2.6 kernels up to 2.6.23: no grouping, per-CPU lists.
 pub type Vanilla<'m, P, A = Exclusive, L = TicketLock> =
-    Classic<'m, NoGrouping, PerCpuLists<'m, A>, L, P>;
+    Zone<'m, NoGrouping, PerCpuLists<'m, A>, L, P>;
 
 /// Gorman 2005: kernel pages and easily reclaimed pages apart.
 pub type TwoKinds2005<'m, P, A = Exclusive, L = TicketLock> =
-    Classic<'m, TwoKinds, PerCpuLists<'m, A>, L, P>;
+    Zone<'m, TwoKinds, PerCpuLists<'m, A>, L, P>;
 
 /// Gorman 2007, list-based: page blocks by mobility. With a second zone for movable pages it is his combined form; [`Vanilla`] with such
 /// a zone is his zone-based form.
 pub type List2007<'m, P, A = Exclusive, L = TicketLock> =
-    Classic<'m, PageBlocks<'m>, PerCpuLists<'m, A>, L, P>;
+    Zone<'m, PageBlocks<'m>, PerCpuLists<'m, A>, L, P>;
 
 /// Gorman 2013: page blocks, and magazines in place of per-CPU lists.
-pub type Magazine2013<'m, P, L = TicketLock> = Classic<'m, PageBlocks<'m>, Magazines<'m, L>, L, P>;
+pub type Magazine2013<'m, P, L = TicketLock> = Zone<'m, PageBlocks<'m>, Magazines<'m, L>, L, P>;

@@ -81,18 +81,10 @@ impl DerefMut for LabPlan {
     }
 }
 
-const fn page_blocks(plan: &LabPlan) -> usize {
-    PageBlocks::blocks_in(plan.zone.span, plan.zone.page_block_order)
-}
-
-/// A part of a zone that can be built from a plan, in the embedder's memory.
+/// A part of a zone that can be built from a plan, over units of it in the embedder's memory.
 pub trait Placed<'m>: Sized {
-    /// The bytes of one unit of it.
-    const UNIT_BYTES: usize;
-    /// What a unit is aligned to, in bytes.
-    const UNIT_ALIGN: usize;
-    /// What it has one unit for each of.
-    const UNITS: Units;
+    /// What lies in memory.
+    type Unit: 'm;
 
     /// Can it be built by this plan?
     ///
@@ -102,80 +94,64 @@ pub trait Placed<'m>: Sized {
         Ok(())
     }
 
+    /// How many units it needs.
+    fn units(_plan: &LabPlan) -> usize {
+        0
+    }
+
+    /// A new unit.
+    fn unit() -> Self::Unit;
+
+    /// Builds it over so many units.
+    fn over(plan: &LabPlan, units: &'m [Self::Unit]) -> Self;
+
     /// Builds it at the start of `memory`; the rest comes back. `None` where it does not fit.
-    fn place(plan: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)>;
+    fn place(plan: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
+        let (units, rest) = place(memory, Self::units(plan), Self::unit)?;
+        Some((Self::over(plan, units), rest))
+    }
 }
 
-/// What a part of a zone has one unit for each of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Units {
-    /// Nothing: it needs no memory.
-    Nothing,
-    /// Each page block.
-    PageBlocks,
-    /// Each CPU.
-    Cpus,
-    /// Each magazine.
-    Magazines,
-}
+/// Parts that need no memory.
+macro_rules! without_units {
+    ($($part:ty),*) => {$(
+        impl Placed<'_> for $part {
+            type Unit = ();
 
-impl Units {
-    const fn of(self, plan: &LabPlan) -> usize {
-        match self {
-            Self::Nothing => 0,
-            Self::PageBlocks => page_blocks(plan),
-            Self::Cpus => plan.zone.cpus,
-            Self::Magazines => plan.magazines,
+            fn unit() {}
+
+            fn over(_: &LabPlan, _: &[()]) -> Self {
+                Self
+            }
         }
-    }
+    )*};
 }
 
-impl<'m> Placed<'m> for NoGrouping {
-    const UNIT_BYTES: usize = 0;
-    const UNIT_ALIGN: usize = 1;
-    const UNITS: Units = Units::Nothing;
-
-    fn place(_: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
-        Some((Self, memory))
-    }
-}
-
-impl<'m> Placed<'m> for TwoKinds {
-    const UNIT_BYTES: usize = 0;
-    const UNIT_ALIGN: usize = 1;
-    const UNITS: Units = Units::Nothing;
-
-    fn place(_: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
-        Some((Self, memory))
-    }
-}
+without_units!(NoGrouping, TwoKinds, Direct);
 
 impl<'m> Placed<'m> for PageBlocks<'m> {
-    const UNIT_BYTES: usize = size_of::<BlockRecord>();
-    const UNIT_ALIGN: usize = align_of::<BlockRecord>();
-    const UNITS: Units = Units::PageBlocks;
+    type Unit = BlockRecord;
 
-    fn place(plan: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
-        let (records, rest) = place(memory, page_blocks(plan), BlockRecord::new)?;
-        let blocks = Self::new(plan.zone.span, plan.zone.page_block_order, &*records);
-        Some((blocks.with_high_atomic(plan.high_atomic), rest))
+    fn units(plan: &LabPlan) -> usize {
+        Self::blocks_in(plan.zone.span, plan.zone.page_block_order)
     }
-}
 
-impl<'m> Placed<'m> for Direct {
-    const UNIT_BYTES: usize = 0;
-    const UNIT_ALIGN: usize = 1;
-    const UNITS: Units = Units::Nothing;
+    fn unit() -> BlockRecord {
+        BlockRecord::new()
+    }
 
-    fn place(_: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
-        Some((Self, memory))
+    fn over(plan: &LabPlan, records: &'m [BlockRecord]) -> Self {
+        let ZonePlan {
+            span,
+            page_block_order,
+            ..
+        } = plan.zone;
+        Self::new(span, page_block_order, records, plan.high_atomic)
     }
 }
 
 impl<'m, A: SlotAccess> Placed<'m> for PerCpuLists<'m, A> {
-    const UNIT_BYTES: usize = size_of::<Slot<A, CpuLists>>();
-    const UNIT_ALIGN: usize = align_of::<Slot<A, CpuLists>>();
-    const UNITS: Units = Units::Cpus;
+    type Unit = Slot<A, CpuLists>;
 
     fn checked(plan: &LabPlan) -> Result<(), PlanError> {
         match plan.lists.batch > 0 && plan.lists.high >= plan.lists.batch {
@@ -186,16 +162,21 @@ impl<'m, A: SlotAccess> Placed<'m> for PerCpuLists<'m, A> {
         }
     }
 
-    fn place(plan: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
-        let (slots, rest) = place(memory, plan.zone.cpus, || Slot::new(CpuLists::new()))?;
-        Some((Self::new(&*slots, plan.lists), rest))
+    fn units(plan: &LabPlan) -> usize {
+        plan.zone.cpus
+    }
+
+    fn unit() -> Self::Unit {
+        Slot::new(CpuLists::default())
+    }
+
+    fn over(plan: &LabPlan, slots: &'m [Self::Unit]) -> Self {
+        Self::new(slots, plan.lists)
     }
 }
 
 impl<'m, L: RawLock> Placed<'m> for Magazines<'m, L> {
-    const UNIT_BYTES: usize = size_of::<Magazine<L>>();
-    const UNIT_ALIGN: usize = align_of::<Magazine<L>>();
-    const UNITS: Units = Units::Magazines;
+    type Unit = Magazine<L>;
 
     fn checked(plan: &LabPlan) -> Result<(), PlanError> {
         let sizes = &plan.magazine;
@@ -207,79 +188,63 @@ impl<'m, L: RawLock> Placed<'m> for Magazines<'m, L> {
         }
     }
 
-    fn place(plan: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
-        let (magazines, rest) = place(memory, plan.magazines, Magazine::new)?;
-        Some((Self::new(&*magazines, plan.magazine), rest))
+    fn units(plan: &LabPlan) -> usize {
+        plan.magazines
+    }
+
+    fn unit() -> Magazine<L> {
+        Magazine::new()
+    }
+
+    fn over(plan: &LabPlan, magazines: &'m [Magazine<L>]) -> Self {
+        Self::new(magazines, plan.magazine)
     }
 }
 
-impl<'m, G, F, L, P> Zone<Buddy<'m, G>, F, L, P>
+impl<'m, G, F, L, P> Planned<'m> for Zone<'m, G, F, L, P>
 where
     G: Grouping + Placed<'m>,
-    F: Front<Buddy<'m, G>, L, P> + Placed<'m>,
+    F: Front<G, L, P> + Placed<'m>,
     L: RawLock,
     P: Platform,
 {
-    /// The bytes of metadata that a zone by `plan` needs, wherever they lie.
-    ///
-    /// For constants. A plan that is known at run time only is asked for its
-    /// [`checked_bytes`](Self::checked_bytes).
-    ///
-    /// # Panics
-    /// Where no zone is that large; in a constant, that is an error of the compiler.
-    #[must_use]
-    pub const fn bytes(plan: &LabPlan) -> usize {
-        match Self::checked_bytes(plan) {
-            Ok(bytes) => bytes,
-            Err(why) => why.refuse(),
-        }
+    fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {
+        FrameTable::checked(plan.zone.span)?;
+        let parts = [
+            bytes_of::<FrameRecord>(plan.zone.span.len()),
+            bytes_of::<G::Unit>(G::units(plan)),
+            bytes_of::<F::Unit>(F::units(plan)),
+        ];
+        let sum = parts
+            .into_iter()
+            .try_fold(0_usize, |sum, part| sum.checked_add(part?));
+        sum.ok_or(PlanError::TooManyBytes)
     }
 
-    /// The same, for a plan that is known at run time only.
-    ///
-    /// # Errors
-    /// [`PlanError::TooManyFrames`], and [`PlanError::TooManyBytes`] where the sum has no number.
-    pub const fn checked_bytes(plan: &LabPlan) -> Result<usize, PlanError> {
-        if let Err(why) = FrameTable::checked(plan.zone.span) {
-            return Err(why);
-        }
-        let records = units(
-            plan.zone.span.len(),
-            size_of::<FrameRecord>(),
-            align_of::<FrameRecord>(),
-        );
-        let grouping = units(G::UNITS.of(plan), G::UNIT_BYTES, G::UNIT_ALIGN);
-        let front = units(F::UNITS.of(plan), F::UNIT_BYTES, F::UNIT_ALIGN);
-        sum([records, grouping, front])
-    }
-
-    /// A zone by `plan` with its metadata in `memory`. It has no memory to hand out yet.
-    ///
-    /// # Errors
-    /// What [`checked_bytes`](Self::checked_bytes) is refused with; [`PlanError::TooLittleMemory`] where
-    /// `memory` is shorter; [`PlanError::CacheSizes`] where the caches could hold nothing;
-    /// [`PlanError::PageBlockTooLarge`] where the store groups by page blocks that
-    /// are larger than its largest block.
-    pub fn new(plan: &LabPlan, platform: P, memory: &'m mut Memory) -> Result<Self, PlanError> {
+    fn by(plan: &LabPlan, platform: P, memory: &'m mut Memory) -> Result<Self, PlanError> {
         let too_little = PlanError::TooLittleMemory {
             supplied: memory.len(),
-            needed: Self::checked_bytes(plan)?,
+            needed: Self::checked_bytes_for(plan)?,
         };
         F::checked(plan)?;
         let (front, rest) = F::place(plan, memory).ok_or(too_little)?;
         let (records, rest) =
-            place(rest, plan.zone.span.len(), FrameRecord::new).ok_or(too_little)?;
+            place(rest, plan.zone.span.len(), FrameRecord::default).ok_or(too_little)?;
         let (grouping, _) = G::place(plan, rest).ok_or(too_little)?;
+        let max_order = plan.zone.max_order;
         if let Some(page_block_order) = grouping.page_block_order()
-            && page_block_order > plan.zone.max_order
+            && page_block_order > max_order
         {
             return Err(PlanError::PageBlockTooLarge {
                 page_block_order,
-                max_order: plan.zone.max_order,
+                max_order,
             });
         }
-        let table = FrameTable::new(plan.zone.span, &*records);
-        let store = Buddy::new(table, plan.zone.max_order, grouping);
+        let store = Buddy::new(
+            FrameTable::new(plan.zone.span, records),
+            max_order,
+            grouping,
+        );
         Ok(Self::of(
             plan.zone.kind,
             platform,
@@ -290,44 +255,15 @@ where
     }
 }
 
-impl<'m, G, F, L, P> Planned<'m> for Zone<Buddy<'m, G>, F, L, P>
-where
-    G: Grouping + Placed<'m>,
-    F: Front<Buddy<'m, G>, L, P> + Placed<'m>,
-    L: RawLock,
-    P: Platform,
-{
-    fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError> {
-        Self::checked_bytes(plan)
-    }
-
-    fn by(plan: &LabPlan, platform: P, memory: &'m mut Memory) -> Result<Self, PlanError> {
-        Self::new(plan, platform, memory)
-    }
-}
-
 /// The bytes of so many units, and what may have to be skipped before the first. `None` where that is no
 /// number.
-const fn units(count: usize, bytes: usize, align: usize) -> Option<usize> {
-    match count.checked_mul(bytes) {
-        Some(bytes) => bytes.checked_add(align - 1),
+const fn bytes_of<T>(count: usize) -> Option<usize> {
+    match count.checked_mul(size_of::<T>()) {
+        Some(bytes) => bytes.checked_add(align_of::<T>() - 1),
         None => None,
     }
 }
 
-/// The bytes of all parts.
-const fn sum(parts: [Option<usize>; 3]) -> Result<usize, PlanError> {
-    let mut sum: usize = 0;
-    let mut i = 0;
-    while i < parts.len() {
-        let Some(bytes) = parts[i] else {
-            return Err(PlanError::TooManyBytes);
-        };
-        let Some(more) = sum.checked_add(bytes) else {
-            return Err(PlanError::TooManyBytes);
-        };
-        sum = more;
-        i += 1;
-    }
-    Ok(sum)
-}
+// 2^30 frames have 12 GiB of records, which must not wrap around.
+#[cfg(target_pointer_width = "32")]
+const _: () = assert!(bytes_of::<FrameRecord>(1 << 30).is_none());

@@ -25,7 +25,8 @@ use brickyard::{
 use crate::bulk::{Backing, MeterReading, StoreGuard, Tuning};
 use crate::front::{Front, Returned};
 use crate::lab_zone::LabZone;
-use crate::store::Store;
+use crate::store::buddy::Buddy;
+use crate::store::grouping::Grouping;
 
 /// How fragmented memory must be, in thousandths of the index, for a failure to be called fragmentation: half of what the index can be at
 /// this order. With all that is free in single frames it is 1000 - 1000 / 2^order, so from order 4 on this is nearly Linux's `extfrag_threshold` of 500.
@@ -33,19 +34,20 @@ const fn fragmented_above(order: Order) -> i32 {
     (1000 - (1000 >> order.get())) / 2
 }
 
-/// A zone of memory: store `S` behind lock `L` on platform `P`, front `F` before it.
-pub struct Zone<S, F, L, P> {
+/// A zone of memory: a buddy store with grouping `G` behind lock `L` on platform `P`, front `F`
+/// before it.
+pub struct Zone<'m, G, F, L, P> {
     kind: ZoneKind,
     front: F,
     watermarks: Watermarks,
     compaction: compact::Memory,
-    backing: Backing<S, L, P>,
+    backing: Backing<'m, G, L, P>,
 }
 
-impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Zone<S, F, L, P> {
+impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F, L, P> {
     /// A zone with no memory yet (see [`AnyZone::add`]) and no watermarks.
     #[must_use]
-    pub const fn of(kind: ZoneKind, platform: P, store: S, front: F, tuning: Tuning) -> Self {
+    pub fn of(kind: ZoneKind, platform: P, store: Buddy<'m, G>, front: F, tuning: Tuning) -> Self {
         Self {
             kind,
             front,
@@ -56,11 +58,11 @@ impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Zone<S, F, L, P> {
     }
 
     /// The store without its lock: for what is constant in it, and for hints.
-    const fn unlocked(&self) -> &S {
+    const fn unlocked(&self) -> &Buddy<'m, G> {
         self.backing.unlocked()
     }
 
-    fn lock(&self) -> StoreGuard<'_, S, L, P> {
+    fn lock(&self) -> StoreGuard<'_, 'm, G, L, P> {
         self.backing.lock()
     }
 
@@ -200,7 +202,7 @@ const fn free_for(request: &Request, free: usize, set_aside: usize) -> usize {
     }
 }
 
-impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> AnyZone for Zone<S, F, L, P> {
+impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'_, G, F, L, P> {
     type Platform = P;
 
     fn platform(&self) -> &P {
@@ -408,7 +410,7 @@ impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> AnyZone for Zone<S, F
     /// The zone's capture slot is armed meanwhile: the first block that becomes free and is large enough goes straight to the
     /// request, whoever freed its last page.
     fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
-        let Some(armed) = Armed::new(self, request) else {
+        let Some(armed) = Armed::new(&self.backing, request) else {
             return compact_for(self, request, hooks, || false);
         };
         let mut result = compact_for(self, request, hooks, || armed.has_caught());
@@ -427,7 +429,7 @@ impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> AnyZone for Zone<S, F
     }
 }
 
-impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> LabZone for Zone<S, F, L, P> {
+impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> LabZone for Zone<'_, G, F, L, P> {
     const TELLS_CACHED: bool = true;
 
     fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
@@ -477,11 +479,11 @@ impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> LabZone for Zone<S, F
     }
 }
 
-impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Zone<S, F, L, P> {
+impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F, L, P> {
     /// Tries; if frames are in the way, drains the caches, among which they may be, and tries once more.
     fn after_a_drain<R>(
         &self,
-        work: impl Fn(&S) -> Result<R, RangeError>,
+        work: impl Fn(&Buddy<'_, G>) -> Result<R, RangeError>,
     ) -> Result<R, RangeError> {
         let first = work(&self.lock());
         match first {
@@ -495,42 +497,42 @@ impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Zone<S, F, L, P> {
 }
 
 /// The zone's capture slot waits for a block as long as this lives. Where a hook panics, what it has caught is freed.
-struct Armed<'z, S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> {
-    zone: &'z Zone<S, F, L, P>,
+struct Armed<'z, 'm, G: Grouping, L: RawLock, P: Platform> {
+    backing: &'z Backing<'m, G, L, P>,
     order: Order,
 }
 
-impl<'z, S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Armed<'z, S, F, L, P> {
+impl<'z, 'm, G: Grouping, L: RawLock, P: Platform> Armed<'z, 'm, G, L, P> {
     /// `None` where somebody else has it.
-    fn new(zone: &'z Zone<S, F, L, P>, request: &Request) -> Option<Self> {
-        let armed = zone.lock().capture().arm(request);
+    fn new(backing: &'z Backing<'m, G, L, P>, request: &Request) -> Option<Self> {
+        let armed = backing.lock().capture().arm(request);
         armed
             .then_some(request.order)
-            .map(|order| Self { zone, order })
+            .map(|order| Self { backing, order })
     }
 
     fn has_caught(&self) -> bool {
-        self.zone.lock().capture().has_caught()
+        self.backing.lock().capture().has_caught()
     }
 
     /// The block, if one was caught.
     fn disarm(self) -> Option<Frame> {
-        let caught = self.zone.lock().capture().disarm();
+        let caught = self.backing.lock().capture().disarm();
         core::mem::forget(self);
         caught
     }
 }
 
-impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Drop for Armed<'_, S, F, L, P> {
+impl<G: Grouping, L: RawLock, P: Platform> Drop for Armed<'_, '_, G, L, P> {
     fn drop(&mut self) {
-        if let Some(frame) = self.zone.lock().capture().disarm() {
-            let given = self.zone.free(frame, self.order);
+        if let Some(frame) = self.backing.lock().capture().disarm() {
+            let given = self.backing.lock().give(frame, self.order);
             debug_assert!(given.is_ok(), "a block that was caught: {given:?}");
         }
     }
 }
 
-impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> fmt::Debug for Zone<S, F, L, P> {
+impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> fmt::Debug for Zone<'_, G, F, L, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Zone")
             .field("kind", &self.kind)

@@ -9,7 +9,6 @@ use brickyard::bitmap::Bitmap;
 use brickyard::block::{FreeTable, State, Use};
 use brickyard::sync::AtomicU64;
 use brickyard::{Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request};
-use brickyard_classics::store::Store;
 use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::frames::{FrameRecord, FrameTable};
 use brickyard_classics::store::grouping::NoGrouping;
@@ -31,9 +30,9 @@ fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
 
 /// The store that it is held against.
 fn buddy(span: FrameRange, max_order: u8) -> Buddy<'static, NoGrouping> {
-    let records: Vec<_> = span.frames().map(|_| FrameRecord::new()).collect();
+    let records: Vec<_> = span.frames().map(|_| FrameRecord::default()).collect();
     let table = FrameTable::new(span, records.leak());
-    Buddy::const_new(table, Order::new(max_order), NoGrouping)
+    Buddy::new(table, Order::new(max_order), NoGrouping)
 }
 
 /// Free blocks by order that can be had.

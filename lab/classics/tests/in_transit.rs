@@ -14,7 +14,7 @@ use brickyard::sync::PATIENCE;
 use brickyard::{
     AnyZone, Context, Frame, FrameRange, Mobility, Order, Platform, Request, ZoneKind,
 };
-use brickyard_classics::{LabPlan, LabZone, Magazine2013};
+use brickyard_classics::{LabPlan, LabZone, Magazine2013, Planned};
 
 #[path = "support/stopping.rs"]
 mod stopping;
@@ -74,8 +74,8 @@ fn beside_a_stopped_refill(patience: u64) -> ([Option<Frame>; 2], u64) {
         waits: AtomicU64::new(0),
     }));
     SCENE.set(Some(scene));
-    let mut memory = vec![MaybeUninit::uninit(); Stopped::bytes(&PLAN)];
-    let zones = [Stopped::new(&PLAN, Machine, &mut memory).unwrap()];
+    let mut memory = vec![MaybeUninit::uninit(); Stopped::checked_bytes_for(&PLAN).unwrap()];
+    let zones = [Stopped::by(&PLAN, Machine, &mut memory).unwrap()];
     zones[0].add(PLAN.span).unwrap();
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::new(&node);

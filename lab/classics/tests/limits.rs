@@ -36,11 +36,11 @@ fn plan(frames: usize) -> LabPlan {
 
 /// 2^30 frames have 12 GiB of records, which must not wrap around.
 #[cfg(target_pointer_width = "32")]
-const _: () = {
-    const PLAN: LabPlan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1 << 30), 1);
-    let records = Vanilla::<OneCpu>::checked_bytes(&PLAN);
-    assert!(matches!(records, Err(PlanError::TooManyBytes)));
-};
+#[test]
+fn records_beyond_the_address_space_are_refused() {
+    let records = Vanilla::<OneCpu>::checked_bytes_for(&plan(1 << 30));
+    assert_eq!(records, Err(PlanError::TooManyBytes));
+}
 
 /// What each design says of a plan: its bytes, and the zone in no memory at all.
 fn judged(plan: &LabPlan) -> [(Result<usize, PlanError>, PlanError); 5] {
@@ -145,9 +145,9 @@ fn page_blocks_above_the_highest_order_are_refused_where_they_group() {
         max_order: Order::new(3),
         ..plan(4096).zone
     });
-    let bytes = List2007::<OneCpu>::bytes(&plan);
+    let bytes = List2007::<OneCpu>::checked_bytes_for(&plan).unwrap();
     let mut memory = vec![MaybeUninit::uninit(); bytes];
-    let refused = List2007::<OneCpu>::new(&plan, OneCpu, &mut memory).err();
+    let refused = List2007::<OneCpu>::by(&plan, OneCpu, &mut memory).err();
     let page_block_order = Order::HUGE;
     let max_order = Order::new(3);
     let expected = PlanError::PageBlockTooLarge {
@@ -155,7 +155,7 @@ fn page_blocks_above_the_highest_order_are_refused_where_they_group() {
         max_order,
     };
     assert_eq!(refused, Some(expected));
-    assert!(Vanilla::<OneCpu>::new(&plan, OneCpu, &mut memory).is_ok());
+    assert!(Vanilla::<OneCpu>::by(&plan, OneCpu, &mut memory).is_ok());
 }
 
 #[test]

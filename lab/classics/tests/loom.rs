@@ -26,7 +26,7 @@ use brickyard::{
 use brickyard_classics::bulk::{Batch, BulkPolicy};
 use brickyard_classics::front::{Direct, ListSizes, MagazineSizes, Magazines, PerCpuLists};
 use brickyard_classics::store::grouping::NoGrouping;
-use brickyard_classics::{Classic, LabPlan, Planned};
+use brickyard_classics::{LabPlan, Planned, Zone};
 use loom::sync::atomic::AtomicBool;
 use loom::thread::{self, JoinHandle};
 
@@ -80,7 +80,7 @@ fn on_cpu<T: 'static>(cpu: usize, work: impl FnOnce() -> T + 'static) -> JoinHan
     other
 }
 
-type Behind<F, L = TicketLock> = Classic<'static, NoGrouping, F, L, Modelled>;
+type Behind<F, L = TicketLock> = Zone<'static, NoGrouping, F, L, Modelled>;
 type Bare = Behind<Direct>;
 type Magazined = Behind<Magazines<'static, TicketLock>>;
 type Listed = Behind<PerCpuLists<'static, Shared>>;

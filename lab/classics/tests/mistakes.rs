@@ -22,9 +22,8 @@ use brickyard::{
 };
 use brickyard_classics::bulk::{BulkPolicy, Timing, Tuning};
 use brickyard_classics::front::{Direct, Front};
-use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::grouping::{NoGrouping, TwoKinds};
-use brickyard_classics::{LabPlan, LabZone, Magazine2013, Placed};
+use brickyard_classics::{LabPlan, LabZone, Magazine2013, Placed, Planned};
 
 use MigrateType::{Isolate, Movable, Unmovable};
 use support::{
@@ -44,7 +43,7 @@ const POLICIES: [BulkPolicy; 3] = [
 /// Ten frames, fewer than any batch: the refill of the first request finds the store empty.
 fn refills_from_too_little<F>(bulk: BulkPolicy)
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let plan = LabPlan {
         tuning: Tuning {
@@ -264,8 +263,9 @@ fn isolation_does_not_drain_under_the_zone_lock() {
 fn isolation_ends_with_real_locks_too() {
     // Ticket locks, on a platform that gives a wait up after many turns.
     let plan = small(64 * 64);
-    let mut memory = vec![MaybeUninit::uninit(); Magazine2013::<&Cpus>::bytes(&plan)];
-    let zone = Magazine2013::<&Cpus>::new(&plan, Cpus::new(), &mut memory).unwrap();
+    let mut memory =
+        vec![MaybeUninit::uninit(); Magazine2013::<&Cpus>::checked_bytes_for(&plan).unwrap()];
+    let zone = Magazine2013::<&Cpus>::by(&plan, Cpus::new(), &mut memory).unwrap();
     assert_eq!(zone.add(plan.span), Ok(64 * 64));
     let page = zone.alloc(&MOVABLE).unwrap();
     free(&zone, page, 0);
@@ -341,7 +341,7 @@ impl<Z: LabZone> Migrate for FreesInside<'_, Z> {
 /// With front `F`: what is freed into an isolated range stays there, and is an ordinary page again afterwards.
 fn isolated_pages_pass_the_front_by<F>()
 where
-    F: Front<Buddy<'static, Blocks>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<Blocks, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let zone: Parts<Blocks, F> = full(&small(8 * 64), Cpus::new());
     for at in [100, 120] {

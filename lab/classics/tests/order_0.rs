@@ -13,7 +13,7 @@ use brickyard::watermark::Marks;
 use brickyard::{AnyZone, FrameRange, Platform, ZoneKind};
 use brickyard_classics::front::PerCpuLists;
 use brickyard_classics::store::grouping::PageBlocks;
-use brickyard_classics::{Classic, LabPlan, Magazine2013};
+use brickyard_classics::{LabPlan, Magazine2013, Planned, Zone};
 
 #[path = "support/stopping.rs"]
 mod stopping;
@@ -58,8 +58,8 @@ impl Platform for Waits {
 fn a_request_with_a_mark_waits_for_frames_that_are_on_their_way() {
     const PLAN: LabPlan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 300), 1);
     type Stopped<'m> = Magazine2013<'m, Waits, Stopping>;
-    let mut memory = vec![MaybeUninit::uninit(); Stopped::bytes(&PLAN)];
-    let zones = [Stopped::new(&PLAN, Waits, &mut memory).unwrap()];
+    let mut memory = vec![MaybeUninit::uninit(); Stopped::checked_bytes_for(&PLAN).unwrap()];
+    let zones = [Stopped::by(&PLAN, Waits, &mut memory).unwrap()];
     zones[0].add(PLAN.span).unwrap();
     let marks = Marks {
         min: 4,
@@ -92,20 +92,20 @@ fn a_request_with_a_mark_waits_for_frames_that_are_on_their_way() {
 
 #[test]
 fn an_interrupt_waits_for_nobody_who_visits_the_lists_of_its_cpu() {
-    type Lists<'m> = Classic<'m, PageBlocks<'m>, PerCpuLists<'m, Visited>, TicketLock, InInterrupt>;
+    type Lists<'m> = Zone<'m, PageBlocks<'m>, PerCpuLists<'m, Visited>, TicketLock, InInterrupt>;
     let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 1);
-    let mut memory = vec![MaybeUninit::uninit(); Lists::bytes(&plan)];
-    let zone = Lists::new(&plan, InInterrupt, &mut memory).unwrap();
+    let mut memory = vec![MaybeUninit::uninit(); Lists::checked_bytes_for(&plan).unwrap()];
+    let zone = Lists::by(&plan, InInterrupt, &mut memory).unwrap();
     zone.add(TWELVE).unwrap();
     assert_eq!(waits_of_an_interrupt(&zone), 0);
 }
 
 #[test]
 fn nobody_is_refused_behind_shared_lists_where_there_are_more_frames_than_users() {
-    type Lists<'m> = Classic<'m, PageBlocks<'m>, PerCpuLists<'m, Shared>, TicketLock, Numbered>;
+    type Lists<'m> = Zone<'m, PageBlocks<'m>, PerCpuLists<'m, Shared>, TicketLock, Numbered>;
     let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
-    let mut memory = vec![MaybeUninit::uninit(); Lists::bytes(&plan)];
-    let zone = Lists::new(&plan, Numbered, &mut memory).unwrap();
+    let mut memory = vec![MaybeUninit::uninit(); Lists::checked_bytes_for(&plan).unwrap()];
+    let zone = Lists::by(&plan, Numbered, &mut memory).unwrap();
     zone.add(TWELVE).unwrap();
     more_frames_than_users(&zone);
 }
@@ -115,8 +115,8 @@ fn nobody_is_refused_behind_shared_lists_where_there_are_more_frames_than_users(
 fn nobody_is_refused_behind_magazines_where_there_are_more_frames_than_users() {
     type Mags<'m> = Magazine2013<'m, Numbered>;
     let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
-    let mut memory = vec![MaybeUninit::uninit(); Mags::bytes(&plan)];
-    let zone = Mags::new(&plan, Numbered, &mut memory).unwrap();
+    let mut memory = vec![MaybeUninit::uninit(); Mags::checked_bytes_for(&plan).unwrap()];
+    let zone = Mags::by(&plan, Numbered, &mut memory).unwrap();
     zone.add(TWELVE).unwrap();
     more_frames_than_users(&zone);
 }

@@ -16,7 +16,7 @@ use brickyard_classics::front::{CpuLists, ListSizes, PerCpuLists};
 use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::frames::{FrameRecord, FrameTable};
 use brickyard_classics::store::grouping::{HighAtomic, NoGrouping};
-use brickyard_classics::{LabPlan, LabZone, List2007, Magazine2013, Vanilla};
+use brickyard_classics::{LabPlan, LabZone, List2007, Magazine2013, Planned, Vanilla};
 
 #[path = "../../../allocator/pages/tests/support/meanwhile.rs"]
 mod meanwhile;
@@ -40,8 +40,8 @@ fn with_reserves(reserves: usize, free: usize) -> (&'static List, Vec<FrameRange
             ..ZonePlan::new(ZoneKind::Normal, span, 4)
         })
     };
-    let memory = vec![MaybeUninit::uninit(); List::bytes(&plan)].leak();
-    let zone = List::new(&plan, Here, memory).unwrap();
+    let memory = vec![MaybeUninit::uninit(); List::checked_bytes_for(&plan).unwrap()].leak();
+    let zone = List::by(&plan, Here, memory).unwrap();
     let zone: &'static List = Box::leak(Box::new(zone));
     zone.add(plan.span).unwrap();
     CPU.set(0);
@@ -149,11 +149,11 @@ fn a_plan_whose_caches_hold_nothing_is_refused() {
         magazines: 0,
         ..plan
     };
-    let zone = Magazine2013::<OneCpu>::new(&none, OneCpu, memory());
+    let zone = Magazine2013::<OneCpu>::by(&none, OneCpu, memory());
     assert!(matches!(zone, Err(PlanError::CacheSizes(_))), "{zone:?}");
     let mut lists = plan;
     lists.lists.batch = 0;
-    let zone = List2007::<OneCpu>::new(&lists, OneCpu, memory());
+    let zone = List2007::<OneCpu>::by(&lists, OneCpu, memory());
     assert!(matches!(zone, Err(PlanError::CacheSizes(_))), "{zone:?}");
 }
 
@@ -188,8 +188,9 @@ impl Platform for Masks {
 #[test]
 fn the_owner_of_lists_waits_for_a_visitor() {
     const SPAN: FrameRange = FrameRange::new(0, 1024);
-    let records: Vec<FrameRecord> = (0..1024).map(|_| FrameRecord::new()).collect();
-    let slots: Vec<Slot<Shared, CpuLists>> = (0..1).map(|_| Slot::new(CpuLists::new())).collect();
+    let records: Vec<FrameRecord> = (0..1024).map(|_| FrameRecord::default()).collect();
+    let slots: Vec<Slot<Shared, CpuLists>> =
+        (0..1).map(|_| Slot::new(CpuLists::default())).collect();
     let zone = Vanilla::<'_, Masks, Shared>::of(
         ZoneKind::Normal,
         Masks,

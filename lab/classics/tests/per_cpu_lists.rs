@@ -9,7 +9,6 @@ use brickyard::block::Use;
 use brickyard::sync::{Exclusive, Shared};
 use brickyard::{AnyZone, Context, Frame, FrameRange, Mobility, Order, ZonePlan};
 use brickyard_classics::front::{Front, ListSizes};
-use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::grouping::NoGrouping;
 use brickyard_classics::{LabPlan, LabZone, Placed};
 
@@ -28,7 +27,7 @@ type Grouped = Parts<Blocks, Lists<Exclusive>>;
 /// A zone of `frames` for four CPUs.
 fn four_cpus<F>(frames: usize, cpus: &'static Cpus) -> Parts<NoGrouping, F>
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let plan = LabPlan::of(ZonePlan {
         cpus: 4,
@@ -271,7 +270,7 @@ fn interrupts_use_the_lists() {
 /// One frame in the lists of CPU 1 and of CPU 3 each, and the rest of their batches; CPU 0 runs and holds some, too.
 fn held_by_three<F>(cpus: &'static Cpus) -> Parts<NoGrouping, F>
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let zone = four_cpus(1024, cpus);
     for cpu in [1, 3, 0] {
@@ -336,7 +335,7 @@ fn a_cpu_without_a_slot_goes_to_the_store() {
 /// The last free frame of a zone lies in CPU 3's list, and CPU 0 asks.
 fn last_frame_elsewhere<F>(cpus: &'static Cpus) -> Parts<NoGrouping, F>
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let zone = four_cpus(100, cpus);
     let held = take_all(&zone, Mobility::Movable);

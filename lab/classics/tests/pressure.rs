@@ -22,7 +22,6 @@ use brickyard::{
     RangeError, Request, ZoneKind,
 };
 use brickyard_classics::front::{Direct, Front};
-use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::grouping::{Grouping, NoGrouping, TwoKinds};
 use brickyard_classics::{LabZone, Placed};
 
@@ -200,7 +199,7 @@ impl<Z: AnyZone<Platform = &'static Cpus>> Migrate for Busybody<'_, Z> {
 /// Every way into the hooks, on a zone of 256 frames with front `F`, every second frame of it in use.
 fn hooks_are_called_freely<F>()
 where
-    F: Front<Buddy<'static, Blocks>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<Blocks, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let zones: [Parts<Blocks, F>; 1] = [full(&small(256), Cpus::new())];
     let zone = &zones[0];
@@ -480,7 +479,7 @@ fn nobody(_: Frame) -> bool {
 /// With front `F`, which the freed pages go to first.
 fn frees_the_block_round_the_oldest_page<F>()
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let zones: [Parts<NoGrouping, F>; 1] = [full(&small(256), Cpus::new())];
     take_all(&zones[0], Mobility::Movable);
@@ -911,7 +910,7 @@ impl<Z: AnyZone<Platform = &'static Cpus>, F: Fn(&Z)> Reclaim for Meanwhile<'_, 
 fn with_a_foreign_block<G, F>() -> Parts<G, F>
 where
     G: Grouping + Placed<'static>,
-    F: Front<Buddy<'static, G>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<G, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let zone = full(&small(256), Cpus::new());
     let foreign = request(4, Mobility::Unmovable);

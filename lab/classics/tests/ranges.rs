@@ -12,7 +12,6 @@ use brickyard::{
     ZonePlan,
 };
 use brickyard_classics::front::{Direct, Front};
-use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::grouping::NoGrouping;
 use brickyard_classics::{LabPlan, LabZone, Placed};
 
@@ -31,7 +30,7 @@ const fn range(start: usize, end: usize) -> FrameRange {
 /// A zone without memory that has records for `span`.
 fn spanning<F>(span: FrameRange) -> Parts<NoGrouping, F>
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let plan = LabPlan::of(ZonePlan {
         span,
@@ -181,7 +180,7 @@ fn memory_in_use_is_not_removed_and_the_first_such_frame_is_named() {
 /// With front `F`: frames that lie in a cache are removed and reserved all the same.
 fn cached_frames_are_in_nobodys_way<F>()
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let zone: Parts<NoGrouping, F> = spanning(range(0, 128));
     assert_eq!(zone.add(range(0, 128)), Ok(128));
@@ -409,7 +408,7 @@ fn a_range_that_is_not_all_in_use_is_refused_as_a_whole() {
 /// A zone with front `F` that has something of everything.
 struct Mixed<F>
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     zone: Parts<NoGrouping, F>,
     // In use: a block of order 4 and two single frames.
@@ -422,7 +421,7 @@ where
 
 impl<F> Mixed<F>
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     /// Records for 8..520, memory at 16..500, a hole at 100..120, reserved frames at 200..210.
     fn new() -> Self {
@@ -465,7 +464,7 @@ where
 
 fn refuses_what_is_not_its_own<F>()
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let mixed = Mixed::<F>::new();
     // Below and above the records; with a record, but never memory; removed; reserved.
@@ -479,7 +478,7 @@ where
 
 fn refuses_what_is_free<F>()
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let mixed = Mixed::<F>::new();
     let free = mixed.free_in_store();
@@ -497,7 +496,7 @@ where
 
 fn refuses_a_wrong_order<F>()
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let mixed = Mixed::<F>::new();
     let block = mixed.block;
@@ -520,7 +519,7 @@ where
 
 fn refuses_an_order_above_the_highest_for_the_same_reasons<F>()
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     // An order above the zone's highest, 7, is no reason of its own: the error tells of the frame.
     let mixed = Mixed::<F>::new();
@@ -537,7 +536,7 @@ where
 
 fn refuses_in_a_list<F>()
 where
-    F: Front<Buddy<'static, NoGrouping>, ZoneLock, &'static Cpus> + Placed<'static>,
+    F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     for (bad, why) in [
         (frame(110), FreeError::NotOwned),

@@ -102,11 +102,7 @@ mod tests {
 
     /// 4 sets of 2 ways.
     fn small() -> Cache {
-        Cache::new(CacheShape {
-            lines: 8,
-            ways: 2,
-            cycles: 0,
-        })
+        Cache::new(CacheShape::new(8, 2, 0))
     }
 
     #[test]
@@ -139,11 +135,7 @@ mod tests {
 
     #[test]
     fn one_set_holds_what_it_has_ways_for() {
-        let mut cache = Cache::new(CacheShape {
-            lines: 3,
-            ways: 3,
-            cycles: 0,
-        });
+        let mut cache = Cache::new(CacheShape::new(3, 3, 0));
         for line in [10, 20, 30] {
             assert_eq!(cache.insert(line), None);
         }

@@ -179,11 +179,8 @@ impl State {
     #[cold]
     fn too_long(&mut self) {
         let most = self.count().most;
-        let (cycles, cpu, task) = self.place();
         self.fail(Failure::TooLong {
-            cycles,
-            cpu,
-            task,
+            at: self.moment(),
             most,
             what: self.describe(),
         });

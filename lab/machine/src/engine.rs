@@ -107,6 +107,18 @@ pub struct Ended {
     pub stops: u64,
 }
 
+impl Ended {
+    /// What all CPUs asked of the memory.
+    #[must_use]
+    pub fn all_traffic(&self) -> Traffic {
+        let mut sum = Traffic::default();
+        for &of_cpu in &self.traffic {
+            sum += of_cpu;
+        }
+        sum
+    }
+}
+
 /// A machine that has not begun.
 pub struct Machine<'a> {
     state: Box<State>,
@@ -295,14 +307,8 @@ fn turn(fibers: &mut [Option<Fiber>], id: TaskId) -> Result<(), Failure> {
         }
         Err(panic) => {
             with(|state| {
-                let (cycles, cpu, task) = state.place();
-                let message = message_of(&*panic);
-                state.fail(Failure::Panicked {
-                    cycles,
-                    cpu,
-                    task,
-                    message,
-                });
+                let (at, message) = (state.moment(), message_of(&*panic));
+                state.fail(Failure::Panicked { at, message });
             });
         }
     }

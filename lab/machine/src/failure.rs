@@ -1,29 +1,33 @@
 //! How a run ends badly.
 
+/// When something happened, where, and who was at work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("at {cycles} cycles, CPU {cpu}, {task}")]
+pub struct Moment {
+    /// When.
+    pub cycles: u64,
+    /// Where.
+    pub cpu: usize,
+    /// Who.
+    pub task: String,
+}
+
 /// Why a run did not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// A task panicked.
-    #[error("at {cycles} cycles, CPU {cpu}, {task} panicked: {message}")]
+    #[error("{at} panicked: {message}")]
     Panicked {
-        /// When.
-        cycles: u64,
-        /// Where.
-        cpu: usize,
-        /// Who.
-        task: String,
+        /// When, where and who.
+        at: Moment,
         /// What it said.
         message: String,
     },
     /// A guarded word was touched by two CPUs, and nothing ordered one before the other.
-    #[error("at {cycles} cycles, CPU {cpu}, {task}: {what}")]
+    #[error("{at}: {what}")]
     Race {
-        /// When.
-        cycles: u64,
-        /// Where.
-        cpu: usize,
-        /// Who.
-        task: String,
+        /// When, where and who.
+        at: Moment,
         /// Which word, after whom.
         what: String,
     },
@@ -39,42 +43,28 @@ pub enum Failure {
         what: String,
     },
     /// Somebody takes more steps than what it does [may take](crate::here::within).
-    #[error(
-        "at {cycles} cycles, CPU {cpu}, {task} has taken more steps than it may, {most} since it began: {what}"
-    )]
+    #[error("{at} has taken more steps than it may, {most} since it began: {what}")]
     TooLong {
-        /// When.
-        cycles: u64,
-        /// Where.
-        cpu: usize,
-        /// Who.
-        task: String,
+        /// When, where and who.
+        at: Moment,
         /// Steps of its whole life that it may have taken by the end of this.
         most: u64,
         /// Who does what.
         what: String,
     },
     /// A task said so.
-    #[error("at {cycles} cycles, CPU {cpu}, {task}: {message}")]
+    #[error("{at}: {message}")]
     Told {
-        /// When.
-        cycles: u64,
-        /// Where.
-        cpu: usize,
-        /// Who.
-        task: String,
+        /// When, where and who.
+        at: Moment,
         /// What it said.
         message: String,
     },
     /// A task left its CPU (slept, ended) pinned or with interrupts masked.
-    #[error("at {cycles} cycles, CPU {cpu}, {task} {did} with {pins} pins and interrupts {masked}")]
+    #[error("{at} {did} with {pins} pins and interrupts {masked}")]
     Unbalanced {
-        /// When.
-        cycles: u64,
-        /// Where.
-        cpu: usize,
-        /// Who.
-        task: String,
+        /// When, where and who.
+        at: Moment,
         /// What it did.
         did: &'static str,
         /// Pins that were not undone.

@@ -192,13 +192,8 @@ pub fn yield_now() {
 /// Ends the run with what the caller has found.
 pub fn fail(message: impl Into<String>) {
     let told = with(|state| {
-        let (cycles, cpu, task) = state.place();
-        state.fail(Failure::Told {
-            cycles,
-            cpu,
-            task,
-            message: message.into(),
-        });
+        let (at, message) = (state.moment(), message.into());
+        state.fail(Failure::Told { at, message });
     });
     if told.is_some() {
         suspend();

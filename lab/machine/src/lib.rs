@@ -41,7 +41,7 @@ mod wait;
 pub use dice::Dice;
 pub use directory::MOST_CPUS;
 pub use engine::{Ended, Machine, Setup, Stops, Timing, Watch};
-pub use failure::Failure;
+pub use failure::{Failure, Moment};
 pub use hash::fnv1a;
 pub use memory::{Incoherent, Memory, Traffic};
 pub use order::{Conflict, HappensBefore, Race};

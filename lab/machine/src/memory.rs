@@ -26,7 +26,7 @@
 //!
 //! [`Memory::check`] tests them, and `owner-alone` of the directory.
 
-use core::ops::AddAssign;
+use core::ops::{AddAssign, Sub};
 
 use thiserror::Error;
 
@@ -34,29 +34,56 @@ use crate::cache::Cache;
 use crate::directory::{CpuSet, Entry, MOST_CPUS};
 use crate::{Dice, Kind, Profile};
 
-/// What a CPU asked of the memory, and what came of it.
-///
-/// Each access is counted once: `accesses` is the sum of `l1_hits`, `l2_hits`, `upgrades`, `llc_hits`, `memory` and `transfers`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
-    /// Accesses in all.
-    pub accesses: u64,
-    /// Found in the first level.
-    pub l1_hits: u64,
-    /// Found in the second level.
-    pub l2_hits: u64,
-    /// Found in the own caches, but shared, and made the CPU's own for a write.
-    pub upgrades: u64,
-    /// Fetched from a last level.
-    pub llc_hits: u64,
-    /// Fetched from memory.
-    pub memory: u64,
-    /// Fetched from another CPU, who owned it.
-    pub transfers: u64,
-    /// Lines of this CPU that others took away.
-    pub invalidated: u64,
-    /// Cycles waited for lines that others were busy with.
-    pub waited_cycles: u64,
+/// Defines counts that add up, and of which an earlier state can be taken off.
+macro_rules! counts {
+    ($(#[$about:meta])+ pub struct $counts:ident { $($(#[$count_is:meta])+ $count:ident,)+ }) => {
+        $(#[$about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $counts {
+            $($(#[$count_is])+ pub $count: u64,)+
+        }
+
+        impl AddAssign for $counts {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$count += other.$count;)+
+            }
+        }
+
+        impl Sub for $counts {
+            type Output = Self;
+
+            fn sub(self, before: Self) -> Self {
+                Self { $($count: self.$count - before.$count,)+ }
+            }
+        }
+    };
+}
+
+counts! {
+    /// What a CPU asked of the memory, and what came of it.
+    ///
+    /// Each access is counted once: `accesses` is the sum of `l1_hits`, `l2_hits`, `upgrades`,
+    /// `llc_hits`, `memory` and `transfers`.
+    pub struct Traffic {
+        /// Accesses in all.
+        accesses,
+        /// Found in the first level.
+        l1_hits,
+        /// Found in the second level.
+        l2_hits,
+        /// Found in the own caches, but shared, and made the CPU's own for a write.
+        upgrades,
+        /// Fetched from a last level.
+        llc_hits,
+        /// Fetched from memory.
+        memory,
+        /// Fetched from another CPU, who owned it.
+        transfers,
+        /// Lines of this CPU that others took away.
+        invalidated,
+        /// Cycles waited for lines that others were busy with.
+        waited_cycles,
+    }
 }
 
 impl Traffic {
@@ -64,20 +91,6 @@ impl Traffic {
     #[must_use]
     pub const fn moved(&self) -> u64 {
         self.llc_hits + self.memory + self.transfers
-    }
-}
-
-impl AddAssign for Traffic {
-    fn add_assign(&mut self, other: Self) {
-        self.accesses += other.accesses;
-        self.l1_hits += other.l1_hits;
-        self.l2_hits += other.l2_hits;
-        self.upgrades += other.upgrades;
-        self.llc_hits += other.llc_hits;
-        self.memory += other.memory;
-        self.transfers += other.transfers;
-        self.invalidated += other.invalidated;
-        self.waited_cycles += other.waited_cycles;
     }
 }
 

@@ -20,6 +20,16 @@ pub struct CacheShape {
 }
 
 impl CacheShape {
+    /// So many lines, so many of them a set, a hit in so many cycles.
+    #[must_use]
+    pub const fn new(lines: usize, ways: usize, cycles: u64) -> Self {
+        Self {
+            lines,
+            ways,
+            cycles,
+        }
+    }
+
     /// Sets: lines divided by ways. The index is a few bits of the line's number, so this is a power of two: what is not is
     /// rounded down, and there is one at least.
     #[must_use]
@@ -102,16 +112,8 @@ const METATM_2007: Profile = Profile {
     megahertz: 1_000,
     // Paper: 64-byte lines; 256 in 4 ways, 0 cycles; 64k in 8 ways, 16 cycles.
     line_bytes: 64,
-    l1: CacheShape {
-        lines: 256,
-        ways: 4,
-        cycles: 0,
-    },
-    l2: CacheShape {
-        lines: 65_536,
-        ways: 8,
-        cycles: 16,
-    },
+    l1: CacheShape::new(256, 4, 0),
+    l2: CacheShape::new(65_536, 8, 16),
     // Paper: only private caches, one memory.
     llc: None,
     nodes: 1,
@@ -156,17 +158,9 @@ const XEON_X5355: Profile = Profile {
     megahertz: 2_660,
     line_bytes: 64,
     // Vendor: 32 KB in 8 ways a core.
-    l1: CacheShape {
-        lines: 512,
-        ways: 8,
-        cycles: 0,
-    },
+    l1: CacheShape::new(512, 8, 0),
     // Vendor: 4 MB in 16 ways a pair, here 2 MB a core. Reviews measured 14 cycles with CPU-Z on this core (Kentsfield).
-    l2: CacheShape {
-        lines: 32_768,
-        ways: 16,
-        cycles: 14,
-    },
+    l2: CacheShape::new(32_768, 16, 14),
     llc: None,
     nodes: 1,
     // Our choice: 110 ns, in the middle of what was measured with the FB-DIMMs and the bus of these servers.
@@ -214,22 +208,10 @@ const I7_2013: Profile = Profile {
     megahertz: 3_400,
     line_bytes: 64,
     // Vendor: 32 KB and 256 KB in 8 ways; 8 MB in 16 ways.
-    l1: CacheShape {
-        lines: 512,
-        ways: 8,
-        cycles: 0,
-    },
+    l1: CacheShape::new(512, 8, 0),
     // 7-cpu.com, Haswell: 12 cycles; 36 of the last level.
-    l2: CacheShape {
-        lines: 4_096,
-        ways: 8,
-        cycles: 12,
-    },
-    llc: Some(CacheShape {
-        lines: 131_072,
-        ways: 16,
-        cycles: 36,
-    }),
+    l2: CacheShape::new(4_096, 8, 12),
+    llc: Some(CacheShape::new(131_072, 16, 36)),
     nodes: 1,
     // 7-cpu.com, Haswell: 36 cycles and 57 ns.
     memory_cycles: 230,
@@ -273,23 +255,11 @@ const MANY_CORE: Profile = Profile {
     // Vendor: 2.9 GHz with all cores at work.
     megahertz: 2_900,
     line_bytes: 64,
-    l1: CacheShape {
-        lines: 768,
-        ways: 12,
-        cycles: 0,
-    },
+    l1: CacheShape::new(768, 12, 0),
     // Measured by reviewers on these cores (Sapphire Rapids and after): 14 to 16 cycles.
-    l2: CacheShape {
-        lines: 32_768,
-        ways: 16,
-        cycles: 15,
-    },
+    l2: CacheShape::new(32_768, 16, 15),
     // The same: some 30 ns, since the mesh is large.
-    llc: Some(CacheShape {
-        lines: 5_242_880,
-        ways: 20,
-        cycles: 90,
-    }),
+    llc: Some(CacheShape::new(5_242_880, 20, 90)),
     nodes: 2,
     // The same: about 110 ns, and 60 to 70 ns more from the other socket.
     memory_cycles: 320,
@@ -401,14 +371,7 @@ mod tests {
 
     #[test]
     fn odd_shapes_are_rounded_down() {
-        let sets = |lines, ways| {
-            CacheShape {
-                lines,
-                ways,
-                cycles: 0,
-            }
-            .sets()
-        };
+        let sets = |lines, ways| CacheShape::new(lines, ways, 0).sets();
         assert_eq!(sets(48, 4), 8);
         assert_eq!(sets(3, 4), 1);
         assert_eq!(sets(0, 0), 1);

@@ -137,21 +137,15 @@ impl State {
 
     fn leaves(&mut self, did: &'static str) {
         if self.running_task().atomic && did == "slept" {
-            let (cycles, cpu, task) = self.place();
             self.fail(Failure::Told {
-                cycles,
-                cpu,
-                task,
+                at: self.moment(),
                 message: "sleeps, and may not wait".to_owned(),
             });
         }
         let (pins, masked) = (self.cpu().pins, self.cpu().masked);
         if pins > 0 || masked {
-            let (cycles, cpu, task) = self.place();
             self.fail(Failure::Unbalanced {
-                cycles,
-                cpu,
-                task,
+                at: self.moment(),
                 did,
                 pins,
                 masked: if masked { "masked" } else { "let in" },

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use crate::charge;
 use crate::failure::Failure;
-use crate::order::Race;
+use crate::order::{HappensBefore, Race};
 use crate::state::{State, suspend, with};
 
 /// What an access does to a line.
@@ -46,9 +46,7 @@ pub fn loaded(address: usize, order: Ordering) {
 #[inline]
 pub fn stored(address: usize, order: Ordering) {
     with(|state| {
-        if let Some((word, cpu)) = state.watched(address)
-            && let Some(watch) = &mut state.order
-        {
+        if let Some((watch, cpu, word)) = state.watched(address) {
             watch.store(cpu, word, order);
         }
     });
@@ -61,9 +59,7 @@ pub fn exchanged(address: usize, order: Ordering, how: Exchanged) {
         Exchanged::Refused => state.loaded(address, order),
         Exchanged::Done => {
             state.progress();
-            if let Some((word, cpu)) = state.watched(address)
-                && let Some(watch) = &mut state.order
-            {
+            if let Some((watch, cpu, word)) = state.watched(address) {
                 watch.exchange(cpu, word, order);
             }
         }
@@ -97,11 +93,11 @@ fn guarded(address: usize, kind: Kind) {
 }
 
 impl State {
-    /// The machine's address and the CPU, where orderings are watched.
+    /// Where orderings are watched: who watches them, the CPU and the machine's address.
     #[inline]
-    fn watched(&mut self, address: usize) -> Option<(u64, usize)> {
-        self.order.as_ref()?;
-        Some((self.regions.find(address)? as u64, self.running))
+    fn watched(&mut self, address: usize) -> Option<(&mut HappensBefore, usize, u64)> {
+        let watch = self.order.as_mut()?;
+        Some((watch, self.running, self.regions.find(address)? as u64))
     }
 
     /// Whoever changes something does not only wait.
@@ -112,9 +108,7 @@ impl State {
 
     #[inline]
     fn loaded(&mut self, address: usize, order: Ordering) {
-        if let Some((word, cpu)) = self.watched(address)
-            && let Some(watch) = &mut self.order
-        {
+        if let Some((watch, cpu, word)) = self.watched(address) {
             watch.load(cpu, word, order);
         }
     }
@@ -122,10 +116,7 @@ impl State {
     /// Was this access to a guarded word ordered after those before it? If not, the run ends here.
     #[inline]
     fn is_fine(&mut self, address: usize, kind: Kind) -> bool {
-        let Some((word, cpu)) = self.watched(address) else {
-            return true;
-        };
-        let Some(watch) = &mut self.order else {
+        let Some((watch, cpu, word)) = self.watched(address) else {
             return true;
         };
         let found = match kind {
@@ -143,13 +134,7 @@ impl State {
 
     #[cold]
     fn raced(&mut self, race: &Race) {
-        let (cycles, cpu, task) = self.place();
-        let what = race.to_string();
-        self.fail(Failure::Race {
-            cycles,
-            cpu,
-            task,
-            what,
-        });
+        let (at, what) = (self.moment(), race.to_string());
+        self.fail(Failure::Race { at, what });
     }
 }

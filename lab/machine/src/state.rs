@@ -12,7 +12,7 @@ use core::ptr;
 use std::collections::BinaryHeap;
 
 use crate::engine::{Setup, Timing};
-use crate::failure::Failure;
+use crate::failure::{Failure, Moment};
 use crate::fiber::Fiber;
 use crate::order::HappensBefore;
 use crate::region::Regions;
@@ -234,7 +234,7 @@ impl State {
     }
 
     /// When and where, for a failure: cycles, CPU, task.
-    pub(crate) fn place(&self) -> (u64, usize, String) {
+    pub(crate) fn moment(&self) -> Moment {
         let cpu = &self.cpus[self.running];
         let name = match cpu.current {
             Some(id) => self.tasks[id].times.name.clone(),
@@ -244,7 +244,11 @@ impl State {
             0 => name,
             _ => format!("an interrupt of {name}"),
         };
-        (cpu.clock, self.running, name)
+        Moment {
+            cycles: cpu.clock,
+            cpu: self.running,
+            task: name,
+        }
     }
 
     /// Who does what, for a run that does not end.

@@ -17,7 +17,7 @@ pub enum Place {
 }
 
 /// When a task ran, in cycles.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskTimes {
     /// Its name.
     pub name: String,
@@ -132,10 +132,7 @@ impl Task {
             count: Count::default(),
             times: TaskTimes {
                 name,
-                began: 0,
-                ended: 0,
-                user: 0,
-                system: 0,
+                ..TaskTimes::default()
             },
         }
     }

@@ -5,13 +5,13 @@
 use core::mem::MaybeUninit;
 
 use brickyard::node::Node;
-use brickyard::node::movable::Sizing;
 use brickyard::stash::StashSizes;
-use brickyard::sync::{Exclusive, OwnLine, RawLock, Shared, TestAndSetLock, TicketLock};
+use brickyard::sync::{
+    Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
+};
 use brickyard::{FrameRange, Order, Platform};
 use brickyard_classics::LabZone;
-use brickyard_classics::bulk::{Batch, BulkPolicy, Timing, Tuning};
-use brickyard_classics::front::{ListSizes, MagazineSizes};
+use brickyard_classics::bulk::{BulkPolicy, Timing, Tuning};
 use brickyard_classics::store::grouping::HighAtomic;
 use brickyard_classics::{Configuration, Experiment, MachinePlan};
 
@@ -43,17 +43,8 @@ impl Case {
     /// frames. The bitmap store, whose page blocks have 64 frames and more, has twice the frames, page blocks of two words and blocks of up to four of those.
     #[must_use]
     pub fn small(configuration: Configuration, slots: Slots) -> Self {
-        let mut machine = MachinePlan::new(FrameRange::new(5, 605), CPUS - 1);
-        machine.sizing = Sizing::KernelCorePercent(60);
+        let mut machine = MachinePlan::small(CPUS - 1);
         let whole = &mut machine.whole;
-        whole.max_order = Order::new(6);
-        whole.page_block_order = Order::new(4);
-        whole.lists = ListSizes { batch: 3, high: 8 };
-        whole.magazine = MagazineSizes {
-            limit: 12,
-            refill: Batch { least: 2, most: 7 },
-            drain: Batch { least: 1, most: 5 },
-        };
         whole.stash = StashSizes {
             singles: 8,
             small: 2,
@@ -128,29 +119,21 @@ impl Case {
         experiment: E,
     ) -> E::Output {
         match self.slots {
-            Slots::Exclusive => self.build::<_, _, TicketLock>(platform, experiment),
-            Slots::Shared => self.build::<_, _, OwnLine<TestAndSetLock>>(platform, experiment),
+            Slots::Exclusive => self.build::<Exclusive, TicketLock, _, _>(platform, experiment),
+            Slots::Shared => {
+                self.build::<Shared, OwnLine<TestAndSetLock>, _, _>(platform, experiment)
+            }
         }
     }
 
-    fn build<P: Platform + Clone, E: Experiment<P>, L: RawLock>(
+    fn build<A: SlotAccess, L: RawLock, P: Platform + Clone, E: Experiment<P>>(
         &self,
         platform: P,
         experiment: E,
     ) -> E::Output {
         let (plan, configuration) = (&self.machine, self.configuration);
-        let out = match self.slots {
-            Slots::Exclusive => {
-                let bytes = configuration.bytes::<Exclusive, L, P>(plan);
-                let mut memory = vec![MaybeUninit::uninit(); bytes];
-                configuration.run::<Exclusive, L, _, _>(plan, platform, &mut memory, experiment)
-            }
-            Slots::Shared => {
-                let bytes = configuration.bytes::<Shared, L, P>(plan);
-                let mut memory = vec![MaybeUninit::uninit(); bytes];
-                configuration.run::<Shared, L, _, _>(plan, platform, &mut memory, experiment)
-            }
-        };
+        let mut memory = vec![MaybeUninit::uninit(); configuration.bytes::<A, L, P>(plan)];
+        let out = configuration.run::<A, L, _, _>(plan, platform, &mut memory, experiment);
         match out {
             Ok(out) => out,
             Err(error) => panic!("the stated size does not suffice: {error}"),

@@ -67,6 +67,10 @@ impl Model {
         }
     }
 
+    fn count(&self, wanted: Use) -> usize {
+        self.frames.iter().filter(|&&usage| usage == wanted).count()
+    }
+
     fn all(&self, range: FrameRange, wanted: Use) -> bool {
         range.frames().all(|frame| self.get(frame) == wanted)
     }
@@ -74,28 +78,19 @@ impl Model {
     /// How many frames are free.
     #[must_use]
     pub fn free_frames(&self) -> usize {
-        self.frames
-            .iter()
-            .filter(|&&usage| usage == Use::Free)
-            .count()
+        self.count(Use::Free)
     }
 
     /// How many frames are in use.
     #[must_use]
     pub fn frames_in_use(&self) -> usize {
-        self.frames
-            .iter()
-            .filter(|&&usage| usage == Use::Taken)
-            .count()
+        self.count(Use::Taken)
     }
 
     /// How many frames are reserved.
     #[must_use]
     pub fn reserved_frames(&self) -> usize {
-        self.frames
-            .iter()
-            .filter(|&&usage| usage == Use::Reserved)
-            .count()
+        self.count(Use::Reserved)
     }
 
     /// The blocks in use.

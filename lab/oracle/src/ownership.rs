@@ -7,11 +7,12 @@ use core::slice;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, FrameRange, FreeError, Mobility, Order, Request};
 use brickyard_classics::LabZone;
+
+use crate::tally::{on_threads, tally};
 
 /// How a run of threads is set up.
 #[derive(Debug, Clone, Copy)]
@@ -28,17 +29,18 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What the threads did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// Requests served.
-    pub served: u64,
-    /// Requests for single frames that were refused.
-    pub singles_refused: u64,
-    /// Requests for more that were refused.
-    pub others_refused: u64,
-    /// Blocks freed by another thread than the one that got them.
-    pub freed_elsewhere: u64,
+tally! {
+    /// What the threads did.
+    pub struct Outcome: u64 {
+        /// Requests served.
+        served,
+        /// Requests for single frames that were refused.
+        singles_refused,
+        /// Requests for more that were refused.
+        others_refused,
+        /// Blocks freed by another thread than the one that got them.
+        freed_elsewhere,
+    }
 }
 
 /// Runs threads on `node` that allocate, free whole blocks and parts of them, hand blocks to each other, use batches and drain.
@@ -50,27 +52,17 @@ pub struct Outcome {
 pub fn run<Z: LabZone>(node: &Node<'_, Z>, plan: &Plan) -> Outcome {
     let oracle = Oracle::new(node);
     let free_before = oracle.free_frames();
-    let outcome = Mutex::new(Outcome::default());
-    thread::scope(|scope| {
-        for number in 1..=plan.threads {
-            let (oracle, outcome) = (&oracle, &outcome);
-            scope.spawn(move || {
-                let mut worker = Worker::new(oracle, plan, number);
-                worker.work();
-                let mut sum = outcome.lock().unwrap_or_else(PoisonError::into_inner);
-                sum.served += worker.outcome.served;
-                sum.singles_refused += worker.outcome.singles_refused;
-                sum.others_refused += worker.outcome.others_refused;
-                sum.freed_elsewhere += worker.outcome.freed_elsewhere;
-            });
-        }
+    let outcome = on_threads(1..plan.threads + 1, |number| {
+        let mut worker = Worker::new(&oracle, plan, number);
+        worker.work();
+        worker.outcome
     });
     oracle.free_what_was_handed_over();
     if let Err(violation) = oracle.nodes.check() {
         panic!("after all threads ended: {violation}");
     }
     assert_eq!(oracle.free_frames(), free_before, "frames were lost");
-    outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+    outcome
 }
 
 /// The words of all frames, and the blocks on their way from one thread to another.

@@ -1,4 +1,26 @@
-//! Counts of what a run did, which add up over runs.
+//! Counts of what a run did, which add up over runs and threads.
+
+use core::ops::{Add, Range};
+use std::{panic, thread};
+
+/// Runs a thread for each number; the sum of what they did.
+pub(crate) fn on_threads<T: Add<Output = T> + Default + Send>(
+    numbers: Range<u32>,
+    work: impl Fn(u32) -> T + Sync,
+) -> T {
+    let work = &work;
+    thread::scope(|scope| {
+        let threads: Vec<_> = numbers
+            .map(|number| scope.spawn(move || work(number)))
+            .collect();
+        // Joined one by one: then their numbers are free, and others can empty what they left.
+        let done = threads.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(why) => panic::resume_unwind(why),
+        });
+        done.fold(T::default(), Add::add)
+    })
+}
 
 /// Defines such counts: all are added, but one that is told to be `the most`.
 macro_rules! tally {

@@ -10,6 +10,8 @@ pub(crate) struct Barrier {
     tasks: usize,
     /// How often any task has come.
     come: Cell<usize>,
+    /// How often any may have gone on.
+    open: Cell<usize>,
     queue: WaitQueue,
 }
 
@@ -18,19 +20,22 @@ impl Barrier {
         Self {
             tasks,
             come: Cell::new(0),
+            open: Cell::new(0),
             queue: WaitQueue::new(),
         }
     }
 
-    /// Waits until all have come this often.
-    pub(crate) fn wait(&self) {
+    /// Waits until all have come this often; the last one does `work` before they go on.
+    pub(crate) fn wait(&self, work: impl FnOnce()) {
         let come = self.come.get() + 1;
         self.come.set(come);
         let all = come.next_multiple_of(self.tasks);
         if come == all {
+            work();
+            self.open.set(all);
             self.queue.wake_all();
         } else {
-            self.queue.wait_until(|| self.come.get() >= all);
+            self.queue.wait_until(|| self.open.get() >= all);
         }
     }
 }

@@ -8,13 +8,10 @@ use core::ops::Deref;
 use core::slice;
 
 use brickyard::node::Node;
-use brickyard::sync::{
-    Exclusive, OwnLine, RawLock, Shared, SlotAccess, TestAndSetLock, TicketLock,
-};
+use brickyard::sync::{Exclusive, RawLock, SlotAccess, TicketLock};
 use brickyard_classics::LabZone;
-use brickyard_classics::bulk::Tuning;
 use brickyard_classics::{Choice, Configuration, LabPlan, MachinePlan, Planned};
-use brickyard_machine::Machine;
+use brickyard_machine::{Machine, Setup};
 
 use crate::platform::Simulated;
 
@@ -63,6 +60,15 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// A machine that has `pieces`.
+    pub(crate) fn machine<'a>(setup: Setup, pieces: &[Self]) -> Machine<'a> {
+        let mut machine = Machine::new(setup);
+        for piece in pieces {
+            piece.map(&mut machine);
+        }
+        machine
+    }
+
     /// Gives it to `machine`.
     pub fn map(self, machine: &mut Machine<'_>) {
         machine.map(self.first, self.bytes);
@@ -78,26 +84,11 @@ pub enum Slots {
     Shared,
 }
 
-/// The zone's lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lock {
-    /// Whoever is quickest.
-    TestAndSet,
-    /// First come, first served.
-    Ticket,
-    /// The same, alone in its cache line.
-    TicketOwnLine,
-}
-
 /// An allocator to be built.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground {
     /// Which one.
     pub configuration: Configuration,
-    /// How CPUs reach their lists and stashes.
-    pub slots: Slots,
-    /// The zones' lock.
-    pub lock: Lock,
     /// Its memory, sizes and policies.
     pub plan: MachinePlan,
 }
@@ -116,46 +107,23 @@ pub trait Job {
 }
 
 impl Ground {
-    /// `configuration` with ticket locks and slots that only their CPU enters.
+    /// `configuration` with memory, sizes and policies by `plan`.
     #[must_use]
     pub const fn new(configuration: Configuration, plan: MachinePlan) -> Self {
         Self {
             configuration,
-            slots: Slots::Exclusive,
-            lock: Lock::Ticket,
             plan,
         }
     }
 
-    /// The same, with its zone lock used and watched so.
-    #[must_use]
-    pub const fn tuned(mut self, tuning: Tuning) -> Self {
-        self.plan.whole.tuning = tuning;
-        self
-    }
-
-    /// Builds it with exclusive slots and ticket locks and hands it to `job`: each other kind is compiled for every design, so only what needs them all has them all.
-    pub fn run_plain<J: Job>(&self, job: J) -> J::Output {
+    /// Builds it with exclusive slots and ticket locks and hands it to `job`: what needs no others
+    /// has these, since each kind is compiled for every design.
+    pub fn run<J: Job>(&self, job: J) -> J::Output {
         self.with::<Exclusive, TicketLock, J>(job)
     }
 
-    /// Builds it and hands it to `job`.
-    pub fn run<J: Job>(&self, job: J) -> J::Output {
-        match (self.slots, self.lock) {
-            (Slots::Exclusive, Lock::TestAndSet) => self.with::<Exclusive, TestAndSetLock, J>(job),
-            (Slots::Exclusive, Lock::Ticket) => self.with::<Exclusive, TicketLock, J>(job),
-            (Slots::Exclusive, Lock::TicketOwnLine) => {
-                self.with::<Exclusive, OwnLine<TicketLock>, J>(job)
-            }
-            (Slots::Shared, Lock::TestAndSet) => self.with::<Shared, TestAndSetLock, J>(job),
-            (Slots::Shared, Lock::Ticket) => self.with::<Shared, TicketLock, J>(job),
-            (Slots::Shared, Lock::TicketOwnLine) => {
-                self.with::<Shared, OwnLine<TicketLock>, J>(job)
-            }
-        }
-    }
-
-    /// The same for slots and a lock that are known when this is compiled: any that keep the contract.
+    /// The same with slots and a lock that are known when this is compiled: any that keep the
+    /// contract.
     pub fn with<A: SlotAccess, L: RawLock, J: Job>(&self, job: J) -> J::Output {
         let bytes = self
             .configuration

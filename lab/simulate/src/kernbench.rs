@@ -8,8 +8,8 @@ use core::cell::Cell;
 
 use brickyard::node::Node;
 use brickyard_classics::LabZone;
-use brickyard_machine::{Ended, Failure, Machine, Place};
-use brickyard_workload::jobs::{Job as Compile, Step};
+use brickyard_machine::{Ended, Failure, Place};
+use brickyard_workload::jobs::Job as Compile;
 
 use crate::ground::{Ground, Job, Piece};
 use crate::platform::Simulated;
@@ -52,7 +52,12 @@ impl Kernbench<'_> {
     /// Frames that a machine needs for it: twice what the largest job holds at once, for each worker, and some for caches.
     #[must_use]
     pub fn frames_needed(&self, cpus: usize) -> usize {
-        let largest = self.recorded.iter().map(most_held).max().unwrap_or(0);
+        let largest = self
+            .recorded
+            .iter()
+            .map(Compile::most_held)
+            .max()
+            .unwrap_or(0);
         let held = largest.saturating_mul(2).saturating_mul(self.workers);
         held.saturating_add(cpus.saturating_mul(2048))
     }
@@ -77,7 +82,7 @@ impl Kernbench<'_> {
             setting: *setting,
         };
         let (ended, counts) = ground
-            .run_plain(pool)
+            .run(pool)
             .map_err(|failure| setting.failed(failure))?;
         let sum = |of: fn(&brickyard_machine::CpuTimes) -> u64| {
             setting.seconds(ended.cpus.iter().map(of).sum())
@@ -89,20 +94,6 @@ impl Kernbench<'_> {
             counts,
         })
     }
-}
-
-/// The most pages that a job holds at once.
-fn most_held(job: &Compile) -> usize {
-    let (mut held, mut most) = (0_usize, 0);
-    for step in &job.steps {
-        match *step {
-            Step::Take { order, .. } => held += 1 << order,
-            Step::Give { order, .. } => held = held.saturating_sub(1 << order),
-            Step::Compute { .. } | Step::Disk => {}
-        }
-        most = most.max(held);
-    }
-    most
 }
 
 /// One build on one machine.
@@ -126,10 +117,7 @@ impl Job for Pool<'_> {
         } = self.build;
         let runner = Runner::new(core::slice::from_ref(node));
         let next = Cell::new(0);
-        let mut machine = Machine::new(self.setting.machine());
-        for piece in pieces {
-            piece.map(&mut machine);
-        }
+        let mut machine = Piece::machine(self.setting.machine(), pieces);
         for worker in 0..workers.min(jobs) {
             let (runner, next) = (&runner, &next);
             machine.task(format!("make {worker}"), Place::Anywhere, move || {

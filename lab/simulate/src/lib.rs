@@ -28,7 +28,7 @@ pub mod storm;
 pub mod tasks;
 
 pub use brickyard_classics::Configuration;
-pub use ground::{Apart, Ground, Job, Lock, Piece, Slots};
+pub use ground::{Apart, Ground, Job, Piece, Slots};
 pub use platform::Simulated;
 pub use setting::{RunError, Setting};
 pub use tasks::Runner;

@@ -11,7 +11,7 @@ use core::cell::RefCell;
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Ended, Failure, Machine, Place, here};
+use brickyard_machine::{Ended, Failure, Place, here};
 
 use crate::barrier::Barrier;
 use crate::ground::{Job, Piece};
@@ -87,7 +87,7 @@ impl Pft {
         };
         let (_, logs) = setting
             .ground()
-            .run_plain(processes)
+            .run(processes)
             .map_err(|failure| setting.failed(failure))?;
         let half = |of: fn(&Log) -> Span| {
             let spans = || logs.iter().map(of);
@@ -139,10 +139,7 @@ impl Job for Processes {
         let cpus = self.setting.cpus;
         let barrier = Barrier::new(cpus);
         let logs = RefCell::new(Vec::new());
-        let mut machine = Machine::new(self.setting.machine());
-        for piece in pieces {
-            piece.map(&mut machine);
-        }
+        let mut machine = Piece::machine(self.setting.machine(), pieces);
         for cpu in 0..cpus {
             let (nodes, barrier, logs) = (&nodes, &barrier, &logs);
             let all = self.pft.pages;
@@ -162,7 +159,7 @@ impl Job for Processes {
 /// One process from its first fault to its end.
 fn once<Z: LabZone>(nodes: &Nodes<'_, Z>, barrier: &Barrier, pages: usize, trap: u64) -> Log {
     let mut held: Vec<Frame> = Vec::with_capacity(pages);
-    barrier.wait();
+    barrier.wait(|| ());
     let faults = timed(|| {
         for _ in 0..pages {
             here::work(trap);
@@ -172,7 +169,7 @@ fn once<Z: LabZone>(nodes: &Nodes<'_, Z>, barrier: &Barrier, pages: usize, trap:
             }
         }
     });
-    barrier.wait();
+    barrier.wait(|| ());
     let frees = timed(|| {
         if let Err(why) = nodes.free_bulk(&held) {
             here::fail(format!("a page is refused: {why}"));

@@ -16,7 +16,8 @@ use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, Found, LockLog, TicketLock, Timed, timed};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Dice, Ended, Failure, Machine, Place, Traffic, here};
+use brickyard_machine::{Dice, Ended, Failure, Place, Traffic, here};
+use brickyard_workload::named;
 
 use crate::barrier::Barrier;
 use crate::ground::{Job, Piece};
@@ -24,31 +25,23 @@ use crate::platform::Simulated;
 use crate::ring::{BURSTS_SENT_MOST, Ring};
 use crate::setting::{RunError, Setting};
 
-/// What the bursts are like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shape {
-    /// 1 to 24 pages: what a per-CPU cache of any configuration holds, so that hardly a request goes past it.
-    Hot,
-    /// 1 to 2000 pages: more than any per-CPU cache holds, so that each burst empties it several times and overfills it on the way back.
-    Deep,
-    /// 1 to 64 pages, which the next CPU gives back: a ring of CPUs, in which no page ever comes back to the cache that it came from.
-    Remote,
+named! {
+    /// What the bursts are like.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Shape {
+        /// 1 to 24 pages: what a per-CPU cache of any configuration holds, so that hardly a request
+        /// goes past it.
+        Hot => "hot",
+        /// 1 to 2000 pages: more than any per-CPU cache holds, so that each burst empties it
+        /// several times and overfills it on the way back.
+        Deep => "deep",
+        /// 1 to 64 pages, which the next CPU gives back: a ring of CPUs, in which no page ever
+        /// comes back to the cache that it came from.
+        Remote => "remote",
+    }
 }
 
 impl Shape {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Hot, Self::Deep, Self::Remote];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hot => "hot",
-            Self::Deep => "deep",
-            Self::Remote => "remote",
-        }
-    }
-
     /// Pages of the largest burst.
     #[must_use]
     pub const fn burst_most(self) -> usize {
@@ -215,33 +208,11 @@ impl Storm {
             pages_per_second: pages as f64 / setting.seconds(cycles),
             alloc: Latency::of(all.alloc),
             free: Latency::of(all.free),
-            traffic: difference(&total(&all.ended), &total(&before.ended)),
+            traffic: all.ended.all_traffic() - before.ended.all_traffic(),
             accesses: all.ended.accesses - before.ended.accesses,
             locked: waits.len() as u64,
             lock_waits: in_vain.map(|(cycles, _)| cycles).sum(),
         })
-    }
-}
-
-fn total(ended: &Ended) -> Traffic {
-    let mut total = Traffic::default();
-    for traffic in &ended.traffic {
-        total += *traffic;
-    }
-    total
-}
-
-const fn difference(all: &Traffic, before: &Traffic) -> Traffic {
-    Traffic {
-        accesses: all.accesses - before.accesses,
-        l1_hits: all.l1_hits - before.l1_hits,
-        l2_hits: all.l2_hits - before.l2_hits,
-        upgrades: all.upgrades - before.upgrades,
-        llc_hits: all.llc_hits - before.llc_hits,
-        memory: all.memory - before.memory,
-        transfers: all.transfers - before.transfers,
-        invalidated: all.invalidated - before.invalidated,
-        waited_cycles: all.waited_cycles - before.waited_cycles,
     }
 }
 
@@ -282,10 +253,7 @@ impl Job for Blow {
         let cpus = self.setting.cpus;
         let (ring, barrier) = (Ring::new(cpus), Barrier::new(cpus));
         let logs = RefCell::new(Vec::new());
-        let mut machine = Machine::new(self.setting.machine());
-        for piece in pieces {
-            piece.map(&mut machine);
-        }
+        let mut machine = Piece::machine(self.setting.machine(), pieces);
         for cpu in 0..cpus {
             let (nodes, ring, barrier, logs) = (&nodes, &ring, &barrier, &logs);
             let (storm, part, seed) = (self.storm, self.part, self.setting.seed);
@@ -300,7 +268,7 @@ impl Job for Blow {
                     rounds: 0,
                 };
                 worker.bursts(storm.pages / 2);
-                barrier.wait();
+                barrier.wait(|| ());
                 if part == Part::All {
                     worker.log = Log {
                         began: here::now(),

@@ -9,7 +9,6 @@
 //! asks. They are clean, and giving one up costs no more than its free.
 
 use core::cell::{Cell, RefCell};
-use core::ops::AddAssign;
 use std::collections::VecDeque;
 
 use brickyard::node::{Node, Nodes, SlowPath};
@@ -39,18 +38,6 @@ pub struct Counts {
     pub reclaimed: u64,
     /// Frees that were refused: a bug in the allocator, or here.
     pub refused: u64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.asked += other.asked;
-        self.failed += other.failed;
-        self.pages += other.pages;
-        self.given += other.given;
-        self.left += other.left;
-        self.reclaimed += other.reclaimed;
-        self.refused += other.refused;
-    }
 }
 
 /// Pages that jobs have left behind, oldest first.
@@ -112,23 +99,15 @@ impl<Z: LabZone> core::fmt::Debug for Runner<'_, Z> {
 impl<'n, Z: LabZone> Runner<'n, Z> {
     /// A runner on these nodes, with an empty page cache.
     #[must_use]
-    pub const fn new(nodes: &'n [Node<'n, Z>]) -> Self {
+    pub fn new(nodes: &'n [Node<'n, Z>]) -> Self {
         let cache = PageCache {
             nodes: Nodes::new(nodes),
-            pages: RefCell::new(VecDeque::new()),
-            reclaimed: Cell::new(0),
+            pages: RefCell::default(),
+            reclaimed: Cell::default(),
         };
         Self {
             nodes: Nodes::with_hooks(nodes, cache, SlowPath::PLAIN),
-            counts: Cell::new(Counts {
-                asked: 0,
-                failed: 0,
-                pages: 0,
-                given: 0,
-                left: 0,
-                reclaimed: 0,
-                refused: 0,
-            }),
+            counts: Cell::default(),
         }
     }
 

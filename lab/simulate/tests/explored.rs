@@ -64,7 +64,7 @@ fn every_event_comes_and_memory_runs_out_in_a_fifth_of_all_seeds() {
         .into_inner()
         .unwrap_or_else(|held| held.into_inner());
     println!("{proved} of {SEEDS} seeds have proved refusals");
-    for &event in Event::ALL {
+    for event in Event::ALL {
         println!("{:>12}  {}", covered.of(event), event.name());
     }
     // Whether a request is ever refused after its last look is up to the schedule.

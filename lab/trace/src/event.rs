@@ -1,10 +1,29 @@
 //! One event: an allocation, a free, or a request that fell back on memory of another mobility.
 
+use std::collections::HashMap;
+
 use brickyard::{MigrateType, Order};
 
 /// A process name, as a place in [`Trace::names`](crate::Trace::names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NameId(pub u32);
+
+/// The places of names that are collected one by one.
+#[derive(Debug, Default)]
+pub struct NameIds(HashMap<String, NameId>);
+
+impl NameIds {
+    /// The place of `name` in `names`, where it is put if it is new. All of them came by this.
+    pub fn id(&mut self, names: &mut Vec<String>, name: &str) -> NameId {
+        if let Some(&id) = self.0.get(name) {
+            return id;
+        }
+        let id = NameId(u32::try_from(names.len()).unwrap_or(u32::MAX));
+        names.push(name.to_owned());
+        self.0.insert(name.to_owned(), id);
+        id
+    }
+}
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

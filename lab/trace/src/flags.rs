@@ -42,12 +42,12 @@ impl Flags {
     /// Names with numbers of our own, for text from which the kernel's numbers cannot be known: those of Linux 6.12, and bits from 32 up for flags that other kernels had.
     #[must_use]
     pub fn canonical() -> Self {
-        let combined = COMBINED.iter().map(|&(name, of)| {
-            let mask = of.iter().fold(0, |mask, name| mask | single(name));
-            Flag {
+        let combined = COMBINED.iter().filter_map(|names| {
+            let (name, of) = names.split_once(' ')?;
+            Some(Flag {
                 name: name.to_owned(),
-                mask,
-            }
+                mask: of.split(' ').fold(0, |mask, name| mask | single(name)),
+            })
         });
         let singles = SINGLE.iter().map(|&(name, bit)| Flag {
             name: name.to_owned(),
@@ -109,7 +109,9 @@ impl Flags {
 }
 
 fn single(name: &str) -> u64 {
-    let bit = SINGLE.iter().find(|(single, _)| *single == name);
+    let bit = SINGLE
+        .iter()
+        .find(|(single, _)| single.strip_prefix("__GFP_") == Some(name));
     bit.map_or(0, |(_, bit)| 1 << bit)
 }
 
@@ -155,112 +157,24 @@ const SINGLE: [(&str, u32); 37] = [
     ("__GFP_CMA", 41),
 ];
 
-const COMBINED: [(&str, &[&str]); 15] = [
-    (
-        "GFP_TRANSHUGE",
-        &[
-            "__GFP_DIRECT_RECLAIM",
-            "__GFP_IO",
-            "__GFP_FS",
-            "__GFP_HARDWALL",
-            "__GFP_HIGHMEM",
-            "__GFP_MOVABLE",
-            "__GFP_COMP",
-            "__GFP_NOMEMALLOC",
-            "__GFP_NOWARN",
-        ],
-    ),
-    (
-        "GFP_TRANSHUGE_LIGHT",
-        &[
-            "__GFP_IO",
-            "__GFP_FS",
-            "__GFP_HARDWALL",
-            "__GFP_HIGHMEM",
-            "__GFP_MOVABLE",
-            "__GFP_COMP",
-            "__GFP_NOMEMALLOC",
-            "__GFP_NOWARN",
-        ],
-    ),
-    (
-        "GFP_HIGHUSER_MOVABLE",
-        &[
-            "__GFP_DIRECT_RECLAIM",
-            "__GFP_KSWAPD_RECLAIM",
-            "__GFP_IO",
-            "__GFP_FS",
-            "__GFP_HARDWALL",
-            "__GFP_HIGHMEM",
-            "__GFP_MOVABLE",
-        ],
-    ),
-    (
-        "GFP_HIGHUSER",
-        &[
-            "__GFP_DIRECT_RECLAIM",
-            "__GFP_KSWAPD_RECLAIM",
-            "__GFP_IO",
-            "__GFP_FS",
-            "__GFP_HARDWALL",
-            "__GFP_HIGHMEM",
-        ],
-    ),
-    (
-        "GFP_USER",
-        &[
-            "__GFP_DIRECT_RECLAIM",
-            "__GFP_KSWAPD_RECLAIM",
-            "__GFP_IO",
-            "__GFP_FS",
-            "__GFP_HARDWALL",
-        ],
-    ),
-    (
-        "GFP_KERNEL_ACCOUNT",
-        &[
-            "__GFP_DIRECT_RECLAIM",
-            "__GFP_KSWAPD_RECLAIM",
-            "__GFP_IO",
-            "__GFP_FS",
-            "__GFP_ACCOUNT",
-        ],
-    ),
-    (
-        "GFP_TEMPORARY",
-        &[
-            "__GFP_DIRECT_RECLAIM",
-            "__GFP_KSWAPD_RECLAIM",
-            "__GFP_IO",
-            "__GFP_FS",
-            "__GFP_RECLAIMABLE",
-        ],
-    ),
-    (
-        "GFP_KERNEL",
-        &[
-            "__GFP_DIRECT_RECLAIM",
-            "__GFP_KSWAPD_RECLAIM",
-            "__GFP_IO",
-            "__GFP_FS",
-        ],
-    ),
-    (
-        "GFP_NOFS",
-        &["__GFP_DIRECT_RECLAIM", "__GFP_KSWAPD_RECLAIM", "__GFP_IO"],
-    ),
-    ("GFP_ATOMIC", &["__GFP_HIGH", "__GFP_KSWAPD_RECLAIM"]),
-    (
-        "GFP_NOIO",
-        &["__GFP_DIRECT_RECLAIM", "__GFP_KSWAPD_RECLAIM"],
-    ),
-    ("GFP_NOWAIT", &["__GFP_KSWAPD_RECLAIM"]),
-    ("GFP_DMA", &["__GFP_DMA"]),
-    ("GFP_DMA32", &["__GFP_DMA32"]),
-    (
-        "__GFP_RECLAIM",
-        &["__GFP_DIRECT_RECLAIM", "__GFP_KSWAPD_RECLAIM"],
-    ),
+/// Names of several at once: each before the single flags that it stands for, without their
+/// `__GFP_`.
+const COMBINED: [&str; 15] = [
+    "GFP_TRANSHUGE DIRECT_RECLAIM IO FS HARDWALL HIGHMEM MOVABLE COMP NOMEMALLOC NOWARN",
+    "GFP_TRANSHUGE_LIGHT IO FS HARDWALL HIGHMEM MOVABLE COMP NOMEMALLOC NOWARN",
+    "GFP_HIGHUSER_MOVABLE DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL HIGHMEM MOVABLE",
+    "GFP_HIGHUSER DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL HIGHMEM",
+    "GFP_USER DIRECT_RECLAIM KSWAPD_RECLAIM IO FS HARDWALL",
+    "GFP_KERNEL_ACCOUNT DIRECT_RECLAIM KSWAPD_RECLAIM IO FS ACCOUNT",
+    "GFP_TEMPORARY DIRECT_RECLAIM KSWAPD_RECLAIM IO FS RECLAIMABLE",
+    "GFP_KERNEL DIRECT_RECLAIM KSWAPD_RECLAIM IO FS",
+    "GFP_NOFS DIRECT_RECLAIM KSWAPD_RECLAIM IO",
+    "GFP_ATOMIC HIGH KSWAPD_RECLAIM",
+    "GFP_NOIO DIRECT_RECLAIM KSWAPD_RECLAIM",
+    "GFP_NOWAIT KSWAPD_RECLAIM",
+    "GFP_DMA DMA",
+    "GFP_DMA32 DMA32",
+    "__GFP_RECLAIM DIRECT_RECLAIM KSWAPD_RECLAIM",
 ];
 
 /// A number and whether it is 64 bits wide: `~` of a `gfp_t` has 32.

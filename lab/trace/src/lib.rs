@@ -21,13 +21,14 @@ pub mod file;
 mod flags;
 pub mod header;
 pub mod import;
+mod named;
 pub mod record;
 pub mod state;
 pub mod summary;
 pub mod table;
 pub mod trace;
 
-pub use event::{Event, NameId, What};
+pub use event::{Event, NameId, NameIds, What};
 pub use header::{Flag, Flags, Header, HostTexts, Lost};
 pub use state::{PageState, PageUse, StateRun};
 pub use trace::Trace;

@@ -1,57 +1,32 @@
 //! What a frame was used for, as far as a host tells (`/proc/kpageflags`).
 
-/// A use of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum PageUse {
-    /// There is no memory here, or none that the kernel uses: holes, offline and poisoned frames.
-    Hole = 0,
-    /// Kept from the allocator since boot.
-    Reserved = 1,
-    /// Free, in the allocator's lists.
-    Free = 2,
-    /// In use, or in a per-CPU cache: no flag says which. Kernel memory without a flag of its own, memory given to a balloon.
-    Untold = 3,
-    /// Anonymous memory of processes.
-    Anonymous = 4,
-    /// Cached pages of files, and shared memory.
-    File = 5,
-    /// Slabs of kernel objects.
-    Slab = 6,
-    /// Page tables.
-    PageTable = 7,
-    /// Explicit huge pages (hugetlb).
-    Huge = 8,
-}
+use crate::named;
 
-impl PageUse {
-    /// All of them, by number.
-    pub const ALL: [Self; 9] = [
-        Self::Hole,
-        Self::Reserved,
-        Self::Free,
-        Self::Untold,
-        Self::Anonymous,
-        Self::File,
-        Self::Slab,
-        Self::PageTable,
-        Self::Huge,
-    ];
-
-    /// The name in the trace file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hole => "hole",
-            Self::Reserved => "reserved",
-            Self::Free => "free",
-            Self::Untold => "untold",
-            Self::Anonymous => "anonymous",
-            Self::File => "file",
-            Self::Slab => "slab",
-            Self::PageTable => "page-table",
-            Self::Huge => "huge",
-        }
+named! {
+    /// A use of a frame.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum PageUse {
+        /// There is no memory here, or none that the kernel uses: holes, offline and poisoned
+        /// frames.
+        Hole => "hole",
+        /// Kept from the allocator since boot.
+        Reserved => "reserved",
+        /// Free, in the allocator's lists.
+        Free => "free",
+        /// In use, or in a per-CPU cache: no flag says which. Kernel memory without a flag of its
+        /// own, memory given to a balloon.
+        Untold => "untold",
+        /// Anonymous memory of processes.
+        Anonymous => "anonymous",
+        /// Cached pages of files, and shared memory.
+        File => "file",
+        /// Slabs of kernel objects.
+        Slab => "slab",
+        /// Page tables.
+        PageTable => "page-table",
+        /// Explicit huge pages (hugetlb).
+        Huge => "huge",
     }
 }
 

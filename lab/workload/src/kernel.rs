@@ -419,15 +419,20 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         }
     }
 
+    /// The oldest page of a zone that may be looked at: a file's, else one of a process.
+    fn oldest_inactive(&self, pages: &Pages, place: usize) -> Option<Block> {
+        let anonymous = || match self.rules.swap {
+            Swap::On => pages.oldest(place, Age::InactiveAnonymous),
+            Swap::Off => None,
+        };
+        let files = pages.oldest(place, Age::InactiveFile);
+        files.or_else(anonymous)
+    }
+
     /// Looks at the page that is to go next. None where there is no such page.
     fn look_at_oldest(&self, place: usize, who: Who) -> Option<Look> {
         let mut state = self.state.borrow_mut();
-        let files = state.pages.oldest(place, Age::InactiveFile);
-        let anonymous = || match self.rules.swap {
-            Swap::On => state.pages.oldest(place, Age::InactiveAnonymous),
-            Swap::Off => None,
-        };
-        let block = files.or_else(anonymous)?;
+        let block = self.oldest_inactive(&state.pages, place)?;
         state.scanned += block.order.frames() as u64;
         let marks = block.marks;
         if marks & mark::REFERENCED == 0 && was_reused(&block) {
@@ -614,12 +619,7 @@ impl<Z: LabZone> Reclaim for Kernel<'_, Z> {
         let place = self.zones.iter().position(|&(span, _)| span == zone)?;
         self.balance(place);
         let state = self.state.borrow();
-        let files = state.pages.oldest(place, Age::InactiveFile);
-        let anonymous = || match self.rules.swap {
-            Swap::On => state.pages.oldest(place, Age::InactiveAnonymous),
-            Swap::Off => None,
-        };
-        let block = files.or_else(anonymous)?;
+        let block = self.oldest_inactive(&state.pages, place)?;
         Some((block.frame, Activity::Inactive))
     }
 

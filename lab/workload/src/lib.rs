@@ -35,6 +35,7 @@ pub mod script;
 pub mod stopwatch;
 pub mod view;
 
+pub use brickyard_trace::named;
 pub use build::BuildError;
 pub use kernel::{Kernel, Rules, Swap};
 pub use machine::{Machine, MachineError};

@@ -6,6 +6,7 @@
 //! Invariant `both-ways`: `frame_of(page)` is `frame` exactly if the record of `frame` says `page`, and is the first of a block in use.
 
 use brickyard::{Frame, Mobility, Order};
+use brickyard_trace::named;
 
 use crate::mixing::{Mixed, Mixing};
 
@@ -18,60 +19,34 @@ impl PageId {
     pub const NONE: Self = Self(u32::MAX);
 }
 
-/// What a page is used for, as the model kernel cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[repr(u8)]
-pub enum Role {
-    /// Nothing: the frame is free, or inside a block.
-    #[default]
-    None = 0,
-    /// Memory of a process.
-    Anonymous = 1,
-    /// A page of a file.
-    File = 2,
-    /// Page tables.
-    PageTable = 3,
-    /// Kernel objects that can be given back: directory entries, inodes.
-    SlabReclaimable = 4,
-    /// Kernel objects that cannot.
-    Slab = 5,
-    /// Kernel memory of its own.
-    Kernel = 6,
-    /// In use before the trace began, and nothing more known: it never moves.
-    Pinned = 7,
-    /// A huge page that an experiment holds.
-    Held = 8,
+named! {
+    /// What a page is used for, as the model kernel cares.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    #[repr(u8)]
+    pub enum Role {
+        /// Nothing: the frame is free, or inside a block.
+        #[default]
+        None => "none",
+        /// Memory of a process.
+        Anonymous => "anonymous",
+        /// A page of a file.
+        File => "file",
+        /// Page tables.
+        PageTable => "page-table",
+        /// Kernel objects that can be given back: directory entries, inodes.
+        SlabReclaimable => "slab-reclaimable",
+        /// Kernel objects that cannot.
+        Slab => "slab",
+        /// Kernel memory of its own.
+        Kernel => "kernel",
+        /// In use before the trace began, and nothing more known: it never moves.
+        Pinned => "pinned",
+        /// A huge page that an experiment holds.
+        Held => "held",
+    }
 }
 
 impl Role {
-    /// All roles of blocks in use.
-    pub const USED: [Self; 8] = [
-        Self::Anonymous,
-        Self::File,
-        Self::PageTable,
-        Self::SlabReclaimable,
-        Self::Slab,
-        Self::Kernel,
-        Self::Pinned,
-        Self::Held,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Anonymous => "anonymous",
-            Self::File => "file",
-            Self::PageTable => "page-table",
-            Self::SlabReclaimable => "slab-reclaimable",
-            Self::Slab => "slab",
-            Self::Kernel => "kernel",
-            Self::Pinned => "pinned",
-            Self::Held => "held",
-        }
-    }
-
     /// What can be done with such a page.
     #[must_use]
     pub const fn mobility(self) -> Mobility {
@@ -86,20 +61,6 @@ impl Role {
     #[must_use]
     pub const fn moves(self) -> bool {
         matches!(self, Self::Anonymous | Self::File)
-    }
-
-    const fn from_number(number: u8) -> Self {
-        match number {
-            1 => Self::Anonymous,
-            2 => Self::File,
-            3 => Self::PageTable,
-            4 => Self::SlabReclaimable,
-            5 => Self::Slab,
-            6 => Self::Kernel,
-            7 => Self::Pinned,
-            8 => Self::Held,
-            _ => Self::None,
-        }
     }
 }
 
@@ -151,7 +112,7 @@ struct Record {
     next: u32,
     prev: u32,
     page: PageId,
-    role: u8,
+    role: Role,
     order: u8,
     marks: u8,
     zone: u8,
@@ -161,7 +122,7 @@ const UNUSED: Record = Record {
     next: END,
     prev: END,
     page: PageId::NONE,
-    role: 0,
+    role: Role::None,
     order: 0,
     marks: 0,
     zone: 0,
@@ -331,11 +292,10 @@ impl Pages {
     #[must_use]
     pub fn block(&self, frame: Frame) -> Option<Block> {
         let record = self.records.get(frame.number().checked_sub(self.base)?)?;
-        let role = Role::from_number(record.role);
-        (role != Role::None).then(|| Block {
+        (record.role != Role::None).then(|| Block {
             frame,
             order: Order::new(record.order),
-            role,
+            role: record.role,
             marks: record.marks,
             page: record.page,
             zone: record.zone as usize,
@@ -350,12 +310,12 @@ impl Pages {
     /// Notes a block that was handed out. Movable ones and slabs that can be given back go to the head of their list.
     pub fn insert(&mut self, block: Block) {
         let index = self.index(block.frame);
-        debug_assert_eq!(self.records[index].role, 0, "both-ways");
+        debug_assert_eq!(self.records[index].role, Role::None, "both-ways");
         self.records[index] = Record {
             next: END,
             prev: END,
             page: block.page,
-            role: block.role as u8,
+            role: block.role,
             order: block.order.get(),
             marks: block.marks,
             zone: block.zone as u8,
@@ -467,7 +427,7 @@ impl Pages {
             return None;
         }
         let active = record.marks & mark::ACTIVE != 0;
-        match (Role::from_number(record.role), active) {
+        match (record.role, active) {
             (Role::File, false) => Some(Age::InactiveFile),
             (Role::File, true) => Some(Age::ActiveFile),
             (Role::Anonymous, false) => Some(Age::InactiveAnonymous),

@@ -14,7 +14,7 @@ use brickyard_classics::LabZone;
 use crate::build::{BuildError, Job, build};
 use crate::kernel::{Freed, Kernel, Rules};
 use crate::machine::Machine;
-use crate::outcome::{HugePages, Mixer, Outcome, Sample, mobility_name};
+use crate::outcome::{HugePages, Mixer, Outcome, mobility_name};
 use crate::pages::{Block, PageId, Pages, Place, Role};
 use crate::processor::Processor;
 use crate::script::{Action, Script, Step};
@@ -284,16 +284,8 @@ impl<Z: LabZone> Run<'_, '_, Z> {
     }
 
     fn sample(&mut self, watcher: &mut impl Watcher, time: u64) {
-        let free = free_counts(self.plain);
         let view = View::new(self.kernel, self.plain, time);
-        self.outcome.samples.push(Sample {
-            time,
-            free: free.free_frames(),
-            cached: view.cached(),
-            huge: free.suitable(self.huge),
-            unusable: free.unusable_index(self.huge),
-            mixed: view.mixed_blocks(),
-        });
+        self.outcome.samples.push(view.sample(self.huge));
         watcher.sees(&view);
     }
 

@@ -7,6 +7,7 @@ use brickyard::{Frame, Order};
 use brickyard_classics::LabZone;
 
 use crate::kernel::Kernel;
+use crate::outcome::Sample;
 use crate::pages::Role;
 
 /// What a frame is, as the allocator and the model kernel know together.
@@ -49,6 +50,19 @@ impl<'a, 'z, Z: LabZone> View<'a, 'z, Z> {
     #[must_use]
     pub fn free_counts(&self) -> FreeCounts {
         free_counts(self.nodes)
+    }
+
+    /// The numbers of this moment, for huge pages of this order.
+    pub(crate) fn sample(&self, huge: Order) -> Sample {
+        let free = self.free_counts();
+        Sample {
+            time: self.time,
+            free: free.free_frames(),
+            cached: self.cached(),
+            huge: free.suitable(huge),
+            unusable: free.unusable_index(huge),
+            mixed: self.mixed_blocks(),
+        }
     }
 
     /// Page blocks that hold more than one mobility.

@@ -1,6 +1,5 @@
 //! What stands behind a front: the store, its lock, and what is measured about both.
 
-use core::fmt;
 use core::ops::Deref;
 
 use brickyard::sync::{Held, Locked, RawLock};
@@ -8,7 +7,9 @@ use brickyard::sync::{Held, Locked, RawLock};
 use super::BulkPolicy;
 use super::capture::Capture;
 use super::meter::{Meter, MeterReading, Timing};
-use crate::store::{Linked, Merged, Store, Taken};
+use crate::store::buddy::Buddy;
+use crate::store::grouping::Grouping;
+use crate::store::{Merged, Taken};
 use brickyard::platform::Masked;
 use brickyard::transit::Moves;
 use brickyard::{Frame, FrameRange, FreeError, MigrateType, Order, Platform, Request};
@@ -32,30 +33,30 @@ impl Tuning {
 
 /// What the zone lock guards.
 #[derive(Debug)]
-struct Kept<S> {
-    store: S,
+struct Kept<'m, G> {
+    store: Buddy<'m, G>,
     meter: Meter,
     capture: Capture,
 }
 
 /// A store behind its lock.
 #[derive(Debug)]
-pub struct Backing<S, L, P> {
-    kept: Locked<L, Kept<S>>,
+pub struct Backing<'m, G, L, P> {
+    kept: Locked<L, Kept<'m, G>>,
     platform: P,
     tuning: Tuning,
     moves: Moves,
 }
 
-impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
+impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     /// A store behind its lock.
     #[must_use]
-    pub const fn new(platform: P, store: S, tuning: Tuning) -> Self {
+    pub fn new(platform: P, store: Buddy<'m, G>, tuning: Tuning) -> Self {
         Self {
             kept: Locked::new(Kept {
                 store,
-                meter: Meter::new(),
-                capture: Capture::new(),
+                meter: Meter::default(),
+                capture: Capture::default(),
             }),
             platform,
             tuning,
@@ -82,13 +83,13 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
     /// The store without its lock: for what is constant in it, for hints, and for the records of frames that the caller owns.
     #[inline]
     #[must_use]
-    pub const fn unlocked(&self) -> &S {
+    pub const fn unlocked(&self) -> &Buddy<'m, G> {
         &self.kept.unlocked().store
     }
 
     /// Enters the store: under the zone lock with interrupts masked.
     #[inline]
-    pub fn lock(&self) -> StoreGuard<'_, S, L, P> {
+    pub(crate) fn lock(&self) -> StoreGuard<'_, 'm, G, L, P> {
         let masked = Masked::new(&self.platform);
         let mut guard = self.lock_masked(&masked);
         guard.masked = Some(masked);
@@ -96,7 +97,7 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
     }
 
     /// Takes the zone lock; the caller has masked interrupts and keeps them so.
-    pub(crate) fn lock_masked(&self, _masked: &Masked<'_, P>) -> StoreGuard<'_, S, L, P> {
+    pub(crate) fn lock_masked(&self, _masked: &Masked<'_, P>) -> StoreGuard<'_, 'm, G, L, P> {
         let measured = self.tuning.timing == Timing::On;
         let asked = if measured { self.platform.ticks() } else { 0 };
         let held = self.kept.lock(|| self.platform.relax());
@@ -121,24 +122,19 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
 /// The caller is in the store as long as this lives: the zone lock is held and interrupts are masked. Dereferences to the
 /// store.
 #[must_use = "the zone lock is given up as soon as this is dropped"]
-pub struct StoreGuard<'b, S: Store, L: RawLock, P: Platform> {
-    backing: &'b Backing<S, L, P>,
+pub(crate) struct StoreGuard<'b, 'm, G: Grouping, L: RawLock, P: Platform> {
+    backing: &'b Backing<'m, G, L, P>,
     since: u64,
     // Dropped in this order: the lock is given up before interrupts come back.
-    held: Held<'b, L, Kept<S>>,
+    held: Held<'b, L, Kept<'m, G>>,
     masked: Option<Masked<'b, P>>,
 }
 
-impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
+impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
     /// Does somebody wait for the lock?
     #[inline]
-    #[must_use]
-    pub fn is_contended(&self) -> bool {
+    pub(crate) fn is_contended(&self) -> bool {
         self.held.is_contended()
-    }
-
-    const fn store(&self) -> &S {
-        self.backing.unlocked()
     }
 
     /// The meter, which the lock guards.
@@ -160,7 +156,7 @@ impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
 
     /// Takes a block that belongs to a bulk.
     pub(super) fn take_one(&self, request: &Request) -> Option<Taken> {
-        let taken = self.store().take(request);
+        let taken = self.held.store.take(request);
         self.count(taken);
         taken
     }
@@ -174,16 +170,16 @@ impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
 
     /// Takes back a block in use that belongs to a bulk.
     pub(super) fn give_one(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
-        let merged = self.store().give(frame, order)?;
+        let merged = self.held.store.give(frame, order)?;
         self.freed(merged);
         Ok(merged)
     }
 
     /// Takes back a range of blocks in use.
     pub(crate) fn give_range(&self, range: FrameRange) -> Result<(), FreeError> {
-        self.store().check_in_use(range)?;
+        self.held.store.check_in_use(range)?;
         let mut at = range.start;
-        while let Some((first, state)) = self.store().block_of(at)
+        while let Some((first, state)) = self.held.store.block_of(at)
             && at < range.end
         {
             let block = FrameRange::of_block(first, state.order);
@@ -208,41 +204,32 @@ impl<S: Store, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
             self.meter().fell_back(fallback);
         }
     }
-}
-
-impl<S: Linked, L: RawLock, P: Platform> StoreGuard<'_, S, L, P> {
     pub(super) fn take_cached(&self, wanted: MigrateType) -> Option<Frame> {
-        let taken = self.store().take_cached(wanted);
+        let taken = self.held.store.take_cached(wanted);
         self.count(taken);
         taken.map(|taken| taken.frame)
     }
 
     pub(super) fn give_cached(&self, frame: Frame) {
-        let merged = self.store().give_cached(frame);
+        let merged = self.held.store.give_cached(frame);
         self.freed(merged);
     }
 }
 
-impl<S: Store, L: RawLock, P: Platform> Deref for StoreGuard<'_, S, L, P> {
-    type Target = S;
+impl<'m, G: Grouping, L: RawLock, P: Platform> Deref for StoreGuard<'_, 'm, G, L, P> {
+    type Target = Buddy<'m, G>;
 
     #[inline]
-    fn deref(&self) -> &S {
-        self.backing.unlocked()
+    fn deref(&self) -> &Buddy<'m, G> {
+        &self.held.store
     }
 }
 
-impl<S: Store, L: RawLock, P: Platform> Drop for StoreGuard<'_, S, L, P> {
+impl<G: Grouping, L: RawLock, P: Platform> Drop for StoreGuard<'_, '_, G, L, P> {
     fn drop(&mut self) {
         if self.backing.tuning.timing == Timing::On {
             let now = self.backing.platform.ticks();
             self.held.meter.held(now.saturating_sub(self.since));
         }
-    }
-}
-
-impl<S: Store, L: RawLock, P: Platform> fmt::Debug for StoreGuard<'_, S, L, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreGuard")
     }
 }

@@ -7,7 +7,9 @@
 
 use brickyard::sync::{GuardedU32, GuardedU64};
 
-use crate::store::{Fallback, Merged, Store};
+use crate::store::buddy::Buddy;
+use crate::store::grouping::Grouping;
+use crate::store::{Fallback, Merged};
 use brickyard::{Frame, MigrateType, Mobility, Order, Request};
 
 const OFF: u32 = 0;
@@ -18,7 +20,7 @@ const CAUGHT: u32 = 2;
 const NONE: u64 = u64::MAX;
 
 /// The slot of one zone, guarded by its lock.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Capture {
     state: GuardedU32,
     order: GuardedU32,
@@ -28,16 +30,6 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(super) const fn new() -> Self {
-        Self {
-            state: GuardedU32::new(OFF),
-            order: GuardedU32::new(0),
-            mobility: GuardedU32::new(0),
-            limit: GuardedU64::new(NONE),
-            frame: GuardedU64::new(0),
-        }
-    }
-
     /// Waits for a block for `request`; false where somebody else waits already.
     pub(crate) fn arm(&self, request: &Request) -> bool {
         if self.state.get() != OFF {
@@ -54,7 +46,11 @@ impl Capture {
 
     /// A block has become free. What the catch amounts to, if it was caught: breaking into a block of another type.
     #[inline]
-    pub(super) fn offer<S: Store>(&self, store: &S, merged: Merged) -> Option<Fallback> {
+    pub(super) fn offer<G: Grouping>(
+        &self,
+        store: &Buddy<'_, G>,
+        merged: Merged,
+    ) -> Option<Fallback> {
         if self.state.get() == WAITING {
             self.catch(store, merged)
         } else {
@@ -62,7 +58,7 @@ impl Capture {
         }
     }
 
-    fn catch<S: Store>(&self, store: &S, merged: Merged) -> Option<Fallback> {
+    fn catch<G: Grouping>(&self, store: &Buddy<'_, G>, merged: Merged) -> Option<Fallback> {
         let order = Order::new(self.order.get() as u8);
         let mobility = match MigrateType::from_bits(self.mobility.get()) {
             MigrateType::Movable => Mobility::Movable,

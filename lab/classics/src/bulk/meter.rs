@@ -125,7 +125,7 @@ pub struct MeterReading {
 }
 
 /// [`Moments`] in the making.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Sums {
     n: GuardedU64,
     sum: GuardedU64,
@@ -135,15 +135,6 @@ struct Sums {
 }
 
 impl Sums {
-    const fn new() -> Self {
-        Self {
-            n: GuardedU64::new(0),
-            sum: GuardedU64::new(0),
-            squares: [const { GuardedU64::new(0) }; 2],
-            max: GuardedU64::new(0),
-        }
-    }
-
     fn add(&self, value: u64) {
         self.n.set(self.n.get() + 1);
         self.sum.set(self.sum.get().wrapping_add(value));
@@ -167,20 +158,13 @@ impl Sums {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct BulkSums {
     count: Sums,
     order: Sums,
 }
 
 impl BulkSums {
-    const fn new() -> Self {
-        Self {
-            count: Sums::new(),
-            order: Sums::new(),
-        }
-    }
-
     fn reading(&self) -> BulkReading {
         BulkReading {
             count: self.count.reading(),
@@ -189,20 +173,13 @@ impl BulkSums {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Times {
     sums: Sums,
     buckets: [GuardedU64; 32],
 }
 
 impl Times {
-    const fn new() -> Self {
-        Self {
-            sums: Sums::new(),
-            buckets: [const { GuardedU64::new(0) }; 32],
-        }
-    }
-
     fn add(&self, ticks: u64) {
         self.sums.add(ticks);
         let bucket = &self.buckets[(64 - ticks.leading_zeros()).min(31) as usize];
@@ -222,7 +199,7 @@ impl Times {
 }
 
 /// The measurements of one zone.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Meter {
     taken: BulkSums,
     given: BulkSums,
@@ -234,18 +211,6 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(super) const fn new() -> Self {
-        Self {
-            taken: BulkSums::new(),
-            given: BulkSums::new(),
-            wait: Times::new(),
-            hold: Times::new(),
-            fallbacks: GuardedU64::new(0),
-            mixing: GuardedU64::new(0),
-            claims: GuardedU64::new(0),
-        }
-    }
-
     pub(crate) fn took(&self, count: usize, order: Order) {
         if count > 0 {
             self.taken.count.add(count as u64);

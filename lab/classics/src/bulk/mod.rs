@@ -8,13 +8,14 @@ mod backing;
 mod capture;
 mod meter;
 
-pub use backing::{Backing, StoreGuard, Tuning};
+pub(crate) use backing::StoreGuard;
+pub use backing::{Backing, Tuning};
 pub use meter::{BulkReading, Histogram, LockReading, MeterReading, Moments, Timing};
 
 use brickyard::sync::RawLock;
 use brickyard::transit::InTransit;
 
-use crate::store::{Linked, Store};
+use crate::store::grouping::Grouping;
 use brickyard::platform::Masked;
 use brickyard::{Frame, FreeError, MigrateType, Order, Platform, Request};
 
@@ -55,7 +56,7 @@ impl Batch {
     }
 }
 
-impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
+impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     /// Fills `out` with single frames straight from the store, under the zone lock and by its policy. Returns how many.
     pub(crate) fn take_singles(&self, request: &Request, out: &mut [Frame]) -> usize {
         let masked = Masked::new(self.platform());
@@ -98,9 +99,9 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
     /// What the policy does after a page.
     fn between_pages<'b>(
         &'b self,
-        guard: StoreGuard<'b, S, L, P>,
+        guard: StoreGuard<'b, 'm, G, L, P>,
         masked: &Masked<'_, P>,
-    ) -> StoreGuard<'b, S, L, P> {
+    ) -> StoreGuard<'b, 'm, G, L, P> {
         let release = match self.tuning().bulk {
             BulkPolicy::Hold => false,
             BulkPolicy::ReleaseEachPage => true,
@@ -112,9 +113,7 @@ impl<S: Store, L: RawLock, P: Platform> Backing<S, L, P> {
         drop(guard);
         self.lock_masked(masked)
     }
-}
 
-impl<S: Linked, L: RawLock, P: Platform> Backing<S, L, P> {
     /// Takes up to `batch` frames of type `wanted` for a front and hands each to `into`, under the zone lock and by its
     /// policy. Returns how many, and a token that the caller drops when they have arrived.
     pub(crate) fn take_bulk(

@@ -4,7 +4,7 @@ use brickyard::sync::RawLock;
 
 use super::{Front, Returned};
 use crate::bulk::Backing;
-use crate::store::Store;
+use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::{Frame, Platform, Request};
@@ -13,20 +13,20 @@ use brickyard::{Frame, Platform, Request};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Direct;
 
-impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
-    fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame> {
+impl<G: Grouping, L: RawLock, P: Platform> Front<G, L, P> for Direct {
+    fn take(&self, backing: &Backing<'_, G, L, P>, request: &Request) -> Option<Frame> {
         backing.lock().take(request).map(|taken| taken.frame)
     }
 
-    fn give(&self, _backing: &Backing<S, L, P>, _frame: Frame) -> Returned {
+    fn give(&self, _backing: &Backing<'_, G, L, P>, _frame: Frame) -> Returned {
         Returned::ToStore
     }
 
-    fn serves_here(&self, _backing: &Backing<S, L, P>) -> bool {
+    fn serves_here(&self, _backing: &Backing<'_, G, L, P>) -> bool {
         false
     }
 
-    fn drain(&self, _: &Backing<S, L, P>, _: Reach, _: &Patience) -> Drained {
+    fn drain(&self, _: &Backing<'_, G, L, P>, _: Reach, _: &Patience) -> Drained {
         Drained::default()
     }
 
@@ -34,11 +34,11 @@ impl<S: Store, L: RawLock, P: Platform> Front<S, L, P> for Direct {
         0
     }
 
-    fn cached(&self, _backing: &Backing<S, L, P>) -> usize {
+    fn cached(&self, _backing: &Backing<'_, G, L, P>) -> usize {
         0
     }
 
-    fn check(&self, _backing: &Backing<S, L, P>) -> Result<usize, Violation> {
+    fn check(&self, _backing: &Backing<'_, G, L, P>) -> Result<usize, Violation> {
         Ok(0)
     }
 }

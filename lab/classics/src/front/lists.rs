@@ -4,8 +4,10 @@
 
 use brickyard::sync::{AtomicU32, Ordering};
 
-use crate::store::Linked;
-use crate::store::frames::FrameList;
+use crate::store::buddy::Buddy;
+use crate::store::frames::{FrameList, FrameTable};
+use crate::store::grouping::Grouping;
+use crate::store::wrong;
 use brickyard::block::{State, Use};
 use brickyard::check::Violation;
 use brickyard::{Frame, MigrateType, Order};
@@ -14,7 +16,7 @@ use brickyard::{Frame, MigrateType, Order};
 pub(super) const LISTS: usize = 3;
 
 /// Three lists and the number of frames on them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Lists {
     lists: [FrameList; LISTS],
     // Written by whoever owns the lists; others peek at it before they ask to own them.
@@ -25,14 +27,6 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    pub(super) const fn new() -> Self {
-        Self {
-            lists: [const { FrameList::new() }; LISTS],
-            count: AtomicU32::new(0),
-            freed: AtomicU32::new(0),
-        }
-    }
-
     /// How many frames. Exact for the owner, a hint for others.
     #[inline]
     pub(super) fn len(&self) -> usize {
@@ -64,26 +58,31 @@ impl Lists {
 
     /// Takes the hottest frame of a list, for a request of type `wanted`.
     #[inline]
-    pub(super) fn pop<S: Linked>(
+    pub(super) fn pop(
         &self,
-        store: &S,
+        table: &FrameTable<'_>,
         list: usize,
         wanted: MigrateType,
     ) -> Option<Frame> {
-        let frame = self.lists[list].pop_front(store.table())?;
+        let frame = self.lists[list].pop_front(table)?;
         self.set_len(self.len() - 1);
-        store
-            .table()
-            .set_state(frame, State::new(Use::Allocated, Order::ZERO, wanted));
+        table.set_state(frame, State::new(Use::Allocated, Order::ZERO, wanted));
         Some(frame)
     }
 
-    /// Puts a frame that was in use, and whose state the caller has read, at the hot end.
+    /// Puts a freed frame at the hot end, if it is one that may be kept. Returns the list it went
+    /// to.
     #[inline]
-    pub(super) fn push<S: Linked>(&self, store: &S, list: usize, frame: Frame, was: State) {
+    pub(super) fn keep<G: Grouping>(&self, store: &Buddy<'_, G>, frame: Frame) -> Option<usize> {
+        let state = store.table().state(frame);
+        let single = state.usage == Use::Allocated && state.order == Order::ZERO;
+        if !single || store.is_isolated(frame) {
+            return None;
+        }
+        let list = Self::index(store.list_on_free(frame, state.kind));
         let cached = State {
             usage: Use::Cached,
-            ..was
+            ..state
         };
         store.table().set_state(frame, cached);
         self.lists[list].push_front(store.table(), frame);
@@ -92,6 +91,7 @@ impl Lists {
         let freed = self.freed.load(Ordering::Relaxed).wrapping_add(1);
         // Release: pairs with the acquire in `freed`; who sees the number sees the frame.
         self.freed.store(freed, Ordering::Release);
+        Some(list)
     }
 
     /// How many frames were ever freed to it, modulo 2^32.
@@ -102,15 +102,15 @@ impl Lists {
 
     /// Puts a frame that the store gave for a refill at the cold end.
     #[inline]
-    pub(super) fn push_refilled<S: Linked>(&self, store: &S, list: usize, frame: Frame) {
-        self.lists[list].push_back(store.table(), frame);
+    pub(super) fn push_refilled(&self, table: &FrameTable<'_>, list: usize, frame: Frame) {
+        self.lists[list].push_back(table, frame);
         self.set_len(self.len() + 1);
     }
 
     /// Takes a whole refill, at the hot end and in its order.
-    pub(super) fn splice<S: Linked>(&self, store: &S, list: usize, refill: &FrameList) {
+    pub(super) fn splice(&self, table: &FrameTable<'_>, list: usize, refill: &FrameList) {
         let frames = refill.len();
-        self.lists[list].splice_front(store.table(), refill);
+        self.lists[list].splice_front(table, refill);
         self.set_len(self.len() + frames);
     }
 
@@ -119,44 +119,35 @@ impl Lists {
         self.lists[list].is_empty()
     }
 
-    fn pop_cold<S: Linked>(&self, store: &S, list: usize) -> Option<Frame> {
-        let frame = self.lists[list].pop_back(store.table())?;
+    fn pop_cold(&self, table: &FrameTable<'_>, list: usize) -> Option<Frame> {
+        let frame = self.lists[list].pop_back(table)?;
         self.set_len(self.len() - 1);
         Some(frame)
     }
 
     /// Moves cold frames to `to`, round robin over the lists. See [`ColdWalk`].
-    pub(super) fn move_cold<S: Linked>(
+    pub(super) fn move_cold(
         &self,
-        store: &S,
+        table: &FrameTable<'_>,
         mut walk: ColdWalk,
         to: &FrameList,
         contended: impl Fn() -> bool,
     ) {
-        while let Some(frame) = walk.next(self, store, &contended) {
-            to.push_back(store.table(), frame);
+        while let Some(frame) = walk.next(self, table, &contended) {
+            to.push_back(table, frame);
         }
     }
 
     /// Tests links, counts and states.
-    pub(super) fn check<S: Linked>(&self, store: &S) -> Result<usize, Violation> {
-        let table = store.table();
+    pub(super) fn check(&self, table: &FrameTable<'_>) -> Result<usize, Violation> {
         let mut frames = 0;
         for list in &self.lists {
             if let Some(frame) = list.broken_at(table) {
-                return Err(Violation::at(
-                    "cached-once",
-                    "links that do not meet",
-                    frame,
-                ));
+                return wrong("cached-once", "links that do not meet", frame);
             }
-            let wrong = |&frame: &Frame| table.state(frame).usage != Use::Cached;
-            if let Some(frame) = list.iter(table).find(wrong) {
-                return Err(Violation::at(
-                    "cached-once",
-                    "a frame that is not cached",
-                    frame,
-                ));
+            let uncached = |&frame: &Frame| table.state(frame).usage != Use::Cached;
+            if let Some(frame) = list.iter(table).find(uncached) {
+                return wrong("cached-once", "a frame that is not cached", frame);
             }
             frames += list.len();
         }
@@ -199,10 +190,10 @@ impl ColdWalk {
         }
     }
 
-    fn next<S: Linked>(
+    fn next(
         &mut self,
         lists: &Lists,
-        store: &S,
+        table: &FrameTable<'_>,
         contended: &impl Fn() -> bool,
     ) -> Option<Frame> {
         if self.left == 0 || lists.len() == 0 {
@@ -229,6 +220,6 @@ impl ColdWalk {
         self.burst -= 1;
         self.left -= 1;
         self.moved += 1;
-        lists.pop_cold(store, self.list)
+        lists.pop_cold(table, self.list)
     }
 }

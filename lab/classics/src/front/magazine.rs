@@ -18,13 +18,12 @@ use brickyard::sync::{Held, Locked, RawLock};
 use super::lists::{ColdWalk, LISTS, Lists};
 use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
-use crate::store::Linked;
 use crate::store::frames::FrameList;
-use brickyard::block::Use;
+use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::platform::Pinned;
-use brickyard::{Context, Frame, MigrateType, Order, Platform, Request};
+use brickyard::{Context, Frame, MigrateType, Platform, Request};
 
 /// How much a magazine holds and moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,19 +59,12 @@ pub struct Magazine<L>(Locked<L, Lists>);
 
 impl<L: RawLock> Magazine<L> {
     /// An empty magazine.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(Locked::new(Lists::new()))
+    pub(crate) fn new() -> Self {
+        Self(Locked::new(Lists::default()))
     }
 
     fn len(&self) -> usize {
         self.0.unlocked().len()
-    }
-}
-
-impl<L: RawLock> Default for Magazine<L> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -132,9 +124,9 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 
     /// Takes up to `walk`'s frames out of a locked magazine, unlocks it, and only then gives them to the store.
-    fn drain_and_unlock<S: Linked, Z: RawLock, P: Platform>(
+    fn drain_and_unlock<G: Grouping, Z: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, Z, P>,
+        backing: &Backing<'_, G, Z, P>,
         magazine: Held<'_, L, Lists>,
         walk: ColdWalk,
     ) -> usize {
@@ -143,16 +135,16 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         }
         let store = backing.unlocked();
         let _transit = backing.moves().begin(0);
-        let leaving = FrameList::new();
-        magazine.move_cold(store, walk, &leaving, || magazine.is_contended());
+        let leaving = FrameList::default();
+        magazine.move_cold(store.table(), walk, &leaving, || magazine.is_contended());
         drop(magazine);
         backing.give_bulk(|| leaving.pop_front(store.table()))
     }
 
     /// The step at the end of a free: back to the limit by one batch, or just out.
-    fn settle<S: Linked, Z: RawLock, P: Platform>(
+    fn settle<G: Grouping, Z: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, Z, P>,
+        backing: &Backing<'_, G, Z, P>,
         magazine: Held<'_, L, Lists>,
         freed_to: usize,
     ) {
@@ -165,28 +157,16 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         self.drain_and_unlock(backing, magazine, walk);
     }
 
-    /// Keeps one freed frame in a locked magazine, if it is one that may be kept. Returns the list it went to.
-    fn keep<S: Linked>(store: &S, magazine: &Lists, frame: Frame) -> Option<usize> {
-        let state = store.table().state(frame);
-        let single = state.usage == Use::Allocated && state.order == Order::ZERO;
-        if !single || store.is_isolated(frame) {
-            return None;
-        }
-        let list = Lists::index(store.list_on_free(frame, state.kind));
-        magazine.push(store, list, frame, state);
-        Some(list)
-    }
-
     /// Fetches frames of the request's type from the store and takes one of them.
-    fn refill<S: Linked, Z: RawLock, P: Platform>(
+    fn refill<G: Grouping, Z: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, Z, P>,
+        backing: &Backing<'_, G, Z, P>,
         pinned: &Pinned<'_, P>,
         wanted: MigrateType,
     ) -> Option<Frame> {
         let store = backing.unlocked();
         let list = Lists::index(store.list_for(wanted));
-        let refill = FrameList::new();
+        let refill = FrameList::default();
         let (taken, _transit) = backing.take_bulk(self.sizes.refill, wanted, |frame| {
             refill.push_back(store.table(), frame);
         });
@@ -194,13 +174,13 @@ impl<'m, L: RawLock> Magazines<'m, L> {
             return None;
         }
         let magazine = self.lock_any(pinned);
-        magazine.splice(store, list, &refill);
-        magazine.pop(store, list, wanted)
+        magazine.splice(store.table(), list, &refill);
+        magazine.pop(store.table(), list, wanted)
     }
 }
 
-impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazines<'_, L> {
-    fn take(&self, backing: &Backing<S, Z, P>, request: &Request) -> Option<Frame> {
+impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazines<'_, L> {
+    fn take(&self, backing: &Backing<'_, G, Z, P>, request: &Request) -> Option<Frame> {
         let interrupt = request.context == Context::Interrupt || backing.platform().in_interrupt();
         if interrupt {
             return backing.lock().take(request).map(|taken| taken.frame);
@@ -209,11 +189,11 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         let wanted = request.mobility.into();
         let list = Lists::index(backing.unlocked().list_for(wanted));
         self.lock_filled(&pinned)
-            .and_then(|magazine| magazine.pop(backing.unlocked(), list, wanted))
+            .and_then(|magazine| magazine.pop(backing.unlocked().table(), list, wanted))
             .or_else(|| self.refill(backing, &pinned, wanted))
     }
 
-    fn give(&self, backing: &Backing<S, Z, P>, frame: Frame) -> Returned {
+    fn give(&self, backing: &Backing<'_, G, Z, P>, frame: Frame) -> Returned {
         let given = self.give_many(backing, &[frame]);
         if given == 1 {
             Returned::Kept
@@ -223,7 +203,7 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
     }
 
     /// Holds the preferred magazine over all of them and drains once.
-    fn give_many(&self, backing: &Backing<S, Z, P>, frames: &[Frame]) -> usize {
+    fn give_many(&self, backing: &Backing<'_, G, Z, P>, frames: &[Frame]) -> usize {
         let platform = backing.platform();
         if platform.in_interrupt() {
             return 0;
@@ -233,7 +213,7 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         let mut kept = 0;
         let mut freed_to = 0;
         for &frame in frames {
-            let Some(list) = Self::keep(backing.unlocked(), &magazine, frame) else {
+            let Some(list) = magazine.keep(backing.unlocked(), frame) else {
                 break;
             };
             freed_to = list;
@@ -243,12 +223,12 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         kept
     }
 
-    fn serves_here(&self, backing: &Backing<S, Z, P>) -> bool {
+    fn serves_here(&self, backing: &Backing<'_, G, Z, P>) -> bool {
         !backing.platform().in_interrupt()
     }
 
     /// Waits for each magazine in turn and empties it; who waits for it meanwhile does not matter.
-    fn drain(&self, backing: &Backing<S, Z, P>, reach: Reach, _: &Patience) -> Drained {
+    fn drain(&self, backing: &Backing<'_, G, Z, P>, reach: Reach, _: &Patience) -> Drained {
         let platform = backing.platform();
         if reach == Reach::Own {
             return Drained::default();
@@ -268,14 +248,14 @@ impl<S: Linked, Z: RawLock, P: Platform, L: RawLock> Front<S, Z, P> for Magazine
         freed.fold(0, usize::wrapping_add)
     }
 
-    fn cached(&self, _backing: &Backing<S, Z, P>) -> usize {
+    fn cached(&self, _backing: &Backing<'_, G, Z, P>) -> usize {
         self.magazines.iter().map(Magazine::len).sum()
     }
 
-    fn check(&self, backing: &Backing<S, Z, P>) -> Result<usize, Violation> {
+    fn check(&self, backing: &Backing<'_, G, Z, P>) -> Result<usize, Violation> {
         let mut frames = 0;
         for magazine in self.magazines {
-            frames += magazine.0.unlocked().check(backing.unlocked())?;
+            frames += magazine.0.unlocked().check(backing.unlocked().table())?;
         }
         Ok(frames)
     }

@@ -12,13 +12,12 @@ use brickyard::sync::{Inside, RawLock, Slot, SlotAccess};
 use super::lists::{ColdWalk, LISTS, Lists};
 use super::{Front, Returned};
 use crate::bulk::{Backing, Batch};
-use crate::store::Linked;
 use crate::store::frames::FrameList;
-use brickyard::block::Use;
+use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::platform::{Masked, Pinned};
-use brickyard::{Frame, MigrateType, Order, Platform, Request};
+use brickyard::{Frame, MigrateType, Platform, Request};
 
 /// How much a CPU keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,22 +58,8 @@ impl ListSizes {
 }
 
 /// The lists of one CPU.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CpuLists(Lists);
-
-impl CpuLists {
-    /// Empty lists.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(Lists::new())
-    }
-}
-
-impl Default for CpuLists {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// Per-CPU lists over caller-supplied slots of 128 bytes, one a CPU. A CPU without a slot goes straight to the store.
 #[derive(Debug)]
@@ -120,9 +105,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
 
     /// Takes one frame inside the slot, after a refill if its list is empty.
     #[inline]
-    fn take_inside<S: Linked, L: RawLock, P: Platform>(
+    fn take_inside<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         own: &Lists,
         wanted: MigrateType,
     ) -> Option<Frame> {
@@ -131,28 +116,23 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         if own.is_empty_at(list) {
             // They arrive where they are looked for while the slot is still held, so nobody can miss them on their way.
             let (_, _transit) = backing.take_bulk(Batch::exactly(self.sizes.batch), wanted, |f| {
-                own.push_refilled(store, list, f);
+                own.push_refilled(store.table(), list, f);
             });
         }
-        own.pop(store, list, wanted)
+        own.pop(store.table(), list, wanted)
     }
 
     /// Keeps one freed frame inside the slot, if it is one that may be kept.
     #[inline]
-    fn give_inside<S: Linked, L: RawLock, P: Platform>(
+    fn give_inside<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         own: &Lists,
         frame: Frame,
     ) -> Returned {
-        let store = backing.unlocked();
-        let state = store.table().state(frame);
-        let single = state.usage == Use::Allocated && state.order == Order::ZERO;
-        if !single || store.is_isolated(frame) {
+        if own.keep(backing.unlocked(), frame).is_none() {
             return Returned::ToStore;
         }
-        let list = Lists::index(store.list_on_free(frame, state.kind));
-        own.push(store, list, frame, state);
         if own.len() >= self.sizes.high {
             let batch = self.sizes.batch;
             self.give_back(backing, own, ColdWalk::new(LISTS - 1, batch, batch, batch));
@@ -161,9 +141,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 
     /// Gives cold frames of an entered slot back to the store. Returns how many.
-    fn give_back<S: Linked, L: RawLock, P: Platform>(
+    fn give_back<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         own: &Lists,
         walk: ColdWalk,
     ) -> usize {
@@ -172,14 +152,14 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         }
         let store = backing.unlocked();
         let _transit = backing.moves().begin(0);
-        let leaving = FrameList::new();
-        own.move_cold(store, walk, &leaving, || false);
+        let leaving = FrameList::default();
+        own.move_cold(store.table(), walk, &leaving, || false);
         backing.give_bulk(|| leaving.pop_front(store.table()))
     }
 
-    fn drain_inside<S: Linked, L: RawLock, P: Platform>(
+    fn drain_inside<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         inside: &Inside<'_, A, CpuLists>,
     ) -> usize {
         let all = inside.0.len();
@@ -187,9 +167,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 
     /// Empties the slot of `cpu` from wherever the caller runs, if that is within its reach.
-    fn drain_slot<S: Linked, L: RawLock, P: Platform>(
+    fn drain_slot<G: Grouping, L: RawLock, P: Platform>(
         &self,
-        backing: &Backing<S, L, P>,
+        backing: &Backing<'_, G, L, P>,
         cpu: usize,
         slot: &Slot<A, CpuLists>,
         reach: Reach,
@@ -237,9 +217,9 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 }
 
-impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCpuLists<'_, A> {
+impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for PerCpuLists<'_, A> {
     #[inline]
-    fn take(&self, backing: &Backing<S, L, P>, request: &Request) -> Option<Frame> {
+    fn take(&self, backing: &Backing<'_, G, L, P>, request: &Request) -> Option<Frame> {
         let wanted = request.mobility.into();
         let taken = self.with_own(backing.platform(), |own| {
             self.take_inside(backing, own, wanted)
@@ -251,7 +231,12 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
     }
 
     /// Stays inside the slot for all of them.
-    fn take_many(&self, backing: &Backing<S, L, P>, request: &Request, out: &mut [Frame]) -> usize {
+    fn take_many(
+        &self,
+        backing: &Backing<'_, G, L, P>,
+        request: &Request,
+        out: &mut [Frame],
+    ) -> usize {
         let wanted = request.mobility.into();
         let taken = self.with_own(backing.platform(), |own| {
             let mut taken = 0;
@@ -268,14 +253,14 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
     }
 
     #[inline]
-    fn give(&self, backing: &Backing<S, L, P>, frame: Frame) -> Returned {
+    fn give(&self, backing: &Backing<'_, G, L, P>, frame: Frame) -> Returned {
         self.with_own(backing.platform(), |own| {
             self.give_inside(backing, own, frame)
         })
         .unwrap_or(Returned::ToStore)
     }
 
-    fn give_many(&self, backing: &Backing<S, L, P>, frames: &[Frame]) -> usize {
+    fn give_many(&self, backing: &Backing<'_, G, L, P>, frames: &[Frame]) -> usize {
         let kept = self.with_own(backing.platform(), |own| {
             frames
                 .iter()
@@ -285,14 +270,14 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
         kept.unwrap_or(0)
     }
 
-    fn serves_here(&self, backing: &Backing<S, L, P>) -> bool {
+    fn serves_here(&self, backing: &Backing<'_, G, L, P>) -> bool {
         let platform = backing.platform();
         // Somebody may stand still in it.
         platform.cpu() < self.slots.len()
             && (!A::LENDS || self.with_own(platform, |_| ()).is_some())
     }
 
-    fn drain(&self, backing: &Backing<S, L, P>, reach: Reach, patience: &Patience) -> Drained {
+    fn drain(&self, backing: &Backing<'_, G, L, P>, reach: Reach, patience: &Patience) -> Drained {
         self.slots
             .iter()
             .enumerate()
@@ -305,14 +290,14 @@ impl<S: Linked, L: RawLock, P: Platform, A: SlotAccess> Front<S, L, P> for PerCp
         freed.fold(0, usize::wrapping_add)
     }
 
-    fn cached(&self, _backing: &Backing<S, L, P>) -> usize {
+    fn cached(&self, _backing: &Backing<'_, G, L, P>) -> usize {
         self.slots.iter().map(|slot| slot.outside().0.len()).sum()
     }
 
-    fn check(&self, backing: &Backing<S, L, P>) -> Result<usize, Violation> {
+    fn check(&self, backing: &Backing<'_, G, L, P>) -> Result<usize, Violation> {
         let mut frames = 0;
         for slot in self.slots {
-            frames += slot.outside().0.check(backing.unlocked())?;
+            frames += slot.outside().0.check(backing.unlocked().table())?;
         }
         Ok(frames)
     }

@@ -46,21 +46,14 @@ pub struct FrameRecord {
     prev: GuardedU32,
 }
 
-impl FrameRecord {
-    /// The record of a frame that is not there yet.
-    #[must_use]
-    pub const fn new() -> Self {
+/// The record of a frame that is not there yet.
+impl Default for FrameRecord {
+    fn default() -> Self {
         Self {
             state: AtomicU32::new(0),
             next: GuardedU32::new(NONE),
             prev: GuardedU32::new(NONE),
         }
-    }
-}
-
-impl Default for FrameRecord {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -184,23 +177,6 @@ pub struct FrameList {
 }
 
 impl FrameList {
-    /// A list with nothing on it.
-    #[allow(
-        clippy::declare_interior_mutable_const,
-        reason = "a pattern to make lists from, never used in place"
-    )]
-    pub const EMPTY: Self = Self::new();
-
-    /// A list with nothing on it.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            first: GuardedU32::new(NONE),
-            last: GuardedU32::new(NONE),
-            len: GuardedU32::new(0),
-        }
-    }
-
     /// How many blocks are on it.
     #[inline]
     #[must_use]
@@ -334,8 +310,13 @@ impl FrameList {
     }
 }
 
+/// A list with nothing on it.
 impl Default for FrameList {
     fn default() -> Self {
-        Self::new()
+        Self {
+            first: GuardedU32::new(NONE),
+            last: GuardedU32::new(NONE),
+            len: GuardedU32::new(0),
+        }
     }
 }

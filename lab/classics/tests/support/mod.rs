@@ -13,10 +13,8 @@ pub(crate) use any_zone::*;
 use brickyard::sync::RawLock;
 use brickyard::{AnyZone, Platform};
 use brickyard_classics::front::{Front, Magazines, PerCpuLists};
-use brickyard_classics::store::Store;
-use brickyard_classics::store::buddy::Buddy;
 use brickyard_classics::store::grouping::{Grouping, PageBlocks};
-use brickyard_classics::{Classic, LabPlan, LabZone, Placed, Zone};
+use brickyard_classics::{LabPlan, LabZone, Placed, Planned, Zone};
 
 // ---- the lock ----
 
@@ -167,7 +165,7 @@ pub(crate) type Lists<A> = PerCpuLists<'static, A>;
 /// Magazines, leaked, with locks that notice misuse.
 pub(crate) type Mags = Magazines<'static, MagazineLock>;
 /// A zone of these parts with a strict lock.
-pub(crate) type Parts<G, F, L = ZoneLock> = Classic<'static, G, F, L, &'static Cpus>;
+pub(crate) type Parts<G, F, L = ZoneLock> = Zone<'static, G, F, L, &'static Cpus>;
 
 /// Orders up to 7 and page blocks of order 6, small enough to count by hand, with two CPUs. Half a
 /// block's order is 3.
@@ -184,18 +182,19 @@ pub(crate) const fn linux(frames: usize) -> LabPlan {
 pub(crate) fn empty<G, F, L>(plan: &LabPlan, cpus: &'static Cpus) -> Parts<G, F, L>
 where
     G: Grouping + Placed<'static>,
-    F: Front<Buddy<'static, G>, L, &'static Cpus> + Placed<'static>,
+    F: Front<G, L, &'static Cpus> + Placed<'static>,
     L: RawLock,
 {
-    let memory = leaked(Parts::<G, F, L>::bytes(plan));
-    Zone::new(plan, cpus, memory).expect("as much memory as it asks for")
+    let bytes = Parts::<G, F, L>::checked_bytes_for(plan).expect("a plan within the limits");
+    let memory = leaked(bytes);
+    Zone::by(plan, cpus, memory).expect("as much memory as it asks for")
 }
 
 /// The same with all of its span free.
 pub(crate) fn full<G, F, L>(plan: &LabPlan, cpus: &'static Cpus) -> Parts<G, F, L>
 where
     G: Grouping + Placed<'static>,
-    F: Front<Buddy<'static, G>, L, &'static Cpus> + Placed<'static>,
+    F: Front<G, L, &'static Cpus> + Placed<'static>,
     L: RawLock,
 {
     let zone = empty(plan, cpus);
@@ -203,7 +202,7 @@ where
     zone
 }
 
-impl<S: Store, F: Front<S, L, P>, L: RawLock, P: Platform> Caches for Zone<S, F, L, P> {
+impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Caches for Zone<'_, G, F, L, P> {
     fn cached(&self) -> usize {
         self.cached_frames()
     }

@@ -4,7 +4,6 @@
 use core::alloc::Layout;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use brickyard::Platform;
 use brickyard_arena::Threads;
@@ -13,7 +12,7 @@ use brickyard_slab::{Cache, CacheSpec, Object, Pinned, SlabDesign, SlabError, Sl
 use super::caches::{AnyCache, AnyGeneral, RESERVED, Users};
 use super::object::{CONSTRUCTED, InHand, Pattern, construct};
 use crate::sanitizer::{Held, lock};
-use crate::tally::tally;
+use crate::tally::{on_threads, tally};
 
 /// How a run of threads is set up.
 #[derive(Debug, Clone, Copy)]
@@ -132,23 +131,10 @@ where
     fn work(&self, plan: &Plan) -> Outcome {
         let mailboxes: Vec<Mailbox<'_, 's, 'm, D>> =
             (0..plan.threads).map(|_| Mutex::default()).collect();
-        let outcome = thread::scope(|scope| {
-            let threads: Vec<_> = (0..plan.threads)
-                .map(|number| {
-                    let mailboxes = &mailboxes[..];
-                    scope.spawn(move || {
-                        let mut worker = Worker::new(self, mailboxes, plan, number);
-                        worker.work();
-                        worker.outcome
-                    })
-                })
-                .collect();
-            // Joined one by one: then their numbers are free, and others can empty what they left.
-            let outcomes = threads.into_iter().map(|thread| match thread.join() {
-                Ok(outcome) => outcome,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            outcomes.fold(Outcome::default(), core::ops::Add::add)
+        let outcome = on_threads(0..plan.threads as u32, |number| {
+            let mut worker = Worker::new(self, &mailboxes, plan, number as usize);
+            worker.work();
+            worker.outcome
         });
         for mailbox in mailboxes {
             let mailbox = mailbox.into_inner().unwrap_or_else(PoisonError::into_inner);

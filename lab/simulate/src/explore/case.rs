@@ -7,17 +7,16 @@
 use core::fmt;
 
 use brickyard::node::SlowPath;
-use brickyard::node::movable::Sizing;
 use brickyard::stash::StashSizes;
 use brickyard::{Frame, FrameRange, Order};
-use brickyard_classics::bulk::{Batch, BulkPolicy, Timing, Tuning};
-use brickyard_classics::front::{ListSizes, MagazineSizes};
+use brickyard_classics::bulk::{BulkPolicy, Timing, Tuning};
 use brickyard_classics::store::grouping::HighAtomic;
 use brickyard_classics::{Configuration, MachinePlan};
 use brickyard_machine::{Dice, Profile, Setup, Stops, Timing as Clock, Watch};
+use brickyard_workload::named;
 
 use super::starve::{CPUS_MOST, TASKS_MOST};
-use crate::ground::{Ground, Lock, Slots};
+use crate::ground::{Ground, Slots};
 
 /// A run fails after so many shared accesses, and so many more for each operation and CPU, since CPUs that wait look again and again. Some ten times what is common.
 const ACCESSES_MOST: u64 = 30_000_000;
@@ -45,89 +44,79 @@ const SHORT_STOPS: Stops = Stops {
     ..STOPS
 };
 
-/// What is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Every operation beside every other.
-    Mixed,
-    /// The same, while CPUs are stopped for long wherever they are.
-    Stop,
-    /// One request that cannot be served at once, while the other CPUs allocate and free for ever.
-    Starve,
+named! {
+    /// What is tried.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mode {
+        /// Every operation beside every other.
+        Mixed => "mixed",
+        /// The same, while CPUs are stopped for long wherever they are.
+        Stop => "stop",
+        /// One request that cannot be served at once, while the other CPUs allocate and free for
+        /// ever.
+        Starve => "starve",
+    }
 }
 
-/// How large memory and caches are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sizes {
-    /// A few hundred frames, caches of a few.
-    Small,
-    /// Dozens to hundreds of page blocks, as small as they can be; now and then thousands.
-    Many,
-    /// Thousands of frames, with the sizes of Linux.
-    Linux,
+named! {
+    /// How large memory and caches are.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Sizes {
+        /// A few hundred frames, caches of a few.
+        Small => "small",
+        /// Dozens to hundreds of page blocks, as small as they can be; now and then thousands.
+        Many => "many",
+        /// Thousands of frames, with the sizes of Linux.
+        Linux => "linux",
+    }
 }
 
-/// How much of the memory can be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Memory {
-    /// All of it.
-    Plenty,
-    /// What somebody has left who came first: some hundred frames here and there, less than the tasks want.
-    Short,
+named! {
+    /// How much of the memory can be had.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Memory {
+        /// All of it.
+        Plenty => "plenty",
+        /// What somebody has left who came first: some hundred frames here and there, less than the
+        /// tasks want.
+        Short => "short",
+    }
 }
 
-/// Whether interrupts come, allocate and free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupts {
-    /// None.
-    Off,
-    /// On every CPU, at random.
-    On,
+named! {
+    /// Whether interrupts come, allocate and free.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Interrupts {
+        /// None.
+        Off => "off",
+        /// On every CPU, at random.
+        On => "on",
+    }
 }
 
-/// What a request does that finds nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pressure {
-    /// It takes pages away from their users.
-    Reclaim,
-    /// It compacts, then reclaims.
-    Compaction,
-    /// It reclaims round an old page.
-    Lumpy,
+named! {
+    /// What a request does that finds nothing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Pressure {
+        /// It takes pages away from their users.
+        Reclaim => "reclaim",
+        /// It compacts, then reclaims.
+        Compaction => "compaction",
+        /// It reclaims round an old page.
+        Lumpy => "lumpy",
+    }
 }
 
-/// Whether some memory is held back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Marks {
-    /// Every frame can be had.
-    Off,
-    /// Watermarks, which change while requests are made.
-    On,
+named! {
+    /// Whether some memory is held back.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Marks {
+        /// Every frame can be had.
+        Off => "off",
+        /// Watermarks, which change while requests are made.
+        On => "on",
+    }
 }
-
-macro_rules! named {
-    ($type:ident { $($variant:ident => $name:literal),+ }) => {
-        impl $type {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// Its name, as an option of the command.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name),+
-                }
-            }
-        }
-    };
-}
-
-named!(Mode { Mixed => "mixed", Stop => "stop", Starve => "starve" });
-named!(Sizes { Small => "small", Many => "many", Linux => "linux" });
-named!(Memory { Plenty => "plenty", Short => "short" });
-named!(Interrupts { Off => "off", On => "on" });
-named!(Pressure { Reclaim => "reclaim", Compaction => "compaction", Lumpy => "lumpy" });
-named!(Marks { Off => "off", On => "on" });
 
 /// How CPUs reach their own, by its name as an option of the command.
 pub const SLOTS: [(Slots, &str); 2] = [(Slots::Exclusive, "exclusive"), (Slots::Shared, "shared")];
@@ -306,15 +295,7 @@ impl Case {
 
     /// The allocator.
     pub(crate) fn ground(&self) -> Ground {
-        Ground {
-            configuration: self.configuration,
-            slots: self.slots,
-            lock: match self.slots {
-                Slots::Exclusive => Lock::Ticket,
-                Slots::Shared => Lock::TestAndSet,
-            },
-            plan: self.plan(),
-        }
+        Ground::new(self.configuration, self.plan())
     }
 
     /// The order of a page block.
@@ -351,17 +332,8 @@ impl Case {
 
     /// 600 frames from an odd one on, with blocks of up to 64 frames and page blocks of 16. The bitmap store, whose page blocks have 64 frames and more, has twice the frames.
     fn small(&self, slots: usize, dice: &mut Dice) -> MachinePlan {
-        let mut plan = MachinePlan::new(FrameRange::new(5, 605), slots);
-        plan.sizing = Sizing::KernelCorePercent(60);
+        let mut plan = MachinePlan::small(slots);
         let whole = &mut plan.whole;
-        whole.max_order = Order::new(6);
-        whole.page_block_order = Order::new(4);
-        whole.lists = ListSizes { batch: 3, high: 8 };
-        whole.magazine = MagazineSizes {
-            limit: 12,
-            refill: Batch { least: 2, most: 7 },
-            drain: Batch { least: 1, most: 5 },
-        };
         whole.stash = StashSizes {
             singles: 1 + dice.below(16) as usize,
             small: dice.below(4) as usize,
@@ -396,43 +368,36 @@ impl Case {
     }
 }
 
+impl Case {
+    /// Whatever the seed chose, as options of the command.
+    fn options(&self) -> [(&'static str, String); 12] {
+        let named = |name: &str| name.to_owned();
+        [
+            ("mode", named(self.mode.name())),
+            ("config", named(self.configuration.name())),
+            ("slots", named(name_of(&SLOTS, &self.slots))),
+            ("policy", named(name_of(&POLICIES, &self.policy))),
+            ("sizes", named(self.sizes.name())),
+            ("memory", named(self.memory.name())),
+            ("pressure", named(self.pressure.name())),
+            ("marks", named(self.marks.name())),
+            ("interrupts", named(self.interrupts.name())),
+            ("cpus", self.cpus.to_string()),
+            ("tasks", self.tasks.to_string()),
+            ("operations", self.operations.to_string()),
+        ]
+    }
+}
+
 impl fmt::Display for Case {
-    /// The command that runs it: the seed, and whatever it would have chosen otherwise.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = Self::of(self.seed);
         write!(f, "brickyard simulate explore --replay {}", self.seed)?;
-        let mut option = |name: &str, differs: bool, value: &dyn fmt::Display| match differs {
-            true => write!(f, " --{name} {value}"),
-            false => Ok(()),
-        };
-        option("mode", self.mode != usual.mode, &self.mode.name())?;
-        let (configuration, slots) = (self.configuration, self.slots);
-        option(
-            "config",
-            configuration != usual.configuration,
-            &configuration,
-        )?;
-        option("slots", slots != usual.slots, &name_of(&SLOTS, &slots))?;
-        let policy = name_of(&POLICIES, &self.policy);
-        option("policy", self.policy != usual.policy, &policy)?;
-        option("sizes", self.sizes != usual.sizes, &self.sizes.name())?;
-        let memory = self.memory.name();
-        option("memory", self.memory != usual.memory, &memory)?;
-        let pressure = self.pressure.name();
-        option("pressure", self.pressure != usual.pressure, &pressure)?;
-        option("marks", self.marks != usual.marks, &self.marks.name())?;
-        let interrupts = self.interrupts.name();
-        option(
-            "interrupts",
-            self.interrupts != usual.interrupts,
-            &interrupts,
-        )?;
-        option("cpus", self.cpus != usual.cpus, &self.cpus)?;
-        option("tasks", self.tasks != usual.tasks, &self.tasks)?;
-        option(
-            "operations",
-            self.operations != usual.operations,
-            &self.operations,
-        )
+        let usual = Self::of(self.seed).options();
+        for ((name, value), (_, usual)) in self.options().iter().zip(&usual) {
+            if value != usual {
+                write!(f, " --{name} {value}")?;
+            }
+        }
+        Ok(())
     }
 }

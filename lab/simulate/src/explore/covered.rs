@@ -3,27 +3,18 @@
 use core::array;
 use core::cell::Cell;
 
+use brickyard_workload::named;
+
 macro_rules! events {
     ($($variant:ident => $name:literal),+ $(,)?) => {
-        /// What is counted.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Event {
-            $(
-                #[doc = concat!("Counts: ", $name, ".")]
-                $variant,
-            )+
-        }
-
-        impl Event {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// What it is, in words.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name),+
-                }
+        named! {
+            /// What is counted.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum Event {
+                $(
+                    #[doc = concat!("Counts: ", $name, ".")]
+                    $variant => $name,
+                )+
             }
         }
     };
@@ -103,7 +94,7 @@ impl Covered {
 
     /// All of `other` too.
     pub fn add(&mut self, other: &Self) {
-        for &event in Event::ALL {
+        for event in Event::ALL {
             self.count(event, other.of(event));
         }
     }

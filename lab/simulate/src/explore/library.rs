@@ -1,20 +1,21 @@
 //! The real allocator as a system: a case's allocator on a case's machine, with its tasks.
 
+use core::array;
 use core::marker::PhantomData;
 
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, RawLock, Shared, TestAndSetLock, TicketLock};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Machine, Place};
+use brickyard_machine::Place;
 
 use super::case::{Case, Marks, Mode};
 use super::covered::{Covered, Event};
 use super::log::Log;
-use super::quiet::Barrier;
 use super::starve::starve;
 use super::system::{Fault, System};
 use super::worker::Worker;
 use super::world::{Gates, World};
+use crate::barrier::Barrier;
 use crate::ground::{Apart, Job, Piece, Slots};
 use crate::platform::Simulated;
 
@@ -81,12 +82,9 @@ impl Job for Run<'_> {
         if case.marks == Marks::On {
             world.nodes().set_min_free_kbytes(64, 4096);
         }
-        let between: [Barrier; MOMENTS] = Default::default();
-        let end = Barrier::default();
-        let mut machine = Machine::new(case.setup());
-        for &piece in pieces {
-            piece.map(&mut machine);
-        }
+        let between: [Barrier; MOMENTS] = array::from_fn(|_| Barrier::new(case.tasks));
+        let end = Barrier::new(case.tasks);
+        let mut machine = Piece::machine(case.setup(), pieces);
         gates.piece().map(&mut machine);
         world.frames.map(&mut machine);
         let (world, between, end) = (&world, &between, &end);

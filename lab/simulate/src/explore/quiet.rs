@@ -1,12 +1,10 @@
 //! Quiet moments: all tasks wait, and one looks at everything. Some times in a run, and once at its end.
 
-use core::cell::Cell;
-
 use brickyard::block::Census;
 use brickyard::sync::Ordering;
 use brickyard::{Context, FreeError, Mobility, Order, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::{WaitQueue, here};
+use brickyard_machine::here;
 
 use super::covered::Event;
 use super::frames::{Owner, wrong};
@@ -15,28 +13,6 @@ use super::world::World;
 
 /// Cycles between two looks at whether all have come to rest.
 const REST_CYCLES: u64 = 2_000;
-
-/// Where tasks wait for each other.
-#[derive(Debug, Default)]
-pub(crate) struct Barrier {
-    arrived: Cell<usize>,
-    open: Cell<bool>,
-    waiting: WaitQueue,
-}
-
-impl Barrier {
-    /// Waits until all `tasks` are here; the last one does `work` before they go on.
-    pub(crate) fn wait(&self, tasks: usize, work: impl FnOnce()) {
-        self.arrived.set(self.arrived.get() + 1);
-        if self.arrived.get() == tasks {
-            work();
-            self.open.set(true);
-            self.waiting.wake_all();
-        } else {
-            self.waiting.wait_until(|| self.open.get());
-        }
-    }
-}
 
 impl<Z: LabZone> World<'_, Z> {
     /// Does `work` while nobody else does anything.

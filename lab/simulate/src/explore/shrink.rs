@@ -107,34 +107,19 @@ fn smaller_than(case: &Case) -> Vec<Case> {
         ..case
     });
     number(case.cpus, 1, &|cpus| Case { cpus, ..case });
-    for plainer in [
-        Case {
-            interrupts: Interrupts::Off,
-            ..case
-        },
-        Case {
-            marks: Marks::Off,
-            ..case
-        },
-        Case {
-            pressure: Pressure::Reclaim,
-            ..case
-        },
-        Case {
-            sizes: Sizes::Small,
-            ..case
-        },
-        Case {
-            memory: Memory::Plenty,
-            ..case
-        },
-        Case {
-            mode: Mode::Mixed,
-            ..case
-        },
-    ] {
-        if plainer != case {
-            all.push(plainer);
+    let plainer: [fn(&mut Case); 6] = [
+        |case| case.interrupts = Interrupts::Off,
+        |case| case.marks = Marks::Off,
+        |case| case.pressure = Pressure::Reclaim,
+        |case| case.sizes = Sizes::Small,
+        |case| case.memory = Memory::Plenty,
+        |case| case.mode = Mode::Mixed,
+    ];
+    for plainer in plainer {
+        let mut next = case;
+        plainer(&mut next);
+        if next != case {
+            all.push(next);
         }
     }
     all

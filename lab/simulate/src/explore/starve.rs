@@ -10,7 +10,7 @@ use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
 use brickyard::watermark::Marks;
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Dice, Machine, Place, Setup, Timing, here};
+use brickyard_machine::{Dice, Place, Setup, Timing, here};
 
 use super::bound::steps_most_among;
 use super::case::Case;
@@ -131,13 +131,7 @@ impl<Z: LabZone> Scene<'_, Z> {
                     zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
                 }
                 // Every third page is free.
-                let mut frame = self.span.start;
-                while frame < self.span.end {
-                    if !frame.number().is_multiple_of(3) {
-                        self.take(frame, Order::ZERO);
-                    }
-                    frame = frame.plus(1);
-                }
+                self.fill(self.span.end, Some(3));
                 page
             }
             Asked::Below => {
@@ -213,10 +207,7 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
         ..case.setup()
     };
     let (counts, over) = (Counts::new(), Cell::new(false));
-    let mut machine = Machine::new(setup);
-    for &piece in pieces {
-        piece.map(&mut machine);
-    }
+    let mut machine = Piece::machine(setup, pieces);
     let (asker, reclaims, counts, over) = (&asker, &reclaims, &counts, &over);
     for other in 0..case.tasks.min(case.cpus.saturating_sub(1)) {
         let mut dice = case.dice(other as u64);

@@ -9,8 +9,8 @@ use super::case::Memory;
 use super::covered::Event;
 use super::frames::{Owner, wrong};
 use super::log::{About, Who};
-use super::quiet::Barrier;
 use super::world::World;
+use crate::barrier::Barrier;
 
 /// Pages of the cache at most, all tasks together.
 const CACHE_MOST: usize = 48;
@@ -85,7 +85,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
 
     /// All its operations, with quiet moments between them; then it frees all that it has.
     pub(crate) fn work(&mut self, between: &[Barrier], end: &Barrier) {
-        let (operations, tasks) = (self.world.case.operations, self.world.case.tasks);
+        let operations = self.world.case.operations;
         if self.world.case.begins_full() {
             self.fill();
         }
@@ -93,7 +93,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
             let moments = between.iter().enumerate();
             let due = |n: usize| operation == (n + 1) * operations / (between.len() + 1);
             for (_, moment) in moments.filter(|&(n, _)| due(n)) {
-                moment.wait(tasks, || {
+                moment.wait(|| {
                     self.world.quietly(|world| {
                         world.check();
                     });
@@ -105,7 +105,7 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
         while !self.held.is_empty() {
             self.free();
         }
-        end.wait(tasks, || {
+        end.wait(|| {
             self.world.quietly(World::clear);
             self.world.over.set(true);
             self.world.background.wake_all();

@@ -4,44 +4,26 @@ use core::fmt;
 use core::str::FromStr;
 
 use brickyard_classics::bulk::BulkPolicy;
+use brickyard_workload::named;
 
-/// A lock and how long it is held. Each changes one thing of the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// A test-and-set lock, for the whole bulk: Linux up to 2.6.24 on x86.
-    Hold,
-    /// The same, released after each page: the patch of October 2007.
-    Release,
-    /// A ticket lock, for the whole bulk.
-    Ticket,
-    /// A ticket lock, given up after a page if somebody waits: the patch of 2008.
-    TicketYield,
-    /// The same lock alone in its cache line.
-    TicketYieldOwnLine,
+named! {
+    /// A lock and how long it is held. Each changes one thing of the one before.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Column {
+        /// A test-and-set lock, for the whole bulk: Linux up to 2.6.24 on x86.
+        Hold => "hold",
+        /// The same, released after each page: the patch of October 2007.
+        Release => "release",
+        /// A ticket lock, for the whole bulk.
+        Ticket => "ticket",
+        /// A ticket lock, given up after a page if somebody waits: the patch of 2008.
+        TicketYield => "ticket+yield",
+        /// The same lock alone in its cache line.
+        TicketYieldOwnLine => "ticket+yield+own-line",
+    }
 }
 
 impl Column {
-    /// All five, in the order of the table.
-    pub const ALL: [Self; 5] = [
-        Self::Hold,
-        Self::Release,
-        Self::Ticket,
-        Self::TicketYield,
-        Self::TicketYieldOwnLine,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Release => "release",
-            Self::Ticket => "ticket",
-            Self::TicketYield => "ticket+yield",
-            Self::TicketYieldOwnLine => "ticket+yield+own-line",
-        }
-    }
-
     /// How long the lock is held in a bulk.
     #[must_use]
     pub const fn policy(self) -> BulkPolicy {
@@ -83,14 +65,6 @@ impl FromStr for Column {
 }
 
 /// No column is called so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such column; there are {}", Column::ALL.map(Column::name).join(", "))]
 pub struct UnknownColumn;
-
-impl fmt::Display for UnknownColumn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Column::ALL.map(Column::name).join(", ");
-        write!(f, "there is no such column; there are {names}")
-    }
-}
-
-impl core::error::Error for UnknownColumn {}

@@ -6,7 +6,7 @@ use brickyard::node::Node;
 use brickyard::sync::{LockLog, timed};
 use brickyard_classics::LabZone;
 use brickyard_classics::bulk::MeterReading;
-use brickyard_machine::{Ended, Failure, Machine, Place, Setup, here};
+use brickyard_machine::{Ended, Failure, Place, Setup, here};
 
 use super::load::{Crew, Duty};
 use super::{Cell, Plan};
@@ -45,13 +45,13 @@ impl Job for AtWork<'_> {
         let Self { plan, cell, crew } = self;
         let runner = Runner::new(core::slice::from_ref(node));
         let next = Counter::new(0);
-        let mut machine = Machine::new(Setup {
-            instructions_per_access: instructions::per_access(plan.configuration),
-            ..Setup::new(plan.profile, cell.cpus, cell.seed)
-        });
-        for &piece in pieces {
-            piece.map(&mut machine);
-        }
+        let mut machine = Piece::machine(
+            Setup {
+                instructions_per_access: instructions::per_access(plan.configuration),
+                ..Setup::new(plan.profile, cell.cpus, cell.seed)
+            },
+            pieces,
+        );
         for (number, duty) in crew.duties.iter().enumerate() {
             let (runner, next) = (&runner, &next);
             let name = format!("{} {number}", cell.load.name());

@@ -140,8 +140,8 @@ impl Load {
     /// The most pages that all tasks together hold at once on so many CPUs, should the worst moments of all come together. What jobs leave behind is not counted: it can be reclaimed.
     #[must_use]
     pub fn pages_most(&self, cpus: usize) -> u64 {
-        let most = self.jobs.iter().map(pages_most).max().unwrap_or(0);
-        most * self.instances.tasks(cpus) as u64
+        let most = self.jobs.iter().map(Job::most_held).max().unwrap_or(0);
+        most as u64 * self.instances.tasks(cpus) as u64
     }
 }
 
@@ -182,18 +182,4 @@ fn varied(job: &Job, dice: &mut Dice) -> Job {
         }
     }
     job
-}
-
-/// The most pages that a job holds at once.
-fn pages_most(job: &Job) -> u64 {
-    let (mut held, mut most) = (0_u64, 0);
-    for step in &job.steps {
-        match *step {
-            Step::Take { order, .. } => held += 1 << order,
-            Step::Give { order, .. } => held = held.saturating_sub(1 << order),
-            Step::Compute { .. } | Step::Disk => {}
-        }
-        most = most.max(held);
-    }
-    most
 }

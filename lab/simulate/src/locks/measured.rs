@@ -1,7 +1,7 @@
 //! What came of a run: its time, the waits for the lock, the bulks, the cache lines.
 
 use brickyard::sync::Found;
-use brickyard_classics::bulk::Moments;
+use brickyard_classics::bulk::{BulkReading, Moments};
 use brickyard_machine::{CpuTimes, Profile, Traffic};
 
 use super::crew::Done;
@@ -94,10 +94,6 @@ impl Measured {
         let waits = Times::new(log.waits.iter().map(|&(cycles, _)| cycles).collect());
         let holds = Times::new(log.holds);
         let busy: u64 = ended.cpus.iter().map(busy).sum();
-        let mut traffic = Traffic::default();
-        for &of_cpu in &ended.traffic {
-            traffic += of_cpu;
-        }
         Self {
             seconds: ended.cycles as f64 / (profile.megahertz as f64 * 1e6),
             counts,
@@ -107,17 +103,9 @@ impl Measured {
             held_share: share(holds.sum(), ended.cycles),
             waits,
             holds,
-            taken: bulks(
-                meters
-                    .iter()
-                    .map(|meter| (meter.taken.count, meter.taken.order)),
-            ),
-            given: bulks(
-                meters
-                    .iter()
-                    .map(|meter| (meter.given.count, meter.given.order)),
-            ),
-            traffic,
+            taken: bulks(meters.iter().map(|meter| &meter.taken)),
+            given: bulks(meters.iter().map(|meter| &meter.given)),
+            traffic: ended.all_traffic(),
             accesses: ended.accesses,
         }
     }
@@ -142,11 +130,11 @@ fn jain(times: &[u64]) -> f64 {
 }
 
 /// The bulks of all zones together.
-fn bulks(meters: impl Iterator<Item = (Moments, Moments)>) -> Bulks {
+fn bulks<'m>(readings: impl Iterator<Item = &'m BulkReading>) -> Bulks {
     let (mut count, mut order) = (Moments::default(), Moments::default());
-    for (counts, orders) in meters {
-        add(&mut count, counts);
-        add(&mut order, orders);
+    for reading in readings {
+        add(&mut count, reading.count);
+        add(&mut order, reading.order);
     }
     Bulks {
         count: count.mean(),

@@ -25,11 +25,10 @@ mod load;
 mod measured;
 pub mod published;
 
+use brickyard::FrameRange;
 use brickyard::sync::{Exclusive, OwnLine, TestAndSetLock, TicketLock, Timed};
-use brickyard::{FrameRange, ZoneKind};
-use brickyard_classics::bulk::Tuning;
 pub use brickyard_classics::front::ListSizes;
-use brickyard_classics::{Configuration, LabPlan, MachinePlan};
+use brickyard_classics::{Configuration, MachinePlan};
 use brickyard_machine::{Failure, Profile};
 
 use crate::ground::Ground;
@@ -111,18 +110,10 @@ impl Plan {
     /// [`Failure`] where the run does not come to its end: a bug of the allocator.
     pub fn run(&self, cell: &Cell<'_>) -> Result<Measured, Failure> {
         let span = FrameRange::new(0, self.frames(cell.load, cell.cpus));
-        let whole = LabPlan {
-            lists: self.lists,
-            ..LabPlan::new(ZoneKind::Normal, span, cell.cpus)
-        };
-        let plan = MachinePlan {
-            whole,
-            ..MachinePlan::new(span, cell.cpus)
-        };
-        let ground = Ground::new(self.configuration, plan).tuned(Tuning {
-            bulk: cell.column.policy(),
-            ..Tuning::LINUX
-        });
+        let mut plan = MachinePlan::new(span, cell.cpus);
+        plan.whole.lists = self.lists;
+        plan.whole.tuning.bulk = cell.column.policy();
+        let ground = Ground::new(self.configuration, plan);
         let crew = cell.load.crew(cell.cpus, cell.seed);
         let work = AtWork {
             plan: self,

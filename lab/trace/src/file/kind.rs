@@ -2,51 +2,26 @@
 
 use brickyard::MigrateType;
 
-use crate::PageUse;
+use crate::{PageUse, named};
 
-/// What a row is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Kind {
-    Start,
-    Alloc,
-    Failure,
-    Free,
-    Fallback,
-    End,
+named! {
+    /// What a row is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[repr(u8)]
+    pub(super) enum Kind {
+        Start => "start",
+        Alloc => "alloc",
+        Failure => "failure",
+        Free => "free",
+        Fallback => "fallback",
+        End => "end",
+    }
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 6] = [
-        Self::Start,
-        Self::Alloc,
-        Self::Failure,
-        Self::Free,
-        Self::Fallback,
-        Self::End,
-    ];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Alloc => "alloc",
-            Self::Failure => "failure",
-            Self::Free => "free",
-            Self::Fallback => "fallback",
-            Self::End => "end",
-        }
-    }
-
     pub(super) fn parse(name: &[u8]) -> Option<Self> {
-        Some(match name {
-            b"start" => Self::Start,
-            b"alloc" => Self::Alloc,
-            b"failure" => Self::Failure,
-            b"free" => Self::Free,
-            b"fallback" => Self::Fallback,
-            b"end" => Self::End,
-            _ => return None,
-        })
+        let mut all = Self::ALL.into_iter();
+        all.find(|kind| kind.name().as_bytes() == name)
     }
 }
 

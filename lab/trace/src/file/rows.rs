@@ -10,7 +10,7 @@ use super::check::{EventCheck, RunCheck};
 use super::kind::{Kind, parse_mobility, parse_usage};
 use super::schema::{GROUP_ROWS, NAME_BYTES};
 use crate::table::{Column, Place};
-use crate::{Event, NameId, PageState, StateRun, Trace, What};
+use crate::{Event, NameId, NameIds, PageState, StateRun, Trace, What};
 
 /// Rows that are taken out of the columns at a time.
 const BATCH: usize = 1 << 13;
@@ -80,7 +80,7 @@ fn invalid(row: usize, why: Refusal) -> ReadError {
 /// The row groups that were put together, and what the next one has to go on from.
 #[derive(Default)]
 pub(super) struct Whole {
-    names: HashMap<String, NameId>,
+    names: NameIds,
     events: EventCheck,
     start: RunCheck,
     end: RunCheck,
@@ -124,15 +124,7 @@ impl Whole {
     fn rename(&mut self, trace: &mut Trace, names: Vec<String>, events: &mut [Event]) {
         let places: Vec<NameId> = names
             .into_iter()
-            .map(|name| {
-                if let Some(&id) = self.names.get(&name) {
-                    return id;
-                }
-                let id = NameId(u32::try_from(trace.names.len()).unwrap_or(u32::MAX));
-                trace.names.push(name.clone());
-                self.names.insert(name, id);
-                id
-            })
+            .map(|name| self.names.id(&mut trace.names, &name))
             .collect();
         if places
             .iter()
@@ -189,31 +181,63 @@ impl Names {
     }
 }
 
-/// The columns of a row group.
-pub(super) struct Batches {
-    kind: Column<ByteArrayType>,
-    time: Column<Int64Type>,
-    cpu: Column<Int32Type>,
-    pid: Column<Int32Type>,
-    name: Column<ByteArrayType>,
-    frame: Column<Int64Type>,
-    order: Column<Int32Type>,
-    mobility: Column<ByteArrayType>,
-    flags: Column<Int64Type>,
-    from_order: Column<Int32Type>,
-    from: Column<ByteArrayType>,
-    claimed: Column<BoolType>,
-    run: RunColumns,
+/// Columns of a row group.
+macro_rules! columns {
+    ($(#[$about:meta])+ struct $columns:ident { $($column:ident: $type:ty,)+ }) => {
+        $(#[$about])+
+        struct $columns {
+            $($column: Column<$type>,)+
+        }
+
+        impl $columns {
+            fn open(place: &Place<'_>) -> Result<Self, ReadError> {
+                Ok(Self {
+                    $($column: Column::open(place, stringify!($column))?,)+
+                })
+            }
+
+            /// Fetches the next rows; how many each column has.
+            fn fill(&mut self) -> Result<[usize; [$(stringify!($column)),+].len()], ReadError> {
+                Ok([$(self.$column.fill(BATCH)?),+])
+            }
+        }
+    };
 }
 
-/// The columns that only runs of page states have.
-struct RunColumns {
-    frames: Column<Int64Type>,
-    usage: Column<ByteArrayType>,
-    active: Column<BoolType>,
-    dirty: Column<BoolType>,
-    writeback: Column<BoolType>,
-    unevictable: Column<BoolType>,
+columns! {
+    /// The columns that events have, or all rows.
+    struct EventColumns {
+        kind: ByteArrayType,
+        time: Int64Type,
+        cpu: Int32Type,
+        pid: Int32Type,
+        name: ByteArrayType,
+        frame: Int64Type,
+        order: Int32Type,
+        mobility: ByteArrayType,
+        flags: Int64Type,
+        from_order: Int32Type,
+        from: ByteArrayType,
+        claimed: BoolType,
+    }
+}
+
+columns! {
+    /// The columns that only runs of page states have.
+    struct RunColumns {
+        frames: Int64Type,
+        usage: ByteArrayType,
+        active: BoolType,
+        dirty: BoolType,
+        writeback: BoolType,
+        unevictable: BoolType,
+    }
+}
+
+/// All columns of a row group.
+pub(super) struct Batches {
+    event: EventColumns,
+    run: RunColumns,
 }
 
 /// Why a row is refused.
@@ -222,18 +246,7 @@ type Refusal = String;
 impl Batches {
     pub(super) fn open(place: &Place<'_>) -> Result<Self, ReadError> {
         Ok(Self {
-            kind: Column::open(place, "kind")?,
-            time: Column::open(place, "time")?,
-            cpu: Column::open(place, "cpu")?,
-            pid: Column::open(place, "pid")?,
-            name: Column::open(place, "name")?,
-            frame: Column::open(place, "frame")?,
-            order: Column::open(place, "order")?,
-            mobility: Column::open(place, "mobility")?,
-            flags: Column::open(place, "flags")?,
-            from_order: Column::open(place, "from_order")?,
-            from: Column::open(place, "from")?,
-            claimed: Column::open(place, "claimed")?,
+            event: EventColumns::open(place)?,
             run: RunColumns::open(place)?,
         })
     }
@@ -259,27 +272,10 @@ impl Batches {
     }
 
     fn fill(&mut self) -> Result<usize, ReadError> {
-        let count = self.kind.fill(BATCH)?;
-        let others = [
-            self.time.fill(BATCH)?,
-            self.cpu.fill(BATCH)?,
-            self.pid.fill(BATCH)?,
-            self.name.fill(BATCH)?,
-            self.frame.fill(BATCH)?,
-            self.order.fill(BATCH)?,
-            self.mobility.fill(BATCH)?,
-            self.flags.fill(BATCH)?,
-            self.from_order.fill(BATCH)?,
-            self.from.fill(BATCH)?,
-            self.claimed.fill(BATCH)?,
-            self.run.frames.fill(BATCH)?,
-            self.run.usage.fill(BATCH)?,
-            self.run.active.fill(BATCH)?,
-            self.run.dirty.fill(BATCH)?,
-            self.run.writeback.fill(BATCH)?,
-            self.run.unevictable.fill(BATCH)?,
-        ];
-        if others.iter().any(|&other| other != count) {
+        let (of_events, of_runs) = (self.event.fill()?, self.run.fill()?);
+        let count = of_events[0];
+        let mut others = of_events.iter().chain(&of_runs);
+        if others.any(|&other| other != count) {
             return Err(ReadError::Damaged(
                 "its columns are of different lengths".to_owned(),
             ));
@@ -289,19 +285,24 @@ impl Batches {
 
     #[inline]
     fn row(&mut self, row: usize, rows: &mut Part) -> Result<(), Refusal> {
-        let kind = need(&mut self.kind, row)?;
+        let of_event = &mut self.event;
+        let kind = need(&mut of_event.kind, row)?;
         let kind = Kind::parse(kind.data()).ok_or_else(|| unknown("kind", kind))?;
-        let time = bits(*need(&mut self.time, row)?);
-        let frame = bits(*need(&mut self.frame, row)?);
-        let order = small_order("order", *need(&mut self.order, row)?)?;
+        let time = bits(*need(&mut of_event.time, row)?);
+        let frame = bits(*need(&mut of_event.frame, row)?);
+        let order = small_order("order", *need(&mut of_event.order, row)?)?;
         // Each column is asked once a row, whatever the row is: so its values stay in step.
-        let event = (self.cpu.take(row), self.pid.take(row), self.name.take(row));
-        let mobility = self.mobility.take(row);
-        let flags = self.flags.take(row);
+        let event = (
+            of_event.cpu.take(row),
+            of_event.pid.take(row),
+            of_event.name.take(row),
+        );
+        let mobility = of_event.mobility.take(row);
+        let flags = of_event.flags.take(row);
         let broken = (
-            self.from_order.take(row),
-            self.from.take(row),
-            self.claimed.take(row),
+            of_event.from_order.take(row),
+            of_event.from.take(row),
+            of_event.claimed.take(row),
         );
         match kind {
             Kind::Start | Kind::End => {
@@ -328,17 +329,6 @@ impl Batches {
 }
 
 impl RunColumns {
-    fn open(place: &Place<'_>) -> Result<Self, ReadError> {
-        Ok(Self {
-            frames: Column::open(place, "frames")?,
-            usage: Column::open(place, "usage")?,
-            active: Column::open(place, "active")?,
-            dirty: Column::open(place, "dirty")?,
-            writeback: Column::open(place, "writeback")?,
-            unevictable: Column::open(place, "unevictable")?,
-        })
-    }
-
     /// An event has no use for them, but they have to stay in step.
     #[inline]
     fn skip(&mut self, row: usize) {

@@ -6,7 +6,7 @@ use brickyard::{MigrateType, Order};
 
 use super::line::{Fields, Line, Said, parse};
 use super::{BAD_SHOWN, BadLine, ImportError, Imported, Options};
-use crate::{Event, Flags, Lost, NameId, What};
+use crate::{Event, Flags, Lost, NameIds, What};
 
 /// Whose text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Collector {
     flags: Flags,
     /// Flags by their text, of which there are few.
     known_flags: HashMap<String, u64>,
-    names: HashMap<String, NameId>,
+    names: NameIds,
     old_types: Option<bool>,
     latest: u64,
 }
@@ -55,7 +55,7 @@ impl Collector {
             imported,
             flags,
             known_flags: HashMap::new(),
-            names: HashMap::new(),
+            names: NameIds::default(),
             old_types: None,
             latest: 0,
         }
@@ -190,7 +190,7 @@ impl Collector {
             frame: if failed { 0 } else { line.frame },
             what,
             pid: line.pid,
-            name: self.name(line.name),
+            name: self.names.id(&mut self.imported.trace.names, line.name),
             cpu: line.cpu,
             order: size,
         };
@@ -203,17 +203,6 @@ impl Collector {
         self.latest = self.latest.max(event.time);
         self.imported.trace.events.push(event);
         Ok(())
-    }
-
-    fn name(&mut self, name: &str) -> NameId {
-        if let Some(&id) = self.names.get(name) {
-            return id;
-        }
-        let names = &mut self.imported.trace.names;
-        let id = NameId(u32::try_from(names.len()).unwrap_or(u32::MAX));
-        names.push(name.to_owned());
-        self.names.insert(name.to_owned(), id);
-        id
     }
 
     fn flags(&mut self, text: &str) -> u64 {

@@ -62,6 +62,15 @@ pub(super) type Why = &'static str;
 
 const EVENT: &str = "mm_page_";
 
+/// The number of a field that has to be there.
+macro_rules! need {
+    ($fields:expr, $name:literal) => {
+        $fields
+            .number($name)?
+            .ok_or(concat!("it has no ", $name, "="))?
+    };
+}
+
 /// Reads a line.
 pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
     let Some((head, event, fields)) = find_event(line) else {
@@ -70,24 +79,16 @@ pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
     let fields = Named { text: fields };
     let what = match event {
         "alloc" => Fields::Alloc {
-            migratetype: fields
-                .number("migratetype")?
-                .ok_or("it has no migratetype=")?,
+            migratetype: need!(fields, "migratetype"),
             flags: fields.text("gfp_flags").ok_or("it has no gfp_flags=")?,
         },
         // `mm_page_free_direct` until Linux 3.3.
         "free" | "free_direct" => Fields::Free,
         "free_batched" | "pagevec_free" => return Ok(Said::Repeated),
         "alloc_extfrag" => Fields::Fallback {
-            migratetype: fields
-                .number("alloc_migratetype")?
-                .ok_or("it has no alloc_migratetype=")?,
-            from_order: fields
-                .number("fallback_order")?
-                .ok_or("it has no fallback_order=")?,
-            from: fields
-                .number("fallback_migratetype")?
-                .ok_or("it has no fallback_migratetype=")?,
+            migratetype: need!(fields, "alloc_migratetype"),
+            from_order: need!(fields, "fallback_order"),
+            from: need!(fields, "fallback_migratetype"),
             claimed: fields
                 .number("change_ownership")?
                 .is_some_and(|claimed| claimed != 0),
@@ -96,12 +97,10 @@ pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
         _ => return Ok(Said::Other),
     };
     let order = match what {
-        Fields::Fallback { .. } => fields
-            .number("alloc_order")?
-            .ok_or("it has no alloc_order=")?,
-        _ => fields.number("order")?.ok_or("it has no order=")?,
+        Fields::Fallback { .. } => need!(fields, "alloc_order"),
+        _ => need!(fields, "order"),
     };
-    let frame = fields.number("pfn")?.ok_or("it has no pfn=")?;
+    let frame = need!(fields, "pfn");
     let (tool, head) = match head.strip_suffix("kmem:") {
         Some(head) => (Tool::Perf, head),
         None if fields.text.starts_with("    ") => (Tool::TraceCmd, head),

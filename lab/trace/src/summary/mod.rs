@@ -81,7 +81,7 @@ impl Class {
 }
 
 /// What tasks of one name did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Process {
     /// The name.
     pub name: String,

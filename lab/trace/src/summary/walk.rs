@@ -64,7 +64,12 @@ impl<'a> Walk<'a> {
             ledger,
             looks,
             classes: vec![Counted::default(); CLASSES],
-            processes: names.map(|name| Process::new(name)).collect(),
+            processes: names
+                .map(|name| Process {
+                    name: name.clone(),
+                    ..Process::default()
+                })
+                .collect(),
             fallbacks: MigrateType::ALL.map(|mobility| {
                 MigrateType::ALL.map(|from| Fallbacks {
                     mobility,
@@ -115,15 +120,11 @@ impl<'a> Walk<'a> {
                 ..
             } => {
                 let pair = &mut self.fallbacks[mobility.index()][from.index()];
-                let process = (event.name.0 as usize).min(self.processes.len() - 1);
-                let process = &mut self.processes[process];
-                if claimed {
-                    pair.claimed += 1;
-                    process.claimed += 1;
-                } else {
-                    pair.mixed += 1;
-                    process.mixed += 1;
-                }
+                pair.claimed += u64::from(claimed);
+                pair.mixed += u64::from(!claimed);
+                let process = self.process(event);
+                process.claimed += u64::from(claimed);
+                process.mixed += u64::from(!claimed);
             }
         }
     }
@@ -249,19 +250,6 @@ impl Looks {
 }
 
 impl Process {
-    fn new(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            allocs: 0,
-            frames: 0,
-            freed_frames: 0,
-            held_frames: 0,
-            failures: 0,
-            claimed: 0,
-            mixed: 0,
-        }
-    }
-
     const fn did_nothing(&self) -> bool {
         self.allocs + self.freed_frames + self.failures + self.claimed + self.mixed == 0
     }

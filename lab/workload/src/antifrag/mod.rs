@@ -14,7 +14,7 @@ pub use profile::{
 
 use brickyard::node::movable::Sizing;
 use brickyard::node::{Node, Nodes};
-use brickyard::{Frame, FrameRange, Mobility, Order, Request, ZoneKind};
+use brickyard::{Frame, FrameRange, Mobility, Request, ZoneKind};
 use brickyard_classics::Configuration;
 use brickyard_classics::LabZone;
 
@@ -26,7 +26,7 @@ use crate::pages::{Block, PageId, Pages, Role, mark};
 use crate::processor::Processor;
 use crate::replay::{Watcher, possible};
 use crate::script::Script;
-use crate::view::{View, free_counts};
+use crate::view::View;
 use load::Load;
 
 /// Tries of 2005; its text also says 160, its tables are of 275.
@@ -372,17 +372,9 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
     }
 
     fn sample(&mut self, watcher: &mut impl Watcher) {
-        let huge: Order = self.machine.huge_order;
-        let free = free_counts(self.plain);
         let view = View::new(self.kernel, self.plain, self.now);
-        self.result.samples.push(Sample {
-            time: self.now,
-            free: free.free_frames(),
-            cached: view.cached(),
-            huge: free.suitable(huge),
-            unusable: free.unusable_index(huge),
-            mixed: view.mixed_blocks(),
-        });
+        let sample = view.sample(self.machine.huge_order);
+        self.result.samples.push(sample);
         watcher.sees(&view);
     }
 }

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use brickyard::node::SlowPath;
 use brickyard::{Order, ZoneKind};
 use brickyard_classics::Configuration;
+use brickyard_trace::named;
 
 use crate::printed::rows;
 
@@ -59,57 +60,36 @@ impl Profile {
 
     /// The five machines of 2007, in the order of its tables.
     pub const OF_2007: [Self; 5] = [
+        Self::assumed("bl6-13", "x86_64", 2048, 4, [9, 10]),
         Self {
-            name: "bl6-13",
-            architecture: "x86_64",
-            memory: 2048 * MIB,
-            memory_from: Known::Assumed,
-            cpus: 4,
-            huge: Order::new(9),
-            max: Order::new(10),
-            high_memory_from: None,
-        },
-        Self {
-            name: "elm3b14",
-            architecture: "x86-numaq",
-            memory: 2048 * MIB,
-            memory_from: Known::Assumed,
-            cpus: 4,
-            huge: Order::new(9),
-            max: Order::new(10),
             high_memory_from: Some(896 * MIB),
+            ..Self::assumed("elm3b14", "x86-numaq", 2048, 4, [9, 10])
         },
-        Self {
-            name: "elm3b245",
-            architecture: "x86_64",
-            memory: 1536 * MIB,
-            memory_from: Known::Assumed,
-            cpus: 4,
-            huge: Order::new(9),
-            max: Order::new(10),
-            high_memory_from: None,
-        },
-        Self {
-            name: "gekko-lp1",
-            architecture: "ppc64",
-            memory: 1536 * MIB,
-            memory_from: Known::Assumed,
-            cpus: 2,
-            huge: Order::new(12),
-            max: Order::new(12),
-            high_memory_from: None,
-        },
-        Self {
-            name: "gekko-lp4",
-            architecture: "ppc64",
-            memory: 2048 * MIB,
-            memory_from: Known::Assumed,
-            cpus: 1,
-            huge: Order::new(12),
-            max: Order::new(12),
-            high_memory_from: None,
-        },
+        Self::assumed("elm3b245", "x86_64", 1536, 4, [9, 10]),
+        Self::assumed("gekko-lp1", "ppc64", 1536, 2, [12, 12]),
+        Self::assumed("gekko-lp4", "ppc64", 2048, 1, [12, 12]),
     ];
+
+    /// A machine without high memory, whose size nobody told. The orders are that of a huge page
+    /// and the highest.
+    const fn assumed(
+        name: &'static str,
+        architecture: &'static str,
+        mib: u64,
+        cpus: usize,
+        [huge, max]: [u8; 2],
+    ) -> Self {
+        Self {
+            name,
+            architecture,
+            memory: mib * MIB,
+            memory_from: Known::Assumed,
+            cpus,
+            huge: Order::new(huge),
+            max: Order::new(max),
+            high_memory_from: None,
+        }
+    }
 
     /// The profile with this name.
     #[must_use]
@@ -128,21 +108,20 @@ impl Profile {
     }
 }
 
-/// The patches that a published row was measured with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reclaim {
-    /// None: reclaim takes the oldest pages.
-    Plain,
-    /// Whitcroft's lumpy reclaim.
-    Lumpy,
-    /// Compaction, as since 2010; no document has figures for it.
-    Compaction,
+named! {
+    /// The patches that a published row was measured with.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Reclaim {
+        /// None: reclaim takes the oldest pages.
+        Plain => "plain",
+        /// Whitcroft's lumpy reclaim.
+        Lumpy => "lumpy",
+        /// Compaction, as since 2010; no document has figures for it.
+        Compaction => "compaction",
+    }
 }
 
 impl Reclaim {
-    /// All three.
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Lumpy, Self::Compaction];
-
     /// What a request that finds nothing tries.
     #[must_use]
     pub const fn slow_path(self) -> SlowPath {
@@ -150,16 +129,6 @@ impl Reclaim {
             Self::Plain => SlowPath::PLAIN,
             Self::Lumpy => SlowPath::LUMPY_2007,
             Self::Compaction => SlowPath::MODERN,
-        }
-    }
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Lumpy => "lumpy",
-            Self::Compaction => "compaction",
         }
     }
 }

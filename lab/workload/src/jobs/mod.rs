@@ -111,6 +111,21 @@ impl Totals {
 }
 
 impl Job {
+    /// The most pages that the job holds at a time. O(steps).
+    #[must_use]
+    pub fn most_held(&self) -> usize {
+        let (mut held, mut most) = (0_usize, 0);
+        for step in &self.steps {
+            match *step {
+                Step::Take { order, .. } => held += 1 << order,
+                Step::Give { order, .. } => held = held.saturating_sub(1 << order),
+                Step::Compute { .. } | Step::Disk => {}
+            }
+            most = most.max(held);
+        }
+        most
+    }
+
     /// Counts the steps. O(steps).
     #[must_use]
     pub fn totals(&self) -> Totals {

@@ -1,6 +1,6 @@
 //! A trace with the command's own events alone: small enough to keep, and silent on what else the host did.
 
-use brickyard_trace::{Event, NameId, Trace};
+use brickyard_trace::{Event, NameIds, Trace};
 
 use super::family::{Family, JobsError, Kin, Whose};
 use super::held::{Block, Held};
@@ -17,7 +17,7 @@ pub fn own_events(trace: &Trace) -> Result<Trace, JobsError> {
     let mut family = Family::new(trace, Whose::Command)?;
     let kin = family.of_all(trace)?;
     let mut held = Held::default();
-    let mut names = Names::default();
+    let (mut ids, mut names) = (NameIds::default(), Vec::new());
     let mut events = Vec::new();
     for (event, kin) in trace.events.iter().zip(kin) {
         let own = kin != Kin::Stranger;
@@ -26,10 +26,10 @@ pub fn own_events(trace: &Trace) -> Result<Trace, JobsError> {
         held.follow(event, taker, |_| gives_back = true);
         // By what the first process did under the recorder's name it is found again.
         if own || family.root() == Some(event.pid) {
-            let name = names.place(trace.name(event.name));
+            let name = ids.id(&mut names, trace.name(event.name));
             events.push(Event { name, ..*event });
         } else if gives_back {
-            let name = names.place(OTHERS);
+            let name = ids.id(&mut names, OTHERS);
             let pid = 0;
             events.push(Event {
                 pid,
@@ -40,23 +40,8 @@ pub fn own_events(trace: &Trace) -> Result<Trace, JobsError> {
     }
     Ok(Trace {
         header: trace.header.clone(),
-        names: names.0,
+        names,
         events,
         ..Trace::default()
     })
-}
-
-/// The names that are left.
-#[derive(Debug, Default)]
-struct Names(Vec<String>);
-
-impl Names {
-    fn place(&mut self, name: &str) -> NameId {
-        let place = self.0.iter().position(|known| known == name);
-        let place = place.unwrap_or_else(|| {
-            self.0.push(name.to_owned());
-            self.0.len() - 1
-        });
-        NameId(place as u32)
-    }
 }

@@ -1,15 +1,18 @@
 //! Every invariant of the buddy store, tested over the whole span.
 
 use super::Buddy;
-use crate::store::Store;
 use crate::store::grouping::Grouping;
-use brickyard::block::Census;
-use brickyard::block::{State, Use};
+use crate::store::wrong;
+use brickyard::block::{Census, State, Use};
 use brickyard::check::Violation;
 use brickyard::{Frame, FrameRange, MigrateType, Order};
 
 impl<G: Grouping> Buddy<'_, G> {
-    pub(super) fn check_all(&self) -> Result<Census, Violation> {
+    /// Tests every invariant of the store. O(span).
+    ///
+    /// # Errors
+    /// The first invariant that does not hold.
+    pub fn check(&self) -> Result<Census, Violation> {
         let census = self.check_blocks()?;
         self.check_lists()?;
         self.check_counters(&census)?;
@@ -39,33 +42,17 @@ impl<G: Grouping> Buddy<'_, G> {
     fn check_block(&self, first: Frame, state: State) -> Result<(), Violation> {
         let block = FrameRange::of_block(first, state.order);
         if !first.is_aligned(state.order) || state.order > self.max_order {
-            return Err(Violation::at(
-                "exact-heads",
-                "a block of a wrong order",
-                first,
-            ));
+            return wrong("exact-heads", "a block of a wrong order", first);
         }
         if !self.table.span().covers(block) {
-            return Err(Violation::at(
-                "exact-heads",
-                "a block across the span's end",
-                first,
-            ));
+            return wrong("exact-heads", "a block across the span's end", first);
         }
         let mut inner = FrameRange::new(first.number() + 1, block.end.number()).frames();
         if let Some(frame) = inner.find(|&frame| self.table.state(frame).usage != Use::Inner) {
-            return Err(Violation::at(
-                "exact-heads",
-                "a block inside another",
-                frame,
-            ));
+            return wrong("exact-heads", "a block inside another", frame);
         }
         if state.usage == Use::Cached && state.order > Order::ZERO {
-            return Err(Violation::at(
-                "cached-once",
-                "a cached block above order 0",
-                first,
-            ));
+            return wrong("cached-once", "a cached block above order 0", first);
         }
         if state.usage == Use::Free {
             self.check_free(first, state)?;
@@ -81,11 +68,7 @@ impl<G: Grouping> Buddy<'_, G> {
             !isolated
         };
         if !whole {
-            return Err(Violation::at(
-                "isolated-apart",
-                "a free block on the wrong side",
-                first,
-            ));
+            return wrong("isolated-apart", "a free block on the wrong side", first);
         }
         let buddy = self.table.state(first.buddy(state.order));
         let unmerged = state.order < self.max_order
@@ -96,7 +79,7 @@ impl<G: Grouping> Buddy<'_, G> {
                 .grouping
                 .may_merge(first, first.buddy(state.order), state.order);
         if unmerged {
-            return Err(Violation::at("fully-merged", "two free buddies", first));
+            return wrong("fully-merged", "two free buddies", first);
         }
         Ok(())
     }
@@ -107,20 +90,12 @@ impl<G: Grouping> Buddy<'_, G> {
             for kind in MigrateType::ALL {
                 let list = self.list(order, kind);
                 if let Some(frame) = list.broken_at(&self.table) {
-                    return Err(Violation::at(
-                        "on-its-list",
-                        "links that do not meet",
-                        frame,
-                    ));
+                    return wrong("on-its-list", "links that do not meet", frame);
                 }
                 let expected = State::new(Use::Free, order, kind);
                 let mut blocks = list.iter(&self.table);
                 if let Some(frame) = blocks.find(|&frame| self.table.state(frame) != expected) {
-                    return Err(Violation::at(
-                        "on-its-list",
-                        "a block on a wrong list",
-                        frame,
-                    ));
+                    return wrong("on-its-list", "a block on a wrong list", frame);
                 }
                 let marked = self.nonempty[kind.index()].get() >> order.get() & 1 == 1;
                 Violation::unless_equal(

@@ -15,10 +15,8 @@ use brickyard::sync::{AtomicUsize, GuardedU32, Ordering};
 
 use super::frames::{FrameList, FrameTable};
 use super::grouping::Grouping;
-use super::{Claimed, Fallback, Linked, Merged, Store, Taken};
-use brickyard::block::{Census, FreeTable};
-use brickyard::block::{State, Use};
-use brickyard::check::Violation;
+use super::{Claimed, Fallback, Merged, Taken};
+use brickyard::block::{FreeTable, State, Use};
 use brickyard::isolation::Isolation;
 use brickyard::{
     Context, Frame, FrameRange, FreeError, MigrateType, Mobility, Order, RangeError, Request,
@@ -44,7 +42,7 @@ pub struct Buddy<'m, G> {
 }
 
 impl<'m, G: Grouping> Buddy<'m, G> {
-    /// An empty store: nothing is memory yet, see [`Store::add`].
+    /// An empty store: nothing is memory yet, see [`Buddy::add`].
     ///
     /// # Panics
     /// If page blocks are larger than the largest block.
@@ -54,29 +52,17 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             grouping.page_block_order() <= Some(max_order),
             "a page block is at most a block of the highest order"
         );
-        Self::const_new(table, max_order, grouping)
-    }
-
-    /// As [`Buddy::new`], in a constant; there, the caller sees to it that page blocks are no larger than the largest block.
-    #[must_use]
-    pub const fn const_new(table: FrameTable<'m>, max_order: Order, grouping: G) -> Self {
         let isolation = Isolation::new(table.span().start.number());
         Self {
             table,
             max_order,
             grouping,
-            lists: [const { [const { FrameList::new() }; MigrateType::COUNT] }; Order::COUNT],
-            nonempty: [const { GuardedU32::new(0) }; MigrateType::COUNT],
-            free: [const { AtomicUsize::new(0) }; MigrateType::COUNT],
-            managed: AtomicUsize::new(0),
+            lists: Default::default(),
+            nonempty: Default::default(),
+            free: Default::default(),
+            managed: AtomicUsize::default(),
             isolation,
         }
-    }
-
-    /// The form of grouping.
-    #[must_use]
-    pub const fn grouping(&self) -> &G {
-        &self.grouping
     }
 
     fn list(&self, order: Order, kind: MigrateType) -> &FrameList {
@@ -322,21 +308,25 @@ impl<'m, G: Grouping> Buddy<'m, G> {
     }
 }
 
-impl<G: Grouping> Store for Buddy<'_, G> {
-    fn span(&self) -> FrameRange {
+impl<G: Grouping> Buddy<'_, G> {
+    /// The frames that it has records for.
+    pub fn span(&self) -> FrameRange {
         self.table.span()
     }
 
-    fn max_order(&self) -> Order {
+    /// The highest order that it hands out.
+    pub fn max_order(&self) -> Order {
         self.max_order
     }
 
-    fn page_block_order(&self) -> Order {
+    /// The order of the unit in which mobility is grouped and huge pages are counted.
+    pub fn page_block_order(&self) -> Order {
         let ungrouped = Order::HUGE.min(self.max_order);
         self.grouping.page_block_order().unwrap_or(ungrouped)
     }
 
-    fn free_frames(&self) -> usize {
+    /// Frames free and to be had. Without the lock, a hint.
+    pub fn free_frames(&self) -> usize {
         MigrateType::ALL
             .into_iter()
             .filter(|&kind| kind != MigrateType::Isolate)
@@ -344,12 +334,14 @@ impl<G: Grouping> Store for Buddy<'_, G> {
             .sum()
     }
 
-    fn managed_frames(&self) -> usize {
+    /// Frames that it manages: all that were added, less those reserved. Without the lock, a hint.
+    pub fn managed_frames(&self) -> usize {
         // Relaxed: exact under the zone's lock, else a hint.
         self.managed.load(Ordering::Relaxed)
     }
 
-    fn free_table(&self) -> FreeTable {
+    /// Free blocks by order and type. O(lists), or O(span) where there are no lists.
+    pub fn free_table(&self) -> FreeTable {
         let mut table = [[0; MigrateType::COUNT]; Order::COUNT];
         for (counts, lists) in table.iter_mut().zip(&self.lists) {
             for (count, list) in counts.iter_mut().zip(lists) {
@@ -359,7 +351,9 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         table
     }
 
-    fn set_aside_frames(&self) -> usize {
+    /// Free frames set aside for atomic requests: ordinary ones have them only when a block is
+    /// given back. Without the lock, a hint.
+    pub fn set_aside_frames(&self) -> usize {
         let high = MigrateType::HighAtomic;
         if self.grouping.holds_back(high) {
             self.free_of(high)
@@ -368,7 +362,8 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         }
     }
 
-    fn block_type(&self, frame: Frame) -> Option<MigrateType> {
+    /// The type of the page block that `frame` lies in, where blocks have types.
+    pub fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         if self.table.span().contains(frame) {
             self.grouping.block_type(frame)
         } else {
@@ -376,17 +371,22 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         }
     }
 
-    fn dedicate(&self, frame: Frame, kind: Mobility) {
+    /// The page block of `frame` is for pages of this mobility from now on. Does nothing where
+    /// blocks have no types, where the block is free as a whole, and where it is kept for atomic
+    /// requests.
+    pub fn dedicate(&self, frame: Frame, kind: Mobility) {
         if self.table.span().contains(frame) {
             self.grouping.dedicate(self, frame, kind);
         }
     }
 
-    fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
+    /// The block that `frame` lies in: its first frame, use, order and type.
+    pub fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
         self.table.block_of(frame, self.max_order)
     }
 
-    fn can_serve(&self, request: &Request) -> bool {
+    /// Can a free block of this order serve this request, be it from another type's list?
+    pub fn can_serve(&self, request: &Request) -> bool {
         let wanted = self.grouping.type_of(request);
         if let Some(limit) = self.limit_of(request) {
             return self.find_below(request, limit).is_some();
@@ -401,7 +401,9 @@ impl<G: Grouping> Store for Buddy<'_, G> {
                     .any(holds))
     }
 
-    fn take(&self, request: &Request) -> Option<Taken> {
+    /// Takes a block for `request`, whose limit is honoured. O(orders) without a limit; with one,
+    /// O(free blocks) at worst.
+    pub fn take(&self, request: &Request) -> Option<Taken> {
         let wanted = self.grouping.type_of(request);
         let order = request.order;
         if let Some(limit) = self.limit_of(request) {
@@ -420,7 +422,11 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         }
     }
 
-    fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
+    /// Takes exactly the block of `request`'s order at `frame`.
+    ///
+    /// # Errors
+    /// [`RangeError`] where a part of it is not free, or is isolated.
+    pub fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
         let order = request.order;
         let range = FrameRange::of_block(frame, order);
         if order > self.max_order || !frame.is_aligned(order) {
@@ -440,7 +446,9 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         Ok(())
     }
 
-    fn take_merged(&self, merged: Merged, request: &Request) -> Option<Taken> {
+    /// Takes the start of a block that has just become free for `request`, if that mixes no page
+    /// block and touches nothing that is set aside. The limit is the caller's to look at.
+    pub fn take_merged(&self, merged: Merged, request: &Request) -> Option<Taken> {
         let Merged { frame, order, kind } = merged;
         let wanted = self.grouping.type_of(request);
         if kind == MigrateType::Isolate || self.grouping.holds_back(kind) {
@@ -465,7 +473,11 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         Some(Taken { fallback, ..taken })
     }
 
-    fn check_in_use(&self, range: FrameRange) -> Result<(), FreeError> {
+    /// Are all frames of `range` in use?
+    ///
+    /// # Errors
+    /// What a free of the first other frame would be refused with.
+    pub fn check_in_use(&self, range: FrameRange) -> Result<(), FreeError> {
         self.for_runs(range, |run| match run.block.map(|(_, state)| state.usage) {
             Some(Use::Allocated) => Ok(()),
             Some(Use::Free | Use::Cached) => Err(FreeError::DoubleFree),
@@ -473,7 +485,11 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         })
     }
 
-    fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
+    /// Takes back any aligned part of a block in use, and merges.
+    ///
+    /// # Errors
+    /// Anything but an aligned part of a block in use is refused and changes nothing.
+    pub fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
         let (first, state) = self.block_of(frame).ok_or(FreeError::NotOwned)?;
         match state.usage {
             Use::Free | Use::Cached => return Err(FreeError::DoubleFree),
@@ -490,80 +506,59 @@ impl<G: Grouping> Store for Buddy<'_, G> {
         Ok(self.merge(frame, order, state.kind))
     }
 
-    fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.add_range(range)
-    }
-
-    fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.remove_range(range)
-    }
-
-    fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.reserve_range(range)
-    }
-
-    fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
-        self.unreserve_range(range)
-    }
-
-    fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
-        self.isolate_range(range)
-    }
-
-    fn unisolate(&self, range: FrameRange) {
-        self.unisolate_range(range);
-    }
-
-    fn take_isolated(&self, range: FrameRange, kind: MigrateType) -> Result<(), RangeError> {
-        self.take_isolated_range(range, kind)
-    }
-
+    /// Is `frame` in an isolated range? Without the lock, a hint.
     #[inline]
-    fn is_isolated(&self, frame: Frame) -> bool {
+    pub fn is_isolated(&self, frame: Frame) -> bool {
         self.isolation.contains(frame)
     }
 
-    fn reserve_high_atomic(&self, frame: Frame, most_frames: usize) {
+    /// Keeps the page block of `frame` for atomic requests of order 1 and up, unless `most_frames`
+    /// are kept already.
+    pub fn reserve_high_atomic(&self, frame: Frame, most_frames: usize) {
         self.grouping.reserve_high_atomic(self, frame, most_frames);
     }
 
-    fn unreserve_high_atomic(&self, request: &Request) -> bool {
+    /// Gives one page block that is kept for atomic requests back, so that `request` can be served
+    /// from it. False where none would do.
+    pub fn unreserve_high_atomic(&self, request: &Request) -> bool {
         self.grouping.unreserve_high_atomic(self, request)
     }
 
-    fn unreserved(&self) -> usize {
+    /// How often a page block that was kept for atomic requests was given back. Also without the
+    /// lock.
+    pub fn unreserved(&self) -> usize {
         self.grouping.unreserved()
     }
 
-    fn check(&self) -> Result<Census, Violation> {
-        self.check_all()
-    }
-}
-
-impl<G: Grouping> Linked for Buddy<'_, G> {
+    /// The records.
     #[inline]
-    fn table(&self) -> &FrameTable<'_> {
+    pub fn table(&self) -> &FrameTable<'_> {
         &self.table
     }
 
+    /// The type of list on which a front keeps a frame that was taken for `recorded`, or a request
+    /// of that type looks for one. Without the lock, for a frame that the caller owns.
     #[inline]
-    fn list_on_free(&self, frame: Frame, recorded: MigrateType) -> MigrateType {
+    pub fn list_on_free(&self, frame: Frame, recorded: MigrateType) -> MigrateType {
         self.grouping.list_on_free(frame, recorded)
     }
 
+    /// The type of list that a request of type `wanted` is served from first.
     #[inline]
-    fn list_for(&self, wanted: MigrateType) -> MigrateType {
+    pub fn list_for(&self, wanted: MigrateType) -> MigrateType {
         self.grouping.list_for(wanted)
     }
 
-    fn give_cached(&self, frame: Frame) -> Merged {
+    /// Takes back one frame from a front, and merges. The frame is in state `Cached`.
+    pub fn give_cached(&self, frame: Frame) -> Merged {
         let state = self.table.state(frame);
         debug_assert_eq!(state.usage, Use::Cached, "cached-once");
         self.table.set_state(frame, State::INNER);
         self.merge(frame, Order::ZERO, state.kind)
     }
 
-    fn take_cached(&self, wanted: MigrateType) -> Option<Taken> {
+    /// Takes one frame for a front, which keeps it in state `Cached`.
+    pub fn take_cached(&self, wanted: MigrateType) -> Option<Taken> {
         let taken = self.take_kind(Order::ZERO, wanted)?;
         self.table
             .set_state(taken.frame, State::new(Use::Cached, Order::ZERO, wanted));

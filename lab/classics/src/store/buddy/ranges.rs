@@ -6,7 +6,6 @@
 //! no block is partly inside.
 
 use super::Buddy;
-use crate::store::Store;
 use crate::store::grouping::Grouping;
 use brickyard::block::{State, Use};
 use brickyard::{Frame, FrameRange, MigrateType, Order, RangeError};
@@ -108,7 +107,12 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    pub(super) fn add_range(&self, range: FrameRange) -> Result<usize, RangeError> {
+    /// Makes all frames of `range` that are not yet memory of this store free. Returns how many
+    /// there were.
+    ///
+    /// # Errors
+    /// [`RangeError::OutsideSpan`].
+    pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.within_span(range)?;
         let mut added = 0;
         self.for_runs_always(range, |run| {
@@ -126,7 +130,12 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(added)
     }
 
-    pub(super) fn remove_range(&self, range: FrameRange) -> Result<usize, RangeError> {
+    /// Forgets all frames of `range`. Returns how many there were.
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved; then nothing
+    /// has changed.
+    pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.within_span(range)?;
         self.busy_in(range, &[Use::Reserved])?;
         let (mut removed, mut unmanaged) = (0, 0);
@@ -141,7 +150,12 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(removed)
     }
 
-    pub(super) fn reserve_range(&self, range: FrameRange) -> Result<usize, RangeError> {
+    /// Keeps all free frames of `range` from being handed out. Frames that are absent or reserved
+    /// already do not matter. Returns how many frames became reserved.
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`] with the first frame in use; then nothing has changed.
+    pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.within_span(range)?;
         self.busy_in(range, &[Use::Reserved])?;
         let mut reserved = 0;
@@ -157,7 +171,11 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(reserved)
     }
 
-    pub(super) fn unreserve_range(&self, range: FrameRange) -> Result<usize, RangeError> {
+    /// Frees all reserved frames of `range`. Returns how many there were.
+    ///
+    /// # Errors
+    /// [`RangeError::OutsideSpan`].
+    pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.within_span(range)?;
         let mut freed = 0;
         self.for_runs_always(range, |run| match run.block {
@@ -182,14 +200,21 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    pub(super) fn isolate_range(&self, range: FrameRange) -> Result<(), RangeError> {
+    /// From now on nothing is handed out from `range`, and what is freed there stays there.
+    ///
+    /// # Errors
+    /// [`RangeError::Isolated`] where it overlaps an isolated range, or four ranges are isolated
+    /// already.
+    pub fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.isolation.begin(range)?;
         self.relist_free(range);
         Ok(())
     }
 
-    pub(super) fn unisolate_range(&self, range: FrameRange) {
+    /// Ends the isolation of exactly `range`; its free frames can be had again. Does nothing if it
+    /// is not isolated.
+    pub fn unisolate(&self, range: FrameRange) {
         if self.isolation.end(range) {
             self.relist_free(range);
         }
@@ -231,11 +256,11 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    pub(super) fn take_isolated_range(
-        &self,
-        range: FrameRange,
-        kind: MigrateType,
-    ) -> Result<(), RangeError> {
+    /// Takes all of `range`, which is isolated and wholly free, as blocks in use.
+    ///
+    /// # Errors
+    /// [`RangeError::Busy`] with the first frame that is not free; then nothing has changed.
+    pub fn take_isolated(&self, range: FrameRange, kind: MigrateType) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.take_free(range)?;
         self.mark(range, Use::Allocated, kind);

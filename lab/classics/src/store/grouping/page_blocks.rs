@@ -15,7 +15,7 @@ use brickyard::sync::{AtomicU32, Ordering};
 
 use super::{Grouping, Regrouped};
 use crate::store::buddy::Buddy;
-use crate::store::{Claimed, Fallback, Linked, Store, Taken};
+use crate::store::{Claimed, Fallback, Taken};
 use brickyard::block::Use;
 use brickyard::check::Violation;
 use brickyard::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
@@ -33,17 +33,10 @@ pub struct BlockRecord {
 
 impl BlockRecord {
     /// A movable block.
-    #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             kind: AtomicU32::new(Movable as u32),
         }
-    }
-}
-
-impl Default for BlockRecord {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -91,7 +84,12 @@ impl<'m> PageBlocks<'m> {
     /// # Panics
     /// With fewer records than [`PageBlocks::blocks_in`] says.
     #[must_use]
-    pub const fn new(span: FrameRange, order: Order, records: &'m [BlockRecord]) -> Self {
+    pub const fn new(
+        span: FrameRange,
+        order: Order,
+        records: &'m [BlockRecord],
+        high_atomic: HighAtomic,
+    ) -> Self {
         assert!(
             records.len() >= Self::blocks_in(span, order),
             "a record for each page block"
@@ -100,18 +98,11 @@ impl<'m> PageBlocks<'m> {
             order,
             first_block: span.start.number() >> order.get(),
             records,
-            high_atomic: HighAtomic::OwnType,
+            high_atomic,
             enabled: AtomicU32::new(0),
             set_aside: AtomicU32::new(0),
             unreserved: AtomicU32::new(0),
         }
-    }
-
-    /// The same, with another way to blocks for atomic requests.
-    #[must_use]
-    pub const fn with_high_atomic(mut self, high_atomic: HighAtomic) -> Self {
-        self.high_atomic = high_atomic;
-        self
     }
 
     /// Is the zone large enough to be grouped?

@@ -9,7 +9,7 @@
 
 use super::Grouping;
 use crate::store::buddy::Buddy;
-use crate::store::{Claimed, Fallback, Store, Taken};
+use crate::store::{Claimed, Fallback, Taken};
 use brickyard::{Frame, MigrateType, Order};
 
 /// Kernel pages and easily reclaimed pages.
