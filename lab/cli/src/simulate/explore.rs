@@ -56,7 +56,7 @@ pub(crate) struct Explore {
     #[arg(long, value_name = "SEED")]
     replay: Option<u64>,
     /// What is tried: mixed, stop or starve, see above. [default: most seeds are mixed, some stop, few starve]
-    #[arg(long, value_parser = one_of(Mode::ALL, |one| (one, one.name())), value_name = "WHAT")]
+    #[arg(long, value_parser = one_of(&Mode::ALL, |one| (one, one.name())), value_name = "WHAT")]
     mode: Option<Mode>,
     /// Of this configuration only, see `brickyard configs`.
     #[arg(long, value_name = "NAME")]
@@ -77,19 +77,19 @@ pub(crate) struct Explore {
     #[arg(long, value_parser = one_of(&POLICIES, |one| one), value_name = "HOW")]
     policy: Option<BulkPolicy>,
     /// Memory and caches: small, many (page blocks) or linux.
-    #[arg(long, value_parser = one_of(Sizes::ALL, |one| (one, one.name())), value_name = "HOW")]
+    #[arg(long, value_parser = one_of(&Sizes::ALL, |one| (one, one.name())), value_name = "HOW")]
     sizes: Option<Sizes>,
     /// How much of the memory can be had: plenty, or short, so that it runs out again and again.
-    #[arg(long, value_parser = one_of(Memory::ALL, |one| (one, one.name())), value_name = "HOW")]
+    #[arg(long, value_parser = one_of(&Memory::ALL, |one| (one, one.name())), value_name = "HOW")]
     memory: Option<Memory>,
     /// What a request does that finds nothing: reclaim, compaction or lumpy.
-    #[arg(long, value_parser = one_of(Pressure::ALL, |one| (one, one.name())), value_name = "HOW")]
+    #[arg(long, value_parser = one_of(&Pressure::ALL, |one| (one, one.name())), value_name = "HOW")]
     pressure: Option<Pressure>,
     /// Watermarks: on or off.
-    #[arg(long, value_parser = one_of(Marks::ALL, |one| (one, one.name())), value_name = "HOW")]
+    #[arg(long, value_parser = one_of(&Marks::ALL, |one| (one, one.name())), value_name = "HOW")]
     marks: Option<Marks>,
     /// Interrupts: on or off.
-    #[arg(long, value_parser = one_of(Interrupts::ALL, |one| (one, one.name())), value_name = "HOW")]
+    #[arg(long, value_parser = one_of(&Interrupts::ALL, |one| (one, one.name())), value_name = "HOW")]
     interrupts: Option<Interrupts>,
     /// How many seeds at once. [default: one a core]
     #[arg(long, value_name = "N")]
