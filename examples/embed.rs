@@ -1,4 +1,5 @@
-//! An embedder in about forty lines: a kernel's platform, a zone in static memory, a request, a free, a look at the state.
+//! An embedder in about forty lines: a kernel's platform, a zone in static memory, a request, a
+//! free, a look at the state.
 //!
 //! Run it with `cargo run --example embed`.
 

@@ -1,7 +1,9 @@
-//! Any bytes as a cell's file, and as the file of all rows: refused, or rows with finite numbers, which are those of a run or are told not to be. Start it with a real file of each in the
-//! corpus, since random bytes do not get past the first check.
+//! Any bytes as a cell's file, and as the file of all rows: refused, or rows with finite numbers,
+//! which are those of a run or are told not to be. Start it with a real file of each in the corpus,
+//! since random bytes do not get past the first check.
 //!
-//! The Parquet crate panics on some damaged files; the reader contains that, so here only a panic that escapes counts.
+//! The Parquet crate panics on some damaged files; the reader contains that, so here only a panic
+//! that escapes counts.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any bytes as calls of the malloc family on the process's heap: sizes, alignments, chains of resizing, zeroed and large blocks, requests that cannot be served, against a model.
+//! Any bytes as calls of the malloc family on the process's heap: sizes, alignments, chains of
+//! resizing, zeroed and large blocks, requests that cannot be served, against a model.
 
 #![no_main]
 

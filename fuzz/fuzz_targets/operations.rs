@@ -1,4 +1,5 @@
-//! Any bytes as operations on any configuration, against the naive model: the generator and the model of the property tests.
+//! Any bytes as operations on any configuration, against the naive model: the generator and the
+//! model of the property tests.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any bytes as operations on slabs of any design, at any level of checking, with interrupts and other tasks in between, against the naive model.
+//! Any bytes as operations on slabs of any design, at any level of checking, with interrupts and
+//! other tasks in between, against the naive model.
 
 #![no_main]
 

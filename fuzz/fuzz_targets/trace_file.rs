@@ -1,6 +1,8 @@
-//! Any bytes as a trace file: refused, or a trace that can be summed up. Start it with a real trace in the corpus, since random bytes do not get past the first check.
+//! Any bytes as a trace file: refused, or a trace that can be summed up. Start it with a real trace
+//! in the corpus, since random bytes do not get past the first check.
 //!
-//! The Parquet crate panics on some damaged files; the reader contains that, so here only a panic that escapes counts.
+//! The Parquet crate panics on some damaged files; the reader contains that, so here only a panic
+//! that escapes counts.
 
 #![no_main]
 

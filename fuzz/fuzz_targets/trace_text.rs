@@ -1,4 +1,5 @@
-//! Any bytes as the text of ftrace, perf or trace-cmd, plain or zstd, and as the format text of an event: refused, or a trace whose events are all in order.
+//! Any bytes as the text of ftrace, perf or trace-cmd, plain or zstd, and as the format text of an
+//! event: refused, or a trace whose events are all in order.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! `bitmap-allocator`: a tree of 16-bit words over the bits, behind a spin lock, as the kernels that use it have it.
+//! `bitmap-allocator`: a tree of 16-bit words over the bits, behind a spin lock, as the kernels
+//! that use it have it.
 
 use anyhow::bail;
 use bitmap_allocator::{BitAlloc, BitAlloc1M, BitAlloc16M};

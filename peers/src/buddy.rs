@@ -1,4 +1,5 @@
-//! `buddy_system_allocator`: frame numbers in B-trees, one a size, behind the spin lock that the crate ships.
+//! `buddy_system_allocator`: frame numbers in B-trees, one a size, behind the spin lock that the
+//! crate ships.
 
 use brickyard::{Frame, Order};
 use brickyard_bench::peer::{Machine, Peer};

@@ -1,5 +1,7 @@
-//! `frame-alloc`: its lock-free buddy of bitmaps with a summary, behind its per-CPU magazines of 128 frames and a depot of 512, the sizes that it has by default.
-//! Each magazine has a lock inside. A thread is a CPU. Its bitmaps lie in the memory that it manages, so it has real memory here.
+//! `frame-alloc`: its lock-free buddy of bitmaps with a summary, behind its per-CPU magazines of
+//! 128 frames and a depot of 512, the sizes that it has by default. Each magazine has a lock
+//! inside. A thread is a CPU. Its bitmaps lie in the memory that it manages, so it has real memory
+//! here.
 
 use core::num::NonZeroUsize;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
@@ -41,8 +43,8 @@ impl Peer for Depot {
         );
         let region = Region::of(machine)?;
         let frames = Box::new(Frames::new(PAGE, SummaryBuddyAllocator::new(PAGE)));
-        // SAFETY: the region is this function's alone, mapped where its addresses say, and outlives the allocator: locals are dropped last first. No other
-        // thread knows the allocator yet.
+        // SAFETY: the region is this function's alone, mapped where its addresses say, and outlives
+        // the allocator: locals are dropped last first. No other thread knows the allocator yet.
         unsafe { frames.init_region(region.start().addr().get(), region.bytes()) };
         Ok(rounds.on(&Shared(frames)))
     }
@@ -61,7 +63,8 @@ impl CpuId for ThreadNumber {
 /// Physical addresses are addresses in a [`Region`].
 struct Exposed;
 
-// SAFETY: a region is one allocation whose provenance was exposed, so what `create` recovers covers all of it; `destroy` has nothing to end.
+// SAFETY: a region is one allocation whose provenance was exposed, so what `create` recovers covers
+// all of it; `destroy` has nothing to end.
 unsafe impl Provenance for Exposed {
     unsafe fn create(phys: usize) -> NonNull<u8> {
         // SAFETY: the caller passes an address in a region, and none of those is null.
@@ -101,7 +104,8 @@ impl Handle for Blocks<'_> {
 
     #[inline]
     fn free(&mut self, block: Frame) {
-        // SAFETY: `Handle` promises a block that a handle of this order gave out, so with this count, and that is not freed yet.
+        // SAFETY: `Handle` promises a block that a handle of this order gave out, so with this
+        // count, and that is not freed yet.
         unsafe {
             self.frames
                 .deallocate_physical(PAGE, self.count, block.number());

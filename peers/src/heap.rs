@@ -1,5 +1,6 @@
-//! `talc`: a heap for everything, which writes a tag beside each piece that it hands out, so it has real memory here; a page is 4096 bytes at a multiple of 4096.
-//! Behind the crate's own `TalcLock`, with a spin lock.
+//! `talc`: a heap for everything, which writes a tag beside each piece that it hands out, so it has
+//! real memory here; a page is 4096 bytes at a multiple of 4096. Behind the crate's own `TalcLock`,
+//! with a spin lock.
 
 use core::alloc::Layout;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
@@ -26,7 +27,8 @@ impl Peer for Heap {
     fn measure(&self, machine: &Machine, rounds: &Rounds<'_>) -> anyhow::Result<Taken> {
         let region = Region::of(machine)?;
         let talc = TalcLock::new(Manual);
-        // SAFETY: the region is this function's alone, and outlives the heap in it: locals are dropped last first.
+        // SAFETY: the region is this function's alone, and outlives the heap in it: locals are
+        // dropped last first.
         let claimed = unsafe { talc.lock().claim(region.start().as_ptr(), region.bytes()) };
         anyhow::ensure!(claimed.is_some(), "talc cannot use the memory");
         Ok(rounds.on(&Locked(talc)))
@@ -66,8 +68,8 @@ impl Handle for Blocks<'_> {
     fn free(&mut self, block: Frame) {
         let block = with_exposed_provenance_mut(block.number());
         debug_assert!(NonNull::<u8>::new(block).is_some());
-        // SAFETY: `Handle` promises a block that a handle of this order gave out, so with this layout, and that is not freed yet; its provenance was
-        // exposed then.
+        // SAFETY: `Handle` promises a block that a handle of this order gave out, so with this
+        // layout, and that is not freed yet; its provenance was exposed then.
         unsafe { self.talc.lock().deallocate(block, self.layout) };
     }
 }

@@ -1,4 +1,5 @@
-//! `brickyard-peers`: the command `brickyard`, with other people's allocators to compare: page allocators, one file a peer, and in `slab.rs` heaps.
+//! `brickyard-peers`: the command `brickyard`, with other people's allocators to compare: page
+//! allocators, one file a peer, and in `slab.rs` heaps.
 //!
 //! | `--config` | what it is | the lock |
 //! |---|---|---|
@@ -7,8 +8,8 @@
 //! | `bitmap-allocator` | its `BitAlloc1M` or `BitAlloc16M`: a tree of 16-bit words | `spin::Mutex` |
 //! | `talc` | its `TalcLock`: a heap that writes beside what it hands out, asked for aligned pages | `spin::Mutex` by way of `lock_api` |
 //!
-//! None of them knows mobilities, watermarks or zones. `--slots`, `--lock`, `--bulk`, `--mobility` and `--level` mean nothing to them; batches in one call
-//! (`--api bulk`) they do one by one.
+//! None of them knows mobilities, watermarks or zones. `--slots`, `--lock`, `--bulk`, `--mobility`
+//! and `--level` mean nothing to them; batches in one call (`--api bulk`) they do one by one.
 
 mod bitmap;
 mod buddy;

@@ -12,7 +12,8 @@ pub(crate) const FRAME_BYTES: usize = 4096;
 /// Where a region begins: at a multiple of 4 MiB, the largest block of order 10.
 const ALIGN: usize = FRAME_BYTES << 10;
 
-/// A piece of memory, of which the operating system backs what is touched. Its provenance is exposed, so that an address in it can be made a pointer again.
+/// A piece of memory, of which the operating system backs what is touched. Its provenance is
+/// exposed, so that an address in it can be made a pointer again.
 #[derive(Debug)]
 pub(crate) struct Region {
     start: NonNull<u8>,
@@ -42,7 +43,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, by the same allocator, and whoever managed it is gone: it borrowed the region or was dropped first.
+        // SAFETY: it was allocated with this layout, by the same allocator, and whoever managed it
+        // is gone: it borrowed the region or was dropped first.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }

@@ -1,4 +1,5 @@
-//! Heaps for small objects, for `bench slab`: each by its crate's `GlobalAlloc`, called directly, so that it is told the layout, also at the free.
+//! Heaps for small objects, for `bench slab`: each by its crate's `GlobalAlloc`, called directly,
+//! so that it is told the layout, also at the free.
 //!
 //! | `--config` | what it is | feature |
 //! |---|---|---|
@@ -7,7 +8,8 @@
 //! | `jemalloc` | jemalloc 5.3, C | `jemalloc` |
 //! | `rpmalloc` | rpmalloc 1.4, C | `rpmalloc` |
 //!
-//! All features are on unless one asks for none. None of them takes the place of this program's own malloc.
+//! All features are on unless one asks for none. None of them takes the place of this program's own
+//! malloc.
 
 use core::alloc::GlobalAlloc;
 

@@ -15,7 +15,8 @@ const HEAPS: &[&str] = &[
     "rpmalloc",
 ];
 
-/// A process must not end while its threads still do: rpmalloc, where it is linked in, tidies up at the end whatever heap was measured, and one run in twenty then ended with a segmentation fault.
+/// A process must not end while its threads still do: rpmalloc, where it is linked in, tidies up at
+/// the end whatever heap was measured, and one run in twenty then ended with a segmentation fault.
 #[test]
 fn giveback_ends_after_its_threads() {
     for _ in 0..30 {

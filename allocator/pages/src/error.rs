@@ -19,8 +19,9 @@ pub enum AllocError {
         order: Order,
         /// Frames free in the zone judged.
         free: usize,
-        /// The fragmentation index in thousandths: near 0 is lack of memory, near 1000 is fragmentation (Gorman and Healy
-        /// 2008). `None` where the store has no lists of free blocks: [`Zone::free_counts`](crate::AnyZone::free_counts) counts them.
+        /// The fragmentation index in thousandths: near 0 is lack of memory, near 1000 is
+        /// fragmentation (Gorman and Healy 2008). `None` where the store has no lists of free
+        /// blocks: [`Zone::free_counts`](crate::AnyZone::free_counts) counts them.
         index: Option<u16>,
     },
     /// Nothing below the limit can be had.
@@ -232,7 +233,8 @@ pub enum RangeError {
     },
     /// The range overlaps one that is isolated already, or too many ranges are.
     Isolated,
-    /// The request makes no sense: no frames, an alignment or boundary that is no power of two, more than a boundary holds.
+    /// The request makes no sense: no frames, an alignment or boundary that is no power of two,
+    /// more than a boundary holds.
     Malformed,
 }
 

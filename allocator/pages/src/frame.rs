@@ -1,7 +1,7 @@
 //! Frames, orders and ranges: the numbers that go in and out of the allocator.
 //!
-//! A frame is named by its number (physical address / page size). The allocator never turns it into an address and
-//! never touches the memory behind it.
+//! A frame is named by its number (physical address / page size). The allocator never turns it into
+//! an address and never touches the memory behind it.
 
 use core::fmt;
 
@@ -77,7 +77,8 @@ impl Order {
     pub const ZERO: Self = Self(0);
     /// A huge page of 2 MiB in frames of 4 KiB, and the usual page block.
     pub const HUGE: Self = Self(9);
-    /// The highest order of a zone that asks for nothing else: 4 MiB in frames of 4 KiB, as in Linux.
+    /// The highest order of a zone that asks for nothing else: 4 MiB in frames of 4 KiB, as in
+    /// Linux.
     pub const DEFAULT_MAX: Self = Self(10);
     /// The highest order there is: 1 GiB in frames of 4 KiB.
     pub const MAX: Self = Self(18);

@@ -14,8 +14,9 @@ pub struct Isolation {
     base: usize,
     // How many slots are in use: the only word that is read while nothing is isolated.
     active: AtomicUsize,
-    // A range each: where it starts in the low half, where it ends in the high half; 0 while unused. One word, so that
-    // nobody sees the start of one range with the end of another. Written under the zone's lock, read by all as a hint.
+    // A range each: where it starts in the low half, where it ends in the high half; 0 while
+    // unused. One word, so that nobody sees the start of one range with the end of another. Written
+    // under the zone's lock, read by all as a hint.
     slots: [AtomicU64; SLOTS],
 }
 
@@ -53,8 +54,8 @@ impl Isolation {
 
     /// The ranges, empty ones among them.
     pub fn ranges(&self) -> impl Iterator<Item = FrameRange> {
-        // Relaxed: exact under the zone's lock. A front that reads an old value keeps a page of an isolated range, which
-        // the next drain brings back.
+        // Relaxed: exact under the zone's lock. A front that reads an old value keeps a page of an
+        // isolated range, which the next drain brings back.
         self.slots
             .iter()
             .map(|slot| self.unpacked(slot.load(Ordering::Relaxed)))

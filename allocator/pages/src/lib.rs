@@ -1,14 +1,17 @@
 //! Brickyard: the physical page allocator as a library.
 //!
-//! It hands out page frames, by number, to many CPUs at once, and keeps memory in pieces large enough for huge pages. It is for whoever writes
-//! a kernel, a hypervisor, a unikernel or a large arena: no `std`, no heap, no global state; the embedder brings
-//! the metadata's memory, the lock, and a [`Platform`]. It has no line of `unsafe`.
+//! It hands out page frames, by number, to many CPUs at once, and keeps memory in pieces large
+//! enough for huge pages. It is for whoever writes a kernel, a hypervisor, a unikernel or a large
+//! arena: no `std`, no heap, no global state; the embedder brings the metadata's memory, the lock,
+//! and a [`Platform`]. It has no line of `unsafe`.
 //!
-//! - **One zone**: [`zone::Zone`], built by [`zone::ZonePlan`] in a piece of memory; [`alloc`](zone::Zone::alloc),
-//!   [`free`](zone::Zone::free), and the rest.
+//! - **One zone**: [`zone::Zone`], built by [`zone::ZonePlan`] in a piece of memory;
+//!   [`alloc`](zone::Zone::alloc), [`free`](zone::Zone::free), and the rest.
 //! - **Several zones and nodes**, with watermarks, reclaim and compaction: [`node::Nodes`].
-//! - **Objects smaller than pages** are the crate `brickyard-slab`: caches over a zone, or over pages of one's own.
-//! - **A zone of your own**: whatever implements [`AnyZone`] takes part in nodes, fallback and pressure.
+//! - **Objects smaller than pages** are the crate `brickyard-slab`: caches over a zone, or over
+//!   pages of one's own.
+//! - **A zone of your own**: whatever implements [`AnyZone`] takes part in nodes, fallback and
+//!   pressure.
 //!
 //! The memory that is handed out is never touched: only frame numbers go in and out.
 //!

@@ -1,7 +1,8 @@
 //! Mobility: what can be done with a page once it is in use, and the lists that follow from it.
 //!
-//! A *request* has one of three mobilities. A *list* of free pages, and a page block, may in addition be kept for atomic requests of
-//! order 1 and up, or be isolated, so that nothing is handed out from it.
+//! A *request* has one of three mobilities. A *list* of free pages, and a page block, may in
+//! addition be kept for atomic requests of order 1 and up, or be isolated, so that nothing is
+//! handed out from it.
 
 /// What the owner of a page allows later (Gorman 2007).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -20,7 +21,8 @@ impl Mobility {
     pub const ALL: [Self; 3] = [Self::Unmovable, Self::Movable, Self::Reclaimable];
 }
 
-/// The type of a list of free pages and of a page block, with the numbers that Linux has given them since 4.4.
+/// The type of a list of free pages and of a page block, with the numbers that Linux has given them
+/// since 4.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum MigrateType {

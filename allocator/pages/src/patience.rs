@@ -1,8 +1,10 @@
-//! How far one request goes to get at what others hold, and how long it waits for them, in all: for whoever is in a cache, who does not answer, or who has frames in hand.
+//! How far one request goes to get at what others hold, and how long it waits for them, in all: for
+//! whoever is in a cache, who does not answer, or who has frames in hand.
 //!
-//! A request looks everywhere up to 64 times in each zone, and after each reclaim again. Each of these looks may meet
-//! somebody who stands still, and it is mostly the same one. So the waits are counted for the request as a whole, and
-//! who has let it wait in vain is tried from then on, and no longer waited for.
+//! A request looks everywhere up to 64 times in each zone, and after each reclaim again. Each of
+//! these looks may meet somebody who stands still, and it is mostly the same one. So the waits are
+//! counted for the request as a whole, and who has let it wait in vain is tried from then on, and
+//! no longer waited for.
 
 use core::cell::Cell;
 
@@ -13,10 +15,12 @@ use crate::{Context, Frame, Order, Platform};
 /// Calls of [`Platform::relax`] that one request makes at most while it looks everywhere.
 pub const WAITS_MOST: u32 = 16 * PATIENCE;
 
-/// CPUs that are asked in vain by one request, at most, before it asks none any more. A platform may wait for the answer.
+/// CPUs that are asked in vain by one request, at most, before it asks none any more. A platform
+/// may wait for the answer.
 pub const UNANSWERED_MOST: u32 = 16;
 
-/// CPUs that are remembered as standing still. Of more than these, the number of waits is all that is known.
+/// CPUs that are remembered as standing still. Of more than these, the number of waits is all that
+/// is known.
 const STUCK_MOST: usize = 4;
 
 const NOBODY: u32 = u32::MAX;
@@ -26,7 +30,8 @@ const NOBODY: u32 = u32::MAX;
 pub struct Drained {
     /// So many frames.
     pub frames: usize,
-    /// How many caches hold something, and could not be entered for as long as the caller waits: somebody is inside.
+    /// How many caches hold something, and could not be entered for as long as the caller waits:
+    /// somebody is inside.
     pub left_out: usize,
 }
 
@@ -61,7 +66,8 @@ impl core::iter::Sum for Drained {
 pub enum Reach {
     /// The own CPU's frames at most: the caller is in an interrupt and waits for nobody.
     Own,
-    /// What locks lead to: the caller may spin, but not wait for another CPU to take an interrupt, since that CPU may be waiting for this one.
+    /// What locks lead to: the caller may spin, but not wait for another CPU to take an interrupt,
+    /// since that CPU may be waiting for this one.
     Locks,
     /// Everything; other CPUs may be interrupted.
     All,
@@ -101,7 +107,8 @@ impl Patience {
         }
     }
 
-    /// Lets `go_in` wait for `cpu`, so often as it is told, each time with a call of what it is given.
+    /// Lets `go_in` wait for `cpu`, so often as it is told, each time with a call of what it is
+    /// given.
     pub fn wait_for<R>(
         &self,
         cpu: usize,
@@ -135,8 +142,9 @@ impl Patience {
         }
     }
 
-    /// Waits, at `least` so often, until `arrived` what is on its way; or until it is clear that whoever has it in hand
-    /// stands still. It is asked rarely, since to look costs more than to wait.
+    /// Waits, at `least` so often, until `arrived` what is on its way; or until it is clear that
+    /// whoever has it in hand stands still. It is asked rarely, since to look costs more than to
+    /// wait.
     pub fn wait_for_moves(&self, least: u32, platform: &impl Platform, arrived: impl Fn() -> bool) {
         let most = match self.moves_stuck.get() {
             true => least,
@@ -178,8 +186,8 @@ impl Default for Patience {
 /// How often a request for one frame looks everywhere at most.
 pub const LOOKS_MOST: u32 = 64;
 
-/// How often a request does so that may not have what is free, since that is below a mark: frames on
-/// their way may lift the zone above it, but no more than so many times is reclaim put off.
+/// How often a request does so that may not have what is free, since that is below a mark: frames
+/// on their way may lift the zone above it, but no more than so many times is reclaim put off.
 pub const LOOKS_BELOW_A_MARK: u32 = 4;
 
 /// What a look everywhere has found.

@@ -1,4 +1,5 @@
-//! The platform: what the allocator asks of the kernel, hypervisor or process that it is embedded in.
+//! The platform: what the allocator asks of the kernel, hypervisor or process that it is embedded
+//! in.
 
 use core::ptr::NonNull;
 
@@ -8,16 +9,19 @@ use crate::Frame;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterruptState(pub usize);
 
-/// What the allocator asks of its embedder. Every method is called often, and should be a few instructions.
+/// What the allocator asks of its embedder. Every method is called often, and should be a few
+/// instructions.
 ///
-/// The methods are safe to write, but the allocator believes them: a platform that lets two CPUs into one pinned section
-/// makes it hand out one frame twice.
+/// The methods are safe to write, but the allocator believes them: a platform that lets two CPUs
+/// into one pinned section makes it hand out one frame twice.
 pub trait Platform: Sync {
-    /// The CPU that runs the caller, counted from 0. Where the caller is not pinned it may be out of date at once.
+    /// The CPU that runs the caller, counted from 0. Where the caller is not pinned it may be out
+    /// of date at once.
     fn cpu(&self) -> usize;
 
-    /// Keeps the caller running on its CPU until [`Platform::unpin`], and says which CPU that is: it is neither moved nor preempted, since it may
-    /// hold a magazine's lock. Pins nest. Where threads own slots, a thread is a CPU and nothing is to be done.
+    /// Keeps the caller running on its CPU until [`Platform::unpin`], and says which CPU that is:
+    /// it is neither moved nor preempted, since it may hold a magazine's lock. Pins nest. Where
+    /// threads own slots, a thread is a CPU and nothing is to be done.
     #[inline]
     fn pin(&self) -> usize {
         self.cpu()
@@ -27,7 +31,8 @@ pub trait Platform: Sync {
     #[inline]
     fn unpin(&self) {}
 
-    /// Does the caller run in an interrupt, or with interrupts masked? Then it may have interrupted anything.
+    /// Does the caller run in an interrupt, or with interrupts masked? Then it may have interrupted
+    /// anything.
     #[inline]
     fn in_interrupt(&self) -> bool {
         false
@@ -43,25 +48,29 @@ pub trait Platform: Sync {
     #[inline]
     fn restore_interrupts(&self, _found: InterruptState) {}
 
-    /// Called while waiting for another CPU: a pause instruction, a yield of the virtual CPU or of the thread.
+    /// Called while waiting for another CPU: a pause instruction, a yield of the virtual CPU or of
+    /// the thread.
     #[inline]
     fn relax(&self) {
         brickyard_sync::spin_hint();
     }
 
-    /// Runs `work` on `cpu` (by an interrupt sent there) and waits for its end, or runs it here while that CPU is
-    /// known to be outside the allocator (offline, stopped). False, and nothing run, where neither can be done.
+    /// Runs `work` on `cpu` (by an interrupt sent there) and waits for its end, or runs it here
+    /// while that CPU is known to be outside the allocator (offline, stopped). False, and nothing
+    /// run, where neither can be done.
     ///
-    /// A front that masks interrupts (per-CPU lists) takes an interrupt for it. A stash masks none, so there `work` must run as a task on that CPU: in an interrupt it leaves the stash
-    /// alone.
+    /// A front that masks interrupts (per-CPU lists) takes an interrupt for it. A stash masks none,
+    /// so there `work` must run as a task on that CPU: in an interrupt it leaves the stash alone.
     ///
-    /// Asked only by callers that may sleep, with no lock held and interrupts not masked by the allocator, so that two CPUs can ask each other at once.
+    /// Asked only by callers that may sleep, with no lock held and interrupts not masked by the
+    /// allocator, so that two CPUs can ask each other at once.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         let _ = (cpu, work);
         false
     }
 
-    /// A clock for wait and hold times, in any unit that only grows. Asked only where a zone measures its lock.
+    /// A clock for wait and hold times, in any unit that only grows. Asked only where a zone
+    /// measures its lock.
     #[inline]
     fn ticks(&self) -> u64 {
         0
@@ -73,7 +82,8 @@ pub trait Platform: Sync {
         0
     }
 
-    /// Where the caller can reach a frame, if it is mapped. The page allocator itself never asks; slabs and zeroing do.
+    /// Where the caller can reach a frame, if it is mapped. The page allocator itself never asks;
+    /// slabs and zeroing do.
     #[inline]
     fn address(&self, _frame: Frame) -> Option<NonNull<u8>> {
         None

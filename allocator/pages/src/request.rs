@@ -8,13 +8,16 @@ pub enum Context {
     /// May wait for reclaim and compaction.
     #[default]
     MaySleep,
-    /// May not wait: holds a spin lock, say. Five eighths of the reserve below the min watermark are open to it.
+    /// May not wait: holds a spin lock, say. Five eighths of the reserve below the min watermark
+    /// are open to it.
     Atomic,
-    /// Runs in an interrupt. As [`Context::Atomic`], and never waits for a lock that its own CPU may hold.
+    /// Runs in an interrupt. As [`Context::Atomic`], and never waits for a lock that its own CPU
+    /// may hold.
     Interrupt,
 }
 
-/// A kind of zone, from the most to the least sought after. A request that may use one may use all before it.
+/// A kind of zone, from the most to the least sought after. A request that may use one may use all
+/// before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ZoneKind {
@@ -85,7 +88,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request that may sleep, from any zone that its mobility allows: movable pages from all, others up to [`ZoneKind::Normal`].
+    /// A request that may sleep, from any zone that its mobility allows: movable pages from all,
+    /// others up to [`ZoneKind::Normal`].
     #[must_use]
     pub const fn new(order: Order, mobility: Mobility) -> Self {
         Self {
@@ -113,7 +117,8 @@ impl Request {
         self
     }
 
-    /// From `highest` or a kind of zone before it. Only movable requests reach [`ZoneKind::Movable`].
+    /// From `highest` or a kind of zone before it. Only movable requests reach
+    /// [`ZoneKind::Movable`].
     #[must_use]
     pub const fn from_zones_up_to(mut self, highest: ZoneKind) -> Self {
         self.highest = match (highest, self.mobility) {

@@ -4,10 +4,12 @@ use brickyard_sync::{AtomicUsize, Ordering};
 
 /// Frames on their way between a cache and the store, where neither shows them.
 ///
-/// A request may fail only if no frame was on its way while it looked: it reads [`Moves::settled`] before it looks everywhere, and
-/// asks [`Moves::still`] after. A move begins before the lock is given up under which the frames left, so whoever
-/// then finds that place empty under its lock sees the move. A lock-free store has no lock to publish it; there the frames' own words do: they are taken by an instruction that
-/// releases, and the total that says that nothing is free is lowered by one, which whoever is about to refuse acquires.
+/// A request may fail only if no frame was on its way while it looked: it reads [`Moves::settled`]
+/// before it looks everywhere, and asks [`Moves::still`] after. A move begins before the lock is
+/// given up under which the frames left, so whoever then finds that place empty under its lock sees
+/// the move. A lock-free store has no lock to publish it; there the frames' own words do: they are
+/// taken by an instruction that releases, and the total that says that nothing is free is lowered
+/// by one, which whoever is about to refuse acquires.
 ///
 /// Counted in lanes, so that CPUs of different lanes write no common line.
 #[derive(Debug)]
@@ -40,7 +42,8 @@ impl Moves {
         }
     }
 
-    /// Frames leave one place now; they have arrived when the result is dropped. Called under the lock of that place, on `cpu`.
+    /// Frames leave one place now; they have arrived when the result is dropped. Called under the
+    /// lock of that place, on `cpu`.
     pub fn begin(&self, cpu: usize) -> InTransit<'_> {
         let lane = &self.lanes[cpu % LANES];
         // Relaxed: the lock held here publishes it, see the type.
@@ -50,9 +53,11 @@ impl Moves {
 
     /// How many moves have begun, if all of them have ended.
     pub fn settled(&self) -> Option<usize> {
-        // Acquire: pairs with the release in `InTransit::drop`; what has arrived is then seen under the lock of its place.
+        // Acquire: pairs with the release in `InTransit::drop`; what has arrived is then seen under
+        // the lock of its place.
         let ended = self.sum(|lane| lane.ended.load(Ordering::Acquire));
-        // All read second, and neither ever falls, so that equal means none was under way between the two.
+        // All read second, and neither ever falls, so that equal means none was under way between
+        // the two.
         let started = self.started();
         (started == ended).then_some(started)
     }

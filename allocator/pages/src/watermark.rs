@@ -1,28 +1,33 @@
-//! Watermarks: how much of a zone stays free, for whom, and the arithmetic of the test whether a request may go below.
+//! Watermarks: how much of a zone stays free, for whom, and the arithmetic of the test whether a
+//! request may go below.
 //!
 //! Linux's rules of today, each a pure function:
 //!
-//! - [`min_free_kbytes`] makes the reserve of the whole machine from its memory, growing with the square root: large machines
-//!   need more, but not in proportion. [`recommended_min_free_frames`] is what grouping by mobility asked for in 2007.
-//! - [`zone_marks`] gives each zone its share of it as the min mark, and the low and high marks above, between which background
-//!   reclaim works.
+//! - [`min_free_kbytes`] makes the reserve of the whole machine from its memory, growing with the
+//!   square root: large machines need more, but not in proportion. [`recommended_min_free_frames`]
+//!   is what grouping by mobility asked for in 2007.
+//! - [`zone_marks`] gives each zone its share of it as the min mark, and the low and high marks
+//!   above, between which background reclaim works.
 //! - [`lowmem_reserve`] keeps requests that could use a higher zone from filling the lower ones.
-//! - [`reserved_mark`] lets those that cannot wait go below the min mark, and [`above_mark`] is the test itself.
+//! - [`reserved_mark`] lets those that cannot wait go below the min mark, and [`above_mark`] is the
+//!   test itself.
 //!
-//! All amounts are frames where nothing else is said. Frames meet kB only where `frame_bytes`, the size of a frame, is a
-//! parameter.
+//! All amounts are frames where nothing else is said. Frames meet kB only where `frame_bytes`, the
+//! size of a frame, is a parameter.
 
 use brickyard_sync::{AtomicUsize, Ordering};
 
 use crate::{Context, Order, Request, ZoneKind};
 
-/// Linux's default of `watermark_scale_factor`: a gap of one thousandth of the zone between the marks.
+/// Linux's default of `watermark_scale_factor`: a gap of one thousandth of the zone between the
+/// marks.
 pub const SCALE_FACTOR: usize = 10;
 
 /// Linux's default of `lowmem_reserve_ratio`, by [`ZoneKind`].
 pub const LOWMEM_RESERVE_RATIO: [usize; ZoneKind::COUNT] = [256, 256, 32, 0, 0];
 
-/// The min mark of a zone that the kernel's own objects cannot come from lies between these, in frames.
+/// The min mark of a zone that the kernel's own objects cannot come from lies between these, in
+/// frames.
 const MIN_OUTSIDE_LOWMEM: (usize, usize) = (32, 128);
 
 /// `min_free_kbytes` lies between these, in kB.
@@ -53,7 +58,8 @@ const fn saturated(number: u128) -> usize {
     }
 }
 
-/// Linux's default of `min_free_kbytes`, in kB, for a machine with so many kB in zones up to [`ZoneKind::Normal`].
+/// Linux's default of `min_free_kbytes`, in kB, for a machine with so many kB in zones up to
+/// [`ZoneKind::Normal`].
 ///
 /// sqrt(16 * `lowmem_kbytes`), rounded down, and at least 128, at most 262144.
 #[must_use]
@@ -70,13 +76,15 @@ pub const fn min_free_kbytes(lowmem_kbytes: usize) -> usize {
     }
 }
 
-/// What to keep free, in frames, for grouping by mobility to work well (Gorman 2007): four blocks of the highest order.
+/// What to keep free, in frames, for grouping by mobility to work well (Gorman 2007): four blocks
+/// of the highest order.
 #[must_use]
 pub const fn recommended_min_free_frames(max_order: Order) -> usize {
     4 * max_order.frames()
 }
 
-/// [`recommended_min_free_frames`] in kB: the 16384 of the posting for blocks of order 10 in frames of 4 KiB.
+/// [`recommended_min_free_frames`] in kB: the 16384 of the posting for blocks of order 10 in frames
+/// of 4 KiB.
 #[must_use]
 pub const fn recommended_min_free_kbytes(max_order: Order, frame_bytes: usize) -> usize {
     kbytes_of_frames(recommended_min_free_frames(max_order), frame_bytes)
@@ -93,13 +101,14 @@ pub struct Marks {
     pub high: usize,
 }
 
-/// The marks of a zone of `managed` frames, on a machine that keeps `min_free_frames` free and whose zones up to
-/// [`ZoneKind::Normal`] have `lowmem_managed` frames together.
+/// The marks of a zone of `managed` frames, on a machine that keeps `min_free_frames` free and
+/// whose zones up to [`ZoneKind::Normal`] have `lowmem_managed` frames together.
 ///
-/// The min mark is the zone's share of `min_free_frames` by size. [`ZoneKind::HighMem`] and [`ZoneKind::Movable`] serve no
-/// requests that matter to the machine's survival, so theirs is 1/1024 of the zone, at least 32 and at most 128 frames. The gap
-/// to low, and from low to high, is a quarter of the share (of the share also in those two), or, if more,
-/// `watermark_scale_factor` ten-thousandths of the zone.
+/// The min mark is the zone's share of `min_free_frames` by size. [`ZoneKind::HighMem`] and
+/// [`ZoneKind::Movable`] serve no requests that matter to the machine's survival, so theirs is
+/// 1/1024 of the zone, at least 32 and at most 128 frames. The gap to low, and from low to high, is
+/// a quarter of the share (of the share also in those two), or, if more, `watermark_scale_factor`
+/// ten-thousandths of the zone.
 #[must_use]
 pub fn zone_marks(
     kind: ZoneKind,
@@ -125,8 +134,8 @@ pub fn zone_marks(
     }
 }
 
-/// What falls to one of several zones of a kind in a node: their memory is one, and so are its marks
-/// and reserves. In frames.
+/// What falls to one of several zones of a kind in a node: their memory is one, and so are its
+/// marks and reserves. In frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     /// What the zones before it have.
@@ -138,8 +147,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Its part of `whole`. The parts of all zones add up to it; a zone that has all has it whole, also
-    /// where that is nothing.
+    /// Its part of `whole`. The parts of all zones add up to it; a zone that has all has it whole,
+    /// also where that is nothing.
     pub(crate) fn of(self, whole: usize) -> usize {
         let up_to = |frames: usize| match frames {
             0 => 0,
@@ -153,7 +162,8 @@ impl Part {
         up_to(self.before.saturating_add(self.own)).saturating_sub(up_to(self.before))
     }
 
-    /// Its part of the marks of all. The gaps are split, not their sums, so that rounding keeps the order.
+    /// Its part of the marks of all. The gaps are split, not their sums, so that rounding keeps the
+    /// order.
     pub(crate) fn of_marks(self, marks: Marks) -> Marks {
         let min = self.of(marks.min);
         let low = min.saturating_add(self.of(marks.low - marks.min));
@@ -168,8 +178,9 @@ fn proportion(whole: usize, part: usize, of: usize) -> usize {
     saturated(product.checked_div(of as u128).unwrap_or(0))
 }
 
-/// What zone i of a node holds back from requests whose highest zone is j, at `[i][j]`: the memory of the zones above i up to j,
-/// divided by the ratio of i. Nothing where the ratio is 0 or the zone has no memory.
+/// What zone i of a node holds back from requests whose highest zone is j, at `[i][j]`: the memory
+/// of the zones above i up to j, divided by the ratio of i. Nothing where the ratio is 0 or the
+/// zone has no memory.
 #[must_use]
 pub fn lowmem_reserve(
     managed: &[usize; ZoneKind::COUNT],
@@ -279,9 +290,11 @@ pub enum Access {
     Ordinary,
     /// Half of the mark: what others wait for (`__GFP_HIGH`).
     High,
-    /// Half of the mark and a quarter of the rest, 62.5 %: as [`Access::High`], and cannot wait (`GFP_ATOMIC`).
+    /// Half of the mark and a quarter of the rest, 62.5 %: as [`Access::High`], and cannot wait
+    /// (`GFP_ATOMIC`).
     Atomic,
-    /// Half of the mark: is about to die and to free its memory (a victim of the out-of-memory killer).
+    /// Half of the mark: is about to die and to free its memory (a victim of the out-of-memory
+    /// killer).
     Victim,
 }
 
@@ -294,7 +307,8 @@ impl From<Context> for Access {
     }
 }
 
-/// What is left of the min mark for a request with this access. Takes an [`Access`], or a request's [`Context`].
+/// What is left of the min mark for a request with this access. Takes an [`Access`], or a request's
+/// [`Context`].
 ///
 /// Each part that is taken off is rounded down, so of a mark above 0 something is left.
 #[must_use]
@@ -320,8 +334,8 @@ mod tests {
     use super::*;
     use crate::Mobility;
 
-    /// The zones of a Linux 6.18 host: managed frames of DMA, DMA32 and Normal, with `min_free_kbytes` 67584. What is expected of
-    /// them below is what its zoneinfo said.
+    /// The zones of a Linux 6.18 host: managed frames of DMA, DMA32 and Normal, with
+    /// `min_free_kbytes` 67584. What is expected of them below is what its zoneinfo said.
     const HOST: [usize; ZoneKind::COUNT] = [3840, 772_917, 327_680, 0, 0];
 
     const fn marks(min: usize, low: usize, high: usize) -> Marks {
@@ -400,7 +414,8 @@ mod tests {
 
     #[test]
     fn high_zones_have_a_small_min_and_the_gap_of_their_share() {
-        // The share of 100000 frames in 200000 is 1000 * 100000 / 200000 = 500, so the gap is 125. min = 100000 / 1024 = 97.
+        // The share of 100000 frames in 200000 is 1000 * 100000 / 200000 = 500, so the gap is 125.
+        // min = 100000 / 1024 = 97.
         let of = |managed| zone_marks(ZoneKind::Movable, managed, 200_000, 1000, 0);
         assert_eq!(of(100_000), marks(97, 222, 347));
         // min stops at 32 and at 128. Shares of 50 and of 5000.
@@ -421,7 +436,8 @@ mod tests {
 
     #[test]
     fn reserves_of_a_real_host() {
-        // 772917 / 256 = 3019; (772917 + 327680) / 256 = 4299; 327680 / 256 = 1280. Normal has nothing above it.
+        // 772917 / 256 = 3019; (772917 + 327680) / 256 = 4299; 327680 / 256 = 1280. Normal has
+        // nothing above it.
         let expected = [
             [0, 3019, 4299, 4299, 4299],
             [0, 0, 1280, 1280, 1280],
@@ -434,8 +450,8 @@ mod tests {
 
     #[test]
     fn reserves_of_zones_that_are_empty_or_have_no_ratio() {
-        // No DMA, so no reserve there. DMA32 has ratio 0. Normal: 320 / 32 = 10 against HighMem, 640 / 32 against Movable.
-        // HighMem: 320 / 1. Above Movable there is nothing.
+        // No DMA, so no reserve there. DMA32 has ratio 0. Normal: 320 / 32 = 10 against HighMem,
+        // 640 / 32 against Movable. HighMem: 320 / 1. Above Movable there is nothing.
         let managed = [0, 1000, 1000, 320, 320];
         let ratios = [256, 0, 32, 1, 1];
         let expected = [[0; 5], [0; 5], [0, 0, 0, 10, 20], [0, 0, 0, 0, 320], [0; 5]];

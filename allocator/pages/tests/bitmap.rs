@@ -1,7 +1,9 @@
-//! The bitmap store, rule by rule: where a request is served from, what it falls back on, every order whole and in parts, given frames, ranges,
-//! isolation, contiguous ranges, what is refused, what it costs in memory, and what it tells of itself.
+//! The bitmap store, rule by rule: where a request is served from, what it falls back on, every
+//! order whole and in parts, given frames, ranges, isolation, contiguous ranges, what is refused,
+//! what it costs in memory, and what it tells of itself.
 //!
-//! Most zones here have no stashes, so that what is free is in the store; some tests use the store by itself.
+//! Most zones here have no stashes, so that what is free is in the store; some tests use the store
+//! by itself.
 
 #![cfg(not(loom))]
 
@@ -237,7 +239,8 @@ fn inside_a_word_the_smallest_run_is_broken() {
         assert_eq!(served(1), 36);
         assert_eq!(served(0), 38);
         assert_eq!(served(0), 39);
-        // The run of order 3 is broken before that of order 4, and what is left of it before it again.
+        // The run of order 3 is broken before that of order 4, and what is left of it before it
+        // again.
         assert_eq!(served(1), 24);
         assert_eq!(served(2), 28);
         assert_eq!(served(0), 26);
@@ -326,7 +329,8 @@ fn an_unmovable_request_falls_back_on_the_emptiest_block_of_others() {
         let zone = in_use_but(6, Mobility::Movable, &[(1, 100), (2, 200), (3, 10)]);
         let at = zone.alloc(&wanted).unwrap();
         assert_eq!(at.number() / BLOCK, 2);
-        // Less than half of it was free: it is mixed now, and the requester's, so that the next one mixes no other.
+        // Less than half of it was free: it is mixed now, and the requester's, so that the next one
+        // mixes no other.
         assert_eq!(blocks_of(&zone, Movable), 5);
         assert_eq!(zone.fallbacks(), (0, 1));
         assert_eq!(zone.alloc(&wanted).unwrap().number() / BLOCK, 2);
@@ -459,7 +463,8 @@ fn all_orders_live_side_by_side_without_sharing_a_frame() {
     let mut owned = Owned::none_of(plan.span);
     let mut held = Vec::new();
     for mobility in Mobility::ALL {
-        // Of 2^18 + ... + 1 frames there is room for one in each gigabyte but for the gigabyte itself.
+        // Of 2^18 + ... + 1 frames there is room for one in each gigabyte but for the gigabyte
+        // itself.
         for order in 0..=17 {
             let block = zone.alloc(&request(order, mobility)).unwrap();
             owned.take(block, order);
@@ -799,7 +804,8 @@ fn a_given_block_is_taken_from_free_open_and_grouped_blocks() {
     for order in 0..=10 {
         for mobility in Mobility::ALL {
             let zone = blocks(4);
-            // In a block that is free as a whole; then, with a frame beside it in use, in an open one.
+            // In a block that is free as a whole; then, with a frame beside it in use, in an open
+            // one.
             for _ in 0..2 {
                 let places = (4 * BLOCK) >> order;
                 let at = frame((dice.below(places)) << order);
@@ -880,8 +886,8 @@ fn a_given_block_that_makes_no_sense_is_malformed_outside_or_absent() {
 
 #[test]
 fn a_given_frame_is_taken_without_the_zones_lock() {
-    // Lock-free for every operation that is not administration, and this is none: a compacting task takes its places so.
-    // Whoever administers has interrupts masked.
+    // Lock-free for every operation that is not administration, and this is none: a compacting task
+    // takes its places so. Whoever administers has interrupts masked.
     let cpus = Cpus::new();
     let zone: Plain = full(&linux(2048), cpus);
     let masks = cpus.masks();
@@ -1303,7 +1309,8 @@ impl Reclaim for Owner {
     }
 }
 
-/// A zone of so many page blocks in which movable blocks of all small orders are scattered, about half of it.
+/// A zone of so many page blocks in which movable blocks of all small orders are scattered, about
+/// half of it.
 fn scattered(count: usize, seed: u64) -> (Plain, Owner) {
     let zone = blocks(count);
     let mut dice = Dice::new(seed);
@@ -1465,9 +1472,10 @@ struct Mixed {
 }
 
 impl Mixed {
-    /// Records for 100..5200, memory at 200..5000, a hole at 300..320, reserved frames at 400..410. In use: two single frames at 600
-    /// and 601, a block of order 4 at 640, one of order 8 at 768, a huge one at 1024, a group of order 10 at 2048 of which frames 2200 and
-    /// 2600..2608 have been freed, and one at 3072.
+    /// Records for 100..5200, memory at 200..5000, a hole at 300..320, reserved frames at 400..410.
+    /// In use: two single frames at 600 and 601, a block of order 4 at 640, one of order 8 at 768,
+    /// a huge one at 1024, a group of order 10 at 2048 of which frames 2200 and 2600..2608 have
+    /// been freed, and one at 3072.
     fn new() -> Self {
         let plan = ZonePlan {
             span: range(100, 5200),
@@ -1652,7 +1660,8 @@ fn metadata_is_at_most_a_ten_thousandth_of_memory() {
     assert!(words * 8 <= most, "{} of {most} bytes", words * 8);
     let alone = Zone::<OneCpu>::bytes(&ZonePlan { cpus: 0, ..LARGE });
     assert!(alone <= most);
-    // As the module says: three bits a frame, 8 bytes a page block, 43 bits a page block for the summary.
+    // As the module says: three bits a frame, 8 bytes a page block, 43 bits a page block for the
+    // summary.
     let told = (1 << 24) * 3 / 8 + (1 << 15) * 8 + (1 << 15) * 43 / 8;
     assert!(words * 8 - told < told / 100, "{} told {told}", words * 8);
     // With orders up to 1 GiB it is no more.
@@ -1677,8 +1686,8 @@ fn too_little_memory_is_refused_and_just_enough_is_enough() {
         ..linux(2048)
     };
     let bytes = Zone::<OneCpu>::bytes(&plan);
-    // What may have to be skipped before the first line of words, and before the first slot, if there
-    // were any.
+    // What may have to be skipped before the first line of words, and before the first slot, if
+    // there were any.
     let too_little = bytes - 64 - 128;
     for (supplied, enough) in [(0, false), (100, false), (too_little, false), (bytes, true)] {
         let mut memory = vec![core::mem::MaybeUninit::uninit(); supplied];
@@ -1689,7 +1698,8 @@ fn too_little_memory_is_refused_and_just_enough_is_enough() {
 
 // ---- page blocks of every order ----
 
-/// Random requests and frees, whole and in parts, each followed by a test of every invariant. No frame has two owners.
+/// Random requests and frees, whole and in parts, each followed by a test of every invariant. No
+/// frame has two owners.
 fn random_work(plan: &ZonePlan, steps: usize, seed: u64) {
     let zone: Plain = full(plan, Cpus::new());
     let mut dice = Dice::new(seed);
@@ -1775,7 +1785,8 @@ fn page_blocks_of_every_order_work_where_the_highest_order_is_theirs() {
 
 #[test]
 fn page_blocks_may_be_larger_than_the_highest_order() {
-    // Page blocks of order 11, as of 32 MiB in frames of 16 KiB, with Linux's highest order of 10; and an embedder without large orders.
+    // Page blocks of order 11, as of 32 MiB in frames of 16 KiB, with Linux's highest order of 10;
+    // and an embedder without large orders.
     for (max_order, block_order) in [(10, 11), (8, 9), (3, 9), (0, 6)] {
         let plan = ZonePlan {
             max_order: Order::new(max_order),
@@ -2067,7 +2078,8 @@ impl Migrate for Chooser {
 
 #[test]
 fn compaction_leaves_a_whole_place_alone_where_a_hook_says_that_one_page_stays() {
-    // Single pages, all movable as far as the store knows: the low blocks nearly empty, the high ones nearly full.
+    // Single pages, all movable as far as the store knows: the low blocks nearly empty, the high
+    // ones nearly full.
     let scattered = || {
         let zone = blocks(4);
         let pages = take_all(&zone, Mobility::Movable);

@@ -1,7 +1,7 @@
 //! What a zone can be at most, and that memory beyond it is several zones of one kind.
 //!
-//! Nothing here builds a zone of terabytes: a plan is judged before any of its memory is touched. On
-//! machines of 32 bits the compiler does that, since bytes run out before frames do.
+//! Nothing here builds a zone of terabytes: a plan is judged before any of its memory is touched.
+//! On machines of 32 bits the compiler does that, since bytes run out before frames do.
 
 #![cfg(not(loom))]
 #![cfg_attr(

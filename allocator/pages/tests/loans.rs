@@ -1,4 +1,5 @@
-//! Page blocks on loan: a CPU's stash fetches from blocks that are in no set meanwhile, and nobody is the poorer for it.
+//! Page blocks on loan: a CPU's stash fetches from blocks that are in no set meanwhile, and nobody
+//! is the poorer for it.
 
 #![cfg(not(loom))]
 #![allow(dead_code, reason = "the support files serve other tests too")]

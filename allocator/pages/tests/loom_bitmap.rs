@@ -1,20 +1,24 @@
-//! Every schedule of two or three threads in a tiny bitmap store, alone and behind a zone, as loom explores them.
+//! Every schedule of two or three threads in a tiny bitmap store, alone and behind a zone, as loom
+//! explores them.
 //!
-//! What is proved, for these sizes, within the preemption bounds given below and for every outcome that the memory orderings allow:
+//! What is proved, for these sizes, within the preemption bounds given below and for every outcome
+//! that the memory orderings allow:
 //!
-//! - `one-owner`: a frame never has two owners, and an owner sees what the owner before wrote to the page, whether frames go by bits,
-//!   by whole words or by the states of their blocks;
-//! - nothing is lost: what nobody owns in the end is counted, lies in the right sets, can be taken, and merges;
+//! - `one-owner`: a frame never has two owners, and an owner sees what the owner before wrote to
+//!   the page, whether frames go by bits, by whole words or by the states of their blocks;
+//! - nothing is lost: what nobody owns in the end is counted, lies in the right sets, can be taken,
+//!   and merges;
 //! - whoever is refused was so for a reason: what it wanted was not there, or the other had it;
-//! - nobody waits for anybody in the store: a thread that could go on for ever while another stands still is reported by loom,
-//!   as a model with too many branches;
+//! - nobody waits for anybody in the store: a thread that could go on for ever while another stands
+//!   still is reported by loom, as a model with too many branches;
 //! - `order-0-succeeds`, through the zone, where frames are promised, opened or put back.
 //!
-//! Stashes, loans, ranges and nodes have files of their own beside this one. The last section plants bugs in those who use the store, and expects to
-//! hear of them. Those planted in the store itself need a copy of it.
+//! Stashes, loans, ranges and nodes have files of their own beside this one. The last section
+//! plants bugs in those who use the store, and expects to hear of them. Those planted in the store
+//! itself need a copy of it.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_bitmap -- --nocapture` prints how many schedules each model had. How to try
-//! more of them is said in `loom_support`.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_bitmap -- --nocapture`
+//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -26,7 +30,8 @@ use loom_support::*;
 
 // ---- words ----
 
-/// Two singles for two: each gets one, though both see the same bit first. One for two: one gets it.
+/// Two singles for two: each gets one, though both see the same bit first. One for two: one gets
+/// it.
 #[test]
 fn a_single_frame_goes_to_one() {
     const TWO: Setting = Setting::word(&[one(5), one(9)]);
@@ -41,7 +46,8 @@ fn a_single_frame_goes_to_one() {
     });
 }
 
-/// A run of four and a single frame next to it: both are served. Only the run: it goes whole, or loses one frame to the other.
+/// A run of four and a single frame next to it: both are served. Only the run: it goes whole, or
+/// loses one frame to the other.
 #[test]
 fn a_run_is_taken_whole_or_not_at_all() {
     const BESIDE: Setting = Setting::word(&[FrameRange::new(4, 8), one(9)]);
@@ -92,7 +98,8 @@ fn a_page_is_seen_as_it_was_given() {
 
 // ---- blocks as a whole ----
 
-/// All but one frame are free; the last comes back while the block is wanted as a whole: it is taken with all its frames or not at all.
+/// All but one frame are free; the last comes back while the block is wanted as a whole: it is
+/// taken with all its frames or not at all.
 #[test]
 fn a_block_is_claimed_when_its_last_frame_is_back() {
     const LAST: Setting = Setting::word(&[FrameRange::new(0, 63)]);
@@ -109,8 +116,8 @@ fn a_block_is_claimed_when_its_last_frame_is_back() {
     });
 }
 
-/// A block that is free as a whole: one takes it whole, the other a frame of it. One of them gets it; the other is refused at most
-/// because of that.
+/// A block that is free as a whole: one takes it whole, the other a frame of it. One of them gets
+/// it; the other is refused at most because of that.
 #[test]
 fn a_block_goes_whole_or_in_pieces() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
@@ -148,7 +155,8 @@ fn a_block_is_opened_once() {
 
 // ---- several words ----
 
-/// Two whole words are wanted, and a frame of the second: each word goes one way, and what was taken of the first comes back.
+/// Two whole words are wanted, and a frame of the second: each word goes one way, and what was
+/// taken of the first comes back.
 #[test]
 fn words_that_were_taken_in_vain_come_back() {
     // With as much beside them, so that both are promised what they want.
@@ -181,7 +189,8 @@ fn a_single_frame_is_found_behind_an_undo() {
 
 // ---- groups ----
 
-/// Two blocks are wanted as one, and one of them alone: both or one of them go, and what was taken in vain comes back whole.
+/// Two blocks are wanted as one, and one of them alone: both or one of them go, and what was taken
+/// in vain comes back whole.
 #[test]
 fn blocks_that_were_taken_in_vain_come_back() {
     const PAIR: Setting = Setting::blocks(2, Free::All);
@@ -202,7 +211,8 @@ fn blocks_that_were_taken_in_vain_come_back() {
     });
 }
 
-/// As above, with a frame of one of them, through the zone: the frame is to be had unless both blocks went as one.
+/// As above, with a frame of one of them, through the zone: the frame is to be had unless both
+/// blocks went as one.
 #[test]
 fn a_group_goes_whole_or_in_pieces() {
     const PAIR: Setting = Setting::blocks(2, Free::All);
@@ -214,8 +224,9 @@ fn a_group_goes_whole_or_in_pieces() {
 
 // ---- the summary ----
 
-/// A frame comes and another goes, so that the block leaves its sets, enters others, or both in turn: afterwards it is in exactly those it
-/// belongs to (`check`), and the one free frame is found (`finish`).
+/// A frame comes and another goes, so that the block leaves its sets, enters others, or both in
+/// turn: afterwards it is in exactly those it belongs to (`check`), and the one free frame is found
+/// (`finish`).
 #[test]
 fn sets_follow_what_comes_and_goes() {
     const NONE: Setting = Setting::word(&[]);
@@ -240,7 +251,8 @@ fn sets_follow_what_comes_and_goes() {
     });
 }
 
-/// A thread that gives and takes against one that takes and gives: the block goes in and out more than once.
+/// A thread that gives and takes against one that takes and gives: the block goes in and out more
+/// than once.
 #[test]
 fn sets_follow_what_goes_and_comes_back() {
     const ONE: Setting = Setting::word(&[one(5)]);
@@ -254,7 +266,8 @@ fn sets_follow_what_goes_and_comes_back() {
     });
 }
 
-/// A summary of two levels, and two blocks that share a word of the lower one: the bit above is set as long as one of them is in the set.
+/// A summary of two levels, and two blocks that share a word of the lower one: the bit above is set
+/// as long as one of them is in the set.
 #[test]
 fn a_bit_above_stays_as_long_as_one_below() {
     const TWO: Setting = Setting {
@@ -282,7 +295,8 @@ struct Parts {
     theirs: (usize, u8),
 }
 
-/// A block in use, two parts of which are freed at the same time: both frees are accepted, and where the parts are all of it, it can be taken again.
+/// A block in use, two parts of which are freed at the same time: both frees are accepted, and
+/// where the parts are all of it, it can be taken again.
 fn in_two_parts(name: &str, bound: usize, setting: Setting, parts: Parts) {
     explore::<Bare>(name, bound, setting, move |world| {
         let Parts {
@@ -389,7 +403,8 @@ fn a_frame_is_freed_once() {
     });
 }
 
-/// A frame of a block that is free as a whole, freed by who does not own it while another opens the block: it is refused at every moment.
+/// A frame of a block that is free as a whole, freed by who does not own it while another opens the
+/// block: it is refused at every moment.
 #[test]
 fn a_block_that_is_opened_refuses_bad_frees() {
     const WHOLE: Setting = Setting::blocks(1, Free::All);
@@ -402,8 +417,8 @@ fn a_block_that_is_opened_refuses_bad_frees() {
 
 // ---- over-estimated runs ----
 
-/// A free that looks at bits promised already may call a run larger than it is: afterwards a request for such a run is refused, and what
-/// remains is known exactly.
+/// A free that looks at bits promised already may call a run larger than it is: afterwards a
+/// request for such a run is refused, and what remains is known exactly.
 #[test]
 fn a_run_that_is_none_is_found_out() {
     const BUDDY: Setting = Setting::word(&[one(8)]);
@@ -422,7 +437,8 @@ fn a_run_that_is_none_is_found_out() {
     });
 }
 
-/// A word is freed, and before it is counted it is taken in the place of another one, of which then nobody tells.
+/// A word is freed, and before it is counted it is taken in the place of another one, of which then
+/// nobody tells.
 #[test]
 fn a_run_that_is_free_is_known() {
     const WORDS: Setting = Setting {
@@ -469,15 +485,17 @@ fn a_pair_that_is_free_is_known() {
 
 // ---- runs ----
 
-/// A run is larger than what is wanted of it all the while, though it shrinks and grows: the block goes from set to set meanwhile.
+/// A run is larger than what is wanted of it all the while, though it shrinks and grows: the block
+/// goes from set to set meanwhile.
 #[test]
 fn a_run_is_found_while_its_block_goes_from_set_to_set() {
     const EIGHT: Setting = Setting::word(&[FrameRange::new(8, 16)]);
     explore::<Bare>("a pair, a run that shrinks", 2, EIGHT, |world| {
         let (pair, single) = both(|| world.take(1), || world.take(0));
         assert!(single.is_some());
-        // A search that a block passes by on its way from set to set may miss it. It is not promised above order 0 that
-        // somebody finds what others move about; but that it is there afterwards.
+        // A search that a block passes by on its way from set to set may miss it. It is not
+        // promised above order 0 that somebody finds what others move about; but that it is there
+        // afterwards.
         assert!(
             pair.or_else(|| world.take(1)).is_some(),
             "pairs are free at any time"
@@ -522,7 +540,8 @@ fn a_run_is_found_through_a_zone() {
 
 // ---- mobilities ----
 
-/// Requests of two mobilities for one block that is movable: who cannot be moved makes it its own, and what it gets is known as such.
+/// Requests of two mobilities for one block that is movable: who cannot be moved makes it its own,
+/// and what it gets is known as such.
 #[test]
 fn a_block_is_claimed_by_one() {
     let unmovable = Request::page(Mobility::Unmovable);
@@ -560,7 +579,8 @@ fn a_block_is_claimed_by_one() {
     });
 }
 
-/// Requests of the two others for one block that is movable, through the zone: the store alone may miss it while it changes hands.
+/// Requests of the two others for one block that is movable, through the zone: the store alone may
+/// miss it while it changes hands.
 #[test]
 fn a_block_is_claimed_by_one_of_two_others() {
     const FEW: Setting = Setting::word(&[one(5), FrameRange::new(20, 24)]);
@@ -583,7 +603,8 @@ fn a_block_is_claimed_by_one_of_two_others() {
     );
 }
 
-/// A block that is all but free, and frames of which come back, while one that cannot be moved is taken there.
+/// A block that is all but free, and frames of which come back, while one that cannot be moved is
+/// taken there.
 #[test]
 fn a_mixed_block_stays_mixed() {
     const LAST: Setting = Setting::word(&[FrameRange::new(0, 63)]);
@@ -626,7 +647,8 @@ fn two_that_want_more_than_there_is_share_it() {
 
 // ---- three levels ----
 
-/// As many page blocks as need three levels in the summary, three of which are memory: two share a word of the lowest level or one of the second.
+/// As many page blocks as need three levels in the summary, three of which are memory: two share a
+/// word of the lowest level or one of the second.
 #[test]
 fn bits_two_levels_above_stay_as_long_as_one_below() {
     const DEEP: Setting = Setting {
@@ -674,7 +696,8 @@ fn bits_two_levels_above_stay_as_long_as_one_below() {
 
 // ---- what must be found ----
 
-/// A thread that frees what it no longer owns while another takes it: the frame that both think theirs has two owners.
+/// A thread that frees what it no longer owns while another takes it: the frame that both think
+/// theirs has two owners.
 #[test]
 #[should_panic(expected = "has two owners")]
 fn a_frame_used_after_its_free_is_found() {

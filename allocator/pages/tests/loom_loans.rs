@@ -1,10 +1,11 @@
-//! Every schedule of two threads round blocks that are lent to stashes, as loom explores them: lent, called in, adopted, let go.
+//! Every schedule of two threads round blocks that are lent to stashes, as loom explores them:
+//! lent, called in, adopted, let go.
 //!
-//! What is proved beside what `loom_bitmap` says: a block that is lent is counted as lent, comes back to its sets when its loan ends, and is found by whoever
-//! finds nothing else.
+//! What is proved beside what `loom_bitmap` says: a block that is lent is counted as lent, comes
+//! back to its sets when its loan ends, and is found by whoever finds nothing else.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_loans -- --nocapture` prints how many schedules each model had. How to try
-//! more of them is said in `loom_support`.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_loans -- --nocapture`
+//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -85,7 +86,8 @@ fn a_lent_block_takes_frames_back() {
     });
 }
 
-/// A pair is freed into a block while a stash takes a single frame of it and has it lent: who wants a pair finds it, called in or not.
+/// A pair is freed into a block while a stash takes a single frame of it and has it lent: who wants
+/// a pair finds it, called in or not.
 #[test]
 fn a_pair_in_a_block_that_is_being_lent_is_found() {
     const PAIR: Setting = Setting {
@@ -107,7 +109,8 @@ fn a_pair_in_a_block_that_is_being_lent_is_found() {
         };
         let (single, pair) = both(|| world.take(0), pair);
         let split = single.is_some_and(|frame| [8, 9].map(Frame::new).contains(&frame));
-        // Above order 0 it is not promised that somebody finds what others move about; but that it is there afterwards.
+        // Above order 0 it is not promised that somebody finds what others move about; but that it
+        // is there afterwards.
         assert!(
             pair.or_else(|| world.take(1)).is_some() || split,
             "a pair is free"

@@ -1,11 +1,12 @@
-//! Every schedule of two threads at what a request asks about a zone as a whole, as loom explores them: the total in parts, marks, limits, nodes of several
-//! zones.
+//! Every schedule of two threads at what a request asks about a zone as a whole, as loom explores
+//! them: the total in parts, marks, limits, nodes of several zones.
 //!
-//! What is proved beside what `loom_bitmap` says: a total is never said to be nothing while something is free, whichever parts it is counted in; a
-//! request that may not have what is there is refused after a bounded number of looks, though others go on all the while.
+//! What is proved beside what `loom_bitmap` says: a total is never said to be nothing while
+//! something is free, whichever parts it is counted in; a request that may not have what is there
+//! is refused after a bounded number of looks, though others go on all the while.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_nodes -- --nocapture` prints how many schedules each model had. How to try
-//! more of them is said in `loom_support`.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_nodes -- --nocapture`
+//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -26,7 +27,8 @@ use loom_support::*;
 /// Zones of so many frames count them in parts, eight page blocks each.
 const PARTED: usize = 2048;
 
-/// Page blocks of 64 frames, few of which are memory: `x` lies in the first part, `y` in the fourth.
+/// Page blocks of 64 frames, few of which are memory: `x` lies in the first part, `y` in the
+/// fourth.
 const PARTS: Setting = Setting {
     blocks: PARTED / 64,
     max_order: 6,
@@ -99,7 +101,8 @@ fn a_frame_that_goes_from_part_to_part_is_taken() {
     });
 }
 
-/// A part that has drifted far is settled with the counter that all share: one frame is free all the while, in that part or in another.
+/// A part that has drifted far is settled with the counter that all share: one frame is free all
+/// the while, in that part or in another.
 #[test]
 fn a_part_is_settled_while_a_frame_is_free() {
     // 17 frames are one more than a part of this zone may be off by.
@@ -208,7 +211,8 @@ fn a_frame_below_a_limit_is_taken() {
     );
 }
 
-/// A block that is free as a whole is opened by one, and another wants a frame of it below a limit; runs and blocks below a limit too.
+/// A block that is free as a whole is opened by one, and another wants a frame of it below a limit;
+/// runs and blocks below a limit too.
 #[test]
 fn what_lies_below_a_limit_is_shared() {
     const TWO: Setting = Setting {
@@ -279,7 +283,8 @@ fn marks(min: usize) -> Marks {
     }
 }
 
-/// A request below the min mark is refused after a bounded number of looks, though another CPU fills and empties its stash all the while.
+/// A request below the min mark is refused after a bounded number of looks, though another CPU
+/// fills and empties its stash all the while.
 #[test]
 fn a_request_below_the_mark_ends() {
     const LOOKS_MOST: usize = brickyard::patience::LOOKS_MOST as usize;
@@ -326,7 +331,8 @@ fn marks_hold_to_within_who_asks_at_once() {
     );
 }
 
-/// Two zones with a frame each, two that want one: both are served, from the best zone and from the other.
+/// Two zones with a frame each, two that want one: both are served, from the best zone and from the
+/// other.
 #[test]
 fn requests_fall_back_from_zone_to_zone() {
     explore_in("two zones, two frames", 2, Looks::Cut(1), || {
@@ -354,7 +360,8 @@ fn requests_fall_back_from_zone_to_zone() {
     });
 }
 
-/// One frame is free at any time, in the one zone or in the other: a user frees it in the best, then takes the one of the other.
+/// One frame is free at any time, in the one zone or in the other: a user frees it in the best,
+/// then takes the one of the other.
 #[test]
 fn a_frame_that_goes_from_zone_to_zone_is_found() {
     explore_in("two zones, one frame at any time", 2, Looks::Cut(1), || {

@@ -82,8 +82,9 @@ fn a_block_that_is_isolated_in_part_and_being_opened_is_not_nothing() {
     });
 }
 
-/// A store of so many blocks in which one of two frames is free all the while: the other thread frees its own, in the first
-/// block, before it takes the other, in the second. Meanwhile this one asks whether `request` may be refused.
+/// A store of so many blocks in which one of two frames is free all the while: the other thread
+/// frees its own, in the first block, before it takes the other, in the second. Meanwhile this one
+/// asks whether `request` may be refused.
 fn beside_a_frame_that_moves(blocks: usize, isolated: Option<FrameRange>, request: &Request) {
     let store = store(blocks);
     let block = Request::new(WORD, Mobility::Movable);

@@ -1,10 +1,11 @@
-//! Every schedule of two threads in a tiny zone of which ranges come, go, are reserved or isolated, as loom explores them.
+//! Every schedule of two threads in a tiny zone of which ranges come, go, are reserved or isolated,
+//! as loom explores them.
 //!
-//! What is proved beside what `loom_bitmap` says: a range that leaves has no owner; what is neither isolated nor in use is found all the while, and
-//! afterwards all of it.
+//! What is proved beside what `loom_bitmap` says: a range that leaves has no owner; what is neither
+//! isolated nor in use is found all the while, and afterwards all of it.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_ranges -- --nocapture` prints how many schedules each model had. How to try
-//! more of them is said in `loom_support`.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_ranges -- --nocapture`
+//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -134,7 +135,8 @@ fn a_range_goes_that_stashes_have_frames_of() {
 
 // ---- isolation ----
 
-/// A frame is free, and isolated at no time; a range of another block, which has no memory, is isolated for a while.
+/// A frame is free, and isolated at no time; a range of another block, which has no memory, is
+/// isolated for a while.
 #[test]
 fn a_frame_far_from_what_is_isolated_is_found() {
     const ONE: Setting = Setting {
@@ -155,8 +157,8 @@ fn a_frame_far_from_what_is_isolated_is_found() {
     });
 }
 
-/// Half of a block is isolated for a while, the other half is free: what is there is found, afterwards at the latest. (It is
-/// the zone that looks again.)
+/// Half of a block is isolated for a while, the other half is free: what is there is found,
+/// afterwards at the latest. (It is the zone that looks again.)
 #[test]
 fn what_lies_beside_an_isolated_range_is_found() {
     const HALF: Setting = Setting {
@@ -257,7 +259,8 @@ fn adjacent_frames_go_to_one() {
     }
 }
 
-/// All that a stash could fetch from its block is isolated: it looks for another, and does not look at this one for ever.
+/// All that a stash could fetch from its block is isolated: it looks for another, and does not look
+/// at this one for ever.
 #[test]
 fn a_refill_ends_where_its_block_is_isolated() {
     const FEW: Setting = Setting {

@@ -1,11 +1,13 @@
-//! Every schedule of two or three threads in a tiny zone behind stashes, as loom explores them: singles and page blocks, refills, flushes and drains,
-//! slots that others enter and slots that none but the owner does, interrupts, tasks that migrate.
+//! Every schedule of two or three threads in a tiny zone behind stashes, as loom explores them:
+//! singles and page blocks, refills, flushes and drains, slots that others enter and slots that
+//! none but the owner does, interrupts, tasks that migrate.
 //!
-//! What is proved beside what `loom_bitmap` says: `cached-once`, and `order-0-succeeds` where frames lie in stashes or are on their way; and that
-//! a request looks a bounded number of times, whoever goes on or stands still meanwhile.
+//! What is proved beside what `loom_bitmap` says: `cached-once`, and `order-0-succeeds` where
+//! frames lie in stashes or are on their way; and that a request looks a bounded number of times,
+//! whoever goes on or stands still meanwhile.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_stash -- --nocapture` prints how many schedules each model had. How to try
-//! more of them is said in `loom_support`.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_stash -- --nocapture`
+//! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -23,7 +25,8 @@ fn use_a_frame<M: Machine>(world: &World<M>) {
 
 // ---- single frames ----
 
-/// The only frame lies in a CPU's stash, or is given to it while another CPU looks for one: found, or in use when the other looked.
+/// The only frame lies in a CPU's stash, or is given to it while another CPU looks for one: found,
+/// or in use when the other looked.
 #[test]
 fn the_last_frame_is_found_in_a_stash() {
     const ONE: Setting = Setting::word(&[one(5)]);
@@ -59,7 +62,8 @@ fn a_frame_free_anywhere_is_found() {
     });
 }
 
-/// A stash that is filled and flushed, against one that looks for its only frame in it: a frame is free all the while, now in the store, now in the stash.
+/// A stash that is filled and flushed, against one that looks for its only frame in it: a frame is
+/// free all the while, now in the store, now in the stash.
 #[test]
 fn a_frame_is_found_on_its_way() {
     const TWO: Setting = Setting::word(&[one(5), one(20)]);
@@ -82,8 +86,8 @@ fn a_frame_is_found_on_its_way() {
     });
 }
 
-/// One frame free at any time, but not the same one: a user frees its frame where the other has looked already, and takes, on another
-/// CPU, the one that the other has yet to find.
+/// One frame free at any time, but not the same one: a user frees its frame where the other has
+/// looked already, and takes, on another CPU, the one that the other has yet to find.
 #[test]
 fn a_frame_freed_behind_ones_back_is_found() {
     const TWO: Setting = Setting {
@@ -122,7 +126,8 @@ const TWO_BLOCKS: Setting = Setting {
     ..Setting::blocks(2, Free::All)
 };
 
-/// Page blocks that go by the stash of each CPU: who wants one gets one, and who wants a frame, as long as one is free.
+/// Page blocks that go by the stash of each CPU: who wants one gets one, and who wants a frame, as
+/// long as one is free.
 #[test]
 fn page_blocks_are_found_anywhere() {
     explore::<Stashed>("page blocks, two users", 2, TWO_BLOCKS, |world| {
@@ -179,7 +184,8 @@ fn page_blocks_are_flushed() {
     });
 }
 
-/// What a task frees while another one of the same CPU is about to fetch lies there still afterwards.
+/// What a task frees while another one of the same CPU is about to fetch lies there still
+/// afterwards.
 #[test]
 fn page_blocks_freed_by_another_task_stay() {
     explore::<Stashed>("page blocks, two tasks", 2, TWO_BLOCKS, |world| {
@@ -207,7 +213,8 @@ fn page_blocks_freed_by_another_task_stay() {
 
 // ---- interrupts ----
 
-/// An interrupt goes straight to the store, past the stash of its CPU, whose user may be in the middle of it.
+/// An interrupt goes straight to the store, past the stash of its CPU, whose user may be in the
+/// middle of it.
 #[test]
 fn interrupts_leave_stashes_alone() {
     const TWO: Setting = Setting::word(&[one(5), one(20)]);
@@ -227,7 +234,8 @@ fn interrupts_leave_stashes_alone() {
 
 // ---- slots that nobody else enters ----
 
-/// The owner alone enters its slot, without an atomic instruction; who looks for a frame in it has itself run there.
+/// The owner alone enters its slot, without an atomic instruction; who looks for a frame in it has
+/// itself run there.
 #[test]
 fn the_last_frame_is_found_by_running_on_its_cpu() {
     const ONE: Setting = Setting::word(&[one(5)]);
@@ -280,7 +288,8 @@ fn two_tasks_share_an_exclusive_slot() {
 
 // ---- how long a request looks ----
 
-/// Others use their stashes all the while: a request that nothing can serve is refused all the same.
+/// Others use their stashes all the while: a request that nothing can serve is refused all the
+/// same.
 #[test]
 fn a_request_below_a_limit_ends() {
     const ROUNDS: usize = LOOKS_MOST as usize + 8;

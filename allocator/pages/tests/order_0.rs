@@ -1,5 +1,6 @@
-//! A request for one frame is refused only if nothing is free that it may have: beside those who move the last frames
-//! about, stop with them in hand or are preempted inside a stash, and in every geometry that a plan can have.
+//! A request for one frame is refused only if nothing is free that it may have: beside those who
+//! move the last frames about, stop with them in hand or are preempted inside a stash, and in every
+//! geometry that a plan can have.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

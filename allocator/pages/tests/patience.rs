@@ -1,4 +1,5 @@
-//! How long one request waits for others in all, and how often it asks: whoever stands still costs it that once, not at each of its looks.
+//! How long one request waits for others in all, and how often it asks: whoever stands still costs
+//! it that once, not at each of its looks.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
@@ -111,7 +112,8 @@ fn a_page_that_stays_is_asked_about_in_one_range() {
         let answer = alloc_contiguous(zone, &request, &&hooks);
         let calls = hooks.0.load(Relaxed);
         zone.check().unwrap();
-        // Each of the pages in use stays, in each of five passes over the only range it is tried in.
+        // Each of the pages in use stays, in each of five passes over the only range it is tried
+        // in.
         let most = 5 * frames as u64 / 2;
         assert!(answer.is_err() && calls > 0);
         assert!(

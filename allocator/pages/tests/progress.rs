@@ -1,7 +1,9 @@
-//! Every request comes to an end, whatever others do and wherever they stand still, and nothing is lost on the way.
+//! Every request comes to an end, whatever others do and wherever they stand still, and nothing is
+//! lost on the way.
 //!
-//! The threads here are CPUs by a number of their own. A thread that stands still does so in a call of the platform or of a
-//! hook, which is where one can be made to; the simulator stops CPUs at any access (`simulate explore --stop`).
+//! The threads here are CPUs by a number of their own. A thread that stands still does so in a call
+//! of the platform or of a hook, which is where one can be made to; the simulator stops CPUs at any
+//! access (`simulate explore --stop`).
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -140,7 +142,8 @@ fn drain_on<A: SlotAccess>(zone: &Bricks<Preempted, A>, cpus: usize) {
 
 // ---- loans ----
 
-/// A zone of which the CPU has blocks on loan, and what `away` and `back` do with each whole block that lies in no cache.
+/// A zone of which the CPU has blocks on loan, and what `away` and `back` do with each whole block
+/// that lies in no cache.
 fn lent_blocks_leave_and_return(
     away: impl Fn(&Bricks<Preempted, Exclusive>, FrameRange) -> Result<usize, RangeError>,
     back: impl Fn(&Bricks<Preempted, Exclusive>, FrameRange) -> Result<usize, RangeError>,
@@ -266,11 +269,12 @@ impl Migrate for &Asked {
     }
 }
 
-/// So often a request may wait a little, on a machine of one zone: in all its looks together, before reclaim and after, and
-/// for the slot of its own CPU each time it asks that.
+/// So often a request may wait a little, on a machine of one zone: in all its looks together,
+/// before reclaim and after, and for the slot of its own CPU each time it asks that.
 const WAITS_OF_A_REQUEST: u64 = WAITS_MOST as u64 + 8 * PATIENCE as u64;
 
-/// Asks while other CPUs go on taking and giving `batch` pages by `churn`. Fails where that waits more often than it may.
+/// Asks while other CPUs go on taking and giving `batch` pages by `churn`. Fails where that waits
+/// more often than it may.
 fn ask_beside<Z: AnyZone<Platform = Numbered>, H: Reclaim + Migrate + Sync, R: Send>(
     nodes: &Nodes<'_, Z, H>,
     cpus: usize,
@@ -425,7 +429,8 @@ fn a_pair_of_page_blocks_is_refused_while_others_go_on_in_single_ones() {
 #[derive(Debug)]
 struct Stuck(Shared);
 
-// SAFETY: each call is passed on to slots that keep the contract; but for the first, which nobody leaves.
+// SAFETY: each call is passed on to slots that keep the contract; but for the first, which nobody
+// leaves.
 unsafe impl SlotAccess for Stuck {
     const EMPTY: Self = Self(Shared::EMPTY);
     const LENDS: bool = true;
@@ -449,7 +454,8 @@ thread_local! {
     static STUCK: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// The owner of a slot does without it, and everybody else without what lies in it; nothing is lost by that.
+/// The owner of a slot does without it, and everybody else without what lies in it; nothing is lost
+/// by that.
 #[test]
 fn a_slot_that_somebody_stands_still_in_is_done_without() {
     use brickyard::bitmap::Bitmap;
@@ -491,7 +497,8 @@ fn a_slot_that_somebody_stands_still_in_is_done_without() {
         let more = zone.alloc_bulk(&PAGE, &mut held[one_by_one..]).unwrap();
         held.truncate(one_by_one + more);
         assert!(held.len() >= SPAN.len() - cached - usize::from(cpu == 0));
-        // For its slot on each longer way of a request, and in each look; for what others have in hand.
+        // For its slot on each longer way of a request, and in each look; for what others have in
+        // hand.
         let each = 4 * u64::from(PATIENCE);
         let last = 3 * u64::from(LOOKS_MOST) * u64::from(PATIENCE);
         let most = (one_by_one as u64 + 2) * each + last;
@@ -547,7 +554,8 @@ fn a_hook_that_panics_leaves_nothing_isolated() {
 
 // ---- frees that should not be ----
 
-/// Two CPUs free the same frame at the same moment: one of them is refused, and what is free afterwards is counted right.
+/// Two CPUs free the same frame at the same moment: one of them is refused, and what is free
+/// afterwards is counted right.
 #[test]
 fn frees_of_one_frame_at_one_moment_break_no_count() {
     const BLOCKS: usize = 2;

@@ -1,5 +1,6 @@
-//! The stash, rule by rule: what a CPU finds in its own, how large it is, what goes back and when, who else reaches a frame in it, that no interrupt
-//! ever meets it, and what it notices of a bad free.
+//! The stash, rule by rule: what a CPU finds in its own, how large it is, what goes back and when,
+//! who else reaches a frame in it, that no interrupt ever meets it, and what it notices of a bad
+//! free.
 
 #![cfg(not(loom))]
 
@@ -162,7 +163,8 @@ fn a_freed_frame_goes_to_the_array_of_the_mobility_of_its_neighbourhood() {
 
 #[test]
 fn a_movable_frame_among_unmovable_ones_is_handed_out_where_it_does_no_harm() {
-    // The only block is unmovable, and 100 frames of it are; a movable one that is left falls back on it.
+    // The only block is unmovable, and 100 frames of it are; a movable one that is left falls back
+    // on it.
     let cpus = Cpus::new();
     let zone: Own = zone_on(512, cpus);
     let unmovable = in_interrupt(cpus, || take(&zone, 100, Mobility::Unmovable));
@@ -446,7 +448,8 @@ fn the_last_page_blocks_of_a_zone_are_all_to_be_had() {
         for at in held {
             free(&zone, at, 9);
         }
-        // What lies in the stash serves other orders and mobilities too: it is drained before a refusal.
+        // What lies in the stash serves other orders and mobilities too: it is drained before a
+        // refusal.
         assert_eq!(take_all(&zone, Mobility::Unmovable).len(), blocks * 512);
         sound(&zone);
     }
@@ -670,7 +673,8 @@ fn interrupt() {
 #[derive(Debug)]
 struct Interrupted;
 
-// SAFETY: `try_visit` never lets anyone in, and two `try_enter`s of one slot cannot overlap by the trait's own condition.
+// SAFETY: `try_visit` never lets anyone in, and two `try_enter`s of one slot cannot overlap by the
+// trait's own condition.
 unsafe impl SlotAccess for Interrupted {
     const EMPTY: Self = Self;
     const LENDS: bool = false;
@@ -719,7 +723,8 @@ unsafe impl SlotAccess for LentAndInterrupted {
     }
 }
 
-/// Random work on four CPUs, in which an interrupt that takes and frees comes whenever somebody has gone into a slot or is about to leave it.
+/// Random work on four CPUs, in which an interrupt that takes and frees comes whenever somebody has
+/// gone into a slot or is about to leave it.
 fn works_with_interrupts_in_the_middle<A: SlotAccess + 'static>(seed: u64) {
     let cpus = Cpus::new();
     let zone: &'static Bricks<A> = Box::leak(Box::new(zone_on(4096, cpus)));
@@ -1104,7 +1109,8 @@ impl Migrate for Stuck {
     }
 }
 
-/// Random work on four CPUs, with administration in between. After each step every invariant holds and no frame has two owners.
+/// Random work on four CPUs, with administration in between. After each step every invariant holds
+/// and no frame has two owners.
 fn random_work<A: SlotAccess + 'static>(seed: u64) {
     let cpus = Cpus::new();
     let span = range(300, 300 + 12 * 512);
@@ -1379,8 +1385,8 @@ fn a_second_free_is_refused_late_when_a_full_array_gives_back_too() {
 
 #[test]
 fn a_free_of_a_part_of_a_block_in_the_stash_is_found_out_at_the_store() {
-    // The store cannot know that the block is free already, and takes the part. What is left of the block then belongs to nobody; the store
-    // does not guess, and keeps it in use.
+    // The store cannot know that the block is free already, and takes the part. What is left of the
+    // block then belongs to nobody; the store does not guess, and keeps it in use.
     for (order, part) in [(1, 0), (3, 0), (3, 2), (9, 0), (9, 3)] {
         let zone: Own = zone(16 * 512);
         let at = only_this(&zone, order);

@@ -1,8 +1,8 @@
 //! Slabs: objects smaller than pages, out of pages.
 //!
 //! Caches of objects, whose free ones lie in arrays per CPU ([`Sheafed`]). They take pages from a
-//! [`PageSource`], of which the page allocator is one ([`ZonePages`]), and reach what is a CPU's own
-//! through [`Local`]. Who wants free objects to wait in another way implements [`SlabDesign`].
+//! [`PageSource`], of which the page allocator is one ([`ZonePages`]), and reach what is a CPU's
+//! own through [`Local`]. Who wants free objects to wait in another way implements [`SlabDesign`].
 //!
 //! The modules, each of which uses only those above it:
 //!

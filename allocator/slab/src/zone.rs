@@ -1,10 +1,10 @@
 //! The page allocator as a source of pages.
 //!
-//! **Who owns the frames.** A zone knows frames by number and not by owner: [`Zone::free`], which is
-//! safe since it touches no memory, takes any frame back from whoever has it. So slabs have a zone to
-//! themselves, and the compiler sees to it: a [`DirectMap`] owns memory, the zone owns the map, and
-//! [`ZonePages::new`] borrows the zone for good, with nothing of it in use. Where others have pages of
-//! the zone too, that is their promise: [`ZonePages::shared`].
+//! **Who owns the frames.** A zone knows frames by number and not by owner: [`Zone::free`], which
+//! is safe since it touches no memory, takes any frame back from whoever has it. So slabs have a
+//! zone to themselves, and the compiler sees to it: a [`DirectMap`] owns memory, the zone owns the
+//! map, and [`ZonePages::new`] borrows the zone for good, with nothing of it in use. Where others
+//! have pages of the zone too, that is their promise: [`ZonePages::shared`].
 
 use core::fmt;
 use core::ops::Deref;
@@ -32,12 +32,12 @@ impl<P> DirectMap<P> {
     ///
     /// Invariant `direct-map`: [`Platform::address`] answers for the frames of one range, for no
     /// others, and always alike: frame `i` of them is at the first one's address plus
-    /// `i << page_shift`. All of it can be read and written. It is this value's: nobody uses a frame
-    /// of it that no zone with this platform handed him. It reaches neither address 0 nor the end of
-    /// all addresses.
+    /// `i << page_shift`. All of it can be read and written. It is this value's: nobody uses a
+    /// frame of it that no zone with this platform handed him. It reaches neither address 0 nor the
+    /// end of all addresses.
     ///
-    /// And the platform keeps its word, as [`Pinned::new`](crate::Pinned::new) asks: a zone believes
-    /// it.
+    /// And the platform keeps its word, as [`Pinned::new`](crate::Pinned::new) asks: a zone
+    /// believes it.
     #[must_use]
     pub const unsafe fn new(platform: P, page_shift: u32) -> Self {
         Self {
@@ -67,14 +67,15 @@ pub struct ZonePages<'z, Z> {
     page_shift: u32,
 }
 
-// SAFETY: the pointer is an address only; the pages behind it are guarded by the zone, which is `Sync`.
+// SAFETY: the pointer is an address only; the pages behind it are guarded by the zone, which is
+// `Sync`.
 unsafe impl<Z: AnyZone> Sync for ZonePages<'_, Z> {}
 // SAFETY: as above.
 unsafe impl<Z: AnyZone> Send for ZonePages<'_, Z> {}
 
 impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
-    /// The pages of a zone that slabs have to themselves: while the source lives, nobody else can free
-    /// its frames, or do anything with the zone.
+    /// The pages of a zone that slabs have to themselves: while the source lives, nobody else can
+    /// free its frames, or do anything with the zone.
     ///
     /// ```compile_fail,E0502
     /// # use brickyard::{Frame, Order, Platform};
@@ -91,9 +92,10 @@ impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
     /// ```
     ///
     /// # Errors
-    /// [`BuildError::Unmapped`], if the platform has no address for a frame of the zone's span, or the
-    /// first one is not aligned to the zone's largest block, by number and by address. [`BuildError::ZoneInUse`], if frames are
-    /// in use, or lie with CPUs that cannot be reached: what nobody has, nobody can free.
+    /// [`BuildError::Unmapped`], if the platform has no address for a frame of the zone's span, or
+    /// the first one is not aligned to the zone's largest block, by number and by address.
+    /// [`BuildError::ZoneInUse`], if frames are in use, or lie with CPUs that cannot be reached:
+    /// what nobody has, nobody can free.
     pub fn new(zone: &'z mut DirectMapped<'m, P, A>) -> Result<Self, BuildError> {
         let (span, platform) = (zone.span(), zone.platform());
         let page_shift = platform.page_shift;
@@ -109,14 +111,15 @@ impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
             return Err(BuildError::Unmapped);
         }
         zone.drain();
-        // Exact, since nobody else has the zone. Whatever was freed twice before has been met in the
-        // store by now, and refused: else less would be free than is managed, or something cached.
+        // Exact, since nobody else has the zone. Whatever was freed twice before has been met in
+        // the store by now, and refused: else less would be free than is managed, or something
+        // cached.
         if zone.cached_frames() != 0 || zone.free_frames() != zone.managed_frames() {
             return Err(BuildError::ZoneInUse);
         }
-        // `direct-map` is the map's, whose memory no other zone has; `frames-of-the-source`: nothing is
-        // in use, and the zone is borrowed for good, so all that is left to do with it is done through
-        // this source.
+        // `direct-map` is the map's, whose memory no other zone has; `frames-of-the-source`:
+        // nothing is in use, and the zone is borrowed for good, so all that is left to do with it
+        // is done through this source.
         Ok(Self {
             zone,
             start,
@@ -133,8 +136,8 @@ impl<'z, Z: AnyZone> ZonePages<'z, Z> {
     /// As long as this source lives, and slabs over it with it:
     ///
     /// - Frame `i` of the zone's span is at [`Platform::address`] of its first frame plus
-    ///   `i << page_shift`; whatever the zone hands out can be read and written there, and the first
-    ///   frame's number and address are multiples of the zone's largest block (`direct-map`).
+    ///   `i << page_shift`; whatever the zone hands out can be read and written there, and the
+    ///   first frame's number and address are multiples of the zone's largest block (`direct-map`).
     ///
     /// Invariant `frames-of-the-source`:
     /// - What the source has taken and not given back is left alone by everybody else who has the
@@ -142,9 +145,9 @@ impl<'z, Z: AnyZone> ZonePages<'z, Z> {
     ///   makes it part of what is freed, or says that it has moved it; nobody takes a range away
     ///   that holds one ([`Zone::remove`] and [`Zone::reserve`] refuse those in use) or adds one
     ///   again. What the zone itself handed somebody else, that one may free.
-    /// - Nobody has freed or frees any frame of the zone that he has not got, before as well as while
-    ///   the source lives: a second free of a frame that lies in a stash may not be noticed, and it
-    ///   is handed out twice then.
+    /// - Nobody has freed or frees any frame of the zone that he has not got, before as well as
+    ///   while the source lives: a second free of a frame that lies in a stash may not be noticed,
+    ///   and it is handed out twice then.
     /// - The zone's platform keeps its word to all threads that use the slabs: what
     ///   [`Pinned::new`](crate::Pinned::new) asks of a platform holds of this one too.
     /// - No other zone hands these frames out, and nothing else works on the zone's metadata: a

@@ -1,4 +1,5 @@
-//! Planted bugs: each level of checking finds what it says it finds, and names the object, the cache and who.
+//! Planted bugs: each level of checking finds what it says it finds, and names the object, the
+//! cache and who.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

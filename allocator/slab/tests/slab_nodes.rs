@@ -1,4 +1,5 @@
-//! Slabs on two nodes: a CPU whose own node is full takes what is free elsewhere, and takes no more than it needs.
+//! Slabs on two nodes: a CPU whose own node is full takes what is free elsewhere, and takes no more
+//! than it needs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -71,7 +72,8 @@ fn a_request_for_the_own_node_does_not_go_elsewhere() {
     asks_its_own_node::<Parts<'_>>(&bench.slabs(&source, pinned(&platform)), &source);
 }
 
-/// A source is asked for the node of its own pages only: what lies outside the span is refused before.
+/// A source is asked for the node of its own pages only: what lies outside the span is refused
+/// before.
 #[test]
 fn an_address_outside_the_span_is_refused_on_two_nodes() {
     let source = TestPages::new(PAGES, 2);

@@ -1,4 +1,5 @@
-//! What caches must keep to when CPUs cannot be reached, when interrupts come by, and when caches come and go.
+//! What caches must keep to when CPUs cannot be reached, when interrupts come by, and when caches
+//! come and go.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

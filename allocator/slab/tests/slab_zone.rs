@@ -1,4 +1,5 @@
-//! Who may have a zone to themselves: its memory is all there and aligned, and nothing of it is in use.
+//! Who may have a zone to themselves: its memory is all there and aligned, and nothing of it is in
+//! use.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

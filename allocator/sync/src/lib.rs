@@ -1,9 +1,10 @@
 //! The seam: all that the allocator knows of memory which several CPUs share.
 //!
-//! The allocator reaches every shared word, atomic or guarded by a lock, through this crate and nothing else.
-//! Exchange this crate for another with the same items, and the same source runs on another machine: on hardware
-//! (the backend here), under the `loom` model checker (`--cfg loom`), or on a simulated multiprocessor that charges
-//! each access by its address. Only `backend` differs between them; all else is written on top of it.
+//! The allocator reaches every shared word, atomic or guarded by a lock, through this crate and
+//! nothing else. Exchange this crate for another with the same items, and the same source runs on
+//! another machine: on hardware (the backend here), under the `loom` model checker (`--cfg loom`),
+//! or on a simulated multiprocessor that charges each access by its address. Only `backend` differs
+//! between them; all else is written on top of it.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -13,9 +14,9 @@
 //! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while others look |
 //! | `place.rs` | [`place`]: typed slices out of the caller's memory |
 //!
-//! A **guarded word** ([`GuardedU32`]) is one that a lock, or the ownership of a frame, makes private to whoever
-//! touches it. On hardware it is a plain load or store that can never be undefined behaviour; under loom an access
-//! that no lock ordered is reported as a race.
+//! A **guarded word** ([`GuardedU32`]) is one that a lock, or the ownership of a frame, makes
+//! private to whoever touches it. On hardware it is a plain load or store that can never be
+//! undefined behaviour; under loom an access that no lock ordered is reported as a race.
 
 #![cfg_attr(not(loom), no_std)]
 

@@ -1,11 +1,12 @@
-//! Locks: one small trait, the two kinds of spin lock that the source documents compare, and data behind a lock.
+//! Locks: one small trait, the two kinds of spin lock that the source documents compare, and data
+//! behind a lock.
 //!
-//! A lock is asked for three things beyond locking: to try, to say whether somebody *waits* (Porter 2007 yields the
-//! zone lock only then; Gorman 2013 ends a batch early then), and to be made in a constant. Interrupts are no
-//! business of a lock: the zone masks them before it locks.
+//! A lock is asked for three things beyond locking: to try, to say whether somebody *waits* (Porter
+//! 2007 yields the zone lock only then; Gorman 2013 ends a batch early then), and to be made in a
+//! constant. Interrupts are no business of a lock: the zone masks them before it locks.
 //!
-//! Invariant `ticket-order`: `next - owner` is the number of CPUs that hold or wait for a [`TicketLock`]; only the
-//! holder writes `owner`, and it adds one.
+//! Invariant `ticket-order`: `next - owner` is the number of CPUs that hold or wait for a
+//! [`TicketLock`]; only the holder writes `owner`, and it adds one.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,12 +14,13 @@ use core::ops::Deref;
 
 use crate::{AtomicU32, Ordering};
 
-/// A lock as the allocator needs it. Implement it to bring your own; any `lock_api::RawMutex` comes along with the
-/// feature `lock_api`.
+/// A lock as the allocator needs it. Implement it to bring your own; any `lock_api::RawMutex` comes
+/// along with the feature `lock_api`.
 ///
 /// # Safety
-/// After `lock`, or a `try_lock` that returned true, no other call of either may return true or return before
-/// `unlock`; `unlock` must make all that was written under the lock visible to the next holder.
+/// After `lock`, or a `try_lock` that returned true, no other call of either may return true or
+/// return before `unlock`; `unlock` must make all that was written under the lock visible to the
+/// next holder.
 pub unsafe trait RawLock: Sync + 'static {
     /// A lock that nobody holds.
     #[allow(
@@ -41,7 +43,8 @@ pub unsafe trait RawLock: Sync + 'static {
     /// The caller holds the lock.
     unsafe fn unlock(&self);
 
-    /// Does somebody wait for the lock, holder apart? A hint, out of date at once. A lock that cannot tell says no.
+    /// Does somebody wait for the lock, holder apart? A hint, out of date at once. A lock that
+    /// cannot tell says no.
     fn is_contended(&self) -> bool;
 
     /// Does somebody hold the lock? A hint, out of date at once.
@@ -50,17 +53,19 @@ pub unsafe trait RawLock: Sync + 'static {
 
 /// First come, first served: each waiter draws a ticket (Linux x86 from 2.6.25 to 4.1).
 ///
-/// Fair, so that giving the lock up and taking it again really lets a waiter in, which is what the lock policy
-/// "yield when contended" of 2007 rests on. Two 32-bit words, `next` and `owner`, where Linux had two 16-bit halves of one:
-/// the holder then unlocks by a plain store, and a 64-bit pair is never read as one. At most 2^31 - 1 waiters.
+/// Fair, so that giving the lock up and taking it again really lets a waiter in, which is what the
+/// lock policy "yield when contended" of 2007 rests on. Two 32-bit words, `next` and `owner`, where
+/// Linux had two 16-bit halves of one: the holder then unlocks by a plain store, and a 64-bit pair
+/// is never read as one. At most 2^31 - 1 waiters.
 #[derive(Debug)]
 pub struct TicketLock {
     next: AtomicU32,
     owner: AtomicU32,
 }
 
-// SAFETY: invariant `ticket-order`: a caller returns from `lock` only when `owner` is its own ticket, tickets are
-// drawn by an atomic addition and so are unique, and `owner` moves on by one in `unlock` alone.
+// SAFETY: invariant `ticket-order`: a caller returns from `lock` only when `owner` is its own
+// ticket, tickets are drawn by an atomic addition and so are unique, and `owner` moves on by one in
+// `unlock` alone.
 unsafe impl RawLock for TicketLock {
     const UNLOCKED: Self = Self {
         next: AtomicU32::new(0),
@@ -79,11 +84,12 @@ unsafe impl RawLock for TicketLock {
 
     #[inline]
     fn try_lock(&self) -> bool {
-        // Acquire: pairs with the release store in `unlock`, should this ticket be the one it let in.
+        // Acquire: pairs with the release store in `unlock`, should this ticket be the one it let
+        // in.
         let owner = self.owner.load(Ordering::Acquire);
-        // Look before the exchange: a failed exchange would still pull the line away from the holder (Kleen 2013).
-        // Relaxed on both: the acquire load above saw the `owner` that this ticket equals, and only its holder,
-        // that is this caller, can move it on.
+        // Look before the exchange: a failed exchange would still pull the line away from the
+        // holder (Kleen 2013). Relaxed on both: the acquire load above saw the `owner` that this
+        // ticket equals, and only its holder, that is this caller, can move it on.
         self.next.load(Ordering::Relaxed) == owner
             && self
                 .next
@@ -119,11 +125,11 @@ unsafe impl RawLock for TicketLock {
     }
 }
 
-/// The older kind (Linux x86 before 2.6.25): whoever sees the word free first has it. Not fair: the CPU that gives the lock up
-/// usually wins it back, because the line is still in its cache.
+/// The older kind (Linux x86 before 2.6.25): whoever sees the word free first has it. Not fair: the
+/// CPU that gives the lock up usually wins it back, because the line is still in its cache.
 ///
-/// It counts its waiters in the same word, so that contention can be asked for on equal terms with [`TicketLock`].
-/// Bit 0 says held, the bits above count those that wait.
+/// It counts its waiters in the same word, so that contention can be asked for on equal terms with
+/// [`TicketLock`]. Bit 0 says held, the bits above count those that wait.
 #[derive(Debug)]
 pub struct TestAndSetLock {
     word: AtomicU32,
@@ -134,8 +140,8 @@ impl TestAndSetLock {
     const WAITER: u32 = 2;
 }
 
-// SAFETY: a caller holds the lock only after its own atomic operation turned the HELD bit from 0 to 1, and only
-// `unlock` turns it back.
+// SAFETY: a caller holds the lock only after its own atomic operation turned the HELD bit from 0 to
+// 1, and only `unlock` turns it back.
 unsafe impl RawLock for TestAndSetLock {
     const UNLOCKED: Self = Self {
         word: AtomicU32::new(0),
@@ -182,8 +188,8 @@ unsafe impl RawLock for TestAndSetLock {
     }
 }
 
-/// A lock with its cache line to itself (64 bytes), as Porter tried in 2008: waiters then leave the data's lines alone, and
-/// the holder misses once more.
+/// A lock with its cache line to itself (64 bytes), as Porter tried in 2008: waiters then leave the
+/// data's lines alone, and the holder misses once more.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct OwnLine<L>(L);
@@ -219,14 +225,15 @@ unsafe impl<L: RawLock> RawLock for OwnLine<L> {
     }
 }
 
-/// An adapter: any `lock_api::RawMutex` as a [`RawLock`]. It cannot tell whether anybody waits, so the policies that
-/// ask treat it as never contended.
+/// An adapter: any `lock_api::RawMutex` as a [`RawLock`]. It cannot tell whether anybody waits, so
+/// the policies that ask treat it as never contended.
 #[cfg(feature = "lock_api")]
 #[derive(Debug)]
 pub struct LockApi<M>(M);
 
 #[cfg(feature = "lock_api")]
-// SAFETY: `lock_api::RawMutex` promises mutual exclusion and the acquire and release that go with it.
+// SAFETY: `lock_api::RawMutex` promises mutual exclusion and the acquire and release that go with
+// it.
 unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
     const UNLOCKED: Self = Self(M::INIT);
 
@@ -257,8 +264,8 @@ unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
     }
 }
 
-/// Data and the lock that guards it. The data is made of words of this crate, so a shared reference is enough to change
-/// it; [`Locked::lock`] is the way to the reference.
+/// Data and the lock that guards it. The data is made of words of this crate, so a shared reference
+/// is enough to change it; [`Locked::lock`] is the way to the reference.
 ///
 /// The lock gives out no exclusive reference, so it makes nothing sound that is not sound without
 /// it: it can be shared between threads exactly if the data can. [`Locked::unlocked`] and a
@@ -313,8 +320,8 @@ impl<L: RawLock, T> Locked<L, T> {
         self.lock.is_locked()
     }
 
-    /// The data without the lock: for what is constant in it, for its atomic words, and for the records of frames that the
-    /// caller owns.
+    /// The data without the lock: for what is constant in it, for its atomic words, and for the
+    /// records of frames that the caller owns.
     #[inline]
     #[must_use]
     pub const fn unlocked(&self) -> &T {
@@ -324,7 +331,8 @@ impl<L: RawLock, T> Locked<L, T> {
 
 /// The lock is held as long as this lives.
 ///
-/// Invariant `held-while-alive`: it is made only by a call that took the lock, and cannot be cloned.
+/// Invariant `held-while-alive`: it is made only by a call that took the lock, and cannot be
+/// cloned.
 #[must_use = "the lock is given up as soon as this is dropped"]
 pub struct Held<'l, L: RawLock, T> {
     of: &'l Locked<L, T>,

@@ -1,4 +1,5 @@
-//! A place for a value that is put in once, while others may look, and is constant until it is taken out.
+//! A place for a value that is put in once, while others may look, and is constant until it is
+//! taken out.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -14,7 +15,8 @@ const CLOSED: u32 = 2;
 /// There; above it, so many leases are out.
 const SET: u32 = 3;
 
-/// A place for one value. Nobody waits: who comes while another puts its value in finds the place taken, and who looks too early finds nothing.
+/// A place for one value. Nobody waits: who comes while another puts its value in finds the place
+/// taken, and who looks too early finds nothing.
 ///
 /// Invariant `set-means-there`: while `state` is `CLOSED`, `SET` or above, the value is there and
 /// is not changed; while it is `BUSY` only the one who turned it from `EMPTY` touches the value.
@@ -26,7 +28,8 @@ pub struct OnceSlot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: `set-means-there`: the value is shared as `&T` only, and moves in and out by one thread at a time.
+// SAFETY: `set-means-there`: the value is shared as `&T` only, and moves in and out by one thread
+// at a time.
 unsafe impl<T: Send + Sync> Sync for OnceSlot<T> {}
 
 impl<T: Copy> OnceSlot<T> {
@@ -44,7 +47,8 @@ impl<T: Copy> OnceSlot<T> {
     /// # Errors
     /// The value, where the place is taken.
     pub fn set(&self, value: T) -> Result<&T, T> {
-        // Acquire: pairs with the release in `clear`, whose caller was done with the last value. Relaxed where it fails: then nothing is read.
+        // Acquire: pairs with the release in `clear`, whose caller was done with the last value.
+        // Relaxed where it fails: then nothing is read.
         let busy = self
             .state
             .compare_exchange(EMPTY, BUSY, Ordering::Acquire, Ordering::Relaxed);
@@ -58,7 +62,8 @@ impl<T: Copy> OnceSlot<T> {
         Ok(value)
     }
 
-    /// The value, if one is there. Who empties the place has to know of who looks like this; see also [`OnceSlot::lease`].
+    /// The value, if one is there. Who empties the place has to know of who looks like this; see
+    /// also [`OnceSlot::lease`].
     #[inline]
     #[must_use]
     pub fn get(&self) -> Option<&T> {
@@ -90,7 +95,8 @@ impl<T: Copy> OnceSlot<T> {
         None
     }
 
-    /// No lease is given from now on. False, and nothing has changed, where leases are out, or there is no value.
+    /// No lease is given from now on. False, and nothing has changed, where leases are out, or
+    /// there is no value.
     #[must_use]
     pub fn close(&self) -> bool {
         // Acquire: pairs with the release of each lease that ended.
@@ -102,7 +108,8 @@ impl<T: Copy> OnceSlot<T> {
 
     /// Leases are given again, after [`OnceSlot::close`].
     pub fn reopen(&self) {
-        // Release: as in `set`, for who gets a lease by it. Fails where it was not closed, and then there is nothing to do.
+        // Release: as in `set`, for who gets a lease by it. Fails where it was not closed, and then
+        // there is nothing to do.
         let _ = self
             .state
             .compare_exchange(CLOSED, SET, Ordering::Release, Ordering::Relaxed);
@@ -115,7 +122,8 @@ impl<T: Copy> OnceSlot<T> {
     /// [`OnceSlot::close`] sees to leases, unless somebody else [reopens](OnceSlot::reopen) the
     /// place.
     pub unsafe fn clear(&self) {
-        // Release: pairs with the acquire in `set` of who comes next. The value is `Copy`, so there is nothing to drop.
+        // Release: pairs with the acquire in `set` of who comes next. The value is `Copy`, so there
+        // is nothing to drop.
         self.state.store(EMPTY, Ordering::Release);
     }
 }

@@ -1,11 +1,13 @@
 //! CPU slots: how a CPU reaches what is its own, and whether another CPU can reach it too.
 //!
-//! Per-CPU data is fast because its owner needs no lock. But pages that lie in it are lost to all others unless someone
-//! can fetch them. The two answers are a type parameter, because the fast path meets it:
+//! Per-CPU data is fast because its owner needs no lock. But pages that lie in it are lost to all
+//! others unless someone can fetch them. The two answers are a type parameter, because the fast
+//! path meets it:
 //!
-//! - [`Exclusive`]: only the owner enters, with no atomic instruction. Others ask the platform to run them on that CPU
-//!   (an interrupt sent to it, as Linux drained its lists in 2013), or cannot.
-//! - [`Shared`]: the owner takes a lock that is nearly always free, and anybody else may take it too (Linux since 5.19).
+//! - [`Exclusive`]: only the owner enters, with no atomic instruction. Others ask the platform to
+//!   run them on that CPU (an interrupt sent to it, as Linux drained its lists in 2013), or cannot.
+//! - [`Shared`]: the owner takes a lock that is nearly always free, and anybody else may take it
+//!   too (Linux since 5.19).
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,9 +15,9 @@ use core::ops::Deref;
 
 use crate::{AtomicU32, Ordering};
 
-/// How often somebody else is waited for, with a call of `relax` each time, before the caller does without: for whoever is
-/// in a slot, or has frames in hand. Longer than anybody who goes on takes; emptying a full stash takes some 100
-/// microseconds.
+/// How often somebody else is waited for, with a call of `relax` each time, before the caller does
+/// without: for whoever is in a slot, or has frames in hand. Longer than anybody who goes on takes;
+/// emptying a full stash takes some 100 microseconds.
 pub const PATIENCE: u32 = 8192;
 
 /// The way into a CPU's slot.
@@ -23,9 +25,10 @@ pub const PATIENCE: u32 = 8192;
 /// Nobody waits in here: each call is one try, and how often it is made again is [`Slot`]'s to say.
 ///
 /// # Safety
-/// Between a `try_enter` or `try_visit` that returned true and the `leave` that ends it, nobody else may be let in. An
-/// implementation for one CPU's use alone may let its owner in without a look; then what lies in the slot must be sound
-/// to share, as [`Slot`] asks of all data that is shared between threads: [`Slot::try_enter`] is safe to call.
+/// Between a `try_enter` or `try_visit` that returned true and the `leave` that ends it, nobody
+/// else may be let in. An implementation for one CPU's use alone may let its owner in without a
+/// look; then what lies in the slot must be sound to share, as [`Slot`] asks of all data that is
+/// shared between threads: [`Slot::try_enter`] is safe to call.
 pub unsafe trait SlotAccess: Sync + 'static {
     /// A slot that nobody is in.
     #[allow(
@@ -40,7 +43,8 @@ pub unsafe trait SlotAccess: Sync + 'static {
     /// The owner goes in; false while a visitor is inside.
     fn try_enter(&self) -> bool;
 
-    /// A foreign CPU goes in; false while someone is inside, and where foreign CPUs are never let in.
+    /// A foreign CPU goes in; false while someone is inside, and where foreign CPUs are never let
+    /// in.
     fn try_visit(&self) -> bool;
 
     /// Whoever is inside goes out.
@@ -54,7 +58,8 @@ pub unsafe trait SlotAccess: Sync + 'static {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exclusive;
 
-// SAFETY: `try_visit` never lets anyone in, and two `try_enter`s of one slot cannot overlap by the trait's own condition.
+// SAFETY: `try_visit` never lets anyone in, and two `try_enter`s of one slot cannot overlap by the
+// trait's own condition.
 unsafe impl SlotAccess for Exclusive {
     const EMPTY: Self = Self;
     const LENDS: bool = false;
@@ -73,7 +78,8 @@ unsafe impl SlotAccess for Exclusive {
     unsafe fn leave(&self) {}
 }
 
-/// The owner and, when it is out, anybody: a lock of its own per slot, which nobody else waits for as a rule.
+/// The owner and, when it is out, anybody: a lock of its own per slot, which nobody else waits for
+/// as a rule.
 ///
 /// One compare-and-swap to go in, a plain store to go out.
 #[derive(Debug)]
@@ -85,8 +91,8 @@ pub struct Shared {
 impl Shared {
     #[inline(always)]
     fn go_in(&self) -> bool {
-        // Acquire: pairs with the release in `leave` of who was inside before. Relaxed where it fails: then nothing is
-        // read.
+        // Acquire: pairs with the release in `leave` of who was inside before. Relaxed where it
+        // fails: then nothing is read.
         self.inside
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -117,7 +123,8 @@ unsafe impl SlotAccess for Shared {
     }
 }
 
-/// What is one CPU's own, on cache lines of its own (128 bytes: two lines, since CPUs fetch them in pairs).
+/// What is one CPU's own, on cache lines of its own (128 bytes: two lines, since CPUs fetch them in
+/// pairs).
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Slot<A, T> {
@@ -135,10 +142,11 @@ impl<A: SlotAccess, T> Slot<A, T> {
         }
     }
 
-    /// Lets the owner in: the CPU that the slot belongs to, kept there, with interrupts that use the slot masked.
+    /// Lets the owner in: the CPU that the slot belongs to, kept there, with interrupts that use
+    /// the slot masked.
     ///
-    /// `None` where a visitor is inside and is not out after [`PATIENCE`] looks, each with a call of `relax`: it stands
-    /// still, and the owner does without its slot.
+    /// `None` where a visitor is inside and is not out after [`PATIENCE`] looks, each with a call
+    /// of `relax`: it stands still, and the owner does without its slot.
     pub fn enter(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
         self.enter_within(PATIENCE, relax)
     }
@@ -156,7 +164,8 @@ impl<A: SlotAccess, T> Slot<A, T> {
         self.access.try_enter().then(|| self.inside())
     }
 
-    /// Lets a foreign CPU in, if this kind of slot can be lent, and nobody is inside for longer than [`PATIENCE`] looks.
+    /// Lets a foreign CPU in, if this kind of slot can be lent, and nobody is inside for longer
+    /// than [`PATIENCE`] looks.
     pub fn visit(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
         self.visit_within(PATIENCE, relax)
     }

@@ -1,4 +1,5 @@
-//! Real threads on each lock: no increment of a plain counter may be lost, and contention must be seen.
+//! Real threads on each lock: no increment of a plain counter may be lost, and contention must be
+//! seen.
 #![cfg(not(loom))]
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -84,7 +85,8 @@ fn waiters_are_seen() {
     waiter_is_seen::<OwnLine<TestAndSetLock>>();
 }
 
-/// Whoever stands still in a slot is waited for so often, and no longer; who is out in time is waited for.
+/// Whoever stands still in a slot is waited for so often, and no longer; who is out in time is
+/// waited for.
 #[test]
 fn a_slot_is_waited_for_a_bounded_time() {
     let slot = Slot::<Shared, _>::new(GuardedU64::new(1));

@@ -1,11 +1,13 @@
 //! Every schedule of a few threads on the locks and on a shared slot, as loom explores them.
 //!
-//! What is proved, for these small numbers of threads and rounds and for every outcome that the memory orderings allow: one
-//! at a time is inside; who comes after sees what was written before; a waiter is let in by a ticket lock that is given up for it.
-//! The guarded words report any access that nothing ordered, so no model has to look for races itself. The last section
-//! breaks locks on purpose, and expects loom to say so.
+//! What is proved, for these small numbers of threads and rounds and for every outcome that the
+//! memory orderings allow: one at a time is inside; who comes after sees what was written before; a
+//! waiter is let in by a ticket lock that is given up for it. The guarded words report any access
+//! that nothing ordered, so no model has to look for races itself. The last section breaks locks on
+//! purpose, and expects loom to say so.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-sync --test loom -- --nocapture` prints how many schedules each model had.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-sync --test loom -- --nocapture`
+//! prints how many schedules each model had.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -20,12 +22,14 @@ use brickyard_sync::{
 use loom::thread;
 
 std::thread_local! {
-    // Do threads that are started go first? Of the model that runs on this thread of the system: loom's threads are coroutines of it.
+    // Do threads that are started go first? Of the model that runs on this thread of the system:
+    // loom's threads are coroutines of it.
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Loom remembers one last access a word, so that a thread which reads before it writes hides what another read there before. So each model runs twice: with whoever starts a
-/// thread going on first, and with that thread first.
+/// Loom remembers one last access a word, so that a thread which reads before it writes hides what
+/// another read there before. So each model runs twice: with whoever starts a thread going on
+/// first, and with that thread first.
 fn go_second() {
     if SWAPPED.get() {
         thread::yield_now();
@@ -39,8 +43,8 @@ fn start<T: 'static>(work: impl FnOnce() -> T + 'static) -> thread::JoinHandle<T
     other
 }
 
-/// Runs `model` in every schedule; with a bound, in those where running threads are interrupted no more often than that.
-/// `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
+/// Runs `model` in every schedule; with a bound, in those where running threads are interrupted no
+/// more often than that. `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
 fn explore(name: &str, bound: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     let model = Arc::new(model);
     let mut most = 0;
@@ -67,8 +71,9 @@ fn explore(name: &str, bound: Option<usize>, model: impl Fn() + Sync + Send + 's
 
 /// How often a waiter looks before loom stops trying other schedules for what follows.
 ///
-/// Two waiters could look in turn for ever while a third thread holds the lock. A look in vain changes nothing, so what happens
-/// after many is what happens after one; the second is there to be sure.
+/// Two waiters could look in turn for ever while a third thread holds the lock. A look in vain
+/// changes nothing, so what happens after many is what happens after one; the second is there to be
+/// sure.
 const LOOKS: usize = 2;
 
 /// What to do while waiting: let others run, [`LOOKS`] times in every possible way.
@@ -146,7 +151,8 @@ fn test_and_set_lock_excludes() {
     explore("test-and-set, 2 x 2", None, || {
         excludes::<TestAndSetLock>(2, 2);
     });
-    // A waiter writes the word that it looks at, twice, so three threads have too many schedules to try them all.
+    // A waiter writes the word that it looks at, twice, so three threads have too many schedules to
+    // try them all.
     explore("test-and-set, 3 x 1", Some(3), || {
         excludes::<TestAndSetLock>(3, 1);
     });
@@ -165,7 +171,8 @@ fn own_line_lock_excludes() {
 
 // ---- trying ----
 
-/// One thread only tries, the other waits; both outcomes of the try occur, and a success excludes like any other.
+/// One thread only tries, the other waits; both outcomes of the try occur, and a success excludes
+/// like any other.
 fn tries<L: RawLock + 'static>(name: &str) {
     let (got, refused) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
     let (noted_got, noted_refused) = (Arc::clone(&got), Arc::clone(&refused));
@@ -216,8 +223,9 @@ fn waiter_is_seen_or_missed<L: RawLock + 'static>(name: &str) {
             let counter = Arc::clone(&counter);
             start(move || add_one(&counter))
         };
-        // The second look, after an explicit switch: loom by itself does not interrupt a thread before a load that another
-        // thread's exchange could precede, if that thread has loaded the word before.
+        // The second look, after an explicit switch: loom by itself does not interrupt a thread
+        // before a load that another thread's exchange could precede, if that thread has loaded the
+        // word before.
         let at_once = held.is_contended();
         thread::yield_now();
         if at_once || held.is_contended() {
@@ -241,7 +249,8 @@ fn a_waiter_is_seen_or_missed() {
     waiter_is_seen_or_missed::<OwnLine<TestAndSetLock>>("own line, contention");
 }
 
-/// What "yield when contended" rests on: the holder that gives a contended ticket lock up gets it back after the waiter.
+/// What "yield when contended" rests on: the holder that gives a contended ticket lock up gets it
+/// back after the waiter.
 #[test]
 fn a_ticket_lock_given_up_goes_to_the_waiter_that_was_seen() {
     let yielded = Arc::new(Seen::default());
@@ -315,7 +324,8 @@ fn place() -> Arc<(OnceSlot<u64>, GuardedU64)> {
     place
 }
 
-/// Two put a value in, one of them after a write that only the value publishes; a third looks. One gets in, and who sees the published value sees the write.
+/// Two put a value in, one of them after a write that only the value publishes; a third looks. One
+/// gets in, and who sees the published value sees the write.
 #[test]
 fn one_value_gets_into_a_place_and_brings_what_was_written_before() {
     let (seen, empty) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
@@ -349,7 +359,8 @@ fn one_value_gets_into_a_place_and_brings_what_was_written_before() {
     assert!(seen.ever() && empty.ever());
 }
 
-/// One puts a value in, works with what goes with it, and empties the place; who comes next sees that work done.
+/// One puts a value in, works with what goes with it, and empties the place; who comes next sees
+/// that work done.
 #[test]
 fn a_place_that_was_emptied_is_taken_after_all_that_was_done_with_it() {
     let taken = Arc::new(Seen::default());
@@ -410,8 +421,9 @@ struct Plain<O>(AtomicU32, O);
 
 macro_rules! plain {
     ($orderings:ident) => {
-        // SAFETY: an exchange lets one in at a time. That the wrong ones do not publish is what the models below are to
-        // find, on words for which a race is a report and not undefined behaviour.
+        // SAFETY: an exchange lets one in at a time. That the wrong ones do not publish is what the
+        // models below are to find, on words for which a race is a report and not undefined
+        // behaviour.
         unsafe impl RawLock for Plain<$orderings> {
             const UNLOCKED: Self = Self(AtomicU32::new(0), $orderings);
 
@@ -450,7 +462,8 @@ plain!(RelaxedGive);
 /// A lock that looks first and takes then, in two steps.
 struct LooksThenTakes(AtomicU32);
 
-// SAFETY: none: two may look at the same time. It guards only words for which a race is a report and not undefined behaviour.
+// SAFETY: none: two may look at the same time. It guards only words for which a race is a report
+// and not undefined behaviour.
 unsafe impl RawLock for LooksThenTakes {
     const UNLOCKED: Self = Self(AtomicU32::new(0));
 

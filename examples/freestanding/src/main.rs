@@ -1,6 +1,6 @@
-//! The library in a program that has nothing: no `std`, no libc, no heap, no start files. It allocates
-//! and frees pages and objects, checks every invariant, and ends with exit code 0, by system calls of
-//! its own (Linux on x86-64 or aarch64).
+//! The library in a program that has nothing: no `std`, no libc, no heap, no start files. It
+//! allocates and frees pages and objects, checks every invariant, and ends with exit code 0, by
+//! system calls of its own (Linux on x86-64 or aarch64).
 
 #![no_std]
 #![no_main]

@@ -1,4 +1,5 @@
-//! Objects out of a zone of static memory, by both designs of slabs: typed, by size, zeroed, reserved; then nothing may be left in use.
+//! Objects out of a zone of static memory, by both designs of slabs: typed, by size, zeroed,
+//! reserved; then nothing may be left in use.
 
 use core::alloc::Layout;
 use core::cell::UnsafeCell;

@@ -1,5 +1,6 @@
-//! What the compiler itself calls, and a kernel brings along: copying and setting memory, and the name of the unwinder, which nothing here
-//! ever uses. Byte by byte and volatile, so that the compiler cannot turn the loops into calls of themselves.
+//! What the compiler itself calls, and a kernel brings along: copying and setting memory, and the
+//! name of the unwinder, which nothing here ever uses. Byte by byte and volatile, so that the
+//! compiler cannot turn the loops into calls of themselves.
 
 /// # Safety
 /// As in C: both areas have `bytes` bytes and do not overlap.

@@ -1,9 +1,10 @@
-//! What belongs to a thread, in thread-local memory that needs no call and no allocation to be reached.
+//! What belongs to a thread, in thread-local memory that needs no call and no allocation to be
+//! reached.
 //!
-//! A `thread_local!` of a library that is loaded late is allocated on a thread's first use, by `malloc`: no
-//! place for an allocator's own state. So this is a symbol of the *initial-exec* kind, which has its room in
-//! every thread from the start; 64 bytes of it fit even where the library is loaded by `dlopen`. The loader
-//! copies its first contents into every thread.
+//! A `thread_local!` of a library that is loaded late is allocated on a thread's first use, by
+//! `malloc`: no place for an allocator's own state. So this is a symbol of the *initial-exec* kind,
+//! which has its room in every thread from the start; 64 bytes of it fit even where the library is
+//! loaded by `dlopen`. The loader copies its first contents into every thread.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -14,8 +15,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::rows::{ThreadRows, keeping_errno};
 use crate::threads::{UNKNOWN, ended};
 
-/// What belongs to a thread. The first 16 bytes have the shape of the system's `struct rseq`, so that the
-/// same sequences serve threads without it.
+/// What belongs to a thread. The first 16 bytes have the shape of the system's `struct rseq`, so
+/// that the same sequences serve threads without it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct ThreadArea {
@@ -68,7 +69,8 @@ global_asm!(
 #[inline]
 pub(crate) fn own_offset() -> isize {
     let offset: isize;
-    // SAFETY: reads a word that the loader has written before anything of this library runs, and that stays.
+    // SAFETY: reads a word that the loader has written before anything of this library runs, and
+    // that stays.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         asm!(
@@ -91,7 +93,8 @@ pub(crate) fn own_offset() -> isize {
 #[inline]
 pub(crate) fn thread_pointer() -> *mut u8 {
     let pointer: *mut u8;
-    // SAFETY: reads the register, or the first word of the thread's control block, which by the platform's ABI is its own address.
+    // SAFETY: reads the register, or the first word of the thread's control block, which by the
+    // platform's ABI is its own address.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(pure, readonly, nostack, preserves_flags));
@@ -108,9 +111,9 @@ impl ThreadArea {
         let area = thread_pointer()
             .wrapping_offset(own_offset())
             .cast::<Self>();
-        // SAFETY: the symbol has 64 bytes, aligned, in every thread, which are a value of each field. They
-        // live as long as code of the thread runs, and other threads never get the reference, since cells
-        // make the type unfit to be shared.
+        // SAFETY: the symbol has 64 bytes, aligned, in every thread, which are a value of each
+        // field. They live as long as code of the thread runs, and other threads never get the
+        // reference, since cells make the type unfit to be shared.
         unsafe { &*area }
     }
 
@@ -144,8 +147,8 @@ pub(crate) fn number() -> usize {
     ThreadArea::of_this_thread().number.load(Ordering::Relaxed)
 }
 
-/// The thread goes by this number from now on, and by the row behind it if there is one; what it went by
-/// before.
+/// The thread goes by this number from now on, and by the row behind it if there is one; what it
+/// went by before.
 pub(crate) fn go_by(number: usize) -> usize {
     let area = ThreadArea::of_this_thread();
     let row = number.wrapping_add(1);
@@ -160,8 +163,8 @@ pub(crate) fn spins<R>(with: impl FnOnce(&Cell<u32>) -> R) -> R {
     with(&ThreadArea::of_this_thread().spins)
 }
 
-/// Two words of each thread's own, zero at first, that are reached without a call and without memory:
-/// for the allocator of the process.
+/// Two words of each thread's own, zero at first, that are reached without a call and without
+/// memory: for the allocator of the process.
 ///
 /// ```compile_fail,E0133
 /// // Whoever could write them would let the heap think that its caller is inside already.
@@ -187,8 +190,8 @@ fn key() -> Option<libc::pthread_key_t> {
         return Some(known - 1);
     }
     let mut key = 0;
-    // SAFETY: `key` can be written, and `thread_ends` lives as long as the program (a library that holds this
-    // code must not be unloaded).
+    // SAFETY: `key` can be written, and `thread_ends` lives as long as the program (a library that
+    // holds this code must not be unloaded).
     if unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) } != 0 {
         return None;
     }
@@ -207,8 +210,8 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     ended();
 }
 
-/// From now on [`ended`] is called when the calling thread ends; false if that cannot be. By the C library's
-/// keys, not by a `thread_local!` with a destructor, since nothing here allocates.
+/// From now on [`ended`] is called when the calling thread ends; false if that cannot be. By the C
+/// library's keys, not by a `thread_local!` with a destructor, since nothing here allocates.
 pub(crate) fn tell_the_end() -> bool {
     // Any value but null makes the C library call the destructor.
     let value = without_provenance(1);

@@ -10,16 +10,19 @@ use crate::{Mapped, PartError, Release, Reserved, Threads};
 
 /// A piece of mapped memory whose pages are frames, and the platform of the zones over it.
 ///
-/// **Frame numbers are absolute**: a frame's number is its address divided by the page size, as in a kernel, so they are large, about 2^35 on x86-64.
-/// Then a block of order *n* is aligned to its size in memory too, whatever the arena's own alignment (an order-9 block can be a huge page), and
-/// frames of several arenas never have the same number, so that one [`Nodes`](brickyard::node::Nodes) can span them. A zone's metadata does not grow
-/// with them, since its span begins where the arena does.
+/// **Frame numbers are absolute**: a frame's number is its address divided by the page size, as in
+/// a kernel, so they are large, about 2^35 on x86-64. Then a block of order *n* is aligned to its
+/// size in memory too, whatever the arena's own alignment (an order-9 block can be a huge page),
+/// and frames of several arenas never have the same number, so that one
+/// [`Nodes`](brickyard::node::Nodes) can span them. A zone's metadata does not grow with them,
+/// since its span begins where the arena does.
 ///
-/// **Zones are built on `&Arena`**, which is a [`Platform`]: CPU numbers, waiting and clock are those of [`Threads`], addresses are the arena's. Any
-/// number of zones can share one arena, each with a part of its frames. The crate's [first page](crate) has an example.
+/// **Zones are built on `&Arena`**, which is a [`Platform`]: CPU numbers, waiting and clock are
+/// those of [`Threads`], addresses are the arena's. Any number of zones can share one arena, each
+/// with a part of its frames. The crate's [first page](crate) has an example.
 ///
-/// The allocator never touches the arena's memory, and the arena never learns which frames are in use; it is the user of a frame who reads and writes
-/// it, through a raw pointer.
+/// The allocator never touches the arena's memory, and the arena never learns which frames are in
+/// use; it is the user of a frame who reads and writes it, through a raw pointer.
 #[derive(Debug)]
 pub struct Arena {
     region: Region,
@@ -34,8 +37,8 @@ impl Arena {
         Self::over(memory.into_region())
     }
 
-    /// An arena that grows: its frames have addresses, but each must be [committed](Arena::commit) before it is used, best before it is
-    /// [added](brickyard::zone::Zone::add) to a zone.
+    /// An arena that grows: its frames have addresses, but each must be [committed](Arena::commit)
+    /// before it is used, best before it is [added](brickyard::zone::Zone::add) to a zone.
     ///
     /// ```
     /// use brickyard::zone::{Zone, ZonePlan};
@@ -86,7 +89,8 @@ impl Arena {
         self.frames().contains(frame).then_some(frame)
     }
 
-    /// Makes frames of a [growing](Arena::growing) arena usable; those that are already stay as they are. A call of the system, whatever the number.
+    /// Makes frames of a [growing](Arena::growing) arena usable; those that are already stay as
+    /// they are. A call of the system, whatever the number.
     ///
     /// # Errors
     /// [`PartError`]: not frames of the arena, or the system is out of memory or of mappings.
@@ -94,25 +98,27 @@ impl Arena {
         self.region.commit(self.part(range)?)
     }
 
-    /// Gives the memory behind frames back to the system; they stay usable. A call of the system, and some tenths of a microsecond a frame. A huge
-    /// page of which a part is given back is split.
+    /// Gives the memory behind frames back to the system; they stay usable. A call of the system,
+    /// and some tenths of a microsecond a frame. A huge page of which a part is given back is
+    /// split.
     ///
-    /// To shrink an arena: allocate large blocks from its zone until there are none, release them, and free them again.
+    /// To shrink an arena: allocate large blocks from its zone until there are none, release them,
+    /// and free them again.
     ///
     /// # Errors
     /// [`PartError`]: not frames of the arena, explicit huge pages, locked memory.
     ///
     /// # Safety
-    /// Nobody relies on what is in these frames, and nobody has a reference to it: they are allocated by the caller, or free and kept from being
-    /// allocated meanwhile.
+    /// Nobody relies on what is in these frames, and nobody has a reference to it: they are
+    /// allocated by the caller, or free and kept from being allocated meanwhile.
     pub unsafe fn release(&self, range: FrameRange, how: Release) -> Result<(), PartError> {
         let part = self.part(range)?;
         // SAFETY: the caller's promise.
         unsafe { self.region.release(part, how) }
     }
 
-    /// Takes frames out of use until they are committed again, and gives their memory back to the system: for frames that were
-    /// [removed](brickyard::zone::Zone::remove) from their zone.
+    /// Takes frames out of use until they are committed again, and gives their memory back to the
+    /// system: for frames that were [removed](brickyard::zone::Zone::remove) from their zone.
     ///
     /// # Errors
     /// As [`Arena::release`], and if the system is out of mappings.
@@ -186,8 +192,9 @@ impl Platform for Arena {
         Threads.ticks()
     }
 
-    /// The first byte of a frame of the arena, good for [`Arena::page_bytes`] bytes, and for all of a block's where the frame begins one, as long as
-    /// the arena lives. `None` for frames that are not the arena's.
+    /// The first byte of a frame of the arena, good for [`Arena::page_bytes`] bytes, and for all of
+    /// a block's where the frame begins one, as long as the arena lives. `None` for frames that are
+    /// not the arena's.
     #[inline]
     fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
         let all = self.frames();

@@ -101,8 +101,8 @@ pub enum PartError {
         /// The size of a page, in bytes.
         page_bytes: usize,
     },
-    /// Explicit huge pages stay until all of the mapping goes: one that was given back could be gone from the pool when it is touched again, and the
-    /// process would be killed.
+    /// Explicit huge pages stay until all of the mapping goes: one that was given back could be
+    /// gone from the pool when it is touched again, and the process would be killed.
     #[error("explicit huge pages are given back only by dropping the whole mapping")]
     Explicit,
     /// The system refuses.

@@ -8,7 +8,8 @@
 //! | [`Arena`] | either of them as page frames, and the [`Platform`](brickyard::Platform) to build zones on |
 //! | [`Threads`] | the platform without memory: for experiments that only count frames |
 //!
-//! All but [`Threads`] is there on Linux only, since giving memory back means another thing on every system.
+//! All but [`Threads`] is there on Linux only, since giving memory back means another thing on
+//! every system.
 //!
 //! # A zone in a process
 //!

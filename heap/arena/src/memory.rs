@@ -1,7 +1,8 @@
 //! Memory from the system: mapped and usable at once, or reserved and committed part by part.
 //!
-//! Pages get memory when they are first touched, and are zero then. So a mapping costs little however long it is, and can be longer than the
-//! machine's memory; a process that touches more than there is may be killed.
+//! Pages get memory when they are first touched, and are zero then. So a mapping costs little
+//! however long it is, and can be longer than the machine's memory; a process that touches more
+//! than there is may be killed.
 
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -21,7 +22,8 @@ pub const HUGE_BYTES: usize = 2 << 20;
 /// The size of the system's page, in bytes: 4 KiB on x86, up to 64 KiB elsewhere.
 #[must_use]
 pub fn page_bytes() -> usize {
-    // The C library's word for it: asking the system needs memory, or a look into the program's own headers.
+    // The C library's word for it: asking the system needs memory, or a look into the program's own
+    // headers.
     //
     // SAFETY: a plain call.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -31,25 +33,30 @@ pub fn page_bytes() -> usize {
 /// Which pages a mapping is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Huge {
-    /// Pages of the system's own size, unless the machine gives huge ones to everybody (`always` in `/sys/kernel/mm/transparent_hugepage/enabled`).
+    /// Pages of the system's own size, unless the machine gives huge ones to everybody (`always` in
+    /// `/sys/kernel/mm/transparent_hugepage/enabled`).
     #[default]
     No,
-    /// Huge pages where the system has them free, others elsewhere (`madvise` with `MADV_HUGEPAGE`). The mapping is aligned to [`HUGE_BYTES`].
+    /// Huge pages where the system has them free, others elsewhere (`madvise` with
+    /// `MADV_HUGEPAGE`). The mapping is aligned to [`HUGE_BYTES`].
     ///
-    /// A wish, not a promise: a machine set to `never` in `/sys/kernel/mm/transparent_hugepage/enabled` takes it and gives none.
+    /// A wish, not a promise: a machine set to `never` in
+    /// `/sys/kernel/mm/transparent_hugepage/enabled` takes it and gives none.
     Transparent,
-    /// Huge pages of [`HUGE_BYTES`] from the pool that the administrator has set aside (`MAP_HUGETLB`), or an error. Length and alignment are rounded
-    /// up to them.
+    /// Huge pages of [`HUGE_BYTES`] from the pool that the administrator has set aside
+    /// (`MAP_HUGETLB`), or an error. Length and alignment are rounded up to them.
     Explicit,
 }
 
 /// What is to happen to memory that is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Release {
-    /// It leaves the process at once (`MADV_DONTNEED`); the pages read as zero from then on, and get new memory when they are written.
+    /// It leaves the process at once (`MADV_DONTNEED`); the pages read as zero from then on, and
+    /// get new memory when they are written.
     Now,
-    /// The system takes it when it is short of memory (`MADV_FREE`), and it counts as the process's until then. Cheaper where the pages are used
-    /// again soon. Until it is written, each page holds either what it held or zeros, and may change from the one to the other at any moment.
+    /// The system takes it when it is short of memory (`MADV_FREE`), and it counts as the process's
+    /// until then. Cheaper where the pages are used again soon. Until it is written, each page
+    /// holds either what it held or zeros, and may change from the one to the other at any moment.
     Lazily,
 }
 
@@ -86,7 +93,8 @@ impl MapPlan {
         }
     }
 
-    /// The same, starting at a multiple of `align` bytes: [`HUGE_BYTES`] so that huge pages are possible.
+    /// The same, starting at a multiple of `align` bytes: [`HUGE_BYTES`] so that huge pages are
+    /// possible.
     pub const fn align_to(self, align: usize) -> Self {
         Self { align, ..self }
     }
@@ -107,7 +115,8 @@ impl MapPlan {
         })
     }
 
-    /// Reserves addresses only: no page can be used, and nothing counts as memory, before it is committed.
+    /// Reserves addresses only: no page can be used, and nothing counts as memory, before it is
+    /// committed.
     ///
     /// # Errors
     /// As [`MapPlan::map`], and [`MapError::ExplicitReserved`] for explicit huge pages.
@@ -182,7 +191,8 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// `bytes` bytes in pages of the system's size, rounded up to pages: [`MapPlan::new`] and [`MapPlan::map`].
+    /// `bytes` bytes in pages of the system's size, rounded up to pages: [`MapPlan::new`] and
+    /// [`MapPlan::map`].
     ///
     /// # Errors
     /// As [`MapPlan::map`].
@@ -208,25 +218,27 @@ impl Mapped {
         self.region.huge()
     }
 
-    /// All of it as a slice, to build a zone's metadata in or for anything else. (Uninitialised as far as the compiler is concerned; in truth it is
-    /// zero until it is written.)
+    /// All of it as a slice, to build a zone's metadata in or for anything else. (Uninitialised as
+    /// far as the compiler is concerned; in truth it is zero until it is written.)
     #[must_use]
     pub const fn as_uninit(&mut self) -> &mut [MaybeUninit<u8>] {
         let first = self.region.start().as_ptr().cast();
-        // SAFETY: `mapped-while-alive` and `usable-throughout`: these bytes are there, usable, as long as `self` is; `&mut self` is borrowed by the
-        // slice, so it is the only one; bytes that need not be initialised are good as they are, and `MapPlan::region` limits the length to
-        // `isize::MAX`.
+        // SAFETY: `mapped-while-alive` and `usable-throughout`: these bytes are there, usable, as
+        // long as `self` is; `&mut self` is borrowed by the slice, so it is the only one; bytes
+        // that need not be initialised are good as they are, and `MapPlan::region` limits the
+        // length to `isize::MAX`.
         unsafe { slice::from_raw_parts_mut(first, self.region.bytes()) }
     }
 
-    /// Gives the memory behind a part back to the system; its addresses stay usable. `part` is in bytes from the start, and begins and ends with a
-    /// page. Costs a call of the system, and some tenths of a microsecond a page.
+    /// Gives the memory behind a part back to the system; its addresses stay usable. `part` is in
+    /// bytes from the start, and begins and ends with a page. Costs a call of the system, and some
+    /// tenths of a microsecond a page.
     ///
     /// # Errors
     /// [`PartError`]; the memory is as it was, unless the system itself gave up midway.
     pub fn release(&mut self, part: Range<usize>, how: Release) -> Result<(), PartError> {
-        // SAFETY: `no-reference-meanwhile`, by `&mut self`, which also ends the use of what was written through earlier slices; both ways leave the
-        // pages usable (`usable-throughout`).
+        // SAFETY: `no-reference-meanwhile`, by `&mut self`, which also ends the use of what was
+        // written through earlier slices; both ways leave the pages usable (`usable-throughout`).
         unsafe { self.region.release(part, how) }
     }
 
@@ -235,7 +247,8 @@ impl Mapped {
     }
 }
 
-/// Addresses without memory: more than the machine has, if need be. Parts become usable by [`Reserved::commit`]. Unmapped on drop.
+/// Addresses without memory: more than the machine has, if need be. Parts become usable by
+/// [`Reserved::commit`]. Unmapped on drop.
 ///
 /// ```
 /// use brickyard_arena::{MapPlan, page_bytes};
@@ -252,7 +265,8 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// The first byte. Pointers made from it are good as long as the reservation lives, to read and write what is committed.
+    /// The first byte. Pointers made from it are good as long as the reservation lives, to read and
+    /// write what is committed.
     #[must_use]
     pub const fn start(&self) -> NonNull<u8> {
         self.region.start()
@@ -264,8 +278,8 @@ impl Reserved {
         self.region.bytes()
     }
 
-    /// Makes a part usable; what of it is usable already stays as it is. `part` is in bytes from the start, and begins and ends with a page. A call
-    /// of the system, whatever the length.
+    /// Makes a part usable; what of it is usable already stays as it is. `part` is in bytes from
+    /// the start, and begins and ends with a page. A call of the system, whatever the length.
     ///
     /// # Errors
     /// [`PartError`]: not a part of it, or the system is out of memory or of mappings.
@@ -273,13 +287,15 @@ impl Reserved {
         self.region.commit(part)
     }
 
-    /// Takes a part out of use: its memory goes back to the system, its addresses stay reserved, and to touch them is an error that ends the process.
-    /// (Where the system counts promised memory, `2` in `/proc/sys/vm/overcommit_memory`, it goes on counting the part.)
+    /// Takes a part out of use: its memory goes back to the system, its addresses stay reserved,
+    /// and to touch them is an error that ends the process. (Where the system counts promised
+    /// memory, `2` in `/proc/sys/vm/overcommit_memory`, it goes on counting the part.)
     ///
     /// # Errors
     /// [`PartError`].
     pub fn withdraw(&mut self, part: Range<usize>) -> Result<(), PartError> {
-        // SAFETY: `no-reference-meanwhile`; pointers into it may be used on committed parts only, as `start` says.
+        // SAFETY: `no-reference-meanwhile`; pointers into it may be used on committed parts only,
+        // as `start` says.
         unsafe { self.region.withdraw(part) }
     }
 

@@ -1,10 +1,12 @@
-//! A piece of address space that belongs to one value: every call of the system that changes mappings is here.
+//! A piece of address space that belongs to one value: every call of the system that changes
+//! mappings is here.
 //!
-//! - Invariant `mapped-while-alive`: the `bytes` bytes from `start` on are one anonymous private mapping of
-//!   its own, from construction until the value is dropped or leaked, unmapped by nobody else.
+//! - Invariant `mapped-while-alive`: the `bytes` bytes from `start` on are one anonymous private
+//!   mapping of its own, from construction until the value is dropped or leaked, unmapped by nobody
+//!   else.
 //! - Invariant `no-reference-meanwhile`: a region itself makes no references into its memory.
-//!   [`Mapped`](crate::Mapped) makes one, by `&mut self`, and so never while another of its methods runs; all
-//!   others have raw pointers.
+//!   [`Mapped`](crate::Mapped) makes one, by `&mut self`, and so never while another of its methods
+//!   runs; all others have raw pointers.
 
 use core::ffi::c_void;
 use core::mem::ManuallyDrop;
@@ -19,8 +21,9 @@ use rustix::mm::{
 
 use crate::{Huge, PartError, Release};
 
-/// A piece of address space, unmapped on drop: what [`Mapped`](crate::Mapped), [`Reserved`](crate::Reserved)
-/// and [`Arena`](crate::Arena) are made of, for who knows better than they which parts are in use.
+/// A piece of address space, unmapped on drop: what [`Mapped`](crate::Mapped),
+/// [`Reserved`](crate::Reserved) and [`Arena`](crate::Arena) are made of, for who knows better than
+/// they which parts are in use.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<u8>,
@@ -31,14 +34,16 @@ pub struct Region {
     huge: Huge,
 }
 
-// SAFETY: by `mapped-while-alive` the memory lives as long as the value, on whichever thread that is; nothing in it is a thread's own.
+// SAFETY: by `mapped-while-alive` the memory lives as long as the value, on whichever thread that
+// is; nothing in it is a thread's own.
 unsafe impl Send for Region {}
-// SAFETY: by `no-reference-meanwhile` a shared region gives out raw pointers only, and the system's calls can run on several threads at once.
+// SAFETY: by `no-reference-meanwhile` a shared region gives out raw pointers only, and the system's
+// calls can run on several threads at once.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps `bytes` bytes, a multiple of `page_bytes`, at a multiple of `align`, a power of two; `access` is
-    /// what may be done with them.
+    /// Maps `bytes` bytes, a multiple of `page_bytes`, at a multiple of `align`, a power of two;
+    /// `access` is what may be done with them.
     pub(crate) fn map(
         bytes: usize,
         align: usize,
@@ -52,8 +57,8 @@ impl Region {
         Self::map_with(bytes, align, pages, (access, flags))
     }
 
-    /// Maps `bytes` bytes, rounded up to the system's pages, at a multiple of `align`, a power of two, to be
-    /// read and written.
+    /// Maps `bytes` bytes, rounded up to the system's pages, at a multiple of `align`, a power of
+    /// two, to be read and written.
     ///
     /// # Errors
     /// What the system says.
@@ -62,8 +67,8 @@ impl Region {
         Self::map_small_pages(bytes, align, access, MapFlags::PRIVATE)
     }
 
-    /// The same; nothing of it counts as memory before it is touched, unless the system counts strictly (`2`
-    /// in `/proc/sys/vm/overcommit_memory`).
+    /// The same; nothing of it counts as memory before it is touched, unless the system counts
+    /// strictly (`2` in `/proc/sys/vm/overcommit_memory`).
     ///
     /// # Errors
     /// As [`Region::map_memory`].
@@ -108,7 +113,8 @@ impl Region {
         }
         let spare = align.saturating_sub(page_bytes);
         let mapped = bytes.checked_add(spare).ok_or(Errno::NOMEM)?;
-        // SAFETY: without MAP_FIXED, the system chooses a place where nothing is mapped, so no memory in use is changed.
+        // SAFETY: without MAP_FIXED, the system chooses a place where nothing is mapped, so no
+        // memory in use is changed.
         let start = unsafe { mmap_anonymous(null_mut(), mapped, access, flags) };
         // A mapping at address 0 is never chosen by the system.
         let start = NonNull::new(start?.cast::<u8>()).ok_or(Errno::NOMEM)?;
@@ -138,8 +144,8 @@ impl Region {
     /// A region again.
     ///
     /// # Safety
-    /// So many bytes from there on, rounded up to the system's pages, are a mapping that is nobody else's:
-    /// [leaked](Self::leak), or moved there since.
+    /// So many bytes from there on, rounded up to the system's pages, are a mapping that is nobody
+    /// else's: [leaked](Self::leak), or moved there since.
     #[must_use = "it is unmapped as soon as this is dropped"]
     pub unsafe fn from_leaked(start: NonNull<u8>, bytes: usize) -> Self {
         let page_bytes = crate::page_bytes();
@@ -178,7 +184,8 @@ impl Region {
 
     /// Asks for transparent huge pages wherever they fit.
     pub(crate) fn advise_huge(&self) -> Result<(), Errno> {
-        // SAFETY: `mapped-while-alive`: the bytes are this region's; the advice changes no contents.
+        // SAFETY: `mapped-while-alive`: the bytes are this region's; the advice changes no
+        // contents.
         unsafe {
             madvise(
                 self.start.as_ptr().cast(),
@@ -188,8 +195,8 @@ impl Region {
         }
     }
 
-    /// Makes a part readable and writable; what is in it stays. `part` is in bytes from the start, and
-    /// begins and ends with a page.
+    /// Makes a part readable and writable; what is in it stays. `part` is in bytes from the start,
+    /// and begins and ends with a page.
     ///
     /// # Errors
     /// [`PartError`].
@@ -200,7 +207,8 @@ impl Region {
         }
         self.change(part, |start, bytes| {
             let access = MprotectFlags::READ | MprotectFlags::WRITE;
-            // SAFETY: `mapped-while-alive`: the bytes are this region's; to allow more takes nothing from anybody.
+            // SAFETY: `mapped-while-alive`: the bytes are this region's; to allow more takes
+            // nothing from anybody.
             unsafe { mprotect(start, bytes, access) }
         })
     }
@@ -219,7 +227,8 @@ impl Region {
             Release::Lazily => Advice::LinuxFree,
         };
         self.change(part, |start, bytes| {
-            // SAFETY: `mapped-while-alive`: the bytes are this region's; that their contents may go is the caller's promise.
+            // SAFETY: `mapped-while-alive`: the bytes are this region's; that their contents may go
+            // is the caller's promise.
             unsafe { madvise(start, bytes, advice) }
         })
     }
@@ -231,7 +240,8 @@ impl Region {
     pub(crate) unsafe fn withdraw(&self, part: Range<usize>) -> Result<(), PartError> {
         self.not_explicit()?;
         self.change(part, |start, bytes| {
-            // SAFETY: `mapped-while-alive`: the bytes are this region's; that nobody uses them is the caller's promise.
+            // SAFETY: `mapped-while-alive`: the bytes are this region's; that nobody uses them is
+            // the caller's promise.
             unsafe {
                 mprotect(start, bytes, MprotectFlags::empty())?;
                 madvise(start, bytes, Advice::LinuxDontNeed)
@@ -278,8 +288,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: `mapped-while-alive` ends here: who has raw pointers into the region promised not to use them
-        // any longer than it lives.
+        // SAFETY: `mapped-while-alive` ends here: who has raw pointers into the region promised not
+        // to use them any longer than it lives.
         unsafe { unmap(self.start, self.bytes) };
     }
 }
@@ -289,8 +299,9 @@ impl Drop for Region {
 unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     if bytes > 0 {
         let start = start.as_ptr().cast();
-        // It fails only where a mapping would be split (the system merges neighbours into one) and the process
-        // may have no more of them. Then the addresses are lost, and the memory goes back by itself.
+        // It fails only where a mapping would be split (the system merges neighbours into one) and
+        // the process may have no more of them. Then the addresses are lost, and the memory goes
+        // back by itself.
         //
         // SAFETY: passed on, both.
         unsafe {

@@ -1,12 +1,13 @@
-//! The platform of a process: each thread is a CPU, there are no interrupts, waiting threads let others run.
+//! The platform of a process: each thread is a CPU, there are no interrupts, waiting threads let
+//! others run.
 //!
-//! This is the one place where threads are numbered; [`ThreadRows`](crate::rows::ThreadRows) go by the same
-//! numbers. Nothing here allocates or takes a lock.
+//! This is the one place where threads are numbered; [`ThreadRows`](crate::rows::ThreadRows) go by
+//! the same numbers. Nothing here allocates or takes a lock.
 //!
-//! Invariant `number-of-one`: a number's slots, and its row, are used by the thread that took the number, from
-//! then until it gives it back; or, while no thread has it, by one visitor, who goes by it meanwhile. Both
-//! are a bit that is set by acquiring and cleared by releasing, so all that was done with a slot before is
-//! visible to whoever has its number next.
+//! Invariant `number-of-one`: a number's slots, and its row, are used by the thread that took the
+//! number, from then until it gives it back; or, while no thread has it, by one visitor, who goes
+//! by it meanwhile. Both are a bit that is set by acquiring and cleared by releasing, so all that
+//! was done with a slot before is visible to whoever has its number next.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -15,24 +16,26 @@ use brickyard::Platform;
 
 use crate::area;
 
-/// Threads as CPUs. Numbers are counted over the whole process, from 0: a thread gets the lowest free one when
-/// it first asks, and keeps it until it ends.
+/// Threads as CPUs. Numbers are counted over the whole process, from 0: a thread gets the lowest
+/// free one when it first asks, and keeps it until it ends.
 ///
-/// So a thread never leaves its "CPU", and pinning and masking cost nothing. A zone planned for as many CPUs
-/// as threads run at a time serves each from a slot of its own; threads with higher numbers go straight to
-/// the store, and so do those for which there is none, since [`Threads::MOST`] others have one. Asking for the
-/// number costs a read of thread-local memory and a comparison.
+/// So a thread never leaves its "CPU", and pinning and masking cost nothing. A zone planned for as
+/// many CPUs as threads run at a time serves each from a slot of its own; threads with higher
+/// numbers go straight to the store, and so do those for which there is none, since
+/// [`Threads::MOST`] others have one. Asking for the number costs a read of thread-local memory and
+/// a comparison.
 ///
-/// **When a thread ends**, its number is free again, and what its slots hold stays there: the next thread with
-/// this number finds it. Until there is one, whoever may sleep and finds nothing elsewhere empties the slot,
-/// since [`Platform::run_on`] runs work here for a number that no thread has. Only what lies in the exclusive
-/// slot of a thread that *still runs* cannot be fetched by others; take shared slots where that matters, or
-/// let threads drain before they rest. A thread has ended when it is joined; the end of a [`thread::scope`]
-/// alone may come a little earlier. A thread that allocates or frees in the last of its destructors may have
-/// given its number back already: it goes straight to the store.
+/// **When a thread ends**, its number is free again, and what its slots hold stays there: the next
+/// thread with this number finds it. Until there is one, whoever may sleep and finds nothing
+/// elsewhere empties the slot, since [`Platform::run_on`] runs work here for a number that no
+/// thread has. Only what lies in the exclusive slot of a thread that *still runs* cannot be fetched
+/// by others; take shared slots where that matters, or let threads drain before they rest. A thread
+/// has ended when it is joined; the end of a [`thread::scope`] alone may come a little earlier. A
+/// thread that allocates or frees in the last of its destructors may have given its number back
+/// already: it goes straight to the store.
 ///
-/// A thread waits by spinning a little and then letting others run, so that a fair lock with more threads than
-/// cores still moves on. The clock counts nanoseconds.
+/// A thread waits by spinning a little and then letting others run, so that a fair lock with more
+/// threads than cores still moves on. The clock counts nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Threads;
 
@@ -50,7 +53,8 @@ static HAD: AtomicUsize = AtomicUsize::new(0);
 /// The number of a thread that has not asked yet.
 pub(crate) const UNKNOWN: usize = usize::MAX;
 
-/// The number of a thread that has none, since all are taken or it is ending: no CPU has it, so no slot.
+/// The number of a thread that has none, since all are taken or it is ending: no CPU has it, so no
+/// slot.
 const NONE: usize = usize::MAX - 1;
 
 const fn place(number: usize) -> (usize, u64) {
@@ -88,7 +92,8 @@ fn first_use() -> usize {
     // First, since what follows may allocate and come here again.
     let known = area::go_by(NONE);
     if known != UNKNOWN {
-        // A signal's handler has asked since the caller looked: a second number would lose the first.
+        // A signal's handler has asked since the caller looked: a second number would lose the
+        // first.
         area::go_by(known);
         return known;
     }
@@ -127,7 +132,8 @@ impl Turn {
         let mut begun = None;
         // Acquire: pairs with the release in `drop`, of the visitor before.
         while VISITED[word].fetch_or(bit, Ordering::Acquire) & bit != 0 {
-            // Not "no" at once: what the other visitor fetches may be just what the caller looks for.
+            // Not "no" at once: what the other visitor fetches may be just what the caller looks
+            // for.
             let now = Threads.ticks();
             if now.saturating_sub(*begun.get_or_insert(now)) >= WAIT_NANOSECONDS_MAX {
                 return None;
@@ -180,8 +186,8 @@ impl Threads {
     /// In a child process, just after `fork`: all numbers but the caller's own are free.
     ///
     /// # Safety
-    /// The calling thread is the only one of its process, and nobody goes on to use what other threads may
-    /// have left half done: rows are right at any moment, slots of a zone are not.
+    /// The calling thread is the only one of its process, and nobody goes on to use what other
+    /// threads may have left half done: rows are right at any moment, slots of a zone are not.
     pub unsafe fn forget_others(self) {
         let own = area::number();
         for index in 0..WORDS {
@@ -215,11 +221,11 @@ impl Platform for Threads {
         });
     }
 
-    /// Runs `work` here if `cpu` is the caller's own number or one that no thread has: the caller goes by it
-    /// meanwhile, and no thread gets it (new ones get a higher one, and keep it). Says no for the number of
-    /// another thread; for one that none ever had, whose slots are empty; and for one that others visit for a
-    /// second on end: somebody stands still there, or waits for what the caller has. `work` may panic, and must
-    /// not fork.
+    /// Runs `work` here if `cpu` is the caller's own number or one that no thread has: the caller
+    /// goes by it meanwhile, and no thread gets it (new ones get a higher one, and keep it). Says
+    /// no for the number of another thread; for one that none ever had, whose slots are empty; and
+    /// for one that others visit for a second on end: somebody stands still there, or waits for
+    /// what the caller has. `work` may panic, and must not fork.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         // First of all, since `work` may ask for it: a number taken in there would be lost.
         let own = self.cpu();
@@ -327,7 +333,8 @@ pub(crate) mod tests {
         thread_local!(static LATE: Cell<Option<AtTheEnd>> = const { Cell::new(None) });
         let (to, from) = std::sync::mpsc::channel();
         thread::spawn(move || {
-            // Set before the number is drawn, so dropped after it is given back, or before: both are sound.
+            // Set before the number is drawn, so dropped after it is given back, or before: both
+            // are sound.
             LATE.set(Some(AtTheEnd(to)));
             Threads.cpu()
         })

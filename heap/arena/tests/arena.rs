@@ -14,7 +14,8 @@ use brickyard_arena::{Arena, Huge, MapPlan, Mapped, PartError, Release, page_byt
 
 type Bricks<'a, A> = Zone<'a, &'a Arena, A>;
 
-/// Numbers of threads are the process's: one test at a time, so that none takes a number that another one's thread has just left.
+/// Numbers of threads are the process's: one test at a time, so that none takes a number that
+/// another one's thread has just left.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -33,7 +34,8 @@ fn words(arena: &Arena, frame: Frame) -> NonNull<[usize]> {
 /// Writes into every word of every page of a block whose it is.
 fn mark(arena: &Arena, first: Frame, order: Order, owner: usize) {
     for frame in FrameRange::of_block(first, order).frames() {
-        // SAFETY: the caller has allocated the block, so nobody else uses its pages; the arena can be written throughout.
+        // SAFETY: the caller has allocated the block, so nobody else uses its pages; the arena can
+        // be written throughout.
         let words = unsafe { words(arena, frame).as_mut() };
         words.fill(owner << 48 | frame.number());
     }
@@ -56,7 +58,8 @@ fn next(state: &mut u64) -> usize {
     (*state >> 33) as usize
 }
 
-/// Waits for the ends of threads: a scope alone waits for their work, but not until they have given their numbers back.
+/// Waits for the ends of threads: a scope alone waits for their work, but not until they have given
+/// their numbers back.
 fn join_all<'s>(threads: impl Iterator<Item = ScopedJoinHandle<'s, ()>>) {
     // All are started before the first is waited for.
     for thread in threads.collect::<Vec<_>>() {
@@ -64,7 +67,8 @@ fn join_all<'s>(threads: impl Iterator<Item = ScopedJoinHandle<'s, ()>>) {
     }
 }
 
-/// Threads allocate blocks of all orders, mark every page, and look at all they hold before they free it.
+/// Threads allocate blocks of all orders, mark every page, and look at all they hold before they
+/// free it.
 fn no_page_is_two_owners<'a, A: SlotAccess + Sync>(
     arena: &'a Arena,
     zone: &Zone<'_, &'a Arena, A>,

@@ -1,6 +1,7 @@
 //! Huge pages: given where the machine has them, and a clear error where it has not.
 //!
-//! What a machine offers is its administrator's choice, so these tests say what they could not show.
+//! What a machine offers is its administrator's choice, so these tests say what they could not
+//! show.
 
 #![cfg(target_os = "linux")]
 
@@ -8,7 +9,8 @@ use std::fs;
 
 use brickyard_arena::{HUGE_BYTES, Huge, MapError, MapPlan, Mapped, PartError, Release};
 
-/// Kilobytes of transparent huge pages in the mappings that `memory` has a part in; or why that cannot be told.
+/// Kilobytes of transparent huge pages in the mappings that `memory` has a part in; or why that
+/// cannot be told.
 fn transparent_kib(memory: &Mapped) -> Result<usize, String> {
     let smaps = fs::read_to_string("/proc/self/smaps").map_err(|e| format!("no smaps: {e}"))?;
     let (first, last) = (memory.start().addr().get(), memory.bytes());

@@ -1,4 +1,5 @@
-//! Mapped memory: aligned, zero at first, zero again when it was given back; wrong input is an error.
+//! Mapped memory: aligned, zero at first, zero again when it was given back; wrong input is an
+//! error.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
@@ -10,7 +11,8 @@ use brickyard_arena::{
 /// What the first byte of each page holds.
 fn first_bytes(memory: &Mapped) -> Vec<u8> {
     let pages = memory.bytes() / page_bytes();
-    // SAFETY: a mapping is zero or what was written to it, so initialised, and can be read throughout.
+    // SAFETY: a mapping is zero or what was written to it, so initialised, and can be read
+    // throughout.
     let read = |page| unsafe { memory.start().add(page * page_bytes()).read_volatile() };
     (0..pages).map(read).collect()
 }
@@ -51,7 +53,8 @@ fn a_start_is_aligned_and_no_byte_is_lost_by_it() {
 
 #[test]
 fn what_is_unmapped_is_gone() {
-    // Often enough that a leak would end it: 1024 TiB in all, of the 128 TiB that a process of x86-64 has.
+    // Often enough that a leak would end it: 1024 TiB in all, of the 128 TiB that a process of
+    // x86-64 has.
     for _ in 0..1024 {
         let memory = MapPlan::new(1 << 40).reserve().unwrap();
         assert_eq!(memory.bytes(), 1 << 40);

@@ -171,9 +171,9 @@ fn a_panic_on_another_cpu_leaves_the_thread_its_affinity() {
     }
 }
 
-/// Slabs with a zone to themselves. (Who shares a zone with slabs promises in [`ZonePages::shared`] to
-/// leave their frames alone: the zone itself takes any frame from anybody, and would hand a slab's
-/// page out again.)
+/// Slabs with a zone to themselves. (Who shares a zone with slabs promises in [`ZonePages::shared`]
+/// to leave their frames alone: the zone itself takes any frame from anybody, and would hand a
+/// slab's page out again.)
 #[test]
 fn nobody_frees_the_pages_of_slabs_that_have_a_zone_alone() {
     let _alone = alone();

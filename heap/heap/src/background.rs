@@ -1,17 +1,24 @@
 //! A thread of our own that looks after memory while nobody asks for any.
 //!
-//! It is started when a large heap has changed (a program that stays small never has it), with all signals blocked, and calls a function about once a second. When it has found nothing
-//! to do eight times, and nobody has called meanwhile, it **ends**; the next call starts another one. In a child process it is gone, like all other threads, and is started again on need.
+//! It is started when a large heap has changed (a program that stays small never has it), with all
+//! signals blocked, and calls a function about once a second. When it has found nothing to do eight
+//! times, and nobody has called meanwhile, it **ends**; the next call starts another one. In a
+//! child process it is gone, like all other threads, and is started again on need.
 //!
 //! Two limits of a process that has it, both until its memory has been quiet for [`QUIET`] looks:
-//! - it has two threads, so what the system allows to processes of one thread alone (`unshare(CLONE_NEWUSER)`, `setns` to a user namespace) fails with `EINVAL`;
-//! - where `main` calls `pthread_exit`, the process ends with this thread, if that is the last one. Functions given to `atexit` then run on it, with signals blocked.
+//! - it has two threads, so what the system allows to processes of one thread alone
+//!   (`unshare(CLONE_NEWUSER)`, `setns` to a user namespace) fails with `EINVAL`;
+//! - where `main` calls `pthread_exit`, the process ends with this thread, if that is the last one.
+//!   Functions given to `atexit` then run on it, with signals blocked.
 //!
-//! Invariant `one-thread`: the state leaves `NONE` by a compare-and-swap of whoever then makes the thread, and becomes `NONE` again by that of the thread, as its last step; so there is one
-//! in a process.
+//! Invariant `one-thread`: the state leaves `NONE` by a compare-and-swap of whoever then makes the
+//! thread, and becomes `NONE` again by that of the thread, as its last step; so there is one in a
+//! process.
 //!
-//! Invariant `no-call-lost`: who calls has changed memory before, then a fence, and reads the state; the thread writes `THERE`, then a fence, and looks at memory. So either the look sees the
-//! change, or the caller sees `THERE` or `NONE`, and makes it `CALLED`: then the thread looks again, or a new one does. It ends from `THERE` only.
+//! Invariant `no-call-lost`: who calls has changed memory before, then a fence, and reads the
+//! state; the thread writes `THERE`, then a fence, and looks at memory. So either the look sees the
+//! change, or the caller sees `THERE` or `NONE`, and makes it `CALLED`: then the thread looks
+//! again, or a new one does. It ends from `THERE` only.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -65,8 +72,10 @@ impl Background {
         }
     }
 
-    /// Something has happened that the thread has to look after: starts it if there is none. A fence, a load and a comparison, once a second more. A new thread is made by the C library, which
-    /// may allocate and takes locks: the caller holds none. Where none can be had, no call tries again.
+    /// Something has happened that the thread has to look after: starts it if there is none. A
+    /// fence, a load and a comparison, once a second more. A new thread is made by the C library,
+    /// which may allocate and takes locks: the caller holds none. Where none can be had, no call
+    /// tries again.
     #[inline]
     pub(crate) fn call(&'static self) {
         // SeqCst: `no-call-lost`; pairs with the fence in `run`.
@@ -165,14 +174,15 @@ extern "C" fn start(background: *mut c_void) -> *mut c_void {
 /// Makes the thread; false if the system has none.
 fn spawn(background: &'static Background) -> bool {
     let argument = from_ref(background).cast_mut().cast();
-    // SAFETY: each call has values that live through it and were made as the C library wants them. Signals are blocked around the start, since a thread
-    // begins with its maker's mask.
+    // SAFETY: each call has values that live through it and were made as the C library wants them.
+    // Signals are blocked around the start, since a thread begins with its maker's mask.
     unsafe {
         let mut attributes = MaybeUninit::uninit();
         if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
             return false;
         }
-        // The usual stack: only what is used of it has memory, and a program's thread-local memory, which lies there too, may be large.
+        // The usual stack: only what is used of it has memory, and a program's thread-local memory,
+        // which lies there too, may be large.
         libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let mut all = MaybeUninit::uninit();
         let mut found = MaybeUninit::uninit();

@@ -1,4 +1,5 @@
-//! The heap built at its first use: by whichever thread comes first, at any moment of a program's life, before `main` and inside the loader too.
+//! The heap built at its first use: by whichever thread comes first, at any moment of a program's
+//! life, before `main` and inside the loader too.
 //!
 //! Nothing here allocates. What the environment says is read once:
 //!
@@ -9,11 +10,16 @@
 //! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug`. Objects are followed by thread and time; as caller of all of them stands the heap itself, which is not told who called |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
 //!
-//! The addresses are an upper limit: of slabs (objects of up to 32 KiB) and runs there is no more than the span has, and where it ends, requests of up to 32 KiB fail; larger ones go on with mappings of
-//! their own. Under `ulimit -v` the span is halved until it is given, and takes what is a half or more of what the limit leaves.
+//! The addresses are an upper limit: of slabs (objects of up to 32 KiB) and runs there is no more
+//! than the span has, and where it ends, requests of up to 32 KiB fail; larger ones go on with
+//! mappings of their own. Under `ulimit -v` the span is halved until it is given, and takes what is
+//! a half or more of what the limit leaves.
 //!
-//! The span's pages become usable in steps, as they are needed. Its tables (about 67 bytes a page of 4 KiB: a sixtieth) are mapped at once and have memory where they are touched; but `mlockall(MCL_CURRENT)`
-//! touches all of them, and where memory is counted strictly (`2` in `/proc/sys/vm/overcommit_memory`) they count from the start. There a small `BRICKYARD_SPAN` helps.
+//! The span's pages become usable in steps, as they are needed. Its tables (about 67 bytes a page
+//! of 4 KiB: a sixtieth) are mapped at once and have memory where they are touched; but
+//! `mlockall(MCL_CURRENT)` touches all of them, and where memory is counted strictly (`2` in
+//! `/proc/sys/vm/overcommit_memory`) they count from the start. There a small `BRICKYARD_SPAN`
+//! helps.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -66,11 +72,12 @@ pub(super) struct Place {
 const NEW: u32 = 0;
 const BUILT: u32 = 1;
 const FAILED: u32 = 2;
-/// Being built: by a thread of the process whose number stands above these bits. A child process that was made meanwhile has no such thread, and begins anew.
+/// Being built: by a thread of the process whose number stands above these bits. A child process
+/// that was made meanwhile has no such thread, and begins anew.
 const BUSY_SHIFT: u32 = 2;
 
-// Invariant `built-once`: the cells are written by the one thread that turned the state from `NEW` to
-// busy, and read only after it is `BUILT`.
+// Invariant `built-once`: the cells are written by the one thread that turned the state from `NEW`
+// to busy, and read only after it is `BUILT`.
 // SAFETY: by `built-once`.
 unsafe impl Sync for Place {}
 
@@ -85,7 +92,8 @@ pub(super) static PLACE: Place = Place {
 /// Why there is no heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeapError {
-    /// The system gives no addresses: `ulimit -v` is too low, or `2` in `/proc/sys/vm/overcommit_memory` leaves too little.
+    /// The system gives no addresses: `ulimit -v` is too low, or `2` in
+    /// `/proc/sys/vm/overcommit_memory` leaves too little.
     NoAddresses,
 }
 
@@ -217,7 +225,8 @@ fn build() -> Result<(), HeapError> {
     Ok(())
 }
 
-/// Four times the memory of the machine: room for what is scattered, with tables that stay small beside it.
+/// Four times the memory of the machine: room for what is scattered, with tables that stay small
+/// beside it.
 fn usual_span() -> usize {
     let (_, most) = SPAN_BYTES;
     let mut system = MaybeUninit::<libc::sysinfo>::zeroed();
@@ -303,7 +312,8 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
 
 /// What the environment says; before it is set up, nothing.
 fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name is a C string; nobody changes the environment while the program is being started, and later the bytes are read at once.
+    // SAFETY: the name is a C string; nobody changes the environment while the program is being
+    // started, and later the bytes are read at once.
     let value = NonNull::new(unsafe { libc::getenv(name.as_ptr()) })?;
     // SAFETY: what `getenv` returns is a C string.
     Some(unsafe { core::ffi::CStr::from_ptr(value.as_ptr()) }.to_bytes())

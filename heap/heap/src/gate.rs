@@ -1,12 +1,17 @@
 //! The gate of the slow paths: who takes a lock is inside, and `fork` waits until nobody is.
 //!
-//! A child process has one thread, and a copy of every word as it was at that moment. Locks that other threads held would be held for ever. So `fork` closes the gate, waits until nobody is inside
-//! any more, and opens it afterwards in both processes. What lies outside the gate, rows of CPUs, is right at any moment (`one-store`).
+//! A child process has one thread, and a copy of every word as it was at that moment. Locks that
+//! other threads held would be held for ever. So `fork` closes the gate, waits until nobody is
+//! inside any more, and opens it afterwards in both processes. What lies outside the gate, rows of
+//! CPUs, is right at any moment (`one-store`).
 //!
-//! Who is inside may come in again (the C library may allocate while it is called from inside). The thread that closed the gate may, too.
+//! Who is inside may come in again (the C library may allocate while it is called from inside). The
+//! thread that closed the gate may, too.
 //!
-//! Invariant `counted-in`: a stripe's count is the number of threads that entered by it and have not left. A thread raises it first and then looks whether the gate is closed; who closes
-//! it writes that first and then looks at the counts; both in one total order, so one of the two sees the other.
+//! Invariant `counted-in`: a stripe's count is the number of threads that entered by it and have
+//! not left. A thread raises it first and then looks whether the gate is closed; who closes it
+//! writes that first and then looks at the counts; both in one total order, so one of the two sees
+//! the other.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -64,7 +69,8 @@ impl Gate {
         }
     }
 
-    /// Goes in; waits while the gate is closed by another thread. `stripe` may be any number, best the CPU's.
+    /// Goes in; waits while the gate is closed by another thread. `stripe` may be any number, best
+    /// the CPU's.
     #[inline]
     pub(crate) fn enter(&self, stripe: usize) -> Inside<'_> {
         let thread = Thread::this();
@@ -80,7 +86,8 @@ impl Gate {
         thread.stripe.set(stripe as u32);
         let count = &self.stripes[stripe].0;
         loop {
-            // SeqCst, here and in `close`: see `counted-in`. As an acquire it pairs with the release of the last `open`.
+            // SeqCst, here and in `close`: see `counted-in`. As an acquire it pairs with the
+            // release of the last `open`.
             count.fetch_add(1, Ordering::SeqCst);
             if !self.closed.load(Ordering::SeqCst) {
                 return;
@@ -94,7 +101,8 @@ impl Gate {
         }
     }
 
-    /// Closes the gate and waits until nobody but the caller is inside. The caller counts as inside until it opens the gate again.
+    /// Closes the gate and waits until nobody but the caller is inside. The caller counts as inside
+    /// until it opens the gate again.
     pub(crate) fn close(&self) {
         // One at a time: two threads may fork at once.
         while self.closed.swap(true, Ordering::SeqCst) {
@@ -124,7 +132,8 @@ impl Gate {
         self.closed.store(false, Ordering::Release);
     }
 
-    /// Opens it in a child process, where the other threads are gone, and with them those that were just turning back.
+    /// Opens it in a child process, where the other threads are gone, and with them those that were
+    /// just turning back.
     pub(crate) fn open_in_child(&self) {
         let thread = Thread::this();
         let own = usize::from(thread.inside.get() > 1);

@@ -9,7 +9,8 @@ use super::{FAST, allocate_aligned, cache_of, free_slow, hit, put, reallocate};
 
 /// The heap of the process, for `#[global_allocator]`.
 ///
-/// A free knows its layout, and so its size's cache: it reads no table. Where sizes are constants, so is the place in the row.
+/// A free knows its layout, and so its size's cache: it reads no table. Where sizes are constants,
+/// so is the place in the row.
 ///
 /// ```
 /// #[global_allocator]
@@ -28,7 +29,8 @@ fn is_built() -> bool {
     FAST.limit.load(Ordering::Acquire) != 0
 }
 
-// SAFETY: the heap's memory is its caller's alone until it is freed, has at least the layout's size, and is a multiple of its alignment; nothing here unwinds.
+// SAFETY: the heap's memory is its caller's alone until it is freed, has at least the layout's
+// size, and is a multiple of its alignment; nothing here unwinds.
 unsafe impl GlobalAlloc for Global {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -47,7 +49,8 @@ unsafe impl GlobalAlloc for Global {
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         if let Some(column) = cache_of(layout) {
-            // SAFETY: memory was allocated, so the heap is built; with this layout, so it is of this cache; the caller's promise.
+            // SAFETY: memory was allocated, so the heap is built; with this layout, so it is of
+            // this cache; the caller's promise.
             if unsafe { put(usize::from(column), memory) } {
                 return;
             }

@@ -1,9 +1,12 @@
 //! Large blocks: a mapping of its own for each, and a table of them.
 //!
-//! Their memory comes from the system and goes back to it at once; a larger one is made of a smaller one by moving its pages (`mremap`), not its bytes. The table, from address to length,
-//! uses open addressing with linear probing in mapped memory of its own, at most half full, so that a lookup takes a step or two.
+//! Their memory comes from the system and goes back to it at once; a larger one is made of a
+//! smaller one by moving its pages (`mremap`), not its bytes. The table, from address to length,
+//! uses open addressing with linear probing in mapped memory of its own, at most half full, so that
+//! a lookup takes a step or two.
 //!
-//! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it ends or moves; so what is found there is there, and no address is listed twice.
+//! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
+//! ends or moves; so what is found there is there, and no address is listed twice.
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
@@ -113,7 +116,8 @@ impl Table {
         self.entries[index] = entry;
     }
 
-    /// Takes an entry out, and moves those behind it that would not be found any more. Its room stays reserved.
+    /// Takes an entry out, and moves those behind it that would not be found any more. Its room
+    /// stays reserved.
     fn take(&mut self, address: usize) -> Option<Entry> {
         let mut hole = self.find(address)?;
         let taken = self.entries[hole];
@@ -158,7 +162,8 @@ impl LargeBlocks {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A block of at least `bytes` bytes at a multiple of `align`, a power of two; zero throughout. A call of the system, or three.
+    /// A block of at least `bytes` bytes at a multiple of `align`, a power of two; zero throughout.
+    /// A call of the system, or three.
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         let bytes = rounded(bytes)?;
         let region = Region::map_memory(bytes, align).ok()?;
@@ -202,12 +207,14 @@ impl LargeBlocks {
             return false;
         };
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        // SAFETY: `mapping-listed`: it is a mapping of so many bytes, and this caller took it out of the table.
+        // SAFETY: `mapping-listed`: it is a mapping of so many bytes, and this caller took it out
+        // of the table.
         drop(unsafe { Region::from_leaked(start, bytes) });
         true
     }
 
-    /// Makes a block longer or shorter; it may move then, and is aligned to a page only. `None`, and the block is as it was, if the system has no room, or no block begins there.
+    /// Makes a block longer or shorter; it may move then, and is aligned to a page only. `None`,
+    /// and the block is as it was, if the system has no room, or no block begins there.
     ///
     /// # Safety
     /// Nobody uses the block meanwhile, nor by its old address afterwards.

@@ -1,4 +1,5 @@
-//! The heap of a process: general sizes on slabs, runs of pages, large blocks; one for the whole process.
+//! The heap of a process: general sizes on slabs, runs of pages, large blocks; one for the whole
+//! process.
 //!
 //! | bytes | where from | found again by |
 //! |---|---|---|
@@ -16,10 +17,13 @@
 //! | `life.rs`, `gate.rs`, `background.rs` | fork; what the background thread does, and that thread |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //!
-//! **The fast path** is a comparison with the largest general size, a byte of a table, and a restartable sequence on the CPU's row: no call, no lock, no atomic instruction, no thread-local memory
-//! of its own. Before the heap is built the largest size is "none" and the span has no pages, so every first call takes the slow path, which builds it. The fast path never asks.
+//! **The fast path** is a comparison with the largest general size, a byte of a table, and a
+//! restartable sequence on the CPU's row: no call, no lock, no atomic instruction, no thread-local
+//! memory of its own. Before the heap is built the largest size is "none" and the span has no
+//! pages, so every first call takes the slow path, which builds it. The fast path never asks.
 //!
-//! Invariant `built-before-seen`: `limit` and `pages` are written last, by releasing stores, and read first, by acquiring loads; so who sees them above 0 sees the rest of [`Fast`] as it stays.
+//! Invariant `built-before-seen`: `limit` and `pages` are written last, by releasing stores, and
+//! read first, by acquiring loads; so who sees them above 0 sees the rest of [`Fast`] as it stays.
 
 #![cfg(all(
     target_os = "linux",
@@ -72,7 +76,8 @@ const fn columns() -> Columns {
     columns
 }
 
-/// The number of the cache that serves `layout`, if a slab does. Slabs keep alignments up to a page, whatever is checked.
+/// The number of the cache that serves `layout`, if a slab does. Slabs keep alignments up to a
+/// page, whatever is checked.
 #[inline(always)]
 const fn cache_of(layout: Layout) -> Option<u8> {
     if layout.align() > 1 << PAGE_SHIFT {
@@ -84,7 +89,8 @@ const fn cache_of(layout: Layout) -> Option<u8> {
     }
 }
 
-/// What the fast paths read; constant once the heap is built. In the open for fast paths in assembly, which know its fields by their offsets.
+/// What the fast paths read; constant once the heap is built. In the open for fast paths in
+/// assembly, which know its fields by their offsets.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Fast {
@@ -141,7 +147,8 @@ unsafe fn hit(column: usize) -> *mut u8 {
     // Relaxed: `built-before-seen`.
     let area = FAST.area.load(Ordering::Relaxed);
     let rows = FAST.rows.load(Ordering::Relaxed);
-    // SAFETY: the heap's rows are made for the area's numbers, as far apart as `pop` wants them; their words are tops (`top-in-sheaf`).
+    // SAFETY: the heap's rows are made for the area's numbers, as far apart as `pop` wants them;
+    // their words are tops (`top-in-sheaf`).
     unsafe { pop(area, (rows, ()), column) }
 }
 
@@ -159,7 +166,8 @@ unsafe fn put(column: usize, object: *mut u8) -> bool {
     unsafe { push(area, (rows, ()), column, object) == Pushed::Done }
 }
 
-/// Memory for `bytes` bytes, aligned to 16, if this CPU has some at hand; else null, and [`allocate`] is to be asked.
+/// Memory for `bytes` bytes, aligned to 16, if this CPU has some at hand; else null, and
+/// [`allocate`] is to be asked.
 #[inline(always)]
 #[must_use]
 pub fn quick(bytes: usize) -> *mut u8 {
@@ -188,7 +196,8 @@ pub fn alloc(bytes: usize) -> *mut u8 {
     memory
 }
 
-/// Takes memory back, if this CPU has room for it at hand; else false, and [`free_slow`] is to be asked.
+/// Takes memory back, if this CPU has room for it at hand; else false, and [`free_slow`] is to be
+/// asked.
 ///
 /// # Safety
 /// It came from this heap and was not freed since, or is null; if this returns true, nobody uses it
@@ -205,9 +214,11 @@ pub unsafe fn quick_free(memory: *mut u8) -> bool {
         return false;
     }
     let ids = FAST.ids.load(Ordering::Relaxed).cast::<u8>();
-    // SAFETY: the page is one of the span's, each of which has a byte. It is not written while an object of its slab is in use, as this one is, so a plain load reads it.
+    // SAFETY: the page is one of the span's, each of which has a byte. It is not written while an
+    // object of its slab is in use, as this one is, so a plain load reads it.
     let column = unsafe { ids.add(page).read() };
-    // SAFETY: the heap is built; the byte is the number of a cache, or 0, whose column is closed; the caller's promise.
+    // SAFETY: the heap is built; the byte is the number of a cache, or 0, whose column is closed;
+    // the caller's promise.
     unsafe { put(usize::from(column), memory) }
 }
 

@@ -16,12 +16,14 @@ use crate::background::{self, Tick};
 /// The heap has just been built.
 pub(super) fn begin() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
-    // A child that was forked while its parent built the heap builds it again, with its parent's functions. Relaxed: one thread builds.
+    // A child that was forked while its parent built the heap builds it again, with its parent's
+    // functions. Relaxed: one thread builds.
     if REGISTERED.swap(true, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: the three functions live as long as the program (a library that holds this code must not be unloaded). Where it fails, for want of memory, a child process of several
-    // threads may find a lock held, as with allocators that do not ask.
+    // SAFETY: the three functions live as long as the program (a library that holds this code must
+    // not be unloaded). Where it fails, for want of memory, a child process of several threads may
+    // find a lock held, as with allocators that do not ask.
     let _ = unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
 }
 
@@ -74,7 +76,8 @@ pub(super) fn has_shrunk(heap: &'static Heap, may: MayStart) {
     }
 }
 
-/// May who frees make a thread? The C library's loader, for one, frees with locks held that a new thread needs.
+/// May who frees make a thread? The C library's loader, for one, frees with locks held that a new
+/// thread needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MayStart {
     Thread,
@@ -101,7 +104,8 @@ fn look() -> Tick {
     }
 }
 
-/// What lies unused on every CPU goes back into slabs. CPUs on which nothing lies are not disturbed.
+/// What lies unused on every CPU goes back into slabs. CPUs on which nothing lies are not
+/// disturbed.
 fn visit_cpus(heap: &'static Heap) {
     let mut visited = 0;
     for cpu in (0..heap.cpus.rows()).filter(|&cpu| holds_anything(heap, cpu)) {
@@ -122,7 +126,8 @@ fn visit_cpus(heap: &'static Heap) {
 fn holds_anything(heap: &Heap, cpu: usize) -> bool {
     let (rows, closed) = (heap.slabs.queues().rows(), closed());
     let words = (0..ROW_WORDS).filter_map(|column| rows.place(cpu, column));
-    // SAFETY: words of the heap's rows, which are there for ever. Relaxed: a hint; what comes later is found at the next visit.
+    // SAFETY: words of the heap's rows, which are there for ever. Relaxed: a hint; what comes later
+    // is found at the next visit.
     let mut tops = words.map(|word| unsafe { (*word).load(Ordering::Relaxed) });
     tops.any(|top| top != 0 && top != closed)
 }
@@ -159,7 +164,8 @@ pub(super) fn report(finding: &Finding) {
     say(format_args!("{finding}"));
 }
 
-/// Says what is wrong with `memory`, and ends the process: as a bad free is handled by every C library.
+/// Says what is wrong with `memory`, and ends the process: as a bad free is handled by every C
+/// library.
 pub(super) fn complain(what: &str, memory: NonNull<u8>) -> ! {
     say(format_args!("{what}: {memory:p}"));
     // SAFETY: ends the process.

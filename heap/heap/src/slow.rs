@@ -109,7 +109,8 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Takes memory back by the slow path; null is nothing. What is not the heap's is reported, and the process ended, since nobody could go on from there.
+/// Takes memory back by the slow path; null is nothing. What is not the heap's is reported, and the
+/// process ended, since nobody could go on from there.
 ///
 /// # Safety
 /// If it points into what this heap has handed out, it is as it was handed out, was not freed
@@ -121,7 +122,8 @@ pub unsafe fn free_slow(memory: *mut u8) {
     unsafe { take_back(memory, MayStart::Thread) }
 }
 
-/// As [`free_slow`], for who holds locks of the C library's that a new thread needs: its loader frees so. No background thread is started.
+/// As [`free_slow`], for who holds locks of the C library's that a new thread needs: its loader
+/// frees so. No background thread is started.
 ///
 /// # Safety
 /// As [`free_slow`].
@@ -176,7 +178,8 @@ pub fn usable_size(memory: *mut u8) -> usize {
     }
 }
 
-/// Memory for `bytes` bytes with what `memory` held, as far as it fits; null if there is none, and then `memory` is as it was. `realloc`, without its special cases.
+/// Memory for `bytes` bytes with what `memory` held, as far as it fits; null if there is none, and
+/// then `memory` is as it was. `realloc`, without its special cases.
 ///
 /// # Safety
 /// `memory` came from this heap, is not null, and was not freed since; nobody uses it afterwards
@@ -238,7 +241,8 @@ unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
     unsafe { PLACE.large.resize(memory, bytes) }.map(NonNull::as_ptr)
 }
 
-/// Gives back what is free: queues of this CPU and those that CPUs share, idle pages. True if anything went back. `malloc_trim`.
+/// Gives back what is free: queues of this CPU and those that CPUs share, idle pages. True if
+/// anything went back. `malloc_trim`.
 pub fn trim() -> bool {
     built().is_some_and(|heap| {
         let _inside = enter(heap);

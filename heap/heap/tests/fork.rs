@@ -1,4 +1,5 @@
-//! A child process can use the heap, whatever other threads of its parent were doing when it was made.
+//! A child process can use the heap, whatever other threads of its parent were doing when it was
+//! made.
 
 #![cfg(all(
     target_os = "linux",

@@ -1,4 +1,5 @@
-//! `malloc` and its family over Brickyard's heap, as a library to be loaded before others: `LD_PRELOAD=libbrickyard_malloc.so PROGRAM`.
+//! `malloc` and its family over Brickyard's heap, as a library to be loaded before others:
+//! `LD_PRELOAD=libbrickyard_malloc.so PROGRAM`.
 //!
 //! | function | standard |
 //! |---|---|
@@ -7,10 +8,12 @@
 //! | `posix_memalign`, `reallocarray` | POSIX |
 //! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
 //!
-//! On exhaustion they return null and set `errno` to `ENOMEM`; for alignments that are none, to `EINVAL`. A success leaves `errno` alone. A bad free (of what was never allocated, or is free already), where it is
-//! noticed, ends the process with a line on standard error.
+//! On exhaustion they return null and set `errno` to `ENOMEM`; for alignments that are none, to
+//! `EINVAL`. A success leaves `errno` alone. A bad free (of what was never allocated, or is free
+//! already), where it is noticed, ends the process with a line on standard error.
 //!
-//! **Not for unloading**: the loader must not unload the library, since every thread's restartable sequences and the destructors of threads refer to it. `LD_PRELOAD` never does.
+//! **Not for unloading**: the loader must not unload the library, since every thread's restartable
+//! sequences and the destructors of threads refer to it. `LD_PRELOAD` never does.
 
 #![cfg(all(
     target_os = "linux",
@@ -103,7 +106,8 @@ pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     }
 }
 
-/// Memory for `bytes` bytes with what `memory` held. As the C library does it: null is nothing, and 0 bytes are a free.
+/// Memory for `bytes` bytes with what `memory` held. As the C library does it: null is nothing, and
+/// 0 bytes are a free.
 ///
 /// # Safety
 /// As [`free`], unless it returns null for more than 0 bytes: then `memory` is as it was.
@@ -171,7 +175,8 @@ pub extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
     }
 }
 
-/// Puts memory for `bytes` bytes, at a multiple of `align`, into `memory`; 0, or what is wrong. `errno` stays as it is.
+/// Puts memory for `bytes` bytes, at a multiple of `align`, into `memory`; 0, or what is wrong.
+/// `errno` stays as it is.
 ///
 /// # Safety
 /// `memory` can be written.

@@ -1,6 +1,7 @@
 //! Where the dynamic loader's code lies.
 //!
-//! The loader frees what belongs to ended threads with a lock held that a new thread needs; so what it frees must not start one.
+//! The loader frees what belongs to ended threads with a lock held that a new thread needs; so what
+//! it frees must not start one.
 
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +9,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// Its length in bytes; 0 before it was asked for.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Does an address lie in the loader? True, to be on the safe side, for all of them if there is none (the program was started by calling the loader). A call and a comparison.
+/// Does an address lie in the loader? True, to be on the safe side, for all of them if there is
+/// none (the program was started by calling the loader). A call and a comparison.
 pub(super) fn contains(address: usize) -> bool {
     // SAFETY: reads what the system gave the program.
     let base = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
@@ -30,7 +32,8 @@ pub(super) fn contains(address: usize) -> bool {
 /// # Safety
 /// At `base` lies the loader, with its headers in front.
 unsafe fn length(base: usize) -> usize {
-    // SAFETY: the system has mapped a file of this form there, which stays; its headers are in the first segment.
+    // SAFETY: the system has mapped a file of this form there, which stays; its headers are in the
+    // first segment.
     unsafe {
         let header = &*with_exposed_provenance::<libc::Elf64_Ehdr>(base);
         let segments = with_exposed_provenance::<libc::Elf64_Phdr>(base + header.e_phoff as usize);

@@ -1,7 +1,10 @@
-//! `malloc` and `free` where they are hits, in assembly: as `portable.rs` says them, in 18 and 21 instructions.
+//! `malloc` and `free` where they are hits, in assembly: as `portable.rs` says them, in 18 and 21
+//! instructions.
 //!
-//! What compilers add to it is a second test of what the sequence has tested already, and a register for each word that an instruction could read from memory itself. The offsets are
-//! those of [`Fast`], the sequence that of the heap's rows; a miss jumps out of it before its last store, which is allowed at any place.
+//! What compilers add to it is a second test of what the sequence has tested already, and a
+//! register for each word that an instruction could read from memory itself. The offsets are those
+//! of [`Fast`], the sequence that of the heap's rows; a miss jumps out of it before its last store,
+//! which is allowed at any place.
 
 use core::arch::naked_asm;
 use core::ffi::c_void;

@@ -1,6 +1,8 @@
-//! The library as C programs meet it: preloaded, loaded late, with a row a CPU and a row a thread; what a bad free is told.
+//! The library as C programs meet it: preloaded, loaded late, with a row a CPU and a row a thread;
+//! what a bad free is told.
 //!
-//! The program is `family.c`, compiled here by the machine's C compiler; where there is none, the tests say so and are skipped.
+//! The program is `family.c`, compiled here by the machine's C compiler; where there is none, the
+//! tests say so and are skipped.
 
 #![cfg(all(
     target_os = "linux",

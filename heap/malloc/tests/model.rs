@@ -1,4 +1,5 @@
-//! The library's own functions against the model of the malloc family: loaded late, beside the process's malloc, so that every call is one of the test.
+//! The library's own functions against the model of the malloc family: loaded late, beside the
+//! process's malloc, so that every call is one of the test.
 
 #![cfg(all(
     target_os = "linux",
@@ -44,7 +45,8 @@ impl Library {
         let above = tests.parent().unwrap().join("../libbrickyard_malloc.so");
         let path = if beside.exists() { beside } else { above };
         let path = CString::new(path.canonicalize().unwrap().to_str().unwrap()).unwrap();
-        // SAFETY: the library's constructors do nothing to others'; it is never unloaded. All types are those of the standard.
+        // SAFETY: the library's constructors do nothing to others'; it is never unloaded. All types
+        // are those of the standard.
         unsafe {
             let loaded = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
             assert!(!loaded.is_null(), "{path:?} cannot be loaded");

@@ -1,12 +1,17 @@
-//! Two tests of AIM9 (AIM Independent Resource Benchmark, suite IX), which Gorman ran in 2005: a process moves its program break down by 16 pages and up again page by page.
+//! Two tests of AIM9 (AIM Independent Resource Benchmark, suite IX), which Gorman ran in 2005: a
+//! process moves its program break down by 16 pages and up again page by page.
 //!
-//! A turn has 17 operations, as the suite counts them: one move down and 16 up. The published rates divide by it: 1700 operations a loop of `page_test`, 17000 of `brk_test`.
+//! A turn has 17 operations, as the suite counts them: one move down and 16 up. The published rates
+//! divide by it: 1700 operations a loop of `page_test`, 17000 of `brk_test`.
 //!
-//! - `page_test` touches each page that it gains. So a page is taken from the allocator, cleared, and entered in the process's table; on the way down it is given back.
-//! - `brk_test` touches none. No page is asked for: it says nothing of an allocator, and is a control. What differs in it is noise.
+//! - `page_test` touches each page that it gains. So a page is taken from the allocator, cleared,
+//!   and entered in the process's table; on the way down it is given back.
+//! - `brk_test` touches none. No page is asked for: it says nothing of an allocator, and is a
+//!   control. What differs in it is noise.
 //!
-//! What is here is the memory's part of it. Calls of the system, traps and the kernel's record of the heap are not, so rates are far above those of a system. Time is what the
-//! thread had on a CPU, which is all of it on a host that does nothing else.
+//! What is here is the memory's part of it. Calls of the system, traps and the kernel's record of
+//! the heap are not, so rates are far above those of a system. Time is what the thread had on a
+//! CPU, which is all of it on a host that does nothing else.
 
 use core::hint::black_box;
 use core::time::Duration;

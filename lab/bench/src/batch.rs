@@ -1,4 +1,5 @@
-//! The measured loop: a batch that is allocated and freed again and again, and how often that must be for its time to mean something.
+//! The measured loop: a batch that is allocated and freed again and again, and how often that must
+//! be for its time to mean something.
 
 use core::time::Duration;
 use std::sync::Barrier;
@@ -45,7 +46,8 @@ pub(crate) struct Short;
 /// Every batch is shuffled in the same way.
 const SEED: u64 = 1;
 
-/// One sample of a workload: the mean over its threads, each of which allocates and frees batches of its own.
+/// One sample of a workload: the mean over its threads, each of which allocates and frees batches
+/// of its own.
 pub(crate) fn sample_of_threads<S: Subject>(
     subject: &S,
     workload: &Workload,
@@ -86,7 +88,8 @@ pub(crate) struct Batch<H> {
     pub(crate) handle: H,
     pub(crate) frames: Vec<Frame>,
     api: Api,
-    // The places of the batch in the order in which they are freed; none if that is the order of the batch.
+    // The places of the batch in the order in which they are freed; none if that is the order of
+    // the batch.
     places: Vec<u32>,
     // The batch in that order, where it is freed in one call.
     reordered: Vec<Frame>,
@@ -235,7 +238,8 @@ impl<H: Handle> Batch<H> {
         Ok(begun.elapsed())
     }
 
-    /// What the allocations and the frees of a round take, in ns, less what the clock costs: of so many rounds, or of as many as the time allows.
+    /// What the allocations and the frees of a round take, in ns, less what the clock costs: of so
+    /// many rounds, or of as many as the time allows.
     fn time_halves(&mut self, rounds: u64, most: Duration) -> Result<(f64, f64), Short> {
         let mut halves = Halves::default();
         let clock = ns_of_the_clock();
@@ -257,7 +261,8 @@ impl<H: Handle> Batch<H> {
 
 /// The times of allocations and of frees, one after the other.
 ///
-/// They are summed in groups, so that the clock's steps even out, and of the groups the median counts: where the host did something else for a millisecond, that would be more than all the
+/// They are summed in groups, so that the clock's steps even out, and of the groups the median
+/// counts: where the host did something else for a millisecond, that would be more than all the
 /// small batches of a sample took, and on one side alone.
 #[derive(Debug, Default)]
 struct Halves {
@@ -308,7 +313,8 @@ fn median(all: &mut [f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Halves of 3 and 5 ns by a clock that counts in steps of 10 and costs 25 itself, on a host that now and then does something else.
+    /// Halves of 3 and 5 ns by a clock that counts in steps of 10 and costs 25 itself, on a host
+    /// that now and then does something else.
     #[test]
     fn coarse_steps_and_interrupts_do_not_decide_the_share() {
         let mut halves = Halves::default();

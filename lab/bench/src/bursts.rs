@@ -1,8 +1,11 @@
-//! The load of `bench locks`: threads that take pages one by one until their per-CPU lists have run empty many times over, give them all back so that the lists
-//! overflow as often, and compute in between.
+//! The load of `bench locks`: threads that take pages one by one until their per-CPU lists have run
+//! empty many times over, give them all back so that the lists overflow as often, and compute in
+//! between.
 //!
-//! Each thread does the same number of bursts, and the time is that from the first one's begin to the last one's end. How evenly they got on is looked at when the
-//! first is done. A burst has one block of a higher order too, as a new process takes one for its stack, so that not every hold of the lock is a bulk's.
+//! Each thread does the same number of bursts, and the time is that from the first one's begin to
+//! the last one's end. How evenly they got on is looked at when the first is done. A burst has one
+//! block of a higher order too, as a new process takes one for its stack, so that not every hold of
+//! the lock is a bulk's.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -48,7 +51,8 @@ pub const USUAL: Load = Load {
 pub struct Got {
     /// From the first thread's begin to the last one's end.
     pub wall: Duration,
-    /// Jain's index of the bursts that the threads had done when the first had done all: 1 if all had done the same, 1/n if only one had done any.
+    /// Jain's index of the bursts that the threads had done when the first had done all: 1 if all
+    /// had done the same, 1/n if only one had done any.
     pub fairness: f64,
 }
 

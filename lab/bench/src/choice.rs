@@ -1,10 +1,12 @@
-//! Choices that people make by name: what each is called, and what it is, so that whoever asks can say so.
+//! Choices that people make by name: what each is called, and what it is, so that whoever asks can
+//! say so.
 
 use brickyard::Mobility;
 
 /// Something that has a few values, each with a name.
 pub trait Choice: Copy + PartialEq + Send + Sync + 'static {
-    /// All values in the order in which they are told: each with its name, and what it is where the name does not say it.
+    /// All values in the order in which they are told: each with its name, and what it is where the
+    /// name does not say it.
     const ALL: &'static [(Self, &'static str, &'static str)];
 
     /// The name of a value.

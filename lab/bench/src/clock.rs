@@ -7,8 +7,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Many short laps of time, each between two readings of the clock.
 ///
-/// What the readings cost is taken off the sum, not off each lap. The clock counts in steps, so a lap shorter than a step reads as too short or too long;
-/// cut at nothing one by one, the short ones would no longer make up for the long ones, and whatever is timed would seem to take about a step.
+/// What the readings cost is taken off the sum, not off each lap. The clock counts in steps, so a
+/// lap shorter than a step reads as too short or too long; cut at nothing one by one, the short
+/// ones would no longer make up for the long ones, and whatever is timed would seem to take about a
+/// step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Laps {
     spent: Duration,
@@ -28,7 +30,8 @@ impl Laps {
         self.count
     }
 
-    /// What one took on average, in ns, where a lap with nothing in it reads as `clock` ns. Less than nothing where there was so little that the clock's steps decide.
+    /// What one took on average, in ns, where a lap with nothing in it reads as `clock` ns. Less
+    /// than nothing where there was so little that the clock's steps decide.
     pub(crate) fn mean(&self, clock: f64) -> f64 {
         self.spent.as_nanos() as f64 / self.count.max(1) as f64 - clock
     }
@@ -70,7 +73,8 @@ impl Span {
     }
 }
 
-/// What two readings of the clock, one behind the other, differ by, in ns: the median of many, each the mean of some, since the clock counts in steps.
+/// What two readings of the clock, one behind the other, differ by, in ns: the median of many, each
+/// the mean of some, since the clock counts in steps.
 pub(crate) fn ns_of_the_clock() -> f64 {
     const READINGS: u32 = 32;
     let mut costs: Vec<Duration> = (0..101)

@@ -1,4 +1,5 @@
-//! What a contestant of `bench pagealloc` meets in its turn beside the workloads, and the turn itself.
+//! What a contestant of `bench pagealloc` meets in its turn beside the workloads, and the turn
+//! itself.
 
 use brickyard::Mobility;
 use brickyard::node::{Node, Nodes};
@@ -37,7 +38,8 @@ impl Conditions {
         bulk: Bulk::Hold,
     };
 
-    /// Builds a machine for the setting of these workloads, which is the same for all, and runs each of them on it once.
+    /// Builds a machine for the setting of these workloads, which is the same for all, and runs
+    /// each of them on it once.
     pub fn turn(&self, contestant: &Contestant, rounds: &Rounds<'_>) -> anyhow::Result<Taken> {
         let of_all = |of: fn(&Workload) -> usize| rounds.workloads.iter().map(of).max();
         let (Some(threads), Some(batch)) = (of_all(|w| w.threads), of_all(|w| w.batch)) else {
@@ -71,7 +73,8 @@ impl Conditions {
         }
     }
 
-    /// The workload's name, with those conditions that hold for all of them and are not the usual ones.
+    /// The workload's name, with those conditions that hold for all of them and are not the usual
+    /// ones.
     pub(crate) fn name(&self, workload: &Workload) -> String {
         let (here, usual) = (self, Self::USUAL);
         let mut name = workload.to_string();

@@ -1,4 +1,5 @@
-//! Who can be compared, by name: our configurations, the yardsticks, and the peers that whoever runs the lab has brought.
+//! Who can be compared, by name: our configurations, the yardsticks, and the peers that whoever
+//! runs the lab has brought.
 
 use core::fmt;
 

@@ -1,4 +1,5 @@
-//! Our own designs as subjects: through the node, as a kernel with several zones asks, or straight at a zone, as an embedder with one does.
+//! Our own designs as subjects: through the node, as a kernel with several zones asks, or straight
+//! at a zone, as an embedder with one does.
 
 use brickyard::node::Nodes;
 use brickyard::{Frame, Mobility, Order, Request};

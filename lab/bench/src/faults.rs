@@ -1,6 +1,8 @@
-//! The load of `bench pft`: threads that take single pages and clear each, as a page fault does, until each has its share; then all give back all.
+//! The load of `bench pft`: threads that take single pages and clear each, as a page fault does,
+//! until each has its share; then all give back all.
 //!
-//! Both halves are timed, each from the first thread's begin to the last one's end and by what all of them spent on a CPU. Every thread does both several times.
+//! Both halves are timed, each from the first thread's begin to the last one's end and by what all
+//! of them spent on a CPU. Every thread does both several times.
 
 use core::error::Error;
 use core::fmt;
@@ -98,7 +100,8 @@ impl<'a> Experiment<&'a Arena> for Faults<'a> {
 }
 
 impl Faults<'_> {
-    /// The yardstick: each thread has its pages on a bare stack of its own, so what is left is the clearing.
+    /// The yardstick: each thread has its pages on a bare stack of its own, so what is left is the
+    /// clearing.
     pub(crate) fn on_stacks(&self) -> Result<Spent, TooFew> {
         let all: Vec<Frame> = self.arena.frames().frames().collect();
         let stacks = all.chunks_exact(all.len() / self.threads);
@@ -106,7 +109,8 @@ impl Faults<'_> {
         self.on(&Stacks(Mutex::new(stacks)))
     }
 
-    /// Runs the threads on an allocator of frames of the arena, each of which it gives to one holder at a time.
+    /// Runs the threads on an allocator of frames of the arena, each of which it gives to one
+    /// holder at a time.
     fn on<S: Subject>(&self, subject: &S) -> Result<Spent, TooFew> {
         let barrier = Barrier::new(self.threads);
         // All are waited for, also where one has failed.
@@ -170,12 +174,15 @@ impl Faults<'_> {
         complete.map(|()| passes)
     }
 
-    /// Clears a page that the caller has just been given, as the kernel does before a process sees it.
+    /// Clears a page that the caller has just been given, as the kernel does before a process sees
+    /// it.
     #[inline]
     fn clear(&self, frame: Frame) {
         if let Some(page) = self.arena.address(frame) {
-            // SAFETY: all of the arena is mapped, to be read and written, as long as it lives, and nobody has a reference into it. The frame is the caller's
-            // alone: the allocators of this file hand out a frame once until it comes back, and that the caller's thread has only just got it.
+            // SAFETY: all of the arena is mapped, to be read and written, as long as it lives, and
+            // nobody has a reference into it. The frame is the caller's alone: the allocators of
+            // this file hand out a frame once until it comes back, and that the caller's thread has
+            // only just got it.
             unsafe { page.write_bytes(0, self.arena.page_bytes()) };
         }
     }

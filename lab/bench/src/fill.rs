@@ -1,4 +1,5 @@
-//! Memory that is partly taken, at random, before anything is measured: so what is free lies scattered.
+//! Memory that is partly taken, at random, before anything is measured: so what is free lies
+//! scattered.
 
 use brickyard::Frame;
 
@@ -17,7 +18,8 @@ pub(crate) fn take_all(handle: &mut impl Handle) -> Vec<Frame> {
     taken
 }
 
-/// Takes all single frames and frees all but `percent` of them again, chosen at random. Nothing stays in the caller's cache.
+/// Takes all single frames and frees all but `percent` of them again, chosen at random. Nothing
+/// stays in the caller's cache.
 pub(crate) fn fill(handle: &mut impl Handle, percent: u8) {
     if percent == 0 {
         return;

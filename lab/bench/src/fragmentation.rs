@@ -1,8 +1,10 @@
 //! `bench fragmentation`: what random takes and frees leave of the huge blocks.
 //!
-//! All single movable pages are taken and half of them, chosen at random, freed. Then come rounds, in each of which a tenth of what is held is freed at random and
-//! as much taken again, page by page. At last all caches are drained. The result is the share of the free memory that is whole huge
-//! blocks (order 9), in percent. The best lock-free allocator elsewhere keeps 93 % of it so, a plain buddy 0.3 %.
+//! All single movable pages are taken and half of them, chosen at random, freed. Then come rounds,
+//! in each of which a tenth of what is held is freed at random and as much taken again, page by
+//! page. At last all caches are drained. The result is the share of the free memory that is whole
+//! huge blocks (order 9), in percent. The best lock-free allocator elsewhere keeps 93 % of it so, a
+//! plain buddy 0.3 %.
 //!
 //! Nothing is timed and one thread does it all, so a seed gives the same number on every machine.
 
@@ -45,7 +47,8 @@ impl Fragmentation<'_> {
     /// Measures, and makes rows of what came out.
     ///
     /// # Errors
-    /// Where a machine cannot be built or loses pages, or an end was asked for before the first round was complete.
+    /// Where a machine cannot be built or loses pages, or an end was asked for before the first
+    /// round was complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let configs = self.configurations;
         let names: Vec<_> = configs.iter().map(|config| config.name()).collect();

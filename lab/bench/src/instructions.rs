@@ -1,8 +1,8 @@
 //! `bench pagealloc --instructions`: what a page costs to allocate and to free, in instructions, by
 //! where the request enters and by the batch. The loop around the calls is counted with them.
 //!
-//! Each figure is of two processes, see `callgrind.rs`: a batch is allocated and freed some times in
-//! one and twice as many times in the other.
+//! Each figure is of two processes, see `callgrind.rs`: a batch is allocated and freed some times
+//! in one and twice as many times in the other.
 
 use std::process::Command;
 

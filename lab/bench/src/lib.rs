@@ -1,6 +1,6 @@
-//! What the lab measures on this machine: loops on real threads and real memory, as rows of results.
-//! No arguments, no printing: who asks for a measurement says so by a struct, and is told how far it is by
-//! [`Progress`](progress::Progress).
+//! What the lab measures on this machine: loops on real threads and real memory, as rows of
+//! results. No arguments, no printing: who asks for a measurement says so by a struct, and is told
+//! how far it is by [`Progress`](progress::Progress).
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -20,8 +20,8 @@
 //! | [`pages`]; [`aim9`], [`render`] | pages with real bytes; the loops of 2005 on them |
 //! | `batch.rs`, `remote.rs`, `fill.rs`, `clock.rs`, [`random`] | the measured loops and what they need |
 
-// Allowed, file by file, only where memory that an allocator gave is written: the objects of `slab`,
-// the pages of `pft` and of the loops of 2005.
+// Allowed, file by file, only where memory that an allocator gave is written: the objects of
+// `slab`, the pages of `pft` and of the loops of 2005.
 #![deny(unsafe_code)]
 
 pub mod aim9;

@@ -1,11 +1,16 @@
-//! `bench locks`: the experiment of 2007, how long to hold the zone lock for a bulk of pages, with real threads of this host.
+//! `bench locks`: the experiment of 2007, how long to hold the zone lock for a bulk of pages, with
+//! real threads of this host.
 //!
-//! Each column changes one thing of the column before: the lock is released after each page, it becomes a ticket lock (held for the whole bulk), it is given up when
-//! somebody waits, it gets its own cache line. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU lists of the sizes that the highest zone of the
-//! paper's machine had (7 and 42). What the threads do: `bursts.rs`.
+//! Each column changes one thing of the column before: the lock is released after each page, it
+//! becomes a ticket lock (held for the whole bulk), it is given up when somebody waits, it gets its
+//! own cache line. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU lists of
+//! the sizes that the highest zone of the paper's machine had (7 and 42). What the threads do:
+//! `bursts.rs`.
 //!
-//! Columns take turns in every round, at each number of threads, and all runs of a round have the same seed: so they are pairs, and the signed-rank test may be applied. Every run is made twice.
-//! The first tells the time, and how much each bulk moved; the second reads the clock at the lock, which makes each hold longer, and tells how long it was waited for and held.
+//! Columns take turns in every round, at each number of threads, and all runs of a round have the
+//! same seed: so they are pairs, and the signed-rank test may be applied. Every run is made twice.
+//! The first tells the time, and how much each bulk moved; the second reads the clock at the lock,
+//! which makes each hold longer, and tells how long it was waited for and held.
 
 use brickyard_classics::bulk::{LockReading, MeterReading, Timing};
 use brickyard_report::{Host, Metric, Results, Row};
@@ -35,17 +40,20 @@ pub struct Locks<'a> {
     pub columns: &'a [Column],
     /// The zone of every run.
     pub zone: Zone2007,
-    /// What every thread does; `threads` are the most of them, and it is measured with 1, 2, 4 …; the first round has this seed, the second the next.
+    /// What every thread does; `threads` are the most of them, and it is measured with 1, 2, 4 …;
+    /// the first round has this seed, the second the next.
     pub load: Load,
     /// Runs of each column.
     pub samples: usize,
 }
 
 impl Locks<'_> {
-    /// Measures, and makes rows of what came out: of fewer threads than asked for where an end was asked for meanwhile.
+    /// Measures, and makes rows of what came out: of fewer threads than asked for where an end was
+    /// asked for meanwhile.
     ///
     /// # Errors
-    /// Where the zone has too few pages, or an end was asked for before the first round was complete.
+    /// Where the zone has too few pages, or an end was asked for before the first round was
+    /// complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let mut results = Results::new("locks", Host::read());
         for threads in numbers_up_to(self.load.threads) {

@@ -118,7 +118,8 @@ impl Build {
         }
     }
 
-    /// The same with any slots and a ticket lock: each lock more is compiled for every design, so only what is asked for most has them all.
+    /// The same with any slots and a ticket lock: each lock more is compiled for every design, so
+    /// only what is asked for most has them all.
     pub(crate) fn run_with_ticket<E: Experiment<Threads>>(
         &self,
         config: Configuration,
@@ -136,7 +137,8 @@ impl Build {
         config: Configuration,
         experiment: E,
     ) -> anyhow::Result<E::Output> {
-        // This thread has a number too, and threads of the sample before may not have given theirs back yet.
+        // This thread has a number too, and threads of the sample before may not have given theirs
+        // back yet.
         let cpus = 2 * self.threads + 1;
         let mut plan = MachinePlan::new(FrameRange::new(0, self.frames), cpus);
         plan.whole.tuning.bulk = self.bulk.policy();

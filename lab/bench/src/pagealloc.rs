@@ -1,13 +1,17 @@
 //! `bench pagealloc`: the table of the 2013 magazine series.
 //!
-//! A sample allocates a batch of pages and frees it, over and over for at least a millisecond. `total` is the time of that loop, with no clock
-//! inside. A second loop with a clock around each half, less the clock's own cost, tells how `total` divides into `alloc` and `free`: its shares
-//! are taken, not its times, which a clock in so short a loop inflates. All in ns per page (per block above order 0), as one thread sees it. Pages that
-//! another thread frees are measured in their own way, see `remote.rs`.
+//! A sample allocates a batch of pages and frees it, over and over for at least a millisecond.
+//! `total` is the time of that loop, with no clock inside. A second loop with a clock around each
+//! half, less the clock's own cost, tells how `total` divides into `alloc` and `free`: its shares
+//! are taken, not its times, which a clock in so short a loop inflates. All in ns per page (per
+//! block above order 0), as one thread sees it. Pages that another thread frees are measured in
+//! their own way, see `remote.rs`.
 //!
-//! Configurations, yardsticks and peers take turns in every round, and all meet the same loop and the same batch.
+//! Configurations, yardsticks and peers take turns in every round, and all meet the same loop and
+//! the same batch.
 //!
-//! The original ran batch + 1 pages a sample and divided by batch, and carried sums over from one sample to the next; neither is done here.
+//! The original ran batch + 1 pages a sample and divided by batch, and carried sums over from one
+//! sample to the next; neither is done here.
 
 use core::time::Duration;
 
@@ -52,7 +56,8 @@ impl PageAlloc<'_> {
     /// Measures, and makes rows of what came out.
     ///
     /// # Errors
-    /// Where a contestant cannot be built, or an end was asked for before the first round was complete.
+    /// Where a contestant cannot be built, or an end was asked for before the first round was
+    /// complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let taken = self.measure(progress)?;
         let results = self.results(&taken)?;

@@ -1,7 +1,7 @@
 //! Pages of real memory, out of any of our allocators: each is its holder's alone, and has bytes.
 //!
-//! Invariant `page-is-its-holders`: a page's bytes are reached through its one [`Page`] alone, which is made only
-//! for an allocator that has the arena to itself.
+//! Invariant `page-is-its-holders`: a page's bytes are reached through its one [`Page`] alone,
+//! which is made only for an allocator that has the arena to itself.
 
 use core::fmt;
 use core::slice;
@@ -17,7 +17,8 @@ use brickyard_classics::{Configuration, Experiment, MachinePlan};
 use super::faults::touch_all;
 use super::machine::{CANNOT_BUILD, metadata};
 
-/// Memory of the process, mapped and touched, so that the system maps nothing of it while something is timed.
+/// Memory of the process, mapped and touched, so that the system maps nothing of it while something
+/// is timed.
 #[derive(Debug)]
 pub struct Ground(Arena);
 
@@ -60,8 +61,10 @@ impl<'a, Z: LabZone<Platform = &'a Arena>> Pages<'_, 'a, Z> {
         let request = Request::new(Order::ZERO, Mobility::Movable);
         let frame = self.nodes.alloc(0, &request).ok()?;
         let first = self.arena.address(frame)?;
-        // SAFETY: all of the arena is mapped for as long as it lives, which is longer than 'a, and was zero at first, so it is initialised. Nobody else has a reference to this page:
-        // `Ground::with` has the arena for this allocator alone, and the allocator gives a frame to one holder, until `give` takes it back and the reference with it.
+        // SAFETY: all of the arena is mapped for as long as it lives, which is longer than 'a, and
+        // was zero at first, so it is initialised. Nobody else has a reference to this page:
+        // `Ground::with` has the arena for this allocator alone, and the allocator gives a frame to
+        // one holder, until `give` takes it back and the reference with it.
         let bytes = unsafe { slice::from_raw_parts_mut(first.as_ptr(), self.arena.page_bytes()) };
         Some(Page { frame, bytes })
     }
@@ -113,8 +116,8 @@ impl Ground {
         Ok(Self(arena))
     }
 
-    /// Builds an allocator of all of it, with ticket locks and slots that only their thread enters, and lets the calling thread work with it. The memory is the allocator's alone
-    /// meanwhile.
+    /// Builds an allocator of all of it, with ticket locks and slots that only their thread enters,
+    /// and lets the calling thread work with it. The memory is the allocator's alone meanwhile.
     ///
     /// # Errors
     /// Where it cannot be built.

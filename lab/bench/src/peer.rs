@@ -16,7 +16,8 @@ pub trait Peer: Sync {
     /// What it is called after `--config`.
     fn name(&self) -> &'static str;
 
-    /// Builds it for `machine`, with all of the memory free, and lets `rounds` run [on](Rounds::on) it.
+    /// Builds it for `machine`, with all of the memory free, and lets `rounds` run [on](Rounds::on)
+    /// it.
     ///
     /// # Errors
     /// Why it cannot be built for this machine.

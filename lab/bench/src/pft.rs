@@ -1,9 +1,12 @@
-//! `bench pft`: how many page faults a second a machine could serve, as far as its page allocator goes, by the number of threads (the page fault test of mmtests).
+//! `bench pft`: how many page faults a second a machine could serve, as far as its page allocator
+//! goes, by the number of threads (the page fault test of mmtests).
 //!
-//! Real threads take single movable pages and clear each of them, as a page fault does, until all have 3/4 of the memory; then they give back all. The memory is real, and is
-//! mapped and touched before anything is timed, so the host's own page faults are not in it; nor are trap and page tables, which the allocator has no part in.
-//! `faults/cpu` are per second of CPU time, of all threads together; `faults/sec` per second of time; `frees/cpu` are the pages given back per second of CPU time.
-//! Base pages only, one by one.
+//! Real threads take single movable pages and clear each of them, as a page fault does, until all
+//! have 3/4 of the memory; then they give back all. The memory is real, and is mapped and touched
+//! before anything is timed, so the host's own page faults are not in it; nor are trap and page
+//! tables, which the allocator has no part in. `faults/cpu` are per second of CPU time, of all
+//! threads together; `faults/sec` per second of time; `frees/cpu` are the pages given back per
+//! second of CPU time. Base pages only, one by one.
 
 use core::fmt;
 use core::str::FromStr;
@@ -107,10 +110,12 @@ pub struct Pft<'a> {
 }
 
 impl Pft<'_> {
-    /// Measures, and makes rows of what came out: of fewer threads than asked for where an end was asked for meanwhile.
+    /// Measures, and makes rows of what came out: of fewer threads than asked for where an end was
+    /// asked for meanwhile.
     ///
     /// # Errors
-    /// Where there is too little memory, or an end was asked for before the first round was complete.
+    /// Where there is too little memory, or an end was asked for before the first round was
+    /// complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let arena = real_memory(self.memory).context("give less --memory")?;
         let mut taken = Vec::new();
@@ -174,7 +179,8 @@ impl Pft<'_> {
     }
 }
 
-/// So many bytes of memory, every page of which was touched, so that none is mapped by the system while something is timed.
+/// So many bytes of memory, every page of which was touched, so that none is mapped by the system
+/// while something is timed.
 ///
 /// # Errors
 /// Where the system does not give it.
@@ -200,7 +206,8 @@ fn once(column: Column, faults: Faults<'_>) -> anyhow::Result<Spent> {
 /// # Errors
 /// Where the memory is too small for it, or has too few pages for the faults.
 pub fn turn(configuration: Configuration, faults: Faults<'_>) -> anyhow::Result<Spent> {
-    // The calling thread has a number too, and threads of the turn before may not have given theirs back yet.
+    // The calling thread has a number too, and threads of the turn before may not have given theirs
+    // back yet.
     let cpus = 2 * faults.threads + 1;
     let (arena, plan) = (faults.arena, MachinePlan::new(faults.arena.frames(), cpus));
     let bytes = configuration.checked_bytes::<Exclusive, TicketLock, &Arena>(&plan);

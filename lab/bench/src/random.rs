@@ -1,5 +1,6 @@
 //! Random numbers that are the same on every run: those of the measured loops, which need them at a
-//! nanosecond each. Recorded figures (`bench fragmentation`, the picture of `render`) depend on them.
+//! nanosecond each. Recorded figures (`bench fragmentation`, the picture of `render`) depend on
+//! them.
 
 use brickyard_machine::Dice;
 

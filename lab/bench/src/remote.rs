@@ -1,9 +1,11 @@
 //! Pages that one thread allocates and another frees: threads work in pairs, a giver and a taker.
 //!
-//! The giver does nothing but allocate batches, the taker nothing but free them, both at the same time: so every page has to find its way from where it is
-//! freed to where it is allocated. A batch is handed over as a copy of its frame numbers, two of which circulate, and waiting for one spins. Handing over and waiting
-//! are not in the time: the clock runs while a batch is allocated, and while it is freed, less what reading the clock costs. `alloc` is the giver's
-//! time per page, `free` the taker's, `total` their sum: what a page costs both CPUs together.
+//! The giver does nothing but allocate batches, the taker nothing but free them, both at the same
+//! time: so every page has to find its way from where it is freed to where it is allocated. A batch
+//! is handed over as a copy of its frame numbers, two of which circulate, and waiting for one
+//! spins. Handing over and waiting are not in the time: the clock runs while a batch is allocated,
+//! and while it is freed, less what reading the clock costs. `alloc` is the giver's time per page,
+//! `free` the taker's, `total` their sum: what a page costs both CPUs together.
 
 use core::time::Duration;
 use std::panic::resume_unwind;
@@ -83,7 +85,8 @@ fn sample_of_pair<S: Subject>(
     })
 }
 
-/// Allocates batches and hands them over until the time is up. Returns the time that the timed ones took to allocate, in ns, and how many they were.
+/// Allocates batches and hands them over until the time is up. Returns the time that the timed ones
+/// took to allocate, in ns, and how many they were.
 fn give<H: Handle>(
     batch: &mut Batch<H>,
     full: Sender<Parcel>,
@@ -120,7 +123,8 @@ fn give<H: Handle>(
     Ok((spent.ns(clock), timed))
 }
 
-/// Frees what is handed over until nothing more comes. Returns the time that took for the timed ones, in ns.
+/// Frees what is handed over until nothing more comes. Returns the time that took for the timed
+/// ones, in ns.
 fn take<H: Handle>(
     batch: &mut Batch<H>,
     filled: &Receiver<Parcel>,
@@ -142,7 +146,8 @@ fn take<H: Handle>(
     spent.ns(clock)
 }
 
-/// The next thing that comes, or nothing if nobody will send any more. Spins, and lets others run after a while.
+/// The next thing that comes, or nothing if nobody will send any more. Spins, and lets others run
+/// after a while.
 fn next<T>(from: &Receiver<T>) -> Option<T> {
     loop {
         match from.try_recv() {

@@ -1,12 +1,17 @@
-//! Does an allocator spoil the caches for the program that it serves? Gorman's question of 2005, asked as he asked it: a large file is rendered ten times, and the mean
-//! of its time told, as user and system time.
+//! Does an allocator spoil the caches for the program that it serves? Gorman's question of 2005,
+//! asked as he asked it: a large file is rendered ten times, and the mean of its time told, as user
+//! and system time.
 //!
-//! A rendering here is what a printer's program does with pages of text. Glyphs are merged into bands of the picture, letter by letter, in an order that is the same each
-//! time. A band is memory that is asked for when it begins, cleared, and given back when it has been printed, some bands later. Glyphs and bands together just fit in the second-level
-//! cache of a core: what fits can be spoiled, by cold pages or by much metadata.
+//! A rendering here is what a printer's program does with pages of text. Glyphs are merged into
+//! bands of the picture, letter by letter, in an order that is the same each time. A band is memory
+//! that is asked for when it begins, cleared, and given back when it has been printed, some bands
+//! later. Glyphs and bands together just fit in the second-level cache of a core: what fits can be
+//! spoiled, by cold pages or by much metadata.
 //!
-//! Real time is by the clock. User and system time are by the thread's own, so whatever else the host does is in neither. System time is the allocator's alone, without the
-//! system's calls and traps, which are none of it; user time is all else, which is the rendering, on whatever pages the allocator chose and with what it left in the caches.
+//! Real time is by the clock. User and system time are by the thread's own, so whatever else the
+//! host does is in neither. System time is the allocator's alone, without the system's calls and
+//! traps, which are none of it; user time is all else, which is the rendering, on whatever pages
+//! the allocator chose and with what it left in the caches.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -19,7 +24,8 @@ use super::clock::{cost_of_the_clock, cpu_of_this_thread};
 use super::pages::{Page, Pages, Work};
 use super::random::Random;
 
-/// Pages of glyphs: 512 KiB. With the bands under way that is 704 KiB; a core has a second-level cache of 1 MiB or more on most machines of today.
+/// Pages of glyphs: 512 KiB. With the bands under way that is 704 KiB; a core has a second-level
+/// cache of 1 MiB or more on most machines of today.
 const GLYPH_PAGES: usize = 128;
 
 /// Bytes of a glyph: 16 by 16 points.
@@ -102,7 +108,8 @@ impl Work for Render {
     }
 }
 
-/// The times of stretches in the allocator, some microseconds each: too short for the thread's own clock, so they are by the common one.
+/// The times of stretches in the allocator, some microseconds each: too short for the thread's own
+/// clock, so they are by the common one.
 #[derive(Debug, Default)]
 struct Stretches(Vec<Duration>);
 
@@ -110,7 +117,8 @@ impl Stretches {
     /// Longer than any stretch takes by itself. The host did something else meanwhile.
     const INTERRUPTED: Duration = Duration::from_micros(50);
 
-    /// All together, less what the clock takes. A stretch that was interrupted counts as much as the others do on average.
+    /// All together, less what the clock takes. A stretch that was interrupted counts as much as
+    /// the others do on average.
     fn sum(&self) -> Duration {
         let clock = cost_of_the_clock();
         let whole = self.0.iter().filter(|&&time| time < Self::INTERRUPTED);

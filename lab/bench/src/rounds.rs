@@ -31,12 +31,14 @@ pub struct Rounds<'a> {
     pub step: &'a dyn Fn(),
 }
 
-/// What was measured in a turn: a sample a workload, in their order; none where there were not enough free blocks.
+/// What was measured in a turn: a sample a workload, in their order; none where there were not
+/// enough free blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Taken(pub Vec<Option<Sample>>);
 
 impl Rounds<'_> {
-    /// Takes as much of `subject` at random as the setting says (all of it is free when this is called), and then runs every workload on it.
+    /// Takes as much of `subject` at random as the setting says (all of it is free when this is
+    /// called), and then runs every workload on it.
     #[must_use]
     pub fn on<S: Subject>(&self, subject: &S) -> Taken {
         let percent = self.workloads.first().map_or(0, |w| w.setting.fill);

@@ -1,6 +1,7 @@
 //! `bench scarce`: requests when memory is all but gone, on machines of several sizes.
 //!
-//! Five questions, all asked of one machine of each size, whose metadata alone is real, by one thread:
+//! Five questions, all asked of one machine of each size, whose metadata alone is real, by one
+//! thread:
 //!
 //! | workload | what is free | the request |
 //! |---|---|---|
@@ -8,8 +9,9 @@
 //! | `order-3 scattered` | of each pair of pages one, at random, and so no two that belong together | must fail |
 //! | `order-0 one-free`, `order-9 one-free` | one block of that order, at a random place, and in no cache | must find it |
 //!
-//! A request that fails is timed in a loop without a clock inside. One that finds its block is timed alone, less what reading the clock costs, since before each
-//! a block has to be freed and the caches drained. In ns per request.
+//! A request that fails is timed in a loop without a clock inside. One that finds its block is
+//! timed alone, less what reading the clock costs, since before each a block has to be freed and
+//! the caches drained. In ns per request.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -72,7 +74,8 @@ impl Scarce<'_> {
     /// Asks, and makes rows of the answers.
     ///
     /// # Errors
-    /// Where a machine cannot be built, a request is served that cannot be or the reverse, or an end was asked for before the first round was complete.
+    /// Where a machine cannot be built, a request is served that cannot be or the reverse, or an
+    /// end was asked for before the first round was complete.
     pub fn run(&self, progress: &dyn Progress) -> anyhow::Result<Results> {
         let names: Vec<_> = self
             .configurations

@@ -25,7 +25,8 @@ choices! {
         Same = "same",
         /// Shuffled, the same way each time.
         Random = "random",
-        /// As allocated, by another thread: threads work in pairs, of which one only allocates and the other only frees.
+        /// As allocated, by another thread: threads work in pairs, of which one only allocates and
+        /// the other only frees.
         Remote = "remote",
     }
 }
@@ -88,7 +89,8 @@ impl Workload {
         }
         let fill = self.setting.fill;
         let free = frames * usize::from(100 - fill) / 100;
-        // Twice, since caches hold pages too. In an empty machine `--memory` must be large enough for all.
+        // Twice, since caches hold pages too. In an empty machine `--memory` must be large enough
+        // for all.
         (fill > 0 && self.pages() * 2 > free).then(|| {
             let free = free * FRAME_BYTES / 1024;
             format!(
@@ -98,7 +100,8 @@ impl Workload {
     }
 }
 
-/// What the workload's name says: what differs from the defaults, so that two rows cannot be taken for one.
+/// What the workload's name says: what differs from the defaults, so that two rows cannot be taken
+/// for one.
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "order-{} batch-{}", self.order, self.batch)?;
@@ -126,7 +129,8 @@ impl fmt::Display for Workload {
     }
 }
 
-/// Every combination of these, the first field outermost, with every batch 1, 2, 4 … that is allowed.
+/// Every combination of these, the first field outermost, with every batch 1, 2, 4 … that is
+/// allowed.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     /// How a CPU reaches its slot.
@@ -153,7 +157,8 @@ pub struct Schedule {
 const MMTESTS_PAGES: usize = (128 << 20) / FRAME_BYTES;
 
 impl Schedule {
-    /// One thread that allocates single pages one by one from an empty machine, and frees them in the same order.
+    /// One thread that allocates single pages one by one from an empty machine, and frees them in
+    /// the same order.
     pub fn plain(level: &[Level]) -> Self {
         Self {
             slots: vec![Slots::Exclusive],
@@ -262,7 +267,8 @@ pub fn goals(level: &[Level]) -> Vec<Workload> {
     schedules.iter().flat_map(Schedule::workloads).collect()
 }
 
-/// Those workloads that make sense with so many frames of memory, and why others do not, each reason once.
+/// Those workloads that make sense with so many frames of memory, and why others do not, each
+/// reason once.
 pub fn sensible(workloads: Vec<Workload>, frames: usize) -> (Vec<Workload>, Vec<String>) {
     let mut reasons = Vec::new();
     let mut sensible = workloads;

@@ -1,5 +1,5 @@
-//! Long runs side by side, one a core, with one progress for all. Who asks for an end has them end at
-//! their next good place; what is done is kept.
+//! Long runs side by side, one a core, with one progress for all. Who asks for an end has them end
+//! at their next good place; what is done is kept.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;

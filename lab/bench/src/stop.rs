@@ -1,4 +1,5 @@
-//! An end that is asked for while something is measured: long work ends at the next good place, and what is done is kept.
+//! An end that is asked for while something is measured: long work ends at the next good place, and
+//! what is done is kept.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

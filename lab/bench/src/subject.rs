@@ -1,4 +1,5 @@
-//! What the measured loops allocate from. The loops are compiled for each implementation, so nothing stands between them and the allocator.
+//! What the measured loops allocate from. The loops are compiled for each implementation, so
+//! nothing stands between them and the allocator.
 
 use brickyard::{Frame, Order};
 
@@ -13,7 +14,8 @@ pub trait Subject: Sync {
     fn handle(&self, order: Order) -> Self::Handle<'_>;
 }
 
-/// One thread's way to blocks of one order. A block is named by its frame, or by its address, whichever the allocator deals in, as a [`Frame`].
+/// One thread's way to blocks of one order. A block is named by its frame, or by its address,
+/// whichever the allocator deals in, as a [`Frame`].
 pub trait Handle {
     /// A block; none where the allocator has none.
     fn alloc(&mut self) -> Option<Frame>;
@@ -21,7 +23,8 @@ pub trait Handle {
     /// Takes back a block that any handle of this order gave out.
     fn free(&mut self, block: Frame);
 
-    /// Fills `out` as far as can be, and says how far. One by one where the allocator has no operation for many.
+    /// Fills `out` as far as can be, and says how far. One by one where the allocator has no
+    /// operation for many.
     #[inline]
     fn alloc_bulk(&mut self, out: &mut [Frame]) -> usize {
         for (had, place) in out.iter_mut().enumerate() {

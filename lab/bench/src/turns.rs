@@ -1,6 +1,6 @@
-//! Whose turn it is. In every round each contestant has one, so that a change of the machine's mood hits them alike; who begins changes from round to
-//! round. Whoever asks for an
-//! end meanwhile keeps the rounds that are complete.
+//! Whose turn it is. In every round each contestant has one, so that a change of the machine's mood
+//! hits them alike; who begins changes from round to round. Whoever asks for an end meanwhile keeps
+//! the rounds that are complete.
 
 use anyhow::bail;
 
@@ -30,8 +30,8 @@ pub(crate) struct Turns<'n> {
 }
 
 impl Turns<'_> {
-    /// Lets each take its turns: `turn` is told whose it is, what for, and whom to call at each step. Returns what came out: a vector for
-    /// each contestant, with an entry a round.
+    /// Lets each take its turns: `turn` is told whose it is, what for, and whom to call at each
+    /// step. Returns what came out: a vector for each contestant, with an entry a round.
     pub(crate) fn take<T>(
         &self,
         turn: impl Fn(usize, Round, &dyn Fn()) -> anyhow::Result<T>,

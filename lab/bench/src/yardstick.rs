@@ -1,5 +1,6 @@
-//! Yardsticks: what the machine itself charges, measured by the same loop in the same rounds, so that a goal can be stated in them and holds on another
-//! machine. Neither has memory that could be full, scattered or locked: each thread has one of its own.
+//! Yardsticks: what the machine itself charges, measured by the same loop in the same rounds, so
+//! that a goal can be stated in them and holds on another machine. Neither has memory that could be
+//! full, scattered or locked: each thread has one of its own.
 
 use brickyard::sync::{AtomicUsize, Ordering};
 use brickyard::{Frame, Order};
@@ -9,10 +10,12 @@ use super::subject::{Handle, Subject};
 /// The yardsticks by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Yardstick {
-    /// An allocation is one atomic fetch-add on a word that no other thread touches, a free is nothing: the pair costs exactly one uncontended fetch-add.
+    /// An allocation is one atomic fetch-add on a word that no other thread touches, a free is
+    /// nothing: the pair costs exactly one uncontended fetch-add.
     FetchAdd,
-    /// A bare array of frame numbers and the place of its top, without any lock: an allocation reads one, a free writes one. The floor. It has no
-    /// rows where one thread frees what another has allocated.
+    /// A bare array of frame numbers and the place of its top, without any lock: an allocation
+    /// reads one, a free writes one. The floor. It has no rows where one thread frees what another
+    /// has allocated.
     ArrayStack,
 }
 

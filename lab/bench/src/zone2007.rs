@@ -1,4 +1,5 @@
-//! What `bench locks` runs its load on: the zone of Linux 2.6, a buddy store behind per-CPU lists, with its lock and how long that is held.
+//! What `bench locks` runs its load on: the zone of Linux 2.6, a buddy store behind per-CPU lists,
+//! with its lock and how long that is held.
 
 use anyhow::Context;
 use brickyard::sync::{Exclusive, OwnLine, RawLock, TestAndSetLock, TicketLock};
@@ -36,7 +37,8 @@ impl Zone2007 {
         }
     }
 
-    /// One run. What is waited and held is in the reading where `timing` says so, which makes each hold longer.
+    /// One run. What is waited and held is in the reading where `timing` says so, which makes each
+    /// hold longer.
     ///
     /// # Errors
     /// Where the zone has too few pages for the load.
@@ -46,7 +48,8 @@ impl Zone2007 {
         load: &Load,
         timing: Timing,
     ) -> anyhow::Result<(Got, MeterReading)> {
-        // The calling thread has a number too, and threads of the run before may not have given theirs back yet.
+        // The calling thread has a number too, and threads of the run before may not have given
+        // theirs back yet.
         let cpus = 2 * load.threads + 1;
         let span = FrameRange::new(0, self.frames);
         let plan = LabPlan {

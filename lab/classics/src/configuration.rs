@@ -1,6 +1,8 @@
-//! The configurations by name: each rebuilds what one of the source documents proposed, or what it was held against.
+//! The configurations by name: each rebuilds what one of the source documents proposed, or what it
+//! was held against.
 //!
-//! Types are chosen at compile time and names at run time; [`Configuration::run`] is where the two meet.
+//! Types are chosen at compile time and names at run time; [`Configuration::run`] is where the two
+//! meet.
 
 use core::error::Error;
 use core::fmt;
@@ -25,7 +27,8 @@ pub enum Configuration {
     Vanilla,
     /// Kernel pages and easily reclaimed pages apart, per-CPU lists (Gorman 2005).
     TwoKinds2005,
-    /// Grouping by mobility in page blocks, per-CPU lists (Gorman 2007, list-based; what Linux 3.9 had, and so the baseline of 2013).
+    /// Grouping by mobility in page blocks, per-CPU lists (Gorman 2007, list-based; what Linux 3.9
+    /// had, and so the baseline of 2013).
     List2007,
     /// A zone for movable pages, no grouping, per-CPU lists (Gorman 2007, zone-based).
     Zone2007,
@@ -86,8 +89,9 @@ impl Configuration {
 
     /// Hands the design of this configuration, as a type, to `choice`: here names become types.
     ///
-    /// Per-CPU lists and stashes are reached by `A`, zones (and magazines) locked by `L`. A configuration with a zone for movable pages has the design of the one
-    /// without; the zone is up to who builds it, see [`Configuration::has_movable_zone`] and [`MachinePlan::zones`].
+    /// Per-CPU lists and stashes are reached by `A`, zones (and magazines) locked by `L`. A
+    /// configuration with a zone for movable pages has the design of the one without; the zone is
+    /// up to who builds it, see [`Configuration::has_movable_zone`] and [`MachinePlan::zones`].
     pub fn choose<'m, A: SlotAccess, L: RawLock, P: Platform, C: Choice<'m, P>>(
         self,
         choice: C,
@@ -153,7 +157,8 @@ impl Configuration {
         self.choose::<A, L, P, _>(Bytes(plan))
     }
 
-    /// Builds a node of this configuration in `memory`, with all frames of the plan's span free, and hands it to `experiment`.
+    /// Builds a node of this configuration in `memory`, with all frames of the plan's span free,
+    /// and hands it to `experiment`.
     ///
     /// Per-CPU lists are reached by `A`, zones (and magazines) locked by `L`.
     ///
@@ -219,7 +224,8 @@ pub struct MachinePlan {
 }
 
 impl MachinePlan {
-    /// A machine with memory at `span`, half of it for movable pages only where the configuration has a zone for them.
+    /// A machine with memory at `span`, half of it for movable pages only where the configuration
+    /// has a zone for them.
     #[must_use]
     pub const fn new(span: FrameRange, cpus: usize) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! What the lab asks of a zone beyond what nodes do: to be built from a plan, to be measured, and to
-//! take over memory in use.
+//! What the lab asks of a zone beyond what nodes do: to be built from a plan, to be measured, and
+//! to take over memory in use.
 
 use core::mem::MaybeUninit;
 
@@ -16,21 +16,23 @@ pub trait LabZone: AnyZone {
     /// Does it tell blocks that lie in its caches from those in use?
     const TELLS_CACHED: bool;
 
-    /// Fills `out` with single frames of `request`'s mobility, context and limit, as many as can be had. Returns how many.
+    /// Fills `out` with single frames of `request`'s mobility, context and limit, as many as can be
+    /// had. Returns how many.
     ///
     /// # Errors
     /// Why none could be had.
     fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError>;
 
-    /// The block of `request`'s order that starts exactly at `frame`. Where it lies in a cache, the caches are drained as
-    /// far as the request's context allows.
+    /// The block of `request`'s order that starts exactly at `frame`. Where it lies in a cache, the
+    /// caches are drained as far as the request's context allows.
     ///
     /// # Errors
     /// As [`AnyZone::take_at`].
     fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError>;
 
-    /// The page block of `frame` is for pages of this mobility from now on: for who takes over memory in use, and knows what most of a block is.
-    /// Does nothing where blocks have no types, where the block is free as a whole, and where it is kept for atomic requests.
+    /// The page block of `frame` is for pages of this mobility from now on: for who takes over
+    /// memory in use, and knows what most of a block is. Does nothing where blocks have no types,
+    /// where the block is free as a whole, and where it is kept for atomic requests.
     fn dedicate(&self, frame: Frame, mobility: Mobility);
 
     /// Frames free in caches. A hint while others use the zone.
@@ -39,7 +41,8 @@ pub trait LabZone: AnyZone {
     /// Frames that came back from caches although they were free.
     fn refused_late(&self) -> usize;
 
-    /// What was measured at the zone lock, and fallbacks. A zone without a lock has the fallbacks alone.
+    /// What was measured at the zone lock, and fallbacks. A zone without a lock has the fallbacks
+    /// alone.
     fn meter(&self) -> MeterReading;
 }
 
@@ -54,8 +57,8 @@ pub trait Planned<'m>: LabZone + Sized {
     /// A zone by `plan`. It has no memory to hand out yet.
     ///
     /// # Errors
-    /// What [`Planned::checked_bytes_for`] is refused with; [`PlanError::TooLittleMemory`] where `memory`
-    /// is shorter; what else there is no such zone for.
+    /// What [`Planned::checked_bytes_for`] is refused with; [`PlanError::TooLittleMemory`] where
+    /// `memory` is shorter; what else there is no such zone for.
     fn by(
         plan: &LabPlan,
         platform: Self::Platform,

@@ -44,8 +44,8 @@ pub type Vanilla<'m, P, A = Exclusive, L = TicketLock> =
 pub type TwoKinds2005<'m, P, A = Exclusive, L = TicketLock> =
     Zone<'m, TwoKinds, PerCpuLists<'m, A>, L, P>;
 
-/// Gorman 2007, list-based: page blocks by mobility. With a second zone for movable pages it is his combined form; [`Vanilla`] with such
-/// a zone is his zone-based form.
+/// Gorman 2007, list-based: page blocks by mobility. With a second zone for movable pages it is his
+/// combined form; [`Vanilla`] with such a zone is his zone-based form.
 pub type List2007<'m, P, A = Exclusive, L = TicketLock> =
     Zone<'m, PageBlocks<'m>, PerCpuLists<'m, A>, L, P>;
 

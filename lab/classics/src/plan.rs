@@ -47,7 +47,8 @@ pub struct LabPlan {
 }
 
 impl LabPlan {
-    /// The values of Linux: orders up to 10, page blocks of order 9, the lists and the two magazines of 2013.
+    /// The values of Linux: orders up to 10, page blocks of order 9, the lists and the two
+    /// magazines of 2013.
     #[must_use]
     pub const fn new(kind: ZoneKind, span: FrameRange, cpus: usize) -> Self {
         Self::of(ZonePlan::new(kind, span, cpus))
@@ -255,8 +256,8 @@ where
     }
 }
 
-/// The bytes of so many units, and what may have to be skipped before the first. `None` where that is no
-/// number.
+/// The bytes of so many units, and what may have to be skipped before the first. `None` where that
+/// is no number.
 const fn bytes_of<T>(count: usize) -> Option<usize> {
     match count.checked_mul(size_of::<T>()) {
         Some(bytes) => bytes.checked_add(align_of::<T>() - 1),

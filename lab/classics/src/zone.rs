@@ -1,10 +1,10 @@
 //! A zone of the older make: a store behind a lock, a front before it, with the zone's watermarks.
 //!
-//! **A request.** Above order 0, and with a limit inside the zone, it goes under the zone lock to the
-//! store; else the front gives its hottest frame, and on a miss takes the zone lock and fills up, by
-//! the lock policy. **A free.** A single frame stays in the front, which gives cold ones back above
-//! its limit; all else goes under the zone lock to the store, is merged, and may go straight to a
-//! request that compacts ([`bulk`](crate::bulk)).
+//! **A request.** Above order 0, and with a limit inside the zone, it goes under the zone lock to
+//! the store; else the front gives its hottest frame, and on a miss takes the zone lock and fills
+//! up, by the lock policy. **A free.** A single frame stays in the front, which gives cold ones
+//! back above its limit; all else goes under the zone lock to the store, is merged, and may go
+//! straight to a request that compacts ([`bulk`](crate::bulk)).
 //!
 //! What the bounds of [`brickyard::zone`] say holds here too; the waits for the zone lock come on
 //! top.
@@ -28,8 +28,10 @@ use crate::lab_zone::LabZone;
 use crate::store::buddy::Buddy;
 use crate::store::grouping::Grouping;
 
-/// How fragmented memory must be, in thousandths of the index, for a failure to be called fragmentation: half of what the index can be at
-/// this order. With all that is free in single frames it is 1000 - 1000 / 2^order, so from order 4 on this is nearly Linux's `extfrag_threshold` of 500.
+/// How fragmented memory must be, in thousandths of the index, for a failure to be called
+/// fragmentation: half of what the index can be at this order. With all that is free in single
+/// frames it is 1000 - 1000 / 2^order, so from order 4 on this is nearly Linux's
+/// `extfrag_threshold` of 500.
 const fn fragmented_above(order: Order) -> i32 {
     (1000 - (1000 >> order.get())) / 2
 }
@@ -102,8 +104,9 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         above_mark(free, request, floor)
     }
 
-    /// Drains and tries again, see [`look_everywhere`]. It takes only what `admitted` allows: frames that come out of a cache may lift the
-    /// zone above its mark; if they do not, that is all that can be done here.
+    /// Drains and tries again, see [`look_everywhere`]. It takes only what `admitted` allows:
+    /// frames that come out of a cache may lift the zone above its mark; if they do not, that is
+    /// all that can be done here.
     fn take_drained(
         &self,
         request: &Request,
@@ -133,7 +136,8 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         let arrivals = self.front.arrivals();
         let settled = self.backing.moves().settled();
         let drained = self.front.drain(&self.backing, reach, patience);
-        // Judged under the lock, where the counters are exact: a free page that changes its list is on none for a moment.
+        // Judged under the lock, where the counters are exact: a free page that changes its list is
+        // on none for a moment.
         let guard = self.lock();
         let admitted = admitted();
         let taken = admitted.then(|| guard.take(request)).flatten();
@@ -142,8 +146,8 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
             return Look::Found(taken.frame);
         }
         let moves = self.backing.moves();
-        // A frame may have been freed to a cache that was looked at already, by someone who then took one that was still
-        // to be found.
+        // A frame may have been freed to a cache that was looked at already, by someone who then
+        // took one that was still to be found.
         let all_seen = drained.left_out == 0
             && settled.is_some_and(|started| moves.still(started))
             && self.front.arrivals() == arrivals;
@@ -157,11 +161,11 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         }
     }
 
-    /// Gives blocks that are set aside for atomic requests back, as long as they serve the request, and takes what it wants
-    /// where `admitted` allows it with so many frames that stay set aside.
+    /// Gives blocks that are set aside for atomic requests back, as long as they serve the request,
+    /// and takes what it wants where `admitted` allows it with so many frames that stay set aside.
     ///
-    /// One hold of the zone lock, with a round for each block that is set aside: a hundredth of the zone's blocks, and one
-    /// more.
+    /// One hold of the zone lock, with a round for each block that is set aside: a hundredth of the
+    /// zone's blocks, and one more.
     fn spend_reserve(&self, request: &Request, admitted: impl Fn(usize) -> bool) -> Option<Frame> {
         let guard = self.lock();
         if !admitted(0) {
@@ -177,8 +181,8 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         None
     }
 
-    /// The same for a request that was refused everywhere else. Who was refused while something was given back that was
-    /// set aside may have looked too early: it can lie in a cache by now.
+    /// The same for a request that was refused everywhere else. Who was refused while something was
+    /// given back that was set aside may have looked too early: it can lie in a cache by now.
     fn take_set_aside(
         &self,
         request: &Request,
@@ -300,7 +304,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         self.lock().give(frame, order).map(|_| ())
     }
 
-    /// Holds the front over as many as it takes, or the zone lock (by the bulk policy) where the front serves nobody.
+    /// Holds the front over as many as it takes, or the zone lock (by the bulk policy) where the
+    /// front serves nobody.
     fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
         let mut freed = 0;
         while freed < frames.len() {
@@ -407,8 +412,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         self.lock().free_table()
     }
 
-    /// The zone's capture slot is armed meanwhile: the first block that becomes free and is large enough goes straight to the
-    /// request, whoever freed its last page.
+    /// The zone's capture slot is armed meanwhile: the first block that becomes free and is large
+    /// enough goes straight to the request, whoever freed its last page.
     fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
         let Some(armed) = Armed::new(&self.backing, request) else {
             return compact_for(self, request, hooks, || false);
@@ -480,7 +485,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> LabZone for Zone<'
 }
 
 impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F, L, P> {
-    /// Tries; if frames are in the way, drains the caches, among which they may be, and tries once more.
+    /// Tries; if frames are in the way, drains the caches, among which they may be, and tries once
+    /// more.
     fn after_a_drain<R>(
         &self,
         work: impl Fn(&Buddy<'_, G>) -> Result<R, RangeError>,
@@ -496,7 +502,8 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
     }
 }
 
-/// The zone's capture slot waits for a block as long as this lives. Where a hook panics, what it has caught is freed.
+/// The zone's capture slot waits for a block as long as this lives. Where a hook panics, what it
+/// has caught is freed.
 struct Armed<'z, 'm, G: Grouping, L: RawLock, P: Platform> {
     backing: &'z Backing<'m, G, L, P>,
     order: Order,

@@ -140,7 +140,8 @@ fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order:
             assert_eq!(counts, (old.free_frames(), old.managed_frames()));
             for _ in 0..4 {
                 let at = span.start.plus(dice.below(span.len()));
-                // What is free is told page block by page block, and what is reserved or isolated frame by frame.
+                // What is free is told page block by page block, and what is reserved or isolated
+                // frame by frame.
                 let told = |found: Option<(Frame, State)>| {
                     found.map(|(first, state)| {
                         let order = state.order.min(new.page_block_order());

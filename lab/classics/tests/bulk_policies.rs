@@ -1,5 +1,5 @@
-//! The three policies of a bulk operation (Porter 2007): the same result, as many holds of the zone lock as each promises, and what is
-//! measured at the lock.
+//! The three policies of a bulk operation (Porter 2007): the same result, as many holds of the zone
+//! lock as each promises, and what is measured at the lock.
 
 #![cfg(not(loom))]
 
@@ -56,7 +56,8 @@ fn dice() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// What is handed out, and the state at the end, of many requests and frees on three kinds of lists.
+/// What is handed out, and the state at the end, of many requests and frees on three kinds of
+/// lists.
 fn outcome(bulk: BulkPolicy) -> (Vec<Frame>, Seen, MeterReading) {
     let zone: Parts<Blocks, Lists<Exclusive>> = full(&plan(2048, bulk, Timing::Off), Cpus::new());
     let mut dice = dice();
@@ -326,14 +327,16 @@ fn no_clock_is_read_with_timing_off() {
 
 #[test]
 fn each_hold_is_timed_with_timing_on() {
-    // The clock goes on by one at each reading, and is read when the lock is asked for, got, and given up.
+    // The clock goes on by one at each reading, and is read when the lock is asked for, got, and
+    // given up.
     for (bulk, expected) in [(Hold, 1), (ReleaseEachPage, 31), (YieldWhenContended, 1)] {
         let zone: Listed = full(&plan(1024, bulk, Timing::On), Cpus::new());
         let before = zone.meter();
         let holds = holds(|| take(&zone, 1, Mobility::Movable));
         assert_eq!(holds, expected);
         let after = zone.meter();
-        // A reading takes the lock, too: its wait is in what it says, its hold in what the next one says.
+        // A reading takes the lock, too: its wait is in what it says, its hold in what the next one
+        // says.
         let waits = after.wait.moments.n - before.wait.moments.n;
         assert_eq!(waits, expected as u64 + 1, "{bulk:?}");
         let held = after.hold.moments.n - before.hold.moments.n;
@@ -355,7 +358,8 @@ fn each_hold_is_timed_with_timing_on() {
 
 #[test]
 fn a_long_hold_is_one_hold() {
-    // Nothing reads the clock during a batch, so a whole one is one hold of one tick, however many pages move.
+    // Nothing reads the clock during a batch, so a whole one is one hold of one tick, however many
+    // pages move.
     let zone: Magazined = full(&plan(1024, Hold, Timing::On), Cpus::new());
     take(&zone, 1, Mobility::Movable);
     let meter = zone.meter();

@@ -1,5 +1,6 @@
-//! The rules of grouping, each as it stands in the documents: two kinds of page (Gorman 2005), page blocks by mobility (Gorman 2007, the
-//! merged form), and the reserve for atomic requests (Linux 4.4).
+//! The rules of grouping, each as it stands in the documents: two kinds of page (Gorman 2005), page
+//! blocks by mobility (Gorman 2007, the merged form), and the reserve for atomic requests (Linux
+//! 4.4).
 //!
 //! Zones here have no front, so that one request is one take from the store.
 
@@ -102,7 +103,8 @@ fn the_other_kind_gives_its_largest_block() {
     assert_eq!(zone.meter().fallbacks, 1);
 }
 
-/// Frames on the kernel's lists, and on the easy ones, after one kernel page came out of one easy block.
+/// Frames on the kernel's lists, and on the easy ones, after one kernel page came out of one easy
+/// block.
 fn remainders(order: u8) -> (usize, usize) {
     let frames = Order::new(order).frames();
     let zone = kinds_with(&[(frames, 2 * frames)]);
@@ -160,7 +162,8 @@ const fn one_block_at_most(blocks: usize) -> LabPlan {
     })
 }
 
-/// A zone of eight page blocks of 64 frames, one of each type and the others movable, wholly in use. What is freed of a block stays on the list of its type.
+/// A zone of eight page blocks of 64 frames, one of each type and the others movable, wholly in
+/// use. What is freed of a block stays on the list of its type.
 struct Occupied {
     zone: Grouped,
     unmovable: Frame,
@@ -329,7 +332,8 @@ fn unmovable_requests_do_not_spare_blocks_for_atomic_requests() {
     assert_eq!(occupied.served_from(&request), High);
 }
 
-/// The lists of a free frame of the movable block, and of one of the same block apart from it, after `mobility` broke into the former.
+/// The lists of a free frame of the movable block, and of one of the same block apart from it,
+/// after `mobility` broke into the former.
 fn lists_after(mobility: Mobility, order: u8) -> (MigrateType, MigrateType) {
     let occupied = Occupied::new();
     occupied.free_part(Movable, 0, order);
@@ -396,7 +400,8 @@ fn the_block_is_not_claimed_when_one_page_less_than_half_of_it_moved() {
     zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(occupied.blocks(), OCCUPIED);
     assert_eq!(zone.meter().mixing, 1);
-    // What moved is the requester's all the same, and what is freed later goes to the block's own list.
+    // What moved is the requester's all the same, and what is freed later goes to the block's own
+    // list.
     assert_eq!(free_of(zone, Unmovable), 30);
     free(zone, occupied.movable.plus(62), 0);
     assert_eq!(list_of(zone, occupied.movable.plus(62)), Movable);
@@ -729,7 +734,8 @@ fn a_dedicated_block_changes_its_type_and_the_list_of_what_is_free_in_it() {
         for at in [0, 20, 63] {
             assert_eq!(list_of(zone, block.plus(at)), to.into());
         }
-        // What is freed in it later goes there too, and what is asked for comes from there without a fallback.
+        // What is freed in it later goes there too, and what is asked for comes from there without
+        // a fallback.
         assert_eq!(
             zone.free_range(FrameRange::of_block(block.plus(8), Order::new(3))),
             Ok(())

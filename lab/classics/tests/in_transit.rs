@@ -1,5 +1,5 @@
-//! Frames on their way between a magazine and the store are not lost to others: a request waits for them, through a zone and
-//! through nodes. But not for ever: whoever moves them may stand still.
+//! Frames on their way between a magazine and the store are not lost to others: a request waits for
+//! them, through a zone and through nodes. But not for ever: whoever moves them may stand still.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -65,8 +65,9 @@ impl Platform for Machine {
 const PLAN: LabPlan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 300), 1);
 type Stopped<'m> = Magazine2013<'m, Machine, Stopping>;
 
-/// One thread is stopped with all frames taken from the store and not yet in a magazine, until others have waited so often.
-/// What two others get meanwhile, one by the nodes and one by the zone; and how often they waited.
+/// One thread is stopped with all frames taken from the store and not yet in a magazine, until
+/// others have waited so often. What two others get meanwhile, one by the nodes and one by the
+/// zone; and how often they waited.
 fn beside_a_stopped_refill(patience: u64) -> ([Option<Frame>; 2], u64) {
     let scene: &'static Scene = Box::leak(Box::new(Scene {
         stopped: AtomicU64::new(0),

@@ -1,16 +1,21 @@
-//! Every schedule of two or three threads on a tiny zone, as loom explores them: magazines, per-CPU lists, drains, bulk policies.
+//! Every schedule of two or three threads on a tiny zone, as loom explores them: magazines, per-CPU
+//! lists, drains, bulk policies.
 //!
-//! What is proved, for these sizes, within the preemption bounds given below and for every outcome that the memory orderings allow:
+//! What is proved, for these sizes, within the preemption bounds given below and for every outcome
+//! that the memory orderings allow:
 //!
 //! - a frame never has two owners, and an owner sees what the owner before wrote to the page;
-//! - whatever a lock or a slot guards is touched by one at a time (loom reports any access to a guarded word that nothing ordered);
+//! - whatever a lock or a slot guards is touched by one at a time (loom reports any access to a
+//!   guarded word that nothing ordered);
 //! - nothing is lost: after a drain all frames are free, and every invariant of the zone holds;
-//! - `order-0-succeeds`: a request is refused only if no frame was free, wherever the others are keeping or moving them;
+//! - `order-0-succeeds`: a request is refused only if no frame was free, wherever the others are
+//!   keeping or moving them;
 //! - every hold of a lock ends, on each path of each bulk policy.
 //!
 //! The last section breaks locks and slots on purpose, and expects loom to say so.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-classics --test loom -- --nocapture` prints how many schedules each model had.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-classics --test loom -- --nocapture`
+//! prints how many schedules each model had.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -34,8 +39,9 @@ use loom::thread::{self, JoinHandle};
 
 /// How often a thread looks in vain before loom stops trying other schedules for what follows.
 ///
-/// Two threads that wait for a third could look in turn for ever. A look in vain changes nothing, so what happens after many is
-/// what happens after one. More than one, because a thread waits for several locks.
+/// Two threads that wait for a third could look in turn for ever. A look in vain changes nothing,
+/// so what happens after many is what happens after one. More than one, because a thread waits for
+/// several locks.
 const LOOKS: usize = 4;
 
 loom::thread_local! {
@@ -113,7 +119,8 @@ struct World<Z: AnyZone> {
     zone: Z,
     // Frame by frame: has it an owner? Two owners at once are caught here.
     owned: Vec<AtomicBool>,
-    // Frame by frame, the page itself: an owner that does not see what the one before wrote is caught here.
+    // Frame by frame, the page itself: an owner that does not see what the one before wrote is
+    // caught here.
     pages: Vec<GuardedU32>,
 }
 
@@ -204,12 +211,14 @@ impl<Z: Built> World<Z> {
 }
 
 std::thread_local! {
-    // Do threads that are started go first? Of the model that runs on this thread of the system: loom's threads are coroutines of it.
+    // Do threads that are started go first? Of the model that runs on this thread of the system:
+    // loom's threads are coroutines of it.
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Loom remembers one last access a word, so that a thread which reads before it writes hides what another read there before. So each model runs twice: with whoever starts a
-/// thread going on first, and with that thread first.
+/// Loom remembers one last access a word, so that a thread which reads before it writes hides what
+/// another read there before. So each model runs twice: with whoever starts a thread going on
+/// first, and with that thread first.
 fn go_second() {
     if SWAPPED.get() {
         thread::yield_now();
@@ -219,11 +228,11 @@ fn go_second() {
 /// Models with more schedules than this have three threads, and run in one order alone.
 const MANY: usize = 50_000;
 
-/// Runs `model` on a new zone in every schedule; with a bound, in those where running threads are interrupted no more often than that.
-/// `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
+/// Runs `model` on a new zone in every schedule; with a bound, in those where running threads are
+/// interrupted no more often than that. `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
 ///
-/// The bounds in this file are the highest that let the whole of it run in two minutes; what a lower one leaves out are schedules in
-/// which threads are interrupted more often, not longer.
+/// The bounds in this file are the highest that let the whole of it run in two minutes; what a
+/// lower one leaves out are schedules in which threads are interrupted more often, not longer.
 fn explore<Z: Built>(
     name: &str,
     bound: impl Into<Option<usize>>,
@@ -278,7 +287,8 @@ fn in_new_world<Z: Built>(plan: &LabPlan, model: impl Fn(&'static World<Z>)) {
         model(world);
         world.finish();
     }
-    // SAFETY: both come from `Box::into_raw`; the threads that shared them are gone, and the zone goes before its memory.
+    // SAFETY: both come from `Box::into_raw`; the threads that shared them are gone, and the zone
+    // goes before its memory.
     unsafe {
         drop(Box::from_raw(world));
         drop(Box::from_raw(memory));
@@ -352,7 +362,8 @@ fn interrupts_go_past_the_magazines() {
     });
 }
 
-/// Exclusive lists share nothing: nobody else's drain reaches them, nobody else's request touches them.
+/// Exclusive lists share nothing: nobody else's drain reaches them, nobody else's request touches
+/// them.
 #[test]
 fn exclusive_lists_are_left_alone() {
     type Own = Behind<PerCpuLists<'static, Exclusive>>;
@@ -377,7 +388,8 @@ const fn two_frames() -> LabPlan {
     plan
 }
 
-/// A drain against whoever takes what is drained, frees into the cache that is drained, or drains it too.
+/// A drain against whoever takes what is drained, frees into the cache that is drained, or drains
+/// it too.
 fn drained_meanwhile<Z: Built>(name: &str, bound: Option<usize>, plan: LabPlan) {
     let against = |what| format!("{name}, drain against {what}");
     explore::<Z>(&against("allocation"), bound, plan, |world| {
@@ -412,7 +424,8 @@ fn drains_lose_nothing() {
 
 // ---- order-0-succeeds ----
 
-/// Two frames, two threads with at most one each: `World::take` fails the model where a request is refused.
+/// Two frames, two threads with at most one each: `World::take` fails the model where a request is
+/// refused.
 #[test]
 fn a_frame_free_anywhere_is_found_behind_magazines() {
     let two = two_magazines(2);
@@ -454,8 +467,8 @@ fn a_frame_free_anywhere_is_found_in_a_drain() {
     found_in_a_drain::<Listed>("CPU lists, two users and a drain", 1, two_frames());
 }
 
-/// One frame free at any time, but not the same one: a user frees its frame where the other has looked already, and
-/// takes, on another CPU, the one that the other has yet to find.
+/// One frame free at any time, but not the same one: a user frees its frame where the other has
+/// looked already, and takes, on another CPU, the one that the other has yet to find.
 #[test]
 fn a_frame_freed_behind_ones_back_is_found() {
     explore::<Listed>(
@@ -501,7 +514,8 @@ fn a_frame_freed_behind_ones_back_is_found() {
 // ---- bulk ----
 
 std::thread_local! {
-    // Of this test, whose modelled threads are all one thread of the system: how often a holder saw somebody wait, or nobody.
+    // Of this test, whose modelled threads are all one thread of the system: how often a holder saw
+    // somebody wait, or nobody.
     static WAITERS_SEEN: Cell<[usize; 2]> = const { Cell::new([0; 2]) };
 }
 
@@ -549,7 +563,8 @@ fn both_were_seen() {
     assert!(alone > 0 && waiters > 0, "{alone} {waiters}");
 }
 
-/// A magazine whose refill and drain end early where somebody waits: what was not moved is not lost.
+/// A magazine whose refill and drain end early where somebody waits: what was not moved is not
+/// lost.
 #[test]
 fn the_contention_watch_loses_nothing() {
     let eager = Batch { least: 0, most: 3 };
@@ -605,8 +620,9 @@ fn every_policy_keeps_its_pages() {
     }
 }
 
-/// The store has one frame of the two that a batch wants, so it runs empty in the middle, for one thread or both; each hold of the
-/// lock ends all the same. (The posted patch of 2007 returned with the lock held.)
+/// The store has one frame of the two that a batch wants, so it runs empty in the middle, for one
+/// thread or both; each hold of the lock ends all the same. (The posted patch of 2007 returned with
+/// the lock held.)
 #[test]
 fn the_lock_is_given_up_where_the_store_runs_empty() {
     fn either_or_both<Z: Built>(name: &str, bound: usize, policy: BulkPolicy) {
@@ -635,8 +651,8 @@ fn the_lock_is_given_up_where_the_store_runs_empty() {
 /// A lock that excludes, but does not show the next holder what was written under it.
 struct Unpublished(AtomicU32);
 
-// SAFETY: one at a time is let in. That it does not publish is what the models below are to find, on words for which a race is a report and
-// not undefined behaviour.
+// SAFETY: one at a time is let in. That it does not publish is what the models below are to find,
+// on words for which a race is a report and not undefined behaviour.
 unsafe impl RawLock for Unpublished {
     const UNLOCKED: Self = Self(AtomicU32::new(0));
 

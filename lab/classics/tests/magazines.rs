@@ -1,5 +1,6 @@
-//! The magazines of 2013, by the rules as they stand after the last of the 22 patches: which one a CPU prefers, what is locked and in which
-//! order, how much moves, and that a drain interrupts nobody.
+//! The magazines of 2013, by the rules as they stand after the last of the 22 patches: which one a
+//! CPU prefers, what is locked and in which order, how much moves, and that a drain interrupts
+//! nobody.
 
 #![cfg(not(loom))]
 
@@ -58,7 +59,8 @@ fn limit_refill_and_drain_are_as_posted() {
 
 // ---- which magazine ----
 
-/// The magazine that each of `cpus` CPUs prefers, found by freeing a frame to it and seeing who gets it back first.
+/// The magazine that each of `cpus` CPUs prefers, found by freeing a frame to it and seeing who
+/// gets it back first.
 fn preferences(magazines: usize, cpus: usize) -> Vec<usize> {
     let plan = LabPlan {
         magazines,
@@ -147,11 +149,13 @@ fn a_refill_goes_to_the_first_magazine_that_is_free_to_lock() {
         assert!(first.is_ok());
         // Both magazines are empty: only the deposit locks one.
         assert_eq!((zone_holds, magazine_holds), (1, 1));
-        // A frame of its own goes to the preferred one. Whoever prefers the other gets it only if the other is empty.
+        // A frame of its own goes to the preferred one. Whoever prefers the other gets it only if
+        // the other is empty.
         free(&zone, held[0], 0);
         zone.platform().switch_to(2);
         let other_is_empty = zone.alloc(&MOVABLE) == Ok(held[0]);
-        // Preferred at the first try, the other at the second, and after two failed tries a wait for the preferred one.
+        // Preferred at the first try, the other at the second, and after two failed tries a wait
+        // for the preferred one.
         assert_eq!(other_is_empty, refused != 1, "{refused} tries refused");
         sound(&zone);
     }
@@ -243,7 +247,8 @@ fn a_drain_goes_round_the_lists_and_begins_behind_the_one_freed_to() {
         give(&zone, &held[(last + 2) % 3]);
         give(&zone, &held[last][..340]);
         assert_eq!(zone.cached_frames(), 1024 - 64);
-        // 64 are 3 * 21 and one: the list freed to is the last in each round, and the one behind it the first.
+        // 64 are 3 * 21 and one: the list freed to is the last in each round, and the one behind it
+        // the first.
         let gone = held.each_ref().map(|frames| count_free(&zone, frames));
         assert_eq!((gone[last], gone[(last + 1) % 3]), (21, 22), "{gone:?}");
         assert_eq!(gone[(last + 2) % 3], 21);
@@ -278,7 +283,8 @@ fn a_contended_drain_of_three_lists_ends_after_17() {
 
 #[test]
 fn a_contended_drain_of_one_list_ends_after_two_runs_of_16() {
-    // Contention is looked at after each visit of a list, and 16 in a row leave the only list; after the first run it is not yet more than 16.
+    // Contention is looked at after each visit of a list, and 16 in a row leave the only list;
+    // after the first run it is not yet more than 16.
     let (zone, held) = holding(1024);
     MagazineLock::while_contended(|| give(&zone, &held));
     assert_eq!(zone.cached_frames(), 1024 - 32);

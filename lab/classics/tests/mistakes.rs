@@ -1,9 +1,11 @@
 //! The known mistakes of the source documents are not here: one test, or several, for each.
 //!
-//! Numbered as in the list of what to watch out for: 1 is Porter's leak of the zone lock (2007), 4 are the claim test and the test
-//! of a block's end in the list-based patches as posted (v28, 2007), 5 are the bugs of the magazine patches (2013). Two mistakes have no code
-//! here: 2, the number of attempts of the 2005 test (275, not 160), is a matter of the lab's protocol; 3, batches of one page too
-//! many, is one of the benchmark's, and the command line's tests look after it.
+//! Numbered as in the list of what to watch out for: 1 is Porter's leak of the zone lock (2007), 4
+//! are the claim test and the test of a block's end in the list-based patches as posted (v28,
+//! 2007), 5 are the bugs of the magazine patches (2013). Two mistakes have no code here: 2, the
+//! number of attempts of the 2005 test (275, not 160), is a matter of the lab's protocol; 3,
+//! batches of one page too many, is one of the benchmark's, and the command line's tests look after
+//! it.
 
 #![cfg(not(loom))]
 
@@ -127,7 +129,8 @@ fn in_use(frames: usize) -> Grouped {
 
 #[test]
 fn many_small_free_chunks_beside_a_large_one_do_not_claim_the_block() {
-    // 21 chunks, of which the largest has order 3: v28 counted 21 * 8 pages and claimed. They are 28 pages of 64.
+    // 21 chunks, of which the largest has order 3: v28 counted 21 * 8 pages and claimed. They are
+    // 28 pages of 64.
     let zone = in_use(8 * 64);
     for page in FrameRange::new(64, 72).frames() {
         free(&zone, page, 0);
@@ -154,7 +157,8 @@ fn one_large_chunk_claims_the_block_by_its_pages() {
     assert_eq!(blocks_of(&zone, Unmovable), 1);
 }
 
-/// Frees the first half of the block at `first` and one page behind it, breaks into it and sees it moved and claimed.
+/// Frees the first half of the block at `first` and one page behind it, breaks into it and sees it
+/// moved and claimed.
 fn moves_and_claims(zone: &Grouped, first: usize) {
     for page in FrameRange::new(first, first + 32).frames() {
         free(zone, page, 0);
@@ -249,7 +253,8 @@ fn a_full_drain_unlocks_each_magazine_once() {
 
 #[test]
 fn isolation_does_not_drain_under_the_zone_lock() {
-    // Patch 22 called the drain, which takes the zone lock, with the zone lock held; the locks here would panic.
+    // Patch 22 called the drain, which takes the zone lock, with the zone lock held; the locks here
+    // would panic.
     let zone = with_filled_magazines(Cpus::new());
     let request = ContiguousRequest::new(100, zone.span());
     let range = alloc_contiguous(&zone, &request, &NoHooks).unwrap();
@@ -275,7 +280,8 @@ fn isolation_ends_with_real_locks_too() {
     assert_eq!(zone.check().map(|census| census.isolated), Ok(0));
 }
 
-/// Nothing of `range` is isolated: its free frames can be had, and what is freed there may be cached.
+/// Nothing of `range` is isolated: its free frames can be had, and what is freed there may be
+/// cached.
 fn is_not_isolated<Z: LabZone>(zone: &Z, range: FrameRange) {
     let census = sound(zone);
     assert_eq!(census.isolated, 0);
@@ -315,7 +321,8 @@ fn nothing_stays_isolated_after_a_failure() {
     is_not_isolated(&zone, FrameRange::new(990, 1110));
 }
 
-/// Frees a page of the range that is being cleared while it is isolated, and says what became of it.
+/// Frees a page of the range that is being cleared while it is isolated, and says what became of
+/// it.
 struct FreesInside<'z, Z: LabZone> {
     zone: &'z Z,
     page: Frame,
@@ -329,7 +336,8 @@ impl<Z: LabZone> Migrate for FreesInside<'_, Z> {
         }
         let cached = self.zone.cached_frames();
         free(self.zone, self.page, 0);
-        // Cached it would be lost to the range; it goes straight to the store, to a list that nobody takes from.
+        // Cached it would be lost to the range; it goes straight to the store, to a list that
+        // nobody takes from.
         assert_eq!(self.zone.cached_frames(), cached);
         assert_eq!(list_of(self.zone, self.page), Isolate);
         let taken = self.zone.alloc_at(self.page, &MOVABLE);
@@ -338,7 +346,8 @@ impl<Z: LabZone> Migrate for FreesInside<'_, Z> {
     }
 }
 
-/// With front `F`: what is freed into an isolated range stays there, and is an ordinary page again afterwards.
+/// With front `F`: what is freed into an isolated range stays there, and is an ordinary page again
+/// afterwards.
 fn isolated_pages_pass_the_front_by<F>()
 where
     F: Front<Blocks, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -391,7 +400,8 @@ fn every_list_of_every_magazine_starts_empty_and_whole() {
     }
 }
 
-/// A request that finds nothing leaves all as it was: no state is written for the page that is not there (2005, v21).
+/// A request that finds nothing leaves all as it was: no state is written for the page that is not
+/// there (2005, v21).
 fn nothing_for_no_page<Z: LabZone + Caches>(zone: &Z) {
     let held = take_all(zone, Mobility::Movable);
     zone.drain();
@@ -429,7 +439,8 @@ fn a_request_that_finds_no_page_writes_no_page() {
 
 #[test]
 fn a_freed_page_goes_to_the_list_of_its_block_whatever_type_was_asked_for_before() {
-    // Patch 20 shadowed the type. A movable page out of an unmovable block is freed to the unmovable list of the magazine.
+    // Patch 20 shadowed the type. A movable page out of an unmovable block is freed to the
+    // unmovable list of the magazine.
     let zone: Magazined = full(&small(8 * 64), Cpus::new());
     let kept = zone.alloc(&UNMOVABLE).unwrap();
     let page = kept.buddy(Order::ZERO);

@@ -1,4 +1,5 @@
-//! Zones and nodes in order: which zone serves a request, how far down, what is held back from whom, and what a failure says.
+//! Zones and nodes in order: which zone serves a request, how far down, what is held back from
+//! whom, and what a failure says.
 //!
 //! Zones here have no front unless a test is about one, so that what is free is in the store.
 
@@ -395,7 +396,8 @@ fn background_reclaim_is_woken_below_the_low_mark_and_not_before() {
 
 #[test]
 fn min_free_kbytes_sets_each_zones_share() {
-    // 2048 kB are 512 frames for 5120 frames of low memory: 102 and 409 of them. A quarter of each is the gap.
+    // 2048 kB are 512 frames for 5120 frames of low memory: 102 and 409 of them. A quarter of each
+    // is the gap.
     let zones = [
         zone(ZoneKind::Dma, 0, 1024),
         zone(ZoneKind::Normal, 1024, 5120),
@@ -422,7 +424,8 @@ fn min_free_kbytes_of_any_size_is_taken() {
 
 // ---- what lower zones hold back ----
 
-/// A node with 1000 frames for DMA, 5120 of normal memory and 2560 of movable memory, with the reserves of Linux and no min mark.
+/// A node with 1000 frames for DMA, 5120 of normal memory and 2560 of movable memory, with the
+/// reserves of Linux and no min mark.
 fn reserving() -> [Plain; 3] {
     let zones = [
         zone(ZoneKind::Dma, 0, 1000),
@@ -537,7 +540,8 @@ fn what_is_set_aside_is_given_back_when_no_node_has_anything_else() {
     assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(0)));
 }
 
-/// Every second frame of what is set aside is in use, so that no larger block is in there; all else is free, and lies at the mark.
+/// Every second frame of what is set aside is in use, so that no larger block is in there; all else
+/// is free, and lies at the mark.
 #[test]
 fn what_is_set_aside_and_of_no_use_does_not_lift_a_request_above_the_mark() {
     let zones = [with_a_reserve(0)];
@@ -559,8 +563,8 @@ fn what_is_set_aside_and_of_no_use_does_not_lift_a_request_above_the_mark() {
     assert_eq!(zone.free_frames(), 448 + 32);
 }
 
-/// Two blocks are set aside. The one would serve the request, but without it the zone is below its mark: what stays set
-/// aside in the other is not counted.
+/// Two blocks are set aside. The one would serve the request, but without it the zone is below its
+/// mark: what stays set aside in the other is not counted.
 #[test]
 fn what_stays_set_aside_does_not_lift_a_request_above_the_mark() {
     // A hundredth of the zone may be set aside, and a block.
@@ -738,7 +742,8 @@ fn a_pair_that_fails_with_half_of_memory_free_fails_for_fragmentation() {
 
 #[test]
 fn too_few_frames_in_few_pieces_are_exhausted() {
-    // Two single frames for a request of 64: 1000 - (1000 + 2000 / 64) / 2 = 485: rather lack than fragmentation.
+    // Two single frames for a request of 64: 1000 - (1000 + 2000 / 64) / 2 = 485: rather lack than
+    // fragmentation.
     let zones = [zone(ZoneKind::Normal, 0, 128)];
     take_all(&zones[0], Mobility::Movable);
     free(&zones[0], frame(10), 0);

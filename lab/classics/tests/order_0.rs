@@ -1,5 +1,6 @@
-//! A request for one frame is refused only if nothing is free that it may have: of the older designs,
-//! beside those who are preempted inside lists, and with frames on their way into a magazine.
+//! A request for one frame is refused only if nothing is free that it may have: of the older
+//! designs, beside those who are preempted inside lists, and with frames on their way into a
+//! magazine.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

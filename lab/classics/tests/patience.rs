@@ -27,8 +27,8 @@ type List = List2007<'static, Here, Shared>;
 
 // ---- what is set aside ----
 
-/// A zone with so many blocks of 64 frames set aside for atomic requests, in each of which so many frames are free; all
-/// else is in use. The blocks, too.
+/// A zone with so many blocks of 64 frames set aside for atomic requests, in each of which so many
+/// frames are free; all else is in use. The blocks, too.
 fn with_reserves(reserves: usize, free: usize) -> (&'static List, Vec<FrameRange>) {
     // A hundredth of the zone may be set aside, and a block.
     let span = FrameRange::new(0, 6400 * reserves);
@@ -93,7 +93,8 @@ fn is_served_whenever<Z: Copy + 'static>(
     assert!(ran > 5, "{ran}");
 }
 
-/// All that is free is set aside for atomic requests. Another request gives it back, after this one has looked everywhere else.
+/// All that is free is set aside for atomic requests. Another request gives it back, after this one
+/// has looked everywhere else.
 #[test]
 fn what_another_gave_back_from_the_reserve_is_taken() {
     is_served_whenever(

@@ -1,5 +1,5 @@
-//! The per-CPU lists of 2013 (Linux 3.9), rule by rule: batch 31 and high 186, three lists, what goes back and from where, and who can
-//! reach a frame that lies in another CPU's lists.
+//! The per-CPU lists of 2013 (Linux 3.9), rule by rule: batch 31 and high 186, three lists, what
+//! goes back and from where, and who can reach a frame that lies in another CPU's lists.
 
 #![cfg(not(loom))]
 
@@ -267,7 +267,8 @@ fn interrupts_use_the_lists() {
     assert!(cpus.is_at_rest());
 }
 
-/// One frame in the lists of CPU 1 and of CPU 3 each, and the rest of their batches; CPU 0 runs and holds some, too.
+/// One frame in the lists of CPU 1 and of CPU 3 each, and the rest of their batches; CPU 0 runs and
+/// holds some, too.
 fn held_by_three<F>(cpus: &'static Cpus) -> Parts<NoGrouping, F>
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -380,7 +381,8 @@ fn order_0_fails_only_where_the_platform_cannot_reach_the_frame() {
 
 #[test]
 fn a_request_in_an_interrupt_waits_for_no_other_cpu() {
-    // "... and requests in an interrupt, which wait for nobody": running something on another CPU is a wait for it.
+    // "... and requests in an interrupt, which wait for nobody": running something on another CPU
+    // is a wait for it.
     let cpus = Cpus::new();
     let zone: Plain = last_frame_elsewhere(cpus);
     cpus.set_interrupt(true);

@@ -1,5 +1,6 @@
-//! When memory is short or in pieces: how the hooks are called and how often, lumpy reclaim, compaction with its deferral and its capture,
-//! contiguous ranges, and memory taken offline. What fails is undone.
+//! When memory is short or in pieces: how the hooks are called and how often, lumpy reclaim,
+//! compaction with its deferral and its capture, contiguous ranges, and memory taken offline. What
+//! fails is undone.
 
 #![cfg(not(loom))]
 
@@ -59,7 +60,8 @@ fn scattered(frames: usize) -> Plain {
 
 // ---- an embedder ----
 
-/// The owner of all movable pages of a zone. It moves them, and answers in another way where it is told to.
+/// The owner of all movable pages of a zone. It moves them, and answers in another way where it is
+/// told to.
 struct Owner<'z, Z: AnyZone> {
     zone: &'z Z,
     pages: RefCell<BTreeMap<Frame, Order>>,
@@ -196,7 +198,8 @@ impl<Z: AnyZone<Platform = &'static Cpus>> Migrate for Busybody<'_, Z> {
     }
 }
 
-/// Every way into the hooks, on a zone of 256 frames with front `F`, every second frame of it in use.
+/// Every way into the hooks, on a zone of 256 frames with front `F`, every second frame of it in
+/// use.
 fn hooks_are_called_freely<F>()
 where
     F: Front<Blocks, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -369,7 +372,8 @@ impl Migrate for Reclaimer<'_> {
     }
 }
 
-/// The answer to a request of `order` on a zone of 64 frames in use, and how often pages were reclaimed for it.
+/// The answer to a request of `order` on a zone of 64 frames in use, and how often pages were
+/// reclaimed for it.
 fn reclaimed_for(order: u8, freed: usize, really: usize) -> (Result<Frame, AllocError>, usize) {
     let zones = [in_use(64)];
     let hooks = Reclaimer::new(&zones[0], freed, really);
@@ -510,7 +514,8 @@ fn lumpy_reclaim_passes_over_what_it_cannot_have() {
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &lru, SlowPath::LUMPY_2007);
     assert!(nodes.alloc(0, &request(4, Mobility::Movable)).is_err());
-    // All of the block but one page is free. The second round freed nothing, and plain reclaim was asked.
+    // All of the block but one page is free. The second round freed nothing, and plain reclaim was
+    // asked.
     assert_eq!(zones[0].free_frames(), 15);
     assert_eq!(usage(&zones[0], frame(99)), Use::Allocated);
     assert_eq!(lru.evicted.borrow().len(), 2 * 16);
@@ -678,7 +683,8 @@ fn a_page_that_nobody_needs_any_more_is_freed_with_its_new_place() {
     sound(&zone);
 }
 
-/// How compaction of a zone of 512 frames for `order` ends when nothing can be moved and only `free_blocks` of `size` are free.
+/// How compaction of a zone of 512 frames for `order` ends when nothing can be moved and only
+/// `free_blocks` of `size` are free.
 fn end_of(order: u8, free_blocks: usize, size: u8, marks: Marks) -> Why {
     let zone = in_use(512);
     zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
@@ -743,7 +749,8 @@ fn an_index_of_500_is_lack_and_501_is_not() {
         let asked = request(4, Mobility::Movable);
         (index, zone.compact(&asked, &NoHooks).why)
     };
-    // 1016 frames: 1000 - (1000 + 63500) / 129 = 1000 - 500. 1014 frames: 1000 - (1000 + 63375) / 129 = 1000 - 499.
+    // 1016 frames: 1000 - (1000 + 63500) / 129 = 1000 - 500. 1014 frames: 1000 - (1000 + 63375) /
+    // 129 = 1000 - 499.
     assert_eq!(ends(4, 0), (500, Why::NotFragmented));
     assert_eq!(ends(3, 1), (501, Why::Complete));
 }
@@ -765,7 +772,8 @@ fn what_is_held_back_from_the_request_is_not_free_for_copies() {
     assert_eq!(why(), Why::Complete);
 }
 
-/// Passes of compaction over a zone for one request of `order`, where nothing can be moved and reclaim says that it frees something.
+/// Passes of compaction over a zone for one request of `order`, where nothing can be moved and
+/// reclaim says that it frees something.
 fn passes_for(order: u8) -> usize {
     struct Hopeful(Cell<usize>);
     impl Migrate for Hopeful {
@@ -789,14 +797,16 @@ fn passes_for(order: u8) -> usize {
 
 #[test]
 fn compaction_is_tried_16_times_up_to_order_3_and_4_times_above() {
-    // Of 16 attempts the first, the third, the seventh and the fifteenth are not deferred; of 4 the first and the third.
+    // Of 16 attempts the first, the third, the seventh and the fifteenth are not deferred; of 4 the
+    // first and the third.
     assert_eq!(passes_for(3), 4);
     assert_eq!(passes_for(4), 2);
 }
 
 // ---- deferral ----
 
-/// How often compaction for `order` is skipped before each of the next `attempts` attempts, where nothing can be moved.
+/// How often compaction for `order` is skipped before each of the next `attempts` attempts, where
+/// nothing can be moved.
 fn skips(zone: &Plain, order: u8, attempts: usize) -> Vec<usize> {
     let asked = request(order, Mobility::Movable);
     let next = || {
@@ -906,7 +916,8 @@ impl<Z: AnyZone<Platform = &'static Cpus>, F: Fn(&Z)> Reclaim for Meanwhile<'_, 
     }
 }
 
-/// A zone of 256 frames, every second frame of it free but for an unmovable block of 16 at 128, which another CPU owns.
+/// A zone of 256 frames, every second frame of it free but for an unmovable block of 16 at 128,
+/// which another CPU owns.
 fn with_a_foreign_block<G, F>() -> Parts<G, F>
 where
     G: Grouping + Placed<'static>,
@@ -924,7 +935,8 @@ where
     zone
 }
 
-/// Asks for a block of order 4, and once more after `work` was done by another CPU; how often the hook was called.
+/// Asks for a block of order 4, and once more after `work` was done by another CPU; how often the
+/// hook was called.
 fn asks_while<Z, F>(zones: &[Z; 1], request: &Request, work: F) -> (Option<Frame>, usize)
 where
     Z: AnyZone<Platform = &'static Cpus>,
@@ -996,8 +1008,9 @@ fn a_caught_block_above_the_limit_is_given_back() {
     assert_eq!(usage(&zones[0], frame(128)), Use::Free);
 }
 
-/// A grouped zone of 512 frames that is in use but for every second page below 384. The page block of 64 at 448 belongs to another CPU, is of the
-/// type that goes with `owned`, and was handed out as a whole.
+/// A grouped zone of 512 frames that is in use but for every second page below 384. The page block
+/// of 64 at 448 belongs to another CPU, is of the type that goes with `owned`, and was handed out
+/// as a whole.
 fn grouped_with_a_foreign_block(owned: &Request) -> [Parts<Blocks, Direct>; 1] {
     let zone: Parts<Blocks, Direct> = full(&small(512), Cpus::new());
     let whole = Request {
@@ -1034,7 +1047,8 @@ fn part_of_a_block_of_another_type_is_not_caught() {
     let (answer, calls) = asks_while(&zones, &asked, |zone| {
         free(zone, frame(448), 4);
         assert_eq!(usage(zone, frame(448)), Use::Free);
-        // Nobody else may have it either way, so that the request is not served from it by a fallback.
+        // Nobody else may have it either way, so that the request is not served from it by a
+        // fallback.
         assert_eq!(
             zone.alloc_at(frame(448), &request(4, Mobility::Unmovable)),
             Ok(())
@@ -1075,7 +1089,8 @@ fn nothing_is_caught_after_the_compaction() {
 
 #[test]
 fn compaction_for_a_request_with_a_limit_clears_below_the_limit() {
-    // All below 128 is in use, all above is free: moving the pages up makes room for a block of 64 below 128.
+    // All below 128 is in use, all above is free: moving the pages up makes room for a block of 64
+    // below 128.
     let zones = [plain(512)];
     for at in 0..128 {
         assert_eq!(zones[0].alloc_at(frame(at), &MOVABLE), Ok(()));
@@ -1350,7 +1365,8 @@ fn offline_reaches_frames_that_lie_in_caches() {
 
 #[test]
 fn compaction_passes_over_places_with_a_page_that_cannot_be_moved() {
-    // Places of 128 frames, the largest block: in the first, one page in 8 is in use and the last one stays; in the second they all move.
+    // Places of 128 frames, the largest block: in the first, one page in 8 is in use and the last
+    // one stays; in the second they all move.
     let zone = plain(512);
     for block in 0..2 {
         for place in (7..128).step_by(8) {

@@ -1,5 +1,5 @@
-//! Ranges come and go with any alignment; a free takes back any aligned part of a block; and a free of anything else is refused and changes
-//! nothing, whatever stands before the store.
+//! Ranges come and go with any alignment; a free takes back any aligned part of a block; and a free
+//! of anything else is refused and changes nothing, whatever stands before the store.
 
 #![cfg(not(loom))]
 

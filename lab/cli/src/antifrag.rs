@@ -65,10 +65,12 @@ struct Protocol {
     /// Seconds that all builds run before the first huge page is asked for (2005: 60).
     #[arg(long, default_value_t = Settings::USUAL.settle, value_name = "SECONDS")]
     settle: f64,
-    /// How many times longer a build takes than it was recorded. [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
+    /// How many times longer a build takes than it was recorded.
+    /// [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
     #[arg(long, value_name = "TIMES")]
     stretch: Option<f64>,
-    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
+    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable
+    /// pages (2007: 60).
     #[arg(long, default_value_t = Settings::USUAL.kernelcore, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..100))]
     kernelcore: u8,
     /// Seconds of the load between two samples.

@@ -32,10 +32,12 @@ pub(crate) struct Import {
     /// The trace file to write.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// The release of the kernel that was traced. Before 4.4 its types of memory have other numbers.
+    /// The release of the kernel that was traced. Before 4.4 its types of memory have other
+    /// numbers.
     #[arg(long, value_name = "RELEASE")]
     kernel: Option<String>,
-    /// That kernel's events/kmem/mm_page_alloc/format, so that request flags get the kernel's own numbers (those of Linux 6.12 otherwise).
+    /// That kernel's events/kmem/mm_page_alloc/format, so that request flags get the kernel's own
+    /// numbers (those of Linux 6.12 otherwise).
     #[arg(long, value_name = "FILE")]
     alloc_format: Option<PathBuf>,
 }

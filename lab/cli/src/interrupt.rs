@@ -1,4 +1,5 @@
-//! Ctrl-C ends long work at the next good place, and keeps what is done. A second one ends it at once.
+//! Ctrl-C ends long work at the next good place, and keeps what is done. A second one ends it at
+//! once.
 
 use anyhow::Context;
 use brickyard_bench::stop;

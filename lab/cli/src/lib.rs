@@ -1,10 +1,12 @@
-//! The lab of the page allocator, as the command `brickyard` and as whoever brings more to compare runs it. One file a subcommand; each prints a
-//! table for people, or CSV or JSON for programs.
+//! The lab of the page allocator, as the command `brickyard` and as whoever brings more to compare
+//! runs it. One file a subcommand; each prints a table for people, or CSV or JSON for programs.
 //!
-//! [`main`] is the whole command. `peers/` calls it too, with other people's allocators as [`Peer`]s and [`HeapPeer`]s, so that they stand in the same table, measured in
-//! the same rounds by the same loop.
+//! [`main`] is the whole command. `peers/` calls it too, with other people's allocators as
+//! [`Peer`]s and [`HeapPeer`]s, so that they stand in the same table, measured in the same rounds
+//! by the same loop.
 //!
-//! Exit codes: 0 done, 1 failed, 2 asked for wrongly. A reader that goes away (a closed pipe) is no failure.
+//! Exit codes: 0 done, 1 failed, 2 asked for wrongly. A reader that goes away (a closed pipe) is no
+//! failure.
 
 #![forbid(unsafe_code)]
 
@@ -54,7 +56,8 @@ enum Command {
     /// Runs a benchmark on real threads.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Runs an experiment on a simulated multiprocessor: the allocator's own source, on 1 to 256 CPUs.
+    /// Runs an experiment on a simulated multiprocessor: the allocator's own source, on 1 to 256
+    /// CPUs.
     #[command(subcommand)]
     Simulate(simulate::Simulate),
     /// Repeats the experiments of the five source documents, and makes a report of them.
@@ -63,7 +66,8 @@ enum Command {
     Replay(replay::Replay),
     /// Asks for huge pages under load and at rest, by the protocol of 2005 and 2007.
     Antifrag(antifrag::Antifrag),
-    /// Holds two documents of results against each other: what got better, what worse, with an exit code for CI.
+    /// Holds two documents of results against each other: what got better, what worse, with an exit
+    /// code for CI.
     Compare(compare::Compare),
     /// Lists the configurations: what each rebuilds, and what its metadata costs (64 GiB, 8 CPUs).
     Configs(configs::Configs),
@@ -71,9 +75,11 @@ enum Command {
     Record(record::Record),
     /// Makes a trace file of the text that ftrace, perf or trace-cmd print.
     Import(import::Import),
-    /// Tells what a trace has: who allocated what, for how long, how fast; who mixed blocks; the host at both ends.
+    /// Tells what a trace has: who allocated what, for how long, how fast; who mixed blocks; the
+    /// host at both ends.
     Info(info::Info),
-    /// Shows this host's memory as it is now: huge pages, fragmentation, mixed blocks, and a picture.
+    /// Shows this host's memory as it is now: huge pages, fragmentation, mixed blocks, and a
+    /// picture.
     Snapshot(snapshot::Snapshot),
     /// Shows this host's memory live in the terminal.
     Watch(watch::Watch),
@@ -81,7 +87,8 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// Runs the command that the process was started with; `bench pagealloc` knows `peers` by their names, `bench slab` knows `heaps`.
+/// Runs the command that the process was started with; `bench pagealloc` knows `peers` by their
+/// names, `bench slab` knows `heaps`.
 pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> ExitCode {
     let done = match Cli::parse().command {
         Command::Bench(bench) => bench.run(peers, heaps),

@@ -75,8 +75,9 @@ impl Output {
         self.to.check()
     }
 
-    /// Prints `results`, each column against the first, with `label` making the head of a table's line out of workload and metric. What cannot be written to its file is
-    /// printed instead, so that nothing measured is lost.
+    /// Prints `results`, each column against the first, with `label` making the head of a table's
+    /// line out of workload and metric. What cannot be written to its file is printed instead, so
+    /// that nothing measured is lost.
     pub(crate) fn emit(
         &self,
         results: &Results,

@@ -1,14 +1,19 @@
-//! From what a host tells of its frames to the colours of the picture of 2007. This is the one place that knows both.
+//! From what a host tells of its frames to the colours of the picture of 2007. This is the one
+//! place that knows both.
 //!
-//! `/proc/kpageflags` tells uses, the picture shows mobilities. What is chosen where the flags do not decide:
+//! `/proc/kpageflags` tells uses, the picture shows mobilities. What is chosen where the flags do
+//! not decide:
 //!
-//! - **Locked memory** is movable if compaction may move it (`vm.compact_unevictable_allowed`), else unmovable.
+//! - **Locked memory** is movable if compaction may move it (`vm.compact_unevictable_allowed`),
+//!   else unmovable.
 //! - **Explicit huge pages** are movable: the kernel migrates them as a whole.
-//! - **Slabs** do not say whether they can be given back. All of them get the label that most slab memory of the host has, by
-//!   `nr_slab_reclaimable` and `nr_slab_unreclaimable`; without those counters, unmovable.
-//! - **Frames in use without a flag** are per-CPU, as in the picture of 2007, where they are single frames in a stretch shorter than a page block.
-//!   Longer stretches and compound pages are the kernel's own (a balloon has millions in a row): unmovable. So the colour of per-CPU pages is an upper
-//!   bound; single frames of kernel memory have it too.
+//! - **Slabs** do not say whether they can be given back. All of them get the label that most slab
+//!   memory of the host has, by `nr_slab_reclaimable` and `nr_slab_unreclaimable`; without those
+//!   counters, unmovable.
+//! - **Frames in use without a flag** are per-CPU, as in the picture of 2007, where they are single
+//!   frames in a stretch shorter than a page block. Longer stretches and compound pages are the
+//!   kernel's own (a balloon has millions in a row): unmovable. So the colour of per-CPU pages is
+//!   an upper bound; single frames of kernel memory have it too.
 
 use brickyard_host::Unevictable;
 use brickyard_host::blocks::BlockUse;
@@ -54,7 +59,8 @@ impl<'a> PageKinds<'a> {
         }
     }
 
-    /// The kind of every frame of `zones`, zone after zone; where nothing is known there is no memory. A byte a frame.
+    /// The kind of every frame of `zones`, zone after zone; where nothing is known there is no
+    /// memory. A byte a frame.
     pub(crate) fn of_zones(&self, zones: &[ZoneInfo]) -> Vec<PageKind> {
         let frames = zones.iter().map(|zone| zone.spanned as usize).sum();
         let mut kinds = Vec::with_capacity(frames);

@@ -9,7 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::say::tell;
 
-/// A bar of so many units, drawn by an `indicatif` template; where standard error is no terminal, one that is never drawn.
+/// A bar of so many units, drawn by an `indicatif` template; where standard error is no terminal,
+/// one that is never drawn.
 pub(crate) fn bar(units: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(units);
     if !stderr().is_terminal() {

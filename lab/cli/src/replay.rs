@@ -32,10 +32,12 @@ use crate::{interrupt, progress};
 pub(crate) struct Replay {
     /// The trace, from `brickyard record` or `brickyard import`.
     trace: PathBuf,
-    /// The configurations to compare; the first is the baseline. See `brickyard configs`. [default: all]
+    /// The configurations to compare; the first is the baseline. See `brickyard configs`.
+    /// [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<Configuration>,
-    /// Replay on a machine of this size, empty at first. [default: the host that was recorded, in the state it was in]
+    /// Replay on a machine of this size, empty at first.
+    /// [default: the host that was recorded, in the state it was in]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// What a request that finds nothing tries.

@@ -1,4 +1,5 @@
-//! What is said on the terminal, and nobody need listen: a reader that went away ends neither the run nor what is still to be checked.
+//! What is said on the terminal, and nobody need listen: a reader that went away ends neither the
+//! run nor what is still to be checked.
 
 use core::fmt;
 use std::io::{self, Write as _};

@@ -1,4 +1,5 @@
-//! A sheet of figures: sections of lines, a column for each configuration. A table for people; CSV and JSON as every experiment has them.
+//! A sheet of figures: sections of lines, a column for each configuration. A table for people; CSV
+//! and JSON as every experiment has them.
 
 use brickyard_report::{
     Better, Column, Columns, Format, Host, Metric, Results, Row, SampleKind, TableOptions, write,
@@ -98,7 +99,8 @@ impl Sheet {
         });
     }
 
-    /// Prints it as `options` say. What cannot be written to its file is printed instead, so that nothing is lost.
+    /// Prints it as `options` say. What cannot be written to its file is printed instead, so that
+    /// nothing is lost.
     pub(crate) fn emit(&self, options: &SheetOutput) -> anyhow::Result<()> {
         let text = self.text(&options.format)?;
         let failed = options.put(&|out| out.write_all(text.as_bytes()))?;

@@ -1,4 +1,5 @@
-//! `brickyard snapshot`: one look at this host: would a request succeed, what could be had after cleaning, what mixes the blocks; and a picture.
+//! `brickyard snapshot`: one look at this host: would a request succeed, what could be had after
+//! cleaning, what mixes the blocks; and a picture.
 
 pub(crate) mod figures;
 mod json;
@@ -24,7 +25,8 @@ use picture::Target;
 /// The options of `brickyard snapshot`.
 #[derive(Debug, Args)]
 pub(crate) struct Snapshot {
-    /// Draw a picture of every page: as FILE.png, as a page FILE.html that one can zoom, or both into a folder. Needs root.
+    /// Draw a picture of every page: as FILE.png, as a page FILE.html that one can zoom, or both
+    /// into a folder. Needs root.
     #[arg(long, short, value_name = "DIR|FILE.png|FILE.html")]
     output: Option<PathBuf>,
     /// How the figures are printed.

@@ -9,7 +9,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Documents in a folder of their own, where the command runs: so the paths that it prints are the same everywhere.
+/// Documents in a folder of their own, where the command runs: so the paths that it prints are the
+/// same everywhere.
 struct Folder(TempDir);
 
 impl Folder {

@@ -1,4 +1,5 @@
-//! `brickyard compare` of rows that say how their samples came about: exact ones pair by pair, timed ones with room for what differs from run to run.
+//! `brickyard compare` of rows that say how their samples came about: exact ones pair by pair,
+//! timed ones with room for what differs from run to run.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -59,7 +60,8 @@ fn rounds(mean: f64) -> Vec<f64> {
     off.iter().map(|off| mean + mean * off / 100.0).collect()
 }
 
-/// Seeds that scatter by 3 %, each 10 % slower: a loss of the code, which no test of two heaps of samples sees.
+/// Seeds that scatter by 3 %, each 10 % slower: a loss of the code, which no test of two heaps of
+/// samples sees.
 #[test]
 fn exact_rows_are_compared_pair_by_pair() {
     let (a, b) = ([100.0, 101.0, 103.0], [110.0, 111.1, 113.3]);
@@ -102,7 +104,8 @@ fn only_runs_that_both_have_are_compared() {
     );
 }
 
-/// Two runs of one build may differ so: the rounds of each agree well, and the means are 60 % apart.
+/// Two runs of one build may differ so: the rounds of each agree well, and the means are 60 %
+/// apart.
 #[test]
 fn a_timed_row_of_one_run_must_be_beyond_what_runs_differ_by() {
     let (a, b) = (timed(&rounds(100.0)), timed(&rounds(160.0)));

@@ -1,4 +1,5 @@
-//! From a running kernel to the picture: a trace recorded here and now goes through `info`, `replay` and the page.
+//! From a running kernel to the picture: a trace recorded here and now goes through `info`,
+//! `replay` and the page.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

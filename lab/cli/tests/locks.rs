@@ -1,4 +1,5 @@
-//! `bench locks` as a user drives it: its table, its rows, what follows from the policies whatever the machine, and how it refuses.
+//! `bench locks` as a user drives it: its table, its rows, what follows from the policies whatever
+//! the machine, and how it refuses.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -157,7 +158,8 @@ fn bulks_are_the_same_whatever_the_lock_and_holds_are_not() {
     // A block of order 1 each burst among some 18 bulks of order 0.
     let order = of("hold", "taken-order")[0];
     assert!(order > 0.03 && order < 0.1, "{order}");
-    // Each page taken and given back has a hold of its own, where one hold serves seven; nobody waits, so nothing is given up.
+    // Each page taken and given back has a hold of its own, where one hold serves seven; nobody
+    // waits, so nothing is given up.
     let (hold, release) = (of("hold", "holds")[0], of("release", "holds")[0]);
     assert!(
         hold < 0.4 && release > 1.0 && release < 2.0,

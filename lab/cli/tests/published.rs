@@ -1,4 +1,5 @@
-//! What was published stands in two places: with the subcommands that hold their own tables against it, and in the documents of the report. Both say the same.
+//! What was published stands in two places: with the subcommands that hold their own tables against
+//! it, and in the documents of the report. Both say the same.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -1,4 +1,5 @@
-//! `brickyard record` as a user drives it: what it refuses, what it records where this machine lets it, and that it leaves the host's tracing as it was.
+//! `brickyard record` as a user drives it: what it refuses, what it records where this machine lets
+//! it, and that it leaves the host's tracing as it was.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

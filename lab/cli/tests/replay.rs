@@ -1,5 +1,6 @@
-//! `brickyard replay` and `brickyard antifrag` as a user drives them, on the small traces of the repository. The expected tables are in `tests/replay/`, without the section
-//! of times; `BRICKYARD_BLESS=1` writes them anew.
+//! `brickyard replay` and `brickyard antifrag` as a user drives them, on the small traces of the
+//! repository. The expected tables are in `tests/replay/`, without the section of times;
+//! `BRICKYARD_BLESS=1` writes them anew.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -108,7 +109,8 @@ fn a_smaller_machine_has_to_reclaim() {
     }
 }
 
-/// Figures by configuration, section and label: how many samples, their mean, and the last one where it is told. Without times, which no two runs have in common.
+/// Figures by configuration, section and label: how many samples, their mean, and the last one
+/// where it is told. Without times, which no two runs have in common.
 type Figures = BTreeMap<(String, String, String), (u64, f64, Option<f64>)>;
 
 fn of_json(text: &str) -> Figures {

@@ -1,4 +1,5 @@
-//! `brickyard reproduce` as a user and as a cluster drive it: cells by name, a run that is interrupted and goes on, a report whose every number is made of rows that are there.
+//! `brickyard reproduce` as a user and as a cluster drive it: cells by name, a run that is
+//! interrupted and goes on, a report whose every number is made of rows that are there.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -190,7 +191,8 @@ fn a_folder_with_cells_is_not_taken_for_a_new_one() {
         said.contains("has 1 cell of an earlier run: --resume goes on"),
         "{said}"
     );
-    // Another cell may come beside it; and by its name it may be run again, whatever became of its file.
+    // Another cell may come beside it; and by its name it may be run again, whatever became of its
+    // file.
     done(&["--cell", PARTNER, "-o", here]);
     let folder = Folder::new(folder.path());
     let first = folder.read(CELL).unwrap();
@@ -474,7 +476,8 @@ fn what_no_plan_has_is_left_out(here: &Path, cell: &str) {
     fs::remove_file(folder.cell("kernbench.gone.1")).unwrap();
 }
 
-/// Whatever is asked for, no finished part is dropped, and the page says by which command all of it is had.
+/// Whatever is asked for, no finished part is dropped, and the page says by which command all of it
+/// is had.
 fn the_report_is_of_all_that_the_folder_has(here: &Path) {
     let other = "pft.i7-2013.cpus-2.brickyard.1";
     done(&["--cell", other, "--seed", "3", "-o", place(here)]);

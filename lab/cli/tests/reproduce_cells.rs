@@ -1,5 +1,6 @@
-//! Cells of the experiments on locks, page allocation, page faults, builds and slabs, run by name as a cluster runs them: the rows that the documents ask for are there, and an exact cell gives the same
-//! rows each time.
+//! Cells of the experiments on locks, page allocation, page faults, builds and slabs, run by name
+//! as a cluster runs them: the rows that the documents ask for are there, and an exact cell gives
+//! the same rows each time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

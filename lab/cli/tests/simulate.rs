@@ -1,5 +1,6 @@
-//! `simulate storm`, `pft` and `kernbench` as a user drives them: their tables to the letter, since a simulation gives the same on every host, and how they refuse. The expected
-//! tables are in `tests/simulate/`; `BRICKYARD_BLESS=1` writes them anew.
+//! `simulate storm`, `pft` and `kernbench` as a user drives them: their tables to the letter, since
+//! a simulation gives the same on every host, and how they refuse. The expected tables are in
+//! `tests/simulate/`; `BRICKYARD_BLESS=1` writes them anew.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -86,7 +87,8 @@ fn the_same_command_gives_the_same_table_on_every_host() {
 #[test]
 fn other_programs_read_all_samples() {
     let rows = rows(&[&STORM[..], &["--unit", "memory-latencies"]].concat());
-    // Two shapes, two numbers of CPUs, three configurations; two rates, eight latencies, four of traffic.
+    // Two shapes, two numbers of CPUs, three configurations; two rates, eight latencies, four of
+    // traffic.
     assert_eq!(rows.len(), 2 * 2 * 3 * (2 + 8 + 4));
     assert!(
         rows.iter()

@@ -1,5 +1,6 @@
-//! `simulate locks` as a user drives it: its tables to the letter, since a simulation gives the same on every host, and how it refuses. The expected tables are in
-//! `tests/simulate_locks/`; `BRICKYARD_BLESS=1` writes them anew.
+//! `simulate locks` as a user drives it: its tables to the letter, since a simulation gives the
+//! same on every host, and how it refuses. The expected tables are in `tests/simulate_locks/`;
+//! `BRICKYARD_BLESS=1` writes them anew.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -1,4 +1,5 @@
-//! `brickyard bench slab` as a user drives it: what it prints, what it leaves out and why, and how it ends.
+//! `brickyard bench slab` as a user drives it: what it prints, what it leaves out and why, and how
+//! it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -1,4 +1,5 @@
-//! `brickyard import` and `brickyard info` as a user drives them. The expected output is in `tests/trace/`; `BRICKYARD_BLESS=1` writes it anew.
+//! `brickyard import` and `brickyard info` as a user drives them. The expected output is in
+//! `tests/trace/`; `BRICKYARD_BLESS=1` writes it anew.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

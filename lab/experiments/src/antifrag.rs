@@ -18,9 +18,11 @@ pub struct Settings {
     pub gap: f64,
     /// Seconds that all builds run before the first huge page is asked for (2005: 60).
     pub settle: f64,
-    /// How many times longer a build takes than it was recorded. [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
+    /// How many times longer a build takes than it was recorded.
+    /// [default: 4 for the CPUs of the time, times 7 builds and the CPUs recorded, shared by the machine's CPUs]
     pub stretch: Option<f64>,
-    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable pages (2007: 60).
+    /// Per cent of memory that is for the kernel too, where a configuration has a zone for movable
+    /// pages (2007: 60).
     pub kernelcore: u8,
     /// Seconds of the load between two samples.
     pub every: f64,

@@ -1,8 +1,10 @@
-//! A cell: the smallest piece of an experiment that is run by itself, by one command, with one file as its result.
+//! A cell: the smallest piece of an experiment that is run by itself, by one command, with one file
+//! as its result.
 //!
-//! A cell of a kind that is timed is a round: all that is compared takes its turn in it, so that the host's mood hits them alike. Any other is one run of one
-//! configuration. Invariant `same-name-same-work`: it gives the same rows wherever and at whatever scale it is
-//! run, unless it is timed; so what `--quick` runs is a part of what `--full` runs.
+//! A cell of a kind that is timed is a round: all that is compared takes its turn in it, so that
+//! the host's mood hits them alike. Any other is one run of one configuration. Invariant
+//! `same-name-same-work`: it gives the same rows wherever and at whatever scale it is run, unless
+//! it is timed; so what `--quick` runs is a part of what `--full` runs.
 
 use core::fmt;
 
@@ -115,7 +117,9 @@ pub type Work = Box<dyn Fn(Context<'_>) -> anyhow::Result<Done> + Send + Sync>;
 
 /// A cell.
 pub struct Cell {
-    /// Its name: EXPERIMENT.MACHINE, then what tells it from others and where there are several the number of its run, in words of `a-z0-9+-` with dots between, such as `locks.metatm-2007.find-8.hold.1`.
+    /// Its name: EXPERIMENT.MACHINE, then what tells it from others and where there are several the
+    /// number of its run, in words of `a-z0-9+-` with dots between, such as
+    /// `locks.metatm-2007.find-8.hold.1`.
     pub name: String,
     /// How its rows come about. Those that are timed have the host for themselves.
     pub kind: Kind,

@@ -82,13 +82,15 @@ pub struct Samples<'d> {
 pub struct Series<'d> {
     /// The unit of the values.
     pub unit: &'d str,
-    /// Place in seconds, and value; the places rise. Points of one place are a step, in the order of their cell.
+    /// Place in seconds, and value; the places rise. Points of one place are a step, in the order
+    /// of their cell.
     pub points: Vec<(f64, f64)>,
     /// The places of the rows in [`Data::row`], in the same order.
     pub rows: Vec<usize>,
 }
 
-/// All rows. Those of one key are of one kind, in one unit, and agree on which way is better; of one run there is one sample, and of one run and place the points of one cell.
+/// All rows. Those of one key are of one kind, in one unit, and agree on which way is better; of
+/// one run there is one sample, and of one run and place the points of one cell.
 #[derive(Debug, Clone, Default)]
 pub struct Data {
     cells: Vec<CellRows>,
@@ -98,7 +100,8 @@ pub struct Data {
 }
 
 impl Data {
-    /// The rows of `cells`, which are sorted by name first, so that a row has the same place whatever the order in which cells were run.
+    /// The rows of `cells`, which are sorted by name first, so that a row has the same place
+    /// whatever the order in which cells were run.
     ///
     /// # Errors
     /// [`Contradiction`]: these are not the cells of one run.

@@ -15,13 +15,15 @@ pub struct Directions {
     pub opposite: usize,
     /// The samples do not tell, or the difference is negligible.
     pub noise: usize,
-    /// No difference was published, and there is none. These and the next two are no directions, and not among [`all`](Self::all).
+    /// No difference was published, and there is none. These and the next two are no directions,
+    /// and not among [`all`](Self::all).
     pub none: usize,
     /// No difference was published, and there is one.
     pub only_here: usize,
     /// No difference was published, and the samples do not tell.
     pub unclear: usize,
-    /// Those of `same` that the correction for many comparisons leaves: p is below 5 % after it, or the difference is exact.
+    /// Those of `same` that the correction for many comparisons leaves: p is below 5 % after it, or
+    /// the difference is exact.
     pub same_corrected: usize,
     /// Those of `opposite` that it leaves.
     pub opposite_corrected: usize,

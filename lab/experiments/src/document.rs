@@ -1,6 +1,8 @@
-//! A source document as the report shows it: what it asked, its tables with the figures it printed, what was measured for each, and plots.
+//! A source document as the report shows it: what it asked, its tables with the figures it printed,
+//! what was measured for each, and plots.
 //!
-//! Nothing here is a measured number: each [`Figure`] says of which rows it is made and by which [`Statistic`], and `judge` computes it.
+//! Nothing here is a measured number: each [`Figure`] says of which rows it is made and by which
+//! [`Statistic`], and `judge` computes it.
 
 use brickyard_report::plot::Axis;
 
@@ -43,7 +45,8 @@ impl Document {
         told.chain(lines.flat_map(|line| line.cells.iter().flatten()))
     }
 
-    /// The figures of its own tables whose direction is judged, those of `among`. A direction that stands in several tables is given once.
+    /// The figures of its own tables whose direction is judged, those of `among`. A direction that
+    /// stands in several tables is given once.
     pub fn directions(&self, among: Among) -> impl Iterator<Item = &Figure> {
         let lines = self.tables.iter().flat_map(|table| &table.lines);
         let figures = lines.flat_map(|line| line.cells.iter().flatten());
@@ -88,11 +91,13 @@ pub enum Piece {
     Figure(Figure),
     /// A word that a computed number chooses, so that the sentence is true whatever the number is.
     Word(Word),
-    /// How many of [`Document::directions`] came out so, as a plain number. Those without rows do not count.
+    /// How many of [`Document::directions`] came out so, as a plain number. Those without rows do
+    /// not count.
     Directions(Outcome, Among),
 }
 
-/// A speedup that is known from one run alone, and might vary, must be further from 1 than this to be told in words.
+/// A speedup that is known from one run alone, and might vary, must be further from 1 than this to
+/// be told in words.
 const UNKNOWN: f64 = 0.1;
 
 /// A word that a computed speedup chooses.
@@ -111,8 +116,9 @@ pub struct Word {
 }
 
 impl Word {
-    /// The word for what its figure came to. A speedup whose interval holds 1 tells no difference; nor does one whose samples do not say how they vary, unless it is large. Where there may be one
-    /// all the same, the words say so.
+    /// The word for what its figure came to. A speedup whose interval holds 1 tells no difference;
+    /// nor does one whose samples do not say how they vary, unless it is large. Where there may be
+    /// one all the same, the words say so.
     #[must_use]
     pub fn chosen(&self, found: &Judgement) -> String {
         let (margin, is_sure) = match found.interval {
@@ -169,7 +175,8 @@ pub struct Table {
     pub title: String,
     /// What was modelled, what was measured, and what cannot be compared.
     pub about: String,
-    /// The head above the columns: rows of cells that may span several columns. The column of line heads is not in it.
+    /// The head above the columns: rows of cells that may span several columns. The column of line
+    /// heads is not in it.
     pub head: Vec<Vec<Head>>,
     /// The lines.
     pub lines: Vec<Line>,
@@ -304,7 +311,8 @@ impl Statistic {
         }
     }
 
-    /// Which of its numbers are better, in words; none where that is for the metric to say. Of a deviation and a range, less is better.
+    /// Which of its numbers are better, in words; none where that is for the metric to say. Of a
+    /// deviation and a range, less is better.
     #[must_use]
     pub const fn better(self) -> Option<&'static str> {
         match self {
@@ -346,13 +354,15 @@ impl Statistic {
 pub struct Figure {
     /// How.
     pub statistic: Statistic,
-    /// Of which samples; one key, but for [`Statistic::GmeanSpeedup`]. None: not measured; what was published stands alone, and the table's `about` says why.
+    /// Of which samples; one key, but for [`Statistic::GmeanSpeedup`]. None: not measured; what was
+    /// published stands alone, and the table's `about` says why.
     pub of: Vec<Key>,
     /// What it is held against, where the statistic or the direction needs one.
     pub against: Vec<Key>,
     /// What is published for it.
     pub published: Option<Published>,
-    /// Is its direction to be judged? Then `of` and `against` have a key each, and `published` a direction.
+    /// Is its direction to be judged? Then `of` and `against` have a key each, and `published` a
+    /// direction.
     pub judged: Judged,
     /// Digits behind the point.
     pub decimals: usize,
@@ -432,7 +442,8 @@ impl Figure {
         }
     }
 
-    /// What the document printed has this direction, which is judged. Without a published text it stays as it is.
+    /// What the document printed has this direction, which is judged. Without a published text it
+    /// stays as it is.
     #[must_use]
     pub fn judged(self, speedup: f64, claim: Claim) -> Self {
         Self {
@@ -482,14 +493,16 @@ pub enum Judged {
 pub struct Published {
     /// The figure as it is printed, such as `.05` or `1.015*`.
     pub text: &'static str,
-    /// The published speedup of `of` over `against`: above 1 is better. Of figures whose direction is judged.
+    /// The published speedup of `of` over `against`: above 1 is better. Of figures whose direction
+    /// is judged.
     pub speedup: Option<f64>,
     /// Does the document itself call the difference real?
     pub claim: Claim,
 }
 
 impl Published {
-    /// The number in its text, without star, brackets and sign of percent. None of what is no number, such as a dash for a missing one.
+    /// The number in its text, without star, brackets and sign of percent. None of what is no
+    /// number, such as a dash for a missing one.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         number(self.text)

@@ -1,12 +1,18 @@
-//! Is a run as an earlier one was? The tables of a new run, figure by figure, against the rows of a recorded one.
+//! Is a run as an earlier one was? The tables of a new run, figure by figure, against the rows of a
+//! recorded one.
 //!
-//! Of simulated and replayed cells those are held against each other that both runs have, with the same seed, so that both are the same work: they are equal to the bit as long as the
-//! allocators are the same. [`EXACT_PERCENT`] allows for a change that moves accesses about, not for one that does other work: **when an allocator, a lock policy or a workload is
-//! changed on purpose, the record is made anew**, in the same commit. A cell whose rows are not all there is told of, and one whose series have more or fewer points than may be. What is timed differs from host to host: there the speedup over
-//! the table's baseline is compared, and may differ by [`TIMED_TIMES`]; where either run's samples scatter so much that the interval of the speedup spans more than
+//! Of simulated and replayed cells those are held against each other that both runs have, with the
+//! same seed, so that both are the same work: they are equal to the bit as long as the allocators
+//! are the same. [`EXACT_PERCENT`] allows for a change that moves accesses about, not for one that
+//! does other work: **when an allocator, a lock policy or a workload is changed on purpose, the
+//! record is made anew**, in the same commit. A cell whose rows are not all there is told of, and
+//! one whose series have more or fewer points than may be. What is timed differs from host to host:
+//! there the speedup over the table's baseline is compared, and may differ by [`TIMED_TIMES`];
+//! where either run's samples scatter so much that the interval of the speedup spans more than
 //! [`SCATTER_TIMES`], they say nothing.
 //!
-//! A comparison that compares nothing is a difference too: whoever asks for one must not be told that all is well.
+//! A comparison that compares nothing is a difference too: whoever asks for one must not be told
+//! that all is well.
 
 use core::fmt;
 use std::collections::{BTreeMap, HashMap};
@@ -25,7 +31,8 @@ pub const EXACT_PERCENT: f64 = 1.0;
 /// How many times a timed speedup may be off.
 pub const TIMED_TIMES: f64 = 3.0;
 
-/// A timed speedup is compared if the upper end of its interval is not more than so many times the lower, in both runs.
+/// A timed speedup is compared if the upper end of its interval is not more than so many times the
+/// lower, in both runs.
 pub const SCATTER_TIMES: f64 = 1.5;
 
 /// What is expected.
@@ -39,7 +46,8 @@ pub struct Expected {
 pub struct Differences {
     /// Simulated and replayed figures. Skipped are those that are not of the same runs.
     pub exact: Tally,
-    /// Speedups of timed figures. Skipped are those whose samples scatter too much to say something.
+    /// Speedups of timed figures. Skipped are those whose samples scatter too much to say
+    /// something.
     pub timed: Tally,
     /// A line each: a figure that is off, a cell that lacks rows, or why nothing was compared.
     pub lines: Vec<String>,
@@ -177,7 +185,8 @@ impl<'c> Common<'c> {
     }
 }
 
-/// A line if `found` has not all that `expected` has, and one if it has not as many points of series.
+/// A line if `found` has not all that `expected` has, and one if it has not as many points of
+/// series.
 fn unlike(expected: &CellRows, found: &CellRows) -> Vec<String> {
     let there = counts(found);
     let (mut lacking, mut uneven) = (Vec::new(), Vec::new());
@@ -291,7 +300,8 @@ fn outcome(
     Some((kind, outcome?))
 }
 
-/// Is the statistic compared where runs are exact? Gains and differences follow from these; deviations of a few runs say little.
+/// Is the statistic compared where runs are exact? Gains and differences follow from these;
+/// deviations of a few runs say little.
 const fn is_compared(statistic: Statistic) -> bool {
     matches!(
         statistic,
@@ -304,7 +314,8 @@ const fn is_compared(statistic: Statistic) -> bool {
     )
 }
 
-/// Are the samples of all keys of the same runs? (Where rows are lacking they are not, and the cell is told of.)
+/// Are the samples of all keys of the same runs? (Where rows are lacking they are not, and the cell
+/// is told of.)
 fn is_same_work(figure: &Figure, expected: &Data, found: &Data) -> bool {
     let runs = |data: &Data, key: &Key| data.samples(key).map(|samples| samples.runs);
     let mut keys = figure.of.iter().chain(&figure.against);
@@ -354,7 +365,8 @@ mod tests {
 
     use super::*;
 
-    /// Rows for every key of the documents, two runs of each; a cell for each experiment and configuration.
+    /// Rows for every key of the documents, two runs of each; a cell for each experiment and
+    /// configuration.
     fn record(kind: Kind) -> Vec<CellRows> {
         let mut cells: Vec<CellRows> = Vec::new();
         for (place, key) in documents::keys().into_iter().enumerate() {

@@ -1,6 +1,8 @@
-//! All figures of all tables as CSV: what was published, what was measured, and how the directions compare.
+//! All figures of all tables as CSV: what was published, what was measured, and how the directions
+//! compare.
 //!
-//! `value` is as the rows have it. What is to be held against `published` is `value` times `scale`, which `shown` has as the page's tables do.
+//! `value` is as the rows have it. What is to be held against `published` is `value` times `scale`,
+//! which `shown` has as the page's tables do.
 
 use std::path::Path;
 
@@ -40,7 +42,8 @@ const HEAD: [&str; 27] = [
     "verdict",
 ];
 
-/// Writes them, a line a figure; a figure of which nothing was measured has only what was published.
+/// Writes them, a line a figure; a figure of which nothing was measured has only what was
+/// published.
 ///
 /// # Errors
 /// [`WriteError`], with the path.

@@ -21,7 +21,8 @@ impl Finding {
         Some(sentence? + &self.incomplete(judged))
     }
 
-    /// What stands behind the sentence where its geometric means are not over all that they are to be over: a quick run, or one that was interrupted. Else nothing.
+    /// What stands behind the sentence where its geometric means are not over all that they are to
+    /// be over: a quick run, or one that was interrupted. Else nothing.
     pub(crate) fn incomplete(&self, judged: Judged<'_>) -> String {
         let mut parts: Vec<String> = Vec::new();
         for piece in &self.pieces {

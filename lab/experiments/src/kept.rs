@@ -1,6 +1,7 @@
 //! What a folder has of earlier runs: the cells that count, and those that do not, each with why.
 //!
-//! Invariant `own-build`: a cell that is asked for is kept only if this build ran it, by the traces at hand.
+//! Invariant `own-build`: a cell that is asked for is kept only if this build ran it, by the traces
+//! at hand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -30,7 +31,8 @@ impl Kept {
     /// Reads them.
     ///
     /// # Errors
-    /// Where the folder cannot be looked into, and [`Refusal`] where a cell was run with another seed.
+    /// Where the folder cannot be looked into, and [`Refusal`] where a cell was run with another
+    /// seed.
     pub fn read(folder: &Folder, seed: u64) -> anyhow::Result<Self> {
         let plan = Plan::all().cells;
         let known: HashSet<&str> = plan.iter().map(|cell| cell.name.as_str()).collect();
@@ -57,7 +59,8 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Those of `cells` that are still to be run, and a line for each reason why some are run again.
+    /// Those of `cells` that are still to be run, and a line for each reason why some are run
+    /// again.
     pub fn left(&self, cells: Vec<Cell>, traces: &Traces) -> (Vec<Cell>, Vec<String>) {
         let done: HashMap<&str, &CellRows> = self
             .cells

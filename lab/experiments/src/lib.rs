@@ -1,4 +1,5 @@
-//! The five source documents, repeated: what they printed, what was measured for each figure, whether the directions agree, and the page that shows it.
+//! The five source documents, repeated: what they printed, what was measured for each figure,
+//! whether the directions agree, and the page that shows it.
 //!
 //! | module | what it holds |
 //! |---|---|

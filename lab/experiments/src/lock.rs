@@ -1,8 +1,9 @@
 //! Two locks between processes. Invariant `one-run-a-folder`: a folder has one whole run at a time.
 //! Invariant `one-timed-cell-a-host`: a host times one cell at a time.
 //!
-//! Both are locks of the system on a file (`flock`), which end with the process, however it ends. The files stay: one that is deleted while another process waits for it is two locks. Where a file
-//! system has no locks there is none, which is told.
+//! Both are locks of the system on a file (`flock`), which end with the process, however it ends.
+//! The files stay: one that is deleted while another process waits for it is two locks. Where a
+//! file system has no locks there is none, which is told.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -24,7 +25,8 @@ pub struct Lock {
     _file: Option<File>,
 }
 
-/// The lock of a whole run on its folder; `say` is given what to tell. Single cells need none: each has a file of its own, which appears when it is whole.
+/// The lock of a whole run on its folder; `say` is given what to tell. Single cells need none: each
+/// has a file of its own, which appears when it is whole.
 ///
 /// # Errors
 /// If another whole run has it.

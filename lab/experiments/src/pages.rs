@@ -1,4 +1,5 @@
-//! The pages with a player that cells made beside their rows. Where only the rows were gathered from a cluster, they are lacking; that is told, and ends nothing.
+//! The pages with a player that cells made beside their rows. Where only the rows were gathered
+//! from a cluster, they are lacking; that is told, and ends nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,8 @@ use crate::store::Folder;
 /// Their folder.
 pub(crate) const FOLDER: &str = "pages";
 
-/// The pages that the cells in `data` made, and a sentence for each that cannot be had: whoever counts the shots of a machine's films has a page of it.
+/// The pages that the cells in `data` made, and a sentence for each that cannot be had: whoever
+/// counts the shots of a machine's films has a page of it.
 pub fn of(folder: &Folder, data: &Data) -> (Vec<Embedded>, Vec<String>) {
     let rows = (0..data.len()).filter_map(|place| data.row(place));
     let filmed: BTreeMap<&str, &CellRows> = rows

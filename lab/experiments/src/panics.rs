@@ -13,7 +13,8 @@ thread_local! {
     static WORDS: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What `work` gives, or the words of its panic. (One on another thread that it began is told as ever, and here too if it joins that thread.)
+/// What `work` gives, or the words of its panic. (One on another thread that it began is told as
+/// ever, and here too if it joins that thread.)
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     keep_words();
     let was_within = WITHIN.replace(true);

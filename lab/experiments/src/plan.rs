@@ -66,7 +66,8 @@ impl Scope {
         }
     }
 
-    /// What cells with these names are of: an experiment is at full scale if one of them is no quick one.
+    /// What cells with these names are of: an experiment is at full scale if one of them is no
+    /// quick one.
     pub fn holding<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let names: HashSet<&str> = names.collect();
         let begun: HashSet<&str> = names.iter().map(|name| experiment_of(name)).collect();
@@ -87,7 +88,8 @@ impl Scope {
     fn each(of: impl Fn(Experiment) -> Option<Scale>) -> Self {
         let scales = Experiment::ALL.map(|one| Some((one, of(one)?)));
         let mut scales: Vec<(Experiment, Scale)> = scales.into_iter().flatten().collect();
-        // Where both scales have the same cells, it is the one of the others, so that one command runs all.
+        // Where both scales have the same cells, it is the one of the others, so that one command
+        // runs all.
         let has_two = |experiment| cells::of(experiment).iter().any(is_full);
         let of_others = scales.iter().filter(|(one, _)| has_two(*one));
         if let Some(scale) = of_others.map(|&(_, scale)| scale).max() {

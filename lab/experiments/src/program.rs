@@ -1,4 +1,5 @@
-//! By what a cell is run: which build of the program, and which traces. Two builds of one version may measure differently, other traces are other work, and cells of a folder may come from
+//! By what a cell is run: which build of the program, and which traces. Two builds of one version
+//! may measure differently, other traces are other work, and cells of a folder may come from
 //! several of either.
 
 use core::hash::Hasher as _;
@@ -32,7 +33,8 @@ fn build() -> &'static str {
 /// Between the build and the checksum of the traces.
 const TRACES: &str = ", traces ";
 
-/// What is kept beside the rows of a cell: the build, and of a cell that works by traces their checksum.
+/// What is kept beside the rows of a cell: the build, and of a cell that works by traces their
+/// checksum.
 ///
 /// # Errors
 /// If the traces cannot be read.
@@ -45,7 +47,8 @@ pub(crate) fn of(cell: &Cell, traces: &Traces) -> anyhow::Result<String> {
     })
 }
 
-/// Why a cell that was run by `program` is to be run again, if it is. Where there are no traces, those of then are as good as any.
+/// Why a cell that was run by `program` is to be run again, if it is. Where there are no traces,
+/// those of then are as good as any.
 pub(crate) fn outdated(program: &str, cell: &Cell, traces: &Traces) -> Option<&'static str> {
     let (of_build, of_traces) = parts(program);
     if of_build != build() {

@@ -1,6 +1,7 @@
 //! What is measured, as it is kept: one value a row, with all that says what it is.
 //!
-//! Everything that a report shows is computed from such rows, and can be followed back to them. Nothing that is made of several rows is stored. (What one turn measures by difference, as the
+//! Everything that a report shows is computed from such rows, and can be followed back to them.
+//! Nothing that is made of several rows is stored. (What one turn measures by difference, as the
 //! part of zeroing in an allocation, is a row: no other has its two sides.)
 
 use core::fmt;
@@ -24,9 +25,11 @@ pub struct Raw {
     pub unit: String,
     /// Which way is better.
     pub better: Better,
-    /// Which run or round, from 1. Rows of one run under two configurations are a pair: the same seed, or the same round.
+    /// Which run or round, from 1. Rows of one run under two configurations are a pair: the same
+    /// seed, or the same round.
     pub run: u32,
-    /// Where along a series, in seconds of the machine; none for a value that stands for itself. Several rows of a cell at one place are a step, in their order.
+    /// Where along a series, in seconds of the machine; none for a value that stands for itself.
+    /// Several rows of a cell at one place are a step, in their order.
     pub at: Option<f64>,
     /// The value.
     pub value: f64,
@@ -38,7 +41,8 @@ pub struct Raw {
 pub enum Kind {
     /// By the simulated multiprocessor: the same on every host, by the same build of the program.
     Simulated,
-    /// By a replayed trace, in which nothing is timed: the same on every host, by the same build of the program.
+    /// By a replayed trace, in which nothing is timed: the same on every host, by the same build of
+    /// the program.
     Replayed,
     /// By the host's clock: different on every host, and noisy.
     Timed,
@@ -58,7 +62,8 @@ impl Kind {
         }
     }
 
-    /// Does the same cell with the same seed, run by the same build of the program, give the same rows everywhere?
+    /// Does the same cell with the same seed, run by the same build of the program, give the same
+    /// rows everywhere?
     #[must_use]
     pub const fn is_exact(self) -> bool {
         !matches!(self, Self::Timed)
@@ -94,9 +99,11 @@ pub struct CellRows {
     pub kind: Kind,
     /// The seed that all chance of the run came from: that of the first run of the experiment.
     pub seed: u64,
-    /// Where it was run; [`Host::unknown`] where nobody knows, as of rows from a file that does not say it.
+    /// Where it was run; [`Host::unknown`] where nobody knows, as of rows from a file that does not
+    /// say it.
     pub host: Host,
-    /// Which build of the program ran it, in its own words; empty where nobody knows. Two builds may give other rows for the same cell.
+    /// Which build of the program ran it, in its own words; empty where nobody knows. Two builds
+    /// may give other rows for the same cell.
     pub program: String,
     /// What it gave.
     pub rows: Vec<Raw>,

@@ -5,7 +5,8 @@ use brickyard_report::{Host, Metric, Results, Row, SampleKind};
 use crate::data::{Data, Key};
 use crate::raw::Kind;
 
-/// The samples of some keys as a document that `brickyard compare` reads: with their kind and their runs, by which exact ones are compared pair by pair.
+/// The samples of some keys as a document that `brickyard compare` reads: with their kind and their
+/// runs, by which exact ones are compared pair by pair.
 ///
 /// # Errors
 /// Where two rows of a document would be one, or a figure is none.

@@ -1,4 +1,5 @@
-//! The cells of a plan, run: those that are timed one by one with the host for themselves, then all others side by side. Each one's file is written as soon as it is done.
+//! The cells of a plan, run: those that are timed one by one with the host for themselves, then all
+//! others side by side. Each one's file is written as soon as it is done.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;

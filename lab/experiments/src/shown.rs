@@ -1,16 +1,19 @@
-//! A number as a reader sees it: scaled, rounded, with commas. Pages, files and the terminal take it from here, so that they say the same.
+//! A number as a reader sees it: scaled, rounded, with commas. Pages, files and the terminal take
+//! it from here, so that they say the same.
 
 use crate::document::Figure;
 use crate::judge::Judgement;
 
-/// The number of a figure: scaled, to the digits that the figure asks for, with commas from five digits on. No sign of percent.
+/// The number of a figure: scaled, to the digits that the figure asks for, with commas from five
+/// digits on. No sign of percent.
 pub(crate) fn shown(figure: &Figure, judgement: &Judgement) -> String {
     // No "-0.00" where a sign is turned over nothing.
     let scaled = judgement.value * figure.scale + 0.0;
     with_commas(&format!("{scaled:.*}", figure.decimals))
 }
 
-/// The same as the cell of a table has it: with the sign of percent where the statistic is in percent.
+/// The same as the cell of a table has it: with the sign of percent where the statistic is in
+/// percent.
 pub(crate) fn in_cell(figure: &Figure, judgement: &Judgement) -> String {
     let sign = if figure.statistic.is_percent() {
         "%"

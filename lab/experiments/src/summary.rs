@@ -1,4 +1,5 @@
-//! What the terminal says of a run: who wins, and of each document its directions and its first findings.
+//! What the terminal says of a run: who wins, and of each document its directions and its first
+//! findings.
 
 use crate::directions::{Directions, Judged};
 use crate::document::{Among, Document, Place};

@@ -58,7 +58,8 @@ impl Traces {
         }
     }
 
-    /// Does this cell work by traces? One that does not is given none, so that this cannot be wrong unnoticed.
+    /// Does this cell work by traces? One that does not is given none, so that this cannot be wrong
+    /// unnoticed.
     pub(crate) fn serve(cell: &Cell) -> bool {
         let without = [Experiment::PageAlloc, Experiment::Pft, Experiment::Slab];
         let experiment = experiment_of(&cell.name);
@@ -86,7 +87,8 @@ impl Traces {
 
     /// The jobs of a recorded command, such as `pmake`.
     pub(crate) fn jobs(&self, name: &str) -> anyhow::Result<Arc<Vec<Job>>> {
-        // Held while it is cut, so that two cells do not cut the same. What is in the map is whole, whoever panicked.
+        // Held while it is cut, so that two cells do not cut the same. What is in the map is whole,
+        // whoever panicked.
         let mut known = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(jobs) = known.get(name) {
             return Ok(Arc::clone(jobs));

@@ -18,7 +18,8 @@ pub fn of(documents: &[Document], data: &Data) -> anyhow::Result<Vec<String>> {
     warnings.extend(several_hosts(data));
     warnings.extend(several_builds(data));
     warnings.extend(several_traces(data));
-    // What is simulated varies with the seed, which is no noise of the host; and of what is timed only rows whose direction is judged.
+    // What is simulated varies with the seed, which is no noise of the host; and of what is timed
+    // only rows whose direction is judged.
     let figures = documents.iter().flat_map(Document::figures);
     let judged = figures.filter(|figure| figure.judged == Judged::Yes);
     let keys: BTreeSet<&Key> = judged

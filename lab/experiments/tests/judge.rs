@@ -1,4 +1,5 @@
-//! Every statistic of a figure, worked out by hand; intervals, tests and their correction on rows made for it.
+//! Every statistic of a figure, worked out by hand; intervals, tests and their correction on rows
+//! made for it.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use brickyard_experiments::data::{Data, Key};

@@ -1,4 +1,5 @@
-//! `traceable`: every figure of the page is walked back to the rows that it names, and computed from them anew, by rules written down here a second time.
+//! `traceable`: every figure of the page is walked back to the rows that it names, and computed
+//! from them anew, by rules written down here a second time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -177,7 +178,8 @@ fn every_figure_is_what_its_rows_give() {
     let (documents, data) = (page_sample::documents(), page_sample::data());
     let page = page_sample::page(&documents, &data, Vec::new());
     let count = walk(&page, &data);
-    // Two tables of 12 by 8, the winner, findings in the summary and the part, and every point of three plots.
+    // Two tables of 12 by 8, the winner, findings in the summary and the part, and every point of
+    // three plots.
     assert_eq!(count, 2 * 96 + 1 + 2 + 3 + 5 * (8 + 5 + 120));
     // What is shown is what is told, scaled and rounded.
     let mut scales = BTreeSet::new();
@@ -421,7 +423,8 @@ fn rows_that_give_no_number_are_a_dash() {
         }
     }
     let page = page_sample::page(&documents, &Data::new(cells).unwrap(), Vec::new());
-    // Speedup, difference in percent, and share, in both tables; and of the winner's words all but that line are there.
+    // Speedup, difference in percent, and share, in both tables; and of the winner's words all but
+    // that line are there.
     assert!(page.contains("<span class=\"unseen\">no number</span>"));
     assert!(!page.contains("no rows<"));
 }
@@ -468,7 +471,8 @@ fn names_do_not_become_markup() {
     }
 }
 
-/// The page lets its own script run and the player's, each by its hash, and no other. Without a script each figure is a link to where its rows are told.
+/// The page lets its own script run and the player's, each by its hash, and no other. Without a
+/// script each figure is a link to where its rows are told.
 #[test]
 fn only_the_pages_own_scripts_may_run() {
     let (documents, data) = (page_sample::documents(), page_sample::data());

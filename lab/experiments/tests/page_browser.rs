@@ -1,7 +1,9 @@
-//! The report in a real browser, where one is installed: it tries itself out, wide and as narrow as a phone.
+//! The report in a real browser, where one is installed: it tries itself out, wide and as narrow as
+//! a phone.
 //!
-//! With `#selftest` the page walks its figures, looks at every curve, opens and closes the dialog by keys, measures contrasts in both schemes and its own width, lets the
-//! player try itself out, and says on the console how it went. Anything else on the console fails the test.
+//! With `#selftest` the page walks its figures, looks at every curve, opens and closes the dialog
+//! by keys, measures contrasts in both schemes and its own width, lets the player try itself out,
+//! and says on the console how it went. Anything else on the console fails the test.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -186,7 +188,8 @@ fn a_run_of_nothing_is_a_page_too() {
     assert!(said.contains("0 figures, 0 plots"), "{said}");
 }
 
-/// Should foreign text ever get through as markup, in the page or in a page that it holds, none of it runs.
+/// Should foreign text ever get through as markup, in the page or in a page that it holds, none of
+/// it runs.
 #[test]
 fn a_foreign_script_does_not_run() {
     let Some(browser) = browser() else { return };

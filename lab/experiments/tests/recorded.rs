@@ -1,4 +1,5 @@
-//! The last recorded full run, which `docs/results/reproduce.md` tells of and CI holds quick runs against: it has every row that a document refers to.
+//! The last recorded full run, which `docs/results/reproduce.md` tells of and CI holds quick runs
+//! against: it has every row that a document refers to.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::path::Path;
@@ -71,7 +72,8 @@ fn it_is_as_itself() {
     assert_eq!(found.lines, [""; 0]);
 }
 
-/// The file of figures says of each what the page shows beside the published one, and every word of what it is held against.
+/// The file of figures says of each what the page shows beside the published one, and every word of
+/// what it is held against.
 #[test]
 fn figures_as_a_file_can_be_held_against_what_was_published() {
     let data = Data::new(read_rows(path()).unwrap()).unwrap();

@@ -1,4 +1,5 @@
-//! What is written of a cell is read back as it was, and what is no cell's file is refused in words, never by a panic.
+//! What is written of a cell is read back as it was, and what is no cell's file is refused in
+//! words, never by a panic.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::fs;

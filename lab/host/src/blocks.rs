@@ -1,7 +1,7 @@
 //! Page blocks by what lies in them: which are mixed, and by what.
 //!
-//! A huge page needs a whole block. One page that cannot be moved is enough to spoil it; pagetypeinfo, which counts blocks by the type they are
-//! meant for, does not show that.
+//! A huge page needs a whole block. One page that cannot be moved is enough to spoil it;
+//! pagetypeinfo, which counts blocks by the type they are meant for, does not show that.
 
 use brickyard_trace::{PageUse, StateRun};
 
@@ -73,7 +73,8 @@ impl BlockUse {
     }
 }
 
-/// The blocks of 2^`order` frames that `zone` lies in, in order; `runs` in order of frames. A pass over the zone's runs; 64 bytes a block.
+/// The blocks of 2^`order` frames that `zone` lies in, in order; `runs` in order of frames. A pass
+/// over the zone's runs; 64 bytes a block.
 #[must_use]
 pub fn of_zone(runs: &[StateRun], zone: &ZoneInfo, order: u8, judge: &Judge) -> Vec<BlockUse> {
     let size = 1_u64 << order.min(31);

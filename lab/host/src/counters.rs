@@ -24,7 +24,8 @@ pub fn parse_vmstat(text: &str) -> Result<Counters, ParseError> {
     parse("vmstat", text)
 }
 
-/// Reads `/proc/meminfo`: `Name:   number kB` in each line. The numbers are as they stand there, most in KiB.
+/// Reads `/proc/meminfo`: `Name:   number kB` in each line. The numbers are as they stand there,
+/// most in KiB.
 ///
 /// # Errors
 /// A line without a number.

@@ -1,6 +1,8 @@
-//! `/sys/kernel/debug/extfrag/{unusable_index,extfrag_index}`: the kernel's own indices by zone and order. Root only, and debugfs mounted.
+//! `/sys/kernel/debug/extfrag/{unusable_index,extfrag_index}`: the kernel's own indices by zone and
+//! order. Root only, and debugfs mounted.
 //!
-//! The same numbers follow from buddyinfo ([`brickyard::stats::FreeCounts`]), which everyone may read; the files serve to check that.
+//! The same numbers follow from buddyinfo ([`brickyard::stats::FreeCounts`]), which everyone may
+//! read; the files serve to check that.
 
 use crate::ParseError;
 use crate::lines::{Lines, node_and_zone};

@@ -1,18 +1,19 @@
 //! Flags of `/proc/kpageflags` folded into runs of frames in one state.
 //!
-//! The kernel gives about 13 million words a second; most of them equal the one before. So words are compared in the bits that matter,
-//! and only where they differ is anything decided.
+//! The kernel gives about 13 million words a second; most of them equal the one before. So words
+//! are compared in the bits that matter, and only where they differ is anything decided.
 //!
-//! A compound page is a head and the tails that follow it. Its state is the head's. Flags are read while memory is in use: a compound whose
-//! length is no power of two, or whose start is not aligned to it, was caught while it changed, and counts as single pages.
+//! A compound page is a head and the tails that follow it. Its state is the head's. Flags are read
+//! while memory is in use: a compound whose length is no power of two, or whose start is not
+//! aligned to it, was caught while it changed, and counts as single pages.
 
 use core::ops::Range;
 
 use brickyard::Order;
 use brickyard_trace::{PageState, PageUse, StateRun};
 
-/// The bits of `/proc/kpageflags` that count here, by the numbers of `include/uapi/linux/kernel-page-flags.h` and
-/// `include/linux/kernel-page-flags.h`.
+/// The bits of `/proc/kpageflags` that count here, by the numbers of
+/// `include/uapi/linux/kernel-page-flags.h` and `include/linux/kernel-page-flags.h`.
 mod bit {
     pub(super) const DIRTY: u64 = 1 << 4;
     pub(super) const LRU: u64 = 1 << 5;
@@ -60,9 +61,10 @@ const TELLING: u64 = bit::DIRTY
 
 /// The state of a frame with these flags.
 ///
-/// Slab comes before what processes use: newer kernels keep other things where the flags of anonymous memory are taken from, so slab pages
-/// show those too. A mark for reclaim without anything to write is the mark of read-ahead, which shares its bit.
-/// The zero pages are the kernel's own and stay where they are, whatever flags they have.
+/// Slab comes before what processes use: newer kernels keep other things where the flags of
+/// anonymous memory are taken from, so slab pages show those too. A mark for reclaim without
+/// anything to write is the mark of read-ahead, which shares its bit. The zero pages are the
+/// kernel's own and stay where they are, whatever flags they have.
 #[must_use]
 pub fn state_of(flags: u64) -> PageState {
     let has = |bits: u64| flags & bits != 0;
@@ -120,7 +122,8 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// An empty one. Frames outside of `memory` (in order, apart) that have no flag are holes; if it is empty, nothing is known of that.
+    /// An empty one. Frames outside of `memory` (in order, apart) that have no flag are holes; if
+    /// it is empty, nothing is known of that.
     #[must_use]
     pub fn new(memory: Vec<Range<u64>>) -> Self {
         Self {
@@ -148,7 +151,8 @@ impl Fold {
         self.runs
     }
 
-    /// How many of the next `frames` frames are all memory or all none, and what those without flags are then.
+    /// How many of the next `frames` frames are all memory or all none, and what those without
+    /// flags are then.
     fn part(&mut self, frame: u64, frames: usize) -> (usize, PageUse) {
         if self.memory.is_empty() {
             return (frames, PageUse::Untold);

@@ -43,7 +43,8 @@ impl Host {
         }
     }
 
-    /// The files below `root` (`root/proc/zoneinfo` and so on), of a host with frames of 4096 bytes.
+    /// The files below `root` (`root/proc/zoneinfo` and so on), of a host with frames of 4096
+    /// bytes.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self {
@@ -107,7 +108,8 @@ impl Host {
     /// `/sys/kernel/debug/extfrag/unusable_index`.
     ///
     /// # Errors
-    /// [`HostError::Denied`] for who is not root, [`HostError::Absent`] where debugfs is not mounted; it is not what Linux writes.
+    /// [`HostError::Denied`] for who is not root, [`HostError::Absent`] where debugfs is not
+    /// mounted; it is not what Linux writes.
     pub fn unusable_index(&self) -> Result<Vec<IndexZone>, HostError> {
         let path = "sys/kernel/debug/extfrag/unusable_index";
         self.parsed(path, EXTFRAG, extfrag::parse)
@@ -122,8 +124,8 @@ impl Host {
         self.parsed(path, EXTFRAG, extfrag::parse)
     }
 
-    /// The order of a huge page, from `/sys/kernel/mm/transparent_hugepage/hpage_pmd_size` or else `Hugepagesize` of `/proc/meminfo`;
-    /// `None` where the kernel has no huge pages.
+    /// The order of a huge page, from `/sys/kernel/mm/transparent_hugepage/hpage_pmd_size` or else
+    /// `Hugepagesize` of `/proc/meminfo`; `None` where the kernel has no huge pages.
     #[must_use]
     pub fn huge_order(&self) -> Option<u8> {
         let transparent = "sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
@@ -141,7 +143,8 @@ impl Host {
         release.unwrap_or_default().trim().to_owned()
     }
 
-    /// May compaction move what is locked in memory (`vm.compact_unevictable_allowed`)? What the kernel does by itself if it does not say.
+    /// May compaction move what is locked in memory (`vm.compact_unevictable_allowed`)? What the
+    /// kernel does by itself if it does not say.
     #[must_use]
     pub fn compacts_unevictable(&self) -> Unevictable {
         let path = self.root.join("proc/sys/vm/compact_unevictable_allowed");
@@ -166,10 +169,12 @@ impl Host {
         }
     }
 
-    /// `/proc/kpageflags` as runs of frames in one state, in order of frames. 64 Ki frames are read at once and have the time that `now`
-    /// says before. `progress` is told how many frames are done and how many there are, as far as zoneinfo knows.
+    /// `/proc/kpageflags` as runs of frames in one state, in order of frames. 64 Ki frames are read
+    /// at once and have the time that `now` says before. `progress` is told how many frames are
+    /// done and how many there are, as far as zoneinfo knows.
     ///
-    /// About 13 million frames a second: 2 s for 100 GiB. The runs take 40 bytes each, some 10 000 to 100 000 for a GiB in use.
+    /// About 13 million frames a second: 2 s for 100 GiB. The runs take 40 bytes each, some 10 000
+    /// to 100 000 for a GiB in use.
     ///
     /// # Errors
     /// [`HostError::Denied`] for who is not root; there is none, or nothing in it.
@@ -225,7 +230,8 @@ impl Host {
     ) -> Result<T, HostError> {
         let path = self.root.join(path);
         let bytes = fs::read(&path).map_err(|source| explained(&path, fix, source))?;
-        // Names may be anything in principle; what is not text becomes a mark, and the parser says what it thinks of it.
+        // Names may be anything in principle; what is not text becomes a mark, and the parser says
+        // what it thinks of it.
         let text = String::from_utf8_lossy(&bytes);
         parse(&text).map_err(|source| HostError::Text { path, source })
     }

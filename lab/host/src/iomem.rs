@@ -1,6 +1,7 @@
 //! `/proc/iomem`: where there is memory at all. Who is not root sees zeros instead of addresses.
 //!
-//! Needed beside kpageflags: for a frame without memory old kernels say so, newer ones (6.17 and later) give no flag at all, as for memory in use of which nothing is told.
+//! Needed beside kpageflags: for a frame without memory old kernels say so, newer ones (6.17 and
+//! later) give no flag at all, as for memory in use of which nothing is told.
 
 use core::ops::Range;
 

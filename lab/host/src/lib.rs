@@ -1,7 +1,9 @@
-//! What a running Linux says of its page allocator: readers of `/proc` and `/sys`, and what follows from them.
+//! What a running Linux says of its page allocator: readers of `/proc` and `/sys`, and what follows
+//! from them.
 //!
-//! [`Host`] reads the files, of this machine or below a folder of recorded ones. Each text has a module with a parser that takes any text and never
-//! panics. Nothing here changes anything on the host.
+//! [`Host`] reads the files, of this machine or below a folder of recorded ones. Each text has a
+//! module with a parser that takes any text and never panics. Nothing here changes anything on the
+//! host.
 //!
 //! | module | what it tells |
 //! |---|---|

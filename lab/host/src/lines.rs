@@ -1,4 +1,5 @@
-//! What the lines of several files have in common: their start `Node 0, zone   Normal`, and numbers between spaces.
+//! What the lines of several files have in common: their start `Node 0, zone   Normal`, and numbers
+//! between spaces.
 
 use crate::ParseError;
 

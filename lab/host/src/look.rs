@@ -24,7 +24,8 @@ pub enum Depth {
         /// The order of a page block, where an earlier look has told it.
         page_block_order: Order,
     },
-    /// pagetypeinfo too, as root. The kernel reads it with its zones locked one after the other, so it is not for every second.
+    /// pagetypeinfo too, as root. The kernel reads it with its zones locked one after the other, so
+    /// it is not for every second.
     Everything,
 }
 
@@ -39,7 +40,8 @@ pub struct ZoneLook {
     pub max_order: Order,
     /// Its page blocks; empty if the frames were not looked at.
     pub blocks: Vec<BlockUse>,
-    /// What could be had, by order up to the larger of the highest and the huge order; empty if the frames were not looked at.
+    /// What could be had, by order up to the larger of the highest and the huge order; empty if the
+    /// frames were not looked at.
     pub outlook: Vec<Outlook>,
 }
 
@@ -99,8 +101,8 @@ impl Look {
         }
     }
 
-    /// Frames by what they are used for: all uses where the frames were looked at, else what the kernel's
-    /// counters tell everyone.
+    /// Frames by what they are used for: all uses where the frames were looked at, else what the
+    /// kernel's counters tell everyone.
     #[must_use]
     pub fn by_use(&self) -> Vec<(&'static str, u64)> {
         if self.runs.is_empty() {
@@ -119,7 +121,8 @@ impl Look {
         present.collect()
     }
 
-    /// Looks. `progress` is told how many frames were looked at, and of how many. Nothing is written.
+    /// Looks. `progress` is told how many frames were looked at, and of how many. Nothing is
+    /// written.
     ///
     /// # Errors
     /// zoneinfo or buddyinfo cannot be read. All else that cannot be read is in [`Look::withheld`].
@@ -138,7 +141,8 @@ impl Look {
         if depth != Depth::Lists {
             runs = or_why(host.page_states(now, progress), &mut withheld).unwrap_or_default();
         }
-        // Read last: counts that belong together with what was seen at the end of the frames, where most memory is.
+        // Read last: counts that belong together with what was seen at the end of the frames, where
+        // most memory is.
         let infos = host.zones()?;
         let buddies = host.buddyinfo()?;
         let huge_order = host.huge_order().and_then(Order::try_new);

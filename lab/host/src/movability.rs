@@ -32,8 +32,9 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// For these runs (in order of frames), page blocks of 2^`page_block_order` frames, and what compaction does with locked memory.
-    /// Frames without a flag are the kernel's own if they are a whole page block of them in a row, or a compound page.
+    /// For these runs (in order of frames), page blocks of 2^`page_block_order` frames, and what
+    /// compaction does with locked memory. Frames without a flag are the kernel's own if they are a
+    /// whole page block of them in a row, or a compound page.
     #[must_use]
     pub fn new(runs: &[StateRun], page_block_order: u8, unevictable: Unevictable) -> Self {
         let least = 1_u64 << page_block_order.min(63);
@@ -43,7 +44,8 @@ impl Judge {
         }
     }
 
-    /// What compaction could do with the frames of `run`, which is one of those given, or a part of one.
+    /// What compaction could do with the frames of `run`, which is one of those given, or a part of
+    /// one.
     #[must_use]
     pub fn of(&self, run: &StateRun) -> Movability {
         match run.state.usage {

@@ -1,7 +1,8 @@
 //! How many blocks of an order could be had: now, and after cleaning. And if none, why.
 //!
-//! Two things limit what compaction can give: the blocks in which nothing is stuck, and the free memory that the moved pages go to. The
-//! numbers here are upper bounds by those two; the kernel stays below them, as it gives up early and cannot move pages that someone holds.
+//! Two things limit what compaction can give: the blocks in which nothing is stuck, and the free
+//! memory that the moved pages go to. The numbers here are upper bounds by those two; the kernel
+//! stays below them, as it gives up early and cannot move pages that someone holds.
 
 use brickyard::Order;
 use brickyard::stats::FreeCounts;
@@ -10,7 +11,8 @@ use brickyard_trace::{PageUse, StateRun};
 use crate::movability::{Judge, Movability};
 use crate::zoneinfo::ZoneInfo;
 
-/// Above this the kernel takes a failure for fragmentation, and compacts (`vm.extfrag_threshold`, in thousandths).
+/// Above this the kernel takes a failure for fragmentation, and compacts (`vm.extfrag_threshold`,
+/// in thousandths).
 pub const FRAGMENTED_ABOVE: i32 = 500;
 
 /// Would a request succeed, and if not, what is missing?
@@ -24,7 +26,8 @@ pub enum Verdict {
     Fragmented,
 }
 
-/// Would a movable request of this order succeed in this zone, down to its min watermark and what is kept back from such requests?
+/// Would a movable request of this order succeed in this zone, down to its min watermark and what
+/// is kept back from such requests?
 #[must_use]
 pub fn verdict(zone: &ZoneInfo, counts: &FreeCounts, order: Order) -> Verdict {
     let kept = zone.protection.iter().max().copied().unwrap_or(0);
@@ -48,13 +51,15 @@ pub struct Outlook {
     pub now: u64,
     /// At most after compaction, if all frames without a flag stay where they are.
     pub compacted: u64,
-    /// At most after compaction, if single frames without a flag are idle in per-CPU lists, and those are drained.
+    /// At most after compaction, if single frames without a flag are idle in per-CPU lists, and
+    /// those are drained.
     pub drained: u64,
     /// At most if also all cached pages of files were dropped.
     pub reclaimed: u64,
 }
 
-/// The outlook of `zone` by order, up to `highest`; `runs` in order of frames. One pass over the zone's runs.
+/// The outlook of `zone` by order, up to `highest`; `runs` in order of frames. One pass over the
+/// zone's runs.
 #[must_use]
 pub fn of_zone(
     runs: &[StateRun],

@@ -1,4 +1,5 @@
-//! `/proc/pagetypeinfo`: free blocks by zone, migrate type and order, and page blocks by zone and type. Root only.
+//! `/proc/pagetypeinfo`: free blocks by zone, migrate type and order, and page blocks by zone and
+//! type. Root only.
 //!
 //! Types are kept by name: kernels differ in which they have (`CMA`, `Isolate`, `Reserve`).
 

@@ -1,13 +1,16 @@
-//! Frames in use of which no flag says anything: pages that lie in per-CPU lists, or memory of the kernel's own.
+//! Frames in use of which no flag says anything: pages that lie in per-CPU lists, or memory of the
+//! kernel's own.
 //!
-//! Pages of per-CPU lists come and go singly or by a few; a balloon or a driver has whole page blocks in a row. So long stretches are not
-//! lists, and compound pages are not either: a page in a list is no compound.
+//! Pages of per-CPU lists come and go singly or by a few; a balloon or a driver has whole page
+//! blocks in a row. So long stretches are not lists, and compound pages are not either: a page in a
+//! list is no compound.
 
 use core::ops::Range;
 
 use brickyard_trace::{PageUse, StateRun};
 
-/// Stretches of `least` and more adjacent frames without a flag, compound pages not counted, in order: memory of the kernel's own. `runs` in order of frames.
+/// Stretches of `least` and more adjacent frames without a flag, compound pages not counted, in
+/// order: memory of the kernel's own. `runs` in order of frames.
 ///
 /// ```
 /// use brickyard_trace::{PageState, PageUse, StateRun};

@@ -1,7 +1,9 @@
-//! `/proc/zoneinfo`: where each zone lies, its watermarks, counters and per-CPU lists. Everyone may read it.
+//! `/proc/zoneinfo`: where each zone lies, its watermarks, counters and per-CPU lists. Everyone may
+//! read it.
 //!
-//! The text has grown over twenty years; what a kernel does not tell is 0 or empty, and what is not known here is passed over. The
-//! counters (`nr_slab_reclaimable` and the like) belong to the zone in old kernels and to the node since 4.8: see [`counter`].
+//! The text has grown over twenty years; what a kernel does not tell is 0 or empty, and what is not
+//! known here is passed over. The counters (`nr_slab_reclaimable` and the like) belong to the zone
+//! in old kernels and to the node since 4.8: see [`counter`].
 
 use crate::ParseError;
 use crate::lines::{Lines, node_and_zone};
@@ -42,7 +44,8 @@ pub struct ZoneInfo {
     pub low: u64,
     /// The watermark at which kswapd rests.
     pub high: u64,
-    /// Pages kept back from requests that a higher zone could have served, by the number of that zone.
+    /// Pages kept back from requests that a higher zone could have served, by the number of that
+    /// zone.
     pub protection: Vec<u64>,
     /// Pages set aside for contiguous ranges (CMA).
     pub cma: u64,
@@ -75,7 +78,8 @@ impl ZoneInfo {
     }
 }
 
-/// The counter of this name over all zones and nodes; `None` where the kernel does not have it. Saturates.
+/// The counter of this name over all zones and nodes; `None` where the kernel does not have it.
+/// Saturates.
 #[must_use]
 pub fn counter(zones: &[ZoneInfo], name: &str) -> Option<u64> {
     let of_zone = zones.iter().flat_map(|zone| &zone.stats);
@@ -222,7 +226,8 @@ fn protection(lines: &Lines<'_>, line: &str) -> Result<Vec<u64>, ParseError> {
         .collect()
 }
 
-/// A line of the per-CPU lists: `cpu: 0`, `count: 7`; once `cpu: 0 pcp: 0` with a hot and a cold list, which are added up.
+/// A line of the per-CPU lists: `cpu: 0`, `count: 7`; once `cpu: 0 pcp: 0` with a hot and a cold
+/// list, which are added up.
 fn pageset(lines: &Lines<'_>, zone: &mut ZoneInfo, words: &Words<'_>) -> Result<(), ParseError> {
     let number = || lines.number(words.second);
     if words.first == "cpu" {

@@ -147,7 +147,8 @@ fn locked_memory_moves_unless_the_host_says_no() {
 #[test]
 fn the_outlook_is_bounded_by_blocks_and_by_free_memory() {
     let runs = runs(&[
-        // One free block, two that compaction could empty, one with a page in doubt, one with a page that stays.
+        // One free block, two that compaction could empty, one with a page in doubt, one with a
+        // page that stays.
         (Free, 8),
         (File, 4),
         (Free, 4),
@@ -169,7 +170,8 @@ fn the_outlook_is_bounded_by_blocks_and_by_free_memory() {
     let highest = Order::new(4);
     let by_order = outlook::of_zone(&runs, &zone, &counts, highest, &judge(&runs));
     assert_eq!(by_order.len(), 5);
-    // 25 free frames are three blocks; of the blocks without anything stuck there are three, or four.
+    // 25 free frames are three blocks; of the blocks without anything stuck there are three, or
+    // four.
     let blocks = Outlook {
         now: 1,
         compacted: 3,
@@ -219,7 +221,8 @@ fn lack_and_fragmentation_are_told_apart() {
 }
 
 proptest! {
-    /// On any memory: blocks hold each frame of the zone once, and each number of the outlook is at least the one before.
+    /// On any memory: blocks hold each frame of the zone once, and each number of the outlook is at
+    /// least the one before.
     #[test]
     fn blocks_and_outlook_of_any_memory(
         parts in prop::collection::vec((0..9_usize, 1..40_u64, any::<bool>()), 0..60),

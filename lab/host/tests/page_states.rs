@@ -1,4 +1,5 @@
-//! `/proc/kpageflags` folded into runs: by hand-written flags, against a naive fold, and on this host against buddyinfo.
+//! `/proc/kpageflags` folded into runs: by hand-written flags, against a naive fold, and on this
+//! host against buddyinfo.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -1,4 +1,5 @@
-//! The parsers on files recorded on real hosts and on texts of other shapes: what they say, and that no text makes them panic.
+//! The parsers on files recorded on real hosts and on texts of other shapes: what they say, and
+//! that no text makes them panic.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -47,7 +48,8 @@ fn zones_of_a_recorded_host() {
 fn buddyinfo_agrees_with_the_kernels_own_indices() {
     let host = recorded("linux-6.18");
     let zones = host.buddyinfo().unwrap();
-    // The three files were read one after the other: in the zones where nothing happened they must agree.
+    // The three files were read one after the other: in the zones where nothing happened they must
+    // agree.
     let quiet = zones.iter().filter(|zone| zone.zone != "Normal");
     let (unusable, extfrag) = (
         host.unusable_index().unwrap(),

@@ -1,11 +1,14 @@
-//! One set-associative cache: which lines lie in it, the least recently used given up first. Tags only, no contents.
+//! One set-associative cache: which lines lie in it, the least recently used given up first. Tags
+//! only, no contents.
 //!
-//! A set is a run of tags, the most recently used first and the empty places last. A hit moves its tag to the front, what falls off
-//! the end is the victim. At most 20 words of one or two host cache lines are moved, so no clock and no list is needed.
+//! A set is a run of tags, the most recently used first and the empty places last. A hit moves its
+//! tag to the front, what falls off the end is the victim. At most 20 words of one or two host
+//! cache lines are moved, so no clock and no list is needed.
 
 use crate::CacheShape;
 
-/// A place without a line. Others hold the line's number plus one, so that a new cache is zeroed memory, which a host gives for nothing.
+/// A place without a line. Others hold the line's number plus one, so that a new cache is zeroed
+/// memory, which a host gives for nothing.
 const EMPTY: u32 = 0;
 
 #[derive(Debug, Clone)]
@@ -87,7 +90,8 @@ impl Cache {
     }
 }
 
-/// Moves all before `place` one back, and puts `tag` before them. A loop and not `copy_within`: for so few words the call costs more.
+/// Moves all before `place` one back, and puts `tag` before them. A loop and not `copy_within`: for
+/// so few words the call costs more.
 #[inline]
 fn to_front(set: &mut [u32], place: usize, tag: u32) {
     let mut carried = tag;

@@ -1,4 +1,5 @@
-//! What an access costs, and what may come between two accesses: another CPU, an interrupt, preemption.
+//! What an access costs, and what may come between two accesses: another CPU, an interrupt,
+//! preemption.
 
 use crate::engine::Timing;
 use crate::failure::Failure;
@@ -21,7 +22,8 @@ enum Way {
     Blocked,
 }
 
-/// An access is about to be made by the running task. Returns when it may be made, and before any other CPU does anything.
+/// An access is about to be made by the running task. Returns when it may be made, and before any
+/// other CPU does anything.
 #[inline]
 pub(crate) fn charge(address: usize, kind: Kind) {
     if with(|state| state.try_access(address, kind)) != Some(Way::Blocked) {
@@ -47,7 +49,8 @@ fn blocked(address: usize, kind: Kind) {
 fn disturb() {
     let handler = with(State::enter_interrupt).flatten();
     if let Some(handler) = handler {
-        // SAFETY: the machine keeps the handler as long as it runs, and no borrow of the state is held here.
+        // SAFETY: the machine keeps the handler as long as it runs, and no borrow of the state is
+        // held here.
         unsafe { (*handler)() };
         with(State::leave_interrupt);
         return;
@@ -69,8 +72,9 @@ pub(crate) fn spin() {
 impl State {
     /// Makes the access at once where nothing comes before it.
     ///
-    /// A CPU that is ahead of others by less than it takes them to get hold of a line may go on with lines that lie in its own caches: what the others do meanwhile
-    /// cannot reach it earlier. That spares the host most of its switches.
+    /// A CPU that is ahead of others by less than it takes them to get hold of a line may go on
+    /// with lines that lie in its own caches: what the others do meanwhile cannot reach it earlier.
+    /// That spares the host most of its switches.
     #[inline]
     fn try_access(&mut self, address: usize, kind: Kind) -> Way {
         if self.disturbed {
@@ -214,7 +218,8 @@ impl State {
         self.cpus.iter().filter(stopped).count()
     }
 
-    /// Mostly a cycle, now and then many, rarely so many that the CPU stands still while all others work; all of it by how slow this CPU is just now.
+    /// Mostly a cycle, now and then many, rarely so many that the CPU stands still while all others
+    /// work; all of it by how slow this CPU is just now.
     fn random_cycles(&mut self) -> u64 {
         let roll = self.dice.next();
         if roll & 0xff == 0 {
@@ -230,7 +235,8 @@ impl State {
         cycles * self.cpu().slowness.max(1)
     }
 
-    /// The running CPU waits: until the line that it looked at is written, if it looked at one only. True where it is to be left until then.
+    /// The running CPU waits: until the line that it looked at is written, if it looked at one
+    /// only. True where it is to be left until then.
     fn wait(&mut self) -> bool {
         let count = self.count();
         count.steps.waits += 1;

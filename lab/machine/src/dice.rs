@@ -1,7 +1,8 @@
 //! Random numbers from a seed: the same on every host, in debug and release.
 //!
-//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one word of state, integers
-//! only. It passes the usual batteries, and every seed is a good one, 0 too.
+//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one
+//! word of state, integers only. It passes the usual batteries, and every seed is a good one, 0
+//! too.
 
 /// What the state grows by: 2^64 divided by the golden ratio, odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -68,7 +69,8 @@ mod tests {
 
     #[test]
     fn the_published_numbers_come_out() {
-        // The first numbers of SplitMix64 with seed 1234567, as its reference implementation prints them.
+        // The first numbers of SplitMix64 with seed 1234567, as its reference implementation prints
+        // them.
         let mut dice = Dice::new(1_234_567);
         let first = [
             6_457_827_717_110_365_317,

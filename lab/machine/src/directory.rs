@@ -1,7 +1,9 @@
-//! The directory: for each line, who has it in its private caches, who owns it, and until when it is busy.
+//! The directory: for each line, who has it in its private caches, who owns it, and until when it
+//! is busy.
 //!
-//! Invariant `owner-alone`: a line has an owner, who alone has it (MESI's exclusive and modified, which differ only in a
-//! write-back that nobody waits for), or any number of holders and no owner (shared), or nobody (invalid everywhere).
+//! Invariant `owner-alone`: a line has an owner, who alone has it (MESI's exclusive and modified,
+//! which differ only in a write-back that nobody waits for), or any number of holders and no owner
+//! (shared), or nobody (invalid everywhere).
 
 /// CPUs of a machine, at most.
 pub const MOST_CPUS: usize = 256;

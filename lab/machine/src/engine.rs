@@ -1,4 +1,5 @@
-//! A machine from its making to its end: tasks are given to it, it runs them, and tells what came of it.
+//! A machine from its making to its end: tasks are given to it, it runs them, and tells what came
+//! of it.
 
 use core::any::Any;
 use core::panic::AssertUnwindSafe;
@@ -34,8 +35,9 @@ pub enum Watch {
 
 /// CPUs that stand still for long, as those of a virtual machine do whose host has other work.
 ///
-/// A CPU stops at a shared access, wherever that is: no interrupt comes to it and nobody takes its task from it until it goes on. One CPU at least always goes on. Only where
-/// time is [random](Timing::Random).
+/// A CPU stops at a shared access, wherever that is: no interrupt comes to it and nobody takes its
+/// task from it until it goes on. One CPU at least always goes on. Only where time is
+/// [random](Timing::Random).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stops {
     /// One access in so many, while the CPU is pinned or has its interrupts masked.
@@ -195,8 +197,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// `bytes` of the host's memory from `first` on are memory of the machine, from its next page on. Accesses elsewhere cost nothing; [`Ended::unmapped`] counts
-    /// them.
+    /// `bytes` of the host's memory from `first` on are memory of the machine, from its next page
+    /// on. Accesses elsewhere cost nothing; [`Ended::unmapped`] counts them.
     ///
     /// # Panics
     /// If `first` does not begin a page of 4 KiB, or the memory is mapped already.
@@ -231,13 +233,15 @@ impl<'a> Machine<'a> {
             body();
             catch_up();
         };
-        // SAFETY: what the body borrows lives for 'a, and `run`, or dropping the machine, ends all fibers before that.
+        // SAFETY: what the body borrows lives for 'a, and `run`, or dropping the machine, ends all
+        // fibers before that.
         self.fibers
             .push(Some(unsafe { Fiber::new(Box::new(body)) }));
         id
     }
 
-    /// Each CPU that runs a task is interrupted at random, every `mean` cycles on average, where interrupts are not masked: between two accesses.
+    /// Each CPU that runs a task is interrupted at random, every `mean` cycles on average, where
+    /// interrupts are not masked: between two accesses.
     pub fn interrupts(&mut self, mean: u64, handler: impl Fn() + 'a) {
         self.handler = Some((mean, Box::new(handler)));
     }
@@ -252,7 +256,8 @@ impl<'a> Machine<'a> {
     pub fn run(mut self) -> Result<Ended, Failure> {
         if let Some((mean, handler)) = &self.handler {
             let run: *const (dyn Fn() + 'a) = &raw const **handler;
-            // SAFETY: only a lifetime is changed; the state with the pointer in it is gone before the handler is.
+            // SAFETY: only a lifetime is changed; the state with the pointer in it is gone before
+            // the handler is.
             let run: *const (dyn Fn() + 'static) = unsafe { core::mem::transmute(run) };
             self.state.handler = Some(Handler { run, mean: *mean });
             self.state.disturbed = true;
@@ -331,7 +336,8 @@ enum Next {
 }
 
 impl State {
-    /// The earliest CPU with a task, once all timers before it have fired. Nothing where all tasks are over.
+    /// The earliest CPU with a task, once all timers before it have fired. Nothing where all tasks
+    /// are over.
     fn next_turn(&mut self) -> Option<Next> {
         loop {
             let timer = self.timers.peek().map(|timer| timer.0.0);

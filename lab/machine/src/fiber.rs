@@ -16,8 +16,8 @@ thread_local! {
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a fiber leaves itself by. Invariant `exit-on-stack`: it lies on the fiber's own stack and lives as
-/// long as its body runs.
+/// What a fiber leaves itself by. Invariant `exit-on-stack`: it lies on the fiber's own stack and
+/// lives as long as its body runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exit(*const Yielder<(), ()>);
 
@@ -50,7 +50,8 @@ impl Fiber {
     /// A body that has not begun. It is told its exit first.
     ///
     /// # Safety
-    /// What the body borrows outlives the fiber: it is run to its end or [abandoned](Fiber::abandon) before.
+    /// What the body borrows outlives the fiber: it is run to its end or
+    /// [abandoned](Fiber::abandon) before.
     pub(crate) unsafe fn new<'a>(body: Box<dyn FnOnce(Exit) + 'a>) -> Self {
         // SAFETY: only a lifetime is changed, and the caller answers for it.
         let body: Box<dyn FnOnce(Exit) + 'static> = unsafe { core::mem::transmute(body) };
@@ -76,7 +77,8 @@ impl Fiber {
     /// Ends it. What is on its stack is forgotten, not dropped, unless it is done.
     pub(crate) fn abandon(mut self) {
         if self.inner.started() && !self.inner.done() {
-            // SAFETY: what its stack owns is leaked. Nothing else refers to the stack: the machine has ended, and with it all that tasks left of themselves in wait queues.
+            // SAFETY: what its stack owns is leaked. Nothing else refers to the stack: the machine
+            // has ended, and with it all that tasks left of themselves in wait queues.
             unsafe { self.inner.force_reset() };
         }
         if self.inner.done() {

@@ -1,6 +1,7 @@
 //! What a task asks of the machine that it runs on.
 //!
-//! Where no machine runs on this thread of the host, there is one CPU, time stands still, and nobody waits.
+//! Where no machine runs on this thread of the host, there is one CPU, time stands still, and
+//! nobody waits.
 
 use core::cell::Cell;
 use core::mem::transmute;
@@ -48,7 +49,8 @@ pub fn work(instructions: u64) {
     with(|state| state.spend(instructions, Spent::System));
 }
 
-/// So many cycles as a user: the task may be preempted meanwhile, and the ticks of the clock come out of it.
+/// So many cycles as a user: the task may be preempted meanwhile, and the ticks of the clock come
+/// out of it.
 pub fn compute(cycles: u64) {
     let mut left = cycles;
     while left > 0 {
@@ -97,7 +99,8 @@ pub fn unpin() {
     }
 }
 
-/// Keeps interrupts away from this CPU. Returns whether they were kept away already, for [`restore`].
+/// Keeps interrupts away from this CPU. Returns whether they were kept away already, for
+/// [`restore`].
 #[inline]
 pub fn mask() -> bool {
     with(|state| {
@@ -123,7 +126,8 @@ pub fn steps() -> Steps {
     with(|state| state.count().steps).unwrap_or_default()
 }
 
-/// Runs `work`, in which the caller may take so many [steps](Steps) at most, whatever others do meanwhile: one more ends the run. What an errand does on another CPU is not counted.
+/// Runs `work`, in which the caller may take so many [steps](Steps) at most, whatever others do
+/// meanwhile: one more ends the run. What an errand does on another CPU is not counted.
 pub fn within<R>(most: u64, work: impl FnOnce() -> R) -> R {
     let before = with(|state| {
         let count = state.count();
@@ -137,7 +141,8 @@ pub fn within<R>(most: u64, work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `work` in a task that may not wait while it lasts: where it sleeps, or sends another CPU on an errand, the run ends.
+/// Runs `work` in a task that may not wait while it lasts: where it sleeps, or sends another CPU on
+/// an errand, the run ends.
 pub fn atomically<R>(work: impl FnOnce() -> R) -> R {
     let set = |atomic| {
         with(|state| core::mem::replace(&mut state.running_task().atomic, atomic)).unwrap_or(false)
@@ -200,9 +205,11 @@ pub fn fail(message: impl Into<String>) {
     }
 }
 
-/// Runs `work` on another CPU, before its tasks go on, and waits for it. The CPU is called away from what it computes; in the kernel it finishes first.
+/// Runs `work` on another CPU, before its tasks go on, and waits for it. The CPU is called away
+/// from what it computes; in the kernel it finishes first.
 ///
-/// False, and nothing run, where there is no such CPU, or the caller cannot wait: it is pinned or in an interrupt. Who has said that it [may not wait](atomically) ends the run.
+/// False, and nothing run, where there is no such CPU, or the caller cannot wait: it is pinned or
+/// in an interrupt. Who has said that it [may not wait](atomically) ends the run.
 pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
     if with(|state| state.running_task().atomic && state.cpu().interrupts == 0) == Some(true) {
         fail(format!("sends CPU {cpu} on an errand, and may not wait"));
@@ -221,7 +228,8 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
     }
     let done = Cell::new(false);
     let (work, done_here): (*mut dyn FnMut(), *const Cell<bool>) = (work, &raw const done);
-    // SAFETY: only a lifetime is changed: the caller waits below until the errand has run, so what it points to is there.
+    // SAFETY: only a lifetime is changed: the caller waits below until the errand has run, so what
+    // it points to is there.
     let work: *mut (dyn FnMut() + 'static) = unsafe { transmute(work) };
     catch_up();
     with(|state| {

@@ -1,4 +1,5 @@
-//! A simulated multiprocessor: CPUs, caches, coherence, interrupts, a disk and a clock, deterministic for a seed.
+//! A simulated multiprocessor: CPUs, caches, coherence, interrupts, a disk and a clock,
+//! deterministic for a seed.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -16,8 +17,10 @@
 //! | [`seam`] | what simulated words tell the machine |
 //! | [`here`], `wait.rs` | what a task asks of it; [`WaitQueue`] |
 //!
-//! A machine runs on one thread of the host, as many as one likes at a time. Each CPU has a clock of its own; always the CPU that is earliest goes on, until its next shared access would
-//! come after another CPU's. So every shared access happens in the order of simulated time, whatever the host does, and a run depends on nothing but its [`Setup`] and its tasks.
+//! A machine runs on one thread of the host, as many as one likes at a time. Each CPU has a clock
+//! of its own; always the CPU that is earliest goes on, until its next shared access would come
+//! after another CPU's. So every shared access happens in the order of simulated time, whatever the
+//! host does, and a run depends on nothing but its [`Setup`] and its tasks.
 
 mod cache;
 mod charge;

@@ -1,7 +1,9 @@
-//! What an access costs: each CPU's two caches, the nodes' last levels, and the directory that keeps them coherent (MESI).
+//! What an access costs: each CPU's two caches, the nodes' last levels, and the directory that
+//! keeps them coherent (MESI).
 //!
-//! An access is judged as a whole when it is made. What lies in the CPU's own caches, and is owned where it is written, costs what
-//! that cache costs. All else goes to the line's home, the directory:
+//! An access is judged as a whole when it is made. What lies in the CPU's own caches, and is owned
+//! where it is written, costs what that cache costs. All else goes to the line's home, the
+//! directory:
 //!
 //! | found | a read | a write |
 //! |---|---|---|
@@ -10,18 +12,23 @@
 //! | shared by others | last level or memory | the same, or an upgrade where that takes longer; the others give it up |
 //! | nobody has it | last level or memory; the reader owns it | the same |
 //!
-//! Requests for one line follow each other. One that changes the owner makes the line busy until it is done, a read among sharers for a
-//! moment only ([`Profile::occupancy_cycles`]); who comes meanwhile waits its turn. Hits never wait.
+//! Requests for one line follow each other. One that changes the owner makes the line busy until it
+//! is done, a read among sharers for a moment only ([`Profile::occupancy_cycles`]); who comes
+//! meanwhile waits its turn. Hits never wait.
 //!
-//! Taking a line away clears the other CPU's tags at once. That takes one step for each of them, but each had to fetch the line before, so
-//! all in all an access stays O(1), and a hit for reading looks at its own tags alone.
+//! Taking a line away clears the other CPU's tags at once. That takes one step for each of them,
+//! but each had to fetch the line before, so all in all an access stays O(1), and a hit for reading
+//! looks at its own tags alone.
 //!
-//! The last level lies before its node's memory and is filled by whatever comes to that home. A line that it loses stays in the private caches.
+//! The last level lies before its node's memory and is filled by whatever comes to that home. A
+//! line that it loses stays in the private caches.
 //!
-//! A line changes hands for each access that asks for it. A real core that adds to a contended word again and again gets several additions in
-//! before it lets go, so such a storm is dearer here than it would be; taking turns is not. `tests/real_lines.rs` measures both.
+//! A line changes hands for each access that asks for it. A real core that adds to a contended word
+//! again and again gets several additions in before it lets go, so such a storm is dearer here than
+//! it would be; taking turns is not. `tests/real_lines.rs` measures both.
 //!
-//! - Invariant `listed`: a line lies in a CPU's second level exactly if the directory lists the CPU.
+//! - Invariant `listed`: a line lies in a CPU's second level exactly if the directory lists the
+//!   CPU.
 //! - Invariant `included`: what lies in the first level lies in the second.
 //!
 //! [`Memory::check`] tests them, and `owner-alone` of the directory.
@@ -158,9 +165,11 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Empty caches for `cpus` CPUs of that profile, and no lines yet. The seed decides the perturbation of misses.
+    /// Empty caches for `cpus` CPUs of that profile, and no lines yet. The seed decides the
+    /// perturbation of misses.
     ///
-    /// Takes memory for the tags of all caches, 4 bytes each: up to 64 MB with `metatm-2007` and 256 CPUs, which a host gives as it is used.
+    /// Takes memory for the tags of all caches, 4 bytes each: up to 64 MB with `metatm-2007` and
+    /// 256 CPUs, which a host gives as it is used.
     ///
     /// # Panics
     ///
@@ -202,8 +211,8 @@ impl Memory {
         self.directory.resize(lines, Entry::UNUSED);
     }
 
-    /// CPU `cpu` accesses `line`, from `now` on. Gives the cycles until it is done, waiting included; 0 for a hit in the first level where that
-    /// costs nothing.
+    /// CPU `cpu` accesses `line`, from `now` on. Gives the cycles until it is done, waiting
+    /// included; 0 for a hit in the first level where that costs nothing.
     ///
     /// Calls come in the order of `now`, of all CPUs together. O(1).
     ///
@@ -234,7 +243,8 @@ impl Memory {
         self.cpus[cpu].l2.contains(line)
     }
 
-    /// Would this access be a hit in the CPU's own caches, of a line that it owns where it writes? Then it costs the same whenever it is made.
+    /// Would this access be a hit in the CPU's own caches, of a line that it owns where it writes?
+    /// Then it costs the same whenever it is made.
     ///
     /// # Panics
     ///
@@ -350,7 +360,8 @@ impl Memory {
         self.profile.transfer_cycles + self.way(away)
     }
 
-    /// Cycles of a fetch from the home's last level or memory, of a line that nobody owns; for a write its holders give it up meanwhile.
+    /// Cycles of a fetch from the home's last level or memory, of a line that nobody owns; for a
+    /// write its holders give it up meanwhile.
     fn fetch_from_home(&mut self, cpu: usize, line: u32, kind: Kind, holders: CpuSet) -> u64 {
         let (home, node) = (self.home(line), self.cpus[cpu].node);
         let found = self.look_up(home, line);
@@ -394,7 +405,8 @@ impl Memory {
         }
     }
 
-    /// A line that came goes into both caches, and what must leave the second level leaves the first and the directory too.
+    /// A line that came goes into both caches, and what must leave the second level leaves the
+    /// first and the directory too.
     fn fill(&mut self, cpu: usize, line: u32) {
         let caches = &mut self.cpus[cpu];
         if let Some(victim) = caches.l2.insert(line) {

@@ -1,16 +1,22 @@
 //! Who has seen what: vector clocks of the simulated CPUs, and races of guarded words.
 //!
-//! The rules are those of C++20, which are Rust's. A release store or exchange publishes all that its CPU has done and seen so far at that word; who acquires
-//! from the word has then seen it too. The *release sequence* that a release begins goes on through exchanges of any ordering and ends at the next store that is
-//! none: a relaxed store publishes nothing, not even what its own CPU published there before. `SeqCst` counts as `AcqRel`: the total order of such accesses is the
+//! The rules are those of C++20, which are Rust's. A release store or exchange publishes all that
+//! its CPU has done and seen so far at that word; who acquires from the word has then seen it too.
+//! The *release sequence* that a release begins goes on through exchanges of any ordering and ends
+//! at the next store that is none: a relaxed store publishes nothing, not even what its own CPU
+//! published there before. `SeqCst` counts as `AcqRel`: the total order of such accesses is the
 //! order in which the machine makes them.
 //!
-//! A guarded word is private to whoever holds what guards it, so any two accesses of which one writes must be ordered. For each the last write is kept
-//! as an *epoch* (a CPU and its clock then), and the reads since as an epoch too, or as a vector where several CPUs read that had not seen each other (Flanagan
-//! and Freund, FastTrack, 2009). An access that has not seen the last conflicting one is a [`Race`].
+//! A guarded word is private to whoever holds what guards it, so any two accesses of which one
+//! writes must be ordered. For each the last write is kept as an *epoch* (a CPU and its clock
+//! then), and the reads since as an epoch too, or as a vector where several CPUs read that had not
+//! seen each other (Flanagan and Freund, FastTrack, 2009). An access that has not seen the last
+//! conflicting one is a [`Race`].
 //!
-//! What ran on one CPU is ordered, whichever tasks and interrupts it were: the scheduler that switched them is not part of what is watched. A task that wakes or goes on elsewhere takes
-//! along what its old CPU had seen: [`HappensBefore::handover`]. What was written before the machine ran, everybody has seen.
+//! What ran on one CPU is ordered, whichever tasks and interrupts it were: the scheduler that
+//! switched them is not part of what is watched. A task that wakes or goes on elsewhere takes along
+//! what its old CPU had seen: [`HappensBefore::handover`]. What was written before the machine ran,
+//! everybody has seen.
 
 use core::fmt;
 use core::sync::atomic::Ordering;
@@ -61,7 +67,8 @@ impl core::error::Error for Race {}
 /// Which row of a table of clocks; row 0 is nobody's.
 type Row = u32;
 
-/// A moment of one CPU: its number and its own clock. Clock 0 is before all, so an epoch of zeros stands for no access.
+/// A moment of one CPU: its number and its own clock. Clock 0 is before all, so an epoch of zeros
+/// stands for no access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Epoch {
     cpu: u16,
@@ -89,9 +96,11 @@ struct Accesses {
 
 /// The clocks of all CPUs and of all words that they share.
 ///
-/// A word is named by its address: four bytes and aligned at least for guarded words, any for atomic ones. Costs: an acquire of what was seen already a
-/// few loads, else one pass over a clock (a `u32` a CPU); a release one pass; a guarded access a few loads. Memory: 4 KiB of addresses take 16 KiB for their atomic
-/// words and 20 KiB for their guarded ones once one is used, and each word that was released to a clock.
+/// A word is named by its address: four bytes and aligned at least for guarded words, any for
+/// atomic ones. Costs: an acquire of what was seen already a few loads, else one pass over a clock
+/// (a `u32` a CPU); a release one pass; a guarded access a few loads. Memory: 4 KiB of addresses
+/// take 16 KiB for their atomic words and 20 KiB for their guarded ones once one is used, and each
+/// word that was released to a clock.
 #[derive(Debug)]
 pub struct HappensBefore {
     // What each CPU has seen.
@@ -153,7 +162,8 @@ impl HappensBefore {
         }
     }
 
-    /// `cpu` has read and written an atomic word as one. An exchange that was refused is a [load](HappensBefore::load).
+    /// `cpu` has read and written an atomic word as one. An exchange that was refused is a
+    /// [load](HappensBefore::load).
     #[inline]
     pub fn exchange(&mut self, cpu: usize, word: u64, order: Ordering) {
         if acquires(order) {
@@ -236,7 +246,8 @@ impl HappensBefore {
         Ok(())
     }
 
-    /// From now on `to` has seen all that `from` has: a task moves, one wakes another, an interrupt is sent and taken.
+    /// From now on `to` has seen all that `from` has: a task moves, one wakes another, an interrupt
+    /// is sent and taken.
     pub fn handover(&mut self, from: usize, to: usize) {
         if from != to {
             let (from_row, to_row) = self.seen.two(from as Row, to as Row);
@@ -261,7 +272,8 @@ impl HappensBefore {
         published.head != Epoch::default() && self.has_seen(cpu, published.head)
     }
 
-    /// What `cpu` does from here on, nobody has seen yet. A clock that can rise no further misses races, and reports none that is not there.
+    /// What `cpu` does from here on, nobody has seen yet. A clock that can rise no further misses
+    /// races, and reports none that is not there.
     fn tick(&mut self, cpu: usize) {
         let clock = &mut self.seen.of_mut(cpu as Row)[cpu];
         *clock = clock.saturating_add(1);
@@ -295,7 +307,8 @@ impl HappensBefore {
         self.tick(cpu);
     }
 
-    /// The word says what `cpu` has seen besides what it said before: two release sequences go on as one.
+    /// The word says what `cpu` has seen besides what it said before: two release sequences go on
+    /// as one.
     fn publish_too(&mut self, cpu: usize, row: Row) {
         join(self.clocks.of_mut(row), self.seen.of(cpu as Row));
         self.published[row as usize].head = Epoch::default();
@@ -394,7 +407,8 @@ fn join(into: &mut [u32], other: &[u32]) {
 /// Addresses of a page of this table.
 const PAGE_SHIFT: u32 = 12;
 
-/// A value for each `1 << grain` bytes of a dense space of addresses, made page by page when first asked for.
+/// A value for each `1 << grain` bytes of a dense space of addresses, made page by page when first
+/// asked for.
 #[derive(Debug)]
 struct Paged<T> {
     grain: u32,

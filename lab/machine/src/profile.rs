@@ -1,10 +1,13 @@
-//! The simulated machines, by name: their CPUs, caches, latencies, and what the kernel of their time does beside the allocator.
+//! The simulated machines, by name: their CPUs, caches, latencies, and what the kernel of their
+//! time does beside the allocator.
 //!
-//! A core is one instruction a cycle, and waits for each access. So [`CacheShape::cycles`] is what an access takes beyond its
-//! instruction. A hit in the first-level cache takes nothing more on any of them: the paper of 2007 says so, and the real cores
-//! hide their 3 to 5 cycles by running ahead.
+//! A core is one instruction a cycle, and waits for each access. So [`CacheShape::cycles`] is what
+//! an access takes beyond its instruction. A hit in the first-level cache takes nothing more on any
+//! of them: the paper of 2007 says so, and the real cores hide their 3 to 5 cycles by running
+//! ahead.
 //!
-//! Each figure says where it comes from. "Our choice" marks what nobody published, with the reason for it.
+//! Each figure says where it comes from. "Our choice" marks what nobody published, with the reason
+//! for it.
 
 use thiserror::Error;
 
@@ -30,8 +33,8 @@ impl CacheShape {
         }
     }
 
-    /// Sets: lines divided by ways. The index is a few bits of the line's number, so this is a power of two: what is not is
-    /// rounded down, and there is one at least.
+    /// Sets: lines divided by ways. The index is a few bits of the line's number, so this is a
+    /// power of two: what is not is rounded down, and there is one at least.
     #[must_use]
     pub const fn sets(&self) -> usize {
         let ways = if self.ways == 0 { 1 } else { self.ways };
@@ -59,7 +62,8 @@ pub struct Profile {
     pub l1: CacheShape,
     /// Second level, private to a CPU. What lies in the first level lies here too.
     pub l2: CacheShape,
-    /// Last level, one a node, before that node's memory; `None` where the second level is the last.
+    /// Last level, one a node, before that node's memory; `None` where the second level is the
+    /// last.
     pub llc: Option<CacheShape>,
     /// Nodes. The CPUs are divided evenly; pages of 4 KiB are at home on one after the other.
     pub nodes: usize,
@@ -71,11 +75,12 @@ pub struct Profile {
     pub transfer_cycles: u64,
     /// To make a shared line one's own: the others give up theirs, no data is moved.
     pub upgrade_cycles: u64,
-    /// How long a read of a line that nobody owns keeps the line busy for the next request. (A request that changes the owner keeps it busy
-    /// until it is done.)
+    /// How long a read of a line that nobody owns keeps the line busy for the next request. (A
+    /// request that changes the owner keeps it busy until it is done.)
     pub occupancy_cycles: u64,
-    /// A miss of the private caches is delayed by 0 to this many cycles, by the dice, as Alameldeen and Wood propose ("Variability in
-    /// Architectural Simulations of Multi-threaded Workloads", 2003), so that runs with several seeds give an interval.
+    /// A miss of the private caches is delayed by 0 to this many cycles, by the dice, as Alameldeen
+    /// and Wood propose ("Variability in Architectural Simulations of Multi-threaded Workloads",
+    /// 2003), so that runs with several seeds give an interval.
     pub perturbation: u64,
     /// Memory, in bytes.
     pub memory_bytes: u64,
@@ -93,16 +98,19 @@ pub struct Profile {
     pub ipi_cycles: u64,
     /// What masking interrupts takes, and what restoring them takes: each this much.
     pub mask_cycles: u64,
-    /// What an atomic read and write takes beyond a plain access. [`Memory::access`](crate::Memory::access) adds it.
+    /// What an atomic read and write takes beyond a plain access.
+    /// [`Memory::access`](crate::Memory::access) adds it.
     pub atomic_cycles: u64,
     /// A page fault without what the allocator takes: trap, page table, clearing of one page.
     pub page_fault_cycles: u64,
 }
 
-/// The machine that Porter simulated in 2007 (MetaTM in Simics): the paper's figures, and nothing that it does not have.
+/// The machine that Porter simulated in 2007 (MetaTM in Simics): the paper's figures, and nothing
+/// that it does not have.
 ///
-/// The paper gives one latency, 200 cycles, for what leaves the private caches. Our reading: so it is for memory, for a line of
-/// another CPU and for an upgrade alike, and reads of one line do not delay each other.
+/// The paper gives one latency, 200 cycles, for what leaves the private caches. Our reading: so it
+/// is for memory, for a line of another CPU and for an upgrade alike, and reads of one line do not
+/// delay each other.
 const METATM_2007: Profile = Profile {
     name: "metatm-2007",
     about: "the simulated Pentium 4 multiprocessor of Porter's paper of 2007 (8, 16 and 32 CPUs)",
@@ -124,15 +132,18 @@ const METATM_2007: Profile = Profile {
     upgrade_cycles: 200,
     // Paper: a latency and no limit beside it.
     occupancy_cycles: 0,
-    // Paper: "as described by Alameldeen and Wood", who add 0 to 4 ns to a miss: at 1 GHz as many cycles.
+    // Paper: "as described by Alameldeen and Wood", who add 0 to 4 ns to a miss: at 1 GHz as many
+    // cycles.
     perturbation: 4,
     // Paper: 1 GB, 5.5 ms.
     memory_bytes: 1 << 30,
     disk_ns: 5_500_000,
-    // Linux 2.6.16 on i386: HZ is 250 unless configured otherwise, a task of usual priority runs 100 ms.
+    // Linux 2.6.16 on i386: HZ is 250 unless configured otherwise, a task of usual priority runs
+    // 100 ms.
     tick_ns: 4_000_000,
     slice_ns: 100_000_000,
-    // Our choice: some 1,000 to 2,000 instructions with a few misses; measured ticks and switches of that time take 1 to 3 us.
+    // Our choice: some 1,000 to 2,000 instructions with a few misses; measured ticks and switches
+    // of that time take 1 to 3 us.
     tick_cycles: 1_500,
     switch_cycles: 2_000,
     // Our choice: about 1 us from send to handler, as measured on machines of that time.
@@ -141,16 +152,17 @@ const METATM_2007: Profile = Profile {
     mask_cycles: 1,
     // The same: a locked instruction is an instruction.
     atomic_cycles: 0,
-    // Our estimate: 1,200 instructions of trap, fault and page table, 1,024 stores of a word, and 64 lines of which half come from
-    // the second level (16) and half from memory (200).
+    // Our estimate: 1,200 instructions of trap, fault and page table, 1,024 stores of a word, and
+    // 64 lines of which half come from the second level (16) and half from memory (200).
     page_fault_cycles: 1_200 + 1_024 + 32 * 16 + 32 * 200,
 };
 
 /// Porter's real machine of 2007: a Dell PowerEdge 2900 with two Xeon X5355.
 ///
-/// In reality two cores share a second level of 4 MB, and four such pairs meet on the front-side buses. Here each CPU has half of it for
-/// itself, and a line from another CPU costs the mean over the seven others. So what is too dear is what two neighbours do with
-/// each other, one pair of seven.
+/// In reality two cores share a second level of 4 MB, and four such pairs meet on the front-side
+/// buses. Here each CPU has half of it for itself, and a line from another CPU costs the mean over
+/// the seven others. So what is too dear is what two neighbours do with each other, one pair of
+/// seven.
 const XEON_X5355: Profile = Profile {
     name: "xeon-x5355",
     about: "two Xeon X5355 of 2007, 2 x 4 cores at 2.66 GHz (Porter's real machine)",
@@ -159,15 +171,17 @@ const XEON_X5355: Profile = Profile {
     line_bytes: 64,
     // Vendor: 32 KB in 8 ways a core.
     l1: CacheShape::new(512, 8, 0),
-    // Vendor: 4 MB in 16 ways a pair, here 2 MB a core. Reviews measured 14 cycles with CPU-Z on this core (Kentsfield).
+    // Vendor: 4 MB in 16 ways a pair, here 2 MB a core. Reviews measured 14 cycles with CPU-Z on
+    // this core (Kentsfield).
     l2: CacheShape::new(32_768, 16, 14),
     llc: None,
     nodes: 1,
-    // Our choice: 110 ns, in the middle of what was measured with the FB-DIMMs and the bus of these servers.
+    // Our choice: 110 ns, in the middle of what was measured with the FB-DIMMs and the bus of these
+    // servers.
     memory_cycles: 293,
     remote_cycles: 0,
-    // Baumann et al., "The Multikernel" (2009), have this very CPU: a message, two movements of a line, takes 180 cycles between cores of
-    // a pair and 570 between others. (90 + 6 * 285) / 7.
+    // Baumann et al., "The Multikernel" (2009), have this very CPU: a message, two movements of a
+    // line, takes 180 cycles between cores of a pair and 570 between others. (90 + 6 * 285) / 7.
     transfer_cycles: 257,
     // The same measurement: the sender's half of it is an invalidation over the bus.
     upgrade_cycles: 257,
@@ -177,9 +191,11 @@ const XEON_X5355: Profile = Profile {
     perturbation: 11,
     // Porter: 8 GB.
     memory_bytes: 8 << 30,
-    // Our choice: that of the simulated one. A seek and half a turn of a server's disk of 10,000 turns a minute take as long.
+    // Our choice: that of the simulated one. A seek and half a turn of a server's disk of 10,000
+    // turns a minute take as long.
     disk_ns: 5_500_000,
-    // Linux 2.6.23 and 2.6.24 with CFS: HZ 250; 20 ms of latency on one CPU, four times that on eight, shared by the tasks that can run: two.
+    // Linux 2.6.23 and 2.6.24 with CFS: HZ 250; 20 ms of latency on one CPU, four times that on
+    // eight, shared by the tasks that can run: two.
     tick_ns: 4_000_000,
     slice_ns: 40_000_000,
     // Our choice: 1 us; and 1.3 us, as lmbench measures two small processes on these cores.
@@ -191,15 +207,16 @@ const XEON_X5355: Profile = Profile {
     mask_cycles: 10,
     // uops.info and Fog's tables: some 20 cycles for a locked instruction that hits.
     atomic_cycles: 20,
-    // From the i7's: memory and core take a third longer in cycles for the same work (our estimate).
+    // From the i7's: memory and core take a third longer in cycles for the same work (our
+    // estimate).
     page_fault_cycles: 4_200,
 };
 
-/// Gorman's machine of 2013: "a single socket i7 with 16G RAM". It is not named more exactly; ours is a Core i7-4770's or
-/// 3770's size and clock.
+/// Gorman's machine of 2013: "a single socket i7 with 16G RAM". It is not named more exactly; ours
+/// is a Core i7-4770's or 3770's size and clock.
 ///
-/// In reality two threads share a core and its caches. Here each of the eight CPUs has its own: from 5 CPUs up it is faster than the
-/// published one.
+/// In reality two threads share a core and its caches. Here each of the eight CPUs has its own:
+/// from 5 CPUs up it is faster than the published one.
 const I7_2013: Profile = Profile {
     name: "i7-2013",
     about: "a desktop i7 of 2013, 4 cores with 8 threads at 3.4 GHz (Gorman's machine)",
@@ -216,7 +233,8 @@ const I7_2013: Profile = Profile {
     // 7-cpu.com, Haswell: 36 cycles and 57 ns.
     memory_cycles: 230,
     remote_cycles: 0,
-    // Intel, "Performance Analysis Guide for Core i7": a line modified in another core takes 75 cycles, one that is shared 65.
+    // Intel, "Performance Analysis Guide for Core i7": a line modified in another core takes 75
+    // cycles, one that is shared 65.
     transfer_cycles: 75,
     upgrade_cycles: 65,
     // Our choice: a few cycles of the last level's slice and its ring stop.
@@ -237,16 +255,19 @@ const I7_2013: Profile = Profile {
     ipi_cycles: 1_400,
     // Our choice, as for the Xeon.
     mask_cycles: 10,
-    // uops.info, Haswell: 18 to 20 cycles for a locked instruction that hits, of which one is the instruction.
+    // uops.info, Haswell: 18 to 20 cycles for a locked instruction that hits, of which one is the
+    // instruction.
     atomic_cycles: 18,
-    // Gorman's pft with one thread: 953,441 faults a second of CPU time, so 3,566 cycles, of which the allocator takes some 400.
+    // Gorman's pft with one thread: 953,441 faults a second of CPU time, so 3,566 cycles, of which
+    // the allocator takes some 400.
     page_fault_cycles: 3_166,
 };
 
-/// A large server of 2023: two sockets of 64 cores (the size of a Xeon Platinum 8592+), each with a last level of 320 MB. No core runs two threads.
+/// A large server of 2023: two sockets of 64 cores (the size of a Xeon Platinum 8592+), each with a
+/// last level of 320 MB. No core runs two threads.
 ///
-/// The last level lies before its node's memory: a line is looked for where it is at home. Real ones keep a copy of remote
-/// lines near as well.
+/// The last level lies before its node's memory: a line is looked for where it is at home. Real
+/// ones keep a copy of remote lines near as well.
 const MANY_CORE: Profile = Profile {
     name: "many-core",
     about: "a server of 2023, two sockets of 64 cores, each with one last level",
@@ -264,7 +285,8 @@ const MANY_CORE: Profile = Profile {
     // The same: about 110 ns, and 60 to 70 ns more from the other socket.
     memory_cycles: 320,
     remote_cycles: 190,
-    // The same: compare-and-swap between two cores of a socket takes 50 to 80 ns there and back, one way and its snoop half to all of it.
+    // The same: compare-and-swap between two cores of a socket takes 50 to 80 ns there and back,
+    // one way and its snoop half to all of it.
     transfer_cycles: 170,
     // Our choice: the way to the last level and a snoop from there, without the data.
     upgrade_cycles: 130,

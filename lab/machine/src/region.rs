@@ -1,7 +1,7 @@
 //! Which memory of the host is shared memory of the machine, and where it lies there.
 //!
-//! The host puts things at other addresses each time. A run must not depend on that, so each piece that is mapped gets the next pages of the machine, in the order
-//! in which they were mapped.
+//! The host puts things at other addresses each time. A run must not depend on that, so each piece
+//! that is mapped gets the next pages of the machine, in the order in which they were mapped.
 
 /// Bytes of a page of the machine; mapped memory begins at one, on both sides.
 pub(crate) const PAGE: usize = 4096;

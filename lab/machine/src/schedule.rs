@@ -1,7 +1,8 @@
 //! Which task runs where: a queue a CPU, idle CPUs that take from the longest one, slices of time.
 //!
-//! As the kernels of these documents did it: a task that wakes goes to the CPU it ran on, if that is idle, else to an idle one, else into the shortest queue. In the
-//! kernel nobody is preempted; while a task computes it is, when its slice is over, or at once by an errand of another CPU.
+//! As the kernels of these documents did it: a task that wakes goes to the CPU it ran on, if that
+//! is idle, else to an idle one, else into the shortest queue. In the kernel nobody is preempted;
+//! while a task computes it is, when its slice is over, or at once by an errand of another CPU.
 
 use core::cmp::Reverse;
 
@@ -74,7 +75,8 @@ impl State {
         self.comes_at(now, cpu);
     }
 
-    /// The running CPU goes on with another task, or is idle. The one that ran until now has been seen to.
+    /// The running CPU goes on with another task, or is idle. The one that ran until now has been
+    /// seen to.
     fn next_task(&mut self) {
         let cpu = self.running;
         self.cpus[cpu].current = None;

@@ -1,7 +1,8 @@
-//! What the simulated words tell the machine: every access before it is made, and what it did once it is.
+//! What the simulated words tell the machine: every access before it is made, and what it did once
+//! it is.
 //!
-//! Between the answer to [`begin`] and the access itself no other CPU does anything. Where no machine runs on this thread of the host, or the thread
-//! panics, all of this is nothing.
+//! Between the answer to [`begin`] and the access itself no other CPU does anything. Where no
+//! machine runs on this thread of the host, or the thread panics, all of this is nothing.
 
 use core::sync::atomic::Ordering;
 
@@ -30,7 +31,8 @@ pub enum Exchanged {
     Refused,
 }
 
-/// An access of this kind is about to be made at this address of the host. Charges it, and lets the CPUs go first that are behind.
+/// An access of this kind is about to be made at this address of the host. Charges it, and lets the
+/// CPUs go first that are behind.
 #[inline]
 pub fn begin(address: usize, kind: Kind) {
     charge::charge(address, kind);

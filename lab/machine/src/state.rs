@@ -1,9 +1,10 @@
 //! The machine as it is at one moment: clocks, CPUs, tasks, memory; and how a task reaches it.
 //!
-//! One host thread runs a machine. What its tasks do reaches the state through a pointer that belongs to the host thread, since the allocator's words know of no
-//! machine.
+//! One host thread runs a machine. What its tasks do reaches the state through a pointer that
+//! belongs to the host thread, since the allocator's words know of no machine.
 //!
-//! Invariant `short-borrow`: the state is borrowed inside [`with`] only, for a moment in which neither a task's own code runs nor a task is left. So there is never a second borrow.
+//! Invariant `short-borrow`: the state is borrowed inside [`with`] only, for a moment in which
+//! neither a task's own code runs nor a task is left. So there is never a second borrow.
 
 use core::cell::Cell;
 use core::cmp::Reverse;
@@ -30,7 +31,8 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut State) -> R) -> Option<R> {
     if state.is_null() {
         return None;
     }
-    // SAFETY: `short-borrow`; the pointer is to a state that lives until `Running` is dropped, which clears it first.
+    // SAFETY: `short-borrow`; the pointer is to a state that lives until `Running` is dropped,
+    // which clears it first.
     Some(f(unsafe { &mut *state }))
 }
 
@@ -62,7 +64,8 @@ impl Drop for Running {
     }
 }
 
-/// Leaves the running task until its CPU is the earliest again. Nothing while the host's thread panics: its task is being torn down.
+/// Leaves the running task until its CPU is the earliest again. Nothing while the host's thread
+/// panics: its task is being torn down.
 pub(crate) fn suspend() {
     if std::thread::panicking() {
         return;
@@ -77,7 +80,8 @@ pub(crate) fn suspend() {
     }
 }
 
-/// Lets all CPUs go first that are behind. What is done next happens in the machine's own order of time.
+/// Lets all CPUs go first that are behind. What is done next happens in the machine's own order of
+/// time.
 #[inline]
 pub(crate) fn catch_up() {
     if with(|state| !state.is_earliest()) == Some(true) {

@@ -44,7 +44,8 @@ pub struct CpuTimes {
     pub idle: u64,
 }
 
-/// What a task has done, or the interrupts of a CPU: whatever others did meanwhile, and however long that took.
+/// What a task has done, or the interrupts of a CPU: whatever others did meanwhile, and however
+/// long that took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Steps {
     /// Shared accesses.
@@ -167,7 +168,8 @@ pub(crate) struct Cpu {
     pub(crate) slice_end: u64,
     pub(crate) next_tick: u64,
     pub(crate) next_interrupt: u64,
-    /// It computes since then, and `clock` is when it will be done: it can be called away in between.
+    /// It computes since then, and `clock` is when it will be done: it can be called away in
+    /// between.
     pub(crate) computes_since: Option<u64>,
     /// It waits since then for a write to this line, and `clock` is when it looks again anyway.
     pub(crate) parked: Option<(u32, u64)>,

@@ -1,6 +1,7 @@
 //! Where tasks wait for something that others bring about.
 //!
-//! As in a kernel: get on the queue, then look whether it has come about already, then sleep. Who looks first and gets on the queue afterwards can miss the call that wakes it.
+//! As in a kernel: get on the queue, then look whether it has come about already, then sleep. Who
+//! looks first and gets on the queue afterwards can miss the call that wakes it.
 
 use core::cell::RefCell;
 
@@ -22,7 +23,8 @@ impl WaitQueue {
         }
     }
 
-    /// Gets on the queue. From now on a [`wake_all`](Self::wake_all) ends the next [`sleep`](Self::sleep), even one that has not begun.
+    /// Gets on the queue. From now on a [`wake_all`](Self::wake_all) ends the next
+    /// [`sleep`](Self::sleep), even one that has not begun.
     pub fn prepare(&self) {
         catch_up();
         with(|state| {

@@ -1,4 +1,5 @@
-//! The memory model against sequences computed by hand, and against a model that is obviously right.
+//! The memory model against sequences computed by hand, and against a model that is obviously
+//! right.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -18,7 +19,8 @@ const fn shape(lines: usize, ways: usize, cycles: u64) -> CacheShape {
     }
 }
 
-/// A machine whose every cost is another power of ten, so that a sum tells its parts. 2 sets of 2 ways; 4 sets of 2 ways.
+/// A machine whose every cost is another power of ten, so that a sum tells its parts. 2 sets of 2
+/// ways; 4 sets of 2 ways.
 fn tiny() -> Profile {
     Profile {
         l1: shape(4, 2, 1),
@@ -125,7 +127,8 @@ fn what_leaves_the_second_level_leaves_the_first() {
     let mut one = OneByOne::new(&tiny(), 1);
     one.access(0, 0, Load);
     one.access(0, 4, Load);
-    // 0 is the first level's most recent, and the second level's least recent, which has not seen that hit.
+    // 0 is the first level's most recent, and the second level's least recent, which has not seen
+    // that hit.
     assert_eq!(one.access(0, 0, Load), 1);
     one.access(0, 8, Load);
     assert!(!one.memory.holds(0, 0));
@@ -276,7 +279,8 @@ fn exchanges_of_the_same_moment_follow_each_other() {
 fn readers_after_a_writer_queue_for_a_moment_each() {
     let mut memory = memory(&roomy(), 8);
     memory.access(0, 5, Store, 0);
-    // The first takes it from the writer, which keeps the line busy; then each keeps it busy for 3 cycles.
+    // The first takes it from the writer, which keeps the line busy; then each keeps it busy for 3
+    // cycles.
     let costs: Vec<u64> = (1..5)
         .map(|cpu| memory.access(cpu, 5, Load, 20_000))
         .collect();
@@ -340,13 +344,15 @@ fn the_last_level_is_shared_by_its_node() {
 
 #[test]
 fn what_leaves_the_node_costs_more_once() {
-    // CPUs 0 and 1 on node 0, 2 and 3 on node 1; lines 0 to 63 at home on node 0, 64 to 127 on node 1, 128 on 0.
+    // CPUs 0 and 1 on node 0, 2 and 3 on node 1; lines 0 to 63 at home on node 0, 64 to 127 on node
+    // 1, 128 on 0.
     let mut one = OneByOne::new(&two_nodes(), 4);
     assert_eq!(one.access(0, 0, Load), 10_000);
     assert_eq!(one.access(0, 64, Load), 110_000);
     assert_eq!(one.access(0, 128, Load), 10_000);
     assert_eq!(one.access(2, 127, Load), 10_000);
-    // From an owner on the same node with the home there, on the other node, and on the same node with the home elsewhere.
+    // From an owner on the same node with the home there, on the other node, and on the same node
+    // with the home elsewhere.
     assert_eq!(one.access(1, 0, Load), 1_000);
     assert_eq!(one.access(2, 128, Load), 101_000);
     assert_eq!(one.access(1, 64, Load), 101_000);
@@ -447,7 +453,8 @@ fn every_profile_is_coherent_and_accounts_for_each_access() {
     }
 }
 
-/// The storm's costs as they were when the model was written: the same in debug and release, on every host.
+/// The storm's costs as they were when the model was written: the same in debug and release, on
+/// every host.
 #[test]
 fn the_costs_of_a_storm_are_what_they_were() {
     let profile = Profile {
@@ -546,7 +553,8 @@ impl NaiveCaches {
             .for_each(|set| set.retain(|&l| l != line));
     }
 
-    /// Level of the hit, if any; afterwards the line is the most recent where it was looked for. Gives what left the second level.
+    /// Level of the hit, if any; afterwards the line is the most recent where it was looked for.
+    /// Gives what left the second level.
     fn touch(&mut self, line: u32) -> (Option<u8>, Option<u32>) {
         let (l1, l2) = (line as usize % 2, line as usize % 4);
         let level = match line {

@@ -1,7 +1,9 @@
-//! One real measurement beside the model: two threads that add to one cache line, against two threads on a line each.
+//! One real measurement beside the model: two threads that add to one cache line, against two
+//! threads on a line each.
 //!
-//! The ratio of both times is printed, the host's and each profile's, and what an addition takes where the threads take turns; only what is
-//! certain is asserted. A busy host may run one thread after the other: only rounds in which both ran count, and there may be too few.
+//! The ratio of both times is printed, the host's and each profile's, and what an addition takes
+//! where the threads take turns; only what is certain is asserted. A busy host may run one thread
+//! after the other: only rounds in which both ran count, and there may be too few.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -12,21 +14,25 @@ use std::time::Instant;
 
 use brickyard_machine::{Kind, Memory, Profile};
 
-/// Additions of a thread in a round: fewer than fit in a time slice, so that most rounds run undisturbed.
+/// Additions of a thread in a round: fewer than fit in a time slice, so that most rounds run
+/// undisturbed.
 const ADDS: u64 = 20_000;
 const ROUNDS: u64 = 1_000;
 
-/// Two neighbouring lines are fetched together by some processors, so what shall be apart is two lines apart.
+/// Two neighbouring lines are fetched together by some processors, so what shall be apart is two
+/// lines apart.
 #[repr(align(128))]
 struct Apart<T>(T);
 
-/// Begins when both threads are there and running, by spinning: a thread that is woken comes too late. `round` is that of [`ROUNDS`].
+/// Begins when both threads are there and running, by spinning: a thread that is woken comes too
+/// late. `round` is that of [`ROUNDS`].
 fn meet(arrived: &AtomicU64, round: u64) {
     arrived.fetch_add(1, Ordering::AcqRel);
     wait_for(arrived, 2 * (round + 1));
 }
 
-/// Spins until the word has come to that count; without the processor's pause, which takes longer than what is measured.
+/// Spins until the word has come to that count; without the processor's pause, which takes longer
+/// than what is measured.
 fn wait_for(word: &AtomicU64, count: u64) {
     let mut looks = 0_u64;
     while word.load(Ordering::Acquire) < count {
@@ -50,8 +56,8 @@ fn rounds(arrived: &AtomicU64, word: &AtomicU64) -> Vec<(Instant, Instant)> {
     (0..ROUNDS).map(round).collect()
 }
 
-/// Nanoseconds of an addition, one thread adding to `left` and one to `right`: the middle one of the rounds in which both ran at the same
-/// time for nine tenths of it, and how many those were.
+/// Nanoseconds of an addition, one thread adding to `left` and one to `right`: the middle one of
+/// the rounds in which both ran at the same time for nine tenths of it, and how many those were.
 fn add_on(left: &AtomicU64, right: &AtomicU64) -> (f64, usize) {
     let arrived = Apart(AtomicU64::new(0));
     let (mine, others) = thread::scope(|scope| {
@@ -72,7 +78,8 @@ fn add_on(left: &AtomicU64, right: &AtomicU64) -> (f64, usize) {
     (middle.as_nanos() as f64 / ADDS as f64, times.len())
 }
 
-/// The same on the model: two CPUs, each adding as soon as the addition before is done, with a few cycles of loop between.
+/// The same on the model: two CPUs, each adding as soon as the addition before is done, with a few
+/// cycles of loop between.
 fn simulated(profile: &Profile, lines: [u32; 2]) -> u64 {
     const LOOP_CYCLES: u64 = 3;
     let mut memory = Memory::new(profile, 2, 1);
@@ -86,7 +93,8 @@ fn simulated(profile: &Profile, lines: [u32; 2]) -> u64 {
     clocks[0].max(clocks[1])
 }
 
-/// Nanoseconds of a turn where two threads add in turns: the line moves each time, first to be read, then to be written. The middle round.
+/// Nanoseconds of a turn where two threads add in turns: the line moves each time, first to be
+/// read, then to be written. The middle round.
 fn turns() -> f64 {
     const TURNS: u64 = 200;
     let arrived = Apart(AtomicU64::new(0));

@@ -1,6 +1,7 @@
 //! A case: which configuration, on which machine, with which sizes and policies.
 //!
-//! Small sizes make rare events common: lists that overflow after a few frees, blocks that are claimed after a few requests.
+//! Small sizes make rare events common: lists that overflow after a few frees, blocks that are
+//! claimed after a few requests.
 
 use core::mem::MaybeUninit;
 
@@ -39,8 +40,9 @@ pub struct Case {
 }
 
 impl Case {
-    /// A machine of 600 frames that begins at an odd one, with blocks of up to 64 frames, page blocks of 16, and caches of a few
-    /// frames. The bitmap store, whose page blocks have 64 frames and more, has twice the frames, page blocks of two words and blocks of up to four of those.
+    /// A machine of 600 frames that begins at an odd one, with blocks of up to 64 frames, page
+    /// blocks of 16, and caches of a few frames. The bitmap store, whose page blocks have 64 frames
+    /// and more, has twice the frames, page blocks of two words and blocks of up to four of those.
     #[must_use]
     pub fn small(configuration: Configuration, slots: Slots) -> Self {
         let mut machine = MachinePlan::small(CPUS - 1);

@@ -1,4 +1,5 @@
-//! Runs operations on an allocator and on the model side by side, and compares every answer and every counter.
+//! Runs operations on an allocator and on the model side by side, and compares every answer and
+//! every counter.
 
 use core::cell::{Cell, RefCell};
 use core::slice;
@@ -37,7 +38,8 @@ tally! {
     }
 }
 
-/// The embedder of the test: its blocks are the model's, and it moves and frees them as its dice fall.
+/// The embedder of the test: its blocks are the model's, and it moves and frees them as its dice
+/// fall.
 struct Embedder<'n, 'z, Z: LabZone> {
     node: &'n Node<'z, Z>,
     model: RefCell<Model>,
@@ -102,7 +104,8 @@ impl<Z: LabZone> Migrate for Embedder<'_, '_, Z> {
 }
 
 impl<Z: LabZone> Reclaim for Embedder<'_, '_, Z> {
-    /// Frees one movable block now and then, through the allocator: it may be entered again from here.
+    /// Frees one movable block now and then, through the allocator: it may be entered again from
+    /// here.
     fn reclaim(&self, _need: &Need) -> usize {
         if self.roll(3) > 0 {
             return 0;
@@ -121,9 +124,11 @@ impl<Z: LabZone> Reclaim for Embedder<'_, '_, Z> {
     }
 }
 
-/// Runs the operations that `bytes` spell on the zones of `node`, whose memory is all free, and on a model of them.
+/// Runs the operations that `bytes` spell on the zones of `node`, whose memory is all free, and on
+/// a model of them.
 ///
-/// After each, every counter of the allocator is compared with the model and every invariant is tested.
+/// After each, every counter of the allocator is compared with the model and every invariant is
+/// tested.
 ///
 /// # Panics
 /// As soon as the allocator gives a wrong answer.
@@ -242,8 +247,9 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         }
     }
 
-    /// Can a request fail although there is a right answer? In an interrupt, while caches hold frames; where other CPUs may not be interrupted, if some
-    /// still do; and above the size of a page block, where blocks that are set aside do not merge with others.
+    /// Can a request fail although there is a right answer? In an interrupt, while caches hold
+    /// frames; where other CPUs may not be interrupted, if some still do; and above the size of a
+    /// page block, where blocks that are set aside do not merge with others.
     fn may_miss(&self, request: &Request) -> bool {
         let cached = || self.nodes.zones().any(|zone| zone.cached_frames() > 0);
         let set_aside = |snapshot: ZoneSnapshot| {
@@ -330,8 +336,8 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         self.free(first.plus(part % parts * order.frames()), order);
     }
 
-    /// Where the store does not know what lies in caches, a second free of such a frame is not noticed at once: everything is taken out of them
-    /// first.
+    /// Where the store does not know what lies in caches, a second free of such a frame is not
+    /// noticed at once: everything is taken out of them first.
     fn bring_home(&self) {
         if !Z::TELLS_CACHED {
             self.platform.set_interrupt(false);

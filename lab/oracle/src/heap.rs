@@ -1,6 +1,8 @@
-//! The malloc family against a model: which memory is whose, and what its owner has written into every byte of it.
+//! The malloc family against a model: which memory is whose, and what its owner has written into
+//! every byte of it.
 //!
-//! Operations are read from bytes: sizes around every boundary, alignments, chains of resizing, zeroed memory, requests that cannot be served. [`Family`] is what is tested: the heap itself
+//! Operations are read from bytes: sizes around every boundary, alignments, chains of resizing,
+//! zeroed memory, requests that cannot be served. [`Family`] is what is tested: the heap itself
 //! ([`ArenaHeap`]), or the functions of a library.
 
 use core::alloc::Layout;
@@ -14,7 +16,8 @@ use crate::tally::tally;
 /// The functions of the family. Null is "no memory".
 ///
 /// # Safety
-/// What they return is null, or as many bytes as were asked for that nobody else has until they are freed. (That is what [`drive`] tests; it relies on it only to touch the memory.)
+/// What they return is null, or as many bytes as were asked for that nobody else has until they are
+/// freed. (That is what [`drive`] tests; it relies on it only to touch the memory.)
 pub unsafe trait Family {
     /// `malloc`.
     fn malloc(&self, bytes: usize) -> *mut u8;
@@ -255,7 +258,8 @@ impl<F: Family> Driver<'_, F> {
         self.driven.zeroed += 1;
     }
 
-    /// Memory has been given: it is apart from all other, aligned, large enough, and its owner's from now on.
+    /// Memory has been given: it is apart from all other, aligned, large enough, and its owner's
+    /// from now on.
     fn got(&mut self, memory: *mut u8, asked: usize, align: usize) {
         let Some(start) = NonNull::new(memory) else {
             panic!("no memory for {asked} bytes");

@@ -1,10 +1,14 @@
 //! What proves the allocator, for its tests, its fuzzing and its simulator.
 //!
-//! - [`Model`]: which frame is used for what, kept the obvious way: a map of frames. It says which answers are right.
-//! - [`Operation`]: everything that can be asked of an allocator, read from bytes, so that property tests, fuzzing and a seed all drive it.
-//! - [`drive`]: runs operations on an allocator and on the model, and compares every answer and every counter.
+//! - [`Model`]: which frame is used for what, kept the obvious way: a map of frames. It says which
+//!   answers are right.
+//! - [`Operation`]: everything that can be asked of an allocator, read from bytes, so that property
+//!   tests, fuzzing and a seed all drive it.
+//! - [`drive`]: runs operations on an allocator and on the model, and compares every answer and
+//!   every counter.
 //! - [`Case`]: a configuration, a machine and its sizes, chosen by name or by bytes.
-//! - [`ownership`]: threads that claim each frame they get by one compare-and-swap, so that a frame handed out twice is caught at once.
+//! - [`ownership`]: threads that claim each frame they get by one compare-and-swap, so that a frame
+//!   handed out twice is caught at once.
 //! - [`heap`]: the malloc family against a model, every byte looked at.
 //! - [`slab`]: all of that for slabs, where every byte of every object is looked at.
 

@@ -156,7 +156,8 @@ impl Model {
             .then_some((first, block))
     }
 
-    /// The right answer to a free; if it is yes, the frames are free from now on, and what is left of the block is blocks of its own.
+    /// The right answer to a free; if it is yes, the frames are free from now on, and what is left
+    /// of the block is blocks of its own.
     pub(crate) fn free(&mut self, frame: Frame, order: Order) -> Result<(), FreeError> {
         match self.get(frame) {
             Use::Absent | Use::Reserved => return Err(FreeError::NotOwned),
@@ -191,7 +192,8 @@ impl Model {
         for frame in range.frames() {
             assert_eq!(self.free(frame, Order::ZERO), Ok(()));
         }
-        // What is left outside the range was cut frame by frame inside, but whole blocks outside: as the allocator does.
+        // What is left outside the range was cut frame by frame inside, but whole blocks outside:
+        // as the allocator does.
         true
     }
 

@@ -51,7 +51,8 @@ pub enum Operation {
     AllocBulk(Request, usize),
     /// A request for the block at a frame.
     AllocAt(Frame, Request),
-    /// Frees a part of the n-th block in use: the part's order is so much lower, and it is the n-th such part.
+    /// Frees a part of the n-th block in use: the part's order is so much lower, and it is the n-th
+    /// such part.
     Free {
         /// Which block in use.
         block: usize,
@@ -62,7 +63,8 @@ pub enum Operation {
     },
     /// Frees whatever is at a frame.
     FreeAnything(Frame, Order),
-    /// Frees the single frames in use from the n-th block on, and then, if there is one, a frame that may not be in use.
+    /// Frees the single frames in use from the n-th block on, and then, if there is one, a frame
+    /// that may not be in use.
     FreeBulk(usize, usize, Option<Frame>),
     /// Frees a range.
     FreeRange(FrameRange),

@@ -1,7 +1,9 @@
-//! The ownership oracle: threads claim every frame they get, so that a frame handed out twice is caught the moment it happens.
+//! The ownership oracle: threads claim every frame they get, so that a frame handed out twice is
+//! caught the moment it happens.
 //!
-//! Each frame has a word. Who gets a block turns the word of each of its frames from 0 to its own number by a compare-and-swap, and back
-//! before it frees them. Two owners of one frame cannot both succeed.
+//! Each frame has a word. Who gets a block turns the word of each of its frames from 0 to its own
+//! number by a compare-and-swap, and back before it frees them. Two owners of one frame cannot both
+//! succeed.
 
 use core::slice;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -23,7 +25,8 @@ pub struct Plan {
     pub operations: u64,
     /// Requests are for orders up to this one.
     pub max_order: Order,
-    /// Frames that a thread holds at most. As many again may be on their way from one thread to another, all threads together.
+    /// Frames that a thread holds at most. As many again may be on their way from one thread to
+    /// another, all threads together.
     pub held_frames: usize,
     /// Where the dice start.
     pub seed: u64,
@@ -43,12 +46,14 @@ tally! {
     }
 }
 
-/// Runs threads on `node` that allocate, free whole blocks and parts of them, hand blocks to each other, use batches and drain.
+/// Runs threads on `node` that allocate, free whole blocks and parts of them, hand blocks to each
+/// other, use batches and drain.
 ///
 /// At the end everything has been freed and every invariant been tested.
 ///
 /// # Panics
-/// If a frame is handed out twice, is outside the zones, if a good free is refused, or an invariant does not hold.
+/// If a frame is handed out twice, is outside the zones, if a good free is refused, or an invariant
+/// does not hold.
 pub fn run<Z: LabZone>(node: &Node<'_, Z>, plan: &Plan) -> Outcome {
     let oracle = Oracle::new(node);
     let free_before = oracle.free_frames();
@@ -105,7 +110,8 @@ impl<'n, Z: LabZone> Oracle<'n, Z> {
                 "{frame} is no frame of this machine"
             );
             let owner = &self.owners[frame.number() - self.span.start.number()];
-            // Acquire and release: whoever claims a frame next sees all that was done with it, as memory itself would.
+            // Acquire and release: whoever claims a frame next sees all that was done with it, as
+            // memory itself would.
             let turned = owner.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
             if let Err(owner) = turned {
                 panic!("{frame} is to go from owner {from} to {to}, and is owned by {owner}");
@@ -234,7 +240,8 @@ impl<'o, 'n, Z: LabZone> Worker<'o, 'n, Z> {
         }
     }
 
-    /// Frees the lower half of a block, now and then keeping the upper one; a free that is too large is refused.
+    /// Frees the lower half of a block, now and then keeping the upper one; a free that is too
+    /// large is refused.
     fn free_part(&mut self) {
         let Some((frame, order)) = self.pick() else {
             return;

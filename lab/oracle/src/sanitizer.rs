@@ -1,8 +1,10 @@
-//! What sanitizers are told that they cannot see themselves; nothing where none watches (see `.ci/sanitizers`).
+//! What sanitizers are told that they cannot see themselves; nothing where none watches (see
+//! `.ci/sanitizers`).
 //!
-//! The address sanitizer's list of what may be touched knows `malloc` and the stack. Memory that comes from
-//! a page source is all alike to it, unless the source says which part of it is in use. The thread sanitizer
-//! does not see into std, which is not built for it: a lock of std that had to wait orders nothing for it.
+//! The address sanitizer's list of what may be touched knows `malloc` and the stack. Memory that
+//! comes from a page source is all alike to it, unless the source says which part of it is in use.
+//! The thread sanitizer does not see into std, which is not built for it: a lock of std that had to
+//! wait orders nothing for it.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
@@ -40,7 +42,8 @@ pub(crate) fn open(start: NonNull<u8>, bytes: usize) {
     let _ = (start, bytes);
 }
 
-/// Locks a mutex whose order the thread sanitizer sees; whoever panicked with it has been told of already.
+/// Locks a mutex whose order the thread sanitizer sees; whoever panicked with it has been told of
+/// already.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Held<'_, T> {
     let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
     #[cfg(sanitizer = "thread")]

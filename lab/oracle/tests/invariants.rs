@@ -1,6 +1,6 @@
 //! Invariants have names, and a name stands for one thing: it is defined once in the whole tree, as
-//! "Invariant `name`: what holds", in the file that owns it. Whatever an `unsafe` block, a check or an
-//! assertion leans on is defined somewhere.
+//! "Invariant `name`: what holds", in the file that owns it. Whatever an `unsafe` block, a check or
+//! an assertion leans on is defined somewhere.
 //!
 //! `grep -rn 'Invariant `'` lists them.
 
@@ -77,8 +77,8 @@ fn defined(text: &str) -> impl Iterator<Item = &str> {
     behind(text, "Invariant `").filter_map(|(name, rest)| rest.starts_with(':').then_some(name))
 }
 
-/// The names that a joined text leans on: in notes on soundness, as "invariant `name`", and in what a check
-/// reports.
+/// The names that a joined text leans on: in notes on soundness, as "invariant `name`", and in what
+/// a check reports.
 fn leant_on(text: &str) -> Vec<&str> {
     let mut names: Vec<&str> = behind(text, "nvariant `").map(|(name, _)| name).collect();
     for line in text.lines() {
@@ -126,7 +126,8 @@ fn each_is_defined_once() {
 #[test]
 fn names_are_read_as_they_are_written() {
     let text = "//! Invariant `one-owner`: a frame has one.\n\n//! Invariant\n//! `no-two`: wrapped.\n\
-        // SAFETY: by `one-owner`, and since invariant\n    // `counted` says so; see `Frame`.\nlet x;\n\
+        // SAFETY: by `one-owner`, and since invariant\n // `counted` says so; see `Frame`.\nlet
+        // x;\n\
         y(); // SAFETY: `at-the-end`\n// Invariant `referred-to`.\nViolation::at(\n  \"torn-block\", 1)";
     let text = joined(text);
     assert_eq!(defined(&text).collect::<Vec<_>>(), ["one-owner", "no-two"]);

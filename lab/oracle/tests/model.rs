@@ -1,4 +1,5 @@
-//! Every configuration against the naive model: random operations, the same answers, nothing lost, every invariant after each step.
+//! Every configuration against the naive model: random operations, the same answers, nothing lost,
+//! every invariant after each step.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -1,4 +1,5 @@
-//! Every design of slabs, at every level of checking, on one and two nodes, against the naive model: random operations, the same answers, every byte, nothing lost.
+//! Every design of slabs, at every level of checking, on one and two nodes, against the naive
+//! model: random operations, the same answers, every byte, nothing lost.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -9,7 +10,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// How many cases each level is tested with: an eighth of `PROPTEST_CASES`, since there are six levels, and a case is long.
+/// How many cases each level is tested with: an eighth of `PROPTEST_CASES`, since there are six
+/// levels, and a case is long.
 fn runner() -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES").ok();
     let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(64_u32);

@@ -1,4 +1,5 @@
-//! Real threads on every design of slabs, over pages of a zone in real memory: no object is two owners', nothing is lost.
+//! Real threads on every design of slabs, over pages of a zone in real memory: no object is two
+//! owners', nothing is lost.
 //!
 //! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test.
 
@@ -44,8 +45,8 @@ fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_, '_>) -> R) -> R {
     let arena = Arena::new(MapPlan::new(bytes).align_to(4 << 20).map().unwrap());
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), CPUS);
     let mut metadata = Mapped::new(DirectMapped::<&Arena>::bytes(&plan)).unwrap();
-    // SAFETY: the arena is one mapping that can be written throughout, and nobody else uses it. Each
-    // thread has a number of its own, and no interrupts.
+    // SAFETY: the arena is one mapping that can be written throughout, and nobody else uses it.
+    // Each thread has a number of its own, and no interrupts.
     let map = unsafe { DirectMap::new(&arena, 12) };
     let mut zone = DirectMapped::<&Arena>::new(&plan, map, metadata.as_uninit()).unwrap();
     let frames = zone.add(arena.frames()).unwrap();

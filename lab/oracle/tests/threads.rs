@@ -1,7 +1,9 @@
-//! Real threads on every configuration, each frame claimed by a compare-and-swap: nothing is handed out twice, nothing is lost.
+//! Real threads on every configuration, each frame claimed by a compare-and-swap: nothing is handed
+//! out twice, nothing is lost.
 //!
-//! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test, `BRICKYARD_CONFIG` names the only configuration to run; `docs/results/` records runs of
-//! 100 million a configuration, and of a billion takes of the default.
+//! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test, `BRICKYARD_CONFIG`
+//! names the only configuration to run; `docs/results/` records runs of 100 million a
+//! configuration, and of a billion takes of the default.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -46,7 +48,8 @@ impl Experiment<Threads> for Oracle {
     }
 }
 
-/// All configurations with these slots, on a machine with enough CPUs for the threads of every test in this process.
+/// All configurations with these slots, on a machine with enough CPUs for the threads of every test
+/// in this process.
 fn every_configuration(slots: Slots) {
     for configuration in configurations() {
         for mut case in [
@@ -71,7 +74,8 @@ fn every_configuration(slots: Slots) {
                 "{configuration}: {outcome:?}"
             );
             assert!(outcome.freed_elsewhere > 0, "{configuration}: {outcome:?}");
-            // Where every cache can be reached, a single frame can always be had. (Unmovable requests can fill the smaller of two zones.)
+            // Where every cache can be reached, a single frame can always be had. (Unmovable
+            // requests can fill the smaller of two zones.)
             let reached = slots == Slots::Shared || configuration == Configuration::Magazine2013;
             if reached && !configuration.has_movable_zone() {
                 assert_eq!(outcome.singles_refused, 0, "{configuration}: {outcome:?}");
@@ -137,7 +141,8 @@ impl Experiment<Threads> for NeverAll {
     }
 }
 
-/// Order 0 succeeds while one frame is free anywhere: in a store, a magazine, another CPU's list, or on its way between them.
+/// Order 0 succeeds while one frame is free anywhere: in a store, a magazine, another CPU's list,
+/// or on its way between them.
 #[test]
 fn order_0_succeeds_while_one_frame_is_free() {
     for configuration in configurations() {

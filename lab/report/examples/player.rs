@@ -1,7 +1,8 @@
 //! A made-up machine under four placements of its pages, as a page with a player, a PNG and a GIF.
 //!
-//! `cargo run --release -p brickyard-report --example player -- [FOLDER] [SHOTS]` writes `player.html`, `last.png` and `film.gif`. Nothing
-//! here is measured: the machine is a few lines that take and free pages at random, so that there is something to look at.
+//! `cargo run --release -p brickyard-report --example player -- [FOLDER] [SHOTS]` writes
+//! `player.html`, `last.png` and `film.gif`. Nothing here is measured: the machine is a few lines
+//! that take and free pages at random, so that there is something to look at.
 
 use core::error::Error;
 use std::{env, fs, fs::File, io::BufWriter, path::Path};

@@ -1,13 +1,15 @@
-//! The bootstrap: how sure a mean, or a ratio of two means, is, without asking how the samples are distributed.
+//! The bootstrap: how sure a mean, or a ratio of two means, is, without asking how the samples are
+//! distributed.
 //!
-//! Samples are drawn anew from the samples, with replacement, [`RESAMPLES`] times; how the statistic scatters among these
-//! is how it would scatter among repetitions of the experiment. Two 95 % intervals are read off: from the 2.5 % to
-//! the 97.5 % percentile, and the same with both ends moved for bias and skew ("bias-corrected and accelerated", BCa,
-//! Efron 1987), by the rules of `scipy.stats.bootstrap`. The same samples and seed give the same interval on every
-//! machine.
+//! Samples are drawn anew from the samples, with replacement, [`RESAMPLES`] times; how the
+//! statistic scatters among these is how it would scatter among repetitions of the experiment. Two
+//! 95 % intervals are read off: from the 2.5 % to the 97.5 % percentile, and the same with both
+//! ends moved for bias and skew ("bias-corrected and accelerated", BCa, Efron 1987), by the rules
+//! of `scipy.stats.bootstrap`. The same samples and seed give the same interval on every machine.
 //!
-//! Nothing can be drawn that was not measured: with fewer than about ten samples the intervals are too narrow
-//! (for five normal ones they hold the true mean some 85 times of 100), and [`Summary::ci95`](crate::Summary::ci95) is the better one.
+//! Nothing can be drawn that was not measured: with fewer than about ten samples the intervals are
+//! too narrow (for five normal ones they hold the true mean some 85 times of 100), and
+//! [`Summary::ci95`](crate::Summary::ci95) is the better one.
 
 use brickyard_machine::Dice;
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -44,8 +46,8 @@ pub struct Bootstrap {
 impl Bootstrap {
     /// Of the mean, in the samples' unit.
     ///
-    /// `None` below two samples, or with one that is not finite. Samples that are all the same give an interval of that
-    /// one point. Costs [`RESAMPLES`] sums of all samples, and a sort.
+    /// `None` below two samples, or with one that is not finite. Samples that are all the same give
+    /// an interval of that one point. Costs [`RESAMPLES`] sums of all samples, and a sort.
     pub fn of_mean(samples: &[f64], seed: u64) -> Option<Self> {
         if samples.len() < 2 {
             return None;
@@ -56,10 +58,12 @@ impl Bootstrap {
         })
     }
 
-    /// Of the ratio mean(`now`) / mean(`before`) of samples that have nothing to do with one another.
+    /// Of the ratio mean(`now`) / mean(`before`) of samples that have nothing to do with one
+    /// another.
     ///
-    /// `None` below two samples of either, with one that is not finite, and where the mean of `before` is not
-    /// sure to have one sign: then it may be 0, and the ratio anything. Costs as [`Self::of_mean`] of both together.
+    /// `None` below two samples of either, with one that is not finite, and where the mean of
+    /// `before` is not sure to have one sign: then it may be 0, and the ratio anything. Costs as
+    /// [`Self::of_mean`] of both together.
     pub fn of_ratio(now: &[f64], before: &[f64], seed: u64) -> Option<Self> {
         if now.len() < 2 || before.len() < 2 {
             return None;
@@ -75,8 +79,8 @@ impl Bootstrap {
         })
     }
 
-    /// Of the ratio mean(`now`) / mean(`before`) of samples in pairs (same seed, or one right after the other): the
-    /// pairs are drawn, so what they share does not widen the interval.
+    /// Of the ratio mean(`now`) / mean(`before`) of samples in pairs (same seed, or one right after
+    /// the other): the pairs are drawn, so what they share does not widen the interval.
     ///
     /// `None` as [`Self::of_ratio`], and where there are not as many of both. Costs the same.
     pub fn of_paired_ratio(now: &[f64], before: &[f64], seed: u64) -> Option<Self> {
@@ -109,18 +113,20 @@ pub fn bootstrap_mean(samples: &[f64], seed: u64) -> Option<Interval> {
     Bootstrap::of_mean(samples, seed).map(|both| both.bca)
 }
 
-/// The 95 % interval of mean(`now`) / mean(`before`), BCa, for independent samples: [`Bootstrap::of_ratio`].
+/// The 95 % interval of mean(`now`) / mean(`before`), BCa, for independent samples:
+/// [`Bootstrap::of_ratio`].
 pub fn bootstrap_ratio(now: &[f64], before: &[f64], seed: u64) -> Option<Interval> {
     Bootstrap::of_ratio(now, before, seed).map(|both| both.bca)
 }
 
-/// The 95 % interval of mean(`now`) / mean(`before`), BCa, for samples in pairs: [`Bootstrap::of_paired_ratio`].
+/// The 95 % interval of mean(`now`) / mean(`before`), BCa, for samples in pairs:
+/// [`Bootstrap::of_paired_ratio`].
 pub fn bootstrap_paired_ratio(now: &[f64], before: &[f64], seed: u64) -> Option<Interval> {
     Bootstrap::of_paired_ratio(now, before, seed).map(|both| both.bca)
 }
 
-/// The intervals of a statistic that is `measured` of the samples, `drawn` of samples drawn anew, and `left_out` of the
-/// samples of each side without one of them.
+/// The intervals of a statistic that is `measured` of the samples, `drawn` of samples drawn anew,
+/// and `left_out` of the samples of each side without one of them.
 fn of(
     seed: u64,
     measured: f64,
@@ -139,10 +145,11 @@ fn of(
     Some(Bootstrap { percentile, bca })
 }
 
-/// The probabilities of both ends, moved for bias and skew. `None` where there is nothing to move: nothing varies, or all
-/// that was drawn lies on one side of what was measured.
+/// The probabilities of both ends, moved for bias and skew. `None` where there is nothing to move:
+/// nothing varies, or all that was drawn lies on one side of what was measured.
 fn moved(sorted: &[f64], measured: f64, left_out: &[Vec<f64>]) -> Option<(f64, f64)> {
-    // The same samples in another order must count as equal, though their sum may be rounded in another way.
+    // The same samples in another order must count as equal, though their sum may be rounded in
+    // another way.
     let slack = ROUNDING * (sorted.last()? - sorted.first()?);
     let below = sorted.partition_point(|drawn| *drawn < measured - slack);
     let not_above = sorted.partition_point(|drawn| *drawn <= measured + slack);
@@ -195,7 +202,8 @@ fn between(sorted: &[f64], low: f64, high: f64) -> Interval {
     }
 }
 
-/// The mean, taken from the first sample on: of samples that are all the same it is that, to the last bit.
+/// The mean, taken from the first sample on: of samples that are all the same it is that, to the
+/// last bit.
 fn mean<'a>(mut samples: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
     let n = samples.len() as f64;
     let Some(&first) = samples.next() else {

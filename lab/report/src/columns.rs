@@ -1,5 +1,6 @@
-//! Texts in columns, as every table for people has them: to the left or to the right, each column as
-//! wide as was said, or as its widest text. A text that is too wide moves the rest of its line alone.
+//! Texts in columns, as every table for people has them: to the left or to the right, each column
+//! as wide as was said, or as its widest text. A text that is too wide moves the rest of its line
+//! alone.
 
 /// To which side a column's texts stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,22 +1,25 @@
-//! Every configuration against the first: gain and significance, by the rules of mmtests' `Compare.pm`.
+//! Every configuration against the first: gain and significance, by the rules of mmtests'
+//! `Compare.pm`.
 //!
-//! The first configuration is the baseline, and a positive gain is always better, whichever way the metric goes. A
-//! difference is significant when the intervals mean +- 1.96 * stddev of the two sides do not meet. The deviation in it
-//! is that of the samples and not of their mean, so the rule is much stricter than a t test: it asks whether single
-//! runs tell the two apart, and more runs do not make it easier.
+//! The first configuration is the baseline, and a positive gain is always better, whichever way the
+//! metric goes. A difference is significant when the intervals mean +- 1.96 * stddev of the two
+//! sides do not meet. The deviation in it is that of the samples and not of their mean, so the rule
+//! is much stricter than a t test: it asks whether single runs tell the two apart, and more runs do
+//! not make it easier.
 //!
-//! Values are arithmetic means, of rates too, as in the tables of 2013 and in the document's `mean`; today's mmtests takes
-//! harmonic means of rates, which [`Summary::harmonic_mean`](crate::Summary::harmonic_mean) has.
+//! Values are arithmetic means, of rates too, as in the tables of 2013 and in the document's
+//! `mean`; today's mmtests takes harmonic means of rates, which
+//! [`Summary::harmonic_mean`](crate::Summary::harmonic_mean) has.
 
 use crate::grid::Grid;
 use crate::{Better, Results, Row};
 
-/// How many deviations an interval of the significance rule reaches to either side: the normal distribution's 0.975
-/// quantile.
+/// How many deviations an interval of the significance rule reaches to either side: the normal
+/// distribution's 0.975 quantile.
 pub const INTERVAL_DEVIATIONS: f64 = 1.959_963_984_540_054;
 
-/// The gain where the baseline is zero and the new value better; the worse is [`LOSS_FROM_ZERO_PERCENT`]. Any other number
-/// would be as arbitrary; these are those of mmtests.
+/// The gain where the baseline is zero and the new value better; the worse is
+/// [`LOSS_FROM_ZERO_PERCENT`]. Any other number would be as arbitrary; these are those of mmtests.
 const GAIN_FROM_ZERO_PERCENT: f64 = 100.0;
 
 /// The gain where the baseline is zero and the new value worse.
@@ -24,9 +27,10 @@ const LOSS_FROM_ZERO_PERCENT: f64 = -99.0;
 
 /// The gain of `new` over `base` in percent: positive is better, equal is 0.
 ///
-/// For higher-better metrics new * 100 / base - 100, for lower-better ones 100 - new * 100 / base (`pdiff` and `pndiff`
-/// of mmtests). From a base of zero there is no percentage: 100 stands for better and -99 for worse, as in mmtests.
-/// Unlike there, a rate that falls to zero is -100 and not 0, and the sign is right for negative values too. Where neither way is better there is no gain:
+/// For higher-better metrics new * 100 / base - 100, for lower-better ones 100 - new * 100 / base
+/// (`pdiff` and `pndiff` of mmtests). From a base of zero there is no percentage: 100 stands for
+/// better and -99 for worse, as in mmtests. Unlike there, a rate that falls to zero is -100 and not
+/// 0, and the sign is right for negative values too. Where neither way is better there is no gain:
 /// it is not a number.
 ///
 /// ```
@@ -71,9 +75,11 @@ pub struct Cell {
     pub mean: Option<f64>,
     /// Their standard deviation, in the line's unit. `None` below two samples.
     pub stddev: Option<f64>,
-    /// The mean's gain over the baseline's. `None` where either is missing, and where neither way is better.
+    /// The mean's gain over the baseline's. `None` where either is missing, and where neither way
+    /// is better.
     pub gain_percent: Option<f64>,
-    /// The deviation's gain over the baseline's; lower is better, whichever way the metric goes. `None` where it goes neither.
+    /// The deviation's gain over the baseline's; lower is better, whichever way the metric goes.
+    /// `None` where it goes neither.
     pub stddev_gain_percent: Option<f64>,
     /// Whether the means differ significantly.
     pub significance: Significance,
@@ -170,7 +176,8 @@ mod tests {
         Comparison::new(&results).lines()[0].cells[1].unwrap()
     }
 
-    /// Gains as printed in the tables of 2013: cycles are lower-better, faults a second higher-better.
+    /// Gains as printed in the tables of 2013: cycles are lower-better, faults a second
+    /// higher-better.
     #[test]
     fn gains_of_the_published_tables() {
         for (better, base, new, printed) in [
@@ -196,7 +203,8 @@ mod tests {
 
     #[test]
     fn significant_where_the_intervals_do_not_meet() {
-        // Deviations 1 and 1: the intervals reach 1.96 to either side, so they meet up to a distance of 3.92.
+        // Deviations 1 and 1: the intervals reach 1.96 to either side, so they meet up to a
+        // distance of 3.92.
         assert_eq!(
             second_cell(&[9.0, 10.0, 11.0], &[13.0, 14.0, 15.0]).significance,
             Significance::Significant

@@ -1,7 +1,7 @@
 //! The document as CSV: one line a row, for spreadsheets and data frames.
 //!
-//! A number that the samples do not give is an empty field. Quoting is that of RFC 4180; numbers are the shortest that
-//! read back as the same. The samples themselves are in the JSON only.
+//! A number that the samples do not give is an empty field. Quoting is that of RFC 4180; numbers
+//! are the shortest that read back as the same. The samples themselves are in the JSON only.
 
 use std::io::{self, Write};
 
@@ -25,8 +25,8 @@ const STEP_COLUMNS: [&str; 6] = [
     "significant",
 ];
 
-/// Writes `results` as CSV, a head and then one line a row in the order of the rows. Values are in the row's unit; `ci95`
-/// is half the width of the mean's 95 % confidence interval.
+/// Writes `results` as CSV, a head and then one line a row in the order of the rows. Values are in
+/// the row's unit; `ci95` is half the width of the mean's 95 % confidence interval.
 ///
 /// # Errors
 /// Those of `out`.
@@ -39,8 +39,10 @@ pub fn write_csv(results: &Results, out: impl Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// Writes `results` as CSV with what [`Steps`] derives in columns more: `interval95` as in 2007, `before` (the configuration that this one is held against),
-/// `speedup` over it, `p` of the signed-rank test, the `pairs` that differ, and whether that is `significant`. Lines are in the order of the rows.
+/// Writes `results` as CSV with what [`Steps`] derives in columns more: `interval95` as in 2007,
+/// `before` (the configuration that this one is held against), `speedup` over it, `p` of the
+/// signed-rank test, the `pairs` that differ, and whether that is `significant`. Lines are in the
+/// order of the rows.
 ///
 /// # Errors
 /// Those of `out`.

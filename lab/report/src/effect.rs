@@ -1,21 +1,22 @@
 //! How large a difference is, whatever its unit: beside a p, which only says whether there is one.
 //!
-//! Hedges' g counts in standard deviations of the samples, Cliff's delta in pairs of samples in order. g asks for
-//! samples that scatter much like a normal distribution; delta asks for nothing but an order, and so a few wild
-//! samples cannot move it. Usual words for g: 0.2 small, 0.5 medium, 0.8 large (Cohen). For delta: 0.147, 0.33, 0.474
-//! (Romano). Timings of a quiet machine scatter so little that a g of 10 may still be a difference nobody minds: read
-//! the gain in percent beside it.
+//! Hedges' g counts in standard deviations of the samples, Cliff's delta in pairs of samples in
+//! order. g asks for samples that scatter much like a normal distribution; delta asks for nothing
+//! but an order, and so a few wild samples cannot move it. Usual words for g: 0.2 small, 0.5
+//! medium, 0.8 large (Cohen). For delta: 0.147, 0.33, 0.474 (Romano). Timings of a quiet machine
+//! scatter so little that a g of 10 may still be a difference nobody minds: read the gain in
+//! percent beside it.
 
 use statrs::function::gamma::ln_gamma;
 
 use crate::Summary;
 
-/// Hedges' g: the mean of `a` less that of `b`, in standard deviations of the two pooled (each over n - 1), times the
-/// exact factor that takes the bias of few samples away: for m = n - 2 of all n samples, gamma(m/2) / (sqrt(m/2)
-/// gamma((m - 1)/2)).
+/// Hedges' g: the mean of `a` less that of `b`, in standard deviations of the two pooled (each over
+/// n - 1), times the exact factor that takes the bias of few samples away: for m = n - 2 of all n
+/// samples, gamma(m/2) / (sqrt(m/2) gamma((m - 1)/2)).
 ///
-/// `None` where one of them has fewer than two samples or one that is not finite, and where neither varies.
-/// Costs a sort of each.
+/// `None` where one of them has fewer than two samples or one that is not finite, and where neither
+/// varies. Costs a sort of each.
 ///
 /// ```
 /// let g = brickyard_report::hedges_g(&[4.0, 6.0], &[1.0, 3.0]).unwrap();
@@ -32,16 +33,19 @@ pub fn hedges_g(a: &[f64], b: &[f64]) -> Option<f64> {
     g.is_finite().then_some(g)
 }
 
-/// The share of an estimated effect that is no bias, by its degrees of freedom, of which there are at least two.
+/// The share of an estimated effect that is no bias, by its degrees of freedom, of which there are
+/// at least two.
 fn small_sample_factor(free: f64) -> f64 {
     let half = free / 2.0;
     (ln_gamma(half) - ln_gamma(half - 0.5)).exp() / half.sqrt()
 }
 
-/// Cliff's delta: of all pairs of a sample of `a` and one of `b`, the share where that of `a` is larger, less the share
-/// where it is smaller. From -1 (all of `a` below all of `b`) to 1; 0 where neither tends to be larger.
+/// Cliff's delta: of all pairs of a sample of `a` and one of `b`, the share where that of `a` is
+/// larger, less the share where it is smaller. From -1 (all of `a` below all of `b`) to 1; 0 where
+/// neither tends to be larger.
 ///
-/// `None` where one of them has no samples or one that is not a number. Costs a sort of `b` and a search for each of `a`.
+/// `None` where one of them has no samples or one that is not a number. Costs a sort of `b` and a
+/// search for each of `a`.
 ///
 /// ```
 /// assert_eq!(brickyard_report::cliffs_delta(&[2.0, 4.0], &[1.0, 3.0]), Some(0.5));

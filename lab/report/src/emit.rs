@@ -58,7 +58,8 @@ impl FromStr for Format {
     }
 }
 
-/// Writes `results` to `out` as `format`. Of the `options`, only a table heeds more than what a column is held against.
+/// Writes `results` to `out` as `format`. Of the `options`, only a table heeds more than what a
+/// column is held against.
 ///
 /// # Errors
 /// Those of `out`; a pipe whose reader went away is [`io::ErrorKind::BrokenPipe`].

@@ -1,9 +1,10 @@
 //! One number for a whole configuration: the geometric mean of its ratios to the baseline.
 //!
-//! This is the `Gmean` line of mmtests: ratios new / base of the means, and where a line's better direction is not the
-//! table's, base / new. Two departures, because mmtests fills what it does not have: a line that a configuration lacks
-//! counts 1 there, and a ratio with a zero counts 0.00001. Here both are left out, and the cell says how many lines it
-//! is made of. Zero on both sides is a ratio of 1. Lines of what is better neither way are no part of it.
+//! This is the `Gmean` line of mmtests: ratios new / base of the means, and where a line's better
+//! direction is not the table's, base / new. Two departures, because mmtests fills what it does not
+//! have: a line that a configuration lacks counts 1 there, and a ratio with a zero counts 0.00001.
+//! Here both are left out, and the cell says how many lines it is made of. Zero on both sides is a
+//! ratio of 1. Lines of what is better neither way are no part of it.
 
 use crate::compare::gain_percent;
 use crate::{Better, Comparison};
@@ -29,7 +30,8 @@ pub struct GmeanCell {
 }
 
 impl Gmean {
-    /// The geometric means of `comparison`, of all lines where one way is better. `None` for one without such lines.
+    /// The geometric means of `comparison`, of all lines where one way is better. `None` for one
+    /// without such lines.
     ///
     /// ```
     /// use brickyard_report::{Better, Comparison, Gmean, Host, Metric, Results, Row};

@@ -1,5 +1,5 @@
-//! A document's rows in lines and columns: a line a metric of a workload, a column a configuration. Both
-//! comparisons are such a grid, each with cells of its own.
+//! A document's rows in lines and columns: a line a metric of a workload, a column a configuration.
+//! Both comparisons are such a grid, each with cells of its own.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,14 @@ pub struct Line<'a, C> {
     pub workload: &'a str,
     /// What was counted.
     pub metric: Metric<'a>,
-    /// One cell a configuration, in [`Grid::configs`]' order. `None` where a configuration has no such row.
+    /// One cell a configuration, in [`Grid::configs`]' order. `None` where a configuration has no
+    /// such row.
     pub cells: Vec<Option<C>>,
 }
 
 impl<'a, C> Grid<'a, C> {
-    /// Lays the rows of `results` side by side; `cells` makes the cells of a line out of its rows, one or none
-    /// a configuration. Linear in rows times configurations.
+    /// Lays the rows of `results` side by side; `cells` makes the cells of a line out of its rows,
+    /// one or none a configuration. Linear in rows times configurations.
     pub(crate) fn of(
         results: &'a Results,
         cells: impl Fn(&[Option<&'a Row>]) -> Vec<Option<C>>,

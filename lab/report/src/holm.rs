@@ -1,8 +1,10 @@
-//! Many tests at once: of a hundred rows that do not differ, five come out at 5 % by chance. Holm's correction (1979) keeps
-//! the chance of even one such row among all of them below the level, and never says less than Bonferroni's does.
+//! Many tests at once: of a hundred rows that do not differ, five come out at 5 % by chance. Holm's
+//! correction (1979) keeps the chance of even one such row among all of them below the level, and
+//! never says less than Bonferroni's does.
 
-/// The p of each test corrected for their number, in the same order: hold these against the level. The smallest of m is
-/// multiplied by m, the next by m - 1, and so on; none is less than one before it, and none above 1.
+/// The p of each test corrected for their number, in the same order: hold these against the level.
+/// The smallest of m is multiplied by m, the next by m - 1, and so on; none is less than one before
+/// it, and none above 1.
 ///
 /// What is not a number is no test: it stays as it is and is not counted. Costs a sort.
 ///

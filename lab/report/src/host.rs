@@ -1,7 +1,9 @@
-//! The machine that samples were taken on: the few facts without which a number of cycles means nothing.
+//! The machine that samples were taken on: the few facts without which a number of cycles means
+//! nothing.
 //!
-//! They are read from `/proc`. Where that is not there, or not readable, or says it in another way, the answer is
-//! "unknown" (a `null` for numbers) and never an error: a measurement is not lost for want of a model name.
+//! They are read from `/proc`. Where that is not there, or not readable, or says it in another way,
+//! the answer is "unknown" (a `null` for numbers) and never an error: a measurement is not lost for
+//! want of a model name.
 
 use core::fmt;
 use std::fs;

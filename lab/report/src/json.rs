@@ -1,7 +1,8 @@
 //! The document as JSON, written and read back.
 //!
-//! This is the form in which results are kept: it alone holds the samples. What is read is checked as if it were built
-//! anew (`row.rs`, `results.rs`), so a file that somebody edited by hand cannot state a mean its samples do not give.
+//! This is the form in which results are kept: it alone holds the samples. What is read is checked
+//! as if it were built anew (`row.rs`, `results.rs`), so a file that somebody edited by hand cannot
+//! state a mean its samples do not give.
 
 use std::fs;
 use std::io::{self, Write};
@@ -41,8 +42,9 @@ pub fn write_json(results: &Results, mut out: impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The same with a list more, `steps`: for each row that has one before it what [`Steps`] derives, with the names that the CSV has. Whoever reads the
-/// document back ([`read_json`]) derives them anew, and does not look at these.
+/// The same with a list more, `steps`: for each row that has one before it what [`Steps`] derives,
+/// with the names that the CSV has. Whoever reads the document back ([`read_json`]) derives them
+/// anew, and does not look at these.
 ///
 /// # Errors
 /// Those of `out`.
@@ -103,8 +105,9 @@ fn step<'a>(steps: &Steps<'a>, row: &'a Row) -> Option<WrittenStep<'a>> {
 /// Reads the text of a document.
 ///
 /// # Errors
-/// Text that is not JSON, a field that is missing or of another type, a sample that is no number, a derived number that the
-/// samples do not give, or rows that cannot stand beside one another; with line and column.
+/// Text that is not JSON, a field that is missing or of another type, a sample that is no number, a
+/// derived number that the samples do not give, or rows that cannot stand beside one another; with
+/// line and column.
 ///
 /// ```
 /// let text = r#"{"experiment": "empty", "host": {}, "rows": []}"#;

@@ -1,6 +1,8 @@
-//! The lines under a table that say how to read it: baseline, sign, stars, geometric mean, units, samples, machine.
+//! The lines under a table that say how to read it: baseline, sign, stars, geometric mean, units,
+//! samples, machine.
 //!
-//! Only what the table shows is explained; a line about stars under a table that could have none would be noise.
+//! Only what the table shows is explained; a line about stars under a table that could have none
+//! would be noise.
 
 use std::io::{self, Write};
 

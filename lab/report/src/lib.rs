@@ -1,9 +1,10 @@
 //! What a measurement says: samples, their statistics, and tables against a baseline.
 //!
-//! Every experiment of the lab ends in one document, [`Results`]: rows of samples, each with its configuration, its
-//! workload and its [`Metric`]. All else here is a view of that document. The rules are those of mmtests
-//! (`MMTests/Stat.pm` and `MMTests/Compare.pm`), the suite in which the page allocator's tables have been published
-//! since 2013, so that a table can be laid beside one of theirs; where we depart from them, the item says so.
+//! Every experiment of the lab ends in one document, [`Results`]: rows of samples, each with its
+//! configuration, its workload and its [`Metric`]. All else here is a view of that document. The
+//! rules are those of mmtests (`MMTests/Stat.pm` and `MMTests/Compare.pm`), the suite in which the
+//! page allocator's tables have been published since 2013, so that a table can be laid beside one
+//! of theirs; where we depart from them, the item says so.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! A metric: what is measured, in which unit, and which way is better.
 //!
-//! The three belong together (a gain cannot be signed without the direction, nor read without the unit), so they
-//! travel as one value, which an experiment usually keeps as a constant.
+//! The three belong together (a gain cannot be signed without the direction, nor read without the
+//! unit), so they travel as one value, which an experiment usually keeps as a constant.
 
 use core::fmt;
 
@@ -15,8 +15,8 @@ pub enum Better {
     Higher,
     /// Less is better: times, cycles, misses, deviations.
     Lower,
-    /// Neither way is: what describes a run and is no merit of it, such as the size of a batch. It is shown and never judged: no gain, and no part in a
-    /// geometric mean.
+    /// Neither way is: what describes a run and is no merit of it, such as the size of a batch. It
+    /// is shown and never judged: no gain, and no part in a geometric mean.
     Neither,
 }
 

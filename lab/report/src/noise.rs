@@ -1,8 +1,8 @@
 //! A warning when samples vary too much for their mean to be trusted, in the manner of hyperfine.
 //!
-//! A row is noisy when its coefficient of variation is above a limit. The table does not show that (its stars only say
-//! that a difference is not proven), so whoever measures is told on the error stream, in one sentence, with the
-//! worst rows first.
+//! A row is noisy when its coefficient of variation is above a limit. The table does not show that
+//! (its stars only say that a difference is not proven), so whoever measures is told on the error
+//! stream, in one sentence, with the worst rows first.
 
 use crate::{Results, Row};
 
@@ -23,7 +23,8 @@ pub struct Noisy<'a> {
 
 /// The rows that vary by more than `limit_percent` of their mean, the worst first.
 ///
-/// Rows of fewer than two samples, and rows whose mean is zero, have no coefficient of variation and are never noisy.
+/// Rows of fewer than two samples, and rows whose mean is zero, have no coefficient of variation
+/// and are never noisy.
 pub fn noisy_rows(results: &Results, limit_percent: f64) -> Vec<Noisy<'_>> {
     let mut noisy: Vec<Noisy<'_>> = results
         .rows()
@@ -40,8 +41,8 @@ pub fn noisy_rows(results: &Results, limit_percent: f64) -> Vec<Noisy<'_>> {
     noisy
 }
 
-/// The warning for `results`, one line without a newline, or `None` where no row varies by more than
-/// [`NOISE_LIMIT_PERCENT`].
+/// The warning for `results`, one line without a newline, or `None` where no row varies by more
+/// than [`NOISE_LIMIT_PERCENT`].
 ///
 /// ```
 /// use brickyard_report::{Better, Host, Metric, Results, Row, noise_warning};

@@ -1,6 +1,8 @@
-//! Student's t test of pairs: do two means differ, judged by runs that were made in pairs (same seed, or one right after the other)?
+//! Student's t test of pairs: do two means differ, judged by runs that were made in pairs (same
+//! seed, or one right after the other)?
 //!
-//! It asks for differences that are near normal, and can reach 5 % with as few as two pairs. From six pairs on [`SignedRank`](crate::SignedRank) asks for less.
+//! It asks for differences that are near normal, and can reach 5 % with as few as two pairs. From
+//! six pairs on [`SignedRank`](crate::SignedRank) asks for less.
 
 use crate::Summary;
 use crate::welch::two_sided;
@@ -19,8 +21,8 @@ pub struct PairedT {
 impl PairedT {
     /// Tests `a` against `b`; the samples at the same place are a pair. Costs a sort.
     ///
-    /// `None` where there are not as many of both, below two pairs, where a difference is not finite, and where all differences are
-    /// the same: then there is no scatter to judge by.
+    /// `None` where there are not as many of both, below two pairs, where a difference is not
+    /// finite, and where all differences are the same: then there is no scatter to judge by.
     ///
     /// ```
     /// use brickyard_report::PairedT;

@@ -1,15 +1,20 @@
-//! The policy of a self-contained page, for its `Content-Security-Policy`: nothing is fetched, and no script runs but the page's own.
+//! The policy of a self-contained page, for its `Content-Security-Policy`: nothing is fetched, and
+//! no script runs but the page's own.
 //!
-//! A page holds names and texts from files that others may have written. They are escaped where they are written; should one ever get through, the policy keeps it from running: a script is
-//! named by the hash of its text, and neither another script, nor a handler in an attribute, nor a `javascript:` link has one of these hashes.
+//! A page holds names and texts from files that others may have written. They are escaped where
+//! they are written; should one ever get through, the policy keeps it from running: a script is
+//! named by the hash of its text, and neither another script, nor a handler in an attribute, nor a
+//! `javascript:` link has one of these hashes.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 
-/// The policy that lets scripts of exactly these texts run: each is the whole content of a script element, with its line ends as they are written (`\n`).
+/// The policy that lets scripts of exactly these texts run: each is the whole content of a script
+/// element, with its line ends as they are written (`\n`).
 ///
-/// It goes into `<meta http-equiv="Content-Security-Policy" content="...">`, in double quotes. A frame with `srcdoc` inherits it, so the scripts of such frames belong to `scripts` too.
-/// Cost: each text is hashed by SHA-256.
+/// It goes into `<meta http-equiv="Content-Security-Policy" content="...">`, in double quotes. A
+/// frame with `srcdoc` inherits it, so the scripts of such frames belong to `scripts` too. Cost:
+/// each text is hashed by SHA-256.
 ///
 /// ```
 /// let policy = brickyard_report::policy::of(&["1"]);

@@ -1,12 +1,15 @@
-//! The rank-sum test of Wilcoxon, Mann and Whitney: does one of two independent columns tend to be larger? It asks for an
-//! order and nothing else, so wild samples cannot carry it away. Runs in pairs have [`SignedRank`](crate::SignedRank).
+//! The rank-sum test of Wilcoxon, Mann and Whitney: does one of two independent columns tend to be
+//! larger? It asks for an order and nothing else, so wild samples cannot carry it away. Runs in
+//! pairs have [`SignedRank`](crate::SignedRank).
 //!
-//! U counts the pairs, one sample of each side, in which the first side's is larger; equal ones count half. The two-sided
-//! p is the chance of a U at least so far from the middle if neither tends to be larger. The rules are the defaults of
-//! `scipy.stats.mannwhitneyu`: exact, by counting all orders, where no two samples are equal and one side has at most
-//! [`EXACT_SMALLER_MAX`]; else by the normal distribution, its variance corrected for ties and U for continuity.
+//! U counts the pairs, one sample of each side, in which the first side's is larger; equal ones
+//! count half. The two-sided p is the chance of a U at least so far from the middle if neither
+//! tends to be larger. The rules are the defaults of `scipy.stats.mannwhitneyu`: exact, by counting
+//! all orders, where no two samples are equal and one side has at most [`EXACT_SMALLER_MAX`]; else
+//! by the normal distribution, its variance corrected for ties and U for continuity.
 //!
-//! So p is never below 2 / (n + m choose n) where it is exact: three samples against three cannot be significant at 5 %.
+//! So p is never below 2 / (n + m choose n) where it is exact: three samples against three cannot
+//! be significant at 5 %.
 
 use statrs::function::erf::erfc;
 
@@ -114,8 +117,9 @@ impl Ranked {
 /// Twice the share of all orders of `few` and `many` samples whose U is at most `u`.
 fn exact_p(few: usize, many: usize, u: u128) -> f64 {
     let most = u as usize;
-    // orders[u]: in how many orders of i and `many` samples U is u. Their sum is (many + i choose i), below 2^92.
-    // Its generating function is the product over i of (1 - x^(many + i)) / (1 - x^i).
+    // orders[u]: in how many orders of i and `many` samples U is u. Their sum is (many + i choose
+    // i), below 2^92. Its generating function is the product over i of (1 - x^(many + i)) / (1 -
+    // x^i).
     let mut orders = vec![0_i128; most + 1];
     orders[0] = 1;
     let mut all = 1.0;

@@ -1,9 +1,12 @@
 //! The 95 % interval of a ratio of two sides, by the method that so many samples can carry.
 //!
-//! From [`BOOTSTRAP_LEAST`] samples a side on it is the bootstrap of the ratio of the means, BCa (`bootstrap.rs`). With fewer that is far too narrow, since
-//! nothing can be drawn that was not measured: of two pairs it never reaches beyond the two ratios. There it is Student's t interval of the logarithms, turned back
-//! into a ratio: of the logarithms of each pair's ratio, or, where samples are not in pairs, Welch's of the difference of the mean logarithms. It is an interval
-//! of the ratio of the geometric means, which for samples that scatter by some percent is that of the means.
+//! From [`BOOTSTRAP_LEAST`] samples a side on it is the bootstrap of the ratio of the means, BCa
+//! (`bootstrap.rs`). With fewer that is far too narrow, since nothing can be drawn that was not
+//! measured: of two pairs it never reaches beyond the two ratios. There it is Student's t interval
+//! of the logarithms, turned back into a ratio: of the logarithms of each pair's ratio, or, where
+//! samples are not in pairs, Welch's of the difference of the mean logarithms. It is an interval of
+//! the ratio of the geometric means, which for samples that scatter by some percent is that of the
+//! means.
 
 use crate::{Interval, Summary, Welch, bootstrap_paired_ratio, bootstrap_ratio};
 
@@ -63,9 +66,10 @@ pub struct RatioInterval {
 
 /// The 95 % interval of `now` / `before`.
 ///
-/// `None` below two samples of either, where one is not finite, for pairs that are not as many of both, and where there is no ratio: a sample that is not above 0
-/// among few, a mean of `before` that may be 0 among many. Costs as [`Bootstrap::of_ratio`](crate::Bootstrap::of_ratio) from [`BOOTSTRAP_LEAST`] samples on, else
-/// a sort.
+/// `None` below two samples of either, where one is not finite, for pairs that are not as many of
+/// both, and where there is no ratio: a sample that is not above 0 among few, a mean of `before`
+/// that may be 0 among many. Costs as [`Bootstrap::of_ratio`](crate::Bootstrap::of_ratio) from
+/// [`BOOTSTRAP_LEAST`] samples on, else a sort.
 ///
 /// ```
 /// use brickyard_report::{Runs, ratio_interval};

@@ -1,8 +1,9 @@
 //! The document that every experiment ends in: rows, and the machine they were taken on.
 //!
-//! Invariant `one-cell`: no two rows share configuration, workload and metric. Invariant `one-yardstick`: rows of the same
-//! workload and metric have the same unit and the same better direction, whatever their configuration. `push` is
-//! the only way in, keeps both, and so a comparison never has to choose or to convert.
+//! Invariant `one-cell`: no two rows share configuration, workload and metric. Invariant
+//! `one-yardstick`: rows of the same workload and metric have the same unit and the same better
+//! direction, whatever their configuration. `push` is the only way in, keeps both, and so a
+//! comparison never has to choose or to convert.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::{Better, Host, Row};
 
 /// The outcome of one experiment.
 ///
-/// Rows keep the order in which they came; the first row's configuration is the baseline of every comparison.
+/// Rows keep the order in which they came; the first row's configuration is the baseline of every
+/// comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Results {
@@ -61,8 +63,8 @@ impl Results {
     /// Adds a row. Looks at every row there is.
     ///
     /// # Errors
-    /// [`ResultsError`] for a row that is there already, and for one that measures the same in another unit or
-    /// direction; the document is then unchanged.
+    /// [`ResultsError`] for a row that is there already, and for one that measures the same in
+    /// another unit or direction; the document is then unchanged.
     pub fn push(&mut self, row: Row) -> Result<(), ResultsError> {
         let same_metric = |other: &&Row| {
             other.workload() == row.workload() && other.metric().name == row.metric().name

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Better, Metric, NotFinite, SampleKind, Summary};
 
-/// How far a number read back may be off the one that its samples give, relative to it: the last digits of another
-/// program's arithmetic, and no more.
+/// How far a number read back may be off the one that its samples give, relative to it: the last
+/// digits of another program's arithmetic, and no more.
 const TOLERANCE: f64 = 1e-9;
 
 /// The samples of one metric of one workload under one configuration, with their statistics.
@@ -73,8 +73,8 @@ pub enum RowError {
 }
 
 impl Row {
-    /// A row of `samples`, in the order in which they were taken and in the metric's unit. There may be none (an
-    /// experiment that never got that far), and one is enough for a mean.
+    /// A row of `samples`, in the order in which they were taken and in the metric's unit. There
+    /// may be none (an experiment that never got that far), and one is enough for a mean.
     ///
     /// # Errors
     /// [`RowError::NotFinite`] for a sample that is infinite or not a number.
@@ -121,7 +121,8 @@ impl Row {
         self.of_kind(SampleKind::Timed)
     }
 
-    /// The same, and says of which run each sample is: the samples of two rows that have the same run are a pair, of the same seed or the same round.
+    /// The same, and says of which run each sample is: the samples of two rows that have the same
+    /// run are a pair, of the same seed or the same round.
     ///
     /// # Errors
     /// [`RowError::Runs`] unless there is one run a sample, and they rise.
@@ -160,7 +161,8 @@ impl Row {
         self.kind
     }
 
-    /// The runs that the samples are of, in the same order. `None` where nobody said: then they are 1, 2, 3 and so on.
+    /// The runs that the samples are of, in the same order. `None` where nobody said: then they are
+    /// 1, 2, 3 and so on.
     pub fn runs(&self) -> Option<&[u32]> {
         self.runs.as_deref()
     }

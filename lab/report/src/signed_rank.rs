@@ -1,16 +1,21 @@
-//! Wilcoxon's signed-rank test: do two columns differ, judged by runs that were made in pairs (same seed, or one right after the other)?
+//! Wilcoxon's signed-rank test: do two columns differ, judged by runs that were made in pairs (same
+//! seed, or one right after the other)?
 //!
-//! The differences of the pairs are ranked by size. If the columns do not differ, each of them has either sign with equal chance, and the ranks
-//! of the positive ones sum up to about as much as those of the negative ones. The two-sided p is the chance of sums at least as far apart.
+//! The differences of the pairs are ranked by size. If the columns do not differ, each of them has
+//! either sign with equal chance, and the ranks of the positive ones sum up to about as much as
+//! those of the negative ones. The two-sided p is the chance of sums at least as far apart.
 //!
 //! The rules, where books differ:
-//! - A pair without a difference is dropped (Wilcoxon's own rule, `zero_method="wilcox"` in SciPy), and so is not among the `n` of the test.
+//! - A pair without a difference is dropped (Wilcoxon's own rule, `zero_method="wilcox"` in SciPy),
+//!   and so is not among the `n` of the test.
 //! - Differences of the same size share the mean of their ranks.
-//! - Up to [`EXACT_PAIRS_MAX`] pairs p is exact, with ties too: all 2^n ways to give signs to these ranks are counted. Above, the normal distribution
-//!   stands in, its variance corrected for ties and the sum for continuity. (That approximation must not judge a few pairs: for five equal differences
-//!   it says 0.037, where no less than 2 of 32 ways are as extreme.)
+//! - Up to [`EXACT_PAIRS_MAX`] pairs p is exact, with ties too: all 2^n ways to give signs to these
+//!   ranks are counted. Above, the normal distribution stands in, its variance corrected for ties
+//!   and the sum for continuity. (That approximation must not judge a few pairs: for five equal
+//!   differences it says 0.037, where no less than 2 of 32 ways are as extreme.)
 //!
-//! So p is never below [`smallest_p`], 2 / 2^n: with five pairs or fewer no difference, however large, is significant at 5 %.
+//! So p is never below [`smallest_p`], 2 / 2^n: with five pairs or fewer no difference, however
+//! large, is significant at 5 %.
 
 use statrs::function::erf::erfc;
 
@@ -140,10 +145,12 @@ fn doubled_ranks(differences: &[f64]) -> Vec<u64> {
     ranks
 }
 
-/// How many of all ways to choose from the ranks sum up to at most `smaller`, twice, as a share of all ways.
+/// How many of all ways to choose from the ranks sum up to at most `smaller`, twice, as a share of
+/// all ways.
 fn exact_p(ranks: &[u64], smaller: u64) -> f64 {
     let most = smaller as usize;
-    // ways[s]: how many choices from the ranks so far sum up to s. At most 2^50 of them, which an f64 holds exactly.
+    // ways[s]: how many choices from the ranks so far sum up to s. At most 2^50 of them, which an
+    // f64 holds exactly.
     let mut ways = vec![0_u64; most + 1];
     ways[0] = 1;
     for rank in ranks.iter().map(|&rank| rank as usize) {
@@ -191,7 +198,8 @@ mod tests {
         of(&differences)
     }
 
-    /// The critical values that every textbook prints: the largest smaller sum that is significant, two-sided, at 5 % and at 1 %.
+    /// The critical values that every textbook prints: the largest smaller sum that is significant,
+    /// two-sided, at 5 % and at 1 %.
     #[test]
     fn critical_values_are_those_of_the_published_table() {
         let five = [

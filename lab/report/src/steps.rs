@@ -1,14 +1,19 @@
-//! Each configuration against the one before it, as Porter printed his tables in 2007: what does each change add to the last?
+//! Each configuration against the one before it, as Porter printed his tables in 2007: what does
+//! each change add to the last?
 //!
-//! Speedup is the mean before over the mean now for what is better when lower, so above 1 is better. For what is better when higher it is the other
-//! way round, so that above 1 is better there too. (He divided the same way for both: his hdparm row, in MB/s, must be read upside down.)
+//! Speedup is the mean before over the mean now for what is better when lower, so above 1 is
+//! better. For what is better when higher it is the other way round, so that above 1 is better
+//! there too. (He divided the same way for both: his hdparm row, in MB/s, must be read upside
+//! down.)
 //!
-//! The interval is his: 1.96 * stddev / sqrt(n) to either side of the mean, by the normal distribution. His figures say so: .049 for a deviation of .05
-//! of 4 runs, .052 for .103 of 15, 5.417 for 6.180 of 5. For so few runs it is too narrow, by Student's t 1.62 times for 4 and 1.09 times for 15;
-//! [`Summary::ci95`](crate::Summary::ci95) is that one.
+//! The interval is his: 1.96 * stddev / sqrt(n) to either side of the mean, by the normal
+//! distribution. His figures say so: .049 for a deviation of .05 of 4 runs, .052 for .103 of 15,
+//! 5.417 for 6.180 of 5. For so few runs it is too narrow, by Student's t 1.62 times for 4 and 1.09
+//! times for 15; [`Summary::ci95`](crate::Summary::ci95) is that one.
 //!
-//! The star is that of the signed-rank test (`signed_rank.rs`) of the two rows' samples, which must be in pairs: the samples at the same place have
-//! the same seed, or were taken in the same round. Each step is tested by itself; of many, one in twenty has a star by chance.
+//! The star is that of the signed-rank test (`signed_rank.rs`) of the two rows' samples, which must
+//! be in pairs: the samples at the same place have the same seed, or were taken in the same round.
+//! Each step is tested by itself; of many, one in twenty has a star by chance.
 
 use crate::grid::{Grid, Line};
 use crate::{Better, INTERVAL_DEVIATIONS, Results, Row, SignedRank};
@@ -19,7 +24,8 @@ pub const SIGNIFICANT_P: f64 = 0.05;
 /// A configuration against the one before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// How many times better its mean is: above 1 is better, whichever way the metric goes. `None` where a mean is missing or zero, and where neither way is better.
+    /// How many times better its mean is: above 1 is better, whichever way the metric goes. `None`
+    /// where a mean is missing or zero, and where neither way is better.
     pub speedup: Option<f64>,
     /// The test of the two, whose samples are pairs. `None` where they are not.
     pub test: Option<SignedRank>,
@@ -41,7 +47,8 @@ pub struct StepCell {
     pub mean: Option<f64>,
     /// Their standard deviation, in the line's unit. `None` below two samples.
     pub stddev: Option<f64>,
-    /// Half the width of the mean's 95 % interval by the normal distribution, in the line's unit. `None` below two samples.
+    /// Half the width of the mean's 95 % interval by the normal distribution, in the line's unit.
+    /// `None` below two samples.
     pub interval95: Option<f64>,
     /// Against the configuration before. `None` for the first, and where that has no such row.
     pub step: Option<Step>,
@@ -63,7 +70,8 @@ pub struct StepCell {
 pub type Steps<'a> = Grid<'a, StepCell>;
 
 impl<'a> Steps<'a> {
-    /// Lays the rows of `results` side by side. Linear in rows times configurations, and a test each.
+    /// Lays the rows of `results` side by side. Linear in rows times configurations, and a test
+    /// each.
     #[must_use]
     pub fn new(results: &'a Results) -> Self {
         Self::of(results, |rows| {
@@ -75,8 +83,8 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// The cell of a row of the document, and the configuration that it is held against: none for the first, and where that has no such row.
-    /// Looks through the lines.
+    /// The cell of a row of the document, and the configuration that it is held against: none for
+    /// the first, and where that has no such row. Looks through the lines.
     pub fn of_row(&self, row: &Row) -> (Option<&'a str>, Option<StepCell>) {
         let here = |line: &&Line<'_, StepCell>| {
             line.workload == row.workload() && line.metric.name == row.metric().name

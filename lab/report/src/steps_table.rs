@@ -1,8 +1,9 @@
 //! The text table of [`Steps`]: each column against the one before it, in the form of 2007.
 //!
-//! What the table is about is the metric of the document's first row: it has mean, deviation, interval and speedup, a line each. The other metrics
-//! explain it, and have their means alone; what else is derived of them is in the CSV and the JSON. The legend says when no star was possible:
-//! the documents' four runs could not have had one.
+//! What the table is about is the metric of the document's first row: it has mean, deviation,
+//! interval and speedup, a line each. The other metrics explain it, and have their means alone;
+//! what else is derived of them is in the CSV and the JSON. The legend says when no star was
+//! possible: the documents' four runs could not have had one.
 
 use std::io::{self, Write};
 
@@ -19,9 +20,11 @@ const VALUE_WIDTH: usize = 9;
 /// The digits of a speedup, as in 2007.
 const SPEEDUP_DECIMALS: usize = 3;
 
-/// Writes `results` as a text table, each column against the one before: title, heads, lines, legend. Without deviations there are no intervals either.
+/// Writes `results` as a text table, each column against the one before: title, heads, lines,
+/// legend. Without deviations there are no intervals either.
 ///
-/// `-` stands for a row that a configuration, or the one before it, does not have; `n/a` for a number that the samples do not give.
+/// `-` stands for a row that a configuration, or the one before it, does not have; `n/a` for a
+/// number that the samples do not give.
 ///
 /// # Errors
 /// Those of `out`.

@@ -1,13 +1,14 @@
 //! The statistics of one row's samples.
 //!
-//! Names and rules are those of mmtests' `Stat.pm`, whose numbers go into kernel mailing lists. Two things differ.
-//! Where mmtests answers `NaN` (a deviation of one sample, any mean of none) the answer here is `None`, so that no
-//! output ever holds a number that is none. And four slips of its code are not rebuilt: its median looks one
-//! element too low, its percentiles of few samples wrap round to the largest one, the best 95 % of a rate keep one
-//! sample too many, and a harmonic mean met by a zero is silently wrong; each method says what it does instead.
+//! Names and rules are those of mmtests' `Stat.pm`, whose numbers go into kernel mailing lists. Two
+//! things differ. Where mmtests answers `NaN` (a deviation of one sample, any mean of none) the
+//! answer here is `None`, so that no output ever holds a number that is none. And four slips of its
+//! code are not rebuilt: its median looks one element too low, its percentiles of few samples wrap
+//! round to the largest one, the best 95 % of a rate keep one sample too many, and a harmonic mean
+//! met by a zero is silently wrong; each method says what it does instead.
 //!
-//! Invariant `in-range`: min <= mean <= max. Rounding of the sum alone could break it (three times 0.1 sums to more
-//! than 0.3), and samples that are all the same would then seem to vary.
+//! Invariant `in-range`: min <= mean <= max. Rounding of the sum alone could break it (three times
+//! 0.1 sums to more than 0.3), and samples that are all the same would then seem to vary.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -29,7 +30,8 @@ pub struct NotFinite {
     pub value: f64,
 }
 
-/// The statistics of one vector of samples, in the unit of the samples unless a method says percent.
+/// The statistics of one vector of samples, in the unit of the samples unless a method says
+/// percent.
 ///
 /// ```
 /// let cycles = brickyard_report::Summary::of(&[4.0, 2.0, 6.0])?;
@@ -78,7 +80,8 @@ impl Summary {
         self.mean
     }
 
-    /// The harmonic mean n / sum(1/x) (mmtests' `Hmean`), the right mean of rates over equal amounts of work.
+    /// The harmonic mean n / sum(1/x) (mmtests' `Hmean`), the right mean of rates over equal
+    /// amounts of work.
     ///
     /// `None` without samples, and where one is zero or negative: it has no harmonic mean.
     pub fn harmonic_mean(&self) -> Option<f64> {
@@ -111,7 +114,8 @@ impl Summary {
         Some(f64::midpoint(lower, upper))
     }
 
-    /// The standard deviation of the samples, over n - 1 (mmtests' `Stddev`). `None` below two samples.
+    /// The standard deviation of the samples, over n - 1 (mmtests' `Stddev`). `None` below two
+    /// samples.
     pub fn stddev(&self) -> Option<f64> {
         self.stddev
     }
@@ -124,17 +128,19 @@ impl Summary {
         finite(100.0 * self.stddev? / mean.abs())
     }
 
-    /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1 degrees of freedom:
-    /// t(0.975, n - 1) * stddev / sqrt(n). `None` below two samples.
+    /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1
+    /// degrees of freedom: t(0.975, n - 1) * stddev / sqrt(n). `None` below two samples.
     pub fn ci95(&self) -> Option<f64> {
         let stddev = self.stddev?;
         let t = t_quantile(self.n().checked_sub(1)?)?;
         finite(t * (stddev / (self.n() as f64).sqrt()))
     }
 
-    /// The sample that `percent` of 100 do not exceed: the element int(n * percent / 100) - 1 in order (mmtests).
+    /// The sample that `percent` of 100 do not exceed: the element int(n * percent / 100) - 1 in
+    /// order (mmtests).
     ///
-    /// Where that lies before the first, the first. `None` without samples, and unless 0 < `percent` <= 100.
+    /// Where that lies before the first, the first. `None` without samples, and unless 0 <
+    /// `percent` <= 100.
     pub fn percentile(&self, percent: f64) -> Option<f64> {
         if !(percent > 0.0 && percent <= 100.0) {
             return None;
@@ -143,8 +149,9 @@ impl Summary {
         self.sorted.get(rank.saturating_sub(1)).copied()
     }
 
-    /// The arithmetic mean of the best 95 % of the samples, int(n * 0.95) of them but at least one (mmtests'
-    /// `BAmean-95`): what the machine can do when nothing disturbs it; of all where neither way is better. `None` without samples.
+    /// The arithmetic mean of the best 95 % of the samples, int(n * 0.95) of them but at least one
+    /// (mmtests' `BAmean-95`): what the machine can do when nothing disturbs it; of all where
+    /// neither way is better. `None` without samples.
     pub fn best_mean(&self, better: Better) -> Option<f64> {
         let kept = (self.n() * BEST_PERCENT / 100).max(1).min(self.n());
         mean_of(match better {

@@ -1,10 +1,11 @@
 //! The text table, in the form of mmtests' comparison reports.
 //!
-//! One line a metric of a workload, one column a configuration, the first the baseline. A cell is printf's
-//! `%12.2f (%7.2f%%)`, mean and gain, and the brackets turn to stars where the difference is significant. Under the
-//! lines stands the geometric mean, and under that the legend: a table that was pasted into a mail still says how
-//! to read it. How a line is called is the caller's affair (`order-0 batch-64` and `alloc` are `order-0 alloc-64`
-//! to those who know the page allocator's tables); nothing here knows any experiment.
+//! One line a metric of a workload, one column a configuration, the first the baseline. A cell is
+//! printf's `%12.2f (%7.2f%%)`, mean and gain, and the brackets turn to stars where the difference
+//! is significant. Under the lines stands the geometric mean, and under that the legend: a table
+//! that was pasted into a mail still says how to read it. How a line is called is the caller's
+//! affair (`order-0 batch-64` and `alloc` are `order-0 alloc-64` to those who know the page
+//! allocator's tables); nothing here knows any experiment.
 
 use core::fmt;
 use std::io::{self, Write};
@@ -41,7 +42,8 @@ pub enum Against {
 /// How a table is written.
 #[derive(Clone, Copy)]
 pub struct TableOptions<'a> {
-    /// What each column is held against. CSV and JSON have columns, or a list, more where it is the one before.
+    /// What each column is held against. CSV and JSON have columns, or a list, more where it is the
+    /// one before.
     pub against: Against,
     /// Whether deviations are shown.
     pub deviation: Deviation,
@@ -78,10 +80,12 @@ pub fn plain_label(workload: &str, metric: &str) -> String {
     format!("{workload} {metric}")
 }
 
-/// Writes `results` as a text table: title, heads, lines, geometric mean, legend. Every column is held against the first, whatever the options say; the other
-/// table is [`write_steps`](crate::write_steps).
+/// Writes `results` as a text table: title, heads, lines, geometric mean, legend. Every column is
+/// held against the first, whatever the options say; the other table is
+/// [`write_steps`](crate::write_steps).
 ///
-/// `-` stands for a row that a configuration does not have, `n/a` for a number that its samples do not give.
+/// `-` stands for a row that a configuration does not have, `n/a` for a number that its samples do
+/// not give.
 ///
 /// # Errors
 /// Those of `out`.
@@ -185,7 +189,8 @@ fn cell_text(
     format!("{value:>VALUE_WIDTH$} {open}{gain:>GAIN_WIDTH$}{close}")
 }
 
-/// A number with that many digits after the point, and without a sign where only zeros are left of it.
+/// A number with that many digits after the point, and without a sign where only zeros are left of
+/// it.
 #[must_use]
 pub fn fixed(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
@@ -195,7 +200,8 @@ pub fn fixed(number: f64, decimals: usize) -> String {
     }
 }
 
-/// The texts as lines: labels to the left, cells to the right, each column as wide as its widest text.
+/// The texts as lines: labels to the left, cells to the right, each column as wide as its widest
+/// text.
 pub(crate) fn aligned(lines: &[Vec<String>]) -> Vec<String> {
     Columns::new([Column::left(), Column::right().after(1)]).lines(lines)
 }

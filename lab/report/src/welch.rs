@@ -1,7 +1,7 @@
 //! Welch's t test: do two means differ, judged by independent samples that need not scatter alike?
 //!
-//! It asks for means that are near normal, which they are for a dozen samples without a wild one among them.
-//! Where there are wild ones, [`RankSum`](crate::RankSum) is the test.
+//! It asks for means that are near normal, which they are for a dozen samples without a wild one
+//! among them. Where there are wild ones, [`RankSum`](crate::RankSum) is the test.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::beta::beta_reg;
@@ -23,8 +23,9 @@ pub struct Welch {
 impl Welch {
     /// Tests `a` against `b`. Costs a sort of each.
     ///
-    /// `None` where one of them has fewer than two samples or one that is not finite, and where neither varies: then
-    /// there is no scatter to judge by, and whether they differ is plain to see.
+    /// `None` where one of them has fewer than two samples or one that is not finite, and where
+    /// neither varies: then there is no scatter to judge by, and whether they differ is plain to
+    /// see.
     ///
     /// ```
     /// use brickyard_report::Welch;
@@ -42,7 +43,8 @@ impl Welch {
         })
     }
 
-    /// The 95 % interval of mean(`a`) - mean(`b`) that belongs to the test: 0 lies outside of it where p is below 0.05.
+    /// The 95 % interval of mean(`a`) - mean(`b`) that belongs to the test: 0 lies outside of it
+    /// where p is below 0.05.
     ///
     /// `None` where [`Self::of`] has no test. Costs the same.
     ///
@@ -87,7 +89,8 @@ impl Parts {
     }
 }
 
-/// The chance of a t at least so far from 0, by the incomplete beta function, which keeps its digits in the tail.
+/// The chance of a t at least so far from 0, by the incomplete beta function, which keeps its
+/// digits in the tail.
 pub(crate) fn two_sided(t: f64, df: f64) -> f64 {
     let inside = df / t.mul_add(t, df);
     beta_reg(df / 2.0, 0.5, inside).clamp(0.0, 1.0)

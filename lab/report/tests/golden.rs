@@ -1,5 +1,6 @@
-//! The three forms of a document, to the letter: what people paste into mails and what other programs parse must not
-//! change unnoticed. `BRICKYARD_BLESS=1 cargo test -p brickyard-report` writes the files anew.
+//! The three forms of a document, to the letter: what people paste into mails and what other
+//! programs parse must not change unnoticed. `BRICKYARD_BLESS=1 cargo test -p brickyard-report`
+//! writes the files anew.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +44,8 @@ fn results(experiment: &str, rows: &[(&str, &str, Metric<'_>, &[f64])]) -> Resul
     results
 }
 
-/// Two batches of two configurations: a clear loss, a clear gain, and a difference within the scatter.
+/// Two batches of two configurations: a clear loss, a clear gain, and a difference within the
+/// scatter.
 fn pagealloc() -> Results {
     results(
         "pagealloc",
@@ -85,7 +87,8 @@ fn mixed() -> Results {
     )
 }
 
-/// Two lock policies on two loads, in so many runs: a clear gain, a difference within the scatter, no interval for one run, a hole.
+/// Two lock policies on two loads, in so many runs: a clear gain, a difference within the scatter,
+/// no interval for one run, a hole.
 fn locks(runs: usize) -> Results {
     const TIME: Metric<'static> = Metric {
         name: "time",

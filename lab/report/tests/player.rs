@@ -1,7 +1,9 @@
-//! The player's page in a real browser, where one is installed: it tries itself out, and is looked at.
+//! The player's page in a real browser, where one is installed: it tries itself out, and is looked
+//! at.
 //!
-//! With `#selftest` the page decodes every shot and compares checksums, then plays, steps, points, zooms and pinches by
-//! events as a user's, and says on the console how it went. Anything else on the console fails the test.
+//! With `#selftest` the page decodes every shot and compares checksums, then plays, steps, points,
+//! zooms and pinches by events as a user's, and says on the console how it went. Anything else on
+//! the console fails the test.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -58,7 +60,8 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A browser may still be writing its profile; what is left in the temporary folder does no harm.
+        // A browser may still be writing its profile; what is left in the temporary folder does no
+        // harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

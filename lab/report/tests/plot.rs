@@ -1,4 +1,5 @@
-//! Plots as a browser would take them: whatever is plotted, every curve is drawn, and all of it inside the picture.
+//! Plots as a browser would take them: whatever is plotted, every curve is drawn, and all of it
+//! inside the picture.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -12,12 +12,13 @@ use brickyard_report::{
 /// How far a figure that leaves nothing to chance may be off, relative to it.
 const TOLERANCE: f64 = 1e-8;
 
-/// How far the median of [`SEEDS`] ends of a bootstrap interval may be off, in widths of the interval. A single
-/// end of 9,999 resamples scatters by 0.7 to 1.7 % of the width (one deviation), SciPy's of 200,000 by up to 0.4 %.
+/// How far the median of [`SEEDS`] ends of a bootstrap interval may be off, in widths of the
+/// interval. A single end of 9,999 resamples scatters by 0.7 to 1.7 % of the width (one deviation),
+/// SciPy's of 200,000 by up to 0.4 %.
 const OF_WIDTH: f64 = 0.02;
 
-/// How many seeds are tried. (The median and not the mean of them: with few samples an end jumps from one of the few possible
-/// means to the next.)
+/// How many seeds are tried. (The median and not the mean of them: with few samples an end jumps
+/// from one of the few possible means to the next.)
 const SEEDS: u64 = 25;
 
 /// Two sides, and what SciPy says of them.

@@ -1,7 +1,9 @@
-//! What callgrind is to count for `src/instructions.rs`: pages taken and given back by the library on real hardware, in the bursts of the storm, on one CPU.
+//! What callgrind is to count for `src/instructions.rs`: pages taken and given back by the library
+//! on real hardware, in the bursts of the storm, on one CPU.
 //!
-//! `instructions CONFIGURATION hot|deep PAGES`; the configuration `bare` takes nothing, so that what the loops themselves are can be subtracted. All that counts happens in
-//! functions with `take_burst` and `give_burst` in their names.
+//! `instructions CONFIGURATION hot|deep PAGES`; the configuration `bare` takes nothing, so that
+//! what the loops themselves are can be subtracted. All that counts happens in functions with
+//! `take_burst` and `give_burst` in their names.
 
 use core::error::Error;
 use core::hint::black_box;

@@ -1,4 +1,5 @@
-//! A place where all tasks of an experiment wait for each other, so that its parts begin on all CPUs at once.
+//! A place where all tasks of an experiment wait for each other, so that its parts begin on all
+//! CPUs at once.
 
 use core::cell::Cell;
 

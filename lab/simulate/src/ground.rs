@@ -1,6 +1,7 @@
 //! An allocator of some configuration, built in memory that a machine can have as its own.
 //!
-//! Metadata, zones and whatever else CPUs share lie on pages of their own ([`Apart`]), so that each word has the same address in the machine in every run.
+//! Metadata, zones and whatever else CPUs share lie on pages of their own ([`Apart`]), so that each
+//! word has the same address in the machine in every run.
 
 use core::fmt;
 use core::mem::MaybeUninit;

@@ -1,8 +1,11 @@
-//! The kernel's build: a pool of workers, some for each CPU, that take compile jobs until all are done, as `make -j` does.
+//! The kernel's build: a pool of workers, some for each CPU, that take compile jobs until all are
+//! done, as `make -j` does.
 //!
-//! The jobs are those of a recorded build ([`brickyard_workload::jobs`]), over again from the first where more are asked for than were recorded. A job's computing is time of
-//! users, and so is what the recorded kernel did between two events, as a trace does not tell them apart. Time of the system is the allocator, switches and ticks. What a job
-//! leaves behind is page cache ([`Runner`]).
+//! The jobs are those of a recorded build ([`brickyard_workload::jobs`]), over again from the first
+//! where more are asked for than were recorded. A job's computing is time of users, and so is what
+//! the recorded kernel did between two events, as a trace does not tell them apart. Time of the
+//! system is the allocator, switches and ticks. What a job leaves behind is page cache
+//! ([`Runner`]).
 
 use core::cell::Cell;
 
@@ -49,7 +52,8 @@ impl Measured {
 }
 
 impl Kernbench<'_> {
-    /// Frames that a machine needs for it: twice what the largest job holds at once, for each worker, and some for caches.
+    /// Frames that a machine needs for it: twice what the largest job holds at once, for each
+    /// worker, and some for caches.
     #[must_use]
     pub fn frames_needed(&self, cpus: usize) -> usize {
         let largest = self
@@ -70,8 +74,9 @@ impl Kernbench<'_> {
         self.run_on(setting, &setting.ground())
     }
 
-    /// The same by an allocator of one's own, such as one with a certain zone for movable pages ([`Setting::ground_of`]). Its slots are exclusive and its locks ticket locks,
-    /// whatever it says.
+    /// The same by an allocator of one's own, such as one with a certain zone for movable pages
+    /// ([`Setting::ground_of`]). Its slots are exclusive and its locks ticket locks, whatever it
+    /// says.
     ///
     /// # Errors
     /// As [`Kernbench::run`].

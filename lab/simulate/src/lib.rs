@@ -1,4 +1,5 @@
-//! Experiments with the page allocator on a simulated multiprocessor: its own source, unchanged, with 1 to 256 CPUs, deterministic for a seed.
+//! Experiments with the page allocator on a simulated multiprocessor: its own source, unchanged,
+//! with 1 to 256 CPUs, deterministic for a seed.
 //!
 //! | file | what it holds |
 //! |---|---|

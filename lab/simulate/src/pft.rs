@@ -1,10 +1,14 @@
 //! The page fault test: how many faults a second a machine serves by the number of its CPUs.
 //!
-//! Each CPU faults its share of the memory in, page by page: what the trap, the page table and the clearing of the page take by the profile, all of it time of the kernel, and one allocation
-//! of a movable page. Then each process exits: all its pages go back in one call of `free_bulk`, as an exit gives back what it gathers in batches. The faults and the exits are
-//! timed apart, each from the first CPU's begin to the last one's end, and by what all CPUs spent together. All of it is done once before it is counted.
+//! Each CPU faults its share of the memory in, page by page: what the trap, the page table and the
+//! clearing of the page take by the profile, all of it time of the kernel, and one allocation of a
+//! movable page. Then each process exits: all its pages go back in one call of `free_bulk`, as an
+//! exit gives back what it gathers in batches. The faults and the exits are timed apart, each from
+//! the first CPU's begin to the last one's end, and by what all CPUs spent together. All of it is
+//! done once before it is counted.
 //!
-//! Base pages only. What the kernel locks beside the allocator, the page table's lock first of all, is not there: each process has its own.
+//! Base pages only. What the kernel locks beside the allocator, the page table's lock first of all,
+//! is not there: each process has its own.
 
 use core::cell::RefCell;
 
@@ -18,7 +22,8 @@ use crate::ground::{Job, Piece};
 use crate::platform::Simulated;
 use crate::setting::{RunError, Setting};
 
-/// Pages a CPU that may lie in caches that nobody else reaches: more than the longest list of any configuration.
+/// Pages a CPU that may lie in caches that nobody else reaches: more than the longest list of any
+/// configuration.
 const CACHED_MOST: usize = 2048;
 
 /// The test.

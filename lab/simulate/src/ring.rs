@@ -1,4 +1,5 @@
-//! Pages on their way from each CPU to the next, in a ring. It costs the machine nothing: a program hands over a pointer.
+//! Pages on their way from each CPU to the next, in a ring. It costs the machine nothing: a program
+//! hands over a pointer.
 
 use core::cell::RefCell;
 

@@ -23,7 +23,8 @@ pub fn host_threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Runs `work` on each of `asked`, on `threads` threads of the host. None for what was not begun any more.
+/// Runs `work` on each of `asked`, on `threads` threads of the host. None for what was not begun
+/// any more.
 pub fn each<A: Sync, R: Send>(
     asked: &[A],
     threads: usize,

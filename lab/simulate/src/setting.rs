@@ -1,4 +1,5 @@
-//! What all experiments begin with: which machine, how many CPUs, which allocator, how much memory, which seed.
+//! What all experiments begin with: which machine, how many CPUs, which allocator, how much memory,
+//! which seed.
 
 use brickyard::FrameRange;
 use brickyard::node::movable::Sizing;
@@ -107,14 +108,16 @@ impl Setting {
         }
     }
 
-    /// The allocator, with all its memory free. A zone for movable pages has half of it, where the configuration has one.
+    /// The allocator, with all its memory free. A zone for movable pages has half of it, where the
+    /// configuration has one.
     #[must_use]
     pub const fn ground(&self) -> Ground {
         let span = FrameRange::new(0, self.frames);
         Ground::new(self.configuration, MachinePlan::new(span, self.cpus))
     }
 
-    /// The same, with `kernel_core` per cent of its memory for the kernel too where the configuration has a zone for movable pages, rounded up to whole blocks. Any other has one
+    /// The same, with `kernel_core` per cent of its memory for the kernel too where the
+    /// configuration has a zone for movable pages, rounded up to whole blocks. Any other has one
     /// zone, whatever the number.
     ///
     /// ```

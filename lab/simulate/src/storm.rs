@@ -1,12 +1,16 @@
 //! The storm: all CPUs take and give back pages as fast as they can, and do nothing else.
 //!
-//! Each CPU takes a burst of pages, one by one, and gives them back one by one in random order, or has another CPU do that ([`Shape`]). It does so for a while that is not
-//! counted, until caches are warm and lists have found their lengths; then all wait for each other, and each takes and gives back [`Storm::pages`] more.
+//! Each CPU takes a burst of pages, one by one, and gives them back one by one in random order, or
+//! has another CPU do that ([`Shape`]). It does so for a while that is not counted, until caches
+//! are warm and lists have found their lengths; then all wait for each other, and each takes and
+//! gives back [`Storm::pages`] more.
 //!
-//! What a CPU keeps track of its pages by, and the way of pages from one CPU to another, cost nothing: the machine is given the allocator's words alone. So this is the
-//! heaviest load that there can be. Real work lies between two requests of any program.
+//! What a CPU keeps track of its pages by, and the way of pages from one CPU to another, cost
+//! nothing: the machine is given the allocator's words alone. So this is the heaviest load that
+//! there can be. Real work lies between two requests of any program.
 //!
-//! The machine counts cache traffic from its beginning to its end. A second machine with the same seed stops where the counted part begins; the difference is what that took.
+//! The machine counts cache traffic from its beginning to its end. A second machine with the same
+//! seed stops where the counted part begins; the difference is what that took.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -73,7 +77,8 @@ impl FromStr for Shape {
     }
 }
 
-/// Pages a CPU that may lie in caches that nobody else reaches: more than the longest list of any configuration.
+/// Pages a CPU that may lie in caches that nobody else reaches: more than the longest list of any
+/// configuration.
 const CACHED_MOST: usize = 2048;
 
 /// A storm.
@@ -143,19 +148,22 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Cache lines that a CPU had to get from elsewhere, for each page: moved to it, or made its own.
+    /// Cache lines that a CPU had to get from elsewhere, for each page: moved to it, or made its
+    /// own.
     #[must_use]
     pub fn lines_per_page(&self) -> f64 {
         (self.traffic.moved() + self.traffic.upgrades) as f64 / self.pages.max(1) as f64
     }
 
-    /// The share of all CPUs' time, in percent, in which they stood in a queue for a cache line that others were busy with.
+    /// The share of all CPUs' time, in percent, in which they stood in a queue for a cache line
+    /// that others were busy with.
     #[must_use]
     pub fn line_waits_percent(&self, cpus: usize) -> f64 {
         self.percent(cpus, self.traffic.waited_cycles)
     }
 
-    /// The same for locks that others had: zones' and magazines'. What it took to see that a lock was given up is in both.
+    /// The same for locks that others had: zones' and magazines'. What it took to see that a lock
+    /// was given up is in both.
     #[must_use]
     pub fn lock_waits_percent(&self, cpus: usize) -> f64 {
         self.percent(cpus, self.lock_waits)
@@ -178,7 +186,8 @@ impl Storm {
         cpus.saturating_mul(held + CACHED_MOST)
     }
 
-    /// Runs it. Takes about 0.2 us of the host for each shared access, of which a page has some ten.
+    /// Runs it. Takes about 0.2 us of the host for each shared access, of which a page has some
+    /// ten.
     ///
     /// # Errors
     /// [`RunError`] for a machine that there cannot be, and where a run fails.

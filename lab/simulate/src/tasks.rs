@@ -1,12 +1,17 @@
-//! Jobs as tasks: what a recorded command did, done again on the machine, with the allocator under test.
+//! Jobs as tasks: what a recorded command did, done again on the machine, with the allocator under
+//! test.
 //!
-//! A job is a list of steps ([`brickyard_workload::jobs`]). [`Runner::run`] goes through it on the task that calls: it computes, waits for the disk, takes blocks and gives
-//! them back. The job's own pages are looked up in memory of the host, which costs the machine nothing: a process has its page tables at hand.
+//! A job is a list of steps ([`brickyard_workload::jobs`]). [`Runner::run`] goes through it on the
+//! task that calls: it computes, waits for the disk, takes blocks and gives them back. The job's
+//! own pages are looked up in memory of the host, which costs the machine nothing: a process has
+//! its page tables at hand.
 //!
-//! Computing takes a cycle for each instruction that the recorded host did meanwhile ([`suite::instructions`]), on whatever profile: each of its CPUs does one instruction a cycle.
+//! Computing takes a cycle for each instruction that the recorded host did meanwhile
+//! ([`suite::instructions`]), on whatever profile: each of its CPUs does one instruction a cycle.
 //!
-//! What a job has not given back when it ends is page cache: it stays until memory is short. Then the oldest pages go first, as many at a time as Linux reclaims at once, by whoever
-//! asks. They are clean, and giving one up costs no more than its free.
+//! What a job has not given back when it ends is page cache: it stays until memory is short. Then
+//! the oldest pages go first, as many at a time as Linux reclaims at once, by whoever asks. They
+//! are clean, and giving one up costs no more than its free.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -26,7 +31,8 @@ const RECLAIMED_AT_ONCE: usize = 32;
 pub struct Counts {
     /// Blocks asked for.
     pub asked: u64,
-    /// Those of them that could not be had. What a job would have given back of them later is passed over.
+    /// Those of them that could not be had. What a job would have given back of them later is
+    /// passed over.
     pub failed: u64,
     /// Pages taken.
     pub pages: u64,
@@ -48,7 +54,8 @@ struct PageCache<'n, Z: LabZone> {
 }
 
 impl<Z: LabZone> PageCache<'_, Z> {
-    /// The oldest page, which is the caller's now. Nothing is borrowed when this returns: the free that follows may let other tasks run.
+    /// The oldest page, which is the caller's now. Nothing is borrowed when this returns: the free
+    /// that follows may let other tasks run.
     fn oldest_out(&self) -> Option<Frame> {
         self.pages.borrow_mut().pop_front()
     }
@@ -120,7 +127,8 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
         }
     }
 
-    /// Does all steps of `job`, on the task that calls. Outside a machine only the requests happen. O(steps), and what the allocator takes.
+    /// Does all steps of `job`, on the task that calls. Outside a machine only the requests happen.
+    /// O(steps), and what the allocator takes.
     pub fn run(&self, job: &Job) {
         let mut held = vec![None; job.pages as usize];
         for step in &job.steps {
@@ -133,7 +141,8 @@ impl<'n, Z: LabZone> Runner<'n, Z> {
                     mobility,
                     urgent,
                 } => {
-                    // The workload's types are those of the allocator on hardware; this one is built on the machine's words. Their numbers are the same.
+                    // The workload's types are those of the allocator on hardware; this one is
+                    // built on the machine's words. Their numbers are the same.
                     let mobility = Mobility::ALL[mobility as usize];
                     let request = request(Order::new(order), mobility, urgent);
                     self.take(&mut held, page as usize, &request);

@@ -1,4 +1,5 @@
-//! What some hundred seeds reach: every event, and memory that runs out, so that the proofs of a refusal are used.
+//! What some hundred seeds reach: every event, and memory that runs out, so that the proofs of a
+//! refusal are used.
 
 use std::sync::Mutex;
 

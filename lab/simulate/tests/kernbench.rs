@@ -1,4 +1,5 @@
-//! Jobs as tasks, and builds of them: all of a job happens, and what it leaves behind goes when memory is short.
+//! Jobs as tasks, and builds of them: all of a job happens, and what it leaves behind goes when
+//! memory is short.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -16,7 +17,8 @@ fn take(page: u32, order: u8) -> Step {
     }
 }
 
-/// Computes 600 instructions, takes 20 pages and a block of 8, gives back half of the block and 10 pages, waits for the disk once.
+/// Computes 600 instructions, takes 20 pages and a block of 8, gives back half of the block and 10
+/// pages, waits for the disk once.
 fn job() -> Job {
     let mut steps = vec![Step::Compute { ns: 100 }];
     steps.extend((0..20).map(|page| take(page, 0)));

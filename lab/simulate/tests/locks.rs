@@ -1,4 +1,5 @@
-//! The experiment of 2007: that it watches without disturbing, that a run is the same each time, and that each column does what it is named for.
+//! The experiment of 2007: that it watches without disturbing, that a run is the same each time,
+//! and that each column does what it is named for.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -38,7 +39,8 @@ fn storm(column: Column, cpus: usize, seed: u64) -> Measured {
     plan().run(&cell).unwrap()
 }
 
-/// Two tasks on two CPUs; the lock lies outside the machine's memory, so that each access takes one cycle.
+/// Two tasks on two CPUs; the lock lies outside the machine's memory, so that each access takes one
+/// cycle.
 #[test]
 fn waits_and_holds_are_exact() {
     let lock = Locked::<Timed<TicketLock>, _>::new(());

@@ -1,4 +1,5 @@
-//! The page fault test: what one CPU does is what the profile says, and more CPUs do more where nothing is in their way.
+//! The page fault test: what one CPU does is what the profile says, and more CPUs do more where
+//! nothing is in their way.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -1,4 +1,5 @@
-//! Planted bugs, each found within a stated number of seeds; and the same without the bug, which survives as many.
+//! Planted bugs, each found within a stated number of seeds; and the same without the bug, which
+//! survives as many.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -66,7 +67,8 @@ fn with_locks(seed: u64) -> Case {
     let locked = &Configuration::ALL[..6];
     Case {
         configuration: locked[seed as usize % locked.len()],
-        // Nothing but the machine's end stops who waits for a broken lock, so nobody takes one before the machine runs.
+        // Nothing but the machine's end stops who waits for a broken lock, so nobody takes one
+        // before the machine runs.
         mode: Mode::Mixed,
         memory: Memory::Plenty,
         ..Case::of(seed)
@@ -82,8 +84,9 @@ fn any_failure(fault: &Fault) -> bool {
 /// A lock that publishes nothing when it is given up.
 struct WithoutRelease(AtomicU32);
 
-// SAFETY: not kept, and that is the bug: who takes the lock next need not see what was written under it. Words of the simulated machine are atomic ones of the host, so nothing
-// worse comes of it.
+// SAFETY: not kept, and that is the bug: who takes the lock next need not see what was written
+// under it. Words of the simulated machine are atomic ones of the host, so nothing worse comes of
+// it.
 unsafe impl RawLock for WithoutRelease {
     const UNLOCKED: Self = Self(AtomicU32::new(0));
 
@@ -115,7 +118,8 @@ unsafe impl RawLock for WithoutRelease {
 /// A lock that is given up twice, as the magazines were in the patches of 2013.
 struct UnlockedTwice<L>(L);
 
-// SAFETY: not kept, and that is the bug: the second unlock lets somebody in whom the lock was not promised to. As above, nothing worse comes of it.
+// SAFETY: not kept, and that is the bug: the second unlock lets somebody in whom the lock was not
+// promised to. As above, nothing worse comes of it.
 unsafe impl<L: RawLock> RawLock for UnlockedTwice<L> {
     const UNLOCKED: Self = Self(L::UNLOCKED);
 

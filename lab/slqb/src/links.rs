@@ -69,9 +69,9 @@ impl<F: FreePointers> Encoding<F> {
     /// What the link at an address stands for.
     ///
     /// # Safety
-    /// Invariant `link-is-ours`: the word there is the link of a free object that is the caller's. Free
-    /// objects are nobody's but their list's; they are written when they come into a list, and so before
-    /// they are read there.
+    /// Invariant `link-is-ours`: the word there is the link of a free object that is the caller's.
+    /// Free objects are nobody's but their list's; they are written when they come into a list, and
+    /// so before they are read there.
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
         // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were

@@ -1,4 +1,5 @@
-//! `slqb-2008`: what is noticed of programs that write where they must not, or free what they must not.
+//! `slqb-2008`: what is noticed of programs that write where they must not, or free what they must
+//! not.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -118,7 +119,8 @@ fn a_plain_link_that_is_no_address_of_the_cache_is_noticed() {
     give(&cache, &objects);
     // As they are: the next one's address.
     assert_eq!(read(objects[30]), objects[29].addr().get());
-    // In a slab of the cache, so a hit would follow it; who flushes looks whether an object begins there.
+    // In a slab of the cache, so a hit would follow it; who flushes looks whether an object begins
+    // there.
     overwrite(objects[45], objects[3].addr().get() + 8);
     assert_eq!(found(), []);
     slabs.drain();
@@ -194,7 +196,8 @@ fn bad_frees_are_refused_on_the_fast_path_too() {
     let object = objects[60];
     let before = cache.numbers();
     let mut outside = [7_u64; 8];
-    // SAFETY: none of these is an object that somebody uses, but for one that is refused by the wrong cache.
+    // SAFETY: none of these is an object that somebody uses, but for one that is refused by the
+    // wrong cache.
     unsafe {
         assert_eq!(cache.free(objects[49]), Err(FreeFault::DoubleFree));
         assert_eq!(cache.free(object.add(8)), Err(FreeFault::OffGrid));

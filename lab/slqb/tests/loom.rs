@@ -1,15 +1,20 @@
-//! Every schedule of two or three threads at the queues of `slqb-2008`, as loom explores them: the incoming queue by itself, and the whole design on tiny pages.
+//! Every schedule of two or three threads at the queues of `slqb-2008`, as loom explores them: the
+//! incoming queue by itself, and the whole design on tiny pages.
 //!
-//! What is proved, for these sizes, within the preemption bounds given below and for every outcome that the memory orderings allow:
+//! What is proved, for these sizes, within the preemption bounds given below and for every outcome
+//! that the memory orderings allow:
 //!
-//! - an object never has two owners, and an owner sees what the owner before wrote to it, whichever way the object went;
-//! - links, counts and lists are touched by one at a time (loom reports any access to a guarded word that nothing ordered);
+//! - an object never has two owners, and an owner sees what the owner before wrote to it, whichever
+//!   way the object went;
+//! - links, counts and lists are touched by one at a time (loom reports any access to a guarded
+//!   word that nothing ordered);
 //! - `flag-follows-queue`: whoever stops finds the check flag set if a batch waits;
 //! - nothing is lost: in the end all objects are in their slabs, and all slabs have gone back.
 //!
 //! The last section breaks locks on purpose, and expects loom to say so.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-slqb --test loom -- --nocapture` prints how many schedules each model had.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-slqb --test loom -- --nocapture`
+//! prints how many schedules each model had.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -80,19 +85,22 @@ fn on_cpu<T: Send + 'static>(
 }
 
 std::thread_local! {
-    // Do threads that are started go first? Of the model that runs on this thread of the system: loom's threads are coroutines of it.
+    // Do threads that are started go first? Of the model that runs on this thread of the system:
+    // loom's threads are coroutines of it.
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Loom remembers one last access a word, so that a thread which reads before it writes hides what another read there before. So each model runs twice: with whoever starts a
-/// thread going on first, and with that thread first.
+/// Loom remembers one last access a word, so that a thread which reads before it writes hides what
+/// another read there before. So each model runs twice: with whoever starts a thread going on
+/// first, and with that thread first.
 fn go_second() {
     if SWAPPED.get() {
         thread::yield_now();
     }
 }
 
-/// Runs `model` in every schedule in which running threads are interrupted at most `bound` times. `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
+/// Runs `model` in every schedule in which running threads are interrupted at most `bound` times.
+/// `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
 fn explore(
     name: &str,
     bound: impl Into<Option<usize>>,
@@ -498,7 +506,8 @@ fn in_new_world<K: RawLock>(source: &'static Source, model: &impl Fn(&'static Wo
     let bytes = Slabs::<Design<K>>::bytes(&plan.over(&source));
     let memory: Box<[MaybeUninit<u8>]> = vec![MaybeUninit::uninit(); bytes].into();
     let memory = Box::into_raw(memory);
-    // SAFETY: made above, not shared yet, and given back below, after the slabs in them. Threads are on CPUs of their own, but for the model that is to find that they are not.
+    // SAFETY: made above, not shared yet, and given back below, after the slabs in them. Threads
+    // are on CPUs of their own, but for the model that is to find that they are not.
     let slabs =
         unsafe { Slabs::<Design<K>>::new(plan, source, Pinned::new(Modelled), &mut *memory) };
     with_lent(slabs.unwrap(), |slabs| {
@@ -564,7 +573,8 @@ fn a_batch_goes_into_slabs_while_its_owner_claims() {
     });
 }
 
-/// CPUs 0 and 2 are of one node: an object goes by CPU 2's LIFO, and home by its flush, while CPU 0 does the same with CPU 2's.
+/// CPUs 0 and 2 are of one node: an object goes by CPU 2's LIFO, and home by its flush, while CPU 0
+/// does the same with CPU 2's.
 #[test]
 fn cpus_of_a_node_flush_to_each_other() {
     explore_design::<TicketLock>("two flush to each other", 4, |world| {
@@ -614,8 +624,8 @@ fn cpus_without_rows_share_a_node_s_list() {
 /// A lock that excludes, but does not show the next holder what was written under it.
 struct Unpublished(AtomicU32);
 
-// SAFETY: one at a time is let in. That it does not publish is what the models below are to find, on words for which a race is a report and
-// not undefined behaviour.
+// SAFETY: one at a time is let in. That it does not publish is what the models below are to find,
+// on words for which a race is a report and not undefined behaviour.
 unsafe impl RawLock for Unpublished {
     const UNLOCKED: Self = Self(AtomicU32::new(0));
 

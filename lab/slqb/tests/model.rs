@@ -1,4 +1,5 @@
-//! `slqb-2008` against a model: random work on several CPUs and nodes, one after the other and at the same time. Every byte of every object is its owner's.
+//! `slqb-2008` against a model: random work on several CPUs and nodes, one after the other and at
+//! the same time. Every byte of every object is its owner's.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -151,7 +152,8 @@ fn several_nodes() {
 
 const THREADS: usize = 4;
 
-/// Threads, each on a CPU of its own, that take objects, hand them on, and free what they were handed.
+/// Threads, each on a CPU of its own, that take objects, hand them on, and free what they were
+/// handed.
 fn at_the_same_time(size: usize, nodes: usize, rows: usize) {
     let source = source(8192, nodes, 0);
     let slabs = slabs(plan(rows), source);

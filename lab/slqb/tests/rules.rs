@@ -426,7 +426,8 @@ fn a_slab_goes_to_the_list_of_the_node_whose_memory_it_is() {
     let far = take(&cache, 2);
     assert!(near.iter().all(|&object| (&source).node_of(object) == 0));
     assert!(far.iter().all(|&object| (&source).node_of(object) == 1));
-    // They are the node's list's: freed by CPU 1, whose node it is, they go to its LIFO; flushed, to the node's list.
+    // They are the node's list's: freed by CPU 1, whose node it is, they go to its LIFO; flushed,
+    // to the node's list.
     move_to(1);
     let before = cache.numbers();
     give(&cache, &far);

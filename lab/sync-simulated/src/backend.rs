@@ -1,7 +1,9 @@
-//! The words of the simulated machine: each lies in the host's memory, and the machine hears of every access before it is made.
+//! The words of the simulated machine: each lies in the host's memory, and the machine hears of
+//! every access before it is made.
 //!
-//! One host thread runs all CPUs of a machine, one at a time, so that the host's own accesses can be relaxed: what an ordering means, the machine watches
-//! (`brickyard_machine`, happens-before). Nothing may come between the machine's answer and the access.
+//! One host thread runs all CPUs of a machine, one at a time, so that the host's own accesses can
+//! be relaxed: what an ordering means, the machine watches (`brickyard_machine`, happens-before).
+//! Nothing may come between the machine's answer and the access.
 
 use core::sync::atomic::{self, Ordering};
 
@@ -103,7 +105,8 @@ macro_rules! guarded {
     ($(#[$doc:meta])* $name:ident, $atomic:ident, $value:ty) => {
         $(#[$doc])*
         ///
-        /// Where the machine watches for races, an access that nothing ordered after the last one ends the run.
+        /// Where the machine watches for races, an access that nothing ordered after the last one
+        /// ends the run.
         #[derive(Debug, Default)]
         #[repr(transparent)]
         pub struct $name(atomic::$atomic);

@@ -1,7 +1,10 @@
-//! A lock that is watched: how long each acquisition waited, and how long the lock was then held, exactly, in cycles.
+//! A lock that is watched: how long each acquisition waited, and how long the lock was then held,
+//! exactly, in cycles.
 //!
-//! What is noted lies outside the machine's memory: it takes no simulated time and moves no cache line, unlike a meter beside the lock. A machine runs on one thread of the host,
-//! and so one log a thread is enough; it counts all locks of this kind together. Where there is no log, or no machine, nothing is noted.
+//! What is noted lies outside the machine's memory: it takes no simulated time and moves no cache
+//! line, unlike a meter beside the lock. A machine runs on one thread of the host, and so one log a
+//! thread is enough; it counts all locks of this kind together. Where there is no log, or no
+//! machine, nothing is noted.
 
 use core::cell::RefCell;
 
@@ -39,7 +42,8 @@ thread_local! {
     static WRITING: RefCell<Option<Writing>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`, and returns what was noted meanwhile on this thread of the host beside what it returns. A log inside another one takes its notes away from it.
+/// Runs `work`, and returns what was noted meanwhile on this thread of the host beside what it
+/// returns. A log inside another one takes its notes away from it.
 pub fn timed<R>(work: impl FnOnce() -> R) -> (R, LockLog) {
     let outer = WRITING.replace(Some(Writing::default()));
     let result = work();

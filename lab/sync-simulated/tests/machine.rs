@@ -1,4 +1,5 @@
-//! What a simulated machine does with tasks and words: locks exclude, time is counted, nobody is forgotten, and all of it is the same each time.
+//! What a simulated machine does with tasks and words: locks exclude, time is counted, nobody is
+//! forgotten, and all of it is the same each time.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -221,7 +222,8 @@ fn two_cpus_can_ask_each_other_at_once() {
     }
 }
 
-/// An errand that is called away by the next one does not go behind the task of the CPU, which may compute for long.
+/// An errand that is called away by the next one does not go behind the task of the CPU, which may
+/// compute for long.
 #[test]
 fn an_errand_ends_before_the_task_of_its_cpu_goes_on() {
     let last = Cell::new(0);

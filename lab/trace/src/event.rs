@@ -32,7 +32,8 @@ pub enum What {
     Alloc {
         /// The list it was asked from.
         mobility: MigrateType,
-        /// The request's flags, as the kernel numbers them; [`Flags`](crate::Flags) tells what they mean.
+        /// The request's flags, as the kernel numbers them; [`Flags`](crate::Flags) tells what they
+        /// mean.
         flags: u64,
     },
     /// A request failed (`mm_page_alloc` without a frame); the event's frame is 0.
@@ -44,7 +45,8 @@ pub enum What {
     },
     /// A block, or a part of one, came back (`mm_page_free`).
     Free,
-    /// A request fell back on another type's memory (`mm_page_alloc_extfrag`); the event's order is the one that was asked for.
+    /// A request fell back on another type's memory (`mm_page_alloc_extfrag`); the event's order is
+    /// the one that was asked for.
     Fallback {
         /// The list it was asked from.
         mobility: MigrateType,

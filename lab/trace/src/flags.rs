@@ -1,6 +1,7 @@
 //! What the bits of request flags (`gfp_flags`) mean.
 //!
-//! The numbers move from kernel to kernel, so a recorded trace carries the kernel's own format text, and [`Flags::from_format`] reads the names and numbers out of it. They stand there as C
+//! The numbers move from kernel to kernel, so a recorded trace carries the kernel's own format
+//! text, and [`Flags::from_format`] reads the names and numbers out of it. They stand there as C
 //! expressions, in the form that the kernel's preprocessor left them:
 //!
 //! ```text
@@ -12,8 +13,9 @@
 use crate::{Flag, Flags};
 
 impl Flags {
-    /// The flags that `text`, the format text of `mm_page_alloc`, tells of; in its order, combinations such as `GFP_KERNEL` before single bits. What it does not tell in
-    /// numbers (a name that the kernel has not resolved) is left out.
+    /// The flags that `text`, the format text of `mm_page_alloc`, tells of; in its order,
+    /// combinations such as `GFP_KERNEL` before single bits. What it does not tell in numbers (a
+    /// name that the kernel has not resolved) is left out.
     ///
     /// ```
     /// use brickyard_trace::Flags;
@@ -39,7 +41,8 @@ impl Flags {
         Self(items.collect())
     }
 
-    /// Names with numbers of our own, for text from which the kernel's numbers cannot be known: those of Linux 6.12, and bits from 32 up for flags that other kernels had.
+    /// Names with numbers of our own, for text from which the kernel's numbers cannot be known:
+    /// those of Linux 6.12, and bits from 32 up for flags that other kernels had.
     #[must_use]
     pub fn canonical() -> Self {
         let combined = COMBINED.iter().filter_map(|names| {
@@ -56,23 +59,27 @@ impl Flags {
         Self(combined.chain(singles).collect())
     }
 
-    /// The bits of `text`, as the kernel prints them: `GFP_KERNEL|__GFP_ZERO`, `none`, or with bits that have no name, `GFP_KERNEL|0x80000000`.
+    /// The bits of `text`, as the kernel prints them: `GFP_KERNEL|__GFP_ZERO`, `none`, or with bits
+    /// that have no name, `GFP_KERNEL|0x80000000`.
     ///
-    /// Kernels before 4.5 printed `GFP_ZERO` for `__GFP_ZERO`; both are understood. A name that is not known is `None`; [`parse_names`](Self::parse_names) passes over it.
+    /// Kernels before 4.5 printed `GFP_ZERO` for `__GFP_ZERO`; both are understood. A name that is
+    /// not known is `None`; [`parse_names`](Self::parse_names) passes over it.
     #[must_use]
     pub fn try_parse_names(&self, text: &str) -> Option<u64> {
         text.split('|')
             .try_fold(0, |mask, name| Some(mask | self.bits(name.trim())?))
     }
 
-    /// As [`try_parse_names`](Self::try_parse_names), but names that are not known count for nothing.
+    /// As [`try_parse_names`](Self::try_parse_names), but names that are not known count for
+    /// nothing.
     #[must_use]
     pub fn parse_names(&self, text: &str) -> u64 {
         let names = text.split('|');
         names.fold(0, |mask, name| mask | self.bits(name.trim()).unwrap_or(0))
     }
 
-    /// The names of these bits as the kernel prints them: the first flag of the list that is wholly in them, then the first in the rest; what has no name as a number.
+    /// The names of these bits as the kernel prints them: the first flag of the list that is wholly
+    /// in them, then the first in the rest; what has no name as a number.
     #[must_use]
     pub fn names(&self, mut mask: u64) -> String {
         if mask == 0 {
@@ -207,7 +214,8 @@ impl Number {
     }
 }
 
-/// What the C expression `text` is, if it is one of numbers, casts, `~ << >> & ^ |` and parentheses.
+/// What the C expression `text` is, if it is one of numbers, casts, `~ << >> & ^ |` and
+/// parentheses.
 fn evaluate(text: &str) -> Option<u64> {
     let mut expression = Expression {
         rest: text,

@@ -31,7 +31,8 @@ pub struct Flag {
     pub mask: u64,
 }
 
-/// What the bits of request flags mean on the kernel that a trace is from; they move from kernel to kernel.
+/// What the bits of request flags mean on the kernel that a trace is from; they move from kernel to
+/// kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flags(pub Vec<Flag>);
 

@@ -1,6 +1,8 @@
-//! Traces: what the page allocator of a real Linux host was asked for, and what its memory looked like before and after.
+//! Traces: what the page allocator of a real Linux host was asked for, and what its memory looked
+//! like before and after.
 //!
-//! A [`Trace`] is a header, the state of every frame at the start and at the end, and the events between, in order of time.
+//! A [`Trace`] is a header, the state of every frame at the start and at the end, and the events
+//! between, in order of time.
 //!
 //! | module | what it tells |
 //! |---|---|

@@ -61,10 +61,12 @@ impl PageState {
 
 /// Adjacent frames in the same state.
 ///
-/// The frames are `frames >> order` blocks of 2^order frames each: single pages for order 0, compound pages above. For free memory, holes and the like the order is 0.
+/// The frames are `frames >> order` blocks of 2^order frames each: single pages for order 0,
+/// compound pages above. For free memory, holes and the like the order is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateRun {
-    /// Nanoseconds since the trace began when these frames were looked at. Earlier events of them are not in the trace at the start, later ones not at the end.
+    /// Nanoseconds since the trace began when these frames were looked at. Earlier events of them
+    /// are not in the trace at the start, later ones not at the end.
     pub time: u64,
     /// The first frame.
     pub frame: u64,

@@ -1,4 +1,5 @@
-//! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), old forms, and text that is none.
+//! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), old forms, and
+//! text that is none.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

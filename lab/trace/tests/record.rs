@@ -1,5 +1,5 @@
-//! The recorder: formats as kernels write them, sub-buffers made by hand and out of random bytes, records through the spool, and a live recording
-//! where this machine lets us.
+//! The recorder: formats as kernels write them, sub-buffers made by hand and out of random bytes,
+//! records through the spool, and a live recording where this machine lets us.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -641,7 +641,8 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
         return;
     };
     let clock = recorder.clock();
-    // A thread of its own has a number and a name of its own, and a mapping of its own has pages that nobody else asks for.
+    // A thread of its own has a number and a name of its own, and a mapping of its own has pages
+    // that nobody else asks for.
     let load = std::thread::Builder::new().name("known-load".to_owned());
     let load = load.spawn(|| {
         let mut memory = vec![0_u8; PAGES * 4096];
@@ -710,7 +711,8 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
         }
     }
 
-    // Page states leave out what they know: here that all frames were looked at half way, at the start and at the end.
+    // Page states leave out what they know: here that all frames were looked at half way, at the
+    // start and at the end.
     let half = events[events.len() / 2].time;
     let run = StateRun {
         time: half,

@@ -1,6 +1,8 @@
-//! Leaves in a trace only what its command did, so that it stays small and can be kept: `trim IN.parquet OUT.parquet`.
+//! Leaves in a trace only what its command did, so that it stays small and can be kept:
+//! `trim IN.parquet OUT.parquet`.
 //!
-//! What is left is enough for the simulated multiprocessor, which runs the command as a task. A replay wants the whole recording.
+//! What is left is enough for the simulated multiprocessor, which runs the command as a task. A
+//! replay wants the whole recording.
 
 use std::path::PathBuf;
 

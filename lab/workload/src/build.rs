@@ -1,4 +1,5 @@
-//! A machine with an allocator of some configuration: zones with their metadata, and all memory free.
+//! A machine with an allocator of some configuration: zones with their metadata, and all memory
+//! free.
 
 use core::mem::MaybeUninit;
 
@@ -42,7 +43,8 @@ pub enum BuildError {
     TooManyPages,
 }
 
-/// Builds `machine` with an allocator of this configuration and hands it to `job`. Per-CPU lists and stashes are exclusive, locks are ticket locks; there is one thread.
+/// Builds `machine` with an allocator of this configuration and hands it to `job`. Per-CPU lists
+/// and stashes are exclusive, locks are ticket locks; there is one thread.
 ///
 /// # Errors
 /// [`BuildError`] where the machine's parts contradict each other.

@@ -1,15 +1,21 @@
 //! The model kernel: who has which page, and what happens when memory is short.
 //!
-//! It is a client of the library like any embedder. It keeps a record of every block it was given, takes pages back through [`Reclaim`], and moves them through
-//! [`Migrate`]. Processes have anonymous memory and page tables, files have a cache on lists of ages, kernel objects have slabs with a shrinker.
+//! It is a client of the library like any embedder. It keeps a record of every block it was given,
+//! takes pages back through [`Reclaim`], and moves them through [`Migrate`]. Processes have
+//! anonymous memory and page tables, files have a cache on lists of ages, kernel objects have slabs
+//! with a shrinker.
 //!
 //! What it does not know, because no trace tells, it assumes, and the same for every design:
 //!
-//! - A page of a file is inactive at first. When reclaim comes to it, one in four turns out to have been used again, and becomes active; of the pages of processes,
-//!   one in two. Which ones is decided by the page's number.
-//! - A dirty page, and a page of a process (where there is swap), is written before it is freed: that takes [`WRITE_NANOSECONDS`] each, one after another.
-//! - A slab can be freed only when nothing in it is used: one in four of those that the shrinker comes to.
-//! - Background reclaim frees 32 pages between two steps of the trace, until every zone is above its high mark or nothing comes of it.
+//! - A page of a file is inactive at first. When reclaim comes to it, one in four turns out to have
+//!   been used again, and becomes active; of the pages of processes, one in two. Which ones is
+//!   decided by the page's number.
+//! - A dirty page, and a page of a process (where there is swap), is written before it is freed:
+//!   that takes [`WRITE_NANOSECONDS`] each, one after another.
+//! - A slab can be freed only when nothing in it is used: one in four of those that the shrinker
+//!   comes to.
+//! - Background reclaim frees 32 pages between two steps of the trace, until every zone is above
+//!   its high mark or nothing comes of it.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -317,7 +323,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let Some(block) = state.pages.block(frame) else {
             return (Freed::Unknown, 1);
         };
-        // The whole block where it is no larger, else its part of that size. (A damaged trace may free across blocks: then no more than is a block.)
+        // The whole block where it is no larger, else its part of that size. (A damaged trace may
+        // free across blocks: then no more than is a block.)
         let aligned = Order::new(
             part.number()
                 .trailing_zeros()
@@ -534,7 +541,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         freed
     }
 
-    /// Frees all pages of files that are not locked, dirty ones written first, and all slabs that can be (`sync`, then `drop_caches` 3). Returns the frames.
+    /// Frees all pages of files that are not locked, dirty ones written first, and all slabs that
+    /// can be (`sync`, then `drop_caches` 3). Returns the frames.
     pub fn drop_caches(&self) -> usize {
         let mut going = Vec::new();
         let mut freed = 0;
@@ -558,7 +566,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         freed
     }
 
-    /// Frees every block that `ends` says yes to: processes that end, trees that are deleted. Returns the frames.
+    /// Frees every block that `ends` says yes to: processes that end, trees that are deleted.
+    /// Returns the frames.
     pub fn end(&self, ends: impl Fn(&Block) -> bool) -> usize {
         let going: Vec<Frame> = self.look(|pages| {
             let going = pages.blocks().filter(|block| ends(block));
@@ -569,7 +578,8 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     }
 }
 
-/// Was it used again since it came on its list? Half of the processes' pages, a quarter of the others.
+/// Was it used again since it came on its list? Half of the processes' pages, a quarter of the
+/// others.
 fn was_reused(block: &Block) -> bool {
     let one_in = match block.role {
         Role::Anonymous => REUSED_ANONYMOUS,

@@ -1,4 +1,5 @@
-//! The model kernel, and what is done with it: traces replayed through every design, and the protocol of 2005 and 2007.
+//! The model kernel, and what is done with it: traces replayed through every design, and the
+//! protocol of 2005 and 2007.
 //!
 //! | module | what it tells |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The machine that a trace is replayed on: its zones, its memory, its CPUs. Either the host that was recorded, or one of any size.
+//! The machine that a trace is replayed on: its zones, its memory, its CPUs. Either the host that
+//! was recorded, or one of any size.
 
 use brickyard::FRAMES_MOST;
 use brickyard::node::movable::{self, Sizing};
@@ -67,7 +68,8 @@ pub enum MachineError {
 }
 
 impl Machine {
-    /// A machine of so many bytes of memory, from frame 0 on, in one zone; page blocks of order 9, blocks up to order 10.
+    /// A machine of so many bytes of memory, from frame 0 on, in one zone; page blocks of order 9,
+    /// blocks up to order 10.
     ///
     /// # Errors
     /// [`MachineError::TooSmall`] below four page blocks, [`MachineError::TooLarge`] above
@@ -110,7 +112,8 @@ impl Machine {
         self
     }
 
-    /// The host that `trace` was recorded on: its zones by zoneinfo, its memory by the states of its frames at the start.
+    /// The host that `trace` was recorded on: its zones by zoneinfo, its memory by the states of
+    /// its frames at the start.
     ///
     /// # Errors
     /// Where the trace does not say.
@@ -187,7 +190,8 @@ impl Machine {
         }
     }
 
-    /// The zones that `configuration` makes of it: with a zone for movable pages cut from the highest of each node, where it has one.
+    /// The zones that `configuration` makes of it: with a zone for movable pages cut from the
+    /// highest of each node, where it has one.
     #[must_use]
     pub fn zones_for(&self, configuration: Configuration) -> Vec<ZonePlace> {
         let highest = self.zones.iter().map(|zone| zone.kind).max();

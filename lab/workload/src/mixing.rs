@@ -1,4 +1,5 @@
-//! Which page blocks hold pages of more than one mobility: what pagetypeinfo hides, and what decides whether huge pages can be had.
+//! Which page blocks hold pages of more than one mobility: what pagetypeinfo hides, and what
+//! decides whether huge pages can be had.
 
 use brickyard::{Frame, Mobility, Order};
 

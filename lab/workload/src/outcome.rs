@@ -28,7 +28,8 @@ pub struct Frees {
     pub reclaimed: u64,
     /// Dropped: the page was never served.
     pub refused: u64,
-    /// Dropped: nobody knows the page; it was taken before the trace began, or its allocation was lost.
+    /// Dropped: nobody knows the page; it was taken before the trace began, or its allocation was
+    /// lost.
     pub unknown: u64,
 }
 
@@ -94,7 +95,8 @@ pub struct Outcome {
     pub requests: Vec<OfOrder>,
     /// Frees.
     pub frees: Frees,
-    /// Allocations of pages that were in use already: a free in between was lost. The old page is freed then.
+    /// Allocations of pages that were in use already: a free in between was lost. The old page is
+    /// freed then.
     pub double: u64,
     /// Pages that were in a CPU's cache when the trace began, though their state did not tell.
     pub from_caches: u64,

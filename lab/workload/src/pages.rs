@@ -1,16 +1,20 @@
-//! What the model kernel knows of each frame: who has it, how large its block is, its place on a list of ages.
+//! What the model kernel knows of each frame: who has it, how large its block is, its place on a
+//! list of ages.
 //!
-//! Sixteen bytes a frame, like a small `struct page`, in one array; lists are links in it. A *page* here is what a trace talks of, by its number there; a
-//! *frame* is where this allocator put it. Two arrays map one to the other.
+//! Sixteen bytes a frame, like a small `struct page`, in one array; lists are links in it. A *page*
+//! here is what a trace talks of, by its number there; a *frame* is where this allocator put it.
+//! Two arrays map one to the other.
 //!
-//! Invariant `both-ways`: `frame_of(page)` is `frame` exactly if the record of `frame` says `page`, and is the first of a block in use.
+//! Invariant `both-ways`: `frame_of(page)` is `frame` exactly if the record of `frame` says `page`,
+//! and is the first of a block in use.
 
 use brickyard::{Frame, Mobility, Order};
 use brickyard_trace::named;
 
 use crate::mixing::{Mixed, Mixing};
 
-/// A page of a trace, by its place in the trace's own span of frames (and the instance of the trace, where several run at once).
+/// A page of a trace, by its place in the trace's own span of frames (and the instance of the
+/// trace, where several run at once).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub u32);
 
@@ -189,7 +193,8 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Records of `frames` frames from `base` on, none in use, in `zones` zones, for traces with page numbers below `pages`.
+    /// Records of `frames` frames from `base` on, none in use, in `zones` zones, for traces with
+    /// page numbers below `pages`.
     #[must_use]
     pub fn new(
         base: Frame,
@@ -256,7 +261,8 @@ impl Pages {
         }
     }
 
-    /// The block that `page` lies in: its first page, and what [`Pages::place`] says of that one. Blocks are aligned in the trace too, and page 0 to the largest.
+    /// The block that `page` lies in: its first page, and what [`Pages::place`] says of that one.
+    /// Blocks are aligned in the trace too, and page 0 to the largest.
     #[must_use]
     pub fn place_around(&self, page: PageId) -> Option<(PageId, Place)> {
         for order in Order::ZERO.up_to(Order::MAX) {
@@ -307,7 +313,8 @@ impl Pages {
         (0..self.records.len() as u32).filter_map(|index| self.block(self.frame(index)))
     }
 
-    /// Notes a block that was handed out. Movable ones and slabs that can be given back go to the head of their list.
+    /// Notes a block that was handed out. Movable ones and slabs that can be given back go to the
+    /// head of their list.
     pub fn insert(&mut self, block: Block) {
         let index = self.index(block.frame);
         debug_assert_eq!(self.records[index].role, Role::None, "both-ways");
@@ -348,7 +355,8 @@ impl Pages {
         Some(block)
     }
 
-    /// Makes blocks of half the size, again and again, of the block at `frame`, until the part of `order` at `part` is one of its own.
+    /// Makes blocks of half the size, again and again, of the block at `frame`, until the part of
+    /// `order` at `part` is one of its own.
     pub fn split(&mut self, frame: Frame, part: Frame, order: Order) {
         let Some(whole) = self.remove(frame) else {
             return;
@@ -391,7 +399,8 @@ impl Pages {
         }
     }
 
-    /// Sets and clears marks; a change of [`mark::ACTIVE`] moves the block to the head of the other list.
+    /// Sets and clears marks; a change of [`mark::ACTIVE`] moves the block to the head of the other
+    /// list.
     pub fn mark(&mut self, frame: Frame, set: u8, clear: u8) {
         let index = self.index(frame);
         let old = self.records[index].marks;

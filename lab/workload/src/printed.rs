@@ -1,6 +1,6 @@
-//! Tables that were published, kept as files of comma-separated values beside the code that needs them:
-//! cell by cell as they were printed, the head first, and notes behind `#`. A cell with a comma in it
-//! stands between quotation marks, which no cell has itself.
+//! Tables that were published, kept as files of comma-separated values beside the code that needs
+//! them: cell by cell as they were printed, the head first, and notes behind `#`. A cell with a
+//! comma in it stands between quotation marks, which no cell has itself.
 
 /// The rows of such a file, without its head.
 ///

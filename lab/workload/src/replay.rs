@@ -1,7 +1,9 @@
 //! A trace, replayed through an allocator with the model kernel on top.
 //!
-//! On the host that was recorded, every page that was in use at the start is put where it was. On a machine of another size memory is empty at first, and what does not
-//! fit is reclaimed as a kernel would: the free that the trace has for it later is dropped, and counted. Every request is asked at the first node: a trace does not tell where its CPUs are.
+//! On the host that was recorded, every page that was in use at the start is put where it was. On a
+//! machine of another size memory is empty at first, and what does not fit is reclaimed as a kernel
+//! would: the free that the trace has for it later is dropped, and counted. Every request is asked
+//! at the first node: a trace does not tell where its CPUs are.
 
 use std::time::Instant;
 
@@ -59,7 +61,8 @@ impl Watcher for () {}
 
 /// Replays `script` on `machine` with an allocator of this configuration.
 ///
-/// Costs about 100 to 200 ns a step, and 16 bytes for each frame of the machine and 4 for each of the trace.
+/// Costs about 100 to 200 ns a step, and 16 bytes for each frame of the machine and 4 for each of
+/// the trace.
 ///
 /// # Errors
 /// [`BuildError`] where the machine's parts contradict each other.
@@ -341,7 +344,8 @@ fn effort<Z: LabZone>(nodes: &Nodes<'_, Z>, kernel: &Kernel<'_, Z>, huge: Order)
     pages
 }
 
-/// Huge pages that nothing but pages that can move, or nothing at all, lies in: what compaction could reach at best, if there is room for the pages it moves.
+/// Huge pages that nothing but pages that can move, or nothing at all, lies in: what compaction
+/// could reach at best, if there is room for the pages it moves.
 pub(crate) fn possible<Z: LabZone>(
     nodes: &Nodes<'_, Z>,
     kernel: &Kernel<'_, Z>,
@@ -377,7 +381,8 @@ pub(crate) fn possible<Z: LabZone>(
         let others = (pages.in_use() - pages.used(Role::Held)) as usize - movable;
         room -= others.min(room);
     });
-    // The pages that move must lie somewhere: first between those that do not, then in huge pages of their own.
+    // The pages that move must lie somewhere: first between those that do not, then in huge pages
+    // of their own.
     let beside = room.saturating_sub(clear * huge.frames());
     let over = movable.saturating_sub(beside);
     clear.saturating_sub(over.div_ceil(huge.frames()))

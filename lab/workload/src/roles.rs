@@ -1,9 +1,12 @@
-//! What a recorded allocation was for, from what the kernel told: the list it was asked from, its flags, and, for what was still there at the end, the
-//! page's own state.
+//! What a recorded allocation was for, from what the kernel told: the list it was asked from, its
+//! flags, and, for what was still there at the end, the page's own state.
 //!
-//! Flags say less than one would like. A movable request that asks for zeroes is memory of a process; one that is marked for writing, or that would rather fail than
-//! try hard (read-ahead), or that comes from a file system itself, is a page of a file; a movable request that is none of these is a copy of a process's page, or a small file's first page, and
-//! counts as the first. An unmovable single page that asks for zeroes and is charged to somebody is a page table. What the state at the end knows better, it overrules.
+//! Flags say less than one would like. A movable request that asks for zeroes is memory of a
+//! process; one that is marked for writing, or that would rather fail than try hard (read-ahead),
+//! or that comes from a file system itself, is a page of a file; a movable request that is none of
+//! these is a copy of a process's page, or a small file's first page, and counts as the first. An
+//! unmovable single page that asks for zeroes and is charged to somebody is a page table. What the
+//! state at the end knows better, it overrules.
 
 use brickyard::{Context, MigrateType, Mobility, Order, Request, ZoneKind};
 use brickyard_trace::{Flags, PageUse};
@@ -108,7 +111,8 @@ impl Reader {
     }
 }
 
-/// The role of a page whose state was seen. `slabs` is what slabs of this host are taken for: their state does not tell which can be given back.
+/// The role of a page whose state was seen. `slabs` is what slabs of this host are taken for: their
+/// state does not tell which can be given back.
 #[must_use]
 pub const fn of_usage(usage: PageUse, slabs: Role) -> Role {
     match usage {
@@ -121,7 +125,8 @@ pub const fn of_usage(usage: PageUse, slabs: Role) -> Role {
     }
 }
 
-/// What slabs are taken for, by what zoneinfo or vmstat counts of each kind: the kind that there is more of.
+/// What slabs are taken for, by what zoneinfo or vmstat counts of each kind: the kind that there is
+/// more of.
 #[must_use]
 pub fn slabs_by(text: &str) -> Role {
     let sum = |name: &str| -> u64 {

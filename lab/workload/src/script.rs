@@ -1,6 +1,7 @@
 //! A trace made ready to be replayed many times: 24 bytes a step, nothing left to look up.
 //!
-//! Everything that does not depend on the design is done here, once: frames become small numbers, flags become requests, names of uses become roles.
+//! Everything that does not depend on the design is done here, once: frames become small numbers,
+//! flags become requests, names of uses become roles.
 
 use std::collections::HashMap;
 
@@ -32,7 +33,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// Does it take pages of which one is in use, as far as the trace tells? Their free was lost then.
+    /// Does it take pages of which one is in use, as far as the trace tells? Their free was lost
+    /// then.
     #[must_use]
     #[inline]
     pub const fn lies_on_others(&self) -> bool {
@@ -202,7 +204,8 @@ impl Script {
         &self.standing
     }
 
-    /// Pages that the start does not tell the use of, and that lay in a CPU's cache: they are taken before they are freed.
+    /// Pages that the start does not tell the use of, and that lay in a CPU's cache: they are taken
+    /// before they are freed.
     #[must_use]
     pub const fn from_caches(&self) -> u64 {
         self.from_caches
@@ -244,7 +247,8 @@ impl Script {
     }
 }
 
-/// The frames of all events and states: the first, aligned to the largest block, and how many pages from there.
+/// The frames of all events and states: the first, aligned to the largest block, and how many pages
+/// from there.
 fn span(trace: &Trace) -> Result<(u64, usize), ScriptError> {
     let of_event = |event: &Event| match event.what {
         What::Failure { .. } => None,
@@ -308,7 +312,8 @@ fn at_the_end(trace: &Trace, first: u64, pages: usize, slabs: Role) -> HashMap<u
     kept
 }
 
-/// The role from the flags, unless the end knows better. What cannot be moved stays so whatever was seen in its place.
+/// The role from the flags, unless the end knows better. What cannot be moved stays so whatever was
+/// seen in its place.
 fn overruled(role: Role, kind: MigrateType, seen: Option<&Role>) -> Role {
     let Some(&seen) = seen else {
         return role;
@@ -321,7 +326,8 @@ fn overruled(role: Role, kind: MigrateType, seen: Option<&Role>) -> Role {
     if same { seen } else { role }
 }
 
-/// Which pages are allocated before they are freed: they were free when the trace began. What is not told (see [`PageUse::Untold`]) then lay in a CPU's cache.
+/// Which pages are allocated before they are freed: they were free when the trace began. What is
+/// not told (see [`PageUse::Untold`]) then lay in a CPU's cache.
 fn free_at_first(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
     let mut seen = vec![false; pages];
     let mut free = vec![false; pages];
@@ -340,7 +346,8 @@ fn free_at_first(trace: &Trace, first: u64, pages: usize) -> Vec<bool> {
     free
 }
 
-/// What is in use before the first step, and how many pages were not, though their state did not tell.
+/// What is in use before the first step, and how many pages were not, though their state did not
+/// tell.
 fn standing(runs: &[StateRun], first: u64, slabs: Role, cached: &[bool]) -> (Vec<Standing>, u64) {
     use crate::pages::mark;
     let mut standing = Vec::new();

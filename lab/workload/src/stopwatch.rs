@@ -1,4 +1,5 @@
-//! What the allocator itself costs in a replay: every 64th call is timed, and what the clock costs is taken off.
+//! What the allocator itself costs in a replay: every 64th call is timed, and what the clock costs
+//! is taken off.
 
 use core::cell::{Cell, RefCell};
 use core::time::Duration;
@@ -38,7 +39,8 @@ impl Calls {
         answer
     }
 
-    /// Nanoseconds of a call, what its hooks did included: median, and what 99 in 100 stay below. Zeros of no calls.
+    /// Nanoseconds of a call, what its hooks did included: median, and what 99 in 100 stay below.
+    /// Zeros of no calls.
     #[must_use]
     pub fn quantiles(&self) -> (f64, f64) {
         let mut timed = self.timed.borrow().clone();

@@ -1,4 +1,5 @@
-//! Traces cut into jobs: whose events count, what the time between them is, and that no page is given that was not taken.
+//! Traces cut into jobs: whose events count, what the time between them is, and that no page is
+//! given that was not taken.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -95,7 +96,8 @@ const fn give(page: u32, order: u8) -> Step {
     Step::Give { page, order }
 }
 
-/// Plays the jobs by a list of pages, which is obviously right: blocks are numbered one after another, and what is given is an aligned part of one block that is still held.
+/// Plays the jobs by a list of pages, which is obviously right: blocks are numbered one after
+/// another, and what is given is an aligned part of one block that is still held.
 fn play(jobs: &[Job]) {
     for job in jobs {
         // By page: the first page of its block; none where it is given back.
@@ -141,7 +143,8 @@ fn the_command_its_children_and_nobody_else() {
         by(50, "gcc", 11, taken(0, 0, Movable)),
         by(110, "rustc", 12, taken(1, 0, Movable)),
         by(9, "kworker/0:1", 13, taken(2, 0, Movable)),
-        // A child, while it has its parent's name; then it is another program, and has a child itself.
+        // A child, while it has its parent's name; then it is another program, and has a child
+        // itself.
         by(101, "make", 20, taken(3, 0, Movable)),
         by(101, "gcc", 21, taken(4, 0, Movable)),
         by(102, "gcc", 22, taken(5, 0, Movable)),
@@ -417,7 +420,8 @@ fn a_job_begins_where_a_process_becomes_the_program() {
     let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["cc1 1", "cc1 2", "cc1 3"]);
     let (kernel, own) = (Mobility::Unmovable, Mobility::Movable);
-    // What comes before the first compiler is in the first; what follows a compiler, up to the next, is in its job.
+    // What comes before the first compiler is in the first; what follows a compiler, up to the
+    // next, is in its job.
     assert_eq!(
         jobs[0].steps,
         [
@@ -515,7 +519,8 @@ fn the_commands_own_events_say_nothing_of_others_and_give_the_same_jobs() {
     );
 }
 
-/// Events of few tasks and few frames, so that all of it happens: lost frees, parts, blocks over blocks.
+/// Events of few tasks and few frames, so that all of it happens: lost frees, parts, blocks over
+/// blocks.
 fn any_trace() -> impl Strategy<Value = Trace> {
     let one = (
         98..106_i32,

@@ -1,5 +1,6 @@
-//! The model kernel, rule by rule: what is written before it is freed, what stays, what the shrinker gets, where pages are after they moved; and its books: splits,
-//! lists of ages, mixed page blocks.
+//! The model kernel, rule by rule: what is written before it is freed, what stays, what the
+//! shrinker gets, where pages are after they moved; and its books: splits, lists of ages, mixed
+//! page blocks.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -21,7 +22,8 @@ use proptest::prelude::*;
 
 const PAGES: usize = 4096;
 
-/// Runs a test with every configuration: `|kernel, plain, nodes|`, where only `nodes` has the kernel's hooks, on 8 MiB.
+/// Runs a test with every configuration: `|kernel, plain, nodes|`, where only `nodes` has the
+/// kernel's hooks, on 8 MiB.
 macro_rules! on_every_design {
     ($(#[$meta:meta])* fn $name:ident($swap:expr) |$kernel:ident, $plain:ident, $nodes:ident| $body:block) => {
         $(#[$meta])*
@@ -55,7 +57,8 @@ macro_rules! on_every_design {
     };
 }
 
-/// Every page is where its frame's record says, no other page is anywhere, and no two blocks overlap.
+/// Every page is where its frame's record says, no other page is anywhere, and no two blocks
+/// overlap.
 fn both_ways<Z: LabZone>(kernel: &Kernel<'_, Z>) {
     kernel.look(|pages| {
         let blocks: Vec<Block> = pages.blocks().collect();

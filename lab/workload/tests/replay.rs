@@ -1,5 +1,6 @@
-//! A replay keeps its books: through every configuration, on the host that was recorded and on others, it agrees with a naive reference that knows nothing of
-//! allocators, and whatever is reclaimed is counted.
+//! A replay keeps its books: through every configuration, on the host that was recorded and on
+//! others, it agrees with a naive reference that knows nothing of allocators, and whatever is
+//! reclaimed is counted.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -273,7 +274,8 @@ fn reference(trace: &Trace, start: &[(u64, u8, PageUse)], begun: Start) -> Naive
         };
         for (page, (order, usage)) in places(start) {
             if usage == PageUse::Untold {
-                // What never moves stands in blocks as large as it lies. What is taken before it is freed lay in a cache, and stands for nothing.
+                // What never moves stands in blocks as large as it lies. What is taken before it is
+                // freed lay in a cache, and stands for nothing.
                 let mut from = page;
                 for at in (page..=page + 64).filter(|&at| at == page + 64 || taken_first(at)) {
                     naive.put(from, at);
@@ -482,7 +484,8 @@ fn no_time_is_too_late_to_be_sampled() {
 
 const SLOW_PATHS: [SlowPath; 3] = [SlowPath::PLAIN, SlowPath::LUMPY_2007, SlowPath::MODERN];
 
-/// What goes through memory: single pages of files for reading and writing, pages of processes, slabs; a few stay, and all are freed at the end.
+/// What goes through memory: single pages of files for reading and writing, pages of processes,
+/// slabs; a few stay, and all are freed at the end.
 fn stream(pages: u64, order: u8) -> Trace {
     let step = 1 << order;
     let mut trace = host(vec![run(0, FRAMES, 0, PageUse::Free)]);

@@ -1,4 +1,5 @@
-//! What a trace is made into: steps with their roles, what stands at the start, and what cannot be replayed.
+//! What a trace is made into: steps with their roles, what stands at the start, and what cannot be
+//! replayed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -174,7 +175,8 @@ fn what_lies_on_pages_in_use_is_known() {
 
 // ---- roles ----
 
-/// The bits of Linux 6.18 as its format text has them, of which `__GFP_ZERO` is not where it was in 6.12.
+/// The bits of Linux 6.18 as its format text has them, of which `__GFP_ZERO` is not where it was in
+/// 6.12.
 const FORMAT: &str = r#"print fmt: "page=%p", __print_flags(REC->gfp_flags, "|", {( unsigned long)(( gfp_t)0xcc0u), "GFP_KERNEL"}, {( unsigned long)(( gfp_t)((((1UL))) << (0))), "__GFP_DMA"}, {( unsigned long)(( gfp_t)((((1UL))) << (1))), "__GFP_HIGHMEM"}, {( unsigned long)(( gfp_t)((((1UL))) << (2))), "__GFP_DMA32"}, {( unsigned long)(( gfp_t)((((1UL))) << (3))), "__GFP_MOVABLE"}, {( unsigned long)(( gfp_t)((((1UL))) << (4))), "__GFP_RECLAIMABLE"}, {( unsigned long)(( gfp_t)((((1UL))) << (5))), "__GFP_HIGH"}, {( unsigned long)(( gfp_t)((((1UL))) << (6))), "__GFP_IO"}, {( unsigned long)(( gfp_t)((((1UL))) << (7))), "__GFP_FS"}, {( unsigned long)(( gfp_t)((((1UL))) << (9))), "__GFP_ZERO"}, {( unsigned long)(( gfp_t)((((1UL))) << (10))), "__GFP_DIRECT_RECLAIM"}, {( unsigned long)(( gfp_t)((((1UL))) << (12))), "__GFP_WRITE"}, {( unsigned long)(( gfp_t)((((1UL))) << (16))), "__GFP_NORETRY"}, {( unsigned long)(( gfp_t)((((1UL))) << (18))), "__GFP_COMP"}, {( unsigned long)(( gfp_t)((((1UL))) << (22))), "__GFP_ACCOUNT"})"#;
 
 #[test]

@@ -10,14 +10,17 @@ use super::{Bitmap, Borrower, Kept, Masks, Raised};
 impl Bitmap<'_> {
     #[inline]
     pub(super) fn state(&self, block: usize) -> BlockState {
-        // Acquire: pairs with the release of every change: who sees a count sees the bits that it counts.
+        // Acquire: pairs with the release of every change: who sees a count sees the bits that it
+        // counts.
         BlockState::from_bits(self.states[block].load(Ordering::Acquire))
     }
 
-    /// Puts `new` in the place of `old`, if that is still the state. The sets are the caller's to change.
+    /// Puts `new` in the place of `old`, if that is still the state. The sets are the caller's to
+    /// change.
     pub(super) fn replace(&self, block: usize, old: BlockState, new: BlockState) -> bool {
         self.count_loan(old, new);
-        // Release: pairs with `state`, for the bits set before. Acquire: a promise comes before what is taken by it.
+        // Release: pairs with `state`, for the bits set before. Acquire: a promise comes before
+        // what is taken by it.
         let changed = self.states[block].compare_exchange(
             old.to_bits(),
             new.next_version().to_bits(),
@@ -41,11 +44,12 @@ impl Bitmap<'_> {
         changed
     }
 
-    /// Changes the state by `next`, until nobody comes between. `None` where `next` will not; else what it was, and what
-    /// it is.
+    /// Changes the state by `next`, until nobody comes between. `None` where `next` will not; else
+    /// what it was, and what it is.
     ///
-    /// Each try in vain is another's change of this block, so somebody gets on, and nobody who stands still is waited
-    /// for. It serves what cannot be left undone: frees, and promises that are taken back.
+    /// Each try in vain is another's change of this block, so somebody gets on, and nobody who
+    /// stands still is waited for. It serves what cannot be left undone: frees, and promises that
+    /// are taken back.
     pub(super) fn change(
         &self,
         block: usize,
@@ -60,11 +64,11 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees frames whose bits have just been set in the words of `masks`, by raising the count. The block is lent to
-    /// whoever frees them if `loan` says so.
+    /// Frees frames whose bits have just been set in the words of `masks`, by raising the count.
+    /// The block is lent to whoever frees them if `loan` says so.
     ///
-    /// A block that frames in use lie in is open, and has room for them in its count. Where that is not so they have been
-    /// freed twice, and the block was taken as a whole after the first time.
+    /// A block that frames in use lie in is open, and has room for them in its count. Where that is
+    /// not so they have been freed twice, and the block was taken as a whole after the first time.
     pub(super) fn raise(
         &self,
         block: usize,
@@ -81,8 +85,9 @@ impl Bitmap<'_> {
                 // Nothing is in use in it, so nothing is mixed or joined.
                 return Some(state.with_free(count, self.block_order).unmixed());
             }
-            // `run-known`: what was free before and still is has no larger run than the state says, but where the count
-            // was 0: then others may have taken these very frames, and what is counted here is theirs, elsewhere.
+            // `run-known`: what was free before and still is has no larger run than the state says,
+            // but where the count was 0: then others may have taken these very frames, and what is
+            // counted here is theirs, elsewhere.
             let run = match state.count() {
                 0 => self.largest_run(block, |word| self.free_bits(word)),
                 _ => self.run_with(block, state.run(), masks),
@@ -96,7 +101,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes a promise of so many frames back, and with it the loan of the block, if that came of the promise alone.
+    /// Takes a promise of so many frames back, and with it the loan of the block, if that came of
+    /// the promise alone.
     pub(super) fn take_back(&self, block: usize, frames: usize, loan: Kept) {
         self.change(block, |state| {
             let count = state.count() + frames;
@@ -131,7 +137,8 @@ impl Bitmap<'_> {
         let first = self.first_word(block);
         let words = first..first + self.block_words();
         let run = words.fold(0, |run, word| word::largest(free_bits(word), run));
-        // Bits that came between the two looks may have made a block of one word look free as a whole.
+        // Bits that came between the two looks may have made a block of one word look free as a
+        // whole.
         run.min(self.block_order - 1)
     }
 
@@ -155,7 +162,8 @@ impl Bitmap<'_> {
         run
     }
 
-    /// The same, where it was `known` until bits were taken; `free_bits` says what is left. 0 of nothing.
+    /// The same, where it was `known` until bits were taken; `free_bits` says what is left. 0 of
+    /// nothing.
     pub(super) fn run_without(
         &self,
         block: usize,
@@ -178,7 +186,8 @@ impl Bitmap<'_> {
 
     #[inline]
     pub(super) fn free_bits(&self, word: usize) -> u64 {
-        // Acquire: pairs with the release with which a free sets bits: who takes a frame comes after who gave it.
+        // Acquire: pairs with the release with which a free sets bits: who takes a frame comes
+        // after who gave it.
         self.free[word].load(Ordering::Acquire)
     }
 
@@ -216,7 +225,8 @@ impl Bitmap<'_> {
             if self.belongs(set, block) {
                 return;
             }
-            // It has gone on meanwhile, and whoever moved it may have cleared the bit before it was set.
+            // It has gone on meanwhile, and whoever moved it may have cleared the bit before it was
+            // set.
             self.index.remove(set, block + self.phase);
             if !self.belongs(set, block) {
                 return;

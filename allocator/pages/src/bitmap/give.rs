@@ -36,12 +36,14 @@ fn is_word(frames: &[Frame]) -> bool {
     frames.iter().enumerate().fold(0, wrong) == 0
 }
 
-/// The bits of those places from the `i`th of `count` on that lie in one word with it, and where the next begin.
+/// The bits of those places from the `i`th of `count` on that lie in one word with it, and where
+/// the next begin.
 fn word_of(i: u32, count: u32, offset_of: impl Fn(u32) -> u32) -> (u64, u32) {
     let first = offset_of(i);
     let place = first / u64::BITS;
     if first.is_multiple_of(u64::BITS) && count - i >= u64::BITS {
-        // A whole word in rising order, as it was handed out? Without a way out in the middle, which costs more than it saves.
+        // A whole word in rising order, as it was handed out? Without a way out in the middle,
+        // which costs more than it saves.
         let wrong = |wrong: u32, bit: u32| wrong | (offset_of(i + bit) ^ (first + bit));
         if (0..u64::BITS).fold(0, wrong) == 0 {
             return (!0, i + u64::BITS);
@@ -59,8 +61,8 @@ impl Bitmap<'_> {
     /// Takes back any aligned part of a block in use.
     pub(super) fn give_block(&self, offset: usize, order: Order) -> Result<(), FreeError> {
         let block = self.block_at(offset);
-        // Open or huge, and huge at most once: while a part of it is the caller's it can become open, and no more than
-        // that. If it goes on changing, nothing in it is the caller's.
+        // Open or huge, and huge at most once: while a part of it is the caller's it can become
+        // open, and no more than that. If it goes on changing, nothing in it is the caller's.
         for _ in 0..TRIES {
             match self.state(block).mode() {
                 Mode::Free | Mode::Changing => return Err(FreeError::DoubleFree),
@@ -95,8 +97,8 @@ impl Bitmap<'_> {
             return Err(FreeError::WrongOrder { allocated });
         }
         if !self.state(self.block_at(offset)).is_open() {
-            // While a part of it is the caller's it stays open. It was free, and somebody has just taken it as a whole:
-            // what was read above is what he has written.
+            // While a part of it is the caller's it stays open. It was free, and somebody has just
+            // taken it as a whole: what was read above is what he has written.
             return Err(FreeError::DoubleFree);
         }
         if joined > 0 {
@@ -115,7 +117,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees single frames of an open block. Says how many were free already, which nothing is done about, and whether the block is lent now.
+    /// Frees single frames of an open block. Says how many were free already, which nothing is done
+    /// about, and whether the block is lent now.
     pub(super) fn give_masks(&self, block: usize, all: &Masks, borrower: Borrower) -> Given {
         let first = self.first_word(block);
         let masks = &all[..self.block_words()];
@@ -147,8 +150,9 @@ impl Bitmap<'_> {
         }
         let raised = self.raise(block, freed, all, borrower);
         if raised == Raised::Refused {
-            // Two CPUs have freed the same frames at the same moment, and a third has taken their block as a whole in
-            // between. Whoever opens the block next writes over what was set here.
+            // Two CPUs have freed the same frames at the same moment, and a third has taken their
+            // block as a whole in between. Whoever opens the block next writes over what was set
+            // here.
             self.totals.free.remove(block, freed);
             refused = frames;
         }
@@ -158,11 +162,13 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The number of the mobility of a frame that is, as far as can be seen without being its owner, a block of order 0 in use, in a block that is plain. What a front
-    /// asks before it keeps it. A place outside all blocks is none.
+    /// The number of the mobility of a frame that is, as far as can be seen without being its
+    /// owner, a block of order 0 in use, in a block that is plain. What a front asks before it
+    /// keeps it. A place outside all blocks is none.
     #[inline(always)]
     pub(crate) fn plain_single_in_use(&self, offset: usize) -> Option<usize> {
-        // Relaxed, twice: the caller says that it owns the frame; if it does, what is asked of the state and of the bit does not change.
+        // Relaxed, twice: the caller says that it owns the frame; if it does, what is asked of the
+        // state and of the bit does not change.
         let state = self.states.get(self.block_at(offset))?;
         let state = BlockState::from_bits(state.load(Ordering::Relaxed));
         let word = self.free.get(offset / WORD_FRAMES)?;
@@ -173,7 +179,8 @@ impl Bitmap<'_> {
         Some(state.mobility_in(self.eighth(offset)))
     }
 
-    /// How many frames from the first on lie in one word of a plain block, each once, and are single frames in use; and the number of their mobility.
+    /// How many frames from the first on lie in one word of a plain block, each once, and are
+    /// single frames in use; and the number of their mobility.
     pub(crate) fn plain_singles_in_use(&self, frames: &[Frame]) -> (usize, usize) {
         let first = frames.first().map(|&first| self.offset(first));
         let Some((offset, mobility)) =
@@ -249,11 +256,14 @@ impl Bitmap<'_> {
         self.state(self.block_at(offset)).is_isolated()
     }
 
-    /// Takes back `count` single frames that a front held, by their places. What turns out to be free already is left alone, and counted.
+    /// Takes back `count` single frames that a front held, by their places. What turns out to be
+    /// free already is left alone, and counted.
     ///
-    /// As long as many in a row lie in one block, that is one change of each of its words and one of its state; the rest is sorted by block first.
+    /// As long as many in a row lie in one block, that is one change of each of its words and one
+    /// of its state; the rest is sorted by block first.
     ///
-    /// `borrows` is asked before each block whether the CPU has room for one more to fetch from, and told each that is lent to it.
+    /// `borrows` is asked before each block whether the CPU has room for one more to fetch from,
+    /// and told each that is lent to it.
     pub(crate) fn give_cached(
         &self,
         count: u32,
@@ -268,7 +278,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees frames from the first on, block by block, until only few in a row lie in one. Returns how many.
+    /// Frees frames from the first on, block by block, until only few in a row lie in one. Returns
+    /// how many.
     fn give_in_order(
         &self,
         count: u32,
@@ -346,7 +357,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees what of `masks` is single frames in use, and counts what is not, besides those that came `twice`.
+    /// Frees what of `masks` is single frames in use, and counts what is not, besides those that
+    /// came `twice`.
     fn give_back_singles(
         &self,
         block: usize,
@@ -380,8 +392,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes back single frames in use, up to the first that is refused. Returns how many, and why no
-    /// more.
+    /// Takes back single frames in use, up to the first that is refused. Returns how many, and why
+    /// no more.
     pub fn give_frames(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
         let mut given = 0;
         while let Some(&first) = frames.get(given) {
@@ -397,7 +409,8 @@ impl Bitmap<'_> {
         (given, None)
     }
 
-    /// Frees the frames at the start of a list that lie in one plain block and are good. Returns how many; none where the first is anything but simple.
+    /// Frees the frames at the start of a list that lie in one plain block and are good. Returns
+    /// how many; none where the first is anything but simple.
     fn give_run(&self, frames: &[Frame]) -> usize {
         let Some(&first) = frames.first().filter(|&&first| self.span.contains(first)) else {
             return 0;
@@ -442,7 +455,8 @@ impl Bitmap<'_> {
         run
     }
 
-    /// Clears the `inner` bits of the part of a block in use that is about to be freed, and cuts the rest into blocks of their own.
+    /// Clears the `inner` bits of the part of a block in use that is about to be freed, and cuts
+    /// the rest into blocks of their own.
     fn cut_out(&self, head: usize, order: u8, part: usize, part_order: u8) {
         let (mut from, mut size) = (head, order);
         while size > part_order {
@@ -460,7 +474,8 @@ impl Bitmap<'_> {
     }
 
     fn clear_inner(&self, offset: usize, bits: u64) {
-        // Release: pairs with the acquire in `inner_bits` of who frees another part of the block at this moment.
+        // Release: pairs with the acquire in `inner_bits` of who frees another part of the block at
+        // this moment.
         self.inner[offset / WORD_FRAMES].fetch_and(!bits, Ordering::Release);
     }
 

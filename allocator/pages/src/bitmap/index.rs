@@ -1,13 +1,18 @@
-//! The summary: sets of page blocks, each a tree of 64-bit words in which a bit says that something lies below it.
+//! The summary: sets of page blocks, each a tree of 64-bit words in which a bit says that something
+//! lies below it.
 //!
-//! A block is in the set of its mobility and fullness, and in that of its mobility and largest run; a block that is free as a whole is
-//! in the set of those, whatever its mobility. So the fullest block that serves a request is the first one of the first set that
-//! is not empty: a look at the roots, and one step a level down. With 64 branches a node, four levels hold 16 TiB of 4 KiB frames.
+//! A block is in the set of its mobility and fullness, and in that of its mobility and largest run;
+//! a block that is free as a whole is in the set of those, whatever its mobility. So the fullest
+//! block that serves a request is the first one of the first set that is not empty: a look at the
+//! roots, and one step a level down. With 64 branches a node, four levels hold 16 TiB of 4 KiB
+//! frames.
 //!
-//! A set is changed after the block's state, by atomic instructions on one word at a time, so for a moment it may be behind. Whoever has taken a block out of a
-//! set looks at the state once more, and puts it back if it belongs there; whoever has put one in does the reverse
-//! (see `Bitmap::moved`). Whoever has emptied a word clears its bit above, looks again, and sets the bit again if the word has
-//! filled meanwhile. So where nobody is at work every set is exact (`indexed`).
+//! A set is changed after the block's state, by atomic instructions on one word at a time, so for a
+//! moment it may be behind. Whoever has taken a block out of a set looks at the state once more,
+//! and puts it back if it belongs there; whoever has put one in does the reverse (see
+//! `Bitmap::moved`). Whoever has emptied a word clears its bit above, looks again, and sets the bit
+//! again if the word has filled meanwhile. So where nobody is at work every set is exact
+//! (`indexed`).
 
 use brickyard_sync::{AtomicU64, Ordering};
 
@@ -95,7 +100,8 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// Blocks of a mobility, by how much of them is free: grade 0 up to a 128th, then a 32nd, an 8th, 5 16ths, 5 8ths, all but whole.
+    /// Blocks of a mobility, by how much of them is free: grade 0 up to a 128th, then a 32nd, an
+    /// 8th, 5 16ths, 5 8ths, all but whole.
     pub(super) const fn of_grade(&self, kind: MigrateType, grade: usize) -> Set {
         Set((1 + kind.index() * GRADES + grade) as u16)
     }
@@ -187,13 +193,15 @@ impl<'m> Index<'m> {
     pub(super) fn remove_bits(&self, set: Set, leaf: usize, bits: u64) {
         let (mut place, mut bits) = (leaf, bits);
         for level in 0..self.shape.levels {
-            // AcqRel: pairs with the `fetch_or` in `insert_bits` and `insert_from`: of bits set and bits cleared in one word, the later sees the other.
+            // AcqRel: pairs with the `fetch_or` in `insert_bits` and `insert_from`: of bits set and
+            // bits cleared in one word, the later sees the other.
             let before = self
                 .word(set, level, place)
                 .fetch_and(!bits, Ordering::AcqRel);
             if level > 0 {
                 let child = (place << FANOUT_SHIFT) + bits.trailing_zeros() as usize;
-                // Acquire: as above, for the word below, which may have filled since it was seen empty.
+                // Acquire: as above, for the word below, which may have filled since it was seen
+                // empty.
                 if self.word(set, level - 1, child).load(Ordering::Acquire) != 0 {
                     self.insert_from(set, level, child);
                     return;
@@ -240,8 +248,8 @@ impl<'m> Index<'m> {
         self.find_from(set, 0, position, end)
     }
 
-    /// The first bit at `level`, at or behind the one of `place`. Up while there is nothing, then down; again from there where a bit
-    /// led to an empty word.
+    /// The first bit at `level`, at or behind the one of `place`. Up while there is nothing, then
+    /// down; again from there where a bit led to an empty word.
     fn find_from(&self, set: Set, lowest: usize, place: usize, end: From) -> Option<usize> {
         let (mut level, mut place) = (lowest, place);
         loop {

@@ -1,11 +1,15 @@
 //! Loans: page blocks that a CPU's stash fetches from, and that are in no set while it does.
 //!
-//! A CPU that takes and frees many frames moves its blocks from set to set all the time, and the sets' words are written by all CPUs: with many of them they wait for each
-//! other there. A block that is lent stays out of the sets, so that this CPU's traffic with it writes the block's own words alone. Nobody is kept
-//! from it: its frames are counted, who frees one of them meets no difference, and whoever finds nothing in the sets of its own mobility calls all loans in before it
-//! takes from another's. Loans are given only while blocks are free as a whole, so that there is no haste.
+//! A CPU that takes and frees many frames moves its blocks from set to set all the time, and the
+//! sets' words are written by all CPUs: with many of them they wait for each other there. A block
+//! that is lent stays out of the sets, so that this CPU's traffic with it writes the block's own
+//! words alone. Nobody is kept from it: its frames are counted, who frees one of them meets no
+//! difference, and whoever finds nothing in the sets of its own mobility calls all loans in before
+//! it takes from another's. Loans are given only while blocks are free as a whole, so that there is
+//! no haste.
 //!
-//! A CPU opens blocks next to those that it has already, since eight of them have their states in one cache line.
+//! A CPU opens blocks next to those that it has already, since eight of them have their states in
+//! one cache line.
 
 use brickyard_sync::Ordering;
 
@@ -73,12 +77,14 @@ impl Borrows for () {
 }
 
 impl Bitmap<'_> {
-    /// May loans be given? Not where there is no block left that is free as a whole: then each is wanted by somebody.
+    /// May loans be given? Not where there is no block left that is free as a whole: then each is
+    /// wanted by somebody.
     pub(crate) fn may_lend(&self) -> bool {
         !self.index.is_empty(Index::WHOLE) && !self.isolation.any()
     }
 
-    /// How many frames the stash of a CPU can fetch from a block of this mobility that it has; `None` if it is no such block any more.
+    /// How many frames the stash of a CPU can fetch from a block of this mobility that it has;
+    /// `None` if it is no such block any more.
     pub(crate) fn at_hand(&self, block: usize, kind: MigrateType) -> Option<usize> {
         if block >= self.states.len() {
             return None;
@@ -111,8 +117,8 @@ impl Bitmap<'_> {
         (0..all).filter(|&block| self.state(block).is_lent())
     }
 
-    /// A block's state is to go from `old` to `new`. Counts it where it will be lent: before it is, so that whoever
-    /// stops here hides none.
+    /// A block's state is to go from `old` to `new`. Counts it where it will be lent: before it is,
+    /// so that whoever stops here hides none.
     pub(super) fn count_loan(&self, old: BlockState, new: BlockState) {
         if new.is_lent() && !old.is_lent() {
             // Release: pairs with the acquire in `lent_blocks`.
@@ -120,8 +126,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// A block's state has gone from `old` to `new`, or, the other way round, has not. Where it was lent it is
-    /// counted no more: after it is back in its sets.
+    /// A block's state has gone from `old` to `new`, or, the other way round, has not. Where it was
+    /// lent it is counted no more: after it is back in its sets.
     pub(super) fn count_end_of_loan(&self, old: BlockState, new: BlockState) {
         if old.is_lent() && !new.is_lent() {
             // Release: as above.
@@ -129,7 +135,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes single frames from the best block, or, where a block that is free as a whole would be opened, from one near those that the CPU has.
+    /// Takes single frames from the best block, or, where a block that is free as a whole would be
+    /// opened, from one near those that the CPU has.
     pub(super) fn take_near<T>(
         &self,
         loan: Loan,

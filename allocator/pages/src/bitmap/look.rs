@@ -1,4 +1,5 @@
-//! Looking: what a frame is used for, by its words and its block's state. Hints, where others are at work.
+//! Looking: what a frame is used for, by its words and its block's state. Hints, where others are
+//! at work.
 
 use brickyard_sync::Ordering;
 
@@ -10,7 +11,8 @@ use crate::{Frame, FrameRange, FreeError, MigrateType, Order, RangeError};
 
 impl Bitmap<'_> {
     pub(super) fn inner_bits(&self, word: usize) -> u64 {
-        // Acquire: pairs with the release in `clear_inner`: who sees one cut of a block sees those made before.
+        // Acquire: pairs with the release in `clear_inner`: who sees one cut of a block sees those
+        // made before.
         self.inner[word].load(Ordering::Acquire)
     }
 
@@ -32,7 +34,8 @@ impl Bitmap<'_> {
 
     /// The block in use that a frame of an open block lies in: where it starts, and its order.
     pub(super) fn block_around(&self, offset: usize) -> (usize, u8) {
-        // Who frees another part of the block cuts it meanwhile, at most once for each order: then what is seen may not hold the frame.
+        // Who frees another part of the block cuts it meanwhile, at most once for each order: then
+        // what is seen may not hold the frame.
         for _ in 0..=self.block_order {
             let (head, order) = self.block_seen(offset);
             if offset < head + (1 << order) {
@@ -47,7 +50,8 @@ impl Bitmap<'_> {
         let head = { starts }.find(|&start| !self.is_inner(start));
         let head = head.unwrap_or(offset);
         let mut order = 0;
-        // A block of order n has an inner frame at each 2^i below its end, and what follows it is not inner.
+        // A block of order n has an inner frame at each 2^i below its end, and what follows it is
+        // not inner.
         while order < self.block_order
             && head >> order & 1 == 0
             && self.is_inner(head + (1 << order))
@@ -96,7 +100,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The free block of `order` at `first`, or the part of it round `frame` that no edge of an isolated range cuts.
+    /// The free block of `order` at `first`, or the part of it round `frame` that no edge of an
+    /// isolated range cuts.
     fn free_around(
         &self,
         frame: Frame,
@@ -129,7 +134,8 @@ impl Bitmap<'_> {
         (frame.align_down(order), State::new(Use::Free, order, kind))
     }
 
-    /// The order of the largest aligned run of free frames in an open block that holds the one at `offset`.
+    /// The order of the largest aligned run of free frames in an open block that holds the one at
+    /// `offset`.
     fn free_order(&self, block: usize, offset: usize) -> u8 {
         let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
         let bits = self.free_bits(place);
@@ -173,7 +179,8 @@ impl Bitmap<'_> {
         })
     }
 
-    /// Asks `judge` about every block and every run of the range; the first frame that it does not like, and what it says.
+    /// Asks `judge` about every block and every run of the range; the first frame that it does not
+    /// like, and what it says.
     fn all<E>(
         &self,
         range: FrameRange,
@@ -211,7 +218,8 @@ impl Bitmap<'_> {
         table
     }
 
-    /// The order, in blocks, of the largest aligned group of blocks that are free as a whole and starts here.
+    /// The order, in blocks, of the largest aligned group of blocks that are free as a whole and
+    /// starts here.
     fn free_group(&self, block: usize) -> u8 {
         let most = self.max_order.get().saturating_sub(self.block_order);
         let is_whole = |block: usize| {

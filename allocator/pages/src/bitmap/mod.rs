@@ -1,56 +1,70 @@
-//! The bitmap store, the default: one bit a frame says that it is free, and nobody ever waits for anybody.
+//! The bitmap store, the default: one bit a frame says that it is free, and nobody ever waits for
+//! anybody.
 //!
 //! # How it works
 //!
-//! **Words.** Three bits a frame, in three planes of 64-bit words. `free`: to be had. `inner`: goes on with the block in use that the frame before it
-//! belongs to; so a frame in use without it is the first of its block, and single frames come and go without a write here.
-//! `memory`: memory of the zone; without it, `inner` says reserved, else absent.
+//! **Words.** Three bits a frame, in three planes of 64-bit words. `free`: to be had. `inner`: goes
+//! on with the block in use that the frame before it belongs to; so a frame in use without it is
+//! the first of its block, and single frames come and go without a write here. `memory`: memory of
+//! the zone; without it, `inner` says reserved, else absent.
 //!
-//! **States.** A page block has a word of state (`state.rs`): how many frames are free and promised to nobody, the largest run of them, the mobility it is
-//! for. It is *open* (the words tell), or *free* or *huge* as a whole, and then goes from one to the other by one compare-and-swap. While a CPU writes its words on the way to or
-//! from open it is *changing*: nothing can be taken from it, and what is freed into it is refused.
+//! **States.** A page block has a word of state (`state.rs`): how many frames are free and promised
+//! to nobody, the largest run of them, the mobility it is for. It is *open* (the words tell), or
+//! *free* or *huge* as a whole, and then goes from one to the other by one compare-and-swap. While
+//! a CPU writes its words on the way to or from open it is *changing*: nothing can be taken from
+//! it, and what is freed into it is refused.
 //!
-//! **Promises.** Who wants frames first lowers the block's count by as many, and only then takes them out of its words; who frees, first puts them
-//! into the words and then raises the count. So a count that says "all" means that all bits are there and nobody has a claim to any: the block can be
-//! taken as a whole by its state alone, though its words were never looked at. Where a promise cannot be kept, because others
-//! took the run that was seen, the count is raised again and the search goes on; others have got on meanwhile.
+//! **Promises.** Who wants frames first lowers the block's count by as many, and only then takes
+//! them out of its words; who frees, first puts them into the words and then raises the count. So a
+//! count that says "all" means that all bits are there and nobody has a claim to any: the block can
+//! be taken as a whole by its state alone, though its words were never looked at. Where a promise
+//! cannot be kept, because others took the run that was seen, the count is raised again and the
+//! search goes on; others have got on meanwhile.
 //!
-//! **The summary.** Sets of blocks (`index.rs`) by mobility and fullness, and by mobility and largest run, so that the fullest block that serves a request is
-//! found in a bounded number of steps. Every change of a state is followed by the changes of sets that it asks for.
+//! **The summary.** Sets of blocks (`index.rs`) by mobility and fullness, and by mobility and
+//! largest run, so that the fullest block that serves a request is found in a bounded number of
+//! steps. Every change of a state is followed by the changes of sets that it asks for.
 //!
-//! **Loans** (`lend.rs`). A block that a CPU's stash fetches from is in no set while that lasts, so that the CPU's own traffic with it writes no word that others write. It is nobody's own: whoever
+//! **Loans** (`lend.rs`). A block that a CPU's stash fetches from is in no set while that lasts, so
+//! that the CPU's own traffic with it writes no word that others write. It is nobody's own: whoever
 //! finds nothing else calls all loans in.
 //!
-//! **The total.** A counter (`totals.rs`), raised before frames become free and lowered after they were taken: while it says 0, nothing is free. A request for
-//! one frame is refused only then (`order-0-succeeds`); while frames are on their way it says more.
+//! **The total.** A counter (`totals.rs`), raised before frames become free and lowered after they
+//! were taken: while it says 0, nothing is free. A request for one frame is refused only then
+//! (`order-0-succeeds`); while frames are on their way it says more.
 //!
-//! A request goes to the fullest block of its mobility that can serve it, then opens a block that is free as a whole (unmovable and reclaimable ones the lowest,
-//! movable ones the highest), then falls back on a block of another mobility. That becomes the requester's if at least half of it is free, or if it was movable and is spoilt by a request that is not.
+//! A request goes to the fullest block of its mobility that can serve it, then opens a block that
+//! is free as a whole (unmovable and reclaimable ones the lowest, movable ones the highest), then
+//! falls back on a block of another mobility. That becomes the requester's if at least half of it
+//! is free, or if it was movable and is spoilt by a request that is not.
 //!
-//! Administration (ranges that come and go, isolation) is one at a time, by the zone's lock; it meets requests as they meet each other.
+//! Administration (ranges that come and go, isolation) is one at a time, by the zone's lock; it
+//! meets requests as they meet each other.
 //!
-//! **Bounds.** A search passes over its sets at most `TRIES` (64) times, each block of them once a pass, and goes round again
-//! only because others were faster; it calls loans in at most `CALL_INS` (2) times, and then looks at the lent blocks
-//! themselves. A try to take bits out of a word is made again at most as often. What must not be left undone (a free, a
-//! promise taken back, a set that has to follow its block) is a change of one word, tried until nobody comes between: each
-//! try in vain is another's success. Nothing here waits for anybody. A CPU that stands still keeps from others what it has
-//! in hand: frames that it has promised itself, a page block while it opens it, and, above order 0, a block whose state it
-//! has changed until it has moved it to its sets.
+//! **Bounds.** A search passes over its sets at most `TRIES` (64) times, each block of them once a
+//! pass, and goes round again only because others were faster; it calls loans in at most `CALL_INS`
+//! (2) times, and then looks at the lent blocks themselves. A try to take bits out of a word is
+//! made again at most as often. What must not be left undone (a free, a promise taken back, a set
+//! that has to follow its block) is a change of one word, tried until nobody comes between: each
+//! try in vain is another's success. Nothing here waits for anybody. A CPU that stands still keeps
+//! from others what it has in hand: frames that it has promised itself, a page block while it opens
+//! it, and, above order 0, a block whose state it has changed until it has moved it to its sets.
 //!
 //! # Invariants
 //!
-//! - Invariant `counted`: a block's count is the number of its free bits, less promises made and frees
-//!   not yet counted. So "all" means that all bits are there and nobody has a claim.
-//! - Invariant `run-known`: no run of free frames in a block is larger than its state says; should it be
-//!   smaller, the first request that finds out puts it right.
+//! - Invariant `counted`: a block's count is the number of its free bits, less promises made and
+//!   frees not yet counted. So "all" means that all bits are there and nobody has a claim.
+//! - Invariant `run-known`: no run of free frames in a block is larger than its state says; should
+//!   it be smaller, the first request that finds out puts it right.
 //! - Invariant `indexed`: a block is in exactly the sets that its state asks for.
 //! - Invariant `whole-blocks`: blocks are aligned, and each ends where the next begins.
 //! - Invariant `one-owner`: a frame is free in its word, or in no word and owned by one.
 //!
 //! The last holds always, the others where nobody is at work.
 //!
-//! The wide orders of others (bits over several words, taken back if one is missing) hand out a frame twice when what is taken back was no longer one's own. Here a word is
-//! taken whole or not at all, and a whole word belongs to its taker, who alone can put it back.
+//! The wide orders of others (bits over several words, taken back if one is missing) hand out a
+//! frame twice when what is taken back was no longer one's own. Here a word is taken whole or not
+//! at all, and a whole word belongs to its taker, who alone can put it back.
 
 mod change;
 mod check;
@@ -84,7 +98,8 @@ type Masks = [u64; MOST_WORDS];
 
 /// A lock-free store over caller-supplied words.
 ///
-/// Metadata: three bits a frame, 8 bytes a page block, and the summary, 43 bits a block of 512 frames: 0.0098 % of memory in frames of 4 KiB.
+/// Metadata: three bits a frame, 8 bytes a page block, and the summary, 43 bits a block of 512
+/// frames: 0.0098 % of memory in frames of 4 KiB.
 #[derive(Debug)]
 pub struct Bitmap<'m> {
     span: FrameRange,
@@ -93,7 +108,8 @@ pub struct Bitmap<'m> {
     block_order: u8,
     // The frame that the first block starts at; the span may start inside it.
     base: usize,
-    // Where the first block lies among those of the largest order, so that what is aligned for the index is aligned for all.
+    // Where the first block lies among those of the largest order, so that what is aligned for the
+    // index is aligned for all.
     phase: usize,
     // Per word of frames, see the module.
     free: &'m [AtomicU64],
@@ -124,8 +140,8 @@ struct Totals {
     lent: AtomicUsize,
 }
 
-/// How often a request tries again because others came between, in each search and at each word: then it has been
-/// unlucky for long enough, and goes on to the next means.
+/// How often a request tries again because others came between, in each search and at each word:
+/// then it has been unlucky for long enough, and goes on to the next means.
 const TRIES: usize = 64;
 
 /// How often a search calls all loans in: each time costs a look at every page block.
@@ -170,7 +186,8 @@ enum Attempt<T> {
 }
 
 impl<'m> Bitmap<'m> {
-    /// The least and the highest order of a page block: a word, and 32 of them (huge pages of 32 MiB in frames of 16 KiB).
+    /// The least and the highest order of a page block: a word, and 32 of them (huge pages of 32
+    /// MiB in frames of 16 KiB).
     pub const BLOCK_ORDERS: (Order, Order) = (Order::new(WORD_ORDER), Order::new(11));
 
     /// The order of page blocks that is used where `wanted` is asked for.
@@ -246,8 +263,9 @@ impl<'m> Bitmap<'m> {
             + Index::words_for(positions, block_order))
     }
 
-    /// An empty store over `words`, all of which are zero: nothing is memory yet, see [`Bitmap::add`]. Page blocks have the
-    /// [order nearest](Bitmap::block_order) to `page_block_order`.
+    /// An empty store over `words`, all of which are zero: nothing is memory yet, see
+    /// [`Bitmap::add`]. Page blocks have the [order nearest](Bitmap::block_order) to
+    /// `page_block_order`.
     ///
     /// # Panics
     /// With fewer words than [`Bitmap::words`] says, and where that panics.

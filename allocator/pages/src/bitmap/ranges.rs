@@ -1,7 +1,8 @@
-//! Administration: ranges come and go, are reserved and isolated, of any alignment. O(frames of the range), one at a time, under the zone's lock;
-//! requests and frees go on meanwhile.
+//! Administration: ranges come and go, are reserved and isolated, of any alignment. O(frames of the
+//! range), one at a time, under the zone's lock; requests and frees go on meanwhile.
 //!
-//! What is to leave is first taken, as a request would take it; then nobody else has anything to do with it, and its bits can be written one after the other.
+//! What is to leave is first taken, as a request would take it; then nobody else has anything to do
+//! with it, and its bits can be written one after the other.
 
 use brickyard_sync::Ordering;
 
@@ -59,8 +60,8 @@ impl Bitmap<'_> {
         found
     }
 
-    /// Makes all frames of `range` that are not yet memory of this store free. Returns how many there
-    /// were.
+    /// Makes all frames of `range` that are not yet memory of this store free. Returns how many
+    /// there were.
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
@@ -134,8 +135,8 @@ impl Bitmap<'_> {
     /// Forgets all frames of `range`. Returns how many there were.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved; then nothing has
-    /// changed.
+    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved; then nothing
+    /// has changed.
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Absent)
     }
@@ -163,7 +164,8 @@ impl Bitmap<'_> {
         Ok(())
     }
 
-    /// Takes all frames of the range that are free; what else there is must be no memory, or nothing has changed.
+    /// Takes all frames of the range that are free; what else there is must be no memory, or
+    /// nothing has changed.
     fn take_all_free(&self, range: FrameRange) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.busy_in(range)?;

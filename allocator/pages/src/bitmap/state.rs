@@ -80,8 +80,8 @@ impl BlockState {
         MigrateType::from_bits(((self.0 & KIND) >> KIND_SHIFT) as u32)
     }
 
-    /// The mobility, as its number, of single frames in use in an eighth of it: movable where nothing else may be near, else that of the block, or
-    /// unmovable in a movable one.
+    /// The mobility, as its number, of single frames in use in an eighth of it: movable where
+    /// nothing else may be near, else that of the block, or unmovable in a movable one.
     #[inline]
     pub(super) const fn mobility_in(self, eighth: usize) -> usize {
         const MOVABLE: usize = MigrateType::Movable.index();

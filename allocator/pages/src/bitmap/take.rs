@@ -39,8 +39,8 @@ impl Bitmap<'_> {
         Some(self.frame_at(offset))
     }
 
-    /// Takes up to `most` single frames and hands them to `each`, as the place of a word and bits of it. Returns how many: all that were asked for, or all that
-    /// could be had.
+    /// Takes up to `most` single frames and hands them to `each`, as the place of a word and bits
+    /// of it. Returns how many: all that were asked for, or all that could be had.
     pub(crate) fn take_singles(
         &self,
         request: &Request,
@@ -61,7 +61,8 @@ impl Bitmap<'_> {
         taken
     }
 
-    /// As [`Bitmap::take_singles`], from one block, where more of its mobility is left: the one that a CPU took from last.
+    /// As [`Bitmap::take_singles`], from one block, where more of its mobility is left: the one
+    /// that a CPU took from last.
     pub(crate) fn take_singles_from(
         &self,
         block: usize,
@@ -85,8 +86,8 @@ impl Bitmap<'_> {
 
     // ---- which block ----
 
-    /// Tries blocks, the best first, until one serves. `None` where none does, or others were faster in each of [`TRIES`]
-    /// passes.
+    /// Tries blocks, the best first, until one serves. `None` where none does, or others were
+    /// faster in each of [`TRIES`] passes.
     pub(super) fn take_best<T>(
         &self,
         order: u8,
@@ -120,7 +121,8 @@ impl Bitmap<'_> {
         self.try_any(order, wanted, attempt)
     }
 
-    /// The sets in which a block may serve without harm, the best first: those of its mobility by fullness or by the least run that suffices, then blocks that are free as a whole.
+    /// The sets in which a block may serve without harm, the best first: those of its mobility by
+    /// fullness or by the least run that suffices, then blocks that are free as a whole.
     fn own_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
         let own = (0..self.steps(order)).map(move |step| self.step(order, kind, step));
         own.chain([Index::WHOLE])
@@ -131,8 +133,9 @@ impl Bitmap<'_> {
         (0..GRADES).map(move |grade| self.index.of_grade(kind, grade))
     }
 
-    /// Those of others. There, a request that may not be moved looks for the emptiest block, to claim it and so
-    /// to stay among its own kind; one that can be moved does no harm where it is and takes the fullest.
+    /// Those of others. There, a request that may not be moved looks for the emptiest block, to
+    /// claim it and so to stay among its own kind; one that can be moved does no harm where it is
+    /// and takes the fullest.
     fn foreign_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
         let others = match kind {
             MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
@@ -210,7 +213,8 @@ impl Bitmap<'_> {
         None
     }
 
-    /// A block has not the run that its state names, or not where it is wanted: a free has looked at bits that were promised already.
+    /// A block has not the run that its state names, or not where it is wanted: a free has looked
+    /// at bits that were promised already.
     fn correct_run(&self, block: usize) {
         self.change(block, |state| {
             let known = state.is_open() && (1..self.block_frames()).contains(&state.count());
@@ -219,8 +223,9 @@ impl Bitmap<'_> {
         });
     }
 
-    /// Looks at the blocks themselves. All of them for a single frame, if the total says that there is one, and while
-    /// something is isolated, since blocks that are so in part are in no set; else those that are lent again already.
+    /// Looks at the blocks themselves. All of them for a single frame, if the total says that there
+    /// is one, and while something is isolated, since blocks that are so in part are in no set;
+    /// else those that are lent again already.
     fn try_any<T>(
         &self,
         order: u8,
@@ -283,14 +288,16 @@ impl Bitmap<'_> {
     /// Opens a block that is free as a whole. `false` if somebody else was faster.
     pub(super) fn open(&self, block: usize, old: BlockState) -> bool {
         debug_assert_eq!(old.mode(), Mode::Free);
-        // Until its words are written nobody can take from it, and a free of anything in it is a double free. The sets follow when it is open.
+        // Until its words are written nobody can take from it, and a free of anything in it is a
+        // double free. The sets follow when it is open.
         let emptied = old.with_mode(Mode::Changing).with_free(0, 0).unmixed();
         if !self.replace(block, old, emptied) {
             return false;
         }
         let first = self.first_word(block);
         for word in first..first + self.block_words() {
-            // Relaxed: every frame of it is this caller's until the count is raised, which publishes these.
+            // Relaxed: every frame of it is this caller's until the count is raised, which
+            // publishes these.
             self.inner[word].store(0, Ordering::Relaxed);
             self.free[word].store(!0, Ordering::Relaxed);
         }
@@ -302,7 +309,8 @@ impl Bitmap<'_> {
                     .with_free(self.block_frames(), self.block_order),
             )
         });
-        // All the while it has been in the set of whole blocks. It was isolated meanwhile? Then it belongs there no more, and whoever isolated it saw it in no set.
+        // All the while it has been in the set of whole blocks. It was isolated meanwhile? Then it
+        // belongs there no more, and whoever isolated it saw it in no set.
         if opened.is_some_and(|(_, new)| new.is_isolated()) {
             self.take_out_of(Index::WHOLE, block);
         }
@@ -324,8 +332,9 @@ impl Bitmap<'_> {
         Ok(state)
     }
 
-    /// Whose the block is after `wanted` was served from it, and what that was. A request that cannot be moved makes a movable block its own: it is spoilt for huge pages
-    /// until then, and the next such request shall spoil no other.
+    /// Whose the block is after `wanted` was served from it, and what that was. A request that
+    /// cannot be moved makes a movable block its own: it is spoilt for huge pages until then, and
+    /// the next such request shall spoil no other.
     fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Claimed>) {
         let whole = old.count() == self.block_frames();
         if whole || old.kind() == wanted.kind {
@@ -438,14 +447,15 @@ impl Bitmap<'_> {
         let mut taken = 0;
         for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
             if *mask != 0 {
-                // Acquire: pairs with the release of who freed them. Release: who sees them gone sees what was written before, see `Moves`.
+                // Acquire: pairs with the release of who freed them. Release: who sees them gone
+                // sees what was written before, see `Moves`.
                 *mask &= self.free[first + i].fetch_and(!*mask, Ordering::AcqRel);
                 taken += mask.count_ones() as usize;
             }
         }
         if taken < promised {
-            // Others took a part of what was seen. If they took all, the caller will not hear of this block, so that a
-            // loan made above would be nobody's.
+            // Others took a part of what was seen. If they took all, the caller will not hear of
+            // this block, so that a loan made above would be nobody's.
             let orphan = taken == 0 && new.is_lent() && !old.is_lent();
             let loan = if orphan { Kept::No } else { Kept::Yes };
             self.take_back(block, promised - taken, loan);
@@ -464,8 +474,8 @@ impl Bitmap<'_> {
         Attempt::Got(taken)
     }
 
-    /// Where a run of `order` lies in an open block: in the smallest larger run of the first word that has one and is not whole; of whole words, in the one whose
-    /// neighbours are worth least.
+    /// Where a run of `order` lies in an open block: in the smallest larger run of the first word
+    /// that has one and is not whole; of whole words, in the one whose neighbours are worth least.
     fn find_run(&self, block: usize, order: u8, wanted: Wanted) -> Option<usize> {
         let first = self.first_word(block);
         let mut whole = 0_u64;
@@ -483,7 +493,8 @@ impl Bitmap<'_> {
         Some((first + word as usize) * WORD_FRAMES)
     }
 
-    /// The words of the run of `order` at `offset`: the first, how many, and the run's bits in each.
+    /// The words of the run of `order` at `offset`: the first, how many, and the run's bits in
+    /// each.
     pub(super) const fn bits_of(offset: usize, order: u8) -> (usize, usize, u64) {
         let first = offset / WORD_FRAMES;
         if order >= WORD_ORDER {
@@ -492,7 +503,8 @@ impl Bitmap<'_> {
         (first, 1, word::run(order) << (offset % WORD_FRAMES))
     }
 
-    /// Takes `bits` out of each of some words, all of them or none. Fails with as many as somebody has freed meanwhile though he did not own them.
+    /// Takes `bits` out of each of some words, all of them or none. Fails with as many as somebody
+    /// has freed meanwhile though he did not own them.
     fn clear_free(&self, first: usize, words: usize, bits: u64) -> Result<(), usize> {
         for word in first..first + words {
             if !self.clear_bits(word, bits) {
@@ -504,7 +516,8 @@ impl Bitmap<'_> {
         Ok(())
     }
 
-    /// Puts bits back that the caller has taken. Every one is its own, so nobody else can have set one, save by a free of what was not his. Returns how many were.
+    /// Puts bits back that the caller has taken. Every one is its own, so nobody else can have set
+    /// one, save by a free of what was not his. Returns how many were.
     fn put_bits_back(&self, word: usize, bits: u64) -> usize {
         // Release: as a free.
         let before = self.free[word].fetch_or(bits, Ordering::Release);
@@ -519,7 +532,8 @@ impl Bitmap<'_> {
         self.take_back(block, frames - freed, Kept::Yes);
     }
 
-    /// Takes `bits` out of a word, all of them or none; none, too, where others came between [`TRIES`] times.
+    /// Takes `bits` out of a word, all of them or none; none, too, where others came between
+    /// [`TRIES`] times.
     pub(super) fn clear_bits(&self, word: usize, bits: u64) -> bool {
         let mut seen = self.free_bits(word);
         for _ in 0..TRIES {
@@ -559,8 +573,8 @@ impl Bitmap<'_> {
 
     // ---- given places ----
 
-    /// Takes exactly the frames of `masks` from a block, all or none, isolated ones included; none, too, where others came
-    /// between [`TRIES`] times.
+    /// Takes exactly the frames of `masks` from a block, all or none, isolated ones included; none,
+    /// too, where others came between [`TRIES`] times.
     pub(super) fn take_masks(&self, block: usize, masks: &[u64; MOST_WORDS]) -> bool {
         let first = self.first_word(block);
         let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
@@ -609,8 +623,9 @@ impl Bitmap<'_> {
         if self.limit_of(request).is_none() && !self.isolation.any() {
             return false;
         }
-        // The total counts what this request may not have. So every block is looked at that it might be served from. If
-        // one has changed meanwhile, a frame may have been freed behind this look by who then took one ahead of it.
+        // The total counts what this request may not have. So every block is looked at that it
+        // might be served from. If one has changed meanwhile, a frame may have been freed behind
+        // this look by who then took one ahead of it.
         let wanted = self.wanted(request);
         let before = self.states_below(wanted);
         let something = self.blocks_below(wanted).any(|block| {
@@ -625,8 +640,8 @@ impl Bitmap<'_> {
         !something && self.states_below(wanted) == before
     }
 
-    /// The states of all blocks that something wanted may lie in, as one number: another one once any of them has changed,
-    /// since each change counts up a state's version.
+    /// The states of all blocks that something wanted may lie in, as one number: another one once
+    /// any of them has changed, since each change counts up a state's version.
     fn states_below(&self, wanted: Wanted) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let states = self.blocks_below(wanted).map(|block| self.state(block));

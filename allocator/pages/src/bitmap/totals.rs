@@ -1,13 +1,18 @@
-//! How much is free in all: a counter in parts, so that CPUs that work on different page blocks do not write the same cache line.
+//! How much is free in all: a counter in parts, so that CPUs that work on different page blocks do
+//! not write the same cache line.
 //!
-//! Every change is made to the part of the block's neighbourhood. A part that has drifted far is settled with the counter that all share, as Linux does with the counters of its
-//! CPUs. So the shared one is off by a known amount at most, which is enough to see that plenty is free; whoever must know exactly adds up the parts.
+//! Every change is made to the part of the block's neighbourhood. A part that has drifted far is
+//! settled with the counter that all share, as Linux does with the counters of its CPUs. So the
+//! shared one is off by a known amount at most, which is enough to see that plenty is free; whoever
+//! must know exactly adds up the parts.
 //!
-//! Invariant `never-too-little`: at every moment the parts and the shared counter together say at least what is free. So a settlement first adds, then takes away.
+//! Invariant `never-too-little`: at every moment the parts and the shared counter together say at
+//! least what is free. So a settlement first adds, then takes away.
 
 use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
 
-/// How many parts there are, and how many page blocks in a row belong to one: as many as have their states in one cache line.
+/// How many parts there are, and how many page blocks in a row belong to one: as many as have their
+/// states in one cache line.
 const PARTS: usize = 16;
 const NEIGHBOURS: usize = 8;
 
@@ -79,7 +84,8 @@ impl Total {
     /// So many frames are about to become free near `block`.
     pub(super) fn add(&self, block: usize, frames: usize) {
         if self.is_shared(frames) {
-            // Relaxed: before the frames are free; the release that frees them publishes it together with them.
+            // Relaxed: before the frames are free; the release that frees them publishes it
+            // together with them.
             self.shared.0.fetch_add(frames, Ordering::Relaxed);
             return;
         }
@@ -87,7 +93,8 @@ impl Total {
         // Relaxed: as above.
         let drift = part.change(frames as isize, Ordering::Relaxed);
         if drift > self.drift_most as isize {
-            // `never-too-little`. Release: pairs with the acquire in `is_nothing`: who sees the part lowered sees this.
+            // `never-too-little`. Release: pairs with the acquire in `is_nothing`: who sees the
+            // part lowered sees this.
             self.shared.0.fetch_add(drift as usize, Ordering::Release);
             part.change(-drift, Ordering::Release);
         }
@@ -112,7 +119,8 @@ impl Total {
         }
     }
 
-    /// Does a change of so many frames go to the shared counter at once? It would soon be settled anyway.
+    /// Does a change of so many frames go to the shared counter at once? It would soon be settled
+    /// anyway.
     const fn is_shared(&self, frames: usize) -> bool {
         frames * 2 > self.drift_most
     }
@@ -121,7 +129,8 @@ impl Total {
         &self.parts[block / NEIGHBOURS % PARTS]
     }
 
-    /// How far the shared counter can be off: each part by what it may drift, and by what is just being settled.
+    /// How far the shared counter can be off: each part by what it may drift, and by what is just
+    /// being settled.
     const fn error_most(&self) -> usize {
         2 * PARTS * self.drift_most
     }
@@ -158,7 +167,8 @@ impl Total {
         core::array::from_fn(|part| self.parts[part].0.load(Ordering::Acquire))
     }
 
-    /// How many: as it was at one moment, if others have left it alone in one of [`READINGS`] readings; else about as many.
+    /// How many: as it was at one moment, if others have left it alone in one of [`READINGS`]
+    /// readings; else about as many.
     pub(super) fn frames(&self) -> usize {
         if self.drift_most == 0 {
             // Relaxed: a hint.
@@ -174,7 +184,8 @@ impl Total {
         reading.frames.max(0) as usize
     }
 
-    /// As many, or fewer by an amount that is small beside it: one word read as long as plenty is free.
+    /// As many, or fewer by an amount that is small beside it: one word read as long as plenty is
+    /// free.
     pub(super) fn frames_at_least(&self) -> usize {
         // Relaxed: a hint.
         let shared = self.shared.0.load(Ordering::Relaxed) as isize;

@@ -1,7 +1,8 @@
 //! Blocks of the size of a page block and up: by the states of page blocks alone.
 //!
-//! A block of several page blocks is in use as a *group*: all of them are huge, and all but the first are tails. As with the `inner` bits of frames, tails are only
-//! ever cleared while the group is in use, so parts of it can be freed by several CPUs at once.
+//! A block of several page blocks is in use as a *group*: all of them are huge, and all but the
+//! first are tails. As with the `inner` bits of frames, tails are only ever cleared while the group
+//! is in use, so parts of it can be freed by several CPUs at once.
 
 use brickyard_sync::Ordering;
 
@@ -49,13 +50,14 @@ impl Bitmap<'_> {
         None
     }
 
-    /// Takes any page block that is free as a whole: one of the set, or one that is lent, though nothing in it is in use.
+    /// Takes any page block that is free as a whole: one of the set, or one that is lent, though
+    /// nothing in it is in use.
     fn take_one_block(&self, wanted: Wanted) -> Option<Frame> {
         let mut attempt =
             |block: usize| match self.take_whole(block, wanted.kind, false, Isolated::Not) {
                 true => Attempt::Got(block),
-                // Not free as a whole: then it has no place in the set. Whoever changed it may stand still before it
-                // says so there.
+                // Not free as a whole: then it has no place in the set. Whoever changed it may
+                // stand still before it says so there.
                 false => Attempt::Nothing,
             };
         let mut from_set = || self.try_set(Index::WHOLE, wanted, &mut attempt, &mut false);
@@ -199,8 +201,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes up to `most` page blocks that lie near each other, and hands the place of each to `each`. Returns how many. One change of the summary and of the total for all of
-    /// them.
+    /// Takes up to `most` page blocks that lie near each other, and hands the place of each to
+    /// `each`. Returns how many. One change of the summary and of the total for all of them.
     pub(crate) fn take_page_blocks(
         &self,
         kind: MigrateType,
@@ -304,8 +306,9 @@ impl Bitmap<'_> {
         let first = self.first_word(block);
         for word in first..first + self.block_words() {
             let head = u64::from(word == first);
-            // Release: who reads this for a bad free sees that the block is no longer open. All else is published by the
-            // change of state that follows, or by what hands the block on: every frame of it is the caller's.
+            // Release: who reads this for a bad free sees that the block is no longer open. All
+            // else is published by the change of state that follows, or by what hands the block on:
+            // every frame of it is the caller's.
             self.free[word].store(0, Ordering::Release);
             self.inner[word].store(!head, Ordering::Release);
         }
@@ -323,7 +326,8 @@ impl Bitmap<'_> {
 
     /// The group that a huge block belongs to: its first block, and its order in blocks.
     pub(super) fn group_of(&self, block: usize) -> (usize, u8) {
-        // Who frees another part of the group cuts it meanwhile, at most once for each order: then what is seen may not hold the block.
+        // Who frees another part of the group cuts it meanwhile, at most once for each order: then
+        // what is seen may not hold the block.
         for _ in 0..=self.max_order.get() {
             let (head, order) = self.group_seen(block);
             if block < head + (1 << order) {
@@ -352,7 +356,8 @@ impl Bitmap<'_> {
         (head, order)
     }
 
-    /// Cuts the group at `head` so that the part of 2^`part_order` blocks at `part` stands alone; the rest becomes groups of their own.
+    /// Cuts the group at `head` so that the part of 2^`part_order` blocks at `part` stands alone;
+    /// the rest becomes groups of their own.
     fn cut_group(&self, head: usize, order: u8, part: usize, part_order: u8) {
         let (mut from, mut size) = (head, order);
         while size > part_order {
@@ -367,7 +372,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees 2^`order` frames, a page block or more, of the group that the block at `offset` belongs to.
+    /// Frees 2^`order` frames, a page block or more, of the group that the block at `offset`
+    /// belongs to.
     pub(super) fn give_wide(&self, offset: usize, order: u8) -> Result<(), FreeError> {
         let block = self.block_at(offset);
         let (head, group) = self.group_of(block);

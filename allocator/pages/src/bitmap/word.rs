@@ -1,7 +1,7 @@
 //! Runs of free frames inside one 64-bit word: pure arithmetic, no memory.
 //!
-//! A run of order n is 2^n set bits, the first at a multiple of 2^n. The same arithmetic finds runs of words in a mask of words, and
-//! of blocks in a mask of blocks.
+//! A run of order n is 2^n set bits, the first at a multiple of 2^n. The same arithmetic finds runs
+//! of words in a mask of words, and of blocks in a mask of blocks.
 
 /// The order of a whole word.
 pub(super) const WORD_ORDER: u8 = 6;
@@ -48,7 +48,8 @@ pub(super) const fn largest(free: u64, known: u8) -> u8 {
     order
 }
 
-/// Where to take a run of `order` from: where the smallest run that holds it starts, so that larger ones stay whole.
+/// Where to take a run of `order` from: where the smallest run that holds it starts, so that larger
+/// ones stay whole.
 #[inline]
 pub(super) const fn best_fit(free: u64, order: u8) -> Option<u32> {
     let mut runs = starts(free, order);

@@ -1,8 +1,8 @@
 //! Nodes: zones in order, with fallback from zone to zone and from node to node.
 //!
-//! The way of a request: the zones that may serve it, best first; in each, the low watermark, then the zone's front. If none has
-//! anything, the slow path: wake background reclaim, try down to the min mark, drain the caches, compact, reclaim, and try
-//! again while that helps.
+//! The way of a request: the zones that may serve it, best first; in each, the low watermark, then
+//! the zone's front. If none has anything, the slow path: wake background reclaim, try down to the
+//! min mark, drain the caches, compact, reclaim, and try again while that helps.
 
 pub mod movable;
 mod slow;
@@ -25,18 +25,19 @@ use crate::{
 /// A node: the zones of memory that is equally far from some CPUs, lowest kind first.
 ///
 /// Memory that is [too large](crate::zone#limits) for one zone is several zones of one kind, in the
-/// order of their spans, which do not overlap. They share what one zone would have: the marks and what is
-/// held back are split among them. Requests go to the last of them first. No block and no
-/// contiguous range reaches from one into the next; so they had better meet at a multiple of the largest
-/// block.
+/// order of their spans, which do not overlap. They share what one zone would have: the marks and
+/// what is held back are split among them. Requests go to the last of them first. No block and no
+/// contiguous range reaches from one into the next; so they had better meet at a multiple of the
+/// largest block.
 pub struct Node<'z, Z> {
     id: u32,
     zones: &'z [Z],
 }
 
 impl<'z, Z: AnyZone> Node<'z, Z> {
-    /// A node of these zones: in rising order of their kind, and where there are several of one kind, in
-    /// that of their spans ([`Nodes::check`] tells of zones that are not; a constant cannot see them).
+    /// A node of these zones: in rising order of their kind, and where there are several of one
+    /// kind, in that of their spans ([`Nodes::check`] tells of zones that are not; a constant
+    /// cannot see them).
     #[must_use]
     pub const fn new(id: u32, zones: &'z [Z]) -> Self {
         Self { id, zones }
@@ -145,9 +146,9 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         self.nodes.iter().flat_map(|node| node.zones)
     }
 
-    /// The zones that may serve `request`, best first: those of node `from`, from the highest kind allowed to the lowest, then
-    /// those of the nodes behind it, round to the one before it. Of several zones of one kind, the last
-    /// is the best.
+    /// The zones that may serve `request`, best first: those of node `from`, from the highest kind
+    /// allowed to the lowest, then those of the nodes behind it, round to the one before it. Of
+    /// several zones of one kind, the last is the best.
     pub(crate) fn zonelist(
         &self,
         from: usize,
@@ -177,12 +178,13 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
 
     /// A block for `request`, from node `from` if it can be.
     ///
-    /// Cost: what the first zone takes: a pop of this CPU's stash, where something lies in it; else for each zone tried a few words read, then what
-    /// a miss costs there. On a miss of all, see [`SlowPath`].
+    /// Cost: what the first zone takes: a pop of this CPU's stash, where something lies in it; else
+    /// for each zone tried a few words read, then what a miss costs there. On a miss of all, see
+    /// [`SlowPath`].
     ///
     /// # Errors
-    /// Why it could not be served, as judged in the zone with the most free memory. No frame has changed hands then, but for what the hooks
-    /// freed and moved.
+    /// Why it could not be served, as judged in the zone with the most free memory. No frame has
+    /// changed hands then, but for what the hooks freed and moved.
     #[inline]
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         let first = self.first(from, request);
@@ -212,8 +214,8 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// Fills `out` with single frames, as many as can be had. The first zone that stays above its low mark gives them all at once; what is still missing comes one by
-    /// one.
+    /// Fills `out` with single frames, as many as can be had. The first zone that stays above its
+    /// low mark gives them all at once; what is still missing comes one by one.
     ///
     /// # Errors
     /// Why none could be had.
@@ -239,7 +241,8 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         Ok(taken)
     }
 
-    /// The zone that `frame` belongs to. O(zones): a look at each one's span, and at its records where the spans of nodes interleave.
+    /// The zone that `frame` belongs to. O(zones): a look at each one's span, and at its records
+    /// where the spans of nodes interleave.
     #[must_use]
     #[inline]
     pub fn zone_of(&self, frame: Frame) -> Option<&'z Z> {
@@ -267,7 +270,8 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         others.find(|zone| zone.has(frame)).or(Some(first))
     }
 
-    /// Takes back a block or any aligned part of one, see [`AnyZone::free`]. Costs what finding the [zone](Nodes::zone_of) costs, and a hit of its front.
+    /// Takes back a block or any aligned part of one, see [`AnyZone::free`]. Costs what finding the
+    /// [zone](Nodes::zone_of) costs, and a hit of its front.
     ///
     /// # Errors
     /// A bad free is refused and changes nothing.
@@ -313,10 +317,12 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
             .free_range(range)
     }
 
-    /// Adjacent frames from any zone, of node `from` first and highest kind first, see [`alloc_contiguous`].
+    /// Adjacent frames from any zone, of node `from` first and highest kind first, see
+    /// [`alloc_contiguous`].
     ///
     /// # Errors
-    /// Why the last zone that was asked had none; [`RangeError::Malformed`] for a request that cannot be met anywhere.
+    /// Why the last zone that was asked had none; [`RangeError::Malformed`] for a request that
+    /// cannot be met anywhere.
     pub fn alloc_contiguous(
         &self,
         from: usize,
@@ -337,9 +343,10 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         self.zones().map(AnyZone::drain).sum()
     }
 
-    /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed, by Linux's rules, with the ratios 256, 256,
-    /// 32, 0, 0 of `lowmem_reserve_ratio`. To be called again when memory is added or removed. Zones of one
-    /// kind in a node have together what one zone of all their memory would have, each by its memory.
+    /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed, by
+    /// Linux's rules, with the ratios 256, 256, 32, 0, 0 of `lowmem_reserve_ratio`. To be called
+    /// again when memory is added or removed. Zones of one kind in a node have together what one
+    /// zone of all their memory would have, each by its memory.
     pub fn set_min_free_kbytes(&self, kbytes: usize, frame_bytes: usize) {
         let is_low = |zone: &&Z| zone.kind() <= ZoneKind::Normal;
         let min_free = watermark::frames_of_kbytes(kbytes, frame_bytes);

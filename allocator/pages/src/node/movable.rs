@@ -1,29 +1,31 @@
-//! Where the zone for movable pages starts in each node (Gorman 2007, zone-based; `kernelcore=` and `movablecore=` of Linux).
+//! Where the zone for movable pages starts in each node (Gorman 2007, zone-based; `kernelcore=` and
+//! `movablecore=` of Linux).
 //!
-//! The kernel's part of the memory, in which anything may be allocated, is spread over the nodes as evenly as they allow; what a
-//! node has above its share becomes its `ZONE_MOVABLE`. In steps:
+//! The kernel's part of the memory, in which anything may be allocated, is spread over the nodes as
+//! evenly as they allow; what a node has above its share becomes its `ZONE_MOVABLE`. In steps:
 //!
-//! 1. [`Sizing`] and the memory of all nodes give the kernel's part. If that is nothing, or everything, there is no zone for
-//!    movable pages.
-//! 2. Each node that has memory gets an equal share. Its memory is walked upwards: frames below `lowest` are the kernel's
-//!    whatever its share, and count towards it; above, the node gives frames until its share is full. There its zone for movable
-//!    pages may start.
-//! 3. As soon as less is missing than a share, because nodes had more low memory than theirs, what is missing is shared anew, by
-//!    as many nodes as before.
-//! 4. If nodes were too small for their share, something is still missing at the end. Another pass shares it by one node fewer,
-//!    and each node goes on from where it stopped. This ends when fewer frames are missing than the last pass had nodes, or after
-//!    a pass with one share.
-//! 5. Each start is rounded up to a block of the highest order, so that no block lies in two zones. A start that is then not
-//!    below the end of its node is none.
+//! 1. [`Sizing`] and the memory of all nodes give the kernel's part. If that is nothing, or
+//!    everything, there is no zone for movable pages.
+//! 2. Each node that has memory gets an equal share. Its memory is walked upwards: frames below
+//!    `lowest` are the kernel's whatever its share, and count towards it; above, the node gives
+//!    frames until its share is full. There its zone for movable pages may start.
+//! 3. As soon as less is missing than a share, because nodes had more low memory than theirs, what
+//!    is missing is shared anew, by as many nodes as before.
+//! 4. If nodes were too small for their share, something is still missing at the end. Another pass
+//!    shares it by one node fewer, and each node goes on from where it stopped. This ends when
+//!    fewer frames are missing than the last pass had nodes, or after a pass with one share.
+//! 5. Each start is rounded up to a block of the highest order, so that no block lies in two zones.
+//!    A start that is then not below the end of its node is none.
 //!
-//! Step 4 may leave the kernel short by one frame for each node but one; the rounding nearly always gives it more than that back.
+//! Step 4 may leave the kernel short by one frame for each node but one; the rounding nearly always
+//! gives it more than that back.
 
 use crate::{Frame, FrameRange, Order};
 
 /// How much memory is for movable pages only.
 ///
-/// Linux takes both `kernelcore` and `movablecore` at once, and the larger of the two kernel's parts counts; whoever wants that
-/// compares [`Sizing::kernel_frames`].
+/// Linux takes both `kernelcore` and `movablecore` at once, and the larger of the two kernel's
+/// parts counts; whoever wants that compares [`Sizing::kernel_frames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizing {
     /// `kernelcore=`: what so many frames for the kernel leave.
@@ -32,15 +34,17 @@ pub enum Sizing {
     KernelCorePercent(u8),
     /// `movablecore=`: so many frames, rounded up to blocks of the highest order.
     MovableCore(usize),
-    /// `movablecore=%`: so many hundredths of the memory, rounded down, and then up as for [`Sizing::MovableCore`].
+    /// `movablecore=%`: so many hundredths of the memory, rounded down, and then up as for
+    /// [`Sizing::MovableCore`].
     MovableCorePercent(u8),
 }
 
 impl Sizing {
-    /// How many of `total` frames are the kernel's; `None` where there is no zone for movable pages.
+    /// How many of `total` frames are the kernel's; `None` where there is no zone for movable
+    /// pages.
     ///
-    /// That is so, as in Linux, where the kernel's part would be all memory, where it would be none at all (`movablecore` of
-    /// everything), and where the size is 0, which stands for "not given".
+    /// That is so, as in Linux, where the kernel's part would be all memory, where it would be none
+    /// at all (`movablecore` of everything), and where the size is 0, which stands for "not given".
     ///
     /// ```
     /// use brickyard::Order;
@@ -82,11 +86,13 @@ const fn all_but(movable: usize, total: usize, max_order: Order) -> usize {
     }
 }
 
-/// Writes to `starts` where the zone for movable pages starts in each node; `None` where it has none.
+/// Writes to `starts` where the zone for movable pages starts in each node; `None` where it has
+/// none.
 ///
-/// `nodes` are the ranges of memory of each node, ascending and disjoint; a node may be empty. `lowest` is the first frame that
-/// can be movable memory: the start of the highest zone that has memory on this machine. A start may lie in a hole between two
-/// ranges. The steps are told at the [module](self). O(nodes^2 * ranges).
+/// `nodes` are the ranges of memory of each node, ascending and disjoint; a node may be empty.
+/// `lowest` is the first frame that can be movable memory: the start of the highest zone that has
+/// memory on this machine. A start may lie in a hole between two ranges. The steps are told at the
+/// [module](self). O(nodes^2 * ranges).
 ///
 /// ```
 /// use brickyard::node::movable::{self, Sizing};
@@ -125,7 +131,8 @@ pub fn starts(
     }
 }
 
-/// Steps 2 to 4: gives `kernel` frames to the kernel, and moves the start of each node behind its part of them.
+/// Steps 2 to 4: gives `kernel` frames to the kernel, and moves the start of each node behind its
+/// part of them.
 fn spread(nodes: &[&[FrameRange]], lowest: Frame, kernel: usize, starts: &mut [Option<Frame>]) {
     let populated = nodes.iter().filter(|ranges| frames_of(ranges) > 0).count();
     let mut missing = kernel;
@@ -143,8 +150,8 @@ fn spread(nodes: &[&[FrameRange]], lowest: Frame, kernel: usize, starts: &mut [O
     }
 }
 
-/// Walks a node from `start` up until the kernel has `share` more frames of it, or all. Returns how many it has more: above the
-/// share where frames below `lowest` made it so.
+/// Walks a node from `start` up until the kernel has `share` more frames of it, or all. Returns how
+/// many it has more: above the share where frames below `lowest` made it so.
 fn fill_share(
     ranges: &[FrameRange],
     lowest: Frame,
@@ -285,7 +292,8 @@ mod tests {
 
     #[test]
     fn what_a_small_node_lacks_the_others_give() {
-        // Shares of 200: node 0 gives its 100, node 1 its 200. Second pass: the missing 100 come from node 1.
+        // Shares of 200: node 0 gives its 100, node 1 its 200. Second pass: the missing 100 come
+        // from node 1.
         let nodes: &[&[FrameRange]] = &[&[range(0, 100)], &[range(1000, 2000)]];
         let found = starts_of(nodes, 0, Sizing::KernelCore(400), 0);
         assert_eq!(found, [None, Some(1300)]);
@@ -293,8 +301,8 @@ mod tests {
 
     #[test]
     fn three_passes() {
-        // 900 frames. Shares of 300: 50, 200, 300 are given, 350 are missing. Shares of 350 / 2 = 175: node 2 gives 175. One
-        // share of 175: node 2 again.
+        // 900 frames. Shares of 300: 50, 200, 300 are given, 350 are missing. Shares of 350 / 2 =
+        // 175: node 2 gives 175. One share of 175: node 2 again.
         let nodes: &[&[FrameRange]] = &[&[range(0, 50)], &[range(100, 300)], &[range(1000, 2000)]];
         let found = starts_of(nodes, 0, Sizing::KernelCore(900), 0);
         assert_eq!(found, [None, None, Some(1650)]);
@@ -302,8 +310,9 @@ mod tests {
 
     #[test]
     fn low_memory_is_the_kernels_already() {
-        // Shares of 300: node 0 has 512 frames below `lowest`, which leaves 88 missing. That is less than a share: 44 each. Node
-        // 1 gives 44. Second pass, one share of 44: node 0 gives 44, and nothing is missing any more.
+        // Shares of 300: node 0 has 512 frames below `lowest`, which leaves 88 missing. That is
+        // less than a share: 44 each. Node 1 gives 44. Second pass, one share of 44: node 0 gives
+        // 44, and nothing is missing any more.
         let nodes: &[&[FrameRange]] = &[&[range(0, 1024)], &[range(1024, 2048)]];
         let found = starts_of(nodes, 512, Sizing::KernelCore(600), 0);
         assert_eq!(found, [Some(556), Some(1068)]);
@@ -317,23 +326,25 @@ mod tests {
 
     #[test]
     fn low_ranges_are_counted_once_and_all() {
-        // Node 0: 100 low frames, a hole, 100 low frames, a hole, 300 high ones. Node 1: 100. Shares of 250: node 0 gives 200 low
-        // and 50 high ones, node 1 its 100. Second pass, 150 from node 0: its low frames are behind it.
+        // Node 0: 100 low frames, a hole, 100 low frames, a hole, 300 high ones. Node 1: 100.
+        // Shares of 250: node 0 gives 200 low and 50 high ones, node 1 its 100. Second pass, 150
+        // from node 0: its low frames are behind it.
         let nodes: &[&[FrameRange]] = &[
             &[range(0, 100), range(200, 300), range(400, 700)],
             &[range(700, 800)],
         ];
         let found = starts_of(nodes, 350, Sizing::KernelCore(500), 0);
         assert_eq!(found, [Some(600), None]);
-        // A share of 50 is full after 50 frames, yet all 200 low ones are the kernel's: the start is behind them.
+        // A share of 50 is full after 50 frames, yet all 200 low ones are the kernel's: the start
+        // is behind them.
         let found = starts_of(nodes, 350, Sizing::KernelCore(100), 0);
         assert_eq!(found, [Some(400), Some(700)]);
     }
 
     #[test]
     fn a_range_across_lowest_is_low_up_to_it() {
-        // Node 0 has 350 low frames, more than its share of 200; the missing 50 are shared by two: node 1 gives 25. Second pass:
-        // node 0 gives the other 25.
+        // Node 0 has 350 low frames, more than its share of 200; the missing 50 are shared by two:
+        // node 1 gives 25. Second pass: node 0 gives the other 25.
         let nodes: &[&[FrameRange]] = &[&[range(0, 1000)], &[range(1000, 2000)]];
         let found = starts_of(nodes, 350, Sizing::KernelCore(400), 0);
         assert_eq!(found, [Some(375), Some(1025)]);
@@ -401,7 +412,8 @@ mod tests {
         );
     }
 
-    /// Without low memory and rounding the kernel gets what it asked for, short by less than a frame a node, and no more.
+    /// Without low memory and rounding the kernel gets what it asked for, short by less than a
+    /// frame a node, and no more.
     #[test]
     fn the_kernel_gets_what_it_asked_for() {
         let mut seed = 1_u64;

@@ -1,8 +1,10 @@
 //! The slow path: what a request goes through when no zone has a block above its low mark.
 //!
-//! 1. Background reclaim is woken. 2. Down to the min mark, and below it for those that may. 3. The caches are drained, and the same again. An
-//!    atomic request skips the next step. 4. Up to [`RETRIES`] times, while it helps: compaction (above order 0; above order 3 in the first quarter only), reclaim, lumpy where that is
-//!    on and offered, the caches drained once more, and another try. 5. What zones have set aside for others.
+//! 1. Background reclaim is woken. 2. Down to the min mark, and below it for those that may. 3. The
+//!    caches are drained, and the same again. An atomic request skips the next step. 4. Up to
+//!    [`RETRIES`] times, while it helps: compaction (above order 0; above order 3 in the first
+//!    quarter only), reclaim, lumpy where that is on and offered, the caches drained once more, and
+//!    another try. 5. What zones have set aside for others.
 
 use super::Nodes;
 use crate::patience::Patience;

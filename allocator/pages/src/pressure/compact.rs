@@ -1,12 +1,13 @@
-//! Compaction (Gorman 2010, Linux 2.6.35): movable pages from the low end of a zone go to free places at its high end, until a block of
-//! the wanted order is free.
+//! Compaction (Gorman 2010, Linux 2.6.35): movable pages from the low end of a zone go to free
+//! places at its high end, until a block of the wanted order is free.
 //!
-//! Places that something lies in which cannot be moved are left alone as a whole: moving the rest of them would gain nothing. (Linux moves what it can, in its
-//! default mode.)
+//! Places that something lies in which cannot be moved are left alone as a whole: moving the rest
+//! of them would gain nothing. (Linux moves what it can, in its default mode.)
 //!
-//! Two scanners: one walks up and gathers what can be moved, 32 blocks at a time; one walks down and takes free places, from
-//! movable page blocks only. They end where they meet. A zone is compacted only if that can help (enough free memory for the copies, and
-//! fragmentation rather than lack of memory), and after a failure it is left alone for a while, twice as long each time.
+//! Two scanners: one walks up and gathers what can be moved, 32 blocks at a time; one walks down
+//! and takes free places, from movable page blocks only. They end where they meet. A zone is
+//! compacted only if that can help (enough free memory for the copies, and fragmentation rather
+//! than lack of memory), and after a failure it is left alone for a while, twice as long each time.
 //!
 //! No lock is held meanwhile: what is seen of a block may be otherwise a moment later, and whoever
 //! moves it finds out.
@@ -22,10 +23,12 @@ use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 /// Blocks that the migration scanner gathers at a time (Linux's `COMPACT_CLUSTER_MAX`).
 const CLUSTER: usize = 32;
 
-/// Up to this fragmentation index, in thousandths, it is memory that lacks (Linux's `extfrag_threshold`).
+/// Up to this fragmentation index, in thousandths, it is memory that lacks (Linux's
+/// `extfrag_threshold`).
 const LACK_UP_TO: i32 = 500;
 
-/// Orders up to this one are asked for without end; compaction is choosy only above (Linux's costly order).
+/// Orders up to this one are asked for without end; compaction is choosy only above (Linux's costly
+/// order).
 pub(crate) const COSTLY: Order = Order::new(3);
 
 /// How compaction ended.
@@ -95,8 +98,8 @@ impl Compacted {
 /// `is_caught` says that the zone has put a block aside for the request.
 ///
 /// Goes on where the last one that succeeded stood; where that gives nothing, from the ends of the
-/// zone. Costs at most two passes over the zone, and in each one call of `hooks` for each movable block
-/// in it.
+/// zone. Costs at most two passes over the zone, and in each one call of `hooks` for each movable
+/// block in it.
 pub fn compact_for<Z: AnyZone>(
     zone: &Z,
     request: &Request,
@@ -174,7 +177,8 @@ struct Compaction<'z, Z> {
     judged_to: Frame,
     // Everything below has been gathered from.
     migrate_from: Frame,
-    // Everything from here on has been looked at for free places, by order: a place too small for one block serves another.
+    // Everything from here on has been looked at for free places, by order: a place too small for
+    // one block serves another.
     free_below: [Frame; Order::COUNT],
     moved: usize,
     stuck: usize,
@@ -196,7 +200,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         }
     }
 
-    /// What is left between the scanners; the place that was being made free counts as not yet looked at.
+    /// What is left between the scanners; the place that was being made free counts as not yet
+    /// looked at.
     fn left(&self) -> FrameRange {
         FrameRange {
             start: self.migrate_from.align_down(self.wanted),
@@ -289,7 +294,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         gathered
     }
 
-    /// Can everything from `from` to the end of `place` be moved, as far as can be known beforehand?
+    /// Can everything from `from` to the end of `place` be moved, as far as can be known
+    /// beforehand?
     fn is_clearable(&self, hooks: &impl Migrate, from: Frame, place: FrameRange) -> bool {
         if !self.zone.span().covers(place) {
             return false;
@@ -297,7 +303,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         let mut at = from;
         while at < place.end {
             let Some((first, state)) = self.zone.block_of(at) else {
-                // A hole is no place for a block; above the wanted size of single pages, nothing is to be had here.
+                // A hole is no place for a block; above the wanted size of single pages, nothing is
+                // to be had here.
                 return self.wanted == Order::ZERO;
             };
             let moves = match state.usage {
@@ -316,7 +323,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         true
     }
 
-    /// The free scanner: takes the highest free place of `order` above `from` in a movable page block.
+    /// The free scanner: takes the highest free place of `order` above `from` in a movable page
+    /// block.
     fn free_place(&mut self, from: Frame, order: Order) -> Option<Frame> {
         let behind = from.plus(order.frames());
         let request = Request::new(order, Mobility::Movable);

@@ -1,8 +1,8 @@
 //! Contiguous ranges of any size: isolate, drain, migrate, take; on failure, undo.
 //!
-//! While a range is isolated nothing is handed out from it, and what is freed there stays there. So once the movable pages in it
-//! have been moved away, and the caches drained, all of it is free and can be taken. The same serves to take memory
-//! offline.
+//! While a range is isolated nothing is handed out from it, and what is freed there stays there. So
+//! once the movable pages in it have been moved away, and the caches drained, all of it is free and
+//! can be taken. The same serves to take memory offline.
 
 use super::{Migrate, Migration, settle};
 use crate::block::Use;
@@ -83,15 +83,18 @@ enum Tolerates {
     Movable,
 }
 
-/// Takes adjacent frames from `zone`: first fit from the low end among the places that are free as they are, then among those that can be
-/// cleared by moving. They are freed by [`AnyZone::free_range`], whole or in parts.
+/// Takes adjacent frames from `zone`: first fit from the low end among the places that are free as
+/// they are, then among those that can be cleared by moving. They are freed by
+/// [`AnyZone::free_range`], whole or in parts.
 ///
-/// Costs one look at each block of the candidates, and for each candidate without an obstacle as many calls of `hooks` as it has
-/// movable blocks, at most five times. No page that stays is in two candidates for which `hooks` are called.
+/// Costs one look at each block of the candidates, and for each candidate without an obstacle as
+/// many calls of `hooks` as it has movable blocks, at most five times. No page that stays is in two
+/// candidates for which `hooks` are called.
 ///
 /// # Errors
-/// [`RangeError::Malformed`] for a request that cannot be met anywhere, [`RangeError::OutsideSpan`] where the zone has no such place, else what was
-/// in the way at the first place that was tried. What was moved stays moved.
+/// [`RangeError::Malformed`] for a request that cannot be met anywhere, [`RangeError::OutsideSpan`]
+/// where the zone has no such place, else what was in the way at the first place that was tried.
+/// What was moved stays moved.
 pub fn alloc_contiguous<Z: AnyZone>(
     zone: &Z,
     request: &ContiguousRequest,
@@ -133,12 +136,13 @@ fn first_fit<Z: AnyZone>(
     Err(first_error.unwrap_or(RangeError::OutsideSpan { span: zone.span() }))
 }
 
-/// Takes `range` out of `zone` for good, moving what is movable out of it. Returns how many frames it had. A range with
-/// holes is fine.
+/// Takes `range` out of `zone` for good, moving what is movable out of it. Returns how many frames
+/// it had. A range with holes is fine.
 ///
 /// # Errors
-/// [`RangeError::Busy`] with the first frame that could not be freed, [`RangeError::Isolated`] where somebody else is clearing a part of it. The
-/// memory stays in the zone then; what was moved stays moved.
+/// [`RangeError::Busy`] with the first frame that could not be freed, [`RangeError::Isolated`]
+/// where somebody else is clearing a part of it. The memory stays in the zone then; what was moved
+/// stays moved.
 pub fn offline<Z: AnyZone>(
     zone: &Z,
     range: FrameRange,
@@ -185,7 +189,8 @@ impl<Z: AnyZone> Drop for Isolated<'_, Z> {
     }
 }
 
-/// The last frame of the last thing in `place` that is not tolerated there: no place can begin before its end.
+/// The last frame of the last thing in `place` that is not tolerated there: no place can begin
+/// before its end.
 fn last_obstacle<Z: AnyZone>(zone: &Z, place: FrameRange, tolerates: Tolerates) -> Option<Frame> {
     let last_of_place = Frame::new(place.end.number() - 1);
     let mut at = place.start;
@@ -250,7 +255,8 @@ enum Cleared {
     All,
     /// Some blocks stay for now: the first of them, and the end of the last.
     NotYet(Stayed),
-    /// One stays for good, as far as is known: the end is its block's, the frame the first that stays at all.
+    /// One stays for good, as far as is known: the end is its block's, the frame the first that
+    /// stays at all.
     Never(Stayed),
 }
 
@@ -267,7 +273,8 @@ impl Cleared {
     }
 }
 
-/// One pass: moves each movable block away. It goes on behind a block that stays, unless that never can be moved.
+/// One pass: moves each movable block away. It goes on behind a block that stays, unless that never
+/// can be moved.
 fn clear_once<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> Cleared {
     let mut outcome = Cleared::All;
     let mut at = range.start;

@@ -1,4 +1,5 @@
-//! After a failed compaction a zone is left alone for a while, twice as long each time (Linux 6.1's rule).
+//! After a failed compaction a zone is left alone for a while, twice as long each time (Linux 6.1's
+//! rule).
 
 use brickyard_sync::{AtomicU32, Ordering};
 

@@ -1,9 +1,11 @@
 //! What happens when memory is short or in pieces: reclaim, compaction, contiguous ranges.
 //!
-//! The allocator cannot free or move a page by itself; the embedder can, through two hooks. Both are called with no lock held and interrupts as the
-//! caller had them, and, but for [`Reclaim::wake`], only for requests that may sleep. A hook may free; what it allocates it asks for as
-//! [atomic](crate::Context::Atomic), so that it does not end up in itself. Progress rule: a request calls [`Reclaim`] again only while
-//! the call before has freed something, and at most [`RETRIES`] times; each compaction passes over a zone twice at most.
+//! The allocator cannot free or move a page by itself; the embedder can, through two hooks. Both
+//! are called with no lock held and interrupts as the caller had them, and, but for
+//! [`Reclaim::wake`], only for requests that may sleep. A hook may free; what it allocates it asks
+//! for as [atomic](crate::Context::Atomic), so that it does not end up in itself. Progress rule: a
+//! request calls [`Reclaim`] again only while the call before has freed something, and at most
+//! [`RETRIES`] times; each compaction passes over a zone twice at most.
 
 pub mod compact;
 pub mod contiguous;
@@ -57,21 +59,24 @@ pub enum Eviction {
 
 /// Takes pages away from their users.
 pub trait Reclaim {
-    /// Frees at least `need.frames` frames if it can, oldest first, by the allocator's own free. Returns how many it freed; 0 ends the
-    /// attempt.
+    /// Frees at least `need.frames` frames if it can, oldest first, by the allocator's own free.
+    /// Returns how many it freed; 0 ends the attempt.
     fn reclaim(&self, need: &Need) -> usize;
 
-    /// The page of `zone` that would be taken next, with its activity. None: lumpy reclaim is not offered.
+    /// The page of `zone` that would be taken next, with its activity. None: lumpy reclaim is not
+    /// offered.
     fn oldest(&self, _zone: FrameRange) -> Option<(Frame, Activity)> {
         None
     }
 
-    /// Takes this page away if it has this activity, for lumpy reclaim round an old page. A part of a larger page counts as unsuitable.
+    /// Takes this page away if it has this activity, for lumpy reclaim round an old page. A part of
+    /// a larger page counts as unsuitable.
     fn evict(&self, _frame: Frame, _activity: Activity) -> Eviction {
         Eviction::Unsuitable
     }
 
-    /// Memory has fallen below the low mark of a zone: time for whatever frees pages in the background to wake up. Must not wait.
+    /// Memory has fallen below the low mark of a zone: time for whatever frees pages in the
+    /// background to wake up. Must not wait.
     fn wake(&self, _need: &Need) {}
 }
 
@@ -95,20 +100,25 @@ pub trait Migrate {
     /// Does it ever move anything? Where it does not, nothing is compacted.
     const MOVES: bool = true;
 
-    /// Could the block of `order` at `frame` be moved, as far as can be told without trying? Asked of blocks in use before any of their neighbourhood is moved, where the store
-    /// itself does not know; must be quick and may be wrong. [`Migrate::migrate`] is then asked for what was said to move, and for what has come since.
+    /// Could the block of `order` at `frame` be moved, as far as can be told without trying? Asked
+    /// of blocks in use before any of their neighbourhood is moved, where the store itself does not
+    /// know; must be quick and may be wrong. [`Migrate::migrate`] is then asked for what was said
+    /// to move, and for what has come since.
     fn can_move(&self, frame: Frame, order: Order) -> bool {
         let _ = (frame, order);
         true
     }
 
-    /// Moves the contents of the block of `order` at `from` to the one at `to`, which is allocated already.
+    /// Moves the contents of the block of `order` at `from` to the one at `to`, which is allocated
+    /// already.
     ///
-    /// Called without any lock, so the owner may be freeing the block at this moment, and since it was looked at it may have been freed and handed
-    /// out again, at another order or mobility. Whoever implements this makes sure, by a lock of its own, that
-    /// [`Migration::Moved`] and [`Migration::NotNeeded`] are said only of a block of this order that is still its own, and that it frees such a block no
-    /// more. The allocator does not remember the address limit that a block was asked for with: where a page must stay below one, it is not moved.
-    /// Where it panics nobody knows how far it came: both blocks stay in use, and all else is as before.
+    /// Called without any lock, so the owner may be freeing the block at this moment, and since it
+    /// was looked at it may have been freed and handed out again, at another order or mobility.
+    /// Whoever implements this makes sure, by a lock of its own, that [`Migration::Moved`] and
+    /// [`Migration::NotNeeded`] are said only of a block of this order that is still its own, and
+    /// that it frees such a block no more. The allocator does not remember the address limit that a
+    /// block was asked for with: where a page must stay below one, it is not moved. Where it panics
+    /// nobody knows how far it came: both blocks stay in use, and all else is as before.
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration;
 }
 

@@ -1,8 +1,10 @@
-//! Lumpy reclaim (Whitcroft 2007): not the oldest pages wherever they are, but the oldest page and all that lies in the block round it.
+//! Lumpy reclaim (Whitcroft 2007): not the oldest pages wherever they are, but the oldest page and
+//! all that lies in the block round it.
 //!
-//! For requests above order 0. Round the page that would be taken next, every page of the aligned block of the wanted order is taken that has
-//! the same activity and lies in the same zone; those that cannot be had are passed over, a hole ends it. Only pages really taken count
-//! as scanned (version 5).
+//! For requests above order 0. Round the page that would be taken next, every page of the aligned
+//! block of the wanted order is taken that has the same activity and lies in the same zone; those
+//! that cannot be had are passed over, a hole ends it. Only pages really taken count as scanned
+//! (version 5).
 
 use super::{Activity, Eviction, Reclaim};
 use crate::{FrameRange, Order};
@@ -18,9 +20,11 @@ pub struct Lump {
     pub passed_over: usize,
 }
 
-/// Frees what it can of the aligned block of `order` round the oldest page of `zone`. `None` where no page is offered.
+/// Frees what it can of the aligned block of `order` round the oldest page of `zone`. `None` where
+/// no page is offered.
 ///
-/// Costs one call of [`Reclaim::evict`] for each frame of the block, and a second one for an active block.
+/// Costs one call of [`Reclaim::evict`] for each frame of the block, and a second one for an active
+/// block.
 pub fn lump_round_oldest(hooks: &impl Reclaim, zone: FrameRange, order: Order) -> Option<Lump> {
     let (oldest, activity) = hooks.oldest(zone)?;
     // The end of the zone may cut the block: the search ends there.

@@ -1,5 +1,5 @@
-//! Where the two scanners of compaction stood when it last succeeded, so that the next one goes on there (as Linux does): what lies behind them was
-//! looked at, and gave what it could.
+//! Where the two scanners of compaction stood when it last succeeded, so that the next one goes on
+//! there (as Linux does): what lies behind them was looked at, and gave what it could.
 
 use brickyard_sync::{AtomicUsize, Ordering};
 

@@ -11,7 +11,8 @@ const MOST: usize = 16;
 /// No page block.
 const NONE: u32 = u32::MAX;
 
-/// Page blocks by number, those added last first. Whoever is inside the stash reads and writes them.
+/// Page blocks by number, those added last first. Whoever is inside the stash reads and writes
+/// them.
 #[derive(Debug)]
 pub(super) struct Blocks([GuardedU32; MOST]);
 
@@ -20,7 +21,8 @@ impl Blocks {
         Self([const { GuardedU32::new(NONE) }; MOST])
     }
 
-    /// The fullest of them that something is free in. Lets go of those that have become something else.
+    /// The fullest of them that something is free in. Lets go of those that have become something
+    /// else.
     pub(super) fn fullest(&self, store: &Bitmap<'_>, kind: MigrateType) -> Option<usize> {
         let mut best = None;
         for entry in &self.0 {

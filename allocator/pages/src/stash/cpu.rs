@@ -1,4 +1,5 @@
-//! The stash of one CPU: its arrays, by order and mobility, and the page blocks that it fetches from.
+//! The stash of one CPU: its arrays, by order and mobility, and the page blocks that it fetches
+//! from.
 
 use super::blocks::Blocks;
 use super::stack::Stack;

@@ -42,7 +42,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         Some(backing.store.frame_at(entry as usize))
     }
 
-    /// Fills an array of single frames that is empty to half, or by as much as is fetched at a time, and takes one.
+    /// Fills an array of single frames that is empty to half, or by as much as is fetched at a
+    /// time, and takes one.
     pub(super) fn refill<P: Platform>(
         &self,
         backing: &Backing<'_, P>,

@@ -1,19 +1,29 @@
-//! The stash: per CPU, arrays of frame numbers that are to be had at once. The front of the default.
+//! The stash: per CPU, arrays of frame numbers that are to be had at once. The front of the
+//! default.
 //!
-//! A request pops a number, a free pushes one. Nothing is masked, since interrupts never come here: they go to the store, which needs no lock. Where slots are
-//! [`Exclusive`](brickyard_sync::Exclusive) a hit has no atomic instruction in it; where they are [`Shared`](brickyard_sync::Shared) it takes a lock
-//! that is nearly always free, and anyone can drain any stash by it; the owner waits while somebody does.
+//! A request pops a number, a free pushes one. Nothing is masked, since interrupts never come here:
+//! they go to the store, which needs no lock. Where slots are
+//! [`Exclusive`](brickyard_sync::Exclusive) a hit has no atomic instruction in it; where they are
+//! [`Shared`](brickyard_sync::Shared) it takes a lock that is nearly always free, and anyone can
+//! drain any stash by it; the owner waits while somebody does.
 //!
-//! There is an array for each order class (single frames, orders 1 to 3, whole page blocks) and mobility. A frame that is freed goes to the array of the
-//! mobility that its neighbourhood shows, so that what cannot be moved is handed out again where it does no harm. An empty array of single frames is filled by words of the store,
-//! a full one gives its colder three quarters back, sorted by block. It starts small, doubles whenever it runs empty or full, and is small again after a drain.
+//! There is an array for each order class (single frames, orders 1 to 3, whole page blocks) and
+//! mobility. A frame that is freed goes to the array of the mobility that its neighbourhood shows,
+//! so that what cannot be moved is handed out again where it does no harm. An empty array of single
+//! frames is filled by words of the store, a full one gives its colder three quarters back, sorted
+//! by block. It starts small, doubles whenever it runs empty or full, and is small again after a
+//! drain.
 //!
-//! **What a free is asked.** The store sees a block in a stash as one in use. So a free of what is free in the store, was never allocated, or is larger than the block
-//! is refused at once; so is one of the block freed just before. A second free of a block that lies elsewhere in a stash, whole or in parts, is not noticed at once:
-//! at the store, later, it is refused and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
+//! **What a free is asked.** The store sees a block in a stash as one in use. So a free of what is
+//! free in the store, was never allocated, or is larger than the block is refused at once; so is
+//! one of the block freed just before. A second free of a block that lies elsewhere in a stash,
+//! whole or in parts, is not noticed at once: at the store, later, it is refused and
+//! [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
-//! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of its array, and lies in no other place.
-//! Invariant `lent-to-somebody`: a block that is lent is one that some CPU fetches from, so that the loan ends with the next drain.
+//! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of
+//! its array, and lies in no other place.
+//! Invariant `lent-to-somebody`: a block that is lent is one that some CPU fetches from, so that
+//! the loan ends with the next drain.
 
 mod blocks;
 mod cpu;
@@ -86,7 +96,8 @@ enum Class {
     None,
 }
 
-/// A stash for each CPU, over caller-supplied slots of 13 KiB. A CPU without one, and every interrupt, goes straight to the store.
+/// A stash for each CPU, over caller-supplied slots of 13 KiB. A CPU without one, and every
+/// interrupt, goes straight to the store.
 #[derive(Debug)]
 pub struct Stash<'m, A> {
     slots: &'m [Slot<A, CpuStash>],

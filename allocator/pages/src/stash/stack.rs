@@ -5,8 +5,8 @@ use brickyard_sync::{AtomicU64, GuardedU32, Ordering};
 /// An array with a limit: pushed and popped at its end.
 #[derive(Debug)]
 pub(super) struct Stack<const N: usize> {
-    // Low half: how many entries. High half: how many were ever freed to it, modulo 2^32. One word, so that a free writes one. Written by whoever is
-    // inside; others peek.
+    // Low half: how many entries. High half: how many were ever freed to it, modulo 2^32. One word,
+    // so that a free writes one. Written by whoever is inside; others peek.
     word: AtomicU64,
     // How many it may hold now.
     pub(super) limit: GuardedU32,
@@ -37,9 +37,11 @@ impl<const N: usize> Stack<N> {
         self.word() as u32
     }
 
-    /// How many, for a drainer that goes in only if there are any; and how many were ever freed to it.
+    /// How many, for a drainer that goes in only if there are any; and how many were ever freed to
+    /// it.
     pub(super) fn peek(&self) -> (u32, u32) {
-        // Acquire: pairs with the release in `set_word`: who sees that frames have left sees that their move has begun, and who sees that one was freed sees it.
+        // Acquire: pairs with the release in `set_word`: who sees that frames have left sees that
+        // their move has begun, and who sees that one was freed sees it.
         let word = self.word.load(Ordering::Acquire);
         (word as u32, (word >> 32) as u32)
     }

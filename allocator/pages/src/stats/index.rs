@@ -1,12 +1,13 @@
 //! How fragmented free memory is, from the number of free blocks of each order alone.
 //!
-//! Two questions, after Gorman and Healy, "Supporting Superpage Allocation without Additional Hardware Support" (ISMM 2008): how
-//! much of the free memory is of no use to a request of some order, and, if such a request fails, is that for lack of memory or
-//! for fragmentation? The integers are those of Linux's `unusable_index`, `extfrag_index` and proactive compaction, each rounded
-//! in the same places, so that they can be held against those of a running kernel.
+//! Two questions, after Gorman and Healy, "Supporting Superpage Allocation without Additional
+//! Hardware Support" (ISMM 2008): how much of the free memory is of no use to a request of some
+//! order, and, if such a request fails, is that for lack of memory or for fragmentation? The
+//! integers are those of Linux's `unusable_index`, `extfrag_index` and proactive compaction, each
+//! rounded in the same places, so that they can be held against those of a running kernel.
 //!
-//! All sums are made in 128 bits: 2^64 blocks of each of the 19 orders are less than 2^83 frames, 2^93 in thousandths, so no
-//! count that fits into the structure overflows.
+//! All sums are made in 128 bits: 2^64 blocks of each of the 19 orders are less than 2^83 frames,
+//! 2^93 in thousandths, so no count that fits into the structure overflows.
 
 use core::fmt;
 
@@ -43,22 +44,22 @@ impl FreeCounts {
         saturated(self.all_blocks())
     }
 
-    /// How many blocks of this order can be had without moving anything: those of this order, and what larger ones split into.
-    /// Stops at the largest number.
+    /// How many blocks of this order can be had without moving anything: those of this order, and
+    /// what larger ones split into. Stops at the largest number.
     #[must_use]
     pub fn suitable(&self, order: Order) -> usize {
         saturated(self.frames_from(order) >> order.get())
     }
 
-    /// The part of the free memory that a request of this order cannot use, in thousandths, rounded down: 0 is none, 1000 is all.
-    /// With nothing free, all.
+    /// The part of the free memory that a request of this order cannot use, in thousandths, rounded
+    /// down: 0 is none, 1000 is all. With nothing free, all.
     #[must_use]
     pub fn unusable_index(&self, order: Order) -> u32 {
         self.unusable_part(order, 1000).unwrap_or(1000)
     }
 
-    /// Why a request of this order fails, in thousandths: towards 0 for lack of memory, towards 1000 for fragmentation; -1000 if
-    /// it would not fail. With nothing free, 0.
+    /// Why a request of this order fails, in thousandths: towards 0 for lack of memory, towards
+    /// 1000 for fragmentation; -1000 if it would not fail. With nothing free, 0.
     ///
     /// With a single free block it is -free / 2^order, between -500 and 0, as in Linux.
     #[must_use]
@@ -70,14 +71,16 @@ impl FreeCounts {
         if self.frames_from(order) > 0 {
             return -1000;
         }
-        // No block is larger than half of the request, so free / 2^order <= blocks / 2, and `lack` <= 1500.
+        // No block is larger than half of the request, so free / 2^order <= blocks / 2, and `lack`
+        // <= 1500.
         let requests = (self.frames_from(Order::ZERO) * 1000) >> order.get();
         let lack = (1000 + requests) / blocks;
         1000 - lack as i32
     }
 
-    /// The part of the free memory that a request of this order cannot use, in per cent, rounded down; what proactive compaction
-    /// goes by. With nothing free, 0: then compaction would not help.
+    /// The part of the free memory that a request of this order cannot use, in per cent, rounded
+    /// down; what proactive compaction goes by. With nothing free, 0: then compaction would not
+    /// help.
     #[must_use]
     pub fn extfrag_percent(&self, order: Order) -> u32 {
         self.unusable_part(order, 100).unwrap_or(0)
@@ -106,7 +109,8 @@ fn saturated(number: u128) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// A value of [`FreeCounts::unusable_index`] as Linux prints it in `unusable_index`: `%d.%03d `, with the space behind it.
+/// A value of [`FreeCounts::unusable_index`] as Linux prints it in `unusable_index`: `%d.%03d `,
+/// with the space behind it.
 ///
 /// ```
 /// use brickyard::stats::UnusableText;
@@ -121,10 +125,11 @@ impl fmt::Display for UnusableText {
     }
 }
 
-/// A value of [`FreeCounts::fragmentation_index`] as Linux prints it in `extfrag_index`: `%2d.%03d `, with the space behind it.
+/// A value of [`FreeCounts::fragmentation_index`] as Linux prints it in `extfrag_index`:
+/// `%2d.%03d `, with the space behind it.
 ///
-/// Quotient and remainder are those of C, so the sign of a small negative value stands behind the point, with room for two more
-/// digits.
+/// Quotient and remainder are those of C, so the sign of a small negative value stands behind the
+/// point, with room for two more digits.
 ///
 /// ```
 /// use brickyard::stats::FragmentationText;
@@ -136,7 +141,8 @@ pub struct FragmentationText(pub i32);
 
 impl fmt::Display for FragmentationText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rust's division and its zero padding are C's: towards zero, and the sign is one of the three characters.
+        // Rust's division and its zero padding are C's: towards zero, and the sign is one of the
+        // three characters.
         write!(f, "{:2}.{:03} ", self.0 / 1000, self.0 % 1000)
     }
 }
@@ -168,7 +174,8 @@ mod tests {
 
     #[test]
     fn sums() {
-        // 3 * 1 + 1 * 4 + 2 * 8 = 23 frames in 6 blocks; from order 1 up 20 frames = 10 pairs; from order 3 up 2 blocks.
+        // 3 * 1 + 1 * 4 + 2 * 8 = 23 frames in 6 blocks; from order 1 up 20 frames = 10 pairs; from
+        // order 3 up 2 blocks.
         let counts = counts(&[(0, 3), (2, 1), (3, 2)]);
         assert_eq!((counts.free_frames(), counts.blocks()), (23, 6));
         assert_eq!(counts.suitable(Order::ZERO), 23);
@@ -177,7 +184,8 @@ mod tests {
         assert_eq!(counts.suitable(Order::new(4)), 0);
     }
 
-    /// Zone DMA of a Linux 6.18 host: one block of order 8, one of order 9, three of order 10, and what its files said.
+    /// Zone DMA of a Linux 6.18 host: one block of order 8, one of order 9, three of order 10, and
+    /// what its files said.
     #[test]
     fn the_indices_of_a_real_zone() {
         let dma = counts(&[(8, 1), (9, 1), (10, 3)]);
@@ -189,14 +197,16 @@ mod tests {
         assert_eq!(dma.extfrag_percent(Order::new(9)), 6);
         assert_eq!(dma.extfrag_percent(Order::new(10)), 20);
         assert_eq!(dma.fragmentation_index(Order::new(10)), -1000);
-        // Nothing of order 11: all unusable; 1000 - (1000 + 3840000 / 2048) / 5 = 1000 - 2875 / 5 = 425.
+        // Nothing of order 11: all unusable; 1000 - (1000 + 3840000 / 2048) / 5 = 1000 - 2875 / 5 =
+        // 425.
         assert_eq!(dma.unusable_index(Order::new(11)), 1000);
         assert_eq!(dma.fragmentation_index(Order::new(11)), 425);
     }
 
     #[test]
     fn lack_and_fragmentation_are_told_apart() {
-        // Two single frames for a request of 512: 1000 - (1000 + 2000 / 512) / 2 = 1000 - 1003 / 2 = 499.
+        // Two single frames for a request of 512: 1000 - (1000 + 2000 / 512) / 2 = 1000 - 1003 / 2
+        // = 499.
         assert_eq!(counts(&[(0, 2)]).fragmentation_index(Order::HUGE), 499);
         // A thousand for the same: 1000 - (1000 + 1000000 / 512) / 1000 = 1000 - 2953 / 1000 = 998.
         assert_eq!(counts(&[(0, 1000)]).fragmentation_index(Order::HUGE), 998);
@@ -225,7 +235,8 @@ mod tests {
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn sixteen_tebibytes() {
-        // 2^32 single frames. For 2^18 of them: 1000 - (1000 + 2^32 * 1000 / 2^18) / 2^32 = 1000 - 0; for 2: 1000 - 500.
+        // 2^32 single frames. For 2^18 of them: 1000 - (1000 + 2^32 * 1000 / 2^18) / 2^32 = 1000 -
+        // 0; for 2: 1000 - 500.
         let singles = counts(&[(0, 1 << 32)]);
         assert_eq!(singles.free_frames(), 1 << 32);
         assert_eq!(singles.unusable_index(Order::MAX), 1000);
@@ -240,7 +251,8 @@ mod tests {
         };
         assert_eq!((all.free_frames(), all.blocks()), (usize::MAX, usize::MAX));
         assert_eq!(all.suitable(Order::ZERO), usize::MAX);
-        // Below the highest of 19 equally filled orders lie (2^18 - 1) of (2^19 - 1) parts: just under one half.
+        // Below the highest of 19 equally filled orders lie (2^18 - 1) of (2^19 - 1) parts: just
+        // under one half.
         assert_eq!(all.unusable_index(Order::MAX), 499);
         assert_eq!(all.extfrag_percent(Order::MAX), 49);
         assert_eq!(all.fragmentation_index(Order::MAX), -1000);

@@ -1,20 +1,23 @@
-//! Linux's text of free memory: `/proc/buddyinfo`, `/proc/pagetypeinfo`, and `unusable_index` and `extfrag_index` of
-//! `/sys/kernel/debug/extfrag`.
+//! Linux's text of free memory: `/proc/buddyinfo`, `/proc/pagetypeinfo`, and `unusable_index` and
+//! `extfrag_index` of `/sys/kernel/debug/extfrag`.
 //!
-//! Byte by byte what Linux 6.18 prints (compared with such a host), so that whatever reads those files reads ours: paddings, the
-//! space behind each number, and pagetypeinfo's repeated head. Each file is a `Display` over the snapshots of all zones, node by
-//! node and lowest zone first; nothing is gathered in memory. Zones without memory are left out by Linux, so the caller leaves
-//! them out too.
+//! Byte by byte what Linux 6.18 prints (compared with such a host), so that whatever reads those
+//! files reads ours: paddings, the space behind each number, and pagetypeinfo's repeated head. Each
+//! file is a `Display` over the snapshots of all zones, node by node and lowest zone first; nothing
+//! is gathered in memory. Zones without memory are left out by Linux, so the caller leaves them out
+//! too.
 //!
-//! Where ours has more freedom than Linux: zones may differ in their highest order. Each line then ends with the highest order of
-//! its zone, and what is said once for a node says the highest of its zones.
+//! Where ours has more freedom than Linux: zones may differ in their highest order. Each line then
+//! ends with the highest order of its zone, and what is said once for a node says the highest of
+//! its zones.
 
 use core::fmt;
 
 use super::{FragmentationText, FreeCounts, UnusableText};
 use crate::{MigrateType, Order, ZoneKind};
 
-/// From so many blocks on pagetypeinfo counts no further: Linux walks the lists, with interrupts off.
+/// From so many blocks on pagetypeinfo counts no further: Linux walks the lists, with interrupts
+/// off.
 const COUNTED: usize = 100_000;
 
 /// What is known of the free memory of one zone at one moment.
@@ -37,8 +40,9 @@ pub struct ZoneSnapshot {
 impl ZoneSnapshot {
     /// Free blocks of each order, of all types.
     ///
-    /// Isolated ones too, although nobody can have them: buddyinfo and the indices of Linux all come from one count an order that
-    /// every free block is in. For what can be had, see [`ZoneSnapshot::counts_to_be_had`].
+    /// Isolated ones too, although nobody can have them: buddyinfo and the indices of Linux all
+    /// come from one count an order that every free block is in. For what can be had, see
+    /// [`ZoneSnapshot::counts_to_be_had`].
     #[must_use]
     pub fn counts(&self) -> FreeCounts {
         FreeCounts {
@@ -111,8 +115,8 @@ impl fmt::Display for ExtfragIndex<'_> {
 
 /// The text of `/proc/pagetypeinfo`: free blocks by order and type, and page blocks by type.
 ///
-/// The whole text, its first lines included, is repeated for each node, with nothing in between. A node is a run of snapshots
-/// with the same number. From 100,000 free blocks on it says `>100000`.
+/// The whole text, its first lines included, is repeated for each node, with nothing in between. A
+/// node is a run of snapshots with the same number. From 100,000 free blocks on it says `>100000`.
 #[derive(Debug, Clone, Copy)]
 pub struct PageTypeInfo<'a>(pub &'a [ZoneSnapshot]);
 
@@ -234,7 +238,8 @@ mod tests {
         zone
     }
 
-    /// A Linux 6.18 host with 4 GiB, its four files read in one quiet moment. The expected texts are what it printed.
+    /// A Linux 6.18 host with 4 GiB, its four files read in one quiet moment. The expected texts
+    /// are what it printed.
     fn host() -> [ZoneSnapshot; 3] {
         let dma = zone(0, ZoneKind::Dma, 10);
         let dma = with_free(dma, Unmovable, &[0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -307,7 +312,8 @@ Node 0, zone   Normal -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1
 
     #[test]
     fn extfrag_where_requests_would_fail() {
-        // Order 1: 1000 - (1000 + 4000 / 2) / 4 = 250; order 2: 1000 - (1000 + 1000) / 4 = 500; order 3: 1000 - 1500 / 4 = 625.
+        // Order 1: 1000 - (1000 + 4000 / 2) / 4 = 250; order 2: 1000 - (1000 + 1000) / 4 = 500;
+        // order 3: 1000 - 1500 / 4 = 625.
         let zones = [with_free(zone(1, ZoneKind::Movable, 3), Movable, &[4])];
         let text = ExtfragIndex(&zones).to_string();
         assert_eq!(text, "Node 1, zone  Movable -1.000  0.250  0.500  0.625 \n");

@@ -26,9 +26,9 @@
 //! # Limits
 //!
 //! A zone spans at most [`FRAMES_MOST`](crate::FRAMES_MOST) frames, 2^32 - 2: 16 TiB of 4 KiB
-//! frames. These are counted from the start of the first page block, and there are
-//! at most [`BLOCKS_MOST`](Bitmap::BLOCKS_MOST) page blocks, 2^24, which is less only where page blocks
-//! are below order 8. Larger memory is several zones of one kind, see [`Node`](crate::node::Node).
+//! frames. These are counted from the start of the first page block, and there are at most
+//! [`BLOCKS_MOST`](Bitmap::BLOCKS_MOST) page blocks, 2^24, which is less only where page blocks are
+//! below order 8. Larger memory is several zones of one kind, see [`Node`](crate::node::Node).
 //!
 //! A plan that is a constant is refused by the compiler, where its `bytes` are another:
 //!
@@ -134,8 +134,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// The same, for a plan that is known at run time only.
     ///
     /// # Errors
-    /// [`PlanError::TooManyFrames`], [`PlanError::TooManyBlocks`], and [`PlanError::TooManyBytes`] where
-    /// the sum has no number.
+    /// [`PlanError::TooManyFrames`], [`PlanError::TooManyBlocks`], and [`PlanError::TooManyBytes`]
+    /// where the sum has no number.
     pub const fn checked_bytes(plan: &ZonePlan) -> Result<usize, PlanError> {
         let words = match plan.words() {
             Ok(words) => words,
@@ -160,8 +160,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// A zone by `plan` with its metadata in `memory`. It has no memory to hand out yet.
     ///
     /// # Errors
-    /// What [`checked_bytes`](Self::checked_bytes) is refused with; [`PlanError::TooLittleMemory`] where
-    /// `memory` is shorter.
+    /// What [`checked_bytes`](Self::checked_bytes) is refused with; [`PlanError::TooLittleMemory`]
+    /// where `memory` is shorter.
     pub fn new(
         plan: &ZonePlan,
         platform: P,

@@ -31,32 +31,37 @@
 //!
 //! **The way of a request.** It pops a block of this CPU's stash. An empty stash is refilled from
 //! the store, if enough stays free. If the store has nothing, every cache that can be reached is
-//! drained, and the store asked again, before [`Zone::why_not`] says why.
-//! **The way of a free.** It is pushed on this CPU's stash. A full one is flushed to the store; what
-//! no stash may hold goes there at once.
+//! drained, and the store asked again, before [`Zone::why_not`] says why. **The way of a free.** It
+//! is pushed on this CPU's stash. A full one is flushed to the store; what no stash may hold goes
+//! there at once.
 //!
-//! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may have, caches and
-//! frames on their way between a stash and the store included. The exceptions:
+//! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may
+//! have, caches and frames on their way between a stash and the store included. The exceptions:
 //!
-//! - requests in an interrupt, which wait for nobody, leave other CPUs' caches alone, and of stashes their own, too;
+//! - requests in an interrupt, which wait for nobody, leave other CPUs' caches alone, and of
+//!   stashes their own, too;
 //! - atomic requests where slots are exclusive, which may interrupt no other CPU;
-//! - CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on) anything;
-//! - frames that somebody has in hand who stands still: on their way, promised, of a block that he is opening, in a shared
-//!   slot that he is in;
-//! - requests with a limit inside the zone, and all while something is isolated: frames of a larger block that is being
-//!   given up or opened at that moment;
-//! - a request that has looked everywhere [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times, while each time frames came or went; where what is free is
-//!   below a mark, [`LOOKS_BELOW_A_MARK`](crate::patience::LOOKS_BELOW_A_MARK) times.
+//! - CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on)
+//!   anything;
+//! - frames that somebody has in hand who stands still: on their way, promised, of a block that he
+//!   is opening, in a shared slot that he is in;
+//! - requests with a limit inside the zone, and all while something is isolated: frames of a larger
+//!   block that is being given up or opened at that moment;
+//! - a request that has looked everywhere [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times, while
+//!   each time frames came or went; where what is free is below a mark,
+//!   [`LOOKS_BELOW_A_MARK`](crate::patience::LOOKS_BELOW_A_MARK) times.
 //!
-//! **Bounds.** A request asks the stash and the store, and as a last resort looks everywhere at most [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times:
-//! each look visits every cache once, searches the store once, which has its own bound, see
-//! [`bitmap`](crate::bitmap), and waits for frames that somebody has in hand, with a look at what the store says now
-//! and then. Orders above 0 and interrupts look once. Whatever others do, it then goes on to compaction and reclaim (by
-//! [`Nodes`](crate::node::Nodes), which does all of this in each zone, and again after each reclaim that helped) or is
-//! refused. All these looks together wait for others [`WAITS_MOST`](crate::patience::WAITS_MOST) calls of
-//! [`Platform::relax`] at most, and [`PATIENCE`](brickyard_sync::PATIENCE) for any one CPU's cache;
-//! who has let the request wait in vain is not waited for, or asked to run anything, again. Besides, it waits that long
-//! for its own CPU's cache, each time it asks it.
+//! **Bounds.** A request asks the stash and the store, and as a last resort looks everywhere at
+//! most [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times: each look visits every cache once,
+//! searches the store once, which has its own bound, see [`bitmap`](crate::bitmap), and waits for
+//! frames that somebody has in hand, with a look at what the store says now and then. Orders above
+//! 0 and interrupts look once. Whatever others do, it then goes on to compaction and reclaim (by
+//! [`Nodes`](crate::node::Nodes), which does all of this in each zone, and again after each reclaim
+//! that helped) or is refused. All these looks together wait for others
+//! [`WAITS_MOST`](crate::patience::WAITS_MOST) calls of [`Platform::relax`] at most, and
+//! [`PATIENCE`](brickyard_sync::PATIENCE) for any one CPU's cache; who has let the request wait in
+//! vain is not waited for, or asked to run anything, again. Besides, it waits that long for its own
+//! CPU's cache, each time it asks it.
 
 mod layout;
 
@@ -136,8 +141,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// several zones.
     ///
     /// Cost: a pop of this CPU's stash, where something lies in it; else a few atomic instructions
-    /// for up to 320 frames. Where the store has nothing, every cache that can be reached is drained
-    /// first.
+    /// for up to 320 frames. Where the store has nothing, every cache that can be reached is
+    /// drained first.
     ///
     /// # Errors
     /// Why it could not be served. No frame has changed hands then, though caches may have been
@@ -397,7 +402,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.administer(|store| store.add(range))
     }
 
-    /// Forgets all of `range`, which nobody may be using. Returns how many frames it had. O(frames).
+    /// Forgets all of `range`, which nobody may be using. Returns how many frames it had.
+    /// O(frames).
     ///
     /// # Errors
     /// [`RangeError::Busy`]; nothing has changed then.
@@ -405,8 +411,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.administer_drained(|store| store.remove(range))
     }
 
-    /// Keeps all free frames of `range` from being handed out; reservations may overlap. Returns how
-    /// many frames that were. O(frames).
+    /// Keeps all free frames of `range` from being handed out; reservations may overlap. Returns
+    /// how many frames that were. O(frames).
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame in use; nothing has changed then.

@@ -1,11 +1,13 @@
-//! What the models of the bitmap store share: a platform, machines, a world that knows who owns which frame, and the runs in every schedule.
+//! What the models of the bitmap store share: a platform, machines, a world that knows who owns
+//! which frame, and the runs in every schedule.
 //!
-//! Loom 0.7.2 remembers one last access a word. A thread that reads a word before it writes it hides what another read there before, and the
-//! schedules in which that read comes later are not tried. So each model of two threads runs twice, once with either of them first ([`both`]), and a model
-//! that has one schedule alone fails.
+//! Loom 0.7.2 remembers one last access a word. A thread that reads a word before it writes it
+//! hides what another read there before, and the schedules in which that read comes later are not
+//! tried. So each model of two threads runs twice, once with either of them first ([`both`]), and a
+//! model that has one schedule alone fails.
 //!
-//! `BRICKYARD_LOOM_MORE=1` adds one to each preemption bound and runs what is left out else (hours), `LOOM_MAX_PREEMPTIONS` takes the place of all
-//! bounds.
+//! `BRICKYARD_LOOM_MORE=1` adds one to each preemption bound and runs what is left out else
+//! (hours), `LOOM_MAX_PREEMPTIONS` takes the place of all bounds.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -25,7 +27,8 @@ pub(crate) use machine::*;
 pub(crate) use platform::*;
 pub(crate) use world::*;
 
-/// Which of two threads is started by the other, and so comes second as long as nobody is interrupted.
+/// Which of two threads is started by the other, and so comes second as long as nobody is
+/// interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     AsWritten,
@@ -76,8 +79,9 @@ pub(crate) fn more() -> usize {
     more.map_or(0, |more| more.parse().expect("a number"))
 }
 
-/// Runs `model` on a new machine in every schedule; with a bound, in those where running threads are interrupted no more often than that. What a
-/// lower bound leaves out are schedules in which threads are interrupted more often, not longer.
+/// Runs `model` on a new machine in every schedule; with a bound, in those where running threads
+/// are interrupted no more often than that. What a lower bound leaves out are schedules in which
+/// threads are interrupted more often, not longer.
 pub(crate) fn explore<M: Machine>(
     name: &str,
     bound: impl Into<Option<usize>>,
@@ -152,7 +156,8 @@ fn in_new_world<M: Machine>(setting: Setting, model: impl Fn(&'static World<M>))
         model(world);
         world.finish();
     }
-    // SAFETY: both come from `Box::into_raw`; the threads that shared them are gone, and the machine goes before its memory.
+    // SAFETY: both come from `Box::into_raw`; the threads that shared them are gone, and the
+    // machine goes before its memory.
     unsafe {
         drop(Box::from_raw(world));
         drop(Box::from_raw(memory));

@@ -8,16 +8,19 @@ use core::sync::atomic::Ordering;
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread::{self, JoinHandle};
 
-/// What becomes of a thread that looks in vain, as a zone's last resort does and whoever waits for a slot or a lock.
+/// What becomes of a thread that looks in vain, as a zone's last resort does and whoever waits for
+/// a slot or a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Looks {
-    /// After so many looks, those of a model before its threads start included, loom tries no other schedules for what follows. A look in vain changes nothing, so what happens after many is
+    /// After so many looks, those of a model before its threads start included, loom tries no other
+    /// schedules for what follows. A look in vain changes nothing, so what happens after many is
     /// what happens after a few; but that it ever ends is not proved.
     Cut(usize),
-    /// Others go on meanwhile, and a request that looks more often fails the model. From the first look on no other schedules are tried for the rest of the run, but it goes
-    /// on to its end.
+    /// Others go on meanwhile, and a request that looks more often fails the model. From the first
+    /// look on no other schedules are tried for the rest of the run, but it goes on to its end.
     AtMost(usize),
-    /// The same, and whoever was interrupted to let this thread run stands still as long as it looks.
+    /// The same, and whoever was interrupted to let this thread run stands still as long as it
+    /// looks.
     Alone(usize),
 }
 
@@ -98,7 +101,8 @@ pub(crate) fn in_interrupt<T>(work: impl FnOnce() -> T) -> T {
 /// Models run on at most so many CPUs.
 pub(crate) const CPUS: usize = 3;
 
-/// The stack of a modelled thread, in words: stashes are large where each of their words is a model of one.
+/// The stack of a modelled thread, in words: stashes are large where each of their words is a model
+/// of one.
 pub(crate) const STACK: usize = 1 << 16;
 
 /// Starts a thread on `cpu`.
@@ -114,8 +118,9 @@ pub(crate) fn on_cpu<T: Send + 'static>(
     other.unwrap()
 }
 
-/// As [`Shared`](brickyard::sync::Shared), with a compare-and-swap in place of its exchange. Loom does not know that the 1 which a vain exchange puts in the place of a 1
-/// comes before the 0 of who goes out, and would let the slot be full for ever.
+/// As [`Shared`](brickyard::sync::Shared), with a compare-and-swap in place of its exchange. Loom
+/// does not know that the 1 which a vain exchange puts in the place of a 1 comes before the 0 of
+/// who goes out, and would let the slot be full for ever.
 #[derive(Debug)]
 pub(crate) struct Lent(AtomicU32);
 
@@ -149,8 +154,8 @@ loom::lazy_static! {
     static ref RUNNING: [Mutex<()>; CPUS] = [Mutex::new(()), Mutex::new(()), Mutex::new(())];
 }
 
-/// CPUs whose slots nobody else enters: a task that is pinned has its CPU to itself, and what is to run on another one waits until nobody
-/// is pinned there.
+/// CPUs whose slots nobody else enters: a task that is pinned has its CPU to itself, and what is to
+/// run on another one waits until nobody is pinned there.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Exclusively;
 

@@ -100,7 +100,8 @@ pub(crate) const fn one(frame: usize) -> FrameRange {
 
 /// A frame as its users know it.
 struct Page {
-    // Has it an owner? Two at once are caught here. No word of the model, so that it orders nothing and costs nothing.
+    // Has it an owner? Two at once are caught here. No word of the model, so that it orders nothing
+    // and costs nothing.
     owned: AtomicBool,
     // What is written in it: an owner that does not see what the one before wrote is caught here.
     words: GuardedU32,
@@ -249,8 +250,8 @@ impl<M: Machine> World<M> {
         self.pages.values().filter(unowned).count()
     }
 
-    /// All threads have ended: what nobody owns is free, every invariant holds, and requests find each of those frames and no others, the last
-    /// of them one by one.
+    /// All threads have ended: what nobody owns is free, every invariant holds, and requests find
+    /// each of those frames and no others, the last of them one by one.
     pub(crate) fn finish(&self) {
         let free = self.unowned();
         if self.checks == Checks::None {

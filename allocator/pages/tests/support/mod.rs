@@ -1,4 +1,5 @@
-//! What the rule tests share: several CPUs on one thread, zones in leaked memory, looks into a zone.
+//! What the rule tests share: several CPUs on one thread, zones in leaked memory, looks into a
+//! zone.
 //!
 //! The tests of the zones of other make use it too.
 
@@ -168,7 +169,8 @@ pub(crate) fn assert_no_lock_held() {
 /// A zone of the default design.
 pub(crate) type Bricks<A> = Zone<'static, &'static Cpus, A>;
 
-/// Orders up to 7 and page blocks of order 6, small enough to count by hand, with two CPUs. Half a block's order is 3.
+/// Orders up to 7 and page blocks of order 6, small enough to count by hand, with two CPUs. Half a
+/// block's order is 3.
 pub(crate) const fn small(frames: usize) -> ZonePlan {
     ZonePlan {
         max_order: Order::new(7),

@@ -1,5 +1,5 @@
-//! Threads as CPUs, slots that a visitor stays inside, and what both are asked for: of zones of every
-//! make with caches per CPU.
+//! Threads as CPUs, slots that a visitor stays inside, and what both are asked for: of zones of
+//! every make with caches per CPU.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -85,7 +85,8 @@ impl Platform for InInterrupt {
     }
 }
 
-/// How often an interrupt waits for the visitor of its CPU's slot, when it asks for a page and frees it.
+/// How often an interrupt waits for the visitor of its CPU's slot, when it asks for a page and
+/// frees it.
 pub(crate) fn waits_of_an_interrupt(zone: &impl AnyZone) -> u32 {
     CPU.set(0);
     WAITED.set(0);

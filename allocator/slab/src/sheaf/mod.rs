@@ -32,13 +32,14 @@
 //! | `flush.rs`, `refill.rs` | what a miss needs: from sheaves into slabs, from slabs into sheaves |
 //! | `mod.rs` | the two ways, and what they do on a miss |
 //!
-//! - Invariant `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other row,
-//!   list or caller has.
-//! - Invariant `sheaf-in-one-place`: a sheaf is in one row, in one list of a depot, or in the hands of
-//!   one caller.
-//! - Invariant `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it is
-//!   given back, exposed when it was made.
-//! - Invariant `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's bitmap.
+//! - Invariant `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other
+//!   row, list or caller has.
+//! - Invariant `sheaf-in-one-place`: a sheaf is in one row, in one list of a depot, or in the hands
+//!   of one caller.
+//! - Invariant `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it
+//!   is given back, exposed when it was made.
+//! - Invariant `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's
+//!   bitmap.
 
 mod depot;
 mod flush;

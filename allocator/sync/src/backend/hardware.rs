@@ -1,4 +1,5 @@
-//! The words of the real machine: `core`'s atomics, and guarded words that cost what a plain access costs.
+//! The words of the real machine: `core`'s atomics, and guarded words that cost what a plain access
+//! costs.
 
 pub use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
@@ -6,8 +7,8 @@ macro_rules! guarded {
     ($(#[$doc:meta])* $name:ident, $atomic:ty, $value:ty) => {
         $(#[$doc])*
         ///
-        /// Reading and writing compile to one plain load and one plain store. A caller that breaks the rule reads a
-        /// stale value; it never causes undefined behaviour.
+        /// Reading and writing compile to one plain load and one plain store. A caller that breaks
+        /// the rule reads a stale value; it never causes undefined behaviour.
         #[derive(Debug, Default)]
         #[repr(transparent)]
         pub struct $name($atomic);
@@ -30,7 +31,8 @@ macro_rules! guarded {
             /// Puts `value` in; the caller holds what guards the word.
             #[inline(always)]
             pub fn set(&self, value: $value) {
-                // Relaxed: releasing the lock that guards the word publishes this to its next holder.
+                // Relaxed: releasing the lock that guards the word publishes this to its next
+                // holder.
                 self.0.store(value, core::sync::atomic::Ordering::Relaxed);
             }
 

@@ -1,15 +1,17 @@
-//! The words under loom: every atomic access is a choice point of the model, every guarded access is checked for races.
+//! The words under loom: every atomic access is a choice point of the model, every guarded access
+//! is checked for races.
 //!
-//! Loom's own types can only be made inside a model run, and not in constants. So each word here keeps its first
-//! value and makes its loom twin at the first access. To loom that making is a write by the thread that came first, so a model
-//! touches all its atomic words (asks each lock whether it is held, say) before it starts its threads; where it
-//! forgot one that two threads then race for, loom reports it, so nothing is missed.
+//! Loom's own types can only be made inside a model run, and not in constants. So each word here
+//! keeps its first value and makes its loom twin at the first access. To loom that making is a
+//! write by the thread that came first, so a model touches all its atomic words (asks each lock
+//! whether it is held, say) before it starts its threads; where it forgot one that two threads then
+//! race for, loom reports it, so nothing is missed.
 //!
-//! Invariant `one-thread-at-a-time`: loom runs its threads as coroutines of one system thread and switches
-//! only inside loom's own operations, so no cell is entered twice at once.
+//! Invariant `one-thread-at-a-time`: loom runs its threads as coroutines of one system thread and
+//! switches only inside loom's own operations, so no cell is entered twice at once.
 //!
-//! Where a model has failed, guards are dropped while the panic unwinds. Their accesses do nothing then: another switch between
-//! threads, or a second panic, would bury the report of the first.
+//! Where a model has failed, guards are dropped while the panic unwinds. Their accesses do nothing
+//! then: another switch between threads, or a second panic, would bury the report of the first.
 
 use core::cell::OnceCell;
 use core::fmt;

@@ -10,17 +10,23 @@
 //!
 //! # One form for both
 //!
-//! The system tells a thread its CPU by a word of the thread's *area*, registered by the C library (`__rseq_offset`). A thread without restartable
-//! sequences has an area of the same shape, in which the word is the thread's own number, and which nobody else reads. So the sequences are the same instructions
-//! for both, and where the area is, relative to the thread pointer, is a value: one load of a static.
+//! The system tells a thread its CPU by a word of the thread's *area*, registered by the C library
+//! (`__rseq_offset`). A thread without restartable sequences has an area of the same shape, in
+//! which the word is the thread's own number, and which nobody else reads. So the sequences are the
+//! same instructions for both, and where the area is, relative to the thread pointer, is a value:
+//! one load of a static.
 //!
 //! # Invariants
 //!
-//! - Invariant `registered-everywhere`: where `__rseq_size` is not 0, the C library has registered the area of every thread before the thread runs anything else; so the CPU's number
-//!   there is always valid. (A thread made by a bare `clone` with shared memory has no area, nor other thread-local memory, and must not allocate.)
-//! - Invariant `one-store`: a sequence changes what others see by its last instruction alone. Whoever is moved, preempted or interrupted by a signal before that has done nothing, and
+//! - Invariant `registered-everywhere`: where `__rseq_size` is not 0, the C library has registered
+//!   the area of every thread before the thread runs anything else; so the CPU's number there is
+//!   always valid. (A thread made by a bare `clone` with shared memory has no area, nor other
+//!   thread-local memory, and must not allocate.)
+//! - Invariant `one-store`: a sequence changes what others see by its last instruction alone.
+//!   Whoever is moved, preempted or interrupted by a signal before that has done nothing, and
 //!   begins again.
-//! - Invariant `row-of-its-own`: a row's words are written by sequences of the CPU (or by the thread) that the row belongs to, and by nobody else.
+//! - Invariant `row-of-its-own`: a row's words are written by sequences of the CPU (or by the
+//!   thread) that the row belongs to, and by nobody else.
 
 #[cfg(target_arch = "aarch64")]
 #[macro_use]
@@ -41,9 +47,11 @@ pub use sequence::{pop, push, replace};
 use sequence::{pop_shifted, push_shifted};
 pub use thread_rows::ThreadRows;
 
-/// log2 of the bytes from one row to the next, for [`Rseq`] and [`ThreadRows`]: 64 KiB. Only what is used of a row has memory.
+/// log2 of the bytes from one row to the next, for [`Rseq`] and [`ThreadRows`]: 64 KiB. Only what
+/// is used of a row has memory.
 ///
-/// x86-64 then needs no shift: two bytes of the CPU's number, read with the two zero bytes before them, are the row's offset.
+/// x86-64 then needs no shift: two bytes of the CPU's number, read with the two zero bytes before
+/// them, are the row's offset.
 pub const ROW_SHIFT: u32 = 16;
 
 /// A top whose next entry has these bits all zero is the last of its sheaf.

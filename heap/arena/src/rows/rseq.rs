@@ -1,7 +1,8 @@
 //! A row a CPU, by restartable sequences.
 //!
-//! The area is the one that the C library registers for every thread (glibc from 2.35 on); none is registered here, since a thread can have but one. Only its `rseq_cs` is ever
-//! written, so every rule of the system's is kept.
+//! The area is the one that the C library registers for every thread (glibc from 2.35 on); none is
+//! registered here, since a thread can have but one. Only its `rseq_cs` is ever written, so every
+//! rule of the system's is kept.
 
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -11,10 +12,12 @@ use brickyard::Platform;
 use crate::Threads;
 use crate::area::thread_pointer;
 
-/// CPUs as rows. A thread may be moved at any moment; what it was about to do with a row then begins again on the new CPU.
+/// CPUs as rows. A thread may be moved at any moment; what it was about to do with a row then
+/// begins again on the new CPU.
 ///
-/// As a [`Platform`] it tells the CPU from the thread's own memory (a load), waits by spinning and then letting others run, and runs work on another CPU by going there:
-/// the calling thread restricts its own affinity to that CPU, and takes back what it had.
+/// As a [`Platform`] it tells the CPU from the thread's own memory (a load), waits by spinning and
+/// then letting others run, and runs work on another CPU by going there: the calling thread
+/// restricts its own affinity to that CPU, and takes back what it had.
 #[derive(Debug, Clone, Copy)]
 pub struct Rseq {
     area: isize,
@@ -49,8 +52,9 @@ macro_rules! weak_address {
 }
 
 impl Rseq {
-    /// What the C library has registered; `None` where it has not: an old C library or system, one that was told not to (`glibc.pthread.rseq=0`), or a simulator
-    /// such as valgrind. A few calls of the system.
+    /// What the C library has registered; `None` where it has not: an old C library or system, one
+    /// that was told not to (`glibc.pthread.rseq=0`), or a simulator such as valgrind. A few calls
+    /// of the system.
     #[must_use]
     pub fn registered() -> Option<Self> {
         let offset = weak_address!("__rseq_offset").cast::<isize>();
@@ -58,7 +62,8 @@ impl Rseq {
         if offset.is_null() || size.is_null() {
             return None;
         }
-        // SAFETY: constants of the C library (`ptrdiff_t` and `unsigned int`), by its manual, written before any code of other libraries runs.
+        // SAFETY: constants of the C library (`ptrdiff_t` and `unsigned int`), by its manual,
+        // written before any code of other libraries runs.
         let (area, size) = unsafe { (*offset, *size) };
         let rseq = Self {
             area,
@@ -85,7 +90,8 @@ impl Platform for Rseq {
     #[inline]
     fn cpu(&self) -> usize {
         let word = thread_pointer().wrapping_offset(self.area + 4);
-        // SAFETY: `registered-everywhere`: the word is the `cpu_id` of this thread's area. Only the system writes it, and only while the thread stands still.
+        // SAFETY: `registered-everywhere`: the word is the `cpu_id` of this thread's area. Only the
+        // system writes it, and only while the thread stands still.
         let cpu = unsafe { AtomicU32::from_ptr(word.cast()) };
         // Relaxed: a thread's own word.
         cpu.load(Ordering::Relaxed) as usize
@@ -95,8 +101,9 @@ impl Platform for Rseq {
         Threads.relax();
     }
 
-    /// Runs `work` with the calling thread kept on `cpu` by its affinity, which is restored afterwards. False where the thread may not go there: the CPU is offline, or not
-    /// of its cpuset. Some microseconds, or as long as the CPU is busy with others.
+    /// Runs `work` with the calling thread kept on `cpu` by its affinity, which is restored
+    /// afterwards. False where the thread may not go there: the CPU is offline, or not of its
+    /// cpuset. Some microseconds, or as long as the CPU is busy with others.
     ///
     /// An affinity that somebody else gives the thread meanwhile is lost; one that takes it away
     /// from `cpu` makes what `work` tries with the row fail. `work` may panic.
@@ -164,14 +171,16 @@ impl Drop for Back {
     }
 }
 
-/// Calls the C library and leaves `errno` as it was: an allocator may not change it when it succeeds.
+/// Calls the C library and leaves `errno` as it was: an allocator may not change it when it
+/// succeeds.
 pub fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
     // SAFETY: a plain call.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the C library's own word of this thread, there as long as the thread is.
     let found = unsafe { errno.read() };
     let result = call();
-    // SAFETY: as above. The call may have used the word by another pointer, to which this one is no obstacle.
+    // SAFETY: as above. The call may have used the word by another pointer, to which this one is no
+    // obstacle.
     unsafe { errno.write(found) };
     result
 }
@@ -202,7 +211,8 @@ fn highest_of(list: &[u8]) -> Option<usize> {
 /// From the length of the system's own sets of CPUs: too many, but never too few.
 fn from_mask() -> Option<usize> {
     let mut set = [0_u64; MOST_CPUS / 64];
-    // SAFETY: the system writes at most as many bytes as it is told that there are. (The C library's wrapper hides how many it wrote.)
+    // SAFETY: the system writes at most as many bytes as it is told that there are. (The C
+    // library's wrapper hides how many it wrote.)
     let written = keeping_errno(|| unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,

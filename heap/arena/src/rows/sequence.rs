@@ -1,19 +1,19 @@
-//! The restartable sequences: what they do, for every processor. Their instructions are in `x86_64.rs` and
-//! `aarch64.rs`.
+//! The restartable sequences: what they do, for every processor. Their instructions are in
+//! `x86_64.rs` and `aarch64.rs`.
 //!
-//! A sequence has a *descriptor* (section `__rseq_cs`): where it begins, how long it is, and where to go on if it
-//! was left midway. It begins when the descriptor's address is stored in the thread's area; if the system finds
-//! the thread between begin and end when it moves it, preempts it or delivers a signal, it sends it to the third
-//! address instead, before which a signature stands (the bytes of an instruction that nobody executes). There it
-//! jumps back and begins anew.
+//! A sequence has a *descriptor* (section `__rseq_cs`): where it begins, how long it is, and where
+//! to go on if it was left midway. It begins when the descriptor's address is stored in the
+//! thread's area; if the system finds the thread between begin and end when it moves it, preempts
+//! it or delivers a signal, it sends it to the third address instead, before which a signature
+//! stands (the bytes of an instruction that nobody executes). There it jumps back and begins anew.
 
 use core::arch::asm;
 use core::sync::atomic::AtomicUsize;
 
 use brickyard_slab::Pushed;
 
-/// The text of a sequence: the descriptor from label 4 to label 5, and what happens when it is left midway: back
-/// to label 2, which comes first; then the lines. For `asm!` and `naked_asm!`.
+/// The text of a sequence: the descriptor from label 4 to label 5, and what happens when it is left
+/// midway: back to label 2, which comes first; then the lines. For `asm!` and `naked_asm!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! restartable {
@@ -35,13 +35,14 @@ macro_rules! restartable {
 /// Defines `pop` and `push`: how the row is found, and by which shift.
 macro_rules! pop_and_push {
     ($vis:vis $pop:ident, $push:ident, $shift:ident: $type:ty, $find:ident, $operand:tt) => {
-        /// The last object of the sheaf in `column` of this CPU's row; null if it has none. The row then has one
-        /// less.
+        /// The last object of the sheaf in `column` of this CPU's row; null if it has none. The row
+        /// then has one less.
         ///
         /// # Safety
-        /// `area` is an area of all threads ([`Rseq`](super::Rseq), [`ThreadRows`](super::ThreadRows)); `rows` are
-        /// rows for every number that can stand there, as far apart as the shift says
-        /// ([`ROW_SHIFT`](super::ROW_SHIFT) without one), and `column` of each holds the top of a sheaf.
+        /// `area` is an area of all threads ([`Rseq`](super::Rseq),
+        /// [`ThreadRows`](super::ThreadRows)); `rows` are rows for every number that can stand
+        /// there, as far apart as the shift says ([`ROW_SHIFT`](super::ROW_SHIFT) without one), and
+        /// `column` of each holds the top of a sheaf.
         #[inline(always)]
         $vis unsafe fn $pop(
             area: isize,
@@ -49,9 +50,9 @@ macro_rules! pop_and_push {
             column: usize,
         ) -> *mut u8 {
             let object: *mut u8;
-            // SAFETY: `one-store`: up to the last instruction nothing is written but the thread's own area. The
-            // caller's promise makes the row's word a top, and a top the address of a word that can be read. The
-            // red zone is not touched.
+            // SAFETY: `one-store`: up to the last instruction nothing is written but the thread's
+            // own area. The caller's promise makes the row's word a top, and a top the address of a
+            // word that can be read. The red zone is not touched.
             unsafe {
                 sequence!(
                     [$find!(), pop_lines!()],
@@ -66,7 +67,8 @@ macro_rules! pop_and_push {
             object
         }
 
-        /// Puts `object` behind the last one of the sheaf in `column` of this CPU's row, unless it is that one.
+        /// Puts `object` behind the last one of the sheaf in `column` of this CPU's row, unless it
+        /// is that one.
         ///
         /// # Safety
         /// As [`pop`].
@@ -77,8 +79,8 @@ macro_rules! pop_and_push {
             column: usize,
             object: *mut u8,
         ) -> Pushed {
-            // SAFETY: as in `pop`. The entry behind the top is free: that it is written early is seen by nobody
-            // (`one-store`).
+            // SAFETY: as in `pop`. The entry behind the top is free: that it is written early is
+            // seen by nobody (`one-store`).
             unsafe {
                 sequence!(
                     [$find!(), push_lines!()],
@@ -117,7 +119,8 @@ pub unsafe fn replace(
     expected: usize,
     new: usize,
 ) -> bool {
-    // SAFETY: `one-store`, and the word is the caller's to write while it runs on `cpu` (`row-of-its-own`).
+    // SAFETY: `one-store`, and the word is the caller's to write while it runs on `cpu`
+    // (`row-of-its-own`).
     unsafe {
         sequence!(
             [replace_lines!()],

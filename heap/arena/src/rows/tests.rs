@@ -1,4 +1,5 @@
-//! The sequences under storms of preemption, migration and signals: every token is in one place at any time.
+//! The sequences under storms of preemption, migration and signals: every token is in one place at
+//! any time.
 
 use core::ffi::c_int;
 use core::ptr::null_mut;
@@ -260,12 +261,13 @@ static TOKENS: AtomicPtr<Tokens> = AtomicPtr::new(null_mut());
 static AREA: AtomicIsize = AtomicIsize::new(0);
 
 extern "C" fn on_alarm(_: c_int) {
-    // With the test's store and load of the same two words: it sees who has come in, or who comes in
-    // sees that it is over.
+    // With the test's store and load of the same two words: it sees who has come in, or who comes
+    // in sees that it is over.
     HANDLING.fetch_add(1, Ordering::SeqCst);
     let bench = BENCH.load(Ordering::SeqCst);
     if !bench.is_null() {
-        // SAFETY: both live until `BENCH` is null and nobody is in the handler; `TOKENS` is set first.
+        // SAFETY: both live until `BENCH` is null and nobody is in the handler; `TOKENS` is set
+        // first.
         unsafe { take_or_move(&*bench, &*TOKENS.load(Ordering::Relaxed)) };
     }
     // Pairs with the load of who waits for all handlers: what this one kept is seen.

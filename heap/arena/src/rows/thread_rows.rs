@@ -1,8 +1,8 @@
 //! A row a thread, where the system has no restartable sequences.
 //!
-//! Rows go by the numbers of [`Threads`]: number *n* has row *n* + 1. Row 0 is nobody's: threads that have no
-//! number (yet, or any longer, or because all are taken), or one too high, find a row in which there is never
-//! anything.
+//! Rows go by the numbers of [`Threads`]: number *n* has row *n* + 1. Row 0 is nobody's: threads
+//! that have no number (yet, or any longer, or because all are taken), or one too high, find a row
+//! in which there is never anything.
 
 use brickyard::Platform;
 
@@ -11,16 +11,17 @@ use crate::area::{ThreadArea, own_offset};
 
 /// Threads as rows: see [`ThreadRows::ROWS`] for how many.
 ///
-/// As a [`Platform`], a thread's row is its CPU, and all else is as with [`Threads`]. A signal handler that uses a
-/// row which its own thread was just using finds it as it was, and what the handler did is lost: as with every
-/// allocator, handlers must not allocate here.
+/// As a [`Platform`], a thread's row is its CPU, and all else is as with [`Threads`]. A signal
+/// handler that uses a row which its own thread was just using finds it as it was, and what the
+/// handler did is lost: as with every allocator, handlers must not allocate here.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadRows {
     area: isize,
 }
 
 impl ThreadRows {
-    /// Rows that there are to be, the empty one included: so many threads less one have one at a time.
+    /// Rows that there are to be, the empty one included: so many threads less one have one at a
+    /// time.
     pub const ROWS: usize = 256;
 
     /// The way for every thread of this process.
@@ -35,7 +36,8 @@ impl ThreadRows {
         self.area
     }
 
-    /// The row of the calling thread, which takes a number now if it never did; `None` if it has none.
+    /// The row of the calling thread, which takes a number now if it never did; `None` if it has
+    /// none.
     #[inline]
     pub(crate) fn row(&self) -> Option<usize> {
         let _ = Threads.cpu();

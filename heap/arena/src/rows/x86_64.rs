@@ -1,8 +1,10 @@
-//! The instructions of the sequences on x86-64: eleven for `pop` and thirteen for `push`, one more with a shift.
+//! The instructions of the sequences on x86-64: eleven for `pop` and thirteen for `push`, one more
+//! with a shift.
 //!
-//! **The row's offset**: the area begins with `cpu_id_start` and `cpu_id`, four bytes each, both below 65,536
-//! (`registered-everywhere`). Four bytes read from the third on are two zero bytes and the lower half of `cpu_id`:
-//! the CPU's number times 64 KiB, which is [`ROW_SHIFT`](super::ROW_SHIFT).
+//! **The row's offset**: the area begins with `cpu_id_start` and `cpu_id`, four bytes each, both
+//! below 65,536 (`registered-everywhere`). Four bytes read from the third on are two zero bytes and
+//! the lower half of `cpu_id`: the CPU's number times 64 KiB, which is
+//! [`ROW_SHIFT`](super::ROW_SHIFT).
 
 /// The signature, as `ud1 edi, [rip + signature]`, and the way back.
 #[doc(hidden)]

@@ -1,11 +1,14 @@
 //! Which free pages may have memory, and how it goes back to the system.
 //!
-//! Invariant `idle-bit`: the bit of a page is set if the page is free and has been in use since its memory was last given back; it is clear while the page is in use. It is set before
-//! the page becomes free, and cleared after it has been taken, so who takes free pages to release them is right about those that it gets, and does not get the others.
-//! A free page whose bit is clear is zero: it has never been touched, or its memory has been given back since.
+//! Invariant `idle-bit`: the bit of a page is set if the page is free and has been in use since its
+//! memory was last given back; it is clear while the page is in use. It is set before the page
+//! becomes free, and cleared after it has been taken, so who takes free pages to release them is
+//! right about those that it gets, and does not get the others. A free page whose bit is clear is
+//! zero: it has never been touched, or its memory has been given back since.
 //!
-//! Whoever releases takes free blocks for a moment, a few at a time, exactly where the bits say that they lie (`Zone::alloc_at`): lost races cost nothing. A request that finds
-//! nothing meanwhile waits for it (`Span::find_behind_release`).
+//! Whoever releases takes free blocks for a moment, a few at a time, exactly where the bits say
+//! that they lie (`Zone::alloc_at`): lost races cost nothing. A request that finds nothing
+//! meanwhile waits for it (`Span::find_behind_release`).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -107,7 +110,8 @@ impl<'s> Held<'s> {
         }
         let shift = self.span.layout.page_shift;
         let part = self.first << shift..(self.first + self.pages) << shift;
-        // SAFETY: these pages are this caller's own for the moment, and nobody has anything in them.
+        // SAFETY: these pages are this caller's own for the moment, and nobody has anything in
+        // them.
         let done = unsafe { self.span.region.release(part, Release::Now) };
         // Locked memory stays, and so do its bits.
         if done.is_ok() {
@@ -137,7 +141,8 @@ impl Span {
     /// Pages that are about to become free.
     pub(super) fn now_idle(&self, page: usize, pages: usize) {
         by_words(page, pages, |word, mask| {
-            // Relaxed, here and below: whether a page is free is the zone's to say; who gets it from the zone sees this too.
+            // Relaxed, here and below: whether a page is free is the zone's to say; who gets it
+            // from the zone sees this too.
             let _ = self.idle_word(word).fetch_or(mask, Ordering::Relaxed);
         });
         let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
@@ -179,16 +184,19 @@ impl Span {
         pages.min(self.layout.pages) << self.layout.page_shift
     }
 
-    /// Gives the memory of all idle pages back to the system; how many bytes. Some tenths of a microsecond a page, and a call of the system for each piece of free memory. Others
-    /// can allocate and free meanwhile.
+    /// Gives the memory of all idle pages back to the system; how many bytes. Some tenths of a
+    /// microsecond a page, and a call of the system for each piece of free memory. Others can
+    /// allocate and free meanwhile.
     pub fn release_idle(&self) -> usize {
         let _held = self.counts.releasing.lock(|| Threads.relax());
         self.release(Order::ZERO, 0)
     }
 
-    /// One round of giving memory back, to be called about once a second: all that is idle if pages have neither come nor gone since the last round, else the half of it, so that what is idle for ten
-    /// seconds is a thousandth of what it was. In pieces, each inside what `enter` returns, so that nobody waits long for who is inside. True if something is left for the next round, or
-    /// was done.
+    /// One round of giving memory back, to be called about once a second: all that is idle if pages
+    /// have neither come nor gone since the last round, else the half of it, so that what is idle
+    /// for ten seconds is a thousandth of what it was. In pieces, each inside what `enter` returns,
+    /// so that nobody waits long for who is inside. True if something is left for the next round,
+    /// or was done.
     pub(crate) fn release_by_age<G>(&self, enter: impl Fn() -> G) -> bool {
         let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
         // Relaxed: this thread's own, and a hint.
@@ -234,10 +242,12 @@ impl Span {
         Order::new(pages.trailing_zeros() as u8)
     }
 
-    /// Goes once around the span, from where the last call ended, and releases idle blocks of at least this order, until no more than `enough` bytes are idle. The lock is held.
+    /// Goes once around the span, from where the last call ended, and releases idle blocks of at
+    /// least this order, until no more than `enough` bytes are idle. The lock is held.
     fn release(&self, least: Order, enough: usize) -> usize {
         let block = self.largest().frames();
-        // Relaxed: changed under the lock only; what is added to the span meanwhile was never in use.
+        // Relaxed: changed under the lock only; what is added to the span meanwhile was never in
+        // use.
         let blocks = self.grown.load(Ordering::Relaxed).div_ceil(block);
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
         let mut held = Held::new(self);

@@ -1,16 +1,23 @@
-//! The pages of a heap: one reservation of addresses, handed out by this library's own page allocator.
+//! The pages of a heap: one reservation of addresses, handed out by this library's own page
+//! allocator.
 //!
-//! Addresses cost nothing, so many are reserved at once, and an address says by a subtraction whether it is of the span. The span is divided into
-//! **zones** of 1 GiB, each a lock-free bitmap store; a zone's metadata is built when the zones before it cannot serve, and it gets its memory in steps of 32 MiB, so that a small
-//! program touches little of it. Only what zones have got can be read and written (`mprotect`): the rest is neither charged where memory is counted strictly, nor made by `mlockall`.
+//! Addresses cost nothing, so many are reserved at once, and an address says by a subtraction
+//! whether it is of the span. The span is divided into **zones** of 1 GiB, each a lock-free bitmap
+//! store; a zone's metadata is built when the zones before it cannot serve, and it gets its memory
+//! in steps of 32 MiB, so that a small program touches little of it. Only what zones have got can
+//! be read and written (`mprotect`): the rest is neither charged where memory is counted strictly,
+//! nor made by `mlockall`.
 //!
-//! A block is a power of two of pages; a **run** is any number of pages up to 2 MiB: of the smallest block that holds it, the tail is freed again at once.
+//! A block is a power of two of pages; a **run** is any number of pages up to 2 MiB: of the
+//! smallest block that holds it, the tail is freed again at once.
 //!
-//! **Idle pages** are those that are free and may have memory, since they have been in use; a bit each (`idle.rs`). They go back to the system by [`Span::release_idle`], and whenever they are
+//! **Idle pages** are those that are free and may have memory, since they have been in use; a bit
+//! each (`idle.rs`). They go back to the system by [`Span::release_idle`], and whenever they are
 //! more than an eighth of what is in use (and 8 MiB), by who frees.
 //!
-//! Invariant `in-span`: what a zone hands out is a page of the span, by number; the pages of zone `z` begin at `z` times its length. The region and the tables live as long
-//! as the span, and whatever refers to them is inside it.
+//! Invariant `in-span`: what a zone hands out is a page of the span, by number; the pages of zone
+//! `z` begin at `z` times its length. The region and the tables live as long as the span, and
+//! whatever refers to them is inside it.
 
 mod idle;
 mod runs;
@@ -77,9 +84,11 @@ impl Platform for Waits {
 /// Without stashes: slabs and runs have caches of their own.
 type SpanZone = Zone<'static, Waits, Exclusive>;
 
-/// Pages of a heap, as a source of slabs and as runs: one reservation of addresses, handed out by this library's page allocator in zones of 1 GiB.
+/// Pages of a heap, as a source of slabs and as runs: one reservation of addresses, handed out by
+/// this library's page allocator in zones of 1 GiB.
 ///
-/// What is free and has memory goes back to the system by [`Span::release_idle`], and by who frees whenever it is more than an eighth of what is in use, and than 8 MiB.
+/// What is free and has memory goes back to the system by [`Span::release_idle`], and by who frees
+/// whenever it is more than an eighth of what is in use, and than 8 MiB.
 pub struct Span {
     region: Region,
     /// Zones with their metadata, then a bit a page, then a length a page.
@@ -157,8 +166,9 @@ impl Layout {
 }
 
 impl Span {
-    /// A span of `bytes` bytes; or half of that, or a quarter, and so on, down to 64 MiB, where the system does not give as much (`ulimit -v`, or `2` in
-    /// `/proc/sys/vm/overcommit_memory`). Rounded up to a multiple of 64 MiB. Some calls of the system.
+    /// A span of `bytes` bytes; or half of that, or a quarter, and so on, down to 64 MiB, where the
+    /// system does not give as much (`ulimit -v`, or `2` in `/proc/sys/vm/overcommit_memory`).
+    /// Rounded up to a multiple of 64 MiB. Some calls of the system.
     ///
     /// # Errors
     /// [`MapError::Refused`], if not even 64 MiB can be had.
@@ -236,7 +246,8 @@ impl Span {
     /// A zone that there is.
     fn zone(&self, index: usize) -> &SpanZone {
         let place = self.tables.at(index * self.layout.zone_stride);
-        // SAFETY: `in-span`: zones below the count, which the caller has loaded with acquire, have been written there, and stay.
+        // SAFETY: `in-span`: zones below the count, which the caller has loaded with acquire, have
+        // been written there, and stay.
         unsafe { place.cast().as_ref() }
     }
 
@@ -251,7 +262,8 @@ impl Span {
         self.zone(page / self.layout.zone_pages)
     }
 
-    /// Adds memory to the zones. False if the span has no more, or the system allows none. The lock is held.
+    /// Adds memory to the zones. False if the span has no more, or the system allows none. The lock
+    /// is held.
     fn grow(&self) -> bool {
         // Relaxed: changed under the lock only.
         let grown = self.grown.load(Ordering::Relaxed);
@@ -261,7 +273,8 @@ impl Span {
         }
         let shift = self.layout.page_shift;
         let most = self.layout.pages.min((index + 1) * self.layout.zone_pages);
-        // Where a limit leaves no room for a step, perhaps for a smaller one: of two of the largest blocks.
+        // Where a limit leaves no room for a step, perhaps for a smaller one: of two of the largest
+        // blocks.
         let usable = [STEP_BYTES, SPAN_ALIGN].into_iter().find_map(|step| {
             let end = most.min(grown + (step >> shift));
             let done = self.region.commit(grown << shift..end << shift);
@@ -292,8 +305,9 @@ impl Span {
             .tables
             .at(index * zone_stride)
             .cast::<MaybeUninit<SpanZone>>();
-        // SAFETY: `in-span`: the stride has room for a zone and its metadata, which nobody else refers to before the count says so; the tables live as long as what is built here,
-        // which is never dropped.
+        // SAFETY: `in-span`: the stride has room for a zone and its metadata, which nobody else
+        // refers to before the count says so; the tables live as long as what is built here, which
+        // is never dropped.
         let (place, metadata): (&mut MaybeUninit<SpanZone>, &'static mut [MaybeUninit<u8>]) = unsafe {
             let behind = place.add(1).cast::<MaybeUninit<u8>>();
             let bytes = zone_stride - size_of::<MaybeUninit<SpanZone>>();
@@ -373,8 +387,9 @@ impl fmt::Debug for Span {
     }
 }
 
-// SAFETY: `in-span`: zones hand out each page to one owner, in blocks aligned to their size by number; the span's start is aligned to the largest, and what zones have got
-// can be read and written.
+// SAFETY: `in-span`: zones hand out each page to one owner, in blocks aligned to their size by
+// number; the span's start is aligned to the largest, and what zones have got can be read and
+// written.
 unsafe impl PageSource for Span {
     fn start(&self) -> NonNull<u8> {
         self.region.start()

@@ -1,4 +1,5 @@
-//! Runs: any number of pages up to 2 MiB, in one piece. Of the smallest block that holds one the tail is freed again at once; its length stands in a word of its first page.
+//! Runs: any number of pages up to 2 MiB, in one piece. Of the smallest block that holds one the
+//! tail is freed again at once; its length stands in a word of its first page.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -8,8 +9,8 @@ use brickyard::{Context, Frame, FrameRange, Mobility, Order};
 use super::{Contents, RUN_BYTES_MAX, Span};
 
 impl Span {
-    /// A run of `pages` pages, aligned to the next power of two of pages, and what is in them. `None` if there is none, or it is longer than
-    /// [`RUN_BYTES_MAX`], or 0.
+    /// A run of `pages` pages, aligned to the next power of two of pages, and what is in them.
+    /// `None` if there is none, or it is longer than [`RUN_BYTES_MAX`], or 0.
     #[must_use]
     pub fn take_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
         if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
@@ -25,7 +26,8 @@ impl Span {
             debug_assert!(freed.is_ok(), "part of a block just taken: {freed:?}");
         }
         let contents = self.now_in_use(page, pages);
-        // Relaxed, here and below: the run's owner hands its address on by ways that carry this along.
+        // Relaxed, here and below: the run's owner hands its address on by ways that carry this
+        // along.
         self.run_length(page).store(pages as u16, Ordering::Relaxed);
         Some((self.address_of(page), contents))
     }
@@ -70,7 +72,8 @@ impl Span {
         true
     }
 
-    /// Gives the tail of a run back, so that it has `pages` pages from now on. False, and nothing has changed, if no run begins there, or it is not longer.
+    /// Gives the tail of a run back, so that it has `pages` pages from now on. False, and nothing
+    /// has changed, if no run begins there, or it is not longer.
     ///
     /// # Safety
     /// If one does, nobody uses the tail any more.

@@ -1,4 +1,5 @@
-//! Every page has one owner, nothing fails while memory is given back, and what was given back is gone.
+//! Every page has one owner, nothing fails while memory is given back, and what was given back is
+//! gone.
 
 use core::sync::atomic::AtomicBool;
 use std::thread;
@@ -21,7 +22,8 @@ fn next(state: &mut u64) -> usize {
     (*state >> 33) as usize
 }
 
-/// Writes into the first and last word of every page of a run whose it is, or looks whether it is still there.
+/// Writes into the first and last word of every page of a run whose it is, or looks whether it is
+/// still there.
 fn each_word(span: &Span, first: NonNull<u8>, pages: usize, mut each: impl FnMut(*mut usize)) {
     for page in 0..pages {
         for at in [0, span.page_bytes() - 8] {

@@ -1,7 +1,10 @@
-//! How much more one loop takes than another, where that is less than what the host's mood changes while a sample lasts.
+//! How much more one loop takes than another, where that is less than what the host's mood changes
+//! while a sample lasts.
 //!
-//! The loops take turns in blocks that are much shorter than such a change: once through all of them and back again, so that what grows or shrinks evenly meanwhile is in each alike. The difference is
-//! taken within each such round, and of all rounds the median: one that was interrupted says nothing.
+//! The loops take turns in blocks that are much shorter than such a change: once through all of
+//! them and back again, so that what grows or shrinks evenly meanwhile is in each alike. The
+//! difference is taken within each such round, and of all rounds the median: one that was
+//! interrupted says nothing.
 
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
@@ -22,8 +25,9 @@ pub(crate) fn now(clock: Clock) -> impl Fn() -> Duration {
     }
 }
 
-/// How much more a block of each of `N` loops takes than one of the first, in ns: the median over so many rounds of each of so many threads at once. `thread` makes what runs a block on its thread,
-/// and says how long that took.
+/// How much more a block of each of `N` loops takes than one of the first, in ns: the median over
+/// so many rounds of each of so many threads at once. `thread` makes what runs a block on its
+/// thread, and says how long that took.
 pub(crate) fn differences<const N: usize, B: FnMut(usize) -> Duration>(
     threads: usize,
     rounds: u64,

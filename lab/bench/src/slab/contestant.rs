@@ -1,4 +1,5 @@
-//! Who can be compared, by name: our heaps, the system's, libraries that are loaded before the system's, the peers that whoever runs the lab has brought, and the yardsticks.
+//! Who can be compared, by name: our heaps, the system's, libraries that are loaded before the
+//! system's, the peers that whoever runs the lab has brought, and the yardsticks.
 
 use std::alloc::System;
 use std::path::PathBuf;
@@ -74,7 +75,8 @@ pub fn heap(name: &str, peers: &[&'static dyn HeapPeer]) -> Option<&'static dyn 
     heaps(peers).into_iter().find(|heap| heap.name() == name)
 }
 
-/// The C family as the process has it: whoever the dynamic symbols `malloc`, `calloc` and `free` belong to.
+/// The C family as the process has it: whoever the dynamic symbols `malloc`, `calloc` and `free`
+/// belong to.
 #[derive(Debug)]
 struct SystemHeap;
 

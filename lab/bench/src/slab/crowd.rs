@@ -1,7 +1,9 @@
 //! Threads that do the same thing at the same time, and how long they all take.
 //!
-//! A sample is the median of a few repeats. In each, every thread warms up with an eighth of its steps, waits for all the others, and does its steps; the time is
-//! from when the first began to when the last was done, or, by the other clock, what all of them spent on a CPU. How many steps fill the time that a sample is given is found out first, which warms up too.
+//! A sample is the median of a few repeats. In each, every thread warms up with an eighth of its
+//! steps, waits for all the others, and does its steps; the time is from when the first began to
+//! when the last was done, or, by the other clock, what all of them spent on a CPU. How many steps
+//! fill the time that a sample is given is found out first, which warms up too.
 
 use core::time::Duration;
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -19,7 +21,8 @@ choices! {
     pub enum Clock {
         /// That of the wall: all that delays a thread counts, other programs too.
         Wall = "wall",
-        /// What threads spend on a CPU: other programs do not count, nor does waiting asleep for a lock.
+        /// What threads spend on a CPU: other programs do not count, nor does waiting asleep for a
+        /// lock.
         Cpu = "cpu",
     }
 }
@@ -36,14 +39,16 @@ pub(crate) struct Spent {
 /// What a step of one thread took, in ns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// As a thread sees it, by the clock on the wall: where there are more threads than CPUs, its waiting for a CPU is in it.
+    /// As a thread sees it, by the clock on the wall: where there are more threads than CPUs, its
+    /// waiting for a CPU is in it.
     pub(crate) seen: f64,
     /// On a CPU.
     pub(crate) cpu: f64,
 }
 
 impl Step {
-    /// What it cost a CPU, by this clock. Threads beyond the CPUs wait for each other, which is not counted.
+    /// What it cost a CPU, by this clock. Threads beyond the CPUs wait for each other, which is not
+    /// counted.
     pub(crate) fn cost(&self, clock: Clock, threads: usize) -> f64 {
         let cpus = cores();
         match clock {
@@ -62,7 +67,8 @@ pub(crate) struct Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// Calls `work` with the number of steps to do, twice: to warm up, and, once all threads are there, to measure.
+    /// Calls `work` with the number of steps to do, twice: to warm up, and, once all threads are
+    /// there, to measure.
     pub(crate) fn run(&self, mut work: impl FnMut(u64)) {
         work(self.steps / 8 + 1);
         self.start.wait();
@@ -91,8 +97,9 @@ pub(crate) fn ns_a_step(
     step(threads, need, least, thread).cost(clock, threads)
 }
 
-/// What a step of one of so many threads takes: by either clock the median of several repeats. `thread` is run on each thread with its number, and does its
-/// steps by [`Pace::run`]. A single thread is the one that calls this. `least` is the time that one CPU is given for all repeats.
+/// What a step of one of so many threads takes: by either clock the median of several repeats.
+/// `thread` is run on each thread with its number, and does its steps by [`Pace::run`]. A single
+/// thread is the one that calls this. `least` is the time that one CPU is given for all repeats.
 pub(crate) fn step(
     threads: usize,
     need: Need,
@@ -101,7 +108,8 @@ pub(crate) fn step(
 ) -> Step {
     let share = least / REPEATS;
     let steps = match need {
-        // One thread alone is found out about more surely than many that wait for each other to be scheduled.
+        // One thread alone is found out about more surely than many that wait for each other to be
+        // scheduled.
         Need::Nobody => steps_in(share, 1, |steps| time(1, steps, &thread).wall),
         // To begin with, enough steps for what the threads wait for each other to be little of it.
         Need::Others => steps_in(share, 1024, |steps| time(threads, steps, &thread).wall),

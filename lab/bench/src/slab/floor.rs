@@ -1,7 +1,10 @@
-//! Two yardsticks: heaps that do nothing but hand out fixed buffers, so what a loop costs with them is what it costs by itself: zeroing, touching, counting, handing over.
+//! Two yardsticks: heaps that do nothing but hand out fixed buffers, so what a loop costs with them
+//! is what it costs by itself: zeroing, touching, counting, handing over.
 //!
-//! `floor` is inlined into the loop, as a `#[global_allocator]` may be. `floor-dynamic` is reached as the C family is: three functions whose addresses the loop loads
-//! when it runs, and that see nothing of the size but a number. Neither can hold more than one object of a size at a time, so the memory workloads have no row for them.
+//! `floor` is inlined into the loop, as a `#[global_allocator]` may be. `floor-dynamic` is reached
+//! as the C family is: three functions whose addresses the loop loads when it runs, and that see
+//! nothing of the size but a number. Neither can hold more than one object of a size at a time, so
+//! the memory workloads have no row for them.
 
 use core::alloc::Layout;
 use core::cell::UnsafeCell;
@@ -12,8 +15,9 @@ use super::heap::{Content, Heap, HeapHandle};
 /// The largest object that a buffer holds.
 pub const MOST_BYTES: u32 = 32 << 10;
 
-/// Four buffers: the four sizes of a socket have one each, since their binary logarithms differ in the last two bits. Invariant `buffer-of-a-size`: buffer `i` begins
-/// `i` times [`MOST_BYTES`] in, and is good for as many bytes and one line more.
+/// Four buffers: the four sizes of a socket have one each, since their binary logarithms differ in
+/// the last two bits. Invariant `buffer-of-a-size`: buffer `i` begins `i` times [`MOST_BYTES`] in,
+/// and is good for as many bytes and one line more.
 #[derive(Debug)]
 #[repr(align(4096))]
 struct Buffers(UnsafeCell<[u8; BYTES]>);
@@ -51,7 +55,8 @@ impl Heap for Floor {
     }
 }
 
-// SAFETY: `buffer-of-a-size`, and the options allow no larger object; 4096 is a multiple of every alignment that is asked for.
+// SAFETY: `buffer-of-a-size`, and the options allow no larger object; 4096 is a multiple of every
+// alignment that is asked for.
 unsafe impl HeapHandle for FloorHandle {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {

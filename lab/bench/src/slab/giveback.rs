@@ -1,5 +1,6 @@
-//! What a heap gives back to the system once everything is freed. Four threads allocate 488 MiB in objects of 16 to 2048 bytes and free them in an order chosen at
-//! random. Then all of them wait, and nothing in this process runs any more, while who started it watches what is resident.
+//! What a heap gives back to the system once everything is freed. Four threads allocate 488 MiB in
+//! objects of 16 to 2048 bytes and free them in an order chosen at random. Then all of them wait,
+//! and nothing in this process runs any more, while who started it watches what is resident.
 
 use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -44,7 +45,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
                     unsafe { hand.give_as_it_says(object) };
                 }
                 together.wait();
-                // Nobody ends before all was looked at: a thread that ends gives back what it caches.
+                // Nobody ends before all was looked at: a thread that ends gives back what it
+                // caches.
                 together.wait();
             }));
         }
@@ -54,7 +56,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
         together.wait();
         let freed = live.and_then(|()| mark_at_rest("freed"));
         together.wait();
-        // The scope itself waits until they have done their work, not until they are gone: a heap that tidies up when the process ends would find threads that still do.
+        // The scope itself waits until they have done their work, not until they are gone: a heap
+        // that tidies up when the process ends would find threads that still do.
         for one in threads {
             one.join().unwrap_or_else(|panic| resume_unwind(panic));
         }

@@ -1,4 +1,5 @@
-//! What the measured loops allocate from. The loops are compiled for each implementation, so a fast path that can be inlined into a program is inlined here too.
+//! What the measured loops allocate from. The loops are compiled for each implementation, so a fast
+//! path that can be inlined into a program is inlined here too.
 
 use core::alloc::{GlobalAlloc, Layout};
 
@@ -25,7 +26,8 @@ pub trait Heap: Sync {
 /// One thread's way to a heap.
 ///
 /// # Safety
-/// What [`alloc`](Self::alloc) gives can be read and written as far as its layout reaches, is aligned as the layout says, and is zeroed where that is asked for.
+/// What [`alloc`](Self::alloc) gives can be read and written as far as its layout reaches, is
+/// aligned as the layout says, and is zeroed where that is asked for.
 pub unsafe trait HeapHandle {
     /// An object; null where there is no memory.
     ///
@@ -89,7 +91,8 @@ unsafe impl<G: GlobalAlloc> HeapHandle for GlobalHandle<'_, G> {
 
     #[inline(always)]
     unsafe fn free(&mut self, object: *mut u8, layout: Layout) {
-        // SAFETY: the caller promises that it came from here with this layout, and is not used any more.
+        // SAFETY: the caller promises that it came from here with this layout, and is not used any
+        // more.
         unsafe { self.0.dealloc(object, layout) };
     }
 }

@@ -1,5 +1,7 @@
-//! Hits and nothing else, to be counted by valgrind: an object is allocated and freed again, each in a function of its own that is never inlined, so that the
-//! instructions of either can be told apart by name. What such a function costs by itself is counted with a heap that has nothing to do.
+//! Hits and nothing else, to be counted by valgrind: an object is allocated and freed again, each
+//! in a function of its own that is never inlined, so that the instructions of either can be told
+//! apart by name. What such a function costs by itself is counted with a heap that has nothing to
+//! do.
 
 use core::alloc::Layout;
 

@@ -1,7 +1,7 @@
 //! `--instructions`: how many instructions a hit is.
 //!
-//! What one of the two functions of `hits.rs` is by itself is counted with a heap that does nothing,
-//! and subtracted.
+//! What one of the two functions of `hits.rs` is by itself is counted with a heap that does
+//! nothing, and subtracted.
 
 use anyhow::bail;
 use brickyard_report::{Host, Results, Row};

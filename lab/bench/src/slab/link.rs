@@ -1,6 +1,7 @@
-//! How far apart two running threads are: a word that they pass to and fro, with nothing else. Virtual CPUs sit on two threads of one core at one time and far apart at
-//! another, and what crosses between them costs several times as much then. So whatever hands objects over measures the way before and after, and its rows say which
-//! it was.
+//! How far apart two running threads are: a word that they pass to and fro, with nothing else.
+//! Virtual CPUs sit on two threads of one core at one time and far apart at another, and what
+//! crosses between them costs several times as much then. So whatever hands objects over measures
+//! the way before and after, and its rows say which it was.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,7 +31,8 @@ pub(crate) fn ns_one_way() -> f64 {
         let spent = time(2, TURNS, |thread, pace| {
             pace.run(|turns| {
                 for _ in 0..turns {
-                    // Acquire and release pair with each other: the word alone is passed, but as a ring would pass it.
+                    // Acquire and release pair with each other: the word alone is passed, but as a
+                    // ring would pass it.
                     while word.0.load(Ordering::Acquire) % 2 != thread {
                         Threads.relax();
                     }

@@ -1,4 +1,5 @@
-//! A batch of objects that one thread allocates and then frees in the same order, again and again. `pair` is the time of one allocation and one free.
+//! A batch of objects that one thread allocates and then frees in the same order, again and again.
+//! `pair` is the time of one allocation and one free.
 
 use super::crowd::{Need, ns_a_step};
 use super::heap::{Content, Heap};

@@ -1,5 +1,5 @@
-//! How a process that is measured from outside says where it is: a line on its standard output, and then it waits for an answer on its standard input. While it waits
-//! none of its threads runs.
+//! How a process that is measured from outside says where it is: a line on its standard output, and
+//! then it waits for an answer on its standard input. While it waits none of its threads runs.
 
 use std::io::{self, Read, Write};
 

@@ -1,7 +1,9 @@
-//! A heap whose every call saves and restores the processor's flags around itself, as a kernel does that keeps interrupts out of its allocator.
+//! A heap whose every call saves and restores the processor's flags around itself, as a kernel does
+//! that keeps interrupts out of its allocator.
 //!
-//! A process may not mask interrupts (`cli` faults), so of `pushf; cli; ...; popf` the first and the last are executed. They are what costs: Dumazet found `popf`
-//! alone with a fifth of the time of SLQB's allocation.
+//! A process may not mask interrupts (`cli` faults), so of `pushf; cli; ...; popf` the first and
+//! the last are executed. They are what costs: Dumazet found `popf` alone with a fifth of the time
+//! of SLQB's allocation.
 
 use core::alloc::Layout;
 
@@ -21,7 +23,8 @@ impl<H: HeapHandle> Masked<H> {
 unsafe impl<H: HeapHandle> HeapHandle for Masked<H> {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
-        // As a kernel does it, the zeroing is outside where the heap allows it; this heap does not say.
+        // As a kernel does it, the zeroing is outside where the heap allows it; this heap does not
+        // say.
         let flags = save();
         // SAFETY: the caller's promise is the same.
         let object = unsafe { self.0.alloc(layout, content) };

@@ -15,8 +15,8 @@
 //! | `process.rs`, `resident.rs` | starting that process, and what it has resident |
 //! | `results.rs` | the rows |
 //!
-//! Each turn is a process of its own, and the contestants take turns at each workload. A turn warms up before it measures, and takes the median of five
-//! repeats; a row has a sample a round.
+//! Each turn is a process of its own, and the contestants take turns at each workload. A turn warms
+//! up before it measures, and takes the median of five repeats; a row has a sample a round.
 
 mod alternating;
 pub mod contestant;
@@ -81,7 +81,8 @@ use work::Work;
 /// What is a sample's time while nothing counts, in microseconds.
 const WARM_UP_US: u64 = 1000;
 
-/// One turn of a heap of this library or of the system, in a process of its own: what it measured, by name.
+/// One turn of a heap of this library or of the system, in a process of its own: what it measured,
+/// by name.
 ///
 /// # Errors
 /// Where nothing is called so, or its process fails.
@@ -106,7 +107,8 @@ pub struct Slab<'a> {
 }
 
 impl Slab<'_> {
-    /// Measures, and makes rows of what came out; and says how many rows are not there because somebody failed.
+    /// Measures, and makes rows of what came out; and says how many rows are not there because
+    /// somebody failed.
     ///
     /// # Errors
     /// Where an end was asked for before the first round was complete.
@@ -128,8 +130,9 @@ impl Slab<'_> {
         Ok((results, failed))
     }
 
-    /// What came out of every turn at one workload: a vector for each contestant, with an entry a round, none where it takes no part. A contestant that fails is told
-    /// of, counted, and not tried again.
+    /// What came out of every turn at one workload: a vector for each contestant, with an entry a
+    /// round, none where it takes no part. A contestant that fails is told of, counted, and not
+    /// tried again.
     fn measure(
         &self,
         work: &Work,
@@ -175,7 +178,8 @@ impl Slab<'_> {
         work: &Work,
         round: Round,
     ) -> anyhow::Result<Option<Measured>> {
-        // Turns share nothing that could be warmed up, but the files of the program and its libraries. Memory needs not even that.
+        // Turns share nothing that could be warmed up, but the files of the program and its
+        // libraries. Memory needs not even that.
         let sample_us = match round {
             Round::WarmUp if work.workload.is_about_memory() => return Ok(None),
             Round::WarmUp => work.sample_us.min(WARM_UP_US),

@@ -1,6 +1,8 @@
-//! Objects as the loops have them: a shape, an object that is given back once, and the hand that takes and gives them.
+//! Objects as the loops have them: a shape, an object that is given back once, and the hand that
+//! takes and gives them.
 //!
-//! A hand writes an object's size into its first word: so each is touched, as programs do, and says itself how large it is to whoever frees it.
+//! A hand writes an object's size into its first word: so each is touched, as programs do, and says
+//! itself how large it is to whoever frees it.
 
 use core::alloc::Layout;
 use core::hint::black_box;
@@ -10,7 +12,8 @@ use std::alloc::handle_alloc_error;
 use super::heap::{Content, HeapHandle};
 use crate::random::Random;
 
-/// The layout of an object in the loops. Invariant `room-for-a-word`: it has room for a word, and the alignment of one.
+/// The layout of an object in the loops. Invariant `room-for-a-word`: it has room for a word, and
+/// the alignment of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape(Layout);
 
@@ -31,7 +34,8 @@ impl Shape {
         }
     }
 
-    /// One of from `from` to `to` bytes, which are multiples of 16, as are all between, each equally often.
+    /// One of from `from` to `to` bytes, which are multiples of 16, as are all between, each
+    /// equally often.
     #[inline]
     pub(crate) fn any(random: &mut Random, from: u32, to: u32) -> Self {
         let shapes = (to - from) as usize / 16 + 1;
@@ -43,8 +47,8 @@ impl Shape {
     }
 }
 
-/// An object in use. Not to be copied. Invariant `given-back-once`: whoever has it may give it back, and
-/// does not have it after that.
+/// An object in use. Not to be copied. Invariant `given-back-once`: whoever has it may give it
+/// back, and does not have it after that.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Object(NonNull<u8>);
@@ -61,7 +65,8 @@ impl Object {
     /// The object at an address; none at null.
     ///
     /// # Safety
-    /// The address is null, or came from [`into_raw`](Self::into_raw) and is made an object of once.
+    /// The address is null, or came from [`into_raw`](Self::into_raw) and is made an object of
+    /// once.
     pub(crate) unsafe fn from_raw(address: *mut u8) -> Option<Self> {
         NonNull::new(address).map(Self)
     }
@@ -86,7 +91,8 @@ impl<H: HeapHandle> Hand<H> {
         Self(handle)
     }
 
-    /// Takes an object, and writes its size into its first word. Ends the process where there is no memory.
+    /// Takes an object, and writes its size into its first word. Ends the process where there is no
+    /// memory.
     #[inline(always)]
     pub(crate) fn take(&mut self, shape: Shape, content: Content) -> Object {
         let object = self.take_untouched(shape, content);
@@ -100,7 +106,8 @@ impl<H: HeapHandle> Hand<H> {
     pub(crate) fn take_untouched(&mut self, shape: Shape, content: Content) -> Object {
         // SAFETY: `room-for-a-word`.
         let object = unsafe { self.0.alloc(shape.0, content) };
-        // Nobody is to know that it came from `malloc`: a pair that nothing happens between could be left out.
+        // Nobody is to know that it came from `malloc`: a pair that nothing happens between could
+        // be left out.
         match NonNull::new(black_box(object)) {
             Some(object) => Object(object),
             None => handle_alloc_error(shape.0),
@@ -120,7 +127,8 @@ impl<H: HeapHandle> Hand<H> {
     /// Gives back an object by the size that it says it has.
     ///
     /// # Safety
-    /// It was taken, and touched, by a hand of the same heap, and its first word was not written since.
+    /// It was taken, and touched, by a hand of the same heap, and its first word was not written
+    /// since.
     #[inline(always)]
     pub(crate) unsafe fn give_as_it_says(&mut self, object: Object) {
         // SAFETY: the caller's promise.
@@ -131,7 +139,8 @@ impl<H: HeapHandle> Hand<H> {
     }
 }
 
-/// A table without entries that has room for so many, all of it resident, so that filling it takes no memory.
+/// A table without entries that has room for so many, all of it resident, so that filling it takes
+/// no memory.
 pub(crate) fn table(places: usize) -> Vec<Option<Object>> {
     // Written one by one: zeroes from the system would not be resident.
     let mut table: Vec<Option<Object>> = (0..places).map(|_| black_box(None)).collect();

@@ -1,4 +1,5 @@
-//! Our own heaps as contestants: each sets itself up and lets the turn run on it. They stand first in the table.
+//! Our own heaps as contestants: each sets itself up and lets the turn run on it. They stand first
+//! in the table.
 //!
 //! | name | what it is |
 //! |---|---|
@@ -62,7 +63,8 @@ impl HeapPeer for Design2008 {
 /// Threads that have queues of their own: more than any workload starts.
 const THREADS: usize = 64;
 
-/// Builds slabs of this design over pages of a span, and lets the turn run on their general sizes. The turn's process ends after it, so what is built is left to it.
+/// Builds slabs of this design over pages of a span, and lets the turn run on their general sizes.
+/// The turn's process ends after it, so what is built is left to it.
 fn on_slabs<D>(turn: &HeapTurn<'_>) -> anyhow::Result<HeapTaken>
 where
     D: SlabDesign<'static, Source = &'static Span, Local = Pinned<Threads>>,
@@ -104,7 +106,8 @@ where
     }
 }
 
-// SAFETY: an object of a general size is at least as large as asked, aligned as asked, and its holder's alone; it is zeroed here where that is asked for.
+// SAFETY: an object of a general size is at least as large as asked, aligned as asked, and its
+// holder's alone; it is zeroed here where that is asked for.
 unsafe impl<D: SlabDesign<'static>> HeapHandle for OfSlabsHandle<'_, D> {
     #[inline(always)]
     unsafe fn alloc(&mut self, layout: Layout, content: Content) -> *mut u8 {
@@ -119,7 +122,8 @@ unsafe impl<D: SlabDesign<'static>> HeapHandle for OfSlabsHandle<'_, D> {
     #[inline(always)]
     unsafe fn free(&mut self, object: *mut u8, layout: Layout) {
         if let Some(object) = NonNull::new(object) {
-            // SAFETY: the caller promises that it came from here with this layout, and is not used any more.
+            // SAFETY: the caller promises that it came from here with this layout, and is not used
+            // any more.
             let freed = unsafe { self.0.free(object, layout) };
             debug_assert!(freed.is_ok(), "an object of its own heap: {freed:?}");
         }

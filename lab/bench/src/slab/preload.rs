@@ -1,4 +1,5 @@
-//! Libraries with a malloc family of their own that are loaded before the system's (`LD_PRELOAD`): where they lie, and whether the loader took them.
+//! Libraries with a malloc family of their own that are loaded before the system's (`LD_PRELOAD`):
+//! where they lie, and whether the loader took them.
 
 use std::env;
 use std::fs;
@@ -61,7 +62,8 @@ fn folders() -> Vec<PathBuf> {
     beside.into_iter().chain(said).chain(system).collect()
 }
 
-/// The loader goes on without a library that it cannot load. So the process that was to have it looks.
+/// The loader goes on without a library that it cannot load. So the process that was to have it
+/// looks.
 pub fn is_loaded(library: &Path) -> anyhow::Result<()> {
     let maps = fs::read_to_string("/proc/self/maps").context("cannot see what is loaded")?;
     let library = library.display().to_string();

@@ -16,7 +16,8 @@ use super::work::Work;
 use crate::callgrind::this_program;
 use crate::stop;
 
-/// The subcommand of `bench` by which a process of this program is told that it is to do a turn, and no more.
+/// The subcommand of `bench` by which a process of this program is told that it is to do a turn,
+/// and no more.
 pub(crate) const TURN: &str = "slab-turn";
 
 /// How often a process at rest is looked at.
@@ -36,7 +37,8 @@ pub(crate) struct Said {
     pub(crate) rested: HashMap<String, Resident>,
 }
 
-/// A command that does a contestant's work in a process of its own, by way of `launcher` if that is not empty.
+/// A command that does a contestant's work in a process of its own, by way of `launcher` if that is
+/// not empty.
 pub(crate) fn command(
     launcher: &[String],
     contestant: &Contestant,
@@ -54,7 +56,8 @@ pub(crate) fn command(
     Ok(command)
 }
 
-/// Does the work in a process of its own. One that asks to be watched at rest is watched for `rest`.
+/// Does the work in a process of its own. One that asks to be watched at rest is watched for
+/// `rest`.
 pub(crate) fn run(contestant: &Contestant, work: &Work, rest: Duration) -> anyhow::Result<Said> {
     let mut command = command(&[], contestant, work)?;
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();

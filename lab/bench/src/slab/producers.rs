@@ -1,9 +1,10 @@
-//! Eight producers and one thread that reclaims. Each producer has a table of live objects of 16 to 1024 bytes; a step allocates one, puts it into a place chosen at
-//! random, and sends what lived there to the reclaiming thread, which does nothing but free. So no object is freed by whom it came from, and what a producer
-//! gets back comes at another's pace.
+//! Eight producers and one thread that reclaims. Each producer has a table of live objects of 16 to
+//! 1024 bytes; a step allocates one, puts it into a place chosen at random, and sends what lived
+//! there to the reclaiming thread, which does nothing but free. So no object is freed by whom it
+//! came from, and what a producer gets back comes at another's pace.
 //!
-//! `rate` is objects a second through all of it, in millions: one operation is an allocation and its free. The most that was resident at any time is read by who
-//! started this process.
+//! `rate` is objects a second through all of it, in millions: one operation is an allocation and
+//! its free. The most that was resident at any time is read by who started this process.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,7 +53,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
     let steps = (places * REPLACED) as u64;
     let spent = time(PRODUCERS + 1, steps, |thread, pace| {
         let mut hand = Hand::new(heap.handle());
-        // `time` calls twice. Before all threads are there the tables are filled, and nobody reclaims.
+        // `time` calls twice. Before all threads are there the tables are filled, and nobody
+        // reclaims.
         let mut calls = 0;
         if let Some(desk) = desks.get(thread) {
             let mut desk = of_this_thread(desk);
@@ -83,7 +85,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> anyhow::Result<HeapTaken> {
         .iter()
         .map(|desk| core::mem::take(&mut of_this_thread(desk).live));
     for object in tables.flatten().flatten() {
-        // SAFETY: a producer took it from a hand of the same heap and left its first word as it was.
+        // SAFETY: a producer took it from a hand of the same heap and left its first word as it
+        // was.
         unsafe { hand.give_as_it_says(object) };
     }
     let mut taken = HeapTaken::default();
@@ -130,13 +133,15 @@ fn produce<H: HeapHandle>(
 /// Frees what comes out of the rings until every producer is done and nothing is left.
 fn reclaim<H: HeapHandle>(hand: &mut Hand<H>, receivers: &mut [Receiver<'_>], done: &AtomicUsize) {
     loop {
-        // Acquire: see the producers. Read before the rings are, so that what was sent until then is found.
+        // Acquire: see the producers. Read before the rings are, so that what was sent until then
+        // is found.
         let last = done.load(Ordering::Acquire) == PRODUCERS;
         let mut found = 0;
         for receiver in &mut *receivers {
             while let Some(object) = receiver.try_receive() {
                 found += 1;
-                // SAFETY: a producer took it from a hand of the same heap and left its first word as it was.
+                // SAFETY: a producer took it from a hand of the same heap and left its first word
+                // as it was.
                 unsafe { hand.give_as_it_says(object) };
             }
         }

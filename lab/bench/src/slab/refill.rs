@@ -1,5 +1,7 @@
-//! What becomes of memory whose small objects die at random: 488 MiB of them are allocated, nine of ten freed, chosen at random, and the memory filled again to as much with
-//! larger ones. What is resident then is read by who started this process. A heap that never uses a page for another size has twice what lives.
+//! What becomes of memory whose small objects die at random: 488 MiB of them are allocated, nine of
+//! ten freed, chosen at random, and the memory filled again to as much with larger ones. What is
+//! resident then is read by who started this process. A heap that never uses a page for another
+//! size has twice what lives.
 //!
 //! Small are 256 to 512 bytes, large are 1024 to 2048, each in steps of 16, all equally often.
 

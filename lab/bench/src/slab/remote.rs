@@ -1,5 +1,6 @@
-//! One thread allocates, another frees, through a ring. `object` is the time between one object that comes out of the ring and the next, both threads running.
-//! What the ring itself costs is what the yardsticks have in this row.
+//! One thread allocates, another frees, through a ring. `object` is the time between one object
+//! that comes out of the ring and the next, both threads running. What the ring itself costs is
+//! what the yardsticks have in this row.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -37,7 +38,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
                     let mut receiver = ends.1.lock().unwrap_or_else(PoisonError::into_inner);
                     pace.run(|steps| {
                         for _ in 0..steps {
-                            // SAFETY: the other thread took it from a hand of this heap with this shape.
+                            // SAFETY: the other thread took it from a hand of this heap with this
+                            // shape.
                             unsafe { hand.give(receiver.receive(), shape) };
                         }
                     });

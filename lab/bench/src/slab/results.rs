@@ -66,7 +66,8 @@ fn seen(workload: Workload, metric: &str, said: &Said) -> Option<f64> {
     }
 }
 
-/// All rows, of what was measured: for each workload, as far as they came, each contestant's rounds; none where it takes no part.
+/// All rows, of what was measured: for each workload, as far as they came, each contestant's
+/// rounds; none where it takes no part.
 pub(crate) fn results(
     contestants: &[Contestant],
     works: &[Work],

@@ -1,5 +1,6 @@
-//! How an object finds its way from one thread to another: a ring of addresses with one sender and one receiver. A place that is null is empty; the sender fills
-//! places, the receiver empties them, and neither reads where the other is. So what is shared is the ring alone.
+//! How an object finds its way from one thread to another: a ring of addresses with one sender and
+//! one receiver. A place that is null is empty; the sender fills places, the receiver empties them,
+//! and neither reads where the other is. So what is shared is the ring alone.
 
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -81,7 +82,8 @@ impl Receiver<'_> {
         }
         place.store(null_mut(), Ordering::Release);
         self.next += 1;
-        // SAFETY: `send` put it there as an object, and the place is empty now: nobody else makes an object of it.
+        // SAFETY: `send` put it there as an object, and the place is empty now: nobody else makes
+        // an object of it.
         unsafe { Object::from_raw(object) }
     }
 

@@ -1,10 +1,14 @@
-//! `socketallocbench`, after Dumazet's of 2008: each step allocates the objects of a socket and frees them.
+//! `socketallocbench`, after Dumazet's of 2008: each step allocates the objects of a socket and
+//! frees them.
 //!
-//! They have 1216 (the socket itself), 640 (its inode), 256 (its file) and 192 bytes (its directory entry). The first is zeroed, as the kernel does it; where time goes in
-//! his profile, most of it goes there. Each object's first word is written. They are freed in the opposite order. Threads share nothing.
+//! They have 1216 (the socket itself), 640 (its inode), 256 (its file) and 192 bytes (its directory
+//! entry). The first is zeroed, as the kernel does it; where time goes in his profile, most of it
+//! goes there. Each object's first word is written. They are freed in the opposite order. Threads
+//! share nothing.
 //!
-//! `pair` is one allocation and one free: a quarter of a step. Its profile is found by leaving things out, or putting them in. That changes a pair by a nanosecond or two, so loops with and without take
-//! turns in short blocks (`alternating.rs`):
+//! `pair` is one allocation and one free: a quarter of a step. Its profile is found by leaving
+//! things out, or putting them in. That changes a pair by a nanosecond or two, so loops with and
+//! without take turns in short blocks (`alternating.rs`):
 //!
 //! | | |
 //! |---|---|
@@ -30,7 +34,8 @@ const ENTRY: Shape = Shape::of(192);
 /// Pairs of a step.
 const PAIRS: f64 = 4.0;
 
-/// What a pair takes as a thread sees it, as the turn calls it. Neither this nor [`CPU`] has a row in the table.
+/// What a pair takes as a thread sees it, as the turn calls it. Neither this nor [`CPU`] has a row
+/// in the table.
 pub const SEEN: &str = "seen";
 
 /// The same on a CPU.
@@ -39,7 +44,8 @@ pub const CPU: &str = "cpu";
 /// The loops of the profile, in this order: the whole step, nothing zeroed, every call masked.
 const LOOPS: usize = 3;
 
-/// How much longer the profile takes than `pair` does: there are more loops, of which only differences are told.
+/// How much longer the profile takes than `pair` does: there are more loops, of which only
+/// differences are told.
 const TIMES_LONGER: u32 = 2;
 
 pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
@@ -70,7 +76,8 @@ fn pair_of<H: Heap>(heap: &H, threads: usize, least: Duration) -> Step {
     }
 }
 
-/// How much more a pair takes in each loop of the profile than in the first, in ns. Nothing for masking where there is none.
+/// How much more a pair takes in each loop of the profile than in the first, in ns. Nothing for
+/// masking where there is none.
 fn differences_of<H: Heap>(heap: &H, work: &Work, pair: &Step) -> [f64; LOOPS] {
     let (least, clock) = work.sample();
     let steps = (BLOCK.as_nanos() as f64 / (pair.cpu * PAIRS)).max(1.0) as u64;

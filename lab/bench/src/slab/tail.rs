@@ -1,7 +1,10 @@
-//! How long the slowest allocations take: objects live in a table, and each step allocates one and frees another, chosen at random, whose place it takes. Only the allocation is
-//! timed, by the time stamp counter, less what reading that costs (the median). Nothing is written into the object while the clock runs.
+//! How long the slowest allocations take: objects live in a table, and each step allocates one and
+//! frees another, chosen at random, whose place it takes. Only the allocation is timed, by the time
+//! stamp counter, less what reading that costs (the median). Nothing is written into the object
+//! while the clock runs.
 //!
-//! A percentile is the median of those of five stretches: the timer interrupt comes about as often as the last of them leaves out, and other programs more often.
+//! A percentile is the median of those of five stretches: the timer interrupt comes about as often
+//! as the last of them leaves out, and other programs more often.
 
 use super::heap::{Content, Heap, HeapHandle};
 use super::objects::{Hand, Object, Shape};
@@ -12,7 +15,8 @@ use crate::random::Random;
 /// Objects that live.
 const PLACES: usize = 1024;
 
-/// Allocations a millisecond of the time that a sample is given: about as many as can be timed in it.
+/// Allocations a millisecond of the time that a sample is given: about as many as can be timed in
+/// it.
 const STEPS_A_MS: u64 = 25_000;
 
 /// The stretches that the steps are divided into. One more comes first, to warm up.
@@ -59,7 +63,8 @@ pub(crate) fn run<H: Heap>(heap: &H, work: &Work) -> HeapTaken {
     taken
 }
 
-/// Allocates an object in the place of one of those that live, and frees that. How many ticks that took, the clock's own included.
+/// Allocates an object in the place of one of those that live, and frees that. How many ticks that
+/// took, the clock's own included.
 #[inline(always)]
 fn replace<H: HeapHandle>(
     hand: &mut Hand<H>,

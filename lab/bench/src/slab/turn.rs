@@ -60,7 +60,8 @@ impl HeapTurn<'_> {
         }
     }
 
-    /// The same for a heap that has one object of each size, and can serve only what never holds two.
+    /// The same for a heap that has one object of each size, and can serve only what never holds
+    /// two.
     pub(crate) fn on_buffers<H: Heap>(&self, heap: &H) -> anyhow::Result<HeapTaken> {
         let work = self.work;
         Ok(match work.workload {

@@ -1,5 +1,6 @@
-//! The workloads: which there are, what a row is called, what each measures. A [`Work`] is also what a process is told that runs one: it is written on its command line as it is
-//! read from there.
+//! The workloads: which there are, what a row is called, what each measures. A [`Work`] is also
+//! what a process is told that runs one: it is written on its command line as it is read from
+//! there.
 
 use core::fmt;
 use core::time::Duration;

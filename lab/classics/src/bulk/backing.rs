@@ -19,7 +19,8 @@ use brickyard::{Frame, FrameRange, FreeError, MigrateType, Order, Platform, Requ
 pub struct Tuning {
     /// How long the lock is held in a bulk operation.
     pub bulk: BulkPolicy,
-    /// Whether wait and hold times are measured: two readings of the platform's clock for each hold.
+    /// Whether wait and hold times are measured: two readings of the platform's clock for each
+    /// hold.
     pub timing: Timing,
 }
 
@@ -80,7 +81,8 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         &self.moves
     }
 
-    /// The store without its lock: for what is constant in it, for hints, and for the records of frames that the caller owns.
+    /// The store without its lock: for what is constant in it, for hints, and for the records of
+    /// frames that the caller owns.
     #[inline]
     #[must_use]
     pub const fn unlocked(&self) -> &Buddy<'m, G> {
@@ -119,8 +121,8 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     }
 }
 
-/// The caller is in the store as long as this lives: the zone lock is held and interrupts are masked. Dereferences to the
-/// store.
+/// The caller is in the store as long as this lives: the zone lock is held and interrupts are
+/// masked. Dereferences to the store.
 #[must_use = "the zone lock is given up as soon as this is dropped"]
 pub(crate) struct StoreGuard<'b, 'm, G: Grouping, L: RawLock, P: Platform> {
     backing: &'b Backing<'m, G, L, P>,

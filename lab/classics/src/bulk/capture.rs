@@ -1,8 +1,10 @@
-//! Capture: a block that becomes free while a task compacts goes to that task, before anybody else sees it.
+//! Capture: a block that becomes free while a task compacts goes to that task, before anybody else
+//! sees it.
 //!
-//! Without it the pages that a compaction has just brought together are often taken apart again by the next small request (Linux
-//! since 5.1, there for the frees of the task itself; here for every free in the zone). One task at a time has the
-//! slot of a zone; another that compacts meanwhile goes without. A catch mixes nothing: below the size of a page block it must come from a block of
+//! Without it the pages that a compaction has just brought together are often taken apart again by
+//! the next small request (Linux since 5.1, there for the frees of the task itself; here for every
+//! free in the zone). One task at a time has the slot of a zone; another that compacts meanwhile
+//! goes without. A catch mixes nothing: below the size of a page block it must come from a block of
 //! the request's own type, and what is set aside for atomic requests is left alone.
 
 use brickyard::sync::{GuardedU32, GuardedU64};
@@ -44,7 +46,8 @@ impl Capture {
         true
     }
 
-    /// A block has become free. What the catch amounts to, if it was caught: breaking into a block of another type.
+    /// A block has become free. What the catch amounts to, if it was caught: breaking into a block
+    /// of another type.
     #[inline]
     pub(super) fn offer<G: Grouping>(
         &self,

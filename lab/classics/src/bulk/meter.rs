@@ -1,8 +1,9 @@
-//! What is measured at the zone lock: how much each bulk operation moved, how often a request fell back on another type's
-//! list, and, where asked for, how long the lock was waited for and held.
+//! What is measured at the zone lock: how much each bulk operation moved, how often a request fell
+//! back on another type's list, and, where asked for, how long the lock was waited for and held.
 //!
-//! Porter's tables give mean and deviation of the count and order of a bulk operation; the sums here are those he needed. All words
-//! are guarded by the zone lock itself, so measuring adds no sharing.
+//! Porter's tables give mean and deviation of the count and order of a bulk operation; the sums
+//! here are those he needed. All words are guarded by the zone lock itself, so measuring adds no
+//! sharing.
 
 use brickyard::sync::GuardedU64;
 
@@ -66,12 +67,14 @@ fn square_root(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { root }
 }
 
-/// How many values fell into each power of two: bucket 0 counts zeros, bucket n values of 2^(n-1) up to 2^n - 1, the last all above.
+/// How many values fell into each power of two: bucket 0 counts zeros, bucket n values of 2^(n-1)
+/// up to 2^n - 1, the last all above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Histogram(pub [u64; 32]);
 
 impl Histogram {
-    /// An upper bound of the value below which `percent` of all lie (at most twice too high), or 0 of no values.
+    /// An upper bound of the value below which `percent` of all lie (at most twice too high), or 0
+    /// of no values.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> u64 {
         let all: u64 = self.0.iter().sum();
@@ -118,7 +121,8 @@ pub struct MeterReading {
     pub hold: LockReading,
     /// Requests served from another type's list.
     pub fallbacks: u64,
-    /// Those of them that broke into less than a whole page block and did not claim it: each has mixed a block.
+    /// Those of them that broke into less than a whole page block and did not claim it: each has
+    /// mixed a block.
     pub mixing: u64,
     /// Those of them that claimed a page block.
     pub claims: u64,

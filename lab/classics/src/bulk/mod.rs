@@ -1,8 +1,10 @@
-//! Bulk: how long to hold the zone lock while many pages move between a front and the store (Porter 2007).
+//! Bulk: how long to hold the zone lock while many pages move between a front and the store (Porter
+//! 2007).
 //!
-//! Whoever holds the lock for a whole batch makes others wait for all of it; whoever gives it up after every page pays for the
-//! lock anew each time. Three policies, as values, because only a miss meets them. On every path each lock hold ends: a guard
-//! gives the lock up, also where the store runs empty in the middle of a batch, which is where the posted patch kept it for ever.
+//! Whoever holds the lock for a whole batch makes others wait for all of it; whoever gives it up
+//! after every page pays for the lock anew each time. Three policies, as values, because only a
+//! miss meets them. On every path each lock hold ends: a guard gives the lock up, also where the
+//! store runs empty in the middle of a batch, which is where the posted patch kept it for ever.
 
 mod backing;
 mod capture;
@@ -34,7 +36,8 @@ pub enum BulkPolicy {
 /// How many pages a bulk operation moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// After more than these it stops as soon as somebody waits for the lock (the contention watch of 2013).
+    /// After more than these it stops as soon as somebody waits for the lock (the contention watch
+    /// of 2013).
     pub least: usize,
     /// After these it stops.
     pub most: usize,
@@ -57,7 +60,8 @@ impl Batch {
 }
 
 impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
-    /// Fills `out` with single frames straight from the store, under the zone lock and by its policy. Returns how many.
+    /// Fills `out` with single frames straight from the store, under the zone lock and by its
+    /// policy. Returns how many.
     pub(crate) fn take_singles(&self, request: &Request, out: &mut [Frame]) -> usize {
         let masked = Masked::new(self.platform());
         let mut guard = self.lock_masked(&masked);
@@ -76,7 +80,8 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         taken
     }
 
-    /// Gives single frames in use straight to the store, in the same way, up to the first that is refused. Returns how many, and why no more.
+    /// Gives single frames in use straight to the store, in the same way, up to the first that is
+    /// refused. Returns how many, and why no more.
     pub(crate) fn give_singles(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
         let masked = Masked::new(self.platform());
         let mut guard = self.lock_masked(&masked);
@@ -114,8 +119,9 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         self.lock_masked(masked)
     }
 
-    /// Takes up to `batch` frames of type `wanted` for a front and hands each to `into`, under the zone lock and by its
-    /// policy. Returns how many, and a token that the caller drops when they have arrived.
+    /// Takes up to `batch` frames of type `wanted` for a front and hands each to `into`, under the
+    /// zone lock and by its policy. Returns how many, and a token that the caller drops when they
+    /// have arrived.
     pub(crate) fn take_bulk(
         &self,
         batch: Batch,
@@ -139,7 +145,8 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         (taken, transit)
     }
 
-    /// Gives back the frames that `next` yields, under the zone lock and by its policy. Returns how many.
+    /// Gives back the frames that `next` yields, under the zone lock and by its policy. Returns how
+    /// many.
     pub(crate) fn give_bulk(&self, mut next: impl FnMut() -> Option<Frame>) -> usize {
         let masked = Masked::new(self.platform());
         let mut guard = self.lock_masked(&masked);

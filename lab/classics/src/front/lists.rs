@@ -1,6 +1,7 @@
 //! Three lists of cached frames, one a mobility: what a CPU's lists and a magazine have in common.
 //!
-//! Whoever holds the slot or the lock around them owns them, and with them the links of the frames on them.
+//! Whoever holds the slot or the lock around them owns them, and with them the links of the frames
+//! on them.
 
 use brickyard::sync::{AtomicU32, Ordering};
 
@@ -21,8 +22,8 @@ pub(super) struct Lists {
     lists: [FrameList; LISTS],
     // Written by whoever owns the lists; others peek at it before they ask to own them.
     count: AtomicU32,
-    // How many frames were ever freed to it (not refilled), modulo 2^32. Written by whoever owns the lists, read by who is about to say that
-    // nothing is free.
+    // How many frames were ever freed to it (not refilled), modulo 2^32. Written by whoever owns
+    // the lists, read by who is about to say that nothing is free.
     freed: AtomicU32,
 }
 
@@ -34,9 +35,11 @@ impl Lists {
         self.count.load(Ordering::Relaxed) as usize
     }
 
-    /// How many frames, for a drainer that goes on only if there are any: an empty slot that it passes by is as if it had been inside.
+    /// How many frames, for a drainer that goes on only if there are any: an empty slot that it
+    /// passes by is as if it had been inside.
     pub(super) fn peek_len(&self) -> usize {
-        // Acquire: pairs with the release in `set_len`. Who sees that frames have left sees that their move has begun.
+        // Acquire: pairs with the release in `set_len`. Who sees that frames have left sees that
+        // their move has begun.
         self.count.load(Ordering::Acquire) as usize
     }
 
@@ -161,8 +164,9 @@ impl Lists {
     }
 }
 
-/// The order in which cold frames leave: round robin over the lists, from the tails, more from a list the more empty ones were
-/// passed on the way to it (Linux up to 6.1, and the magazines of 2013).
+/// The order in which cold frames leave: round robin over the lists, from the tails, more from a
+/// list the more empty ones were passed on the way to it (Linux up to 6.1, and the magazines of
+/// 2013).
 #[derive(Debug)]
 pub(super) struct ColdWalk {
     list: usize,
@@ -177,8 +181,8 @@ pub(super) struct ColdWalk {
 }
 
 impl ColdWalk {
-    /// Up to `most` frames, beginning with the list behind `after`; `alone` in a row where one list has all; no end before
-    /// `least`, whoever waits.
+    /// Up to `most` frames, beginning with the list behind `after`; `alone` in a row where one list
+    /// has all; no end before `least`, whoever waits.
     pub(super) const fn new(after: usize, most: usize, alone: usize, least: usize) -> Self {
         Self {
             list: after,

@@ -1,15 +1,19 @@
-//! Magazines (Gorman 2013, the rules as they stand after the last of the 22 patches): a few sets of lists that all CPUs may use.
+//! Magazines (Gorman 2013, the rules as they stand after the last of the 22 patches): a few sets of
+//! lists that all CPUs may use.
 //!
-//! Each magazine has a lock that masks no interrupts; interrupts go to the zone lock instead. A CPU prefers one magazine, which it
-//! shares with its neighbour, and takes from any that it can lock at once. So nobody need be interrupted to drain
-//! them: a drainer just takes the lock.
+//! Each magazine has a lock that masks no interrupts; interrupts go to the zone lock instead. A CPU
+//! prefers one magazine, which it shares with its neighbour, and takes from any that it can lock at
+//! once. So nobody need be interrupted to drain them: a drainer just takes the lock.
 //!
-//! - A free locks the preferred magazine, waiting if need be. At `limit` frames up to `drain.most` cold ones go back to the store, fewer
-//!   if somebody waits for the magazine.
-//! - A request tries the magazines round robin from the preferred one, skipping empty ones by a peek; if none could be locked
-//!   it waits for the first that had frames; if none had any, or the magazine has none of its type, it refills.
-//! - A refill takes up to `refill.most` frames under the zone lock, fewer if somebody waits for that lock, and hands them to a magazine.
-//! - A list of frees holds the magazine over all of it, and drains once at its end: the count may go far above the limit meanwhile.
+//! - A free locks the preferred magazine, waiting if need be. At `limit` frames up to `drain.most`
+//!   cold ones go back to the store, fewer if somebody waits for the magazine.
+//! - A request tries the magazines round robin from the preferred one, skipping empty ones by a
+//!   peek; if none could be locked it waits for the first that had frames; if none had any, or the
+//!   magazine has none of its type, it refills.
+//! - A refill takes up to `refill.most` frames under the zone lock, fewer if somebody waits for
+//!   that lock, and hands them to a magazine.
+//! - A list of frees holds the magazine over all of it, and drains once at its end: the count may
+//!   go far above the limit meanwhile.
 //!
 //! Lock order: magazine, then zone; never the other way.
 
@@ -37,8 +41,8 @@ pub struct MagazineSizes {
 }
 
 impl MagazineSizes {
-    /// As posted in 2013: limit 1024, refill 16 to 384, drain 16 to 64. A stall of an allocation is felt more than one of a free,
-    /// hence the difference.
+    /// As posted in 2013: limit 1024, refill 16 to 384, drain 16 to 64. A stall of an allocation is
+    /// felt more than one of a free, hence the difference.
     pub const POSTED_2013: Self = Self {
         limit: 1024,
         refill: Batch {
@@ -101,8 +105,8 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         from.iter().chain(before)
     }
 
-    /// Locks a magazine that has frames: the first that is free to lock, or, where all are taken, the first with frames after
-    /// a wait. `None` where none has any.
+    /// Locks a magazine that has frames: the first that is free to lock, or, where all are taken,
+    /// the first with frames after a wait. `None` where none has any.
     fn lock_filled<P: Platform>(&self, pinned: &Pinned<'_, P>) -> Option<Held<'m, L, Lists>> {
         let mut filled = self.round_robin(pinned.cpu).filter(|m| m.len() > 0);
         filled.clone().find_map(|m| m.0.try_lock()).or_else(|| {
@@ -123,7 +127,8 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         magazine.0.lock(|| pinned.relax())
     }
 
-    /// Takes up to `walk`'s frames out of a locked magazine, unlocks it, and only then gives them to the store.
+    /// Takes up to `walk`'s frames out of a locked magazine, unlocks it, and only then gives them
+    /// to the store.
     fn drain_and_unlock<G: Grouping, Z: RawLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, Z, P>,
@@ -152,7 +157,8 @@ impl<'m, L: RawLock> Magazines<'m, L> {
             return;
         }
         let Batch { least, most } = self.sizes.drain;
-        // Where one list has all, no more than the smaller batch leaves in a row before the next look at who waits.
+        // Where one list has all, no more than the smaller batch leaves in a row before the next
+        // look at who waits.
         let walk = ColdWalk::new(freed_to, most, least.max(1), least);
         self.drain_and_unlock(backing, magazine, walk);
     }

@@ -6,8 +6,8 @@
 //! | [`PerCpuLists`] | masked interrupts, and with shared slots a lock of the CPU's own | shared slots: by that lock; exclusive ones: by running on that CPU |
 //! | [`Magazines`] | a lock that few CPUs share | by that lock, interrupting nobody |
 //!
-//! They hold frames of order 0 only, in state `Cached`. As in the default's stash, each lies in one place
-//! (`cached-once`).
+//! They hold frames of order 0 only, in state `Cached`. As in the default's stash, each lies in one
+//! place (`cached-once`).
 
 mod direct;
 mod lists;
@@ -31,13 +31,15 @@ use brickyard::{Frame, Platform, Request};
 pub enum Returned {
     /// It keeps it.
     Kept,
-    /// It is a case for the store: an isolated range, an interrupt, or not a frame that may be freed like this at all.
+    /// It is a case for the store: an isolated range, an interrupt, or not a frame that may be
+    /// freed like this at all.
     ToStore,
 }
 
 /// A front. Every call is for single frames, without an address limit.
 pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
-    /// A frame for `request`, if need be after a refill; `None` where the store has none to refill from.
+    /// A frame for `request`, if need be after a refill; `None` where the store has none to refill
+    /// from.
     fn take(&self, backing: &Backing<'_, G, L, P>, request: &Request) -> Option<Frame>;
 
     /// As many frames as `out` holds, or fewer if the store runs out. Returns how many.
@@ -58,8 +60,8 @@ pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
         taken
     }
 
-    /// Takes a freed frame back, if it is a single one in use that the front may hold. Any frame may
-    /// be given, also one outside the span.
+    /// Takes a freed frame back, if it is a single one in use that the front may hold. Any frame
+    /// may be given, also one outside the span.
     fn give(&self, backing: &Backing<'_, G, L, P>, frame: Frame) -> Returned;
 
     /// Takes freed frames back until one is a case for the store. Returns how many were kept.
@@ -73,10 +75,12 @@ pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
     /// Does the caller get anything from a front where it runs, or only from the store?
     fn serves_here(&self, backing: &Backing<'_, G, L, P>) -> bool;
 
-    /// Gives every frame within `reach` back to the store. Waits for others as long as there is `patience`.
+    /// Gives every frame within `reach` back to the store. Waits for others as long as there is
+    /// `patience`.
     fn drain(&self, backing: &Backing<'_, G, L, P>, reach: Reach, patience: &Patience) -> Drained;
 
-    /// How many frames were ever freed to it, modulo some power of two: unchanged if none was meanwhile.
+    /// How many frames were ever freed to it, modulo some power of two: unchanged if none was
+    /// meanwhile.
     fn arrivals(&self) -> usize;
 
     /// How many frames it holds. A hint.

@@ -1,11 +1,12 @@
 //! Per-CPU lists as Linux had them in 2013 (3.9): the baseline that magazines were to replace.
 //!
-//! Each CPU keeps order-0 frames on three lists. A free pushes at the hot end; at `high` frames, `batch` cold ones go back to the store. A request whose
-//! list is empty fetches `batch` frames of its type. All of it with interrupts masked on the CPU, so that
-//! interrupts may use the lists too.
+//! Each CPU keeps order-0 frames on three lists. A free pushes at the hot end; at `high` frames,
+//! `batch` cold ones go back to the store. A request whose list is empty fetches `batch` frames of
+//! its type. All of it with interrupts masked on the CPU, so that interrupts may use the lists too.
 //!
-//! To fetch what lies in another CPU's lists, a drainer goes in by the slot's lock ([`Shared`](brickyard::sync::Shared) slots), or has the
-//! platform run it on that CPU ([`Exclusive`](brickyard::sync::Exclusive) slots; only on CPUs whose lists hold something).
+//! To fetch what lies in another CPU's lists, a drainer goes in by the slot's lock
+//! ([`Shared`](brickyard::sync::Shared) slots), or has the platform run it on that CPU
+//! ([`Exclusive`](brickyard::sync::Exclusive) slots; only on CPUs whose lists hold something).
 
 use brickyard::sync::{Inside, RawLock, Slot, SlotAccess};
 
@@ -35,8 +36,8 @@ impl ListSizes {
         high: 186,
     };
 
-    /// By Linux 3.9's formula for a zone of `managed` frames of 4 KiB: a thousandth of it, at most 512 KiB, a quarter
-    /// of that, brought to a power of two less one; high is six batches.
+    /// By Linux 3.9's formula for a zone of `managed` frames of 4 KiB: a thousandth of it, at most
+    /// 512 KiB, a quarter of that, brought to a power of two less one; high is six batches.
     ///
     /// ```
     /// use brickyard_classics::front::ListSizes;
@@ -61,7 +62,8 @@ impl ListSizes {
 #[derive(Debug, Default)]
 pub struct CpuLists(Lists);
 
-/// Per-CPU lists over caller-supplied slots of 128 bytes, one a CPU. A CPU without a slot goes straight to the store.
+/// Per-CPU lists over caller-supplied slots of 128 bytes, one a CPU. A CPU without a slot goes
+/// straight to the store.
 #[derive(Debug)]
 pub struct PerCpuLists<'m, A> {
     slots: &'m [Slot<A, CpuLists>],
@@ -82,8 +84,8 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         Self { slots, sizes }
     }
 
-    /// Calls `with` inside the caller's own slot, interrupts masked; `None` on a CPU without one, and where a visitor is in
-    /// it: of an interrupt at once, else if he stands still.
+    /// Calls `with` inside the caller's own slot, interrupts masked; `None` on a CPU without one,
+    /// and where a visitor is in it: of an interrupt at once, else if he stands still.
     #[inline]
     fn with_own<P: Platform, R>(&self, platform: &P, with: impl FnOnce(&Lists) -> R) -> Option<R> {
         let pinned = Pinned::new(platform);
@@ -94,7 +96,8 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
                 return Some(with(&own.0));
             }
         }
-        // Asked where nothing is masked: a platform may tell an interrupt by that. It waits for nobody.
+        // Asked where nothing is masked: a platform may tell an interrupt by that. It waits for
+        // nobody.
         if platform.in_interrupt() {
             return None;
         }
@@ -114,7 +117,8 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         let store = backing.unlocked();
         let list = Lists::index(store.list_for(wanted));
         if own.is_empty_at(list) {
-            // They arrive where they are looked for while the slot is still held, so nobody can miss them on their way.
+            // They arrive where they are looked for while the slot is still held, so nobody can
+            // miss them on their way.
             let (_, _transit) = backing.take_bulk(Batch::exactly(self.sizes.batch), wanted, |f| {
                 own.push_refilled(store.table(), list, f);
             });

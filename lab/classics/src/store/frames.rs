@@ -1,11 +1,12 @@
 //! The records of frames, and lists threaded through them.
 //!
-//! Twelve bytes a frame: a state word and two links. They stand in for the fields of Linux's `struct page` that its allocator uses;
-//! the pages themselves are never touched.
+//! Twelve bytes a frame: a state word and two links. They stand in for the fields of Linux's
+//! `struct page` that its allocator uses; the pages themselves are never touched.
 //!
-//! Memory is cut into **blocks**. Invariant `exact-heads`: the record of a block's first frame says what the block is; the records of
-//! its other frames say `Inner`, and so do those of frames that are no memory of this zone. So whatever happens to a
-//! block, only its first record changes, and which block a frame lies in is found by looking at the starts it could have.
+//! Memory is cut into **blocks**. Invariant `exact-heads`: the record of a block's first frame says
+//! what the block is; the records of its other frames say `Inner`, and so do those of frames that
+//! are no memory of this zone. So whatever happens to a block, only its first record changes, and
+//! which block a frame lies in is found by looking at the starts it could have.
 //!
 //! The links of a record belong to whoever holds the list that the frame is on; of a frame in use
 //! they belong to nobody.
@@ -39,8 +40,9 @@ const fn state_of(bits: u32) -> State {
 /// What the allocator knows of one frame: 12 bytes.
 #[derive(Debug)]
 pub struct FrameRecord {
-    // Atomic, because a merge reads the state of its buddy, which may be in use and be changed by its owner
-    // meanwhile. Only the change to and from `Free` matters to the merge, and that happens under the zone's lock.
+    // Atomic, because a merge reads the state of its buddy, which may be in use and be changed by
+    // its owner meanwhile. Only the change to and from `Free` matters to the merge, and that
+    // happens under the zone's lock.
     state: AtomicU32,
     next: GuardedU32,
     prev: GuardedU32,
@@ -157,7 +159,8 @@ impl<'m> FrameTable<'m> {
             .store(bits_of(state), Ordering::Relaxed);
     }
 
-    /// The block that `frame` lies in, of at most `max`: its first frame and its state. At most one look for each order.
+    /// The block that `frame` lies in, of at most `max`: its first frame and its state. At most one
+    /// look for each order.
     #[must_use]
     pub fn block_of(&self, frame: Frame, max: Order) -> Option<(Frame, State)> {
         Order::ZERO.up_to(max).find_map(|order| {
@@ -168,7 +171,8 @@ impl<'m> FrameTable<'m> {
     }
 }
 
-/// A list of blocks, threaded through their first records. Whoever guards the list guards the links on it.
+/// A list of blocks, threaded through their first records. Whoever guards the list guards the links
+/// on it.
 #[derive(Debug)]
 pub struct FrameList {
     first: GuardedU32,
@@ -279,7 +283,8 @@ impl FrameList {
         other.len.set(0);
     }
 
-    /// The blocks on it, from the head. Ends after `len` steps even if the links were corrupted into a ring.
+    /// The blocks on it, from the head. Ends after `len` steps even if the links were corrupted
+    /// into a ring.
     pub(crate) fn iter<'t>(&self, table: &'t FrameTable<'_>) -> impl Iterator<Item = Frame> + 't {
         let mut link = self.first.get();
         let mut left = self.len();
@@ -291,7 +296,8 @@ impl FrameList {
         })
     }
 
-    /// Do the links meet from both sides, and is the length right? Returns a frame where they do not.
+    /// Do the links meet from both sides, and is the length right? Returns a frame where they do
+    /// not.
     pub(crate) fn broken_at(&self, table: &FrameTable<'_>) -> Option<Frame> {
         let mut before = NONE;
         let mut seen = 0;

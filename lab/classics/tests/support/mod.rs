@@ -48,8 +48,9 @@ thread_local! {
 const ZONES: usize = 0;
 const MAGAZINES: usize = 1;
 
-/// A lock for one thread: it panics where a real one would hang, where it is given up twice, and where the zone's is held while
-/// a magazine's is taken. It counts its holds, and says that somebody waits, or that it is taken, as the test wishes.
+/// A lock for one thread: it panics where a real one would hang, where it is given up twice, and
+/// where the zone's is held while a magazine's is taken. It counts its holds, and says that
+/// somebody waits, or that it is taken, as the test wishes.
 #[derive(Debug)]
 pub(crate) struct Strict<const CLASS: usize> {
     taken: AtomicBool,
@@ -108,8 +109,9 @@ impl<const CLASS: usize> Strict<CLASS> {
     }
 }
 
-// SAFETY: a caller comes out of `lock` or a true `try_lock` only after its own swap turned `taken` from false to true, and only
-// `unlock` turns it back; acquire and release order what happens in between.
+// SAFETY: a caller comes out of `lock` or a true `try_lock` only after its own swap turned `taken`
+// from false to true, and only `unlock` turns it back; acquire and release order what happens in
+// between.
 unsafe impl<const CLASS: usize> RawLock for Strict<CLASS> {
     const UNLOCKED: Self = Self {
         taken: AtomicBool::new(false),

@@ -17,7 +17,8 @@ pub(crate) fn stop_at_the_next(wait: fn()) {
 /// A ticket lock at which a thread can be stopped.
 pub(crate) struct Stopping(TicketLock);
 
-// SAFETY: all is passed on to a lock that keeps the contract; stopping before taking it changes nothing.
+// SAFETY: all is passed on to a lock that keeps the contract; stopping before taking it changes
+// nothing.
 unsafe impl RawLock for Stopping {
     const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
 

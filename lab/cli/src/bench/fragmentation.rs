@@ -14,7 +14,8 @@ use crate::{interrupt, progress};
 /// The options of `brickyard bench fragmentation`.
 #[derive(Debug, Args)]
 pub(crate) struct Fragmentation {
-    /// The configurations to compare; the first is the baseline. See `brickyard configs`. [default: all]
+    /// The configurations to compare; the first is the baseline. See `brickyard configs`.
+    /// [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<Configuration>,
     /// The memory of the machine that is allocated from (its metadata only is real).

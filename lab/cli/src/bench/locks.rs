@@ -1,4 +1,5 @@
-//! `brickyard bench locks`: the experiment of 2007, how long to hold the zone lock for a bulk of pages, with real threads of this host.
+//! `brickyard bench locks`: the experiment of 2007, how long to hold the zone lock for a bulk of
+//! pages, with real threads of this host.
 
 use brickyard::Order;
 use brickyard_bench::bursts::{Load, USUAL};
@@ -20,13 +21,16 @@ use crate::{interrupt, progress};
 /// The options of `brickyard bench locks`.
 #[derive(Debug, Args)]
 pub(crate) struct Locks {
-    /// The columns, each held against the one before it: hold, release, ticket, ticket+yield, ticket+yield+own-line. [default: all]
+    /// The columns, each held against the one before it: hold, release, ticket, ticket+yield,
+    /// ticket+yield+own-line. [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Vec<Column>,
-    /// The most threads; it is measured with 1, 2, 4 … of them. [default: as many as there are CPUs]
+    /// The most threads; it is measured with 1, 2, 4 … of them.
+    /// [default: as many as there are CPUs]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Pages that a per-CPU list fetches and gives back at once. The default is that of the paper's machine.
+    /// Pages that a per-CPU list fetches and gives back at once. The default is that of the paper's
+    /// machine.
     #[arg(long, default_value_t = Zone2007::BATCH, value_name = "PAGES")]
     batch: usize,
     /// Pages at which it gives some back. [default: six batches]
@@ -38,7 +42,8 @@ pub(crate) struct Locks {
     /// The order of the one block that a burst has besides.
     #[arg(long, default_value_t = USUAL.order.get(), value_name = "ORDER", value_parser = clap::value_parser!(u8).range(0..=10))]
     order: u8,
-    /// Multiplications that a thread makes between two bursts, on the average; about a nanosecond each.
+    /// Multiplications that a thread makes between two bursts, on the average; about a nanosecond
+    /// each.
     #[arg(long, default_value_t = USUAL.compute, value_name = "N")]
     compute: usize,
     /// Bursts of each thread in a run.

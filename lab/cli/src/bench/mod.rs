@@ -21,15 +21,19 @@ pub(crate) enum Bench {
     /// The rounds of `pagealloc` that are counted, as it starts them.
     #[command(hide = true)]
     PageallocTurn(pagealloc::PageAllocTurn),
-    /// Requests when memory is all but gone: ns for one that must fail, and for one that must find the only free block.
+    /// Requests when memory is all but gone: ns for one that must fail, and for one that must find
+    /// the only free block.
     Scarce(scarce::Scarce),
     /// How much of the free memory is whole huge blocks after random takes and frees, in percent.
     Fragmentation(fragmentation::Fragmentation),
-    /// The 2007 experiment: how long to hold the zone lock for a bulk of pages; time, waiting, holding, fairness.
+    /// The 2007 experiment: how long to hold the zone lock for a bulk of pages; time, waiting,
+    /// holding, fairness.
     Locks(Box<locks::Locks>),
-    /// Page faults a second by the number of threads, as far as the page allocator goes; the memory is real.
+    /// Page faults a second by the number of threads, as far as the page allocator goes; the memory
+    /// is real.
     Pft(pft::Pft),
-    /// Heaps for small objects: ours, the system's, preloaded ones and peers; time, memory, instructions.
+    /// Heaps for small objects: ours, the system's, preloaded ones and peers; time, memory,
+    /// instructions.
     Slab(Box<slab::Slab>),
     /// One turn of `slab`, as it starts it.
     #[command(hide = true)]

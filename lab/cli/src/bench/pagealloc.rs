@@ -1,4 +1,5 @@
-//! `brickyard bench pagealloc`: the table of the 2013 magazine series, and with `--goals` every row that the default configuration has a goal for.
+//! `brickyard bench pagealloc`: the table of the 2013 magazine series, and with `--goals` every row
+//! that the default configuration has a goal for.
 
 use core::time::Duration;
 
@@ -28,15 +29,18 @@ const CONFIGS: &str =
 /// The options of `brickyard bench pagealloc`.
 #[derive(Debug, Args)]
 pub(crate) struct PageAlloc {
-    /// What is compared; the first is the baseline. Configurations (see `brickyard configs`), and two yardsticks: `fetch-add`, whose allocation is
-    /// one uncontended atomic fetch-add and whose free is nothing, and `array-stack`, a bare stack of frame numbers without a lock.
+    /// What is compared; the first is the baseline. Configurations (see `brickyard configs`), and
+    /// two yardsticks: `fetch-add`, whose allocation is one uncontended atomic fetch-add and whose
+    /// free is nothing, and `array-stack`, a bare stack of frame numbers without a lock.
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<String>,
-    /// Measure what the default configuration has goals for, in place of what the other options combine to.
+    /// Measure what the default configuration has goals for, in place of what the other options
+    /// combine to.
     #[arg(long, conflicts_with_all = ["orders", "max_batch", "threads", "api", "free", "fill", "slots"])]
     goals: bool,
-    /// Count the instructions of an allocation and of a free under valgrind, loop included, at the zone and at the node, for single pages in batches of 1, 64 and 16384; nothing
-    /// else is measured.
+    /// Count the instructions of an allocation and of a free under valgrind, loop included, at the
+    /// zone and at the node, for single pages in batches of 1, 64 and 16384; nothing else is
+    /// measured.
     #[arg(long, conflicts_with_all = ["goals", "orders", "threads", "api", "free", "fill", "samples", "sample_us", "lock", "bulk"])]
     instructions: bool,
     /// The orders, such as 0-4,9.
@@ -54,7 +58,8 @@ pub(crate) struct PageAlloc {
     /// How a batch is freed.
     #[arg(long, value_parser = choice(Freed::ALL), value_delimiter = ',', default_value = "same")]
     free: Vec<Freed>,
-    /// How much of the memory is taken beforehand, in percent: all single pages are, and the rest of them, chosen at random, freed again.
+    /// How much of the memory is taken beforehand, in percent: all single pages are, and the rest
+    /// of them, chosen at random, freed again.
     #[arg(long, value_delimiter = ',', default_value = "0", value_name = "PERCENT,…",
         value_parser = clap::value_parser!(u8).range(0..=99))]
     fill: Vec<u8>,
@@ -202,7 +207,8 @@ impl PageAlloc {
 
     /// Is there enough memory for so many pages at once?
     fn has_room_for(&self, most: usize) -> Result<(), Misuse> {
-        // Twice the largest batch of all threads; a configuration with a zone for movable pages has half of the memory for the others.
+        // Twice the largest batch of all threads; a configuration with a zone for movable pages has
+        // half of the memory for the others.
         let needed = most * 4 * FRAME_BYTES;
         if self.memory < needed {
             return Err(Misuse::new(format!(

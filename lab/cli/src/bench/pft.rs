@@ -1,4 +1,5 @@
-//! `brickyard bench pft`: how many page faults a second a machine could serve, as far as its page allocator goes, by the number of threads (the page fault test of mmtests).
+//! `brickyard bench pft`: how many page faults a second a machine could serve, as far as its page
+//! allocator goes, by the number of threads (the page fault test of mmtests).
 
 use brickyard_bench::pft::{Column, Pft as Measurement};
 use brickyard_bench::side_by_side::cores;
@@ -17,14 +18,16 @@ const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
 /// The options of `brickyard bench pft`.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
-    /// What is compared; the first is the baseline. Configurations (see `brickyard configs`), and `array-stack`: a bare stack of pages for each thread, which shows what
-    /// clearing alone costs.
+    /// What is compared; the first is the baseline. Configurations (see `brickyard configs`), and
+    /// `array-stack`: a bare stack of pages for each thread, which shows what clearing alone costs.
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<Column>,
-    /// The most threads; it is measured with 1, 2, 3 … of them. [default: as many as there are CPUs]
+    /// The most threads; it is measured with 1, 2, 3 … of them.
+    /// [default: as many as there are CPUs]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// The memory that pages are taken from, all of it real. [default: 256M, with more than 16 threads 16M for each]
+    /// The memory that pages are taken from, all of it real.
+    /// [default: 256M, with more than 16 threads 16M for each]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// How often a sample takes and gives back all pages.
@@ -37,7 +40,8 @@ pub(crate) struct Pft {
     output: Output,
 }
 
-/// Memory for each thread: a quarter of it stays free, which is more than what lies in caches that others cannot reach.
+/// Memory for each thread: a quarter of it stays free, which is more than what lies in caches that
+/// others cannot reach.
 const LEAST_PER_THREAD: usize = 16 << 20;
 
 const LEAST_DEFAULT: usize = 256 << 20;

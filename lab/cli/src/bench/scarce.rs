@@ -25,7 +25,8 @@ pub(crate) struct Scarce {
     /// The configurations to compare; the first is the baseline. See `brickyard configs`.
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<Configuration>,
-    /// The memory of the machines that are allocated from (their metadata only is real: up to 0.3 % of it, and 0.2 % to remember what is taken).
+    /// The memory of the machines that are allocated from (their metadata only is real: up to 0.3 %
+    /// of it, and 0.2 % to remember what is taken).
     #[arg(long, value_delimiter = ',', default_value = "1G,4G,16G,64G", value_parser = zone_bytes, value_name = "BYTES,…")]
     memory: Vec<usize>,
     /// At what level requests enter.

@@ -1,4 +1,5 @@
-//! `brickyard compare`: two documents of results, or two configurations, against each other; with an exit code for whoever builds on it.
+//! `brickyard compare`: two documents of results, or two configurations, against each other; with
+//! an exit code for whoever builds on it.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -7,7 +8,8 @@
 //! | `text.rs` | the table |
 //! | `record.rs` | the same for programs: CSV, JSON |
 //!
-//! Exit codes: 0 nothing got worse, 1 something did, 2 the two cannot be compared, or with `--complete` not in full.
+//! Exit codes: 0 nothing got worse, 1 something did, 2 the two cannot be compared, or with
+//! `--complete` not in full.
 
 mod notes;
 mod record;
@@ -56,10 +58,12 @@ pub(crate) struct Compare {
     /// A loss that is proven and greater than this is worse.
     #[arg(long, default_value = "2", allow_negative_numbers = true, value_parser = percent, value_name = "PERCENT")]
     threshold: f64,
-    /// A timed row of one run a side is worse or better only if one mean is more than so many percent above the other: 100 is twice.
+    /// A timed row of one run a side is worse or better only if one mean is more than so many
+    /// percent above the other: 100 is twice.
     #[arg(long, default_value = "100", allow_negative_numbers = true, value_parser = percent, value_name = "PERCENT")]
     timed_threshold: f64,
-    /// Another run of the baseline's build; several: all of them. A timed row has then one sample a run.
+    /// Another run of the baseline's build; several: all of them. A timed row has then one sample a
+    /// run.
     #[arg(long, value_name = "FILE", requires = "again_b")]
     again_a: Vec<PathBuf>,
     /// Another run of the other document's build.
@@ -71,19 +75,22 @@ pub(crate) struct Compare {
     /// Only rows with this text in their name (CONFIG / WORKLOAD / METRIC); several: any of them.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Exit with 2 if the baseline has rows that the other document lacks. Those that --only leaves out do not count.
+    /// Exit with 2 if the baseline has rows that the other document lacks. Those that --only leaves
+    /// out do not count.
     #[arg(long)]
     complete: bool,
     /// Exit with 1 also if a row changed from 0, or one where neither way is better.
     #[arg(long)]
     fail_on_changed: bool,
-    /// Of the baseline only this configuration, against the one of --config-b: rows are matched by workload and metric.
+    /// Of the baseline only this configuration, against the one of --config-b: rows are matched by
+    /// workload and metric.
     #[arg(long, value_name = "NAME", requires = "config_b")]
     config_a: Option<String>,
     /// Of the other document only this configuration.
     #[arg(long, value_name = "NAME", requires = "config_a")]
     config_b: Option<String>,
-    /// The table shows the 95 % interval of the ratio, Hedges' g and p as well. CSV and JSON always have them.
+    /// The table shows the 95 % interval of the ratio, Hedges' g and p as well. CSV and JSON always
+    /// have them.
     #[arg(long)]
     statistics: bool,
     /// How the comparison is printed.
@@ -179,7 +186,8 @@ impl Compare {
         Ok(())
     }
 
-    /// Fails if the comparison could not be written where it is to go, or would take the place of what it compares.
+    /// Fails if the comparison could not be written where it is to go, or would take the place of
+    /// what it compares.
     fn check_output(&self, sides: &Sides<'_>) -> anyhow::Result<()> {
         let Some(path) = &self.output else {
             return Ok(());

@@ -122,7 +122,8 @@ pub(super) fn some_of(names: &[String], most: usize) -> String {
     }
 }
 
-/// A name as it may be printed: what would move a terminal's cursor or ring its bell is written out.
+/// A name as it may be printed: what would move a terminal's cursor or ring its bell is written
+/// out.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {

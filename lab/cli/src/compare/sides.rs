@@ -1,4 +1,5 @@
-//! Both sides of a comparison: the documents, and which row of the one is held against which of the other.
+//! Both sides of a comparison: the documents, and which row of the one is held against which of the
+//! other.
 
 use core::fmt::Write as _;
 use std::fs;

@@ -178,7 +178,8 @@ fn nothing() -> String {
     "n/a".into()
 }
 
-/// With two digits after the point, and more where the larger of both is below ten: four that count. What is too large or too small for that, by its power of ten.
+/// With two digits after the point, and more where the larger of both is below ten: four that
+/// count. What is too large or too small for that, by its power of ten.
 fn number(value: f64, scale: f64) -> String {
     let decimals = if scale == 0.0 || scale >= 10.0 {
         2

@@ -78,7 +78,8 @@ fn host(trace: &Trace) -> Section {
 /// Seconds since 1970 as a date of the Gregorian calendar, UTC.
 fn date(seconds: u64) -> String {
     let (days, second) = (seconds / 86400, seconds % 86400);
-    // Days since 0000-03-01, in eras of 400 years: leap days come last in a year that begins in March.
+    // Days since 0000-03-01, in eras of 400 years: leap days come last in a year that begins in
+    // March.
     let days = days.saturating_add(719_468);
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -1,6 +1,7 @@
 //! Sections of rows, printed as tables for people, or as CSV or JSON for programs.
 //!
-//! CSV has a line a figure: `section,row,column,value`, where `row` is the row's names. JSON has a list of rows a section. Both have whole numbers of frames and nanoseconds; tables round.
+//! CSV has a line a figure: `section,row,column,value`, where `row` is the row's names. JSON has a
+//! list of rows a section. Both have whole numbers of frames and nanoseconds; tables round.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! `brickyard record`: what a host asks of its page allocator while a command runs, as a trace file.
+//! `brickyard record`: what a host asks of its page allocator while a command runs, as a trace
+//! file.
 
 mod command;
 mod progress;
@@ -49,7 +50,8 @@ pub(crate) struct Record {
     /// Record so many seconds; a command that still runs then is told to end (SIGTERM).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seconds: Option<f64>,
-    /// The kernel's buffer for each CPU [default: 32M, or less where that is more than 1/16 of the memory].
+    /// The kernel's buffer for each CPU
+    /// [default: 32M, or less where that is more than 1/16 of the memory].
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
     /// The folder in which events wait until the recording ends [default: that of the trace file].
@@ -249,7 +251,8 @@ impl Session {
             Ended::Asked(signal) => signal,
         };
         if signal == Signal::INT {
-            // The terminal tells all that it runs, the command too. A SIGINT of another origin has reached us alone.
+            // The terminal tells all that it runs, the command too. A SIGINT of another origin has
+            // reached us alone.
             if let Some(status) = running.wait(TOLD, &stop)? {
                 return Ok(Some(status));
             }

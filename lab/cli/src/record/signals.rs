@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP while recording: counted, so that the first ends the recording in order and the second throws it away, and so that no
-//! tracing instance is ever left behind.
+//! Ctrl-C, SIGTERM and SIGHUP while recording: counted, so that the first ends the recording in
+//! order and the second throws it away, and so that no tracing instance is ever left behind.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Commands as text, to be pasted into a shell: one that runs a cell, and one that runs or goes on with a whole run.
+//! Commands as text, to be pasted into a shell: one that runs a cell, and one that runs or goes on
+//! with a whole run.
 
 use std::path::Path;
 
@@ -30,7 +31,8 @@ impl Commands<'_> {
         format!("brickyard reproduce --cell {cell}{}", self.common(folder))
     }
 
-    /// The command that runs all of `scope`. Where experiments are of two scales it is two, the second only if the first succeeds.
+    /// The command that runs all of `scope`. Where experiments are of two scales it is two, the
+    /// second only if the first succeeds.
     pub(super) fn run(&self, scope: &Scope, begins: Begins, folder: &Path) -> String {
         let mut parts: Vec<String> = Vec::new();
         for (scale, option) in [(Scale::Quick, "--quick"), (Scale::Full, "--full")] {

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::command::Commands;
 
-/// Prints them: names alone, or as CSV or JSON with kind, rough cost and the command that fills `folder`.
+/// Prints them: names alone, or as CSV or JSON with kind, rough cost and the command that fills
+/// `folder`.
 pub(super) fn list(
     cells: &[Cell],
     commands: Commands<'_>,

@@ -40,23 +40,27 @@ use teller::Teller;
 /// The options of `brickyard reproduce`.
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// What two cores do within two minutes. This is what happens where neither this nor --full is given.
+    /// What two cores do within two minutes. This is what happens where neither this nor --full is
+    /// given.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// All runs, as many as the documents had, and all configurations: a quarter of an hour on two cores.
+    /// All runs, as many as the documents had, and all configurations: a quarter of an hour on two
+    /// cores.
     #[arg(long)]
     full: bool,
     /// These experiments alone; several with commas between.
     #[arg(long, value_parser = experiment(), value_delimiter = ',', value_name = "NAMES")]
     only: Vec<Experiment>,
-    /// Where all chance comes from: the first run of each experiment has this seed, the second the next.
+    /// Where all chance comes from: the first run of each experiment has this seed, the second the
+    /// next.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
     /// The folder for the report and the rows that it is made of.
     #[arg(long, short, default_value = "reproduced", value_name = "DIR")]
     output: PathBuf,
-    /// Keep the cells that are done in the folder, by whomever, and run those that are not, with those that are damaged or of another build of the program or of other traces. The report is of all
-    /// that the folder has, not only of what is asked for now.
+    /// Keep the cells that are done in the folder, by whomever, and run those that are not, with
+    /// those that are damaged or of another build of the program or of other traces. The report is
+    /// of all that the folder has, not only of what is asked for now.
     #[arg(long)]
     resume: bool,
     /// How many cells at once, of those that are not timed. [default: one a core]
@@ -65,17 +69,22 @@ pub(crate) struct Reproduce {
     /// Where the traces are.
     #[arg(long, default_value = command::TRACES, value_name = "DIR")]
     traces: PathBuf,
-    /// List the cells instead of running them: their names, a line each, or with --format csv or json what else there is to know. With --resume only those that are still to be run in the folder.
+    /// List the cells instead of running them: their names, a line each, or with --format csv or
+    /// json what else there is to know. With --resume only those that are still to be run in the
+    /// folder.
     #[arg(long, conflicts_with_all = ["cell", "expect"])]
     list_cells: bool,
     /// How --list-cells prints.
     #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"], requires = "list_cells")]
     format: String,
-    /// Run these cells alone (several with commas between), whatever there is of them already, and make no report.
+    /// Run these cells alone (several with commas between), whatever there is of them already, and
+    /// make no report.
     #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with_all = ["quick", "full", "only", "resume", "expect"])]
     cell: Vec<String>,
-    /// Hold the tables against these rows of an earlier run (its rows.parquet), and fail where they differ by more than they may: simulated and replayed figures by 1 percent,
-    /// ratios of timed ones by three times. Those that scatter too much to say are left out. How many were compared is said.
+    /// Hold the tables against these rows of an earlier run (its rows.parquet), and fail where they
+    /// differ by more than they may: simulated and replayed figures by 1 percent, ratios of timed
+    /// ones by three times. Those that scatter too much to say are left out. How many were compared
+    /// is said.
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 }
@@ -205,7 +214,8 @@ impl Reproduce {
         running.run(cells)
     }
 
-    /// Makes the report of all that the folder has and all that was asked for, and holds it against what is expected.
+    /// Makes the report of all that the folder has and all that was asked for, and holds it against
+    /// what is expected.
     fn report(
         &self,
         folder: &Folder,

@@ -31,7 +31,8 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Makes everything of the rows of these cells, and prints the summary, whose last line is the path of the page.
+    /// Makes everything of the rows of these cells, and prints the summary, whose last line is the
+    /// path of the page.
     pub(super) fn make(&self, cells: Vec<CellRows>) -> anyhow::Result<Data> {
         if cells.is_empty() {
             let path = self.folder.path().display();
@@ -75,7 +76,8 @@ impl Report<'_> {
         Ok(data)
     }
 
-    /// A missing cell is run into the folder of the report, which it makes whole. One that is there is repeated elsewhere: its rows stay as they are.
+    /// A missing cell is run into the folder of the report, which it makes whole. One that is there
+    /// is repeated elsewhere: its rows stay as they are.
     fn cell_command(&self, cell: &str) -> String {
         if self.missing.iter().any(|missing| missing.cell == cell) {
             self.commands.cell(cell, self.folder.path())
@@ -84,7 +86,8 @@ impl Report<'_> {
         }
     }
 
-    /// The folder in commands that repeat something. A folder has one seed, and a whole run begins with an empty one.
+    /// The folder in commands that repeat something. A folder has one seed, and a whole run begins
+    /// with an empty one.
     fn again(&self, what: &str) -> PathBuf {
         PathBuf::from(format!("again-seed-{}{what}", self.commands.seed))
     }

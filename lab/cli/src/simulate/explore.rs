@@ -1,4 +1,5 @@
-//! `brickyard simulate explore`: randomised schedules of the allocator on up to 64 CPUs, and everything looked at.
+//! `brickyard simulate explore`: randomised schedules of the allocator on up to 64 CPUs, and
+//! everything looked at.
 
 use core::fmt::Write as _;
 use std::io::{self, Write};
@@ -22,18 +23,23 @@ use crate::{interrupt, progress};
 
 /// The options of `brickyard simulate explore`.
 ///
-/// A seed chooses the mode, configuration, sizes, CPUs, tasks and what these do, and the schedule; the options below choose otherwise. Frames have owners, guarded words are watched for
-/// races, every invariant is tested in the middle and at the end, and a request to the default design that takes more steps than a stated number ends the run. The lowest seed that fails
-/// is printed, made small, with the command that runs it again.
+/// A seed chooses the mode, configuration, sizes, CPUs, tasks and what these do, and the schedule;
+/// the options below choose otherwise. Frames have owners, guarded words are watched for races,
+/// every invariant is tested in the middle and at the end, and a request to the default design that
+/// takes more steps than a stated number ends the run. The lowest seed that fails is printed, made
+/// small, with the command that runs it again.
 ///
 /// Modes:
 ///
-///   mixed   All operations, interrupts, reclaim, compaction, ranges that leave and come back, all at once.
+///   mixed All operations, interrupts, reclaim, compaction, ranges that leave and come back, all at
+///   once.
 ///
-///   stop    The same, while CPUs are stopped for millions of cycles wherever they are: the others go on.
+///   stop The same, while CPUs are stopped for millions of cycles wherever they are: the others go
+///   on.
 ///
-///   starve  One task asks for what is not there while all other CPUs allocate and free for ever: it is served or refused within a stated number of its own steps, and not before memory
-///   was to be reclaimed for it.
+///   starve One task asks for what is not there while all other CPUs allocate and free for ever: it
+///   is served or refused within a stated number of its own steps, and not before memory was to be
+///   reclaimed for it.
 #[derive(Debug, Args)]
 pub(crate) struct Explore {
     /// How many seeds.
@@ -55,7 +61,8 @@ pub(crate) struct Explore {
     /// Runs this one seed, and tells what happened last.
     #[arg(long, value_name = "SEED")]
     replay: Option<u64>,
-    /// What is tried: mixed, stop or starve, see above. [default: most seeds are mixed, some stop, few starve]
+    /// What is tried: mixed, stop or starve, see above.
+    /// [default: most seeds are mixed, some stop, few starve]
     #[arg(long, value_parser = one_of(&Mode::ALL, |one| (one, one.name())), value_name = "WHAT")]
     mode: Option<Mode>,
     /// Of this configuration only, see `brickyard configs`.
@@ -70,7 +77,8 @@ pub(crate) struct Explore {
     /// Operations of each task.
     #[arg(long, value_name = "N")]
     operations: Option<usize>,
-    /// How CPUs reach their lists and stashes: exclusive (with ticket locks in the zones) or shared (with test-and-set locks).
+    /// How CPUs reach their lists and stashes: exclusive (with ticket locks in the zones) or shared
+    /// (with test-and-set locks).
     #[arg(long, value_parser = one_of(&SLOTS, |one| one), value_name = "HOW")]
     slots: Option<Slots>,
     /// How long the zone lock is held in bulk operations: hold, release or yield.

@@ -16,12 +16,15 @@ use crate::output::Output;
 
 /// The options of `brickyard simulate kernbench`.
 ///
-/// A pool of workers takes compile jobs until all are done. A job computes as long as the recorded one did and takes and gives back the same pages; what it leaves behind is page cache. Time of
-/// users is all that lies between two requests of the recorded job, its system calls included; time of the system is the allocator, switches and ticks. The rows are those of mmtests: least, mean
+/// A pool of workers takes compile jobs until all are done. A job computes as long as the recorded
+/// one did and takes and gives back the same pages; what it leaves behind is page cache. Time of
+/// users is all that lies between two requests of the recorded job, its system calls included; time
+/// of the system is the allocator, switches and ticks. The rows are those of mmtests: least, mean
 /// (its deviation below it), CoeffVar and most of all runs.
 #[derive(Debug, Args)]
 pub(crate) struct Kernbench {
-    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Any number of CPUs can be given to each.
+    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Any number of CPUs can be given
+    /// to each.
     #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
     /// What is compiled: kernel or pmake.

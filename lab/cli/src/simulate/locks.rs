@@ -1,7 +1,10 @@
-//! `brickyard simulate locks`: the experiment of 2007, how long to hold the zone lock for a bulk of pages, on a simulated multiprocessor.
+//! `brickyard simulate locks`: the experiment of 2007, how long to hold the zone lock for a bulk of
+//! pages, on a simulated multiprocessor.
 //!
-//! Each column changes one thing of the column before; each row is a workload on so many CPUs; each run has a seed, and runs with the same seed under two columns are a pair. What a run is:
-//! `brickyard_simulate::locks`. The table has the form of 2007 (mean, deviation, interval, speedup over the column before, star), and under it what could not be measured then.
+//! Each column changes one thing of the column before; each row is a workload on so many CPUs; each
+//! run has a seed, and runs with the same seed under two columns are a pair. What a run is:
+//! `brickyard_simulate::locks`. The table has the form of 2007 (mean, deviation, interval, speedup
+//! over the column before, star), and under it what could not be measured then.
 
 mod table;
 
@@ -29,7 +32,8 @@ const STORM: &str = "storm";
 /// The options of `brickyard simulate locks`.
 #[derive(Debug, Args)]
 pub(crate) struct Locks {
-    /// The workloads: those of 2007 (find, pmake, dpunish, bonnie, mab, config, objdump, kernel, dd), and `storm`, which uses the lock and nothing else. [default: the nine]
+    /// The workloads: those of 2007 (find, pmake, dpunish, bonnie, mab, config, objdump, kernel,
+    /// dd), and `storm`, which uses the lock and nothing else. [default: the nine]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     workload: Vec<String>,
     /// Numbers of CPUs.
@@ -40,7 +44,8 @@ pub(crate) struct Locks {
         value_name = "NUMBERS"
     )]
     cpus: Vec<usize>,
-    /// The columns, each held against the one before it: hold, release, ticket, ticket+yield, ticket+yield+own-line. [default: all]
+    /// The columns, each held against the one before it: hold, release, ticket, ticket+yield,
+    /// ticket+yield+own-line. [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Vec<Column>,
     /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core.
@@ -49,22 +54,26 @@ pub(crate) struct Locks {
     /// The allocator; see `brickyard configs`. Of one without a zone lock, all its locks count.
     #[arg(long, default_value = "vanilla", value_name = "NAME")]
     config: Configuration,
-    /// Runs of each cell: four as in the simulations of 2007, which can have no star; 15 as on its real machine.
+    /// Runs of each cell: four as in the simulations of 2007, which can have no star; 15 as on its
+    /// real machine.
     #[arg(long, default_value_t = 4, value_name = "N")]
     runs: usize,
     /// The seed of the first run; the next has the next.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
-    /// Of each job only so many takes and gives, where even less of this host's time is to be spent; a job then ends early.
+    /// Of each job only so many takes and gives, where even less of this host's time is to be
+    /// spent; a job then ends early.
     #[arg(long, default_value = "all", value_parser = part, value_name = "N")]
     events: Part,
-    /// Pages that a per-CPU list fetches and gives back at once. [default: by Linux's formula: 7 on metatm-2007, 31 on the others]
+    /// Pages that a per-CPU list fetches and gives back at once.
+    /// [default: by Linux's formula: 7 on metatm-2007, 31 on the others]
     #[arg(long, value_name = "PAGES")]
     batch: Option<usize>,
     /// Pages at which it gives some back. [default: six batches]
     #[arg(long, value_name = "PAGES")]
     high: Option<usize>,
-    /// The zone's memory; more where the tasks hold more at once. [default: 1G on metatm-2007, at most 8G on the others]
+    /// The zone's memory; more where the tasks hold more at once.
+    /// [default: 1G on metatm-2007, at most 8G on the others]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// Where the traces are: find.parquet and so on.
@@ -73,7 +82,8 @@ pub(crate) struct Locks {
     /// How many runs at once. [default: one a core]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Say on standard error, after the table, how each published difference compares with the measured one.
+    /// Say on standard error, after the table, how each published difference compares with the
+    /// measured one.
     #[arg(long)]
     published: bool,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! `brickyard simulate`: experiments on a simulated multiprocessor. The same command gives the same results, to the letter, on any host.
+//! `brickyard simulate`: experiments on a simulated multiprocessor. The same command gives the same
+//! results, to the letter, on any host.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -17,15 +18,18 @@ use clap::Subcommand;
 /// The experiments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Simulate {
-    /// The 2007 experiment: how long to hold the zone lock for a bulk of pages; time, waiting, holding, fairness.
+    /// The 2007 experiment: how long to hold the zone lock for a bulk of pages; time, waiting,
+    /// holding, fairness.
     Locks(Box<locks::Locks>),
-    /// All CPUs take and give back pages as fast as they can: throughput, speed-up, latencies, cache lines moved.
+    /// All CPUs take and give back pages as fast as they can: throughput, speed-up, latencies,
+    /// cache lines moved.
     Storm(storm::Storm),
     /// Page faults a second by the number of CPUs: the test of 2013.
     Pft(pft::Pft),
     /// make -j on a recorded build: user, system, elapsed, CPU percent.
     Kernbench(kernbench::Kernbench),
-    /// Randomised schedules of the real allocator: every operation at once, everything looked at; a failing seed is made small.
+    /// Randomised schedules of the real allocator: every operation at once, everything looked at; a
+    /// failing seed is made small.
     Explore(Box<explore::Explore>),
 }
 

@@ -1,4 +1,5 @@
-//! `brickyard simulate pft`: page faults a second by the number of CPUs, on a simulated machine. Its rows are those of `brickyard bench pft`, which does it with real threads.
+//! `brickyard simulate pft`: page faults a second by the number of CPUs, on a simulated machine.
+//! Its rows are those of `brickyard bench pft`, which does it with real threads.
 
 use brickyard_bench::pft::{FAULTS_CPU, FAULTS_SEC, FREES_CPU};
 use brickyard_machine::Profile;
@@ -14,12 +15,16 @@ use crate::output::Output;
 
 /// The options of `brickyard simulate pft`.
 ///
-/// A process on each CPU faults its share of the pages in: what the profile says that trap, page table and clearing take, and one allocation. Then each exits and gives back all its
-/// pages at once. Both are done once before they are counted. `faults/cpu` are per second of CPU time, `faults/sec` per second; `frees/cpu` are pages that exits give back per second
-/// of CPU time. The document of 2013 has 1 to 8 CPUs on `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is `list-2007` here.
+/// A process on each CPU faults its share of the pages in: what the profile says that trap, page
+/// table and clearing take, and one allocation. Then each exits and gives back all its pages at
+/// once. Both are done once before they are counted. `faults/cpu` are per second of CPU time,
+/// `faults/sec` per second; `frees/cpu` are pages that exits give back per second of CPU time. The
+/// document of 2013 has 1 to 8 CPUs on `i7-2013` and 20 runs; its `vanilla`, Linux 3.9, is
+/// `list-2007` here.
 #[derive(Debug, Args)]
 pub(crate) struct Pft {
-    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Any number of CPUs can be given to each.
+    /// The machine: metatm-2007, xeon-x5355, i7-2013 or many-core. Any number of CPUs can be given
+    /// to each.
     #[arg(long, default_value = "i7-2013", value_parser = profile, value_name = "NAME")]
     profile: &'static Profile,
     /// What all processes fault in together; the document took a fifth of the memory.

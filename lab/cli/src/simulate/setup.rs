@@ -1,4 +1,5 @@
-//! What `storm`, `pft` and `kernbench` share: the options that say which machines with which allocators, and the runs of them, side by side on the host's cores.
+//! What `storm`, `pft` and `kernbench` share: the options that say which machines with which
+//! allocators, and the runs of them, side by side on the host's cores.
 
 use brickyard::FRAMES_MOST;
 use brickyard_bench::stop;
@@ -20,7 +21,8 @@ const CONFIGS: &str = "vanilla,magazine-2013,brickyard";
 /// The options that these experiments have in common.
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
-    /// What is compared; the first is the baseline. See `brickyard configs`: `vanilla` is Linux 2.6 up to 2.6.23; what the document of 2013 calls vanilla, Linux 3.9, is `list-2007` here.
+    /// What is compared; the first is the baseline. See `brickyard configs`: `vanilla` is Linux 2.6
+    /// up to 2.6.23; what the document of 2013 calls vanilla, Linux 3.9, is `list-2007` here.
     #[arg(long, value_delimiter = ',', default_value = CONFIGS, value_name = "NAMES")]
     config: Vec<Configuration>,
     /// Numbers of CPUs, 1 to 256.
@@ -37,7 +39,8 @@ pub(crate) struct Setup {
     /// The seed of the first run; the next has the next.
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
-    /// Memory of the machine; only its metadata is taken from the host. [default: 1G, more where the CPUs need it]
+    /// Memory of the machine; only its metadata is taken from the host.
+    /// [default: 1G, more where the CPUs need it]
     #[arg(long, value_parser = zone_bytes, value_name = "BYTES")]
     memory: Option<usize>,
     /// How many runs at once. [default: one a core]
@@ -130,7 +133,8 @@ impl Setup {
         }
     }
 
-    /// Runs `one` with each seed, on each line with each configuration; line by line, and seed by seed, so that what is done when the user ends it can be compared.
+    /// Runs `one` with each seed, on each line with each configuration; line by line, and seed by
+    /// seed, so that what is done when the user ends it can be compared.
     ///
     /// # Errors
     /// Where a run fails, or none was done.

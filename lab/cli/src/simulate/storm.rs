@@ -1,4 +1,5 @@
-//! `brickyard simulate storm`: all CPUs of a simulated machine take and give back pages as fast as they can.
+//! `brickyard simulate storm`: all CPUs of a simulated machine take and give back pages as fast as
+//! they can.
 
 use brickyard_machine::Profile;
 use brickyard_report::{Metric, Results, Row};
@@ -11,12 +12,15 @@ use crate::output::Output;
 
 /// The options of `brickyard simulate storm`.
 ///
-/// Each CPU takes bursts of pages and gives them back in random order, and does nothing else. After a warm-up that is half as long, throughput, latencies and cache traffic are those of
-/// the counted part. CSV and JSON have the 95 % interval of each mean. `speed-up` is against one CPU, where that is among --cpus; one CPU alone sends `remote` pages to itself, and they never
-/// leave its cache.
+/// Each CPU takes bursts of pages and gives them back in random order, and does nothing else. After
+/// a warm-up that is half as long, throughput, latencies and cache traffic are those of the counted
+/// part. CSV and JSON have the 95 % interval of each mean. `speed-up` is against one CPU, where
+/// that is among --cpus; one CPU alone sends `remote` pages to itself, and they never leave its
+/// cache.
 #[derive(Debug, Args)]
 pub(crate) struct Storm {
-    /// The bursts: `hot`, 1 to 24 pages, stays inside the per-CPU caches; `deep`, 1 to 2000, empties and overfills them; `remote`, 1 to 64, is given back by the next CPU.
+    /// The bursts: `hot`, 1 to 24 pages, stays inside the per-CPU caches; `deep`, 1 to 2000,
+    /// empties and overfills them; `remote`, 1 to 64, is given back by the next CPU.
     #[arg(
         long,
         value_delimiter = ',',

@@ -15,7 +15,8 @@ use super::words::{explanation, request_word, withheld};
 const NAME: usize = 16;
 const COLUMN: usize = 7;
 
-/// Writes everything; `order` is what the explanation and the outlook are for, `command` is what root is told to run.
+/// Writes everything; `order` is what the explanation and the outlook are for, `command` is what
+/// root is told to run.
 pub(super) fn write(
     look: &Look,
     order: Order,

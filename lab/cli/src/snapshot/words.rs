@@ -1,4 +1,5 @@
-//! The answer in a sentence: would a request succeed now, and if not, is it lack of memory or fragmentation?
+//! The answer in a sentence: would a request succeed now, and if not, is it lack of memory or
+//! fragmentation?
 
 use brickyard::Order;
 use brickyard_host::look::{Look, ZoneLook};
@@ -89,7 +90,8 @@ fn after_compaction(look: &Look, order: Order) -> String {
     }
 }
 
-/// The zone with the most free memory of those with this verdict. There is one, since the verdict of the host is that of a zone, and no look is without zones.
+/// The zone with the most free memory of those with this verdict. There is one, since the verdict
+/// of the host is that of a zone, and no look is without zones.
 fn largest(look: &Look, order: Order, verdict: Verdict) -> (String, &ZoneLook) {
     let zones = named_zones(look).into_iter();
     let zones = zones.filter(|(_, zone)| zone.verdict(order) == verdict);

@@ -128,7 +128,8 @@ impl App {
         self.last_counters = Some(counters);
     }
 
-    /// How much a number of `/proc/vmstat` has grown since the start; several names are added up. `None` where the kernel has none of them.
+    /// How much a number of `/proc/vmstat` has grown since the start; several names are added up.
+    /// `None` where the kernel has none of them.
     pub(super) fn grown(&self, start_of_name: &str) -> Option<u64> {
         let sum = |counters: &Option<Counters>| {
             let named = counters.as_ref()?.0.iter();

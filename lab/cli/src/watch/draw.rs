@@ -1,4 +1,5 @@
-//! The screen: title, zones, memory as cells beside curves and counts, keys. Made for 80 x 24; larger screens show more.
+//! The screen: title, zones, memory as cells beside curves and counts, keys. Made for 80 x 24;
+//! larger screens show more.
 
 use core::time::Duration;
 
@@ -135,7 +136,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    /// Two zones; in the second a quarter is free, a quarter movable, a quarter mixed, a quarter slab.
+    /// Two zones; in the second a quarter is free, a quarter movable, a quarter mixed, a quarter
+    /// slab.
     fn look() -> Look {
         let uses = [
             (PageUse::Free, 65_536),

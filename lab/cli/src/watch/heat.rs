@@ -1,4 +1,5 @@
-//! Memory as cells: each stands for some page blocks, and shows what dominates them and how many of them are mixed.
+//! Memory as cells: each stands for some page blocks, and shows what dominates them and how many of
+//! them are mixed.
 
 use brickyard_host::blocks::{BlockKind, BlockUse};
 use brickyard_report::pagetypes::PageKind;
@@ -20,7 +21,8 @@ pub(super) enum Paint {
     True,
     /// Two cells a character, in 256 colours.
     Indexed,
-    /// A cell a character, as the letter of its kind; `x` where a block is mixed, `X` where most are.
+    /// A cell a character, as the letter of its kind; `x` where a block is mixed, `X` where most
+    /// are.
     Letters,
 }
 
@@ -123,7 +125,8 @@ pub(super) fn room(area: Rect, paint: Paint) -> usize {
     usize::from(area.width) * usize::from(area.height) * rows
 }
 
-/// Draws cells in rows from the top, two rows of cells in a row of characters where there are colours.
+/// Draws cells in rows from the top, two rows of cells in a row of characters where there are
+/// colours.
 pub(super) fn draw(cells: &[Cell], paint: Paint, area: Rect, screen: &mut Buffer) {
     let width = usize::from(area.width);
     let at = |row: usize, column: u16| cells.get(row * width + usize::from(column)).copied();

@@ -1,4 +1,5 @@
-//! The terminal, and the loop that looks, draws and listens. The terminal is given back as it was on every way out: the end, errors, signals, panics.
+//! The terminal, and the loop that looks, draws and listens. The terminal is given back as it was
+//! on every way out: the end, errors, signals, panics.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -91,7 +92,8 @@ pub(super) fn run(mut app: App, host: &Host, began: Instant) -> anyhow::Result<(
     Ok(())
 }
 
-/// The types of page blocks by the kernel's numbers, as pagetypeinfo lists them; none for who may not read it.
+/// The types of page blocks by the kernel's numbers, as pagetypeinfo lists them; none for who may
+/// not read it.
 fn types(host: &Host) -> Vec<String> {
     let Ok(types) = host.page_types() else {
         return Vec::new();

@@ -46,7 +46,8 @@ pub(crate) struct Watch {
     /// Show huge pages and indices of this order; that of a huge page if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=18))]
     order: Option<u8>,
-    /// With --once: read the files of another host, copied below this folder (DIR/proc/zoneinfo and so on).
+    /// With --once: read the files of another host, copied below this folder (DIR/proc/zoneinfo and
+    /// so on).
     #[arg(long, value_name = "DIR", requires = "once")]
     root: Option<PathBuf>,
 }

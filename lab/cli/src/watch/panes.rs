@@ -96,7 +96,8 @@ fn zone_cells(
     ]
 }
 
-/// The memory of the chosen zone: as cells, or as bars of its free blocks where frames cannot be seen.
+/// The memory of the chosen zone: as cells, or as bars of its free blocks where frames cannot be
+/// seen.
 pub(super) fn memory(app: &App, now: Duration, paint: Paint, area: Rect, screen: &mut Buffer) {
     let Some(look) = &app.lists else { return };
     let named = named_zones(look);

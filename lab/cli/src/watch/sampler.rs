@@ -1,4 +1,5 @@
-//! The thread that looks at every frame. A host of 1 TiB takes it 20 seconds, so the screen does not wait for it, and says how old its picture is.
+//! The thread that looks at every frame. A host of 1 TiB takes it 20 seconds, so the screen does
+//! not wait for it, and says how old its picture is.
 
 use core::time::Duration;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -15,7 +16,8 @@ use super::app::Pace;
 use crate::page_kinds::slab_kind;
 use crate::snapshot::words::withheld;
 
-/// After a look it rests at least so many times as long as that took: a view should not take the host's time.
+/// After a look it rests at least so many times as long as that took: a view should not take the
+/// host's time.
 const REST: u32 = 3;
 
 /// One look at every frame.
@@ -60,7 +62,8 @@ struct Wish {
     pace: Pace,
 }
 
-/// The thread, as the loop sees it. It ends by itself once this is dropped; a look under way is not waited for.
+/// The thread, as the loop sees it. It ends by itself once this is dropped; a look under way is not
+/// waited for.
 #[derive(Debug)]
 pub(super) struct Sampler {
     wishes: Sender<Wish>,

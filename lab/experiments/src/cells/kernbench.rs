@@ -1,7 +1,10 @@
-//! `kernbench`, the build of 2013: `make -j16` on its machine of 8 CPUs, simulated. What a run is, is that of `brickyard simulate kernbench`; each is a cell.
+//! `kernbench`, the build of 2013: `make -j16` on its machine of 8 CPUs, simulated. What a run is,
+//! is that of `brickyard simulate kernbench`; each is a cell.
 //!
-//! Five runs, as mmtests has them. A build is 80 compiles of those that were recorded: a run is then half a second, and each worker has five of them. The end of a build, where not all
-//! of them have something to do, is a larger part of it than with thousands of files, for all configurations alike.
+//! Five runs, as mmtests has them. A build is 80 compiles of those that were recorded: a run is
+//! then half a second, and each worker has five of them. The end of a build, where not all of them
+//! have something to do, is a larger part of it than with thousands of files, for all
+//! configurations alike.
 
 use brickyard_machine::Profile;
 use brickyard_report::Metric;

@@ -1,4 +1,5 @@
-//! Cells of the mail of 2007: huge pages under load and at rest on five machines, with and without the reclaim patches; builds on their CPUs; and the pictures.
+//! Cells of the mail of 2007: huge pages under load and at rest on five machines, with and without
+//! the reclaim patches; builds on their CPUs; and the pictures.
 //!
 //! | cells | what is run |
 //! |---|---|
@@ -88,7 +89,8 @@ fn protocol_cell(run: Run) -> Cell {
     }
 }
 
-/// Quick: without the patches all three machines, with them those whose memory is in few huge pages and so is soon tried.
+/// Quick: without the patches all three machines, with them those whose memory is in few huge pages
+/// and so is soon tried.
 fn scale_of(run: &Run) -> Scale {
     let patches = match run.reclaim {
         Reclaim::Plain => true,
@@ -99,7 +101,8 @@ fn scale_of(run: &Run) -> Scale {
     Scale::quick_if(patches && machine && QUICK_CONFIGS.contains(&run.config))
 }
 
-/// Most of it are the tries, one every tenth of a second: as many as memory has huge pages. Compaction looks longer.
+/// Most of it are the tries, one every tenth of a second: as many as memory has huge pages.
+/// Compaction looks longer.
 fn seconds_of(profile: &Profile, reclaim: Reclaim) -> f64 {
     let tries = profile.memory / FRAME_BYTES as u64 / profile.huge.frames() as u64;
     let plain = 0.3 + tries as f64 / 400.0;

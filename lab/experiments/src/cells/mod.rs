@@ -1,4 +1,5 @@
-//! The cells of each experiment, a file or a folder each; and what they share: `timed.rs` and `order.rs` for what is timed, `protocol.rs`, `served.rs`, `configs.rs`, `rows.rs`.
+//! The cells of each experiment, a file or a folder each; and what they share: `timed.rs` and
+//! `order.rs` for what is timed, `protocol.rs`, `served.rs`, `configs.rs`, `rows.rs`.
 
 use super::cell::{Cell, Experiment};
 

@@ -1,16 +1,22 @@
 //! In which order those compared take their turns in a round.
 //!
-//! A turn's time depends on its place: whoever is first finds the machine cold, and whoever comes second finds what the first has left. So over the rounds each of N stands at each
-//! place equally often, and comes after each of the others about as often; and which order comes in which round is drawn from the seed.
+//! A turn's time depends on its place: whoever is first finds the machine cold, and whoever comes
+//! second finds what the first has left. So over the rounds each of N stands at each place equally
+//! often, and comes after each of the others about as often; and which order comes in which round
+//! is drawn from the seed.
 //!
-//! Rounds come in blocks of N, each a Latin square after Williams (1949): the order 0, 1, N-1, 2, N-2, … and its shifts. Where N is even, each comes once after each other in a block. Where it is odd,
-//! that takes a block and its mirror image, which come one after the other. Which of those compared is 0, 1, … is drawn for each square (with its mirror image), and so is the order of its rows.
-//! Where the rounds end within a block, nobody has had a place more than once more often than another.
+//! Rounds come in blocks of N, each a Latin square after Williams (1949): the order 0, 1, N-1, 2,
+//! N-2, … and its shifts. Where N is even, each comes once after each other in a block. Where it is
+//! odd, that takes a block and its mirror image, which come one after the other. Which of those
+//! compared is 0, 1, … is drawn for each square (with its mirror image), and so is the order of its
+//! rows. Where the rounds end within a block, nobody has had a place more than once more often than
+//! another.
 
 use brickyard_bench::random::Random;
 use brickyard_machine::fnv1a;
 
-/// The order of `count` in a round, counted from 0: their places in whatever list. `what` tells apart orders that have nothing to do with each other.
+/// The order of `count` in a round, counted from 0: their places in whatever list. `what` tells
+/// apart orders that have nothing to do with each other.
 pub(super) fn order(count: usize, seed: u64, what: &str, round: usize) -> Vec<usize> {
     if count == 0 {
         return Vec::new();

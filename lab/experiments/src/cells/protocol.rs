@@ -1,4 +1,5 @@
-//! The protocol of 2005 and 2007 as cells have it: by the settings that `brickyard antifrag` has where the user gives none, so that the figures are the documented ones.
+//! The protocol of 2005 and 2007 as cells have it: by the settings that `brickyard antifrag` has
+//! where the user gives none, so that the figures are the documented ones.
 
 use anyhow::bail;
 use brickyard_report::pagetypes::Film;
@@ -11,7 +12,8 @@ use crate::cell::Context;
 const COMPILE: &str = "compile";
 const WALK: &str = "walk";
 
-/// Per cent of memory that is for the kernel too, where there is a zone for movable pages; also of the builds beside it.
+/// Per cent of memory that is for the kernel too, where there is a zone for movable pages; also of
+/// the builds beside it.
 pub(super) const KERNEL_CORE: u8 = Settings::USUAL.kernelcore;
 
 /// Runs it once.

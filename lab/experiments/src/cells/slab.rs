@@ -1,8 +1,11 @@
-//! `slab`, the experiment of 2008: a socket's objects, alone and with eight tasks at once, where their time goes, and how long the slowest allocations take. Each round is a cell: every heap has
-//! its turns in it, each in a process of its own. What a turn is, is that of `brickyard bench slab`.
+//! `slab`, the experiment of 2008: a socket's objects, alone and with eight tasks at once, where
+//! their time goes, and how long the slowest allocations take. Each round is a cell: every heap has
+//! its turns in it, each in a process of its own. What a turn is, is that of
+//! `brickyard bench slab`.
 //!
-//! `pair` is an allocation and a free as a task sees them by the clock on the wall: with eight tasks on fewer CPUs its waiting for a CPU is in it, alike for all heaps. `cpu` is the same on a CPU. `zeroing`
-//! and `rest` are what `cpu` is made of; `masking` would come on top.
+//! `pair` is an allocation and a free as a task sees them by the clock on the wall: with eight
+//! tasks on fewer CPUs its waiting for a CPU is in it, alike for all heaps. `cpu` is the same on a
+//! CPU. `zeroing` and `rest` are what `cpu` is made of; `masking` would come on top.
 
 use std::collections::HashMap;
 
@@ -21,10 +24,12 @@ use brickyard_bench::slab::work::{Work, Workload};
 
 const HEAPS: [&str; 4] = ["slqb-2008", "brickyard-pinned", "brickyard", "system"];
 
-/// The time that a sample of `socket` takes about, in microseconds; there are three in a turn. Eight tasks on two CPUs take four times as long.
+/// The time that a sample of `socket` takes about, in microseconds; there are three in a turn.
+/// Eight tasks on two CPUs take four times as long.
 const SOCKET_US: u64 = 10_000;
 
-/// The same for `tail`: a stretch then has 100,000 allocations, of which ten are slower than the last percentile.
+/// The same for `tail`: a stretch then has 100,000 allocations, of which ten are slower than the
+/// last percentile.
 const TAIL_US: u64 = 20_000;
 
 /// What a turn does.
@@ -46,7 +51,8 @@ const SOCKET: [Told; 5] = [
     (Metric::lower("rest", "ns"), "rest"),
 ];
 
-/// Of the slow calls alone: what most of them take, also the slowest in a hundred, is less than a step of the time stamp counter or two.
+/// Of the slow calls alone: what most of them take, also the slowest in a hundred, is less than a
+/// step of the time stamp counter or two.
 const TAIL: [Told; 2] = [
     (Metric::lower("p99.9", "cycles"), "p99.9"),
     (Metric::lower("p99.99", "cycles"), "p99.99"),
@@ -107,7 +113,8 @@ fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
     Ok(rows)
 }
 
-/// The rows of a turn: none of what this machine cannot tell (masking and the time stamp counter are those of x86-64).
+/// The rows of a turn: none of what this machine cannot tell (masking and the time stamp counter
+/// are those of x86-64).
 fn told(of: &Of<'_>, task: &Task, said: &HashMap<String, f64>) -> Vec<Raw> {
     let row = |(metric, name): &Told| said.get(*name).map(|&value| of.row(metric, value));
     task.metrics.iter().filter_map(row).collect()

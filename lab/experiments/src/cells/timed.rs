@@ -1,4 +1,5 @@
-//! What is timed on this host: cells of which each is a round. All that is compared takes its turn in it, so that the host's mood hits them alike, in an order that is drawn
+//! What is timed on this host: cells of which each is a round. All that is compared takes its turn
+//! in it, so that the host's mood hits them alike, in an order that is drawn
 //! ([`order`](super::order)).
 
 use core::fmt;
@@ -67,10 +68,12 @@ impl Round<'_> {
         self.context.seed_of(self.number)
     }
 
-    /// Lets each of those compared have `turns` at `what`, in an order of this round's own. What came of each turn, in that order.
+    /// Lets each of those compared have `turns` at `what`, in an order of this round's own. What
+    /// came of each turn, in that order.
     ///
-    /// Before that the last of the order has one that does not count. Whoever is first then comes after somebody, as the others do, and finds CPUs that are awake, and in caches and memory what the
-    /// others find.
+    /// Before that the last of the order has one that does not count. Whoever is first then comes
+    /// after somebody, as the others do, and finds CPUs that are awake, and in caches and memory
+    /// what the others find.
     ///
     /// # Errors
     /// The first of a turn, and where the user has ended it.
@@ -95,7 +98,8 @@ impl Round<'_> {
         Ok(Taken(taken))
     }
 
-    /// In which order they have their turns: all of them once, and so `turns` times, each time in another order.
+    /// In which order they have their turns: all of them once, and so `turns` times, each time in
+    /// another order.
     fn order<T: Copy>(&self, what: &str, turns: usize, compared: &[T]) -> Vec<T> {
         let what = format!("{} {what}", self.cell);
         let first = (self.number as usize - 1) * turns;
@@ -143,7 +147,8 @@ impl<T, D> IntoIterator for Taken<T, D> {
     }
 }
 
-/// Cells in the order in which they are run: those that are timed first, round by round, so that a change of the host's mood within minutes is in all experiments and in no one's rounds alone.
+/// Cells in the order in which they are run: those that are timed first, round by round, so that a
+/// change of the host's mood within minutes is in all experiments and in no one's rounds alone.
 pub(crate) fn by_rounds(cells: &mut [Cell]) {
     cells.sort_by_key(|cell| match cell.kind {
         Kind::Timed => (0, cell.run()),

@@ -1,4 +1,5 @@
-//! Cells of the posting of 2005: huge pages under load and at rest, a kernel unpacked and built, two tests of AIM9, and the effect on caches.
+//! Cells of the posting of 2005: huge pages under load and at rest, a kernel unpacked and built,
+//! two tests of AIM9, and the effect on caches.
 //!
 //! | cells | what is run |
 //! |---|---|
@@ -31,7 +32,8 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Those of the quick run, which alone render: the posting's two kernels, Linux's later one, and today's.
+/// Those of the quick run, which alone render: the posting's two kernels, Linux's later one, and
+/// today's.
 const SOME: [Configuration; 4] = [
     Configuration::Vanilla,
     Configuration::TwoKinds2005,

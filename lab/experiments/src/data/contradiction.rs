@@ -1,5 +1,5 @@
-//! Rows that cannot stand beside each other. Invariant `one-thing`: all rows of a key are of one kind, unit and
-//! direction, and of one run there is one sample.
+//! Rows that cannot stand beside each other. Invariant `one-thing`: all rows of a key are of one
+//! kind, unit and direction, and of one run there is one sample.
 
 use core::ptr;
 use std::collections::HashMap;
@@ -24,7 +24,8 @@ pub enum Contradiction {
         /// The cell of the second one, which may be the same.
         second: String,
     },
-    /// Two rows of one key are not of one kind, in one unit, or do not agree on which way is better.
+    /// Two rows of one key are not of one kind, in one unit, or do not agree on which way is
+    /// better.
     #[error(
         "{key} is {first_says} in the rows of {first}, but {second_says} in those of {second}; {FIX}"
     )]

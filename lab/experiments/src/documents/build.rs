@@ -33,7 +33,8 @@ pub(super) fn line(head: impl Into<String>, cells: Vec<Option<Figure>>) -> Line 
     }
 }
 
-/// The speedup that two printed means give: above 1 is better. None where one is no number above zero.
+/// The speedup that two printed means give: above 1 is better. None where one is no number above
+/// zero.
 pub(super) fn printed_speedup(better: Better, before: &str, now: &str) -> Option<f64> {
     let (before, now) = (number(before)?, number(now)?);
     if before <= 0.0 || now <= 0.0 {
@@ -105,7 +106,8 @@ pub(super) struct Today<'a> {
     pub(super) experiment: &'a str,
     /// The configurations, the baseline first.
     pub(super) configs: &'a [&'a str],
-    /// What stands beside a mean: [`Statistic::Gain`], or [`Statistic::Difference`] of what is in percent already.
+    /// What stands beside a mean: [`Statistic::Gain`], or [`Statistic::Difference`] of what is in
+    /// percent already.
     pub(super) beside: Statistic,
 }
 
@@ -207,7 +209,8 @@ pub(super) fn times(of: Key, against: Key, decimals: usize) -> Piece {
     Piece::Figure(Figure::held(Statistic::Speedup, of, against).decimals(decimals))
 }
 
-/// Words that the geometric mean of speedups chooses: above 1, below 1, or within half a percent of it or of its own noise.
+/// Words that the geometric mean of speedups chooses: above 1, below 1, or within half a percent of
+/// it or of its own noise.
 pub(super) fn word(of: Vec<Key>, against: Vec<Key>, words: [&'static str; 3]) -> Piece {
     word_beyond(0.005, of, against, words)
 }

@@ -14,7 +14,8 @@ use crate::document::{Claim, Document, Figure, Finding, Plot, Statistic, Table};
 const EXPERIMENT: &str = "kernbench";
 const CONFIGS: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
 
-/// A line: what was counted, our metric, the statistic's name, `vanilla`, `magazine`, and the gain in percent.
+/// A line: what was counted, our metric, the statistic's name, `vanilla`, `magazine`, and the gain
+/// in percent.
 type Printed = [&'static str; 6];
 
 const LINES: [Printed; 20] = [

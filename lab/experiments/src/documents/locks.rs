@@ -115,7 +115,8 @@ impl Pairs<'_> {
     }
 }
 
-/// A star says significant. All others lie within his own intervals, which meet (`tests/documents`).
+/// A star says significant. All others lie within his own intervals, which meet
+/// (`tests/documents`).
 fn claim(speedup: &str) -> Claim {
     if speedup.ends_with('*') {
         Claim::Significant

@@ -1,7 +1,9 @@
-//! The five source documents as data: what they asked, every table as they printed it, and which rows stand beside each figure.
+//! The five source documents as data: what they asked, every table as they printed it, and which
+//! rows stand beside each figure.
 //!
-//! A file tells of one experiment; beside it lie its printed cells (`printed.rs`) and what is said about them (`words.rs`). Published texts are as printed; where a figure was
-//! worked out from others, the table says so. Sentences are our own.
+//! A file tells of one experiment; beside it lie its printed cells (`printed.rs`) and what is said
+//! about them (`words.rs`). Published texts are as printed; where a figure was worked out from
+//! others, the table says so. Sentences are our own.
 
 mod build;
 mod kernbench;
@@ -35,7 +37,8 @@ pub fn all() -> Vec<Document> {
     ]
 }
 
-/// All keys that the documents refer to, in findings, tables and plots: what a full run should give.
+/// All keys that the documents refer to, in findings, tables and plots: what a full run should
+/// give.
 #[must_use]
 pub fn keys() -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();

@@ -43,7 +43,8 @@ const CONFIGS: [&str; 7] = [
 const STORMS: [&str; 4] = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
 const STORM_CPUS: [u32; 3] = [1, 8, 32];
 const PERCENTILES: [&str; 4] = ["alloc-p50", "alloc-p90", "alloc-p99", "alloc-p99.9"];
-/// The batch of his one bad sample: by his own figures 666 cycles between neighbours of 427 and 342.
+/// The batch of his one bad sample: by his own figures 666 cycles between neighbours of 427 and
+/// 342.
 const BAD_SAMPLE: u32 = 8;
 /// The largest batch that fits into the lists of the document's kernel, 186 pages.
 const FITS: u32 = 128;

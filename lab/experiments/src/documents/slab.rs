@@ -49,7 +49,8 @@ pub(super) fn document() -> Document {
 fn time() -> Table {
     let alone = socket(1, SLQB, "pair");
     let eight = socket(8, SLQB, "pair");
-    // Eight tasks share the CPUs of this host, so the wall clock says how many CPUs it has: the direction is judged by CPU time.
+    // Eight tasks share the CPUs of this host, so the wall clock says how many CPUs it has: the
+    // direction is judged by CPU time.
     let cpu = Figure::mean(socket(8, SLQB, "cpu")).against(socket(1, SLQB, "cpu"));
     let cpu = cpu.printed("1.669").judged(1.285 / 1.669, Claim::Untested);
     Table {
@@ -118,8 +119,8 @@ fn instructions() -> Table {
     let lines = rows(include_str!("slab/instructions.csv")).into_iter();
     let lines = lines.map(|[samples, percent, address, text, part]| {
         let cells = [samples, percent].map(|text| Some(Figure::not_modelled(text)));
-        // Zeroing: `rep stos`. Masking: `pushf`, `cli`, `popf`, and the instruction after each, where
-        // the samples of a slow one fall.
+        // Zeroing: `rep stos`. Masking: `pushf`, `cli`, `popf`, and the instruction after each,
+        // where the samples of a slow one fall.
         let part = match part {
             "rest" => String::new(),
             part => format!(": {part}"),
@@ -182,7 +183,8 @@ fn today() -> Vec<Table> {
     ]
 }
 
-/// Of each round the slowest call in so many. One round in which the host did something else would carry a mean away, so medians and the largest stand here.
+/// Of each round the slowest call in so many. One round in which the host did something else would
+/// carry a mean away, so medians and the largest stand here.
 fn tails() -> Table {
     let columns = HEAPS.map(|_| [("median", 1), ("largest", 1)]).concat();
     let lines = PERCENTILES.map(|metric| {

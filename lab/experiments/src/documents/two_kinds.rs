@@ -54,7 +54,8 @@ pub(super) fn document() -> Document {
     }
 }
 
-/// The published direction. `brk_test` has none: it asks for no page, so that what is measured here is a control.
+/// The published direction. `brk_test` has none: it asks for no page, so that what is measured here
+/// is a control.
 fn direction(of: Of, clean: &str, kinds: &str) -> Option<f64> {
     (of != BRK_TEST).then(|| printed_speedup(of.3, clean, kinds))?
 }

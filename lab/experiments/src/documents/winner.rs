@@ -1,4 +1,5 @@
-//! One sentence over all documents: how the default allocator does against those of before, what it does not win included.
+//! One sentence over all documents: how the default allocator does against those of before, what it
+//! does not win included.
 
 use super::{build, mobility, pagealloc, pft, slab};
 use crate::data::Key;
@@ -11,7 +12,8 @@ const UNGROUPED: &str = "vanilla";
 /// Nearer to 1 than this nobody wins.
 const EVEN: f64 = 0.02;
 
-/// Who wins over all, by how much, and where not. Each word is chosen by its figure. Quick runs have all of these figures; where one is lacking, the sentence falls away.
+/// Who wins over all, by how much, and where not. Each word is chosen by its figure. Quick runs
+/// have all of these figures; where one is lacking, the sentence falls away.
 #[must_use]
 pub fn winner() -> Finding {
     let word = |keys: fn(&str) -> Vec<Key>, against| {

@@ -13,7 +13,8 @@ pub(super) fn of(all: &[Sides<'_>]) -> Option<f64> {
     Some(mean(&logarithms.collect::<Option<Vec<f64>>>()?)?.exp())
 }
 
-/// Its 95 % interval: Student's t of what each run's geometric mean is, over the runs that all of those have that vary. None where these are fewer than two.
+/// Its 95 % interval: Student's t of what each run's geometric mean is, over the runs that all of
+/// those have that vary. None where these are fewer than two.
 pub(super) fn interval(all: &[Sides<'_>]) -> Option<RatioInterval> {
     let (exact, varying): (Vec<&Sides<'_>>, Vec<&Sides<'_>>) =
         all.iter().partition(|sides| sides.is_exact());

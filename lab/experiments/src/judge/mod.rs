@@ -1,23 +1,33 @@
 //! From a figure to its number, and to what may be said of its direction.
 //!
-//! Two sides are compared over the runs that both have (the same seeds, or the same rounds): a side that had more runs than the other, in a quick or an interrupted run, did other work in
-//! them. Only sides that share no run are taken for independent.
+//! Two sides are compared over the runs that both have (the same seeds, or the same rounds): a side
+//! that had more runs than the other, in a quick or an interrupted run, did other work in them.
+//! Only sides that share no run are taken for independent.
 //!
 //! Three things are told apart, because readers mix them up:
-//! - the **interval** of the speedup: below ten samples a side by Student's t of the logarithms, from ten on by the bootstrap ([`ratio_interval`](brickyard_report::ratio_interval)). It decides the verdict. That of a
-//!   geometric mean over several keys is Student's t of each run's mean logarithm.
-//! - **p**: of six pairs or more the test of the documents, Wilcoxon's signed-rank test (fewer cannot reach 5 %); of two to five pairs the paired t test; of what is not in pairs
-//!   Welch's t test.
-//! - **p after Holm**: the same, corrected for all directions of the same document that are judged; in today's tables, for all comparisons of the document's tables of today. Tests of
-//!   the very same samples are one test. A star stands only for this one.
+//! - the **interval** of the speedup: below ten samples a side by Student's t of the logarithms,
+//!   from ten on by the bootstrap ([`ratio_interval`](brickyard_report::ratio_interval)). It
+//!   decides the verdict. That of a geometric mean over several keys is Student's t of each run's
+//!   mean logarithm.
+//! - **p**: of six pairs or more the test of the documents, Wilcoxon's signed-rank test (fewer
+//!   cannot reach 5 %); of two to five pairs the paired t test; of what is not in pairs Welch's t
+//!   test.
+//! - **p after Holm**: the same, corrected for all directions of the same document that are judged;
+//!   in today's tables, for all comparisons of the document's tables of today. Tests of the very
+//!   same samples are one test. A star stands only for this one.
 //!
-//! Replayed samples, and several simulated ones, that do not vary on either side ([`CONSTANT`]) are exact: there is nothing to test and no interval, and the sign counts. One simulated
-//! run says nothing: another seed may give another.
+//! Replayed samples, and several simulated ones, that do not vary on either side ([`CONSTANT`]) are
+//! exact: there is nothing to test and no interval, and the sign counts. One simulated run says
+//! nothing: another seed may give another.
 //!
-//! A verdict compares directions, nothing more. "Within noise" is also said of a difference that is real, since simulated runs with one seed do the same work, but less than a tenth
-//! of what was published (of its logarithm): what moved the published figure was then something else. Where a document published a difference below 1 % ([`NONE`])
-//! that it does not call significant, or one that it calls noise itself, it published none: then the whole interval (of exact samples: the value) must lie within 1 %, or within what
-//! the document calls noise, for "no difference in either", and wholly outside for "a difference here alone". These are no directions, and are counted apart.
+//! A verdict compares directions, nothing more. "Within noise" is also said of a difference that is
+//! real, since simulated runs with one seed do the same work, but less than a tenth of what was
+//! published (of its logarithm): what moved the published figure was then something else. Where a
+//! document published a difference below 1 % ([`NONE`]) that it does not call significant, or one
+//! that it calls noise itself, it published none: then the whole interval (of exact samples: the
+//! value) must lie within 1 %, or within what the document calls noise, for "no difference in
+//! either", and wholly outside for "a difference here alone". These are no directions, and are
+//! counted apart.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -112,7 +122,8 @@ type Pair = (Vec<Key>, Vec<Key>);
 #[derive(Debug)]
 pub struct Judge<'d> {
     data: &'d Data,
-    // p after Holm's correction: of the directions that are judged, and of the comparisons of today's tables.
+    // p after Holm's correction: of the directions that are judged, and of the comparisons of
+    // today's tables.
     judged: HashMap<Pair, f64>,
     today: HashMap<Pair, f64>,
     // Resampling is the costly part, and one pair of sides stands in several figures.
@@ -120,7 +131,8 @@ pub struct Judge<'d> {
 }
 
 impl<'d> Judge<'d> {
-    /// A judge by these rows. Tests every direction of `documents`, and every comparison of their tables of today, once, for the correction.
+    /// A judge by these rows. Tests every direction of `documents`, and every comparison of their
+    /// tables of today, once, for the correction.
     #[must_use]
     pub fn new(documents: &[Document], data: &'d Data) -> Self {
         let mut judge = Self {
@@ -141,7 +153,8 @@ impl<'d> Judge<'d> {
         judge
     }
 
-    /// The p of these figures, corrected for one another. Figures of the very same samples are one test.
+    /// The p of these figures, corrected for one another. Figures of the very same samples are one
+    /// test.
     fn family<'f>(&self, figures: impl Iterator<Item = &'f Figure>) -> HashMap<Pair, f64> {
         let mut tests: Vec<(Sides<'_>, f64)> = Vec::new();
         let mut of_pair: HashMap<Pair, usize> = HashMap::new();
@@ -220,7 +233,8 @@ impl<'d> Judge<'d> {
         Some(Sides::new(of, against))
     }
 
-    /// The geometric mean over those keys of which both sides are there. None where one of them has no ratio.
+    /// The geometric mean over those keys of which both sides are there. None where one of them has
+    /// no ratio.
     fn gmean(&self, figure: &Figure) -> Option<Judgement> {
         let pairs = figure.of.iter().zip(&figure.against);
         let there = pairs.filter_map(|(of, against)| {

@@ -118,7 +118,8 @@ fn only<'d>(side: Samples<'d>, runs: &BTreeSet<u32>) -> Samples<'d> {
     }
 }
 
-/// How many times better: above 1 is better, whichever way the metric goes. None where one side is not above zero, and where neither way is better.
+/// How many times better: above 1 is better, whichever way the metric goes. None where one side is
+/// not above zero, and where neither way is better.
 pub(super) fn speedup(better: Better, now: f64, before: f64) -> Option<f64> {
     if now <= 0.0 || before <= 0.0 {
         return None;

@@ -8,7 +8,8 @@ use crate::document::{Claim, Published};
 /// The part of a published difference, as a logarithm, below which a measured one is none.
 pub const NEGLIGIBLE: f64 = 0.1;
 
-/// A published difference below this, as a part of the whole, is none, unless the document calls it significant; and so is a measured one beside it.
+/// A published difference below this, as a part of the whole, is none, unless the document calls it
+/// significant; and so is a measured one beside it.
 pub const NONE: f64 = 0.01;
 
 /// How a measured direction compares with the published one.
@@ -54,7 +55,8 @@ impl Verdict {
     }
 }
 
-/// The verdict on what was published. None where it has no direction, or none was measured, or only once where another run may say otherwise.
+/// The verdict on what was published. None where it has no direction, or none was measured, or only
+/// once where another run may say otherwise.
 pub(super) fn of(said: Published, found: &Judgement) -> Option<Verdict> {
     let speedup = found.speedup?;
     // One run that could have come out otherwise says nothing.
@@ -69,7 +71,8 @@ pub(super) fn of(said: Published, found: &Judgement) -> Option<Verdict> {
     verdict(said, range)
 }
 
-/// `range` is where the measured speedup lies: its interval, or what is exact itself; none where the samples do not say.
+/// `range` is where the measured speedup lies: its interval, or what is exact itself; none where
+/// the samples do not say.
 fn verdict(said: Published, range: Option<(f64, f64)>) -> Option<Verdict> {
     let published = said.speedup?.ln();
     let (is_none, none) = match said.claim {

@@ -1,4 +1,5 @@
-//! All rows as compact JSON in the page: words once, rows as numbers in the order of [`Data::row`](crate::data::Data::row).
+//! All rows as compact JSON in the page: words once, rows as numbers in the order of
+//! [`Data::row`](crate::data::Data::row).
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -16,7 +17,8 @@ struct Embedded {
     /// The statistics by name: in words, and which of their numbers are better.
     statistics: BTreeMap<&'static str, (&'static str, Option<&'static str>)>,
     hosts: Vec<String>,
-    /// Name, kind, seed, host, command. The seed as text: it may be larger than a script's whole numbers.
+    /// Name, kind, seed, host, command. The seed as text: it may be larger than a script's whole
+    /// numbers.
     cells: Vec<(String, &'static str, String, usize, String)>,
     /// Machine, workload, configuration, metric, unit, better.
     keys: Vec<[String; 6]>,

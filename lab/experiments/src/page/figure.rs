@@ -1,4 +1,5 @@
-//! A measured figure as an element that leads to its rows, what was published for it, and the mark of its verdict.
+//! A measured figure as an element that leads to its rows, what was published for it, and the mark
+//! of its verdict.
 
 use core::fmt::Write as _;
 
@@ -33,7 +34,8 @@ pub(super) fn write_word(figure: &Figure, judgement: &Judgement, word: &str, out
     element.write(judgement, out);
 }
 
-/// A row of a series: its place, its value as it is, and what that is multiplied by when it is shown.
+/// A row of a series: its place, its value as it is, and what that is multiplied by when it is
+/// shown.
 pub(super) struct Row<'r> {
     pub(super) place: usize,
     pub(super) value: f64,

@@ -17,7 +17,8 @@ pub(super) enum Length {
     Brief,
 }
 
-/// The counts with their marks; in brief the words are for screen readers only. Of where no difference was published there are more, which stand apart.
+/// The counts with their marks; in brief the words are for screen readers only. Of where no
+/// difference was published there are more, which stand apart.
 pub(super) fn write_counts(counts: Directions, length: Length, out: &mut String) {
     let class_of_words = match length {
         Length::Whole => "",

@@ -65,7 +65,8 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where sentences end: behind a full stop or a question mark before a blank and a large letter, a digit or a backtick, or at the end.
+/// Where sentences end: behind a full stop or a question mark before a blank and a large letter, a
+/// digit or a backtick, or at the end.
 fn stops(text: &str) -> impl Iterator<Item = usize> {
     let begins =
         |rest: &str| rest.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit() || c == '`');

@@ -1,11 +1,18 @@
-//! The report: one HTML page with the summary, each document's plots and tables, the player, and all raw rows.
+//! The report: one HTML page with the summary, each document's plots and tables, the player, and
+//! all raw rows.
 //!
-//! Nothing is fetched and nothing is written, and no script runs but the page's own and the player's, as this version writes them: the page forbids itself all else ([`policy`]). All text, tables and plots are in the HTML and are read without JavaScript; a script adds a
-//! dialog with the raw rows of a figure, what they were tested for, and the commands that repeat them. Whatever comes from outside is escaped where it is written.
+//! Nothing is fetched and nothing is written, and no script runs but the page's own and the
+//! player's, as this version writes them: the page forbids itself all else ([`policy`]). All text,
+//! tables and plots are in the HTML and are read without JavaScript; a script adds a dialog with
+//! the raw rows of a figure, what they were tested for, and the commands that repeat them. Whatever
+//! comes from outside is escaped where it is written.
 //!
-//! Invariant `traceable`: every measured figure is an element of class `figure`, with the places of its rows in `data-rows` (as [`Data::row`] counts them, and the lines of
-//! `rows.csv` below its head), the statistic in `data-statistic`, how many of the rows are its own samples in `data-n` (the rest is what it is held against; of a geometric
-//! mean it is the number of pairs of samples) and the number to the last bit in `data-value`, which is shown as `data-scale` times that where there is one. A test walks all of them.
+//! Invariant `traceable`: every measured figure is an element of class `figure`, with the places of
+//! its rows in `data-rows` (as [`Data::row`] counts them, and the lines of `rows.csv` below its
+//! head), the statistic in `data-statistic`, how many of the rows are its own samples in `data-n`
+//! (the rest is what it is held against; of a geometric mean it is the number of pairs of samples)
+//! and the number to the last bit in `data-value`, which is shown as `data-scale` times that where
+//! there is one. A test walks all of them.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -74,7 +81,8 @@ pub struct Report<'r> {
     pub version: String,
     /// Cells that failed or were not run.
     pub missing: Vec<Missing>,
-    /// Who wins by how much, above the summary's table. Its counts of directions are those of the first document.
+    /// Who wins by how much, above the summary's table. Its counts of directions are those of the
+    /// first document.
     pub winner: Option<Finding>,
 }
 
@@ -111,7 +119,8 @@ pub struct Embedded {
     pub html: String,
 }
 
-/// Writes the page. Costs memory in proportion to it, and a call of [`Report::judged`] or two for each figure.
+/// Writes the page. Costs memory in proportion to it, and a call of [`Report::judged`] or two for
+/// each figure.
 ///
 /// # Errors
 /// Those of `out`.

@@ -1,4 +1,5 @@
-//! A document's part: what it asked, what came out, where it is wrong, then plots, its tables, today's, and the player.
+//! A document's part: what it asked, what came out, where it is wrong, then plots, its tables,
+//! today's, and the player.
 
 use core::fmt::Write as _;
 
@@ -114,7 +115,8 @@ fn write_tables(report: &Report<'_>, heading: &str, tables: &[Table], out: &mut 
     }
 }
 
-/// A page in a frame of its own, which may run the player's script as this version writes it, and nothing else. One that another version wrote plays where it lies as a file only.
+/// A page in a frame of its own, which may run the player's script as this version writes it, and
+/// nothing else. One that another version wrote plays where it lies as a file only.
 fn write_player(page: &Embedded, out: &mut String) {
     let _ = write!(
         out,

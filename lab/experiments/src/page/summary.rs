@@ -1,4 +1,5 @@
-//! The first screen: what was asked, who wins by how much, where the sources are wrong, and the way to each part.
+//! The first screen: what was asked, who wins by how much, where the sources are wrong, and the way
+//! to each part.
 
 use core::fmt::Write as _;
 

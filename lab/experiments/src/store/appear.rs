@@ -1,4 +1,5 @@
-//! Invariant `whole-or-absent`: a file appears when it is whole. It grows under a temporary name beside its own, is on the disk, and only then takes its name.
+//! Invariant `whole-or-absent`: a file appears when it is whole. It grows under a temporary name
+//! beside its own, is on the disk, and only then takes its name.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -6,11 +7,13 @@ use std::path::Path;
 
 use super::error::WriteError;
 
-/// Lets `fill` write a file that appears as `path` when it is whole, with the folders above it; one that was there before stays until then. After a crash of the host, too, the file is
-/// whole or what it was before. Costs a wait for the disk.
+/// Lets `fill` write a file that appears as `path` when it is whole, with the folders above it; one
+/// that was there before stays until then. After a crash of the host, too, the file is whole or
+/// what it was before. Costs a wait for the disk.
 ///
 /// # Errors
-/// [`WriteError`], with the path: that of `fill`, or of the system. Then nothing appears, and nothing is left beside it.
+/// [`WriteError`], with the path: that of `fill`, or of the system. Then nothing appears, and
+/// nothing is left beside it.
 pub fn appear(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,

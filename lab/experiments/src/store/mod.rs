@@ -6,8 +6,9 @@
 //! DIR/report.html, DIR/figures.csv, DIR/results.json                 what is derived
 //! ```
 //!
-//! The folder `experiment=…` is a partition as Hive has it, which DuckDB, Spark and pandas read as a column. Every file of a run takes its name when it is whole and on
-//! the disk ([`appear`]), so a cell is done exactly if its file is there, whoever ran it and wherever.
+//! The folder `experiment=…` is a partition as Hive has it, which DuckDB, Spark and pandas read as
+//! a column. Every file of a run takes its name when it is whole and on the disk ([`appear`]), so a
+//! cell is done exactly if its file is there, whoever ran it and wherever.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,6 +1,9 @@
-//! Where the cells were run, and by which build: beside the rows of all cells, so that those that were timed on two hosts can be told apart.
+//! Where the cells were run, and by which build: beside the rows of all cells, so that those that
+//! were timed on two hosts can be told apart.
 //!
-//! It is a list of groups as JSON: `[{"host": …, "program": …}, {"host": …, "program": …, "cells": ["…"]}]`. The largest group names no cells: it has all that no other one names.
+//! It is a list of groups as JSON:
+//! `[{"host": …, "program": …}, {"host": …, "program": …, "cells": ["…"]}]`. The largest group
+//! names no cells: it has all that no other one names.
 
 use std::collections::HashMap;
 

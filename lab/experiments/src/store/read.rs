@@ -1,5 +1,5 @@
-//! Columns to rows. A file may come from another machine, and may be cut off or damaged: nothing in it is believed before it is checked, and no page is unpacked before its claim
-//! is.
+//! Columns to rows. A file may come from another machine, and may be cut off or damaged: nothing in
+//! it is believed before it is checked, and no page is unpacked before its claim is.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -44,8 +44,9 @@ pub fn read_cell_bytes(bytes: &[u8]) -> Result<CellRows, String> {
     guarded(|| one_cell(&bytes)).map_err(|why| why.to_string())
 }
 
-/// Reads the file of all rows that [`write_rows`](super::write_rows) wrote, in whatever order its rows are by now: the cells in the order of their first rows, each with its rows in the
-/// order of the file. Hosts and builds are unknown where an older version wrote it.
+/// Reads the file of all rows that [`write_rows`](super::write_rows) wrote, in whatever order its
+/// rows are by now: the cells in the order of their first rows, each with its rows in the order of
+/// the file. Hosts and builds are unknown where an older version wrote it.
 ///
 /// # Errors
 /// [`ReadError`]: it cannot be read, or is no such file.
@@ -64,7 +65,8 @@ pub fn read_rows_bytes(bytes: &[u8]) -> Result<Vec<CellRows>, String> {
     guarded(|| parse(&bytes, Form::Rows)).map_err(|why| why.to_string())
 }
 
-/// The bytes of a file that is not too large, whatever the system says of its length: a device or a pipe has none. `too_large` makes the error of one that is.
+/// The bytes of a file that is not too large, whatever the system says of its length: a device or a
+/// pipe has none. `too_large` makes the error of one that is.
 fn bytes_of(
     path: &Path,
     too_large: fn(&Path, &'static str) -> ReadError,

@@ -1,4 +1,5 @@
-//! The columns of a cell's file, and of the file of all rows: flat, of types that every reader of Parquet knows.
+//! The columns of a cell's file, and of the file of all rows: flat, of types that every reader of
+//! Parquet knows.
 
 use brickyard_trace::table::schema;
 use parquet::errors::ParquetError;

@@ -27,7 +27,8 @@ type Placed<'r> = (&'r CellRows, &'r Raw);
 /// Writes a cell's file, with the folders above it. It appears when it is whole.
 ///
 /// # Errors
-/// [`WriteError`], with the path; [`WriteError::NoResult`] of a cell without rows, or with one whose value or place is not finite.
+/// [`WriteError`], with the path; [`WriteError::NoResult`] of a cell without rows, or with one
+/// whose value or place is not finite.
 pub fn write_cell(path: &Path, cell: &CellRows) -> Result<(), WriteError> {
     if cell.rows.is_empty() {
         let why = format!("the cell {} has no row", cell.cell);
@@ -47,10 +48,12 @@ pub fn write_cell(path: &Path, cell: &CellRows) -> Result<(), WriteError> {
     })
 }
 
-/// Writes all rows as one Parquet file, with a column `experiment` before the others. The hosts and the builds of the program are among its key-value pairs.
+/// Writes all rows as one Parquet file, with a column `experiment` before the others. The hosts and
+/// the builds of the program are among its key-value pairs.
 ///
 /// # Errors
-/// [`WriteError`], with the path; [`WriteError::NoResult`] of a row whose value or place is not finite.
+/// [`WriteError`], with the path; [`WriteError::NoResult`] of a row whose value or place is not
+/// finite.
 pub fn write_rows(path: &Path, data: &Data) -> Result<(), WriteError> {
     let rows: Vec<Placed<'_>> = (0..data.len())
         .filter_map(|place| data.row(place))
@@ -217,7 +220,8 @@ mod tests {
         })
     }
 
-    /// What is read of a file of these rows in this order, the first column of which says so of each.
+    /// What is read of a file of these rows in this order, the first column of which says so of
+    /// each.
     fn read(
         rows: &[Placed<'_>],
         schema: fn() -> ParquetResult<TypePtr>,

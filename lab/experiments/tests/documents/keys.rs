@@ -229,7 +229,8 @@ fn no_document_refers_to_another() {
     }
 }
 
-/// The sentence over all documents is made of rows that theirs are made of too, so that a full run has them.
+/// The sentence over all documents is made of rows that theirs are made of too, so that a full run
+/// has them.
 #[test]
 fn the_winner_is_told_by_the_documents_own_rows() {
     let keys = documents::keys();

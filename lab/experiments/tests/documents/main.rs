@@ -1,4 +1,5 @@
-//! The five documents as data: well formed, true to what was printed, and made of the keys that cells give.
+//! The five documents as data: well formed, true to what was printed, and made of the keys that
+//! cells give.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

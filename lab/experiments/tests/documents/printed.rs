@@ -1,4 +1,5 @@
-//! What is printed fits together: each text is a number, each gain and speedup follows from the two means beside it, within rounding.
+//! What is printed fits together: each text is a number, each gain and speedup follows from the two
+//! means beside it, within rounding.
 
 use brickyard_experiments::document::{Judged, Statistic, Table, number};
 use brickyard_experiments::documents;
@@ -46,7 +47,8 @@ const OF_LOCKS: [&str; 5] = [
     "locks-ticket",
 ];
 
-/// Each is the mean of the column before over that of its own. So is that of hdparm, whose means are MB per second: see `mistakes`.
+/// Each is the mean of the column before over that of its own. So is that of hdparm, whose means
+/// are MB per second: see `mistakes`.
 #[test]
 fn speedups_of_locks_follow_from_their_means() {
     let mut checked = 0;
@@ -64,7 +66,8 @@ fn speedups_of_locks_follow_from_their_means() {
     assert_eq!(checked, 4 + 5 + 5 + 6 + 21);
 }
 
-/// So that a speedup without a star may be called noise also where too few runs could not have had one.
+/// So that a speedup without a star may be called noise also where too few runs could not have had
+/// one.
 #[test]
 fn intervals_of_what_has_no_star_meet() {
     let mut apart = Vec::new();
@@ -245,7 +248,8 @@ fn cpu_time_of_a_task_is_user_and_sys_over_the_tasks() {
     }
 }
 
-/// Where a value is judged against another one, and both are printed, the direction is that of the two.
+/// Where a value is judged against another one, and both are printed, the direction is that of the
+/// two.
 #[test]
 fn directions_follow_from_what_is_printed() {
     let mut checked = 0;

@@ -1,4 +1,5 @@
-//! A small made-up run: one document with every kind of piece, table and plot, and names that try to break out of the page.
+//! A small made-up run: one document with every kind of piece, table and plot, and names that try
+//! to break out of the page.
 
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{

@@ -100,7 +100,8 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
 
     /// Frees what nobody uses, or what is no object of this cache.
     pub(super) fn free_anything(&self, object: NonNull<u8>) -> Result<(), FreeFault> {
-        // SAFETY: `in-hand`: the owner has let go of it, in `free`; or nobody uses it, or it is not this cache's, by the condition above.
+        // SAFETY: `in-hand`: the owner has let go of it, in `free`; or nobody uses it, or it is not
+        // this cache's, by the condition above.
         unsafe { either!(self, cache => cache.free(object)) }
     }
 
@@ -194,7 +195,8 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyGeneral<'s, 'm, D> {
         let memory = either!(self, general => general.alloc(layout))?;
         let usable = either!(self, general => general.usable(memory));
         assert!(usable >= layout.size(), "{usable} bytes for {layout:?}");
-        // SAFETY: `in-hand`: it was just given, for this caller alone; `usable` says how much of it.
+        // SAFETY: `in-hand`: it was just given, for this caller alone; `usable` says how much of
+        // it.
         Ok(unsafe { InHand::of(memory, usable) })
     }
 

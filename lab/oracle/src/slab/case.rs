@@ -172,12 +172,14 @@ impl SlabCase {
         }
     }
 
-    /// Is a free of what is no object of the cache always noticed, whatever is checked and wherever it happens?
+    /// Is a free of what is no object of the cache always noticed, whatever is checked and wherever
+    /// it happens?
     pub(super) fn finds_objects(&self) -> bool {
         self.kind == SlabKind::Slqb2008
     }
 
-    /// The same, where something happens at one in `every` moments, as dice that begin at `seed` say; and interrupts use the general sizes too.
+    /// The same, where something happens at one in `every` moments, as dice that begin at `seed`
+    /// say; and interrupts use the general sizes too.
     #[must_use]
     pub const fn with_events(self, every: usize, seed: u64) -> Self {
         Self {
@@ -252,7 +254,8 @@ where
     FINDINGS.set(0);
     let plan = case.plan(D::SIZES);
     memory.resize(Slabs::<D>::bytes(&plan.over(&pages)), MaybeUninit::uninit());
-    // SAFETY: one thread plays all CPUs, and moves, preempts and interrupts itself only where the platform says that it may.
+    // SAFETY: one thread plays all CPUs, and moves, preempts and interrupts itself only where the
+    // platform says that it may.
     let local = unsafe { Pinned::new(cpus) };
     let slabs = match Slabs::<D>::new(plan, pages, local, memory) {
         Ok(slabs) => slabs,

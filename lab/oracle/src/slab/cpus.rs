@@ -1,8 +1,11 @@
-//! CPUs on one thread, whose tasks are interrupted, preempted and moved wherever a platform lets that happen.
+//! CPUs on one thread, whose tasks are interrupted, preempted and moved wherever a platform lets
+//! that happen.
 //!
-//! Every call of the platform is a moment: while nothing is masked an interrupt may come, while nothing is pinned another task may run, and the caller may find itself on another
-//! CPU. What happens then is the driver's to say ([`Cpus::with_events`]). So whoever reads a CPU's words and changes them in two steps is caught, and whoever holds a lock across such
-//! a moment waits for ever, which is noticed too.
+//! Every call of the platform is a moment: while nothing is masked an interrupt may come, while
+//! nothing is pinned another task may run, and the caller may find itself on another CPU. What
+//! happens then is the driver's to say ([`Cpus::with_events`]). So whoever reads a CPU's words and
+//! changes them in two steps is caught, and whoever holds a lock across such a moment waits for
+//! ever, which is noticed too.
 
 use core::cell::Cell;
 use core::fmt;
@@ -27,9 +30,11 @@ pub(super) enum Moment {
 struct Events(NonNull<dyn Fn(Moment)>);
 
 thread_local! {
-    // Invariant `events-in-scope`: set only while the frame of `with_events` that set it is on this thread's stack.
+    // Invariant `events-in-scope`: set only while the frame of `with_events` that set it is on this
+    // thread's stack.
     static EVENTS: Cell<Option<Events>> = const { Cell::new(None) };
-    // How often interrupts are masked, and whether one is running: on this thread, so that locks can ask too.
+    // How often interrupts are masked, and whether one is running: on this thread, so that locks
+    // can ask too.
     static MASKED: Cell<usize> = const { Cell::new(0) };
     static INTERRUPT: Cell<bool> = const { Cell::new(false) };
 }
@@ -49,7 +54,8 @@ fn happens(moment: Moment) {
     }
 }
 
-/// A machine of several CPUs of which one runs at a time; nested runs are interrupts and preemptions. One a thread.
+/// A machine of several CPUs of which one runs at a time; nested runs are interrupts and
+/// preemptions. One a thread.
 pub(super) struct Cpus {
     cpu: AtomicUsize,
     pinned: AtomicUsize,
@@ -130,7 +136,8 @@ impl Cpus {
             }
         }
         let events = NonNull::from(events);
-        // SAFETY: a longer lifetime of the same pointer; `events-in-scope`: it is taken out again, by `Undo`, before the borrow ends.
+        // SAFETY: a longer lifetime of the same pointer; `events-in-scope`: it is taken out again,
+        // by `Undo`, before the borrow ends.
         let events = unsafe {
             core::mem::transmute::<NonNull<dyn Fn(Moment)>, NonNull<dyn Fn(Moment)>>(events)
         };

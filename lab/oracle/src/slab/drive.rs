@@ -1,7 +1,10 @@
-//! Runs operations on slabs and on the model side by side, and compares every answer, every byte and every count.
+//! Runs operations on slabs and on the model side by side, and compares every answer, every byte
+//! and every count.
 //!
-//! While an operation runs, other things happen wherever the platform lets them ([`Cpus::with_events`]): interrupts that use caches, other tasks on this CPU or another, moves to
-//! another CPU. So no part of the model is borrowed while slabs are called, and an object on its way from or to a cache is in nobody's reach.
+//! While an operation runs, other things happen wherever the platform lets them
+//! ([`Cpus::with_events`]): interrupts that use caches, other tasks on this CPU or another, moves
+//! to another CPU. So no part of the model is borrowed while slabs are called, and an object on its
+//! way from or to a cache is in nobody's reach.
 
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -410,7 +413,8 @@ where
         self.count(|driven| &mut driven.freed);
     }
 
-    /// Up to `many` objects of a slot, taken out of the model, as they have to be when they are freed.
+    /// Up to `many` objects of a slot, taken out of the model, as they have to be when they are
+    /// freed.
     fn take_many(&self, slot: usize, of: &Slot<'s, 'm, D>, many: usize) -> Vec<InHand> {
         let mut model = self.model.borrow_mut();
         let taken = (0..many).map_while(|n| model.take(n * 7, |from| from == Origin::Slot(slot)));

@@ -1,4 +1,5 @@
-//! What happens while an operation runs: interrupts, other tasks, moves to another CPU. And frees that are wrong.
+//! What happens while an operation runs: interrupts, other tasks, moves to another CPU. And frees
+//! that are wrong.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -56,7 +57,8 @@ where
         self.cpus.set_interrupt(false);
     }
 
-    /// Another task runs, on this CPU or another, while the caller waits; the caller may find itself elsewhere.
+    /// Another task runs, on this CPU or another, while the caller waits; the caller may find
+    /// itself elsewhere.
     fn other_task(&self, moment: Moment) {
         let here = self.cpus.here();
         if self.roll(2) == 0 {
@@ -100,15 +102,17 @@ where
         (of.cache.numbers().flushes, sent)
     }
 
-    /// Does an object that was just freed lie where the next free of it looks? `slqb-2008` may have sent it on at once, as it does from a CPU without a row and with a batch that is full;
-    /// then a second free is not noticed.
+    /// Does an object that was just freed lie where the next free of it looks? `slqb-2008` may have
+    /// sent it on at once, as it does from a CPU without a row and with a batch that is full; then
+    /// a second free is not noticed.
     fn is_where_it_was_put(&self, of: &Slot<'_, 'm, D>, before: (u64, u64)) -> bool {
         let stays = self.cpus.here() < self.case.cpus && before == self.sent_on(of);
         stays || self.case.kind == SlabKind::Sheafed || !of.checks.is_empty()
     }
 
-    /// Frees something that must not be freed, where it is promised to be noticed: in a cache that is checked; on a CPU without queues, where every free goes the slow way;
-    /// everywhere in a design that always looks; and everywhere the object that was freed just before.
+    /// Frees something that must not be freed, where it is promised to be noticed: in a cache that
+    /// is checked; on a CPU without queues, where every free goes the slow way; everywhere in a
+    /// design that always looks; and everywhere the object that was freed just before.
     pub(super) fn free_bad(&self, n: usize, bad: Bad) {
         let slot = n % SLOTS;
         let Some(of) = self.slot(slot) else { return };

@@ -1,7 +1,9 @@
 //! A lock during which an interrupt may come.
 //!
-//! Just after it is taken and just before it is given up is a moment, as every call of the platform is. An interrupt that then wants the same lock waits for ever, and is noticed: so whoever holds
-//! what interrupts need has masked them. Other tasks do not come while it is held; locks of systems with preemption see to that themselves.
+//! Just after it is taken and just before it is given up is a moment, as every call of the platform
+//! is. An interrupt that then wants the same lock waits for ever, and is noticed: so whoever holds
+//! what interrupts need has masked them. Other tasks do not come while it is held; locks of systems
+//! with preemption see to that themselves.
 
 use brickyard::sync::{RawLock, TicketLock};
 
@@ -10,7 +12,8 @@ use super::cpus::locked_moment;
 #[derive(Debug)]
 pub(super) struct WatchedLock(TicketLock);
 
-// SAFETY: a ticket lock; what happens while it is held does not touch what it guards, but through the lock.
+// SAFETY: a ticket lock; what happens while it is held does not touch what it guards, but through
+// the lock.
 unsafe impl RawLock for WatchedLock {
     const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
 

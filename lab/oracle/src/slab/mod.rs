@@ -1,10 +1,15 @@
 //! What proves the slabs.
 //!
-//! - A naive model: which object lies where, whose it is, what its owner has written into every byte of it.
-//! - A generator of operations from bytes: caches of every kind, objects one by one and in batches, general sizes, bad frees, reserves, trims, drains, destroyed caches, pages that run out.
-//! - [`SlabCase`]: a design, a level of checking, a machine; [`SlabCase::drive`] runs operations on slabs and on the model, and compares every answer, byte and count. While an operation
-//!   runs, interrupts come, other tasks run, and the caller is moved to another CPU, wherever the platform lets that happen.
-//! - [`ownership`]: threads that fill every object they get, hand objects to each other, and look at every byte before they free.
+//! - A naive model: which object lies where, whose it is, what its owner has written into every
+//!   byte of it.
+//! - A generator of operations from bytes: caches of every kind, objects one by one and in batches,
+//!   general sizes, bad frees, reserves, trims, drains, destroyed caches, pages that run out.
+//! - [`SlabCase`]: a design, a level of checking, a machine; [`SlabCase::drive`] runs operations on
+//!   slabs and on the model, and compares every answer, byte and count. While an operation runs,
+//!   interrupts come, other tasks run, and the caller is moved to another CPU, wherever the
+//!   platform lets that happen.
+//! - [`ownership`]: threads that fill every object they get, hand objects to each other, and look
+//!   at every byte before they free.
 
 #[allow(unsafe_code, reason = "frees are promises of the caller's")]
 mod caches;

@@ -54,7 +54,8 @@ impl Model {
         }
     }
 
-    /// The `n`-th object in use that `which` says yes to is in use no longer; every byte is as its owner left it.
+    /// The `n`-th object in use that `which` says yes to is in use no longer; every byte is as its
+    /// owner left it.
     pub(super) fn take(&mut self, n: usize, which: impl Fn(Origin) -> bool) -> Option<Live> {
         let many = self.count(&which);
         let mut ours = self.live.iter().filter(|(_, live)| which(live.from));

@@ -1,9 +1,11 @@
 //! Objects in hand, every byte of which is as their owner left it.
 //!
-//! An owner has a pattern of its own: eight bytes, other ones in each place. It fills its object with it, and looks at every byte before it lets go.
+//! An owner has a pattern of its own: eight bytes, other ones in each place. It fills its object
+//! with it, and looks at every byte before it lets go.
 //!
-//! Invariant `in-hand`: an [`InHand`] is made of what a cache has just given, and is used up when the object is freed; so its bytes are its owner's alone, all of them
-//! can be read and written, and no reference to them lives longer than one call here.
+//! Invariant `in-hand`: an [`InHand`] is made of what a cache has just given, and is used up when
+//! the object is freed; so its bytes are its owner's alone, all of them can be read and written,
+//! and no reference to them lives longer than one call here.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -46,7 +48,8 @@ impl Pattern {
     }
 }
 
-/// An object that somebody owns: its bytes are its owner's alone, from when a cache has given it until it is freed.
+/// An object that somebody owns: its bytes are its owner's alone, from when a cache has given it
+/// until it is freed.
 #[must_use = "an object that is dropped is lost"]
 pub struct InHand {
     start: NonNull<u8>,
@@ -67,7 +70,8 @@ impl InHand {
     /// What a cache has given.
     ///
     /// # Safety
-    /// The `bytes` bytes from `start` on are the caller's alone, can be read and written, and hold something, until the object is freed.
+    /// The `bytes` bytes from `start` on are the caller's alone, can be read and written, and hold
+    /// something, until the object is freed.
     pub unsafe fn of(start: NonNull<u8>, bytes: usize) -> Self {
         let pattern = Pattern(0);
         Self {
@@ -151,7 +155,8 @@ pub(super) const CONSTRUCTED: Pattern = Pattern::of(0xc0de);
 
 /// A constructor of objects of `N` bytes.
 pub(super) fn construct<const N: usize>(object: NonNull<u8>) {
-    // SAFETY: the rule of constructors: the object is `N` bytes that nobody uses, on pages that the source has filled.
+    // SAFETY: the rule of constructors: the object is `N` bytes that nobody uses, on pages that the
+    // source has filled.
     let bytes = unsafe { slice::from_raw_parts_mut(object.as_ptr(), N) };
     CONSTRUCTED.fill(bytes);
 }

@@ -1,5 +1,6 @@
-//! Threads that fill every object they get, hand objects to each other, and look at every byte before they free: an object that two have, or that is given while it is in use, is noticed by whoever
-//! has it.
+//! Threads that fill every object they get, hand objects to each other, and look at every byte
+//! before they free: an object that two have, or that is given while it is in use, is noticed by
+//! whoever has it.
 
 use core::alloc::Layout;
 use std::collections::VecDeque;
@@ -89,12 +90,14 @@ type Owned<'c, 's, 'm, D> = (usize, Item<'c, 's, 'm, D>);
 /// What is on its way to a thread.
 type Mailbox<'c, 's, 'm, D> = Mutex<VecDeque<Owned<'c, 's, 'm, D>>>;
 
-/// Runs threads on `slabs` that allocate in every way, hand objects to each other, free, trim, drain and shrink.
+/// Runs threads on `slabs` that allocate in every way, hand objects to each other, free, trim,
+/// drain and shrink.
 ///
 /// At the end everything has been freed, and no slab is left.
 ///
 /// # Panics
-/// If a byte of an object is changed while somebody has it, if a good free is refused, or if anything is left.
+/// If a byte of an object is changed while somebody has it, if a good free is refused, or if
+/// anything is left.
 pub fn run<'m, D>(slabs: &Slabs<'m, D>, plan: &Plan) -> Outcome
 where
     D: SlabDesign<'m, Local = Pinned<Threads>>,

@@ -1,7 +1,9 @@
-//! Pages for slabs that forget nothing: who has them, with which order, what was asked for, and when none was to be had.
+//! Pages for slabs that forget nothing: who has them, with which order, what was asked for, and
+//! when none was to be had.
 //!
-//! Pages are filled with one pattern when they are taken and with another when they are given back, so that whoever relies on what was there, or still uses it, is found out.
-//! Where the address sanitizer watches, pages that nobody has are closed to everybody, for reading too.
+//! Pages are filled with one pattern when they are taken and with another when they are given back,
+//! so that whoever relies on what was there, or still uses it, is found out. Where the address
+//! sanitizer watches, pages that nobody has are closed to everybody, for reading too.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -127,7 +129,8 @@ impl<'m> Pages<'m> {
     }
 
     fn fill(&self, first: usize, order: Order, with: u8) {
-        // SAFETY: `given-once`: before they are given, and after they were given back, the pages are this source's.
+        // SAFETY: `given-once`: before they are given, and after they were given back, the pages
+        // are this source's.
         unsafe {
             self.address(first).write_bytes(with, order.frames() * PAGE);
         }
@@ -154,7 +157,8 @@ impl Drop for Pages<'_> {
     }
 }
 
-// SAFETY: `given-once`; blocks are aligned to their size, since the span is aligned to the largest, and lie in the allocation.
+// SAFETY: `given-once`; blocks are aligned to their size, since the span is aligned to the largest,
+// and lie in the allocation.
 unsafe impl PageSource for &Pages<'_> {
     fn start(&self) -> NonNull<u8> {
         self.start

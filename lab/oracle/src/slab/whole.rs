@@ -1,4 +1,5 @@
-//! What is true of all of a cache, and of all caches together: what is left, what is known, what comes back.
+//! What is true of all of a cache, and of all caches together: what is left, what is known, what
+//! comes back.
 
 use std::rc::Rc;
 
@@ -66,7 +67,8 @@ where
         assert_eq!(self.pages.taken(), 0, "pages are left");
     }
 
-    /// Compares while nothing else happens, and outside any interrupt: interrupts are not told all counts.
+    /// Compares while nothing else happens, and outside any interrupt: interrupts are not told all
+    /// counts.
     pub(super) fn compare_as_a_task(&self) {
         let interrupt = self.cpus.is_in_interrupt();
         self.cpus.set_interrupt(false);

@@ -14,7 +14,8 @@ pub(super) const PALE_INK: u8 = 9;
 /// In a film's frames: as in the frame before.
 pub(super) const UNCHANGED: u8 = 15;
 
-/// Colours by number: the kinds, ground, ink, small print, light tints of the kinds in use (kind + 8), unchanged.
+/// Colours by number: the kinds, ground, ink, small print, light tints of the kinds in use (kind +
+/// 8), unchanged.
 pub(super) const PALETTE: [Color; 16] = palette();
 
 const fn palette() -> [Color; 16] {

@@ -1,7 +1,8 @@
 //! [`Artist`]: draws the shots of a film as pictures of one size.
 //!
-//! From the top: the film's name; time and number of the shot, and the huge pages free in it; the numbers that came
-//! with the shot; the legend with each kind's share; the boxes; what a pixel, a box and a row stand for, and the zones.
+//! From the top: the film's name; time and number of the shot, and the huge pages free in it; the
+//! numbers that came with the shot; the legend with each kind's share; the boxes; what a pixel, a
+//! box and a row stand for, and the zones.
 
 use super::{
     PictureError,
@@ -116,7 +117,8 @@ impl<'a> Artist<'a> {
         self.layout.cell
     }
 
-    /// The left upper pixel of what shows frame `frame` of zone `zone`, both counted from 0; `None` if there is none.
+    /// The left upper pixel of what shows frame `frame` of zone `zone`, both counted from 0; `None`
+    /// if there is none.
     #[must_use]
     pub fn pixel_of(&self, zone: usize, frame: u64) -> Option<(u32, u32)> {
         let (x, y) = self.layout.pixel_of(zone, frame)?;

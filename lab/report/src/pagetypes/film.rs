@@ -79,13 +79,13 @@ impl Film {
         })
     }
 
-    /// Adds a shot taken at `time_ns`: the kind of every frame of every zone, one zone after another, and `numbers` to
-    /// show beside it. Cost: a few passes over `kinds`, and one deflate.
+    /// Adds a shot taken at `time_ns`: the kind of every frame of every zone, one zone after
+    /// another, and `numbers` to show beside it. Cost: a few passes over `kinds`, and one deflate.
     ///
     /// # Errors
     ///
-    /// [`PictureError::Length`] if there is not one kind a frame, [`PictureError::Backwards`] if the shot is older
-    /// than the last one.
+    /// [`PictureError::Length`] if there is not one kind a frame, [`PictureError::Backwards`] if
+    /// the shot is older than the last one.
     pub fn push(
         &mut self,
         time_ns: u64,
@@ -147,8 +147,8 @@ impl Film {
         self.captions.is_empty()
     }
 
-    /// The shot `i`, counted from 0; `None` if there are not so many. Cost: at most 16 inflates; use
-    /// [`shots`](Self::shots) for all of them.
+    /// The shot `i`, counted from 0; `None` if there are not so many. Cost: at most 16 inflates;
+    /// use [`shots`](Self::shots) for all of them.
     #[must_use]
     pub fn shot(&self, i: usize) -> Option<Shot> {
         let caption = self.captions.get(i)?;
@@ -169,7 +169,8 @@ impl Film {
         self.captions.get(i).map(|caption| &caption.counts)
     }
 
-    /// Aligned blocks of the huge order in shot `i` that are free as a whole, counted when it was taken.
+    /// Aligned blocks of the huge order in shot `i` that are free as a whole, counted when it was
+    /// taken.
     #[must_use]
     pub fn free_huge(&self, i: usize) -> Option<u64> {
         self.captions.get(i).map(|caption| caption.free_huge)

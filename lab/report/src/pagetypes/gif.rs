@@ -1,4 +1,5 @@
-//! A film as an animated GIF. Each frame holds only the rectangle that changed, and in it only the changed pixels.
+//! A film as an animated GIF. Each frame holds only the rectangle that changed, and in it only the
+//! changed pixels.
 
 use std::io::Write;
 

@@ -1,8 +1,9 @@
 //! [`Grid`]: which cell stands for which frames, and in which box it lies.
 //!
-//! A cell is what is drawn as one colour: a page, or in large memory 2^scale pages. A cell of several pages shows the
-//! kind that most of its used pages have, in a light tint if fewer than half of its pages are used. Boxes never get
-//! smaller than 4x4 cells: beyond that a box stands for several blocks of the maximal order.
+//! A cell is what is drawn as one colour: a page, or in large memory 2^scale pages. A cell of
+//! several pages shows the kind that most of its used pages have, in a light tint if fewer than
+//! half of its pages are used. Boxes never get smaller than 4x4 cells: beyond that a box stands for
+//! several blocks of the maximal order.
 
 use serde::Serialize;
 

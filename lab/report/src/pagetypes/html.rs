@@ -1,8 +1,10 @@
 //! Films as one self-contained page with a player: `player/` holds its text, style and script.
 //!
-//! Nothing is fetched, and no script runs but the player's own: the page forbids itself all else ([`policy`]). Shots are embedded as the film's own zlib streams in
-//! base64, a key every sixteenth, so that the player decodes what it shows and no more. Whatever comes from outside
-//! (names, numbers) reaches the page as JSON in which `<`, `>` and `&` are escaped, and the script sets it as text.
+//! Nothing is fetched, and no script runs but the player's own: the page forbids itself all else
+//! ([`policy`]). Shots are embedded as the film's own zlib streams in base64, a key every
+//! sixteenth, so that the player decodes what it shows and no more. Whatever comes from outside
+//! (names, numbers) reaches the page as JSON in which `<`, `>` and `&` are escaped, and the script
+//! sets it as text.
 
 use std::io::{self, Write};
 
@@ -22,7 +24,8 @@ use crate::policy;
 /// More cells are not drawn at once: larger memory gets a cell for 2, 4, 8 ... pages.
 const FILM_CELLS_MAX: u64 = 1 << 22;
 
-/// Cells of all shots of all films of a page: what a browser decodes in a few seconds, and a page's size rests on.
+/// Cells of all shots of all films of a page: what a browser decodes in a few seconds, and a page's
+/// size rests on.
 const PAGE_CELLS_MAX: u64 = 1 << 29;
 
 const PAGE: &str = include_str!("player/page.html");
@@ -37,13 +40,14 @@ const SCRIPTS: [&str; 7] = [
     include_str!("player/selftest.js"),
 ];
 
-/// Writes `films` side by side as one page called `title`. They play in step by the time since each one's first shot.
-/// Cost: memory larger than four million pages is deflated anew; else what is stored is only copied.
+/// Writes `films` side by side as one page called `title`. They play in step by the time since each
+/// one's first shot. Cost: memory larger than four million pages is deflated anew; else what is
+/// stored is only copied.
 ///
 /// # Errors
 ///
-/// [`PictureError::NoFilm`] without a film, [`PictureError::NoSuchShot`] if one is empty, [`PictureError::Write`] if
-/// `out` refuses.
+/// [`PictureError::NoFilm`] without a film, [`PictureError::NoSuchShot`] if one is empty,
+/// [`PictureError::Write`] if `out` refuses.
 pub fn write(films: &[&Film], title: &str, out: &mut impl Write) -> Result<(), PictureError> {
     if films.is_empty() {
         return Err(PictureError::NoFilm);
@@ -56,13 +60,15 @@ pub fn write(films: &[&Film], title: &str, out: &mut impl Write) -> Result<(), P
     write_page(&scenes, title, out).map_err(PictureError::Write)
 }
 
-/// The text of the player's script element, for the policy of a page that holds such a page in a frame. The same in every page that this version writes.
+/// The text of the player's script element, for the policy of a page that holds such a page in a
+/// frame. The same in every page that this version writes.
 #[must_use]
 pub fn script() -> String {
     markup::script(&SCRIPTS)
 }
 
-/// The scale of all films of a page, so that they can be compared: the least that keeps within both limits.
+/// The scale of all films of a page, so that they can be compared: the least that keeps within both
+/// limits.
 fn scale(films: &[&Film]) -> u8 {
     let grids = |scale: u8| {
         films

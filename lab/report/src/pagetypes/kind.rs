@@ -1,8 +1,8 @@
 //! What a page is, and how it is shown: name, letter, colours.
 //!
-//! The colours stay close to those of 2007 (movable green, reclaimable blue, pinned red), in tints that people with
-//! any of the three colour-vision deficiencies can tell apart; a test measures that. Whoever sees no colour has the
-//! letter.
+//! The colours stay close to those of 2007 (movable green, reclaimable blue, pinned red), in tints
+//! that people with any of the three colour-vision deficiencies can tell apart; a test measures
+//! that. Whoever sees no colour has the letter.
 
 /// Red, green, blue.
 pub type Color = [u8; 3];

@@ -17,7 +17,8 @@ const CELL_MAX: u32 = 16;
 /// How large a picture may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fit {
-    /// Pixels in width and in height that the boxes may take. Larger memory is drawn with a pixel for 2, 4, 8 ... pages.
+    /// Pixels in width and in height that the boxes may take. Larger memory is drawn with a pixel
+    /// for 2, 4, 8 ... pages.
     pub side_max: u32,
 }
 
@@ -129,7 +130,8 @@ impl Layout {
         })
     }
 
-    /// The left upper pixel of the cell that shows frame `frame` of zone `zone`, counted from the zone's start.
+    /// The left upper pixel of the cell that shows frame `frame` of zone `zone`, counted from the
+    /// zone's start.
     pub(super) fn pixel_of(&self, zone: usize, frame: u64) -> Option<(u32, u32)> {
         let span = self
             .grid

@@ -1,9 +1,10 @@
 //! The picture of 2007: every page of memory as a pixel, coloured by what it is used for.
 //!
-//! Gorman 2007 ("Group pages of related mobility together") judged the placement of pages by a picture: "Each pixel
-//! represents a page of memory, each block represents `MAX_ORDER_NR_PAGES` number of pages. The color of a pixel
-//! indicates the mobility type of the page." A sample every two seconds, put together, is a film. This module draws
-//! it from whatever its caller knows of the pages; it reads neither a host nor a trace.
+//! Gorman 2007 ("Group pages of related mobility together") judged the placement of pages by a
+//! picture: "Each pixel represents a page of memory, each block represents `MAX_ORDER_NR_PAGES`
+//! number of pages. The color of a pixel indicates the mobility type of the page." A sample every
+//! two seconds, put together, is a film. This module draws it from whatever its caller knows of the
+//! pages; it reads neither a host nor a trace.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -15,9 +16,9 @@
 //! | [`png`], [`gif`], [`video`] | pictures as files |
 //! | [`html`], `player/` | several films as one page with a player |
 //!
-//! Pages run in rows through a box, boxes in rows through the picture. An outline to the left of and above a box says
-//! that a zone starts there. Where memory is too large for a pixel a page, a pixel stands for 2, 4, 8 ... pages and
-//! the picture says so.
+//! Pages run in rows through a box, boxes in rows through the picture. An outline to the left of
+//! and above a box says that a zone starts there. Where memory is too large for a pixel a page, a
+//! pixel stands for 2, 4, 8 ... pages and the picture says so.
 
 mod canvas;
 mod draw;

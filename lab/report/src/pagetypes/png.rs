@@ -23,8 +23,8 @@ pub fn write(film: &Film, shot: usize, out: &mut impl Write) -> Result<(), Pictu
     write_picture(&Artist::new(film, Fit::default()).draw(shot)?, out)
 }
 
-/// Writes every shot of `film` into the folder `folder`, which is made if it is not there: `00000.png`, `00001.png`
-/// and so on. Gives back the paths.
+/// Writes every shot of `film` into the folder `folder`, which is made if it is not there:
+/// `00000.png`, `00001.png` and so on. Gives back the paths.
 ///
 /// # Errors
 ///

@@ -1,10 +1,12 @@
 //! A series of equally long rows of cells, small in memory.
 //!
-//! A cell is a number below 16; two share a byte, the first in the low half. A row is kept as a zlib stream: every
-//! [`KEY_EVERY`]th as it is (a key), the others as what differs from the row before (exclusive or). Any row is had by
-//! inflating at most [`KEY_EVERY`] streams. The player's page embeds these very streams.
+//! A cell is a number below 16; two share a byte, the first in the low half. A row is kept as a
+//! zlib stream: every [`KEY_EVERY`]th as it is (a key), the others as what differs from the row
+//! before (exclusive or). Any row is had by inflating at most [`KEY_EVERY`] streams. The player's
+//! page embeds these very streams.
 //!
-//! Invariant `same-cells`: a decoded row has the checksum that its writer embedded (`player/selftest.js` asks).
+//! Invariant `same-cells`: a decoded row has the checksum that its writer embedded
+//! (`player/selftest.js` asks).
 
 use std::io::{Read, Write};
 

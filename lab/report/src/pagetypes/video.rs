@@ -16,13 +16,14 @@ const FRAMES_PER_SECOND: &str = "5";
 /// So much of ffmpeg's complaint is shown.
 const COMPLAINT_BYTES: usize = 2000;
 
-/// Writes all shots of `film` to `path` as MP4, five a second, through `ffmpeg`. What stands at `path` is replaced only when the
-/// video is complete.
+/// Writes all shots of `film` to `path` as MP4, five a second, through `ffmpeg`. What stands at
+/// `path` is replaced only when the video is complete.
 ///
 /// # Errors
 ///
-/// [`PictureError::NoFfmpeg`] where it is not installed; [`PictureError::Ffmpeg`] with what it says if it fails;
-/// [`PictureError::NoSuchShot`] if the film is empty; [`PictureError::File`] if `path` cannot be written.
+/// [`PictureError::NoFfmpeg`] where it is not installed; [`PictureError::Ffmpeg`] with what it says
+/// if it fails; [`PictureError::NoSuchShot`] if the film is empty; [`PictureError::File`] if `path`
+/// cannot be written.
 pub fn write_mp4(film: &Film, path: &Path) -> Result<(), PictureError> {
     if film.is_empty() {
         return Err(PictureError::NoSuchShot { shot: 0, shots: 0 });
@@ -52,7 +53,8 @@ fn beside(path: &Path) -> PathBuf {
 fn encode(film: &Film, path: &Path) -> Result<(), PictureError> {
     let artist = Artist::new(film, Fit::default());
     let mut child = start(&artist, path)?;
-    // Its complaints are short: it is told to log errors only, so they fit the pipe while frames are written.
+    // Its complaints are short: it is told to log errors only, so they fit the pipe while frames
+    // are written.
     let sent = send(&artist, &mut child);
     let mut complaint = String::new();
     if let Some(stderr) = child.stderr.take() {
@@ -86,7 +88,8 @@ fn start(artist: &Artist<'_>, path: &Path) -> Result<Child, PictureError> {
     ]);
     command.args(["-s", &format!("{}x{}", artist.width(), artist.height())]);
     command.args(["-r", FRAMES_PER_SECOND, "-i", "pipe:0"]);
-    // Players want even sides and this pixel format; a colour a pixel survives only at full chroma or double size.
+    // Players want even sides and this pixel format; a colour a pixel survives only at full chroma
+    // or double size.
     command.args([
         "-vf",
         "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white",

@@ -1,4 +1,5 @@
-//! The curves: over numbers a line with markers and a band, over names dots with whiskers, side by side.
+//! The curves: over numbers a line with markers and a band, over names dots with whiskers, side by
+//! side.
 
 use core::fmt::Write as _;
 
@@ -122,7 +123,8 @@ fn write_dots(
     }
 }
 
-/// Where a point is drawn that stands beside its place. One that lies between names may come to the side of the plot, and stays inside.
+/// Where a point is drawn that stands beside its place. One that lies between names may come to the
+/// side of the plot, and stays inside.
 fn place_of(x: f64, aside: f64, layout: &Layout) -> f64 {
     (layout.across(x) + aside).clamp(layout.left, layout.right.max(layout.left))
 }

@@ -1,6 +1,7 @@
 //! From values to places along an axis.
 //!
-//! Invariant `within`: whatever finite values it is made of and asked for, [`Extent::part`] is a number from 0 to 1.
+//! Invariant `within`: whatever finite values it is made of and asked for, [`Extent::part`] is a
+//! number from 0 to 1.
 
 use super::Scale;
 

@@ -1,8 +1,10 @@
 //! Plots as SVG: curves over numbers, or dots over names, as one string without a script.
 //!
-//! Nothing here knows what is plotted. A configuration has the same colour, marker and dashes in every plot, so it is told by shape where colour does not serve. Colours are
-//! CSS variables for light and dark, in [`STYLE`], which a page holds once. Each plot has a title and a description for screen readers; what is drawn has no text in it
-//! that a table beside the plot should not have too.
+//! Nothing here knows what is plotted. A configuration has the same colour, marker and dashes in
+//! every plot, so it is told by shape where colour does not serve. Colours are CSS variables for
+//! light and dark, in [`STYLE`], which a page holds once. Each plot has a title and a description
+//! for screen readers; what is drawn has no text in it that a table beside the plot should not have
+//! too.
 //!
 //! | file | what it holds |
 //! |---|---|

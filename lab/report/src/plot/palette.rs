@@ -1,6 +1,7 @@
 //! How a curve looks: a colour, a marker and dashes, by its name alone.
 //!
-//! The names of the lab have looks of their own, chosen so that those that stand in one plot differ in all three. Any other name gets one from its letters.
+//! The names of the lab have looks of their own, chosen so that those that stand in one plot differ
+//! in all three. Any other name gets one from its letters.
 
 use brickyard_machine::fnv1a;
 

@@ -155,7 +155,8 @@ fn write_lead(curve: &super::Curve, place: Place, layout: &Layout, out: &mut Str
         return;
     };
     let (x, y) = (layout.across(last.x), layout.upward(last.y));
-    // Only what ends near the side is led to its name; a line across the plot would be one more curve.
+    // Only what ends near the side is led to its name; a line across the plot would be one more
+    // curve.
     if layout.right - x < LINE {
         let _ = write!(
             out,

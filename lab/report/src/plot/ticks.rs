@@ -1,4 +1,5 @@
-//! Round numbers along an axis, and their labels: short, as people write them (`200k`, `1.5M`, `0.02`).
+//! Round numbers along an axis, and their labels: short, as people write them (`200k`, `1.5M`,
+//! `0.02`).
 
 use super::extent::Extent;
 use super::layout::width_of;
@@ -18,8 +19,8 @@ const MEASURED_MAX: usize = 8;
 /// Free room between two labels side by side.
 const APART: f64 = 8.0;
 
-/// Ticks of an axis across `room`. Few places have their own numbers, such as 8, 16 and 32 CPUs, as far as they have room side by side; many, and fractions on an even axis, have
-/// round ones.
+/// Ticks of an axis across `room`. Few places have their own numbers, such as 8, 16 and 32 CPUs, as
+/// far as they have room side by side; many, and fractions on an even axis, have round ones.
 pub(super) fn ticks_across(extent: Extent, values: &[f64], room: f64) -> Vec<Tick> {
     let mut places: Vec<f64> = values
         .iter()
@@ -48,7 +49,8 @@ pub(super) fn ticks_across(extent: Extent, values: &[f64], room: f64) -> Vec<Tic
     shown
 }
 
-/// Ticks of an axis, at most about `most` of them. `values` are those that the axis is of: where all are powers of two, so are the ticks of an axis of powers.
+/// Ticks of an axis, at most about `most` of them. `values` are those that the axis is of: where
+/// all are powers of two, so are the ticks of an axis of powers.
 pub(super) fn ticks(extent: Extent, values: &[f64], most: usize) -> Vec<Tick> {
     match extent {
         Extent::Names(_) => Vec::new(),

@@ -17,7 +17,8 @@ pub struct Full {
     pub hedges_g: Option<f64>,
     /// Cliff's delta: positive is better.
     pub cliffs_delta: Option<f64>,
-    /// p of the rank-sum test, not corrected: a second opinion beside Welch's, which wild samples cannot carry away. Of rows that are tested.
+    /// p of the rank-sum test, not corrected: a second opinion beside Welch's, which wild samples
+    /// cannot carry away. Of rows that are tested.
     pub rank_sum_p: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! Two documents of results held against each other: which of their rows measure the same, and what each
-//! such pair says.
+//! Two documents of results held against each other: which of their rows measure the same, and what
+//! each such pair says.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -8,12 +8,15 @@
 //! | `tested.rs` | how a pair is tested |
 //! | `full.rs` | figures that decide nothing: effect sizes, geometric mean |
 //!
-//! Exact rows (`tested.rs`) are what they are: the gain is that of the means, and any difference counts. Else the means are held against each other by Welch's
-//! test, with p corrected by Holm for all pairs that are tested. A difference that counts and is greater than the threshold makes a row better or worse; a row
-//! that is not worse is the same only if a loss greater than the threshold can be ruled out, by the 95 % interval of the difference.
+//! Exact rows (`tested.rs`) are what they are: the gain is that of the means, and any difference
+//! counts. Else the means are held against each other by Welch's test, with p corrected by Holm for
+//! all pairs that are tested. A difference that counts and is greater than the threshold makes a
+//! row better or worse; a row that is not worse is the same only if a loss greater than the
+//! threshold can be ruled out, by the 95 % interval of the difference.
 //!
-//! The samples of a timed row are rounds of one run, and runs of one build differ by more than their rounds. So it has a threshold of its own, which is for how
-//! many times one mean is the other, alike for times and for rates.
+//! The samples of a timed row are rounds of one run, and runs of one build differ by more than
+//! their rounds. So it has a threshold of its own, which is for how many times one mean is the
+//! other, alike for times and for rates.
 
 mod full;
 mod pair;
@@ -57,7 +60,8 @@ pub struct Judge {
 /// What the samples of a timed row are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Timed {
-    /// Rounds of one run. One mean must be more than so many percent above the other to make a row worse or better.
+    /// Rounds of one run. One mean must be more than so many percent above the other to make a row
+    /// worse or better.
     Rounds {
         /// In percent.
         threshold_percent: f64,
@@ -71,7 +75,8 @@ pub enum Timed {
 pub enum Depth {
     /// What a narrow table shows.
     Table,
-    /// Also effect sizes and the interval of the ratio, which takes 9,999 resamples a row of ten samples or more.
+    /// Also effect sizes and the interval of the ratio, which takes 9,999 resamples a row of ten
+    /// samples or more.
     Full,
 }
 
@@ -123,7 +128,8 @@ impl fmt::Display for Verdict {
 pub struct Judged<'a> {
     /// The rows.
     pub pair: &'a Pair,
-    /// Positive is better. `None` where a side has no samples, where the baseline is 0 and the other is not, and where neither way is better.
+    /// Positive is better. `None` where a side has no samples, where the baseline is 0 and the
+    /// other is not, and where neither way is better.
     pub gain_percent: Option<f64>,
     /// How the pair was tested.
     pub test: Test,
@@ -131,7 +137,8 @@ pub struct Judged<'a> {
     pub significant: bool,
     /// What it comes to.
     pub verdict: Verdict,
-    /// The gains that the 95 % interval of the difference reaches to: the worst, and the best. Of what is tested.
+    /// The gains that the 95 % interval of the difference reaches to: the worst, and the best. Of
+    /// what is tested.
     pub gain_interval: Option<Interval>,
     /// What takes longer to work out.
     pub full: Option<Full>,
@@ -146,7 +153,8 @@ pub struct Judgements<'a> {
     pub rows: Vec<Judged<'a>>,
     /// How many pairs p is corrected for.
     pub tests: usize,
-    /// Which way of the ratios is better, and their geometric mean. `None` where no row gives a ratio.
+    /// Which way of the ratios is better, and their geometric mean. `None` where no row gives a
+    /// ratio.
     pub gmean: Option<(Better, GmeanCell)>,
 }
 

@@ -1,6 +1,7 @@
 //! Two rows that measure the same, and which of their samples are held against each other.
 //!
-//! Of exact rows those of the runs that both have: the same run is the same work. Of timed ones all, for no round of the one belongs to a round of the other.
+//! Of exact rows those of the runs that both have: the same run is the same work. Of timed ones
+//! all, for no round of the one belongs to a round of the other.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -114,7 +115,8 @@ impl Pair {
                 let mut is_common = runs(row).into_iter().map(|run| common.contains(&run));
                 samples.retain(|_| is_common.next().unwrap_or(false));
             }
-            // A document of an older version may say of a metric that one way is better where today neither is.
+            // A document of an older version may say of a metric that one way is better where today
+            // neither is.
             let better = if neither.contains(&true) {
                 Better::Neither
             } else {

@@ -1,7 +1,7 @@
 //! Several runs of one build, as one side of a comparison.
 //!
-//! What is timed scatters more from run to run than within a run, so of several runs each is one sample: its mean. What is exact is the same in all of them,
-//! and stays as the first has it.
+//! What is timed scatters more from run to run than within a run, so of several runs each is one
+//! sample: its mean. What is exact is the same in all of them, and stays as the first has it.
 
 use std::collections::HashMap;
 

@@ -4,7 +4,8 @@ use crate::{Row, SampleKind, Welch, holm};
 
 use super::pair::Pair;
 
-/// Exact values that differ by less than this, relative to the larger, are the same: the last digits of another machine's arithmetic.
+/// Exact values that differ by less than this, relative to the larger, are the same: the last
+/// digits of another machine's arithmetic.
 const EXACTLY: f64 = 1e-9;
 
 /// How a pair was tested.
@@ -66,7 +67,8 @@ pub(super) fn tests(pairs: &[Pair]) -> Vec<Test> {
         .collect()
 }
 
-/// What is seen of a pair that is exact: because its documents say so, or for want of their word because neither side varies.
+/// What is seen of a pair that is exact: because its documents say so, or for want of their word
+/// because neither side varies.
 fn exactly(pair: &Pair) -> Option<Exactly> {
     let means = pair.means()?;
     let is_same = match pair.kind {
@@ -85,7 +87,8 @@ fn exactly(pair: &Pair) -> Option<Exactly> {
     })
 }
 
-/// p of Welch's test. Where no sample varies the clock is too coarse for their scatter: they surely differ, or do not.
+/// p of Welch's test. Where no sample varies the clock is too coarse for their scatter: they surely
+/// differ, or do not.
 fn p(pair: &Pair) -> Option<f64> {
     if does_not_vary(pair) {
         let (a, b) = pair.means()?;

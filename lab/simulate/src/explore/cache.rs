@@ -1,6 +1,8 @@
-//! The page cache of the tasks: blocks that anybody may take, free or move, each under the lock of its page.
+//! The page cache of the tasks: blocks that anybody may take, free or move, each under the lock of
+//! its page.
 //!
-//! Which blocks there are is a list that no simulated CPU sees. Who wants one looks at the list, locks the page, and looks again: it may have been freed or moved meanwhile.
+//! Which blocks there are is a list that no simulated CPU sees. Who wants one looks at the list,
+//! locks the page, and looks again: it may have been freed or moved meanwhile.
 
 use core::cell::RefCell;
 
@@ -60,7 +62,8 @@ impl Cache {
         frames.unlock(frame);
     }
 
-    /// The locked block at `from` is at `to` from now on, which nobody has and the caller has locked too; `from` is nobody's. Both are unlocked.
+    /// The locked block at `from` is at `to` from now on, which nobody has and the caller has
+    /// locked too; `from` is nobody's. Both are unlocked.
     pub(crate) fn move_locked(&self, frames: &Frames, from: Frame, order: Order, to: Frame) {
         let (old, new) = (
             FrameRange::of_block(from, order),

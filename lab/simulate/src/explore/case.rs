@@ -1,8 +1,10 @@
 //! A case: an allocator, a machine and what its tasks do there, all chosen by a seed.
 //!
-//! The sizes are mostly small ones, as in the tests of the allocator: lists that overflow after a few frees, blocks that are claimed after a few requests. Others have so many page
-//! blocks that a set of them takes more than one word, or the sizes of Linux. In half of all cases nearly all of the memory is in use from the beginning on, so that it runs out again and
-//! again. Whatever the seed chose can be chosen otherwise; a case prints itself as the command that runs it.
+//! The sizes are mostly small ones, as in the tests of the allocator: lists that overflow after a
+//! few frees, blocks that are claimed after a few requests. Others have so many page blocks that a
+//! set of them takes more than one word, or the sizes of Linux. In half of all cases nearly all of
+//! the memory is in use from the beginning on, so that it runs out again and again. Whatever the
+//! seed chose can be chosen otherwise; a case prints itself as the command that runs it.
 
 use core::fmt;
 
@@ -18,18 +20,22 @@ use brickyard_workload::named;
 use super::starve::{CPUS_MOST, TASKS_MOST};
 use crate::ground::{Ground, Slots};
 
-/// A run fails after so many shared accesses, and so many more for each operation and CPU, since CPUs that wait look again and again. Some ten times what is common.
+/// A run fails after so many shared accesses, and so many more for each operation and CPU, since
+/// CPUs that wait look again and again. Some ten times what is common.
 const ACCESSES_MOST: u64 = 30_000_000;
 const ACCESSES_PER_OPERATION: u64 = 2_000;
 
-/// Cycles between two interrupts of a CPU, on average; with so many CPUs more, twice as many, and so on, since a request that finds nothing looks at all of them.
+/// Cycles between two interrupts of a CPU, on average; with so many CPUs more, twice as many, and
+/// so on, since a request that finds nothing looks at all of them.
 const INTERRUPT_CYCLES: u64 = 20_000;
 const INTERRUPT_CPUS: u64 = 8;
 
-/// CPUs and tasks that a seed gives to a case whose memory is short: each request that finds nothing looks at all of them again and again.
+/// CPUs and tasks that a seed gives to a case whose memory is short: each request that finds
+/// nothing looks at all of them again and again.
 const SHORT_CPUS: u64 = 20;
 
-/// CPUs that are stopped: for millions of cycles, in which all others do what they have to do. More often in the middle of something that the CPU is pinned for.
+/// CPUs that are stopped: for millions of cycles, in which all others do what they have to do. More
+/// often in the middle of something that the CPU is pinned for.
 const STOPS: Stops = Stops {
     one_in_pinned: 1_000,
     one_in: 4_000,
@@ -141,7 +147,8 @@ pub struct Case {
     pub mode: Mode,
     /// Which allocator.
     pub configuration: Configuration,
-    /// How CPUs reach their lists and stashes. Where each reaches only its own the zones have ticket locks, else test-and-set locks.
+    /// How CPUs reach their lists and stashes. Where each reaches only its own the zones have
+    /// ticket locks, else test-and-set locks.
     pub slots: Slots,
     /// How long it is held in a bulk operation.
     pub policy: BulkPolicy,
@@ -161,7 +168,8 @@ pub struct Case {
     pub tasks: usize,
     /// What each of them does, in operations.
     pub operations: usize,
-    /// What the accesses that a run may take are divided by: 1, but where many are tried that may have no end.
+    /// What the accesses that a run may take are divided by: 1, but where many are tried that may
+    /// have no end.
     pub hurry: u64,
 }
 
@@ -277,8 +285,9 @@ impl Case {
         self.dice(u64::MAX - 6).chance(4)
     }
 
-    /// The frame that requests with a limit have theirs at as a rule, so that what is free below it can be counted: in the lower half of the memory, which no zone for movable pages
-    /// reaches into.
+    /// The frame that requests with a limit have theirs at as a rule, so that what is free below it
+    /// can be counted: in the lower half of the memory, which no zone for movable pages reaches
+    /// into.
     pub(crate) fn limit(&self, span: FrameRange) -> Frame {
         let most = span.len() as u64 * 3 / 8;
         span.start
@@ -330,7 +339,8 @@ impl Case {
         plan
     }
 
-    /// 600 frames from an odd one on, with blocks of up to 64 frames and page blocks of 16. The bitmap store, whose page blocks have 64 frames and more, has twice the frames.
+    /// 600 frames from an odd one on, with blocks of up to 64 frames and page blocks of 16. The
+    /// bitmap store, whose page blocks have 64 frames and more, has twice the frames.
     fn small(&self, slots: usize, dice: &mut Dice) -> MachinePlan {
         let mut plan = MachinePlan::small(slots);
         let whole = &mut plan.whole;
@@ -348,7 +358,8 @@ impl Case {
         plan
     }
 
-    /// The same with 66 to 320 of the smallest page blocks, so that a set of them takes several words; with the bitmap store now and then with more than 4096, for which its sets have a
+    /// The same with 66 to 320 of the smallest page blocks, so that a set of them takes several
+    /// words; with the bitmap store now and then with more than 4096, for which its sets have a
     /// level more.
     fn many(&self, slots: usize, dice: &mut Dice) -> MachinePlan {
         let mut plan = self.small(slots, dice);

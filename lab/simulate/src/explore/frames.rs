@@ -1,10 +1,13 @@
 //! The ownership oracle: who has which frame, and the frames' own words.
 //!
-//! Two things are proved of each frame. That it has one owner at a time: a list of owners that no simulated CPU sees, so that it puts nothing in order. And that an owner sees
-//! all that the owner before did with it: a guarded word a frame, in memory of the machine, which every owner writes when it gets the frame and before it gives it up. Nothing but the
-//! allocator orders the one write before the other, so where one of its words lacks an ordering the machine finds a race.
+//! Two things are proved of each frame. That it has one owner at a time: a list of owners that no
+//! simulated CPU sees, so that it puts nothing in order. And that an owner sees all that the owner
+//! before did with it: a guarded word a frame, in memory of the machine, which every owner writes
+//! when it gets the frame and before it gives it up. Nothing but the allocator orders the one write
+//! before the other, so where one of its words lacks an ordering the machine finds a race.
 //!
-//! Pages that others may take or move besides (page cache, blocks handed from task to task) have a lock a frame, as pages of a kernel have.
+//! Pages that others may take or move besides (page cache, blocks handed from task to task) have a
+//! lock a frame, as pages of a kernel have.
 
 use core::cell::Cell;
 

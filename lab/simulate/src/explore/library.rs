@@ -43,7 +43,8 @@ impl System for Library {
 pub struct WithLock<L>(PhantomData<fn() -> L>);
 
 impl<L> WithLock<L> {
-    /// This lock in all zones and magazines; each CPU reaches only its own slots, whatever the case says.
+    /// This lock in all zones and magazines; each CPU reaches only its own slots, whatever the case
+    /// says.
     #[must_use]
     pub const fn new() -> Self {
         Self(PhantomData)

@@ -1,9 +1,13 @@
-//! Randomised schedules: the real allocator under every operation, on up to 64 CPUs that run at random speeds, with interrupts, and everything looked at.
+//! Randomised schedules: the real allocator under every operation, on up to 64 CPUs that run at
+//! random speeds, with interrupts, and everything looked at.
 //!
-//! A seed chooses a [`Case`]: a configuration, sizes, a machine, tasks. The machine's time is random (priorities that change, delays at shared accesses), so each seed is another
-//! schedule, and the same one each time it is run. What ends a run badly: an assertion of the library, two CPUs at a word that only one may touch, a frame with two owners,
-//! a good free refused or a bad one accepted, a single frame refused while one was free all the while, an invariant that does not hold, a CPU left pinned or masked, everybody
-//! asleep, no end. [`explore`] runs many seeds and makes the first that fails small.
+//! A seed chooses a [`Case`]: a configuration, sizes, a machine, tasks. The machine's time is
+//! random (priorities that change, delays at shared accesses), so each seed is another schedule,
+//! and the same one each time it is run. What ends a run badly: an assertion of the library, two
+//! CPUs at a word that only one may touch, a frame with two owners, a good free refused or a bad
+//! one accepted, a single frame refused while one was free all the while, an invariant that does
+//! not hold, a CPU left pinned or masked, everybody asleep, no end. [`explore`] runs many seeds and
+//! makes the first that fails small.
 //!
 //! | file | what it tells |
 //! |---|---|

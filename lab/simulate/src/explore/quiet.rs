@@ -1,4 +1,5 @@
-//! Quiet moments: all tasks wait, and one looks at everything. Some times in a run, and once at its end.
+//! Quiet moments: all tasks wait, and one looks at everything. Some times in a run, and once at its
+//! end.
 
 use brickyard::block::Census;
 use brickyard::sync::Ordering;
@@ -21,7 +22,8 @@ impl<Z: LabZone> World<'_, Z> {
         while self.at_work.get() > 0 {
             here::sleep(REST_CYCLES);
         }
-        // As a stopped machine does it: each CPU publishes what it did, and sees what was done meanwhile.
+        // As a stopped machine does it: each CPU publishes what it did, and sees what was done
+        // meanwhile.
         self.on_all_cpus(Ordering::Release);
         // Acquire: pairs with the releases of all CPUs.
         self.gates.passed.load(Ordering::Acquire);

@@ -17,7 +17,8 @@ use super::world::{World, in_context};
 /// Frames of a range at most.
 const RANGE_MOST: usize = 40;
 
-/// Page blocks that adjacent frames are looked for in: where pages cannot be moved each place is tried, which takes long.
+/// Page blocks that adjacent frames are looked for in: where pages cannot be moved each place is
+/// tried, which takes long.
 const CONTIGUOUS_BLOCKS: usize = 4;
 
 /// Frames of page blocks that are looked for together at most.
@@ -265,7 +266,8 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         }
     }
 
-    /// Frees what is not there, or more than it has, or no aligned part: refused, whoever else is at work.
+    /// Frees what is not there, or more than it has, or no aligned part: refused, whoever else is
+    /// at work.
     pub(super) fn free_badly(&mut self) {
         let held = self.held.last().copied();
         let behind = self.world.span().end.plus(self.roll(3));

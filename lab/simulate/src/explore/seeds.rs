@@ -1,7 +1,8 @@
 //! Many seeds on all of the host's threads, and the first that fails.
 //!
-//! Threads draw seeds in rising order. Once one has failed, no later one begins, and all earlier ones are run to their end: so the seed that is reported is the lowest that
-//! fails, whichever thread was faster.
+//! Threads draw seeds in rising order. Once one has failed, no later one begins, and all earlier
+//! ones are run to their end: so the seed that is reported is the lowest that fails, whichever
+//! thread was faster.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +75,8 @@ pub struct Failed {
     pub shrunk: Shrunk,
 }
 
-/// Runs `system` on the cases of `plan` until one fails. Costs some 10 ms of a core a seed, and a few hundred runs more to make a failing one small.
+/// Runs `system` on the cases of `plan` until one fails. Costs some 10 ms of a core a seed, and a
+/// few hundred runs more to make a failing one small.
 pub fn explore(system: &impl System, plan: &Plan<'_>) -> Explored {
     let next = AtomicU64::new(plan.seeds.start);
     let runs = AtomicU64::new(0);

@@ -1,7 +1,8 @@
-//! Memory that is short: before the machine runs, somebody takes nearly all of it and leaves some hundred frames, a few page blocks as a whole and the rest in holes here and there.
+//! Memory that is short: before the machine runs, somebody takes nearly all of it and leaves some
+//! hundred frames, a few page blocks as a whole and the rest in holes here and there.
 //!
-//! That costs the run nothing, and so there can be many page blocks in it of which each counts. Tasks free parts of what was taken now and then; the rest is freed when the machine has
-//! ended.
+//! That costs the run nothing, and so there can be many page blocks in it of which each counts.
+//! Tasks free parts of what was taken now and then; the rest is freed when the machine has ended.
 
 use brickyard::block::Census;
 use brickyard::{Frame, FrameRange, Mobility, Order, Request};

@@ -1,4 +1,5 @@
-//! A failing case made small: fewer CPUs, tasks and operations, no interrupts, nothing special, as long as it fails in the same way.
+//! A failing case made small: fewer CPUs, tasks and operations, no interrupts, nothing special, as
+//! long as it fails in the same way.
 //!
 //! Another case is another schedule, so each smaller case is tried with a few seeds.
 
@@ -15,8 +16,8 @@ const SEEDS: u64 = 12;
 const RUNS_MOST: usize = 400;
 const LONG_RUNS_MOST: usize = 60;
 
-/// A smaller case may have no end where the one that was found has another fault: it is given up so much
-/// sooner, and what comes out is held against the whole limit once.
+/// A smaller case may have no end where the one that was found has another fault: it is given up so
+/// much sooner, and what comes out is held against the whole limit once.
 const HURRY: u64 = 20;
 
 /// A case that was made small.

@@ -1,7 +1,9 @@
-//! One task asks for what is not there, or not there as a whole, while all other CPUs allocate and free for ever, so that there is always something on its way somewhere.
+//! One task asks for what is not there, or not there as a whole, while all other CPUs allocate and
+//! free for ever, so that there is always something on its way somewhere.
 //!
-//! The request must come to its end within a stated number of its own steps, whatever the others do: served, or refused after memory was to be reclaimed for it, where it may
-//! sleep. The seed chooses what is asked for, from which context, and what the others do in which rhythm.
+//! The request must come to its end within a stated number of its own steps, whatever the others
+//! do: served, or refused after memory was to be reclaimed for it, where it may sleep. The seed
+//! chooses what is asked for, from which context, and what the others do in which rhythm.
 
 use core::cell::{Cell, RefCell};
 
@@ -32,8 +34,9 @@ const OPERATIONS_PER_REQUEST: usize = 64;
 /// Cycles after which the others are at work.
 const START_CYCLES: u64 = 20_000;
 
-/// Shared accesses of all together after which there is no end, whatever the asker does. Far more than what is
-/// common: 64 looks at twelve CPUs, each of which is asked to empty its stash in between, are thousands of turns of all.
+/// Shared accesses of all together after which there is no end, whatever the asker does. Far more
+/// than what is common: 64 looks at twelve CPUs, each of which is asked to empty its stash in
+/// between, are thousands of turns of all.
 const ACCESSES_MOST: u64 = 3_000_000_000;
 
 /// What is asked for.

@@ -1,11 +1,14 @@
 //! How many frames are certainly to be had: what makes a refusal of a single frame right or wrong.
 //!
-//! A frame counts as free from the moment at which its free is over until the moment at which a request begins that may get it. So the number is never too high. A request for
-//! one frame may fail only if there was a moment, while it looked, at which nothing was free (`order-0-succeeds`); if this number never was 0 meanwhile, the allocator is wrong.
-//! It proves nothing while compaction holds free frames as places to move to, or ranges are isolated.
+//! A frame counts as free from the moment at which its free is over until the moment at which a
+//! request begins that may get it. So the number is never too high. A request for one frame may
+//! fail only if there was a moment, while it looked, at which nothing was free
+//! (`order-0-succeeds`); if this number never was 0 meanwhile, the allocator is wrong. It proves
+//! nothing while compaction holds free frames as places to move to, or ranges are isolated.
 //!
-//! Frames below a limit are counted in no total of the allocator: it looks at one page block after the other. So a refusal there is wrong only if such a frame was free all the while, and
-//! not now this one and now that one: if the number never was 0 and nothing was freed meanwhile.
+//! Frames below a limit are counted in no total of the allocator: it looks at one page block after
+//! the other. So a refusal there is wrong only if such a frame was free all the while, and not now
+//! this one and now that one: if the number never was 0 and nothing was freed meanwhile.
 
 use core::cell::{Cell, RefCell};
 
@@ -53,7 +56,8 @@ pub(crate) struct Supply {
     disturbances: Cell<u64>,
 }
 
-/// Of a request that looks: its number, what it may get, and the least that others left since it began.
+/// Of a request that looks: its number, what it may get, and the least that others left since it
+/// began.
 #[derive(Debug)]
 struct Look {
     number: u64,
@@ -114,8 +118,9 @@ impl Supply {
         }
     }
 
-    /// It has ended, and so many of the frames that it might have got are left. Returns the least amount there was while it looked, less what others might get; `None`
-    /// where that proves nothing.
+    /// It has ended, and so many of the frames that it might have got are left. Returns the least
+    /// amount there was while it looked, less what others might get; `None` where that proves
+    /// nothing.
     pub(crate) fn looked(&self, looker: Looker, left: Amount) -> Option<Least> {
         self.change(left);
         let mut lookers = self.lookers.borrow_mut();

@@ -31,7 +31,8 @@ const LARGE: usize = 256;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Held {
     Block(Frame, Order),
-    /// What is left of a block that was freed in parts; to the allocator it may be one with its neighbours.
+    /// What is left of a block that was freed in parts; to the allocator it may be one with its
+    /// neighbours.
     Part(Frame, Order),
     /// Adjacent frames, freed as a range.
     Range(FrameRange),
@@ -210,7 +211,8 @@ impl<'v, 'w, Z: LabZone> Worker<'v, 'w, Z> {
 
     fn request(&mut self) -> Request {
         let max = self.world.node.zones()[0].max_order().get();
-        // Small orders are the common ones; the larger ones come too, and now and then one that is too large.
+        // Small orders are the common ones; the larger ones come too, and now and then one that is
+        // too large.
         let wants_blocks = self.world.case.wants_blocks();
         let order = match self.dice.below(64) {
             16..48 if wants_blocks => u64::from(self.world.page_block.get().min(max)),

@@ -1,4 +1,5 @@
-//! What all tasks of a run share: the allocator, the oracle, the page cache, and how a block comes and goes.
+//! What all tasks of a run share: the allocator, the oracle, the page cache, and how a block comes
+//! and goes.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -23,8 +24,9 @@ use crate::ground::Slots;
 /// The hooks' pages a call of reclaim frees at most.
 const RECLAIMED_MOST: usize = 3;
 
-/// Whoever is refused has waited so often at least if it has looked as often as it may: then others have moved frames all the while, or one of them stands still, and what is free may
-/// lie in their hands.
+/// Whoever is refused has waited so often at least if it has looked as often as it may: then others
+/// have moved frames all the while, or one of them stands still, and what is free may lie in their
+/// hands.
 const WAITS_OF_THE_LAST_LOOK: u64 = 48;
 
 /// Frames that the message of a wrong refusal tells of.
@@ -77,7 +79,8 @@ pub(crate) struct World<'w, Z: LabZone> {
     pub(crate) of_interrupts: Vec<RefCell<Vec<(Frame, Order)>>>,
     /// When the next interrupt of a CPU may do something.
     rest_until: Vec<Cell<u64>>,
-    /// Blocks that hooks of this task (its number) did not need: the allocator has them when the operation is over.
+    /// Blocks that hooks of this task (its number) did not need: the allocator has them when the
+    /// operation is over.
     unneeded: RefCell<Vec<(usize, Frame, Order)>>,
     dice: RefCell<Dice>,
     /// Interrupts and background reclaim leave everything alone.
@@ -283,7 +286,8 @@ impl<'w, Z: LabZone> World<'w, Z> {
         }
     }
 
-    /// Is it right that one frame is refused, of which there were so many at least while the request looked, those included that it got before?
+    /// Is it right that one frame is refused, of which there were so many at least while the
+    /// request looked, those included that it got before?
     pub(crate) fn judge_refusal(
         &self,
         request: &Request,
@@ -350,7 +354,8 @@ impl<'w, Z: LabZone> World<'w, Z> {
         self.counts.count(Event::Freed);
     }
 
-    /// Frees the page of the cache at `frame`, unless somebody has locked it. Returns how many frames that were.
+    /// Frees the page of the cache at `frame`, unless somebody has locked it. Returns how many
+    /// frames that were.
     pub(crate) fn evict_page(&self, frame: Frame, who: Who) -> usize {
         let Some(order) = self.cache.try_lock(&self.frames, frame) else {
             return 0;
@@ -362,7 +367,8 @@ impl<'w, Z: LabZone> World<'w, Z> {
         order.frames()
     }
 
-    /// What an interrupt does: allocates a little, or frees what an earlier one has got on this CPU.
+    /// What an interrupt does: allocates a little, or frees what an earlier one has got on this
+    /// CPU.
     pub(crate) fn interrupt(&self) {
         let (cpu, began) = (here::cpu(), here::now());
         if began < self.rest_until[cpu].get() || self.quiet.get() || self.over.get() {
@@ -391,7 +397,8 @@ impl<'w, Z: LabZone> World<'w, Z> {
         self.at_work.set(self.at_work.get() - 1);
     }
 
-    /// Background reclaim: sleeps until it is wanted, frees some pages of the cache, and sleeps again.
+    /// Background reclaim: sleeps until it is wanted, frees some pages of the cache, and sleeps
+    /// again.
     pub(crate) fn reclaim_in_background(&self) {
         let wanted = &self.gates.wanted;
         loop {
@@ -492,7 +499,8 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
                 self.unneeded.borrow_mut().push((here::task(), from, order));
                 Migration::NotNeeded
             }
-            // Whoever finds out just now that an older page there is gone may stand still meanwhile.
+            // Whoever finds out just now that an older page there is gone may stand still
+            // meanwhile.
             _ if !self.frames.try_lock(to) => {
                 self.frames.unlock(from);
                 Migration::Later
@@ -502,7 +510,8 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
                 self.cache.move_locked(&self.frames, from, order, to);
                 self.log.note(Who::Hook, "to", About::Block(to, order));
                 self.counts.count(Event::Moved);
-                // As many as before, but other ones: below the limit there may be more now, or fewer.
+                // As many as before, but other ones: below the limit there may be more now, or
+                // fewer.
                 self.supply
                     .remove(self.amount(FrameRange::of_block(to, order)));
                 self.unneeded.borrow_mut().push((here::task(), from, order));

@@ -1,4 +1,5 @@
-//! What is compared: a lock, and how long it is held for a bulk of pages. The columns of the tables of 2007 and 2008, on simulated machines and on real ones.
+//! What is compared: a lock, and how long it is held for a bulk of pages. The columns of the tables
+//! of 2007 and 2008, on simulated machines and on real ones.
 
 use core::fmt;
 use core::str::FromStr;

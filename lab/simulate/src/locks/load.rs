@@ -1,22 +1,25 @@
-//! What the tasks of an experiment do: jobs, as often as there are instances of the workload, each with a rhythm of its own.
+//! What the tasks of an experiment do: jobs, as often as there are instances of the workload, each
+//! with a rhythm of its own.
 
 use brickyard_machine::Dice;
 use brickyard_workload::jobs::{Instances, Job, Step, Urgency, Workload};
 
-/// Pages of a burst of the storm: several times what a CPU's lists hold, so that they run empty and overflow again and again.
+/// Pages of a burst of the storm: several times what a CPU's lists hold, so that they run empty and
+/// overflow again and again.
 const STORM_PAGES: u32 = 128;
 
 /// Bursts of the storm, where nothing is said about events.
 const STORM_BURSTS: usize = 160;
 
-/// From one command's start to the next, in nanoseconds: a shell makes a process of each and does not wait. Our choice, as lmbench measures the making of a
-/// process on machines of that time.
+/// From one command's start to the next, in nanoseconds: a shell makes a process of each and does
+/// not wait. Our choice, as lmbench measures the making of a process on machines of that time.
 const START_NS: u64 = 500_000;
 
 /// The same for the storm, which is to be everywhere at once.
 const STORM_START_NS: u64 = 100;
 
-/// Files that a make of the kernel has for each CPU, at least: a kernel has thousands, so the dozen of the trace comes again and again. (libFLAC has its 27, on 32 CPUs too.)
+/// Files that a make of the kernel has for each CPU, at least: a kernel has thousands, so the dozen
+/// of the trace comes again and again. (libFLAC has its 27, on 32 CPUs too.)
 const KERNEL_FILES: usize = 4;
 
 /// How much of each job is done.
@@ -56,7 +59,8 @@ pub struct Crew {
 }
 
 impl Load {
-    /// A workload of 2007 with the jobs that were cut from its trace. `bonnie` does not wait for the disk, as the paper had it.
+    /// A workload of 2007 with the jobs that were cut from its trace. `bonnie` does not wait for
+    /// the disk, as the paper had it.
     #[must_use]
     pub fn of(workload: &Workload, jobs: &[Job], part: Part) -> Self {
         let mut jobs: Vec<Job> = jobs.iter().map(|job| first(job, part)).collect();
@@ -73,7 +77,8 @@ impl Load {
         }
     }
 
-    /// On every CPU one task that takes pages until its lists have run empty many times over and gives them all back, and computes nothing: as much of the lock as there can be.
+    /// On every CPU one task that takes pages until its lists have run empty many times over and
+    /// gives them all back, and computes nothing: as much of the lock as there can be.
     #[must_use]
     pub fn storm(part: Part) -> Self {
         let bursts = match part {
@@ -107,8 +112,10 @@ impl Load {
 
     /// The tasks for so many CPUs.
     ///
-    /// Instances of one trace would march in step, which real ones never do. So each one's computing times are varied, by half to both sides, and the tasks begin one after another. The seed
-    /// chooses; it does so for all columns alike, so that they are compared at the same work.
+    /// Instances of one trace would march in step, which real ones never do. So each one's
+    /// computing times are varied, by half to both sides, and the tasks begin one after another.
+    /// The seed chooses; it does so for all columns alike, so that they are compared at the same
+    /// work.
     #[must_use]
     pub fn crew(&self, cpus: usize, seed: u64) -> Crew {
         let mut dice = Dice::new(seed ^ 0x006c_6f63_6b73);
@@ -137,7 +144,8 @@ impl Load {
         Crew { duties, pool }
     }
 
-    /// The most pages that all tasks together hold at once on so many CPUs, should the worst moments of all come together. What jobs leave behind is not counted: it can be reclaimed.
+    /// The most pages that all tasks together hold at once on so many CPUs, should the worst
+    /// moments of all come together. What jobs leave behind is not counted: it can be reclaimed.
     #[must_use]
     pub fn pages_most(&self, cpus: usize) -> u64 {
         let most = self.jobs.iter().map(Job::most_held).max().unwrap_or(0);
@@ -173,7 +181,8 @@ fn first(job: &Job, part: Part) -> Job {
     }
 }
 
-/// The job with each of its computing times between half and one and a half of what it was; on the average they stay as they were.
+/// The job with each of its computing times between half and one and a half of what it was; on the
+/// average they stay as they were.
 fn varied(job: &Job, dice: &mut Dice) -> Job {
     let mut job = job.clone();
     for step in &mut job.steps {

@@ -64,8 +64,9 @@ pub struct Measured {
     pub contended: usize,
     /// Holding it.
     pub holds: Times,
-    /// How alike those waited that had to: Jain's index of their waits, 1 if all waited as long, 1/n if one of n had all the waiting. A queue makes it high, luck makes it low.
-    /// 1 if nobody had to wait.
+    /// How alike those waited that had to: Jain's index of their waits, 1 if all waited as long,
+    /// 1/n if one of n had all the waiting. A queue makes it high, luck makes it low. 1 if nobody
+    /// had to wait.
     pub fairness: f64,
     /// The part of all CPUs' busy time that was spent waiting for the lock.
     pub waiting_share: f64,

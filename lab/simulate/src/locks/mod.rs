@@ -1,15 +1,21 @@
-//! The experiment of 2007 on a simulated multiprocessor: how long is the zone lock held for a bulk of pages, what kind of lock is it, and where does it lie?
+//! The experiment of 2007 on a simulated multiprocessor: how long is the zone lock held for a bulk
+//! of pages, what kind of lock is it, and where does it lie?
 //!
-//! A [`Cell`] is one run: a workload on so many CPUs, under one lock and policy ([`Column`]), with one seed. Tasks take and give back the pages of recorded commands
-//! ([`tasks`](crate::tasks)); between that they compute. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind per-CPU lists.
+//! A [`Cell`] is one run: a workload on so many CPUs, under one lock and policy ([`Column`]), with
+//! one seed. Tasks take and give back the pages of recorded commands ([`tasks`](crate::tasks));
+//! between that they compute. The zone is that of Linux 2.6 (`vanilla`): a buddy store behind
+//! per-CPU lists.
 //!
-//! **What is in the model**: each access of the allocator to shared memory, with caches and coherence; masked interrupts; time slices, ticks, and switches; the disk. The allocator counts
-//! its bulks itself, in two or three lines beside the lock, as kernels count events: that is in the times too. What is noted of waiting and holding is not, see
-//! [`Timed`].
+//! **What is in the model**: each access of the allocator to shared memory, with caches and
+//! coherence; masked interrupts; time slices, ticks, and switches; the disk. The allocator counts
+//! its bulks itself, in two or three lines beside the lock, as kernels count events: that is in the
+//! times too. What is noted of waiting and holding is not, see [`Timed`].
 //!
-//! **What is not**: other locks of the kernel, of which the workloads have many more than this one; what computing does to the caches, so that the allocator's lines stay where they
-//! are until another CPU takes them; the time that memory itself needs when many CPUs ask at once. Zeroing a page, the fault around it, and the system call are computing time: the trace has
-//! them between its events.
+//! **What is not**: other locks of the kernel, of which the workloads have many more than this one;
+//! what computing does to the caches, so that the allocator's lines stay where they are until
+//! another CPU takes them; the time that memory itself needs when many CPUs ask at once. Zeroing a
+//! page, the fault around it, and the system call are computing time: the trace has them between
+//! its events.
 //!
 //! | file | what it tells |
 //! |---|---|
@@ -43,8 +49,10 @@ const FRAME_BYTES: u64 = 4096;
 
 /// What a CPU's lists keep, where nothing else is said.
 ///
-/// The zone that user pages of the paper's machine of 1 GB came from is HighMem with its 128 MB: 32768 frames, of which a 1024th is 32 and a quarter of that 8, brought
-/// to a power of two less one: 7. The means of 7.00 to 7.03 pages a bulk that the paper prints confirm it. Other machines have one large zone, and the formula is the same.
+/// The zone that user pages of the paper's machine of 1 GB came from is HighMem with its 128 MB:
+/// 32768 frames, of which a 1024th is 32 and a quarter of that 8, brought to a power of two less
+/// one: 7. The means of 7.00 to 7.03 pages a bulk that the paper prints confirm it. Other machines
+/// have one large zone, and the formula is the same.
 #[must_use]
 pub fn lists_of(profile: &Profile) -> ListSizes {
     let frames = match profile.name {
@@ -90,12 +98,14 @@ pub struct Cell<'l> {
     pub cpus: usize,
     /// Lock and policy.
     pub column: Column,
-    /// Where chance comes from. The same seed under another column is the same work, with the same misses delayed as long as the runs do not part.
+    /// Where chance comes from. The same seed under another column is the same work, with the same
+    /// misses delayed as long as the runs do not part.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Frames of the zone for this load: those of the plan, or a quarter more than its tasks can hold at once.
+    /// Frames of the zone for this load: those of the plan, or a quarter more than its tasks can
+    /// hold at once.
     #[must_use]
     pub fn frames(&self, load: &Load, cpus: usize) -> usize {
         let held = load.pages_most(cpus);
@@ -104,7 +114,8 @@ impl Plan {
         usize::try_from(frames).unwrap_or(usize::MAX)
     }
 
-    /// Runs one cell. Some ten nanoseconds of the host's time for each shared access, and 24 bytes for each hold of the lock.
+    /// Runs one cell. Some ten nanoseconds of the host's time for each shared access, and 24 bytes
+    /// for each hold of the lock.
     ///
     /// # Errors
     /// [`Failure`] where the run does not come to its end: a bug of the allocator.

@@ -1,13 +1,18 @@
-//! What was published in 2007 and 2008 about the same columns, and whether a measured difference goes the same way.
+//! What was published in 2007 and 2008 about the same columns, and whether a measured difference
+//! goes the same way.
 //!
-//! Source: D. E. Porter, "A Proposed Buddy System Allocator Patch", 29 October 2007, with its "Subsequent Data" (January 2008). Listed is each speedup that he starred as
-//! significant by the Wilcoxon signed-rank test: 15 runs of each kernel on a machine of eight CPUs (two Xeon X5355), 5 for the compiles of 2008. None of his simulated speedups has a star:
-//! four runs cannot have one. Those are listed whose place in his table is certain; at 16 and 32 CPUs it prints five figures for six workloads, of which the last two are
-//! MAB and config whichever is missing.
+//! Source: D. E. Porter, "A Proposed Buddy System Allocator Patch", 29 October 2007, with its
+//! "Subsequent Data" (January 2008). Listed is each speedup that he starred as significant by the
+//! Wilcoxon signed-rank test: 15 runs of each kernel on a machine of eight CPUs (two Xeon X5355), 5
+//! for the compiles of 2008. None of his simulated speedups has a star: four runs cannot have one.
+//! Those are listed whose place in his table is certain; at 16 and 32 CPUs it prints five figures
+//! for six workloads, of which the last two are MAB and config whichever is missing.
 //!
-//! What to know before a figure is believed: the posted patch keeps the lock for ever where a refill finds nothing; and it resets two of the zone's words without the lock, so that what
-//! it holds the lock for is less than before, whatever the policy. 14 of 27 tests have a star, several of them against each other: a compile of one configuration became slower by 0.8 % and
-//! one of another faster by 4.8 %, with deviations of 2 and 8 % of the mean.
+//! What to know before a figure is believed: the posted patch keeps the lock for ever where a
+//! refill finds nothing; and it resets two of the zone's words without the lock, so that what it
+//! holds the lock for is less than before, whatever the policy. 14 of 27 tests have a star, several
+//! of them against each other: a compile of one configuration became slower by 0.8 % and one of
+//! another faster by 4.8 %, with deviations of 2 and 8 % of the mean.
 
 use std::sync::LazyLock;
 
@@ -65,7 +70,8 @@ pub enum Agreement {
     Opposite,
     /// Not significant.
     WithinNoise,
-    /// Significant, since two simulated runs with one seed do the same work; but less than a tenth of what was published. What then moved the published figure is not the lock.
+    /// Significant, since two simulated runs with one seed do the same work; but less than a tenth
+    /// of what was published. What then moved the published figure is not the lock.
     Negligible,
 }
 
@@ -124,7 +130,8 @@ impl Difference {
         &ALL
     }
 
-    /// Does a measured speedup of the same two columns go the same way? `p` is that of the signed-rank test; without one nothing is significant.
+    /// Does a measured speedup of the same two columns go the same way? `p` is that of the
+    /// signed-rank test; without one nothing is significant.
     #[must_use]
     pub fn agreement(&self, speedup: f64, p: Option<f64>) -> Agreement {
         let (published, measured) = (self.speedup - 1.0, speedup - 1.0);

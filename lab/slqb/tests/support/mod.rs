@@ -91,7 +91,8 @@ pub(crate) fn assert_at_rest() {
     assert_eq!((PINS.get(), MASKED.get()), (0, 0));
 }
 
-/// Pages of some nodes with memory, and of as many without any behind them. CPU `i` is nearest to node `i % nodes`.
+/// Pages of some nodes with memory, and of as many without any behind them. CPU `i` is nearest to
+/// node `i % nodes`.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) pages: &'static TestPages,

@@ -1,5 +1,5 @@
-//! What holds for the rows of every trace. The writer refuses what does not, so that whatever was written can be read; the reader refuses it too, since a file may come from
-//! anywhere.
+//! What holds for the rows of every trace. The writer refuses what does not, so that whatever was
+//! written can be read; the reader refuses it too, since a file may come from anywhere.
 //!
 //! Invariant `events-in-time`: events ascend in time.
 //! Invariant `runs-disjoint`: page states ascend in frames, and no frame is told twice.

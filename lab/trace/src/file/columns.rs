@@ -30,7 +30,8 @@ fn text(text: &'static str) -> ByteArray {
     ByteArray::from(text)
 }
 
-// Parquet has no unsigned numbers: their bits are stored as signed ones, and the schema says how to read them.
+// Parquet has no unsigned numbers: their bits are stored as signed ones, and the schema says how to
+// read them.
 #[allow(clippy::cast_possible_wrap, reason = "bits as they are")]
 const fn bits(value: u64) -> i64 {
     value as i64

@@ -1,4 +1,5 @@
-//! The header as key-value pairs of the Parquet file: texts as they are, numbers in decimal, lists as JSON. Empty texts are left out.
+//! The header as key-value pairs of the Parquet file: texts as they are, numbers in decimal, lists
+//! as JSON. Empty texts are left out.
 
 use parquet::file::metadata::KeyValue;
 use serde_json::{Value, json};
@@ -56,7 +57,8 @@ pub(super) fn to_pairs(header: &Header) -> Vec<KeyValue> {
     pairs
 }
 
-/// The header out of pairs. Keys that are not known are passed over: a newer writer of the same version may add some.
+/// The header out of pairs. Keys that are not known are passed over: a newer writer of the same
+/// version may add some.
 pub(super) fn from_pairs(pairs: &[KeyValue]) -> Result<Header, ReadError> {
     let version = pairs.iter().find(|pair| pair.key == VERSION_KEY);
     let version = version.ok_or_else(|| ReadError::NotATrace(VERSION_KEY.to_owned()))?;

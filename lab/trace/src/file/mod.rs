@@ -1,4 +1,5 @@
-//! The trace file: one flat Parquet table, a row an event or a run of page states, and the header as key-value pairs. `docs/trace-format.md` tells it column by column.
+//! The trace file: one flat Parquet table, a row an event or a run of page states, and the header
+//! as key-value pairs. `docs/trace-format.md` tells it column by column.
 //!
 //! | file | what it tells |
 //! |---|---|
@@ -9,8 +10,9 @@
 //! | `columns`, `writer` | rows to columns, row group by row group |
 //! | `rows`, `reader` | back again, believing nothing |
 //!
-//! The reader's memory is bounded by the size of the file: no page may claim more than 4 MiB, and no file more than 256 rows a byte (the writer gives every 65536 rows page heads of their own,
-//! so it stays far below that).
+//! The reader's memory is bounded by the size of the file: no page may claim more than 4 MiB, and
+//! no file more than 256 rows a byte (the writer gives every 65536 rows page heads of their own, so
+//! it stays far below that).
 
 mod check;
 mod columns;
@@ -40,7 +42,8 @@ pub fn write(path: &Path, trace: &Trace) -> Result<(), WriteError> {
     write_to(Writer::create(path)?, trace)
 }
 
-/// Writes all of `trace` by `writer`, which was made before the trace: so a file that cannot be written is known early.
+/// Writes all of `trace` by `writer`, which was made before the trace: so a file that cannot be
+/// written is known early.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Reads a trace and believes nothing: every count, number and name is checked before it is used, and memory grows with what was read, not with what the file says there is.
+//! Reads a trace and believes nothing: every count, number and name is checked before it is used,
+//! and memory grows with what was read, not with what the file says there is.
 
 use core::num::NonZero;
 use std::fs;
@@ -21,11 +22,13 @@ const FEW_ROWS: usize = 1 << 16;
 /// Row groups that are read at the same time: each takes 20 MB meanwhile.
 const MOST_WORKERS: usize = 16;
 
-/// Reads the trace in the file `path`: 40 bytes of memory an event, and those of the file meanwhile.
+/// Reads the trace in the file `path`: 40 bytes of memory an event, and those of the file
+/// meanwhile.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is no trace, is cut off or damaged, or was written in a form that is not known. The message says which, and what to do.
+/// If the file cannot be read, is no trace, is cut off or damaged, or was written in a form that is
+/// not known. The message says which, and what to do.
 pub fn read(path: &Path) -> Result<Trace, ReadError> {
     if !fs::metadata(path)?.is_file() {
         return Err(ReadError::NoFile);

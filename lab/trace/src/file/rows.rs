@@ -143,7 +143,8 @@ impl Whole {
 struct Names {
     all: Vec<String>,
     known: HashMap<String, NameId>,
-    /// The ones asked for last, by the lowest bits of where they lie: a column has each of its names in one place.
+    /// The ones asked for last, by the lowest bits of where they lie: a column has each of its
+    /// names in one place.
     recent: Vec<Option<(ByteArray, NameId)>>,
 }
 

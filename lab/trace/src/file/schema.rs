@@ -1,9 +1,11 @@
 //! The columns: names, types, encodings.
 //!
-//! Physical types and encodings are those that every Parquet reader knows. Numbers that grow or jump about (`time`, `frame`, `frames`) are stored as differences, all else by a
-//! dictionary a row group; then zstd. On recorded hosts that makes 3 to 5 bytes an event.
+//! Physical types and encodings are those that every Parquet reader knows. Numbers that grow or
+//! jump about (`time`, `frame`, `frames`) are stored as differences, all else by a dictionary a row
+//! group; then zstd. On recorded hosts that makes 3 to 5 bytes an event.
 //!
-//! Invariant `memory-in-proportion`: what a reader allocates is in proportion to the file, whatever it declares.
+//! Invariant `memory-in-proportion`: what a reader allocates is in proportion to the file, whatever
+//! it declares.
 
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
@@ -41,10 +43,12 @@ const DIFFERENCES: [&str; 3] = ["time", "frame", "frames"];
 /// Rows of a row group: what the writer holds back, and what a parallel reader takes at once.
 pub(super) const GROUP_ROWS: usize = 1 << 19;
 
-/// Rows of a page. Because each page has a head of its own, a file of n rows has at least n / [`ROWS_PER_BYTE`] bytes, however dull its rows are.
+/// Rows of a page. Because each page has a head of its own, a file of n rows has at least n /
+/// [`ROWS_PER_BYTE`] bytes, however dull its rows are.
 const PAGE_ROWS: usize = 1 << 16;
 
-/// More rows a byte of file than this writer can get: a file that claims more is refused before memory is taken for them.
+/// More rows a byte of file than this writer can get: a file that claims more is refused before
+/// memory is taken for them.
 pub(super) const ROWS_PER_BYTE: usize = 256;
 
 /// Bytes of a process name. Linux has 16.

@@ -1,6 +1,7 @@
 //! Writes a trace: rows are collected for a row group, then stored column by column.
 //!
-//! The file grows under a temporary name beside its own, and takes its name when it is whole. What is no plain file (`/dev/null`, a pipe) is written as it is.
+//! The file grows under a temporary name beside its own, and takes its name when it is whole. What
+//! is no plain file (`/dev/null`, a pipe) is written as it is.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -77,9 +78,11 @@ impl Rows {
     }
 }
 
-/// Writes a trace bit by bit: page states at the start, events in order of time, page states at the end, the header last.
+/// Writes a trace bit by bit: page states at the start, events in order of time, page states at the
+/// end, the header last.
 ///
-/// Holds back half a million rows at most (20 MB). Dropped before [`finish`](Self::finish), it leaves no file, and what was there before stays.
+/// Holds back half a million rows at most (20 MB). Dropped before [`finish`](Self::finish), it
+/// leaves no file, and what was there before stays.
 ///
 /// ```
 /// use brickyard_trace::{Header, file::{Writer, read}};
@@ -145,7 +148,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// If a run overlaps the one before or has an impossible size, if events were written already, or if the disk is full.
+    /// If a run overlaps the one before or has an impossible size, if events were written already,
+    /// or if the disk is full.
     pub fn start(&mut self, runs: &[StateRun]) -> Result<(), WriteError> {
         if !matches!(self.rows, Rows::Runs(Kind::Start, _)) {
             return Err(WriteError::Invalid(
@@ -155,13 +159,16 @@ impl Writer {
         self.push_runs(runs)
     }
 
-    /// Adds events, in order of time. `names` are all names so far: those of earlier calls keep their places.
+    /// Adds events, in order of time. `names` are all names so far: those of earlier calls keep
+    /// their places.
     ///
-    /// A name of more than 1024 bytes is cut, a place without a name becomes `?`. The reader numbers names by their first appearance.
+    /// A name of more than 1024 bytes is cut, a place without a name becomes `?`. The reader
+    /// numbers names by their first appearance.
     ///
     /// # Errors
     ///
-    /// If an event is earlier than one before it or past the last possible frame, if the end was written already, or if the disk is full.
+    /// If an event is earlier than one before it or past the last possible frame, if the end was
+    /// written already, or if the disk is full.
     pub fn events(&mut self, events: &[Event], names: &[String]) -> Result<(), WriteError> {
         match self.rows {
             Rows::Events(_) => {}

@@ -111,7 +111,8 @@ impl Collector {
         }
     }
 
-    /// What the tools say of the host: `perf script --header`, ftrace's `#P:2`, trace-cmd's `cpus=2`.
+    /// What the tools say of the host: `perf script --header`, ftrace's `#P:2`, trace-cmd's
+    /// `cpus=2`.
     fn about(&mut self, line: &str) {
         let header = &mut self.imported.trace.header;
         if let Some(cpus) = line.strip_prefix("cpus=") {
@@ -225,7 +226,8 @@ impl Collector {
         flags
     }
 
-    /// The type with this number. Movable and reclaimable changed places in 4.4; 4 is CMA, which only movable requests get, where the kernel has it, and 5 isolation.
+    /// The type with this number. Movable and reclaimable changed places in 4.4; 4 is CMA, which
+    /// only movable requests get, where the kernel has it, and 5 isolation.
     fn migrate_type(&mut self, number: u64) -> Result<MigrateType, &'static str> {
         let kernel = &self.imported.trace.header.kernel;
         let old = *self.old_types.get_or_insert_with(|| is_before_4_4(kernel));

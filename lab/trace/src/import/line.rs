@@ -9,7 +9,8 @@
 //! instance:            rustc-21347 [001] 13616.454943: mm_page_alloc:        page=0x2bc9c1 pfn=0x2bc9c1 order=0 ...
 //! ```
 //!
-//! So a line is read from its event both ways: fields by name to the right; to the left the time, the last `[..]`, and the task, whose name may have spaces and dashes.
+//! So a line is read from its event both ways: fields by name to the right; to the left the time,
+//! the last `[..]`, and the task, whose name may have spaces and dashes.
 
 use super::collect::Tool;
 
@@ -130,7 +131,8 @@ fn find_event(line: &str) -> Option<(&str, &str, &str)> {
     while let Some(place) = line.get(from..)?.find(EVENT) {
         let start = from + place;
         let rest = &line[start + EVENT.len()..];
-        // A task may be called so too: the event has a colon and a space behind it, and a space or `kmem:` before.
+        // A task may be called so too: the event has a colon and a space behind it, and a space or
+        // `kmem:` before.
         if let Some((event, fields)) = rest.split_once(": ") {
             let plain = event
                 .bytes()
@@ -144,7 +146,8 @@ fn find_event(line: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// `CPU:1 [LOST 123 EVENTS]` (ftrace), `CPU:1 [123 EVENTS DROPPED]` (trace-cmd), `... [001] 12.5: PERF_RECORD_LOST lost 123` (perf).
+/// `CPU:1 [LOST 123 EVENTS]` (ftrace), `CPU:1 [123 EVENTS DROPPED]` (trace-cmd),
+/// `... [001] 12.5: PERF_RECORD_LOST lost 123` (perf).
 fn lost(line: &str) -> Option<Said<'_>> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("CPU:") {

@@ -1,4 +1,5 @@
-//! Traces out of text: what ftrace's `trace` and `trace_pipe`, `perf script` and `trace-cmd report` print of `mm_page_alloc`, `mm_page_free` and `mm_page_alloc_extfrag`; plain or zstd.
+//! Traces out of text: what ftrace's `trace` and `trace_pipe`, `perf script` and `trace-cmd report`
+//! print of `mm_page_alloc`, `mm_page_free` and `mm_page_alloc_extfrag`; plain or zstd.
 //!
 //! | file | what it tells |
 //! |---|---|
@@ -7,8 +8,9 @@
 //! | `line` | what one line says |
 //! | `collect` | lines to a trace |
 //!
-//! Text knows less than a recording: no page states, times often in microseconds only. Request flags are names in text; they get the numbers of [`Flags::canonical`](crate::Flags::canonical), or
-//! those of the kernel's format text where it is given.
+//! Text knows less than a recording: no page states, times often in microseconds only. Request
+//! flags are names in text; they get the numbers of [`Flags::canonical`](crate::Flags::canonical),
+//! or those of the kernel's format text where it is given.
 
 mod collect;
 mod line;
@@ -28,9 +30,11 @@ use source::Source;
 /// What the text does not say.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The kernel's release, such as `6.12.3`. Before 4.4 the types of memory had other numbers. Empty: what the text says (`perf script --header` does), or a later one.
+    /// The kernel's release, such as `6.12.3`. Before 4.4 the types of memory had other numbers.
+    /// Empty: what the text says (`perf script --header` does), or a later one.
     pub kernel: String,
-    /// The meaning of request flags on that kernel ([`Flags::from_format`]). Empty: [`Flags::canonical`].
+    /// The meaning of request flags on that kernel ([`Flags::from_format`]). Empty:
+    /// [`Flags::canonical`].
     pub flags: Flags,
 }
 
@@ -116,7 +120,8 @@ pub enum ImportError {
 /// Lines between two calls of `progress`.
 const STEP: u64 = 1 << 14;
 
-/// Reads all of `input`: 40 bytes of memory an event. `progress` is called now and then, and may end it.
+/// Reads all of `input`: 40 bytes of memory an event. `progress` is called now and then, and may
+/// end it.
 ///
 /// ```
 /// use core::ops::ControlFlow;
@@ -130,7 +135,8 @@ const STEP: u64 = 1 << 14;
 ///
 /// # Errors
 ///
-/// If it cannot be read, has no event of the page allocator at all, or `progress` ended it. Bad lines are no error: they are counted.
+/// If it cannot be read, has no event of the page allocator at all, or `progress` ended it. Bad
+/// lines are no error: they are counted.
 pub fn import(
     input: impl Read,
     options: &Options,

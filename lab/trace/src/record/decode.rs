@@ -1,7 +1,7 @@
 //! From the bytes of an event to what is kept of it, by the kernel's own formats.
 //!
-//! Invariant `bytes-untrusted`: what does not fit in a sub-buffer, event or format is an error or counted, never
-//! a panic.
+//! Invariant `bytes-untrusted`: what does not fit in a sub-buffer, event or format is an error or
+//! counted, never a panic.
 
 use brickyard::{MigrateType, Order};
 
@@ -20,12 +20,14 @@ pub(super) const PAGE_EVENTS: [&str; 3] = [
 /// The events that tell the names of tasks. A kernel may be without them.
 pub(super) const TASK_EVENTS: [&str; 2] = ["task/task_newtask", "task/task_rename"];
 
-/// Which types the kernel's numbers stand for; they were counted otherwise before 4.4, and depend on how it was built.
+/// Which types the kernel's numbers stand for; they were counted otherwise before 4.4, and depend
+/// on how it was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeNumbers(Vec<MigrateType>);
 
 impl TypeNumbers {
-    /// From `/proc/pagetypeinfo`, which lists them by number. Without it, the numbers of a common kernel since 4.4.
+    /// From `/proc/pagetypeinfo`, which lists them by number. Without it, the numbers of a common
+    /// kernel since 4.4.
     #[must_use]
     pub fn parse(pagetypeinfo: &str) -> Self {
         let mut types = Vec::new();
@@ -114,8 +116,9 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// From the formats of [`mm_page_alloc`, `mm_page_free`, `mm_page_alloc_extfrag`], and of `task_newtask` and `task_rename` where the kernel has them.
-    /// `began` is the time that the trace's times count from, by the clock of the ring buffer.
+    /// From the formats of [`mm_page_alloc`, `mm_page_free`, `mm_page_alloc_extfrag`], and of
+    /// `task_newtask` and `task_rename` where the kernel has them. `began` is the time that the
+    /// trace's times count from, by the clock of the ring buffer.
     ///
     /// # Errors
     ///

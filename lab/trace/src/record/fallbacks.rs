@@ -1,7 +1,9 @@
-//! Who fell back on memory of another mobility: the event `mm_page_alloc_extfrag`, from a tracing instance of our own.
+//! Who fell back on memory of another mobility: the event `mm_page_alloc_extfrag`, from a tracing
+//! instance of our own.
 //!
-//! Its buffers are small and its events its own, so the host's settings are not touched. It is removed when
-//! this is dropped, on panics too; one that a killed process left is removed by the next.
+//! Its buffers are small and its events its own, so the host's settings are not touched. It is
+//! removed when this is dropped, on panics too; one that a killed process left is removed by the
+//! next.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -116,7 +118,8 @@ impl Tally {
         }
     }
 
-    /// The most frequent, as lines: how often, who, what it wanted, what it took, of which order the last time.
+    /// The most frequent, as lines: how often, who, what it wanted, what it took, of which order
+    /// the last time.
     #[must_use]
     pub fn lines(&self, most: usize) -> Vec<String> {
         let mut by: Vec<_> = self.by.iter().collect();
@@ -141,7 +144,8 @@ impl Tally {
 /// The tracing instance.
 #[derive(Debug)]
 pub struct Tracing {
-    // In the order in which they must go: an instance whose pipe is open cannot be removed, and it lies in tracefs.
+    // In the order in which they must go: an instance whose pipe is open cannot be removed, and it
+    // lies in tracefs.
     pipe: File,
     _instance: Instance,
     _tracefs: Tracefs,

@@ -7,7 +7,8 @@
 //!     field:unsigned long pfn;    offset:8;    size:8;    signed:0;
 //! ```
 //!
-//! Fields move from kernel to kernel, so they are found by name. `events/header_page` has lines of the same kind.
+//! Fields move from kernel to kernel, so they are found by name. `events/header_page` has lines of
+//! the same kind.
 
 /// What is wrong with a format text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +45,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// The field as a number of `size` bytes in this machine's byte order, without sign; `None` where the record is too short for it.
+    /// The field as a number of `size` bytes in this machine's byte order, without sign; `None`
+    /// where the record is too short for it.
     #[must_use]
     pub fn unsigned(&self, record: &[u8]) -> Option<u64> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;

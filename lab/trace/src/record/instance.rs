@@ -1,6 +1,8 @@
-//! A tracing instance of our own: `instances/brickyard-PID`, with its own buffers, clock and events, so that none of the host's settings is touched.
+//! A tracing instance of our own: `instances/brickyard-PID`, with its own buffers, clock and
+//! events, so that none of the host's settings is touched.
 //!
-//! Removing the instance frees and undoes all of it. That happens when it is dropped; what a killed process left behind is removed by the next one.
+//! Removing the instance frees and undoes all of it. That happens when it is dropped; what a killed
+//! process left behind is removed by the next one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -75,7 +77,8 @@ impl Instance {
         read(&path).map_err(|error| RecordError::tracing(path, error))
     }
 
-    /// Gives each CPU a buffer of `kib` KiB that overwrites its oldest records, stamped by CLOCK_MONOTONIC.
+    /// Gives each CPU a buffer of `kib` KiB that overwrites its oldest records, stamped by
+    /// CLOCK_MONOTONIC.
     pub(super) fn set_buffers(&self, kib: u64) -> Result<(), RecordError> {
         self.write("trace_clock", "mono")?;
         let resized = self.write("buffer_size_kb", &kib.to_string());
@@ -205,12 +208,14 @@ pub(super) fn lost_in(stats: &str) -> u64 {
 impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.write("tracing_on", "0");
-        // Removing it turns its events off and frees its buffers. If that fails, the next recording tries again.
+        // Removing it turns its events off and frees its buffers. If that fails, the next recording
+        // tries again.
         let _ = fs::remove_dir(&self.path);
     }
 }
 
-/// Removes what recordings left that were killed. One in use cannot be removed, so nothing else can go wrong.
+/// Removes what recordings left that were killed. One in use cannot be removed, so nothing else can
+/// go wrong.
 fn remove_stale(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else {
         return;

@@ -1,8 +1,9 @@
-//! The records of all CPUs as one line of events, by time; names looked up; events that the page states already know left out.
+//! The records of all CPUs as one line of events, by time; names looked up; events that the page
+//! states already know left out.
 //!
-//! Invariant `states-fit-events`: tracing is on before the first page state is read and until after the last; an
-//! event that its frame's look at the start already knows, or that comes after the look at the end, is left
-//! out and counted.
+//! Invariant `states-fit-events`: tracing is on before the first page state is read and until after
+//! the last; an event that its frame's look at the start already knows, or that comes after the
+//! look at the end, is left out and counted.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -71,7 +72,8 @@ pub(super) struct Between {
     pub(super) end: Looks,
 }
 
-/// Hands all events of `spool` to `sink`, in order of time. `cpus` are the numbers of the spool's CPUs.
+/// Hands all events of `spool` to `sink`, in order of time. `cpus` are the numbers of the spool's
+/// CPUs.
 pub(super) fn merge<E: From<RecordError>>(
     spool: &Spool,
     cpus: &[u16],

@@ -1,4 +1,5 @@
-//! The recorder: what a running Linux host asks of its page allocator, taken from the kernel's ring buffers as raw bytes.
+//! The recorder: what a running Linux host asks of its page allocator, taken from the kernel's ring
+//! buffers as raw bytes.
 //!
 //! ```text
 //! kernel: a buffer a CPU --trace_pipe_raw--> reader --> spool (a file) --merge by time--> whoever writes the trace
@@ -20,9 +21,10 @@
 //! | `recorder` | a recording from start to end |
 //! | [`fallbacks`] | who fell back on memory of another mobility, as it happens |
 //!
-//! The trace begins when tracing is switched on. Then the page states are read, chunk by chunk, each with the time it was read at; events of a frame
-//! before its chunk's time are left out, since the state knows them. At the end it is the other way round. So states and events fit together to the
-//! frame, but for what happens while a chunk is being read.
+//! The trace begins when tracing is switched on. Then the page states are read, chunk by chunk,
+//! each with the time it was read at; events of a frame before its chunk's time are left out, since
+//! the state knows them. At the end it is the other way round. So states and events fit together to
+//! the frame, but for what happens while a chunk is being read.
 
 pub mod decode;
 mod error;

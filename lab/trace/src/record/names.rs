@@ -1,4 +1,5 @@
-//! Which name a task had, at each moment: names found in `/proc` at the start, then those that new and renamed tasks bring in.
+//! Which name a task had, at each moment: names found in `/proc` at the start, then those that new
+//! and renamed tasks bring in.
 
 use std::collections::HashMap;
 use std::fs;

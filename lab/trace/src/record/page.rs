@@ -1,6 +1,8 @@
-//! A sub-buffer of the kernel's ring buffer, as `trace_pipe_raw` gives it: a header (see `events/header_page`), then records.
+//! A sub-buffer of the kernel's ring buffer, as `trace_pipe_raw` gives it: a header (see
+//! `events/header_page`), then records.
 //!
-//! A record begins with a word of 32 bits (see `events/header_event`): 5 bits of type, 27 bits of time since the record before.
+//! A record begins with a word of 32 bits (see `events/header_event`): 5 bits of type, 27 bits of
+//! time since the record before.
 //!
 //! | type | what follows | bytes in all |
 //! |---|---|---|
@@ -10,8 +12,9 @@
 //! | 30 | a word: upper bits of a longer time | 8 |
 //! | 31 | a word: upper bits of an absolute time | 8 |
 //!
-//! The length of the data in the header is called `commit`. Its bit 31 says that records before this page were lost, bit 30 that their number is
-//! stored behind the data. Nothing in these bytes is trusted: what does not fit is an error, never a panic.
+//! The length of the data in the header is called `commit`. Its bit 31 says that records before
+//! this page were lost, bit 30 that their number is stored behind the data. Nothing in these bytes
+//! is trusted: what does not fit is an error, never a panic.
 
 use super::format::{Field, FormatError, fields};
 
@@ -184,7 +187,8 @@ impl<'a> Records<'a> {
         Some(data)
     }
 
-    /// The next record with data; `Ok(None)` at the end, `Err` if what lies at `self.at` fits nowhere.
+    /// The next record with data; `Ok(None)` at the end, `Err` if what lies at `self.at` fits
+    /// nowhere.
     fn step(&mut self) -> Result<Option<RawRecord<'a>>, ()> {
         while self.at < self.data.len() {
             let at = self.at;
@@ -235,7 +239,8 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Type and time of a record's first word: the compiler's bit fields, so it depends on the byte order.
+/// Type and time of a record's first word: the compiler's bit fields, so it depends on the byte
+/// order.
 const fn split(head: u32) -> (u32, u32) {
     if cfg!(target_endian = "big") {
         (head >> TIME_BITS, head & ((1 << TIME_BITS) - 1))

@@ -1,6 +1,7 @@
 //! The thread that empties the buffers of all CPUs into the spool while the recording runs.
 //!
-//! It sleeps most of the time: the buffers hold seconds of the busiest host, and one look takes all that there is.
+//! It sleeps most of the time: the buffers hold seconds of the busiest host, and one look takes all
+//! that there is.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -20,7 +21,8 @@ const TURN: usize = 256;
 /// Room on disk that is left alone.
 const SPARE_BYTES: u64 = 32 << 20;
 
-/// What is known while the recording runs. All of it is counters for show, so the order of accesses does not matter.
+/// What is known while the recording runs. All of it is counters for show, so the order of accesses
+/// does not matter.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) events: AtomicU64,
@@ -56,7 +58,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Starts the thread; `buffer_kib` is what each CPU's buffer holds, and tells how often it looks.
+    /// Starts the thread; `buffer_kib` is what each CPU's buffer holds, and tells how often it
+    /// looks.
     pub(super) fn start(state: State, buffer_kib: u64) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let pause = Duration::from_millis((buffer_kib / 256).clamp(2, 100));
@@ -64,7 +67,8 @@ impl Reader {
         let thread = thread::Builder::new().name("reader".to_owned());
         let thread = thread.spawn(move || {
             let mut state = state;
-            // Acquire pairs with the release in `stop`: tracing was off before, so what is read now is all.
+            // Acquire pairs with the release in `stop`: tracing was off before, so what is read now
+            // is all.
             while !asked.load(Acquire) && state.round() {
                 thread::park_timeout(pause);
             }
@@ -163,7 +167,8 @@ impl State {
         self.counters.missed.fetch_add(missed, Relaxed);
     }
 
-    /// The trace itself needs less room than the spool, so recording stops while there is room for both.
+    /// The trace itself needs less room than the spool, so recording stops while there is room for
+    /// both.
     fn look_at_disk(&mut self) {
         let spool = &self.emptied.spool;
         self.counters.spooled.store(spool.written(), Relaxed);

@@ -1,7 +1,7 @@
 //! A recording from its start to its end.
 //!
-//! Invariant `own-instance`: every setting is written below the recorder's own tracing instance; dropping the
-//! recorder closes its buffers, so that the instance can be removed.
+//! Invariant `own-instance`: every setting is written below the recorder's own tracing instance;
+//! dropping the recorder closes its buffers, so that the instance can be removed.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::fs;
@@ -30,7 +30,8 @@ const SHARE: u64 = 16;
 /// What a recording is to be like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// KiB of each CPU's buffer in the kernel; `None` for 32 MiB, less where that would be more than a sixteenth of the memory.
+    /// KiB of each CPU's buffer in the kernel; `None` for 32 MiB, less where that would be more
+    /// than a sixteenth of the memory.
     pub buffer_kib: Option<u64>,
     /// Where records wait until the recording ends: a file that is not there yet.
     pub spool: PathBuf,
@@ -83,10 +84,12 @@ pub enum Disk {
     Full,
 }
 
-/// A recording that runs. If it is dropped instead of stopped, everything is undone and nothing kept.
+/// A recording that runs. If it is dropped instead of stopped, everything is undone and nothing
+/// kept.
 #[derive(Debug)]
 pub struct Recorder {
-    // In the order in which they must go: the thread holds files of the instance open, the instance lies in tracefs.
+    // In the order in which they must go: the thread holds files of the instance open, the instance
+    // lies in tracefs.
     reader: Option<Reader>,
     instance: Instance,
     _tracefs: Tracefs,
@@ -97,7 +100,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts recording, in a tracing instance of its own. The host's tracing settings are not touched.
+    /// Starts recording, in a tracing instance of its own. The host's tracing settings are not
+    /// touched.
     ///
     /// # Errors
     ///
@@ -157,7 +161,8 @@ impl Recorder {
             header,
         };
         recorder.instance.write("tracing_on", "1")?;
-        // Once more, for tasks that came between the look and the start. What comes now is in the records.
+        // Once more, for tasks that came between the look and the start. What comes now is in the
+        // records.
         recorder.tasks.scan(Path::new("/proc"));
         Ok(recorder)
     }
@@ -187,7 +192,8 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// A buffer could not be read, or the instance not be stopped. What was read before is lost with it.
+    /// A buffer could not be read, or the instance not be stopped. What was read before is lost
+    /// with it.
     pub fn stop(mut self) -> Result<Recorded, RecordError> {
         self.instance.write("tracing_on", "0")?;
         let mut header = core::mem::take(&mut self.header);
@@ -239,7 +245,8 @@ impl Drop for Recorder {
 /// What was recorded, still in the spool.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The part of the trace's header that the recorder knows: source, kernel, machine, begin, duration, CPUs, frame size, formats, losses.
+    /// The part of the trace's header that the recorder knows: source, kernel, machine, begin,
+    /// duration, CPUs, frame size, formats, losses.
     pub header: Header,
     /// Records that made no sense, and were left out.
     pub senseless: u64,
@@ -249,8 +256,9 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Hands all events to `sink` in order of time, some ten thousand at once, with the names that they use. Left out is what the page states at
-    /// the `start` and the `end` already know: events of a frame before it was looked at, or after.
+    /// Hands all events to `sink` in order of time, some ten thousand at once, with the names that
+    /// they use. Left out is what the page states at the `start` and the `end` already know: events
+    /// of a frame before it was looked at, or after.
     ///
     /// # Errors
     ///

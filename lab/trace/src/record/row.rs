@@ -1,6 +1,8 @@
-//! What is kept of a record of the ring buffer, and its bytes in the spool: 8 or so, where the kernel's own are 24 to 44.
+//! What is kept of a record of the ring buffer, and its bytes in the spool: 8 or so, where the
+//! kernel's own are 24 to 44.
 //!
-//! Numbers are written in groups of seven bits, lowest first; times and frames as differences from the record before.
+//! Numbers are written in groups of seven bits, lowest first; times and frames as differences from
+//! the record before.
 
 use brickyard::{MigrateType, Order};
 

@@ -1,7 +1,8 @@
-//! Where records wait until the recording ends: one file, into which each CPU's records go in chunks of some 64 KiB.
+//! Where records wait until the recording ends: one file, into which each CPU's records go in
+//! chunks of some 64 KiB.
 //!
-//! The places of the chunks are kept in memory (16 bytes for each). Each chunk can be read for itself. When the disk is full, chunks stay in
-//! memory; whoever records then has to stop soon.
+//! The places of the chunks are kept in memory (16 bytes for each). Each chunk can be read for
+//! itself. When the disk is full, chunks stay in memory; whoever records then has to stop soon.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -32,7 +33,8 @@ struct Lane {
     last: u64,
 }
 
-/// All that was recorded. The file has no name any more once it is made, so that nothing is left of it whatever happens.
+/// All that was recorded. The file has no name any more once it is made, so that nothing is left of
+/// it whatever happens.
 #[derive(Debug)]
 pub struct Spool {
     path: PathBuf,
@@ -59,7 +61,8 @@ impl Spool {
                 path: path.to_owned(),
                 why,
             })?;
-        // It lives on for as long as it is open. Should it keep its name, that is no more than untidy.
+        // It lives on for as long as it is open. Should it keep its name, that is no more than
+        // untidy.
         let _ = std::fs::remove_file(path);
         Ok(Self {
             path: path.to_owned(),
@@ -70,7 +73,8 @@ impl Spool {
         })
     }
 
-    /// Adds a record of a CPU (by its place in the spool). A time before that of the record before is raised to it.
+    /// Adds a record of a CPU (by its place in the spool). A time before that of the record before
+    /// is raised to it.
     pub fn push(&mut self, lane: usize, mut record: Record) {
         let lane = &mut self.lanes[lane];
         record.time = record.time.max(lane.last);

@@ -25,7 +25,8 @@ enum MountedBy {
 }
 
 impl Tracefs {
-    /// Finds tracefs. If it is mounted nowhere, it is mounted at its own place, and unmounted when this is dropped.
+    /// Finds tracefs. If it is mounted nowhere, it is mounted at its own place, and unmounted when
+    /// this is dropped.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! Which frames are held, by whom, since when: disjoint ranges in order of frames.
 //!
-//! A range is a block that was allocated, what is left of one after a part was freed, or a run of frames that were in use when the trace began.
+//! A range is a block that was allocated, what is left of one after a part was freed, or a run of
+//! frames that were in use when the trace began.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use std::collections::BTreeMap;
 pub(super) enum Holder {
     /// In use when the trace began.
     Before {
-        /// When it had been looked at for certain: what happened to it before that may be told by it already.
+        /// When it had been looked at for certain: what happened to it before that may be told by
+        /// it already.
         settled: u64,
         /// A frame in a per-CPU cache looks as one in use does: nobody can say whether it is.
         certain: bool,

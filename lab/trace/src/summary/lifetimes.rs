@@ -20,7 +20,8 @@ impl Lifetimes {
         self.sorted.len()
     }
 
-    /// The life that `percent` of all are not longer than: the smallest one with that property. None without lives.
+    /// The life that `percent` of all are not longer than: the smallest one with that property.
+    /// None without lives.
     #[must_use]
     pub fn percentile(&self, percent: u32) -> Option<u64> {
         let rank = (self.sorted.len() as u128 * u128::from(percent.min(100))).div_ceil(100);

@@ -1,4 +1,5 @@
-//! What a trace tells at a glance: who allocated what, for how long, how fast; who mixed which blocks; what is odd about it.
+//! What a trace tells at a glance: who allocated what, for how long, how fast; who mixed which
+//! blocks; what is odd about it.
 //!
 //! | file | what it tells |
 //! |---|---|
@@ -117,7 +118,8 @@ pub struct Fallbacks {
 /// What does not fit together. After lost events it need not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Oddities {
-    /// Frees of frames that were taken before the trace began, as the page states at the start say (or might, where there are none). Not odd.
+    /// Frees of frames that were taken before the trace began, as the page states at the start say
+    /// (or might, where there are none). Not odd.
     pub frees_of_before: u64,
     /// Frees that gave back only a part of a block. Not odd: the kernel splits blocks.
     pub frees_in_part: u64,
@@ -166,7 +168,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sums up `trace`: a tree of held blocks is kept on the way (some 50 bytes a block held), about a microsecond an event.
+    /// Sums up `trace`: a tree of held blocks is kept on the way (some 50 bytes a block held),
+    /// about a microsecond an event.
     ///
     /// ```
     /// use brickyard_trace::{Trace, summary::{Options, Summary}};

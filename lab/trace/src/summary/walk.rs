@@ -172,7 +172,8 @@ impl<'a> Walk<'a> {
             }
         });
         let unknown = known < end - start;
-        // Without page states at the start, or before these frames were looked at, nobody knows what was held.
+        // Without page states at the start, or before these frames were looked at, nobody knows
+        // what was held.
         let untold = unknown && (self.trace.start.is_empty() || event.time < self.settled(start));
         self.oddities.frees_of_before += u64::from(before || (untold && known == 0));
         self.oddities.unknown_frees += u64::from(unknown && !untold);
@@ -241,7 +242,8 @@ impl Looks {
         }
     }
 
-    /// When a look that began at `time` had ended: when the next began. The last may have taken as long as the longest.
+    /// When a look that began at `time` had ended: when the next began. The last may have taken as
+    /// long as the longest.
     fn settled(&self, time: u64) -> u64 {
         let next = self.times.partition_point(|&other| other <= time);
         let next = self.times.get(next).copied();
@@ -283,7 +285,8 @@ fn classes(counted: Vec<Counted>) -> Vec<Class> {
     classes
 }
 
-/// The first by frames, the first by mixed blocks, and how many there are. Equal ones stand by name.
+/// The first by frames, the first by mixed blocks, and how many there are. Equal ones stand by
+/// name.
 fn ranked(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Vec<Process>, usize) {
     processes.retain(|process| !process.did_nothing());
     let count = processes.len();

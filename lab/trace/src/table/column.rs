@@ -23,8 +23,9 @@ pub struct Place<'a> {
 enum Rows<T: DataType> {
     /// From its pages.
     Pages(Box<ColumnReaderImpl<T>>),
-    /// By the file's own count none of them has a value, as those of page states in a group of events: so many rows are left of it, and nothing needs to be read. If the count lies, a value
-    /// that is needed will be missed.
+    /// By the file's own count none of them has a value, as those of page states in a group of
+    /// events: so many rows are left of it, and nothing needs to be read. If the count lies, a
+    /// value that is needed will be missed.
     Nothing { left: usize },
 }
 

@@ -1,5 +1,5 @@
-//! A flat Parquet table, as all files of the lab are: what stores rows column by column, and what reads
-//! them back and believes nothing. What the columns mean is their owners' affair.
+//! A flat Parquet table, as all files of the lab are: what stores rows column by column, and what
+//! reads them back and believes nothing. What the columns mean is their owners' affair.
 //!
 //! | file | what it tells |
 //! |---|---|
@@ -60,7 +60,8 @@ pub fn open(bytes: &Bytes) -> Result<SerializedFileReader<Bytes>, Fault> {
     Ok(SerializedFileReader::new(bytes.clone())?)
 }
 
-/// What `parse` gives. The Parquet crate has assertions that a damaged file can break: they are no danger, but they are panics.
+/// What `parse` gives. The Parquet crate has assertions that a damaged file can break: they are no
+/// danger, but they are panics.
 ///
 /// # Errors
 /// Those of `parse`, and [`Fault::Damaged`] where it panics.

@@ -1,9 +1,12 @@
-//! Looks at the heads of all pages before anything is unpacked: how large does each claim to be? The Parquet crate takes memory for what a page claims, and a page of some kilobytes
-//! can claim gigabytes.
+//! Looks at the heads of all pages before anything is unpacked: how large does each claim to be?
+//! The Parquet crate takes memory for what a page claims, and a page of some kilobytes can claim
+//! gigabytes.
 //!
-//! It also looks whether a page that uses a dictionary comes after one, since the crate panics where it does not.
+//! It also looks whether a page that uses a dictionary comes after one, since the crate panics
+//! where it does not.
 //!
-//! A page's head is a struct in Thrift's compact form: fields as (distance, type, value), ended by a zero byte. Few of its numbers are wanted, all else is passed over.
+//! A page's head is a struct in Thrift's compact form: fields as (distance, type, value), ended by
+//! a zero byte. Few of its numbers are wanted, all else is passed over.
 
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
@@ -30,8 +33,9 @@ struct Head {
 /// The encodings whose values are places in the dictionary.
 const DICTIONARY: [u64; 2] = [2, 8];
 
-/// Are the claims of all pages of a Parquet file such that they can be unpacked: no page above 4 MiB, none past the end of its column, no dictionary that is not there?
-/// `bytes` are the whole file. Before this, no page of a file that may come from anywhere should be read.
+/// Are the claims of all pages of a Parquet file such that they can be unpacked: no page above 4
+/// MiB, none past the end of its column, no dictionary that is not there? `bytes` are the whole
+/// file. Before this, no page of a file that may come from anywhere should be read.
 ///
 /// # Errors
 ///
@@ -50,7 +54,8 @@ pub fn check_claims<R: ChunkReader + 'static>(
     Ok(())
 }
 
-/// The bytes of a column, if it has some. (`ColumnChunkMetaData::byte_range` panics where they are before the file.)
+/// The bytes of a column, if it has some. (`ColumnChunkMetaData::byte_range` panics where they are
+/// before the file.)
 fn bytes_of<'a>(chunk: &ColumnChunkMetaData, bytes: &'a [u8]) -> Option<&'a [u8]> {
     let start = chunk
         .dictionary_page_offset()
@@ -91,7 +96,8 @@ fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The rest of the bytes. Every reading method gives `None` where they end too early or make no sense.
+/// The rest of the bytes. Every reading method gives `None` where they end too early or make no
+/// sense.
 struct Thrift<'a> {
     bytes: &'a [u8],
 }
@@ -127,7 +133,8 @@ impl Thrift<'_> {
         Some(number)
     }
 
-    /// The type of the next field, whose number goes to `field`; the inner `None` at the end of the struct.
+    /// The type of the next field, whose number goes to `field`; the inner `None` at the end of the
+    /// struct.
     fn field(&mut self, field: &mut i64) -> Option<Option<u8>> {
         let byte = self.byte()?;
         if byte == 0 {
@@ -222,7 +229,8 @@ mod tests {
 
     /// A head with the sizes `unpacked` and `packed`, both below 64.
     fn head(unpacked: u8, packed: u8) -> Vec<u8> {
-        // type = 0, uncompressed_page_size, compressed_page_size, data_page_header { num_values = 1 }.
+        // type = 0, uncompressed_page_size, compressed_page_size, data_page_header { num_values = 1
+        // }.
         vec![
             0x15,
             0,

@@ -1,7 +1,9 @@
-//! The load: recorded traces, started one after another, each again and again until the load ends, and the file tree that each one works on.
+//! The load: recorded traces, started one after another, each again and again until the load ends,
+//! and the file tree that each one works on.
 //!
-//! The protocol copies a kernel tree before each build. The copies are modelled: pages of files, written, and for every sixteenth of them a page of
-//! directory entries and inodes. Everything else is recorded.
+//! The protocol copies a kernel tree before each build. The copies are modelled: pages of files,
+//! written, and for every sixteenth of them a page of directory entries and inodes. Everything else
+//! is recorded.
 
 use brickyard::node::Nodes;
 use brickyard::{Mobility, Order, Request};

@@ -1,8 +1,10 @@
 //! The protocol of 2005 and 2007: how many huge pages can be had under load, and at rest.
 //!
-//! Seven kernel builds are started one after another, each on a copy of the tree, and a walk over the file system beside them. When all run, a huge page is asked for every
-//! tenth of a second, and each one that is had is held to the end of the pass. Then the rest: the processes end, the trees are deleted, a
-//! file as large as memory goes through the page cache and is deleted, and as many huge pages are asked for as memory has.
+//! Seven kernel builds are started one after another, each on a copy of the tree, and a walk over
+//! the file system beside them. When all run, a huge page is asked for every tenth of a second, and
+//! each one that is had is held to the end of the pass. Then the rest: the processes end, the trees
+//! are deleted, a file as large as memory goes through the page cache and is deleted, and as many
+//! huge pages are asked for as memory has.
 
 mod load;
 mod profile;
@@ -38,10 +40,12 @@ pub const PAUSE: u64 = 100_000_000;
 /// Builds at once.
 pub const BUILDS: usize = 7;
 
-/// How many times longer a CPU of these machines took than one of today: assumed, as 2 GHz of then against 3 GHz that do three times as much in each cycle.
+/// How many times longer a CPU of these machines took than one of today: assumed, as 2 GHz of then
+/// against 3 GHz that do three times as much in each cycle.
 pub const ERA: f64 = 4.0;
 
-/// How much longer a build takes on a machine of `cpus` CPUs than a trace of it that was recorded on `recorded` CPUs: seven share them, and each is slower.
+/// How much longer a build takes on a machine of `cpus` CPUs than a trace of it that was recorded
+/// on `recorded` CPUs: seven share them, and each is slower.
 #[must_use]
 pub fn stretch(recorded: usize, cpus: usize) -> f64 {
     ERA * (BUILDS * recorded.max(1)) as f64 / cpus.max(1) as f64
@@ -66,7 +70,8 @@ pub struct Protocol<'s> {
     pub tries: Option<usize>,
     /// How reclaim works.
     pub reclaim: Reclaim,
-    /// How much of memory is for the kernel, where a configuration has a zone for movable pages, in per cent.
+    /// How much of memory is for the kernel, where a configuration has a zone for movable pages, in
+    /// per cent.
     pub kernel_core: u8,
     /// Nanoseconds between two looks of the watcher.
     pub sample_every: u64,
@@ -92,7 +97,8 @@ pub struct Result {
     pub load_possible: usize,
     /// At rest.
     pub rest: Pass,
-    /// What the pages that could not move left possible at rest, when the last huge page was asked for.
+    /// What the pages that could not move left possible at rest, when the last huge page was asked
+    /// for.
     pub rest_possible: usize,
     /// What the load asked for.
     pub served: Served,
@@ -297,7 +303,8 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
             self.result.rest.tries += 1;
             self.result.rest.got += usize::from(self.ask());
         }
-        // What is held counts as clear; slabs that were given back meanwhile no longer stand in the way.
+        // What is held counts as clear; slabs that were given back meanwhile no longer stand in the
+        // way.
         self.result.rest_possible = possible(self.plain, self.kernel, self.machine.huge_order);
         self.sample(watcher);
     }
@@ -342,7 +349,8 @@ impl<Z: LabZone> Stage<'_, '_, '_, Z> {
         }
     }
 
-    /// The processes end and the trees are deleted. What the kernel keeps of them, it keeps: unmovable slabs, and slabs that are not empty yet.
+    /// The processes end and the trees are deleted. What the kernel keeps of them, it keeps:
+    /// unmovable slabs, and slabs that are not empty yet.
     fn end_everything(&self) {
         let goes = |block: &Block| match block.role {
             Role::Anonymous | Role::PageTable | Role::Kernel | Role::File => true,

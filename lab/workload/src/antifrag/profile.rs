@@ -1,8 +1,10 @@
 //! The machines of the documents, as far as they tell, and what was published of them.
 //!
-//! The mail of 2007 gives names, architectures and times; the number of CPUs follows from CPU time over elapsed time (kernbench keeps all CPUs busy but on one of them). Memory is
-//! not given; what stands here is assumed, small enough that seven kernel trees do not fit. Huge pages: 2 MiB on x86 (order 9), 16 MiB on ppc64 with its
-//! 4 KiB pages (order 12). The posting of 2005 says that 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
+//! The mail of 2007 gives names, architectures and times; the number of CPUs follows from CPU time
+//! over elapsed time (kernbench keeps all CPUs busy but on one of them). Memory is not given; what
+//! stands here is assumed, small enough that seven kernel trees do not fit. Huge pages: 2 MiB on
+//! x86 (order 9), 16 MiB on ppc64 with its 4 KiB pages (order 12). The posting of 2005 says that
+//! 296 blocks of 4 MiB are 78 % of physical memory, so its machine had 1.5 GiB.
 
 use std::sync::LazyLock;
 
@@ -142,10 +144,12 @@ pub struct Published {
     pub rest: u8,
 }
 
-/// A line of a table of 2007: its table, the machine, its architecture, and the four kernels, vanilla, list-based, zone-based, combined.
+/// A line of a table of 2007: its table, the machine, its architecture, and the four kernels,
+/// vanilla, list-based, zone-based, combined.
 pub type Line2007 = [&'static str; 7];
 
-/// The eight tables of 2007. bl6-13 was taken from its author before the combined kernel, whose 0 means nothing.
+/// The eight tables of 2007. bl6-13 was taken from its author before the combined kernel, whose 0
+/// means nothing.
 pub static OF_2007: LazyLock<Vec<Line2007>> =
     LazyLock::new(|| rows(include_str!("published-2007.csv")));
 
@@ -178,7 +182,8 @@ pub fn published(
     })
 }
 
-/// What 2005 published: blocks of order 10 out of 275 tries under load, and as many as could be had at rest.
+/// What 2005 published: blocks of order 10 out of 275 tries under load, and as many as could be had
+/// at rest.
 #[must_use]
 pub const fn published_2005(configuration: Configuration) -> Option<(u16, u16)> {
     match configuration {

@@ -1,10 +1,15 @@
 //! From a trace to jobs.
 //!
-//! - All of the command's processes are merged by time, as if one CPU ran them: what one process does while another waits for it is one stream in any case.
-//! - Time between two of the command's events is computing, up to a bound; more is one wait for the disk, however long: the trace does not tell the disk's part of it.
-//! - A page belongs to the job that took it. It is given back when the trace frees it, whoever does that: the kernel frees page tables and closed files later, in whatever task
-//!   happens to run. If that job is over then, the page is given back at its end. What is freed and was not taken by a job is dropped.
-//! - A page that is taken while a job has it has been freed by an event that was lost, and is given back first.
+//! - All of the command's processes are merged by time, as if one CPU ran them: what one process
+//!   does while another waits for it is one stream in any case.
+//! - Time between two of the command's events is computing, up to a bound; more is one wait for the
+//!   disk, however long: the trace does not tell the disk's part of it.
+//! - A page belongs to the job that took it. It is given back when the trace frees it, whoever does
+//!   that: the kernel frees page tables and closed files later, in whatever task happens to run. If
+//!   that job is over then, the page is given back at its end. What is freed and was not taken by a
+//!   job is dropped.
+//! - A page that is taken while a job has it has been freed by an event that was lost, and is given
+//!   back first.
 //! - Requests that failed on the host are left out.
 
 use brickyard_trace::{Event, Trace, What};
@@ -19,7 +24,8 @@ use crate::roles::Reader;
 pub enum Cut {
     /// One job: the whole command.
     Whole,
-    /// A new job wherever one of the command's processes becomes this program. What comes before the first belongs to the first. These processes should run one after another, as by
+    /// A new job wherever one of the command's processes becomes this program. What comes before
+    /// the first belongs to the first. These processes should run one after another, as by
     /// `make -j1`.
     ByProcess(&'static str),
 }
@@ -55,7 +61,8 @@ pub struct How {
 /// Cuts `trace` into jobs, in order of time. Of 100,000 events that takes some 20 ms.
 ///
 /// # Errors
-/// [`JobsError`] where the trace does not tell which events count, or no process is of the name that it should be cut by.
+/// [`JobsError`] where the trace does not tell which events count, or no process is of the name
+/// that it should be cut by.
 pub fn cut(trace: &Trace, how: &How) -> Result<Vec<Job>, JobsError> {
     let mut family = Family::new(trace, how.whose)?;
     let kin = family.of_all(trace)?;

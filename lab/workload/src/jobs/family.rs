@@ -1,13 +1,18 @@
-//! Which events are the recorded command's own: those of its processes, and not of the recorder, of the kernel's threads, or of what else ran on the host.
+//! Which events are the recorded command's own: those of its processes, and not of the recorder, of
+//! the kernel's threads, or of what else ran on the host.
 //!
-//! A trace has the number and the name of the task that ran at each event, but not who started it. Yet a process that was just made still has its parent's name, until it
-//! becomes another program. So the tree of processes can be told from the events:
+//! A trace has the number and the name of the task that ran at each event, but not who started it.
+//! Yet a process that was just made still has its parent's name, until it becomes another program.
+//! So the tree of processes can be told from the events:
 //!
-//! - *The root* is the first task that is seen under another name before it is seen under that of the command: the recorder's child.
-//! - A later task (its number is above the root's) is a child of whoever had the name that it is first seen under. Where several have, it is the one that was last seen:
-//!   making a process takes pages.
+//! - *The root* is the first task that is seen under another name before it is seen under that of
+//!   the command: the recorder's child.
+//! - A later task (its number is above the root's) is a child of whoever had the name that it is
+//!   first seen under. Where several have, it is the one that was last seen: making a process takes
+//!   pages.
 //!
-//! Numbers of tasks begin anew after the largest one. A command that runs at that moment loses the processes that come after.
+//! Numbers of tasks begin anew after the largest one. A command that runs at that moment loses the
+//! processes that come after.
 
 use std::collections::HashMap;
 
@@ -16,9 +21,11 @@ use brickyard_trace::{Event, NameId, Trace};
 /// Whose events count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Whose {
-    /// Those of the command that was recorded, and of all processes that come from it. The trace's header names the command.
+    /// Those of the command that was recorded, and of all processes that come from it. The trace's
+    /// header names the command.
     Command,
-    /// Those of processes with these names, whoever started them: for traces that were imported, or recorded for a time.
+    /// Those of processes with these names, whoever started them: for traces that were imported, or
+    /// recorded for a time.
     Named(&'static [&'static str]),
 }
 

@@ -38,7 +38,8 @@ pub(super) struct Part {
 pub(super) struct Held(BTreeMap<u64, Run>);
 
 impl Held {
-    /// What an event changes: its frames are nobody's any more, which `gives` is told of what was held; then they are `taker`'s, if it takes some.
+    /// What an event changes: its frames are nobody's any more, which `gives` is told of what was
+    /// held; then they are `taker`'s, if it takes some.
     pub(super) fn follow(&mut self, event: &Event, taker: Option<Block>, gives: impl FnMut(Part)) {
         let frames = event.order.frames() as u64;
         match event.what {

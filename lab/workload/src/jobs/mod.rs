@@ -1,7 +1,9 @@
 //! Traces cut into jobs: what the tasks of a simulated multiprocessor do, one step after another.
 //!
-//! A trace tells what one command asked of the page allocator, on the host where it ran. An experiment wants that command as a task: compute so long, take a page,
-//! compute, give one back, wait for the disk; as often as there are instances of it, at a speed of its own. [`cut()`] makes the one into the other.
+//! A trace tells what one command asked of the page allocator, on the host where it ran. An
+//! experiment wants that command as a task: compute so long, take a page, compute, give one back,
+//! wait for the disk; as often as there are instances of it, at a speed of its own. [`cut()`] makes
+//! the one into the other.
 //!
 //! | module | what it tells |
 //! |---|---|
@@ -44,7 +46,8 @@ impl From<Context> for Urgency {
 
 /// A step of a job.
 ///
-/// Pages have small numbers of the job's own, none of them used twice. A block of `order` is the pages from `page` on, 2^`order` of them.
+/// Pages have small numbers of the job's own, none of them used twice. A block of `order` is the
+/// pages from `page` on, 2^`order` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Computing, in nanoseconds of the host that was recorded.

@@ -1,12 +1,15 @@
-//! The nine workloads by which Porter compared lock policies in 2007, as this project has them: which trace, how it is cut, how many instances. And one of 2005: a kernel
-//! tree is unpacked.
+//! The nine workloads by which Porter compared lock policies in 2007, as this project has them:
+//! which trace, how it is cut, how many instances. And one of 2005: a kernel tree is unpacked.
 //!
-//! The programs are those of then in today's versions, recorded on a host of today (`traces/README.md` has the commands). So more pages are asked for than then: a compiler
-//! of today takes several times the memory. In 2007 `objdump` and `dd` were single commands and the kernel was made by `-j 16`; here they grow with the machine, as the others do.
+//! The programs are those of then in today's versions, recorded on a host of today
+//! (`traces/README.md` has the commands). So more pages are asked for than then: a compiler of
+//! today takes several times the memory. In 2007 `objdump` and `dd` were single commands and the
+//! kernel was made by `-j 16`; here they grow with the machine, as the others do.
 
 use super::{Cut, How, Waits, Whose};
 
-/// Instructions of user mode that the recorded host does in 100 ns of computing, by which a trace's computing time becomes that of a machine with another clock.
+/// Instructions of user mode that the recorded host does in 100 ns of computing, by which a trace's
+/// computing time becomes that of a machine with another clock.
 ///
 /// Measured there: what callgrind counts, by the least user and system time of nine runs.
 ///
@@ -17,10 +20,12 @@ use super::{Cut, How, Waits, Whose};
 /// | `grep -r` through 573 MB of Linux (`drivers/gpu`, `drivers/net`), in memory | 564,174,670 | 240.8 ms | 234 |
 /// | together | 5,235,339,058 | 887.4 ms | 590 |
 ///
-/// The kernel's own instructions are not counted, though its time is, so the true figure of a program such as `grep` lies higher. Two digits would say more than is known.
+/// The kernel's own instructions are not counted, though its time is, so the true figure of a
+/// program such as `grep` lies higher. Two digits would say more than is known.
 pub const HOST_INSTRUCTIONS_PER_100_NS: u64 = 600;
 
-/// Instructions in so many nanoseconds of computing on the recorded host. See [`HOST_INSTRUCTIONS_PER_100_NS`].
+/// Instructions in so many nanoseconds of computing on the recorded host. See
+/// [`HOST_INSTRUCTIONS_PER_100_NS`].
 #[must_use]
 pub const fn instructions(ns: u64) -> u64 {
     let whole = (ns / 100).saturating_mul(HOST_INSTRUCTIONS_PER_100_NS);
@@ -34,7 +39,8 @@ pub enum Instances {
     Fixed(usize),
     /// So many for each CPU. Each runs all jobs.
     PerCpu(usize),
-    /// A pool of so many workers for each CPU, as `make -j`: each job is run once, by the first worker that is free.
+    /// A pool of so many workers for each CPU, as `make -j`: each job is run once, by the first
+    /// worker that is free.
     PoolPerCpu(usize),
 }
 
@@ -66,7 +72,8 @@ pub struct Workload {
     pub instances: Instances,
 }
 
-/// The disk of the recorded host answers in 60 to 100 us. 828 times in `find` more than 50 us pass, which has 811 files and folders to fetch; and only 94 times between 10 and 50 us.
+/// The disk of the recorded host answers in 60 to 100 us. 828 times in `find` more than 50 us pass,
+/// which has 811 files and folders to fetch; and only 94 times between 10 and 50 us.
 const FAST_DISK: Waits = Waits::Above { ns: 50_000 };
 
 impl Workload {
@@ -146,7 +153,8 @@ impl Workload {
         },
     ];
 
-    /// What Gorman timed in 2005, beside a build: a kernel tree is unpacked. None of those by which lock policies were compared.
+    /// What Gorman timed in 2005, beside a build: a kernel tree is unpacked. None of those by which
+    /// lock policies were compared.
     pub const EXTRACT: Self = Self {
         name: "extract",
         about: "tar -xzf of 20 MB of a kernel tree, one for each CPU",

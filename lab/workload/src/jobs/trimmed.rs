@@ -1,4 +1,5 @@
-//! A trace with the command's own events alone: small enough to keep, and silent on what else the host did.
+//! A trace with the command's own events alone: small enough to keep, and silent on what else the
+//! host did.
 
 use brickyard_trace::{Event, NameIds, Trace};
 
@@ -8,11 +9,13 @@ use super::held::{Block, Held};
 /// The task that stands for whoever is not one of the command's processes.
 const OTHERS: &str = "others";
 
-/// The trace with the events of the command's own processes, and those by which somebody else frees what they took: that somebody gets the number 0 and the name `others`.
-/// The states of pages are left out. It is cut into the same jobs as `trace`. O(events).
+/// The trace with the events of the command's own processes, and those by which somebody else frees
+/// what they took: that somebody gets the number 0 and the name `others`. The states of pages are
+/// left out. It is cut into the same jobs as `trace`. O(events).
 ///
 /// # Errors
-/// [`JobsError::NoCommand`] and [`JobsError::NoRoot`] where the trace does not tell which processes are the command's.
+/// [`JobsError::NoCommand`] and [`JobsError::NoRoot`] where the trace does not tell which processes
+/// are the command's.
 pub fn own_events(trace: &Trace) -> Result<Trace, JobsError> {
     let mut family = Family::new(trace, Whose::Command)?;
     let kin = family.of_all(trace)?;

@@ -1,10 +1,11 @@
-//! The buddy store (Knuth's binary buddies, as Linux keeps them): free blocks by order and type on lists, split on the way
-//! out, merged on the way in.
+//! The buddy store (Knuth's binary buddies, as Linux keeps them): free blocks by order and type on
+//! lists, split on the way out, merged on the way in.
 //!
-//! All of it runs under the zone's lock. A take costs at most one split an order, a give one merge an order.
+//! All of it runs under the zone's lock. A take costs at most one split an order, a give one merge
+//! an order.
 //!
-//! - Invariant `on-its-list`: a block is in state `Free` with an order and a type exactly if it is on the
-//!   list of that order and type.
+//! - Invariant `on-its-list`: a block is in state `Free` with an order and a type exactly if it is
+//!   on the list of that order and type.
 //! - Invariant `fully-merged`: of two free buddies of one order, one is isolated and the other not.
 //! - Invariant `lists-summed`: the free counters are the sums over the lists.
 
@@ -24,8 +25,8 @@ use brickyard::{
 
 /// A buddy store over caller-supplied records.
 ///
-/// Metadata: 12 bytes a frame ([`FrameRecord`](super::frames::FrameRecord)), 4 bytes a page block with
-/// [`PageBlocks`](super::grouping::PageBlocks), and about 1.3 KiB of lists.
+/// Metadata: 12 bytes a frame ([`FrameRecord`](super::frames::FrameRecord)), 4 bytes a page block
+/// with [`PageBlocks`](super::grouping::PageBlocks), and about 1.3 KiB of lists.
 #[derive(Debug)]
 pub struct Buddy<'m, G> {
     table: FrameTable<'m>,
@@ -94,7 +95,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.set_free_of(kind, self.free_of(kind) + order.frames());
     }
 
-    /// Takes a free block off its list. Its record still says `Free`; the caller writes what it is now.
+    /// Takes a free block off its list. Its record still says `Free`; the caller writes what it is
+    /// now.
     fn unlink(&self, frame: Frame, order: Order, kind: MigrateType) {
         debug_assert_eq!(
             self.table.state(frame),
@@ -135,7 +137,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         Some((self.first_of(found, kind)?, found))
     }
 
-    /// Takes the first `order` of the free block at `first` off its list; what remains goes to the lists of `rest`. Returns what the block was.
+    /// Takes the first `order` of the free block at `first` off its list; what remains goes to the
+    /// lists of `rest`. Returns what the block was.
     fn split(&self, first: Frame, order: Order, rest: MigrateType) -> State {
         let state = self.table.state(first);
         self.unlink(first, state.order, state.kind);
@@ -149,7 +152,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         state
     }
 
-    /// Takes the start of the free block at `frame` for a request of type `wanted`; what remains goes to the lists of `rest`.
+    /// Takes the start of the free block at `frame` for a request of type `wanted`; what remains
+    /// goes to the lists of `rest`.
     pub(crate) fn break_into(
         &self,
         frame: Frame,
@@ -168,7 +172,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         Taken { frame, fallback }
     }
 
-    /// Takes a block for a request of type `wanted`, from its own list or by the grouping's fallback.
+    /// Takes a block for a request of type `wanted`, from its own list or by the grouping's
+    /// fallback.
     fn take_kind(&self, order: Order, wanted: MigrateType) -> Option<Taken> {
         if order > self.max_order {
             return None;
@@ -187,7 +192,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         orders.find_map(|found| self.list(found, kind).iter(&self.table).find(fits))
     }
 
-    /// Finds a block for a request that must lie wholly below `limit`: on the own list first, then on the fallbacks.
+    /// Finds a block for a request that must lie wholly below `limit`: on the own list first, then
+    /// on the fallbacks.
     fn find_below(&self, request: &Request, limit: Frame) -> Option<(Frame, MigrateType)> {
         let wanted = self.grouping.type_of(request);
         let own = self.grouping.list_for(wanted);
@@ -207,9 +213,11 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         request.limit.filter(|&limit| limit < self.table.span().end)
     }
 
-    /// Puts a block that is on no list and whose record says `Inner` on a list, after merging it with what is free around it.
+    /// Puts a block that is on no list and whose record says `Inner` on a list, after merging it
+    /// with what is free around it.
     ///
-    /// A block that the edge of an isolated range cuts is freed half by half; the answer is for the half that `frame` is in.
+    /// A block that the edge of an isolated range cuts is freed half by half; the answer is for the
+    /// half that `frame` is in.
     fn merge(&self, frame: Frame, order: Order, recorded: MigrateType) -> Merged {
         if let Some(half) = order.down()
             && self.isolation.cuts(FrameRange::of_block(frame, order))
@@ -247,8 +255,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         }
     }
 
-    /// Cuts the aligned part `part` of `order` out of the block in use at `first`: the other parts become blocks in use of
-    /// their own.
+    /// Cuts the aligned part `part` of `order` out of the block in use at `first`: the other parts
+    /// become blocks in use of their own.
     fn cut_out(&self, first: Frame, state: State, part: Frame, order: Order) {
         let (mut from, mut size) = (first, state.order);
         while size > order {
@@ -266,8 +274,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         }
     }
 
-    /// Moves every free block that starts in `range` to the lists of `kind`. Returns how many frames moved or were there
-    /// already. Isolated blocks stay isolated.
+    /// Moves every free block that starts in `range` to the lists of `kind`. Returns how many
+    /// frames moved or were there already. Isolated blocks stay isolated.
     pub(crate) fn move_free(&self, range: FrameRange, kind: MigrateType) -> usize {
         let mut frames = 0;
         for (first, state) in self.free_in(range) {
@@ -285,7 +293,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             .filter(|(_, state)| state.usage == Use::Free && state.kind != MigrateType::Isolate)
     }
 
-    /// Frees every free block that starts in `range` once more, after a change of what may merge with what.
+    /// Frees every free block that starts in `range` once more, after a change of what may merge
+    /// with what.
     pub(crate) fn merge_again(&self, range: FrameRange) {
         for (first, state) in self.free_in(range) {
             self.unlink(first, state.order, state.kind);
@@ -294,7 +303,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         }
     }
 
-    /// After a change of size: lets the grouping decide whether it is on, and puts the free blocks on the lists that follow.
+    /// After a change of size: lets the grouping decide whether it is on, and puts the free blocks
+    /// on the lists that follow.
     fn resize(&self, managed: usize) {
         self.set_managed(managed);
         if self.grouping.resized(managed) == super::grouping::Regrouped::No {
@@ -416,7 +426,8 @@ impl<G: Grouping> Buddy<'_, G> {
         };
         match request.context {
             Context::MaySleep => self.take_kind(order, wanted),
-            // Those that the high-atomic blocks are kept for try them first, other atomic requests last.
+            // Those that the high-atomic blocks are kept for try them first, other atomic requests
+            // last.
             _ if request.is_high_atomic() => high().or_else(|| self.take_kind(order, wanted)),
             _ => self.take_kind(order, wanted).or_else(high),
         }

@@ -1,9 +1,10 @@
-//! Administration of the buddy store: ranges come and go, are reserved and isolated, at any time and of any alignment.
+//! Administration of the buddy store: ranges come and go, are reserved and isolated, at any time
+//! and of any alignment.
 //!
 //! Everything here costs O(frames of the range), and runs under the zone's lock.
 //!
-//! Invariant `isolated-apart`: a free block lies on an `Isolate` list exactly if all its frames are in isolated ranges;
-//! no block is partly inside.
+//! Invariant `isolated-apart`: a free block lies on an `Isolate` list exactly if all its frames are
+//! in isolated ranges; no block is partly inside.
 
 use super::Buddy;
 use crate::store::grouping::Grouping;
@@ -43,7 +44,8 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// Calls `each` with every run of `range`; the block of a run may be changed by it. Ends early where it returns an error.
+    /// Calls `each` with every run of `range`; the block of a run may be changed by it. Ends early
+    /// where it returns an error.
     pub(super) fn for_runs<E>(
         &self,
         range: FrameRange,
@@ -77,8 +79,8 @@ impl<G: Grouping> Buddy<'_, G> {
         })
     }
 
-    /// Cuts `part` out of the free or reserved block at `first`. What remains of the block stays as it is; the records of
-    /// `part` say `Inner` afterwards.
+    /// Cuts `part` out of the free or reserved block at `first`. What remains of the block stays as
+    /// it is; the records of `part` say `Inner` afterwards.
     fn detach(&self, first: Frame, state: State, part: FrameRange) {
         if state.usage == Use::Free {
             self.unlink(first, state.order, state.kind);
@@ -220,12 +222,14 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// Takes every free frame of `range` off its list and frees it again, by the isolation that holds now.
+    /// Takes every free frame of `range` off its list and frees it again, by the isolation that
+    /// holds now.
     fn relist_free(&self, range: FrameRange) {
         self.for_runs_always(range, |run| match run.block {
             Some((first, state)) if state.usage == Use::Free => {
                 self.detach(first, state, run.range);
-                // Which kind a frame was of before it was isolated is not kept: what can be isolated is mostly movable.
+                // Which kind a frame was of before it was isolated is not kept: what can be
+                // isolated is mostly movable.
                 let recorded = match state.kind {
                     MigrateType::Isolate => MigrateType::Movable,
                     kind => kind,
@@ -267,7 +271,8 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    /// Does a block of this order at `frame` lie wholly inside or wholly outside the isolated ranges?
+    /// Does a block of this order at `frame` lie wholly inside or wholly outside the isolated
+    /// ranges?
     pub(super) fn isolated_as_a_whole(&self, frame: Frame, order: Order, isolated: bool) -> bool {
         FrameRange::of_block(frame, order)
             .frames()

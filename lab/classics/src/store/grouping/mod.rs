@@ -1,6 +1,8 @@
-//! Grouping: which list a block goes to and comes from, so that pages of like mobility lie together.
+//! Grouping: which list a block goes to and comes from, so that pages of like mobility lie
+//! together.
 //!
-//! Three forms, each a type parameter of the buddy store, so that none costs anything where another is chosen:
+//! Three forms, each a type parameter of the buddy store, so that none costs anything where another
+//! is chosen:
 //!
 //! | form | who lies together | source |
 //! |---|---|---|
@@ -30,7 +32,8 @@ pub enum Regrouped {
     Yes,
 }
 
-/// A form of grouping. Called with the zone's lock held, save [`Grouping::list_on_free`] and [`Grouping::block_type`].
+/// A form of grouping. Called with the zone's lock held, save [`Grouping::list_on_free`] and
+/// [`Grouping::block_type`].
 pub trait Grouping: Sync + Sized {
     /// The order of the unit of grouping, where there is one.
     fn page_block_order(&self) -> Option<Order> {
@@ -45,7 +48,8 @@ pub trait Grouping: Sync + Sized {
     /// The list that a request of this type is served from first.
     fn list_for(&self, wanted: MigrateType) -> MigrateType;
 
-    /// The list that a block goes to when it is freed; `recorded` is the type it was taken for, read before any merge.
+    /// The list that a block goes to when it is freed; `recorded` is the type it was taken for,
+    /// read before any merge.
     fn list_on_free(&self, frame: Frame, recorded: MigrateType) -> MigrateType;
 
     /// The lists that may be broken into when that of `wanted` is empty, in order.
@@ -73,7 +77,8 @@ pub trait Grouping: Sync + Sized {
         None
     }
 
-    /// Are free frames of this type held back from ordinary requests, so that a watermark does not count them?
+    /// Are free frames of this type held back from ordinary requests, so that a watermark does not
+    /// count them?
     fn holds_back(&self, _kind: MigrateType) -> bool {
         false
     }

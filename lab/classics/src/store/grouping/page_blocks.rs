@@ -1,15 +1,19 @@
-//! Grouping by mobility in page blocks (Gorman 2007, the list-based patches; the merged form, v30, where the two differ).
+//! Grouping by mobility in page blocks (Gorman 2007, the list-based patches; the merged form, v30,
+//! where the two differ).
 //!
-//! Each block of huge-page size has a type. A page is freed to the list of its block's type. When a request's own list is
-//! empty, the largest free block of another type is broken into, types in a fixed order of preference. If that block is
-//! large, or the request is reclaimable, all free pages of the page block move to the requester's lists; and if
-//! they are at least half of it, the block itself becomes the requester's.
+//! Each block of huge-page size has a type. A page is freed to the list of its block's type. When a
+//! request's own list is empty, the largest free block of another type is broken into, types in a
+//! fixed order of preference. If that block is large, or the request is reclaimable, all free pages
+//! of the page block move to the requester's lists; and if they are at least half of it, the block
+//! itself becomes the requester's.
 //!
-//! Two mistakes of v28 are not here: free *pages* are counted, not free chunks times the size of the largest; and a page block
-//! that the zone's edge cuts is moved as far as it lies in the zone.
+//! Two mistakes of v28 are not here: free *pages* are counted, not free chunks times the size of
+//! the largest; and a page block that the zone's edge cuts is moved as far as it lies in the zone.
 //!
-//! A block changes its type by a fallback only if half of a block's pages moved, or the whole block was free.
-//! Invariant `set-aside-counted`: the count of blocks that are set aside for atomic requests is right.
+//! A block changes its type by a fallback only if half of a block's pages moved, or the whole block
+//! was free.
+//! Invariant `set-aside-counted`: the count of blocks that are set aside for atomic requests is
+//! right.
 
 use brickyard::sync::{AtomicU32, Ordering};
 
@@ -22,12 +26,12 @@ use brickyard::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 use MigrateType::{HighAtomic as High, Movable, Reclaimable, Unmovable};
 
-/// What is known of one page block: 4 bytes. A new block is movable, as all are at the start: whoever wants one for
-/// anything else must claim it.
+/// What is known of one page block: 4 bytes. A new block is movable, as all are at the start:
+/// whoever wants one for anything else must claim it.
 #[derive(Debug)]
 pub struct BlockRecord {
-    // Atomic, because a front reads the type of a block without the zone's lock. A stale answer puts a page on a list
-    // that is no longer its block's, which the next free mends.
+    // Atomic, because a front reads the type of a block without the zone's lock. A stale answer
+    // puts a page on a list that is no longer its block's, which the next free mends.
     kind: AtomicU32,
 }
 
@@ -46,8 +50,8 @@ pub enum HighAtomic {
     /// Such requests are a type of their own, which claims blocks as the others do (v28 of 2007).
     #[default]
     OwnType,
-    /// A block is set aside once such a request has been served, up to one hundredth of the zone and a block
-    /// (Linux since 4.4), and is given back under pressure.
+    /// A block is set aside once such a request has been served, up to one hundredth of the zone
+    /// and a block (Linux since 4.4), and is given back under pressure.
     SetAside,
 }
 
@@ -58,7 +62,8 @@ pub struct PageBlocks<'m> {
     first_block: usize,
     records: &'m [BlockRecord],
     high_atomic: HighAtomic,
-    // 1 while the zone is large enough to be grouped. Atomic, because fronts read it without the lock.
+    // 1 while the zone is large enough to be grouped. Atomic, because fronts read it without the
+    // lock.
     enabled: AtomicU32,
     // Blocks of type `HighAtomic`; written under the zone's lock, read by anyone.
     set_aside: AtomicU32,
@@ -123,7 +128,8 @@ impl<'m> PageBlocks<'m> {
         MigrateType::from_bits(self.record(frame).kind.load(Ordering::Relaxed))
     }
 
-    /// Gives every page block that `range` touches a type, and keeps count of those that are set aside.
+    /// Gives every page block that `range` touches a type, and keeps count of those that are set
+    /// aside.
     fn set_kind(&self, range: FrameRange, kind: MigrateType) {
         let mut set_aside = self.set_aside();
         let mut at = range.start;
@@ -149,8 +155,8 @@ impl<'m> PageBlocks<'m> {
             .intersection(buddy.table().span())
     }
 
-    /// The largest free block that a request of type `wanted` may break into. Blocks kept for atomic requests are left
-    /// alone at first, save by unmovable requests.
+    /// The largest free block that a request of type `wanted` may break into. Blocks kept for
+    /// atomic requests are left alone at first, save by unmovable requests.
     fn victim(
         &self,
         buddy: &Buddy<'_, Self>,
@@ -247,8 +253,8 @@ impl Grouping for PageBlocks<'_> {
         kind == High && self.high_atomic == HighAtomic::SetAside
     }
 
-    /// What is set aside does not merge with what is not, so that it can be told how much that is (Linux's rule for all but ordinary
-    /// types, from the size of a page block up).
+    /// What is set aside does not merge with what is not, so that it can be told how much that is
+    /// (Linux's rule for all but ordinary types, from the size of a page block up).
     #[inline]
     fn may_merge(&self, first: Frame, buddy: Frame, order: Order) -> bool {
         order < self.order

@@ -1,11 +1,13 @@
-//! Two kinds of page, told apart by one flag a frame (Gorman 2005, "light fragmentation avoidance without usemap", v21).
+//! Two kinds of page, told apart by one flag a frame (Gorman 2005, "light fragmentation avoidance
+//! without usemap", v21).
 //!
-//! *Easy* pages are those that can be taken away from their user; all else is *kernel*. The flag is the type that the frame's record
-//! keeps while the page is in use. It is read when the page is freed and before anything merges; buddies merge whatever their kinds, and
-//! the result goes to the list of the page freed last.
+//! *Easy* pages are those that can be taken away from their user; all else is *kernel*. The flag is
+//! the type that the frame's record keeps while the page is in use. It is read when the page is
+//! freed and before anything merges; buddies merge whatever their kinds, and the result goes to the
+//! list of the page freed last.
 //!
-//! When the own list is empty, the largest block of the other kind is taken. If its order is at least half the
-//! number of orders (5 of 11), what remains of it changes kind, otherwise it stays.
+//! When the own list is empty, the largest block of the other kind is taken. If its order is at
+//! least half the number of orders (5 of 11), what remains of it changes kind, otherwise it stays.
 
 use super::Grouping;
 use crate::store::buddy::Buddy;

@@ -1,8 +1,9 @@
-//! The process of one turn. The lab starts itself again for each: so what is resident is the contestant's alone, a library can be loaded before the system's, and no
-//! turn finds what another has left.
+//! The process of one turn. The lab starts itself again for each: so what is resident is the
+//! contestant's alone, a library can be loaded before the system's, and no turn finds what another
+//! has left.
 //!
-//! It is told its work on the command line, and answers on its standard output: a line `name value` for each value, and in between the lines of `mark.rs`, at which it
-//! waits to be looked at.
+//! It is told its work on the command line, and answers on its standard output: a line `name value`
+//! for each value, and in between the lines of `mark.rs`, at which it waits to be looked at.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Who is compared, as the options say it: heaps by their names, and libraries that are loaded before the system's.
+//! Who is compared, as the options say it: heaps by their names, and libraries that are loaded
+//! before the system's.
 
 use std::fs;
 use std::path::PathBuf;
@@ -84,7 +85,8 @@ pub(crate) struct Given {
     pub(crate) library: Result<PathBuf, String>,
 }
 
-/// What the user gives: `NAME=PATH`, or a name that is known. A path that leads nowhere is misuse; a known library that is not installed is not.
+/// What the user gives: `NAME=PATH`, or a name that is known. A path that leads nowhere is misuse;
+/// a known library that is not installed is not.
 fn given(text: &str) -> Result<Given, Misuse> {
     if let Some((name, path)) = text.split_once('=') {
         let usable = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == ',');

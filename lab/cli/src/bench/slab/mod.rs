@@ -28,13 +28,15 @@ pub(crate) use child::SlabTurn;
 /// The options of `brickyard bench slab`.
 #[derive(Debug, Args)]
 pub(crate) struct Slab {
-    /// What is compared; the first is the baseline. Without it all there is: our heaps, `system` (the system's malloc), libraries found on this machine
-    /// (`jemalloc.so`, `tcmalloc.so`, `mimalloc.so`, and `brickyard.so` beside this program), and two yardsticks of fixed buffers: `floor`, inlined, and
-    /// `floor-dynamic`, called as malloc is.
+    /// What is compared; the first is the baseline. Without it all there is: our heaps, `system`
+    /// (the system's malloc), libraries found on this machine (`jemalloc.so`, `tcmalloc.so`,
+    /// `mimalloc.so`, and `brickyard.so` beside this program), and two yardsticks of fixed buffers:
+    /// `floor`, inlined, and `floor-dynamic`, called as malloc is.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     config: Vec<String>,
-    /// More libraries that are loaded before the system's malloc, as NAME=PATH; the column is called NAME.so. A name alone stands for a library that is found.
-    /// What LD_PRELOAD says in the environment is left out.
+    /// More libraries that are loaded before the system's malloc, as NAME=PATH; the column is
+    /// called NAME.so. A name alone stands for a library that is found. What LD_PRELOAD says in the
+    /// environment is left out.
     #[arg(long, value_delimiter = ',', value_name = "NAME=PATH,…")]
     preload: Vec<String>,
     /// What is done.
@@ -60,10 +62,12 @@ pub(crate) struct Slab {
     #[arg(long, value_delimiter = ',', default_value = "64", value_name = "BYTES,…",
         value_parser = clap::value_parser!(u32).range(i64::from(Shape::LEAST)..=i64::from(MOST_BYTES)))]
     size: Vec<u32>,
-    /// The memory that lives in `producers` (else 181M), and in `refill` and `giveback` (else 488M).
+    /// The memory that lives in `producers` (else 181M), and in `refill` and `giveback` (else
+    /// 488M).
     #[arg(long, value_parser = bytes, value_name = "BYTES")]
     live: Option<usize>,
-    /// How long `giveback` waits for memory to come back while nothing of the process runs, in seconds.
+    /// How long `giveback` waits for memory to come back while nothing of the process runs, in
+    /// seconds.
     #[arg(
         long,
         default_value_t = 10.0,
@@ -80,7 +84,8 @@ pub(crate) struct Slab {
     /// What time `socket`, `local` and `swap` measure: `cpu` is for a machine that others use too.
     #[arg(long, value_parser = choice(Clock::ALL), default_value = "wall")]
     clock: Clock,
-    /// Count the instructions of an allocation and of a free that hit, at 64 and at 1216 bytes, under valgrind; nothing else is measured.
+    /// Count the instructions of an allocation and of a free that hit, at 64 and at 1216 bytes,
+    /// under valgrind; nothing else is measured.
     #[arg(long, conflicts_with_all = ["workload", "threads", "max_batch", "size", "live", "rest", "samples", "sample_us", "clock"])]
     instructions: bool,
     #[command(flatten)]

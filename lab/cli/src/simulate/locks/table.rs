@@ -1,4 +1,5 @@
-//! The table of `brickyard simulate locks`: which figures of a run are its lines, and how what was published compares.
+//! The table of `brickyard simulate locks`: which figures of a run are its lines, and how what was
+//! published compares.
 
 use brickyard_report::{Better, Column as Place, Columns, Host, Metric, Results, Row, SignedRank};
 use brickyard_simulate::locks::published::Difference;
@@ -74,7 +75,8 @@ impl Table {
         }
     }
 
-    /// The runs of a line, as they were asked for: seed by seed, column by column. A cell of which one is missing is left out.
+    /// The runs of a line, as they were asked for: seed by seed, column by column. A cell of which
+    /// one is missing is left out.
     pub(super) fn push(
         &mut self,
         line: &Line<'_>,

@@ -1,7 +1,9 @@
 //! The five columns on the simulated machines of the paper, each run a cell.
 //!
-//! On `metatm-2007`, his simulator, four runs as he had them, on 8, 16 and 32 CPUs. On `xeon-x5355`, his real machine, 15 runs; he had five for the compiles of 2008, and here all have 15: they
-//! take some seconds each, so nothing had to be cut. All columns and all nine workloads are run on both, though he printed fewer.
+//! On `metatm-2007`, his simulator, four runs as he had them, on 8, 16 and 32 CPUs. On
+//! `xeon-x5355`, his real machine, 15 runs; he had five for the compiles of 2008, and here all have
+//! 15: they take some seconds each, so nothing had to be cut. All columns and all nine workloads
+//! are run on both, though he printed fewer.
 
 use brickyard_machine::Profile;
 use brickyard_report::{Better, Metric};
@@ -79,7 +81,8 @@ impl Run {
         format!("locks.{machine}.{workload}-{cpus}.{config}.{run}")
     }
 
-    /// Quick has of the simulator what the paper printed and a second can have, in two runs, and what a plot over CPUs needs, in one; and of the real machine the three workloads that are
+    /// Quick has of the simulator what the paper printed and a second can have, in two runs, and
+    /// what a plot over CPUs needs, in one; and of the real machine the three workloads that are
     /// cheap, with as many runs as a signed-rank test needs.
     fn scale(&self) -> Scale {
         let printed = matches!(self.column, Column::Hold | Column::Release);

@@ -1,4 +1,5 @@
-//! The five columns with real threads of this host, by the load that `brickyard bench locks` has where nothing else is said. Each round is a cell.
+//! The five columns with real threads of this host, by the load that `brickyard bench locks` has
+//! where nothing else is said. Each round is a cell.
 
 use brickyard_classics::bulk::Timing;
 use brickyard_report::Metric;
@@ -14,7 +15,8 @@ use brickyard_bench::zone2007::Zone2007;
 /// Threads that run at once.
 const THREADS: [usize; 2] = [1, 2];
 
-/// Bursts of a thread in a run: fewer than `bench locks` has, so that a round is short. The time is told by the burst.
+/// Bursts of a thread in a run: fewer than `bench locks` has, so that a round is short. The time is
+/// told by the burst.
 const BURSTS: u64 = 400;
 
 const TIME: Metric<'static> = Metric::lower("time", "us/burst");

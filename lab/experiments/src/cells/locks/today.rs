@@ -1,4 +1,5 @@
-//! The workloads of 2007 under the allocators that came later, on both machines of the paper: the lock a ticket lock, held for a whole bulk.
+//! The workloads of 2007 under the allocators that came later, on both machines of the paper: the
+//! lock a ticket lock, held for a whole bulk.
 
 use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::Column;

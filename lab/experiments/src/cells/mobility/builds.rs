@@ -99,8 +99,9 @@ fn build(
     ])
 }
 
-/// The build, begun with another of its compile jobs in each run. Which job is the last, with the other CPUs idle, decides more of the elapsed time than any allocator does, and so it is
-/// chance here, the same for all that are compared.
+/// The build, begun with another of its compile jobs in each run. Which job is the last, with the
+/// other CPUs idle, decides more of the elapsed time than any allocator does, and so it is chance
+/// here, the same for all that are compared.
 fn rotated(recorded: &[Job], seed: u64) -> Vec<Job> {
     let mut jobs = recorded.to_vec();
     if !jobs.is_empty() {

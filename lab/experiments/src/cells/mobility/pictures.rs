@@ -1,4 +1,5 @@
-//! The pictures: three configurations of one machine under the protocol, filmed, on a page of their own.
+//! The pictures: three configurations of one machine under the protocol, filmed, on a page of their
+//! own.
 
 use brickyard_classics::Configuration;
 use brickyard_report::pagetypes::{Film, html};
@@ -21,7 +22,8 @@ pub(super) fn cells() -> Vec<Cell> {
     ]
 }
 
-/// The machine whose film has the rows of its runs with it, so that nothing is run twice; those of the other have cells of their own.
+/// The machine whose film has the rows of its runs with it, so that nothing is run twice; those of
+/// the other have cells of their own.
 const WITH_ROWS: &str = "elm3b245";
 
 /// Those of the mail that are furthest apart, and today's.

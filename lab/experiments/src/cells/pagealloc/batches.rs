@@ -1,4 +1,5 @@
-//! Single pages in batches of 1 to 16384, allocated and freed by one thread of this host. Each round is a cell: every configuration has a turn in it, in which it meets all batches.
+//! Single pages in batches of 1 to 16384, allocated and freed by one thread of this host. Each
+//! round is a cell: every configuration has a turn in it, in which it meets all batches.
 
 use core::time::Duration;
 
@@ -27,7 +28,8 @@ const CONFIGURATIONS: [Configuration; 7] = [
     Configuration::Brickyard,
 ];
 
-/// Quick rounds: the fewest by which a signed-rank test can call one of the document's 42 gains significant, corrected for all of them (2 / 2^11 x 42 < 0.05).
+/// Quick rounds: the fewest by which a signed-rank test can call one of the document's 42 gains
+/// significant, corrected for all of them (2 / 2^11 x 42 < 0.05).
 const QUICK_ROUNDS: u32 = 11;
 
 /// The largest batch: 64 MiB of pages.

@@ -1,4 +1,5 @@
-//! `pagealloc`, the micro-benchmark of 2013: what a page costs to allocate and to free, by the batch; and how long the slowest allocations take when many CPUs allocate at once.
+//! `pagealloc`, the micro-benchmark of 2013: what a page costs to allocate and to free, by the
+//! batch; and how long the slowest allocations take when many CPUs allocate at once.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,6 +1,8 @@
-//! How long an allocation takes when all CPUs of a simulated machine allocate and free at once, in bursts that empty and overfill every per-CPU cache; each run a cell.
+//! How long an allocation takes when all CPUs of a simulated machine allocate and free at once, in
+//! bursts that empty and overfill every per-CPU cache; each run a cell.
 //!
-//! Fewer pages are counted where there are more CPUs: the percentiles are those of all of them together.
+//! Fewer pages are counted where there are more CPUs: the percentiles are those of all of them
+//! together.
 
 use brickyard_machine::Profile;
 use brickyard_report::Metric;

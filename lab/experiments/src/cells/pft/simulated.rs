@@ -1,7 +1,10 @@
-//! Page faults on simulated machines, each run a cell: the machine of 2013 with 1 to 8 CPUs, as its tables have them, and the simulator of 2007 with up to 32, for the curve over CPUs.
+//! Page faults on simulated machines, each run a cell: the machine of 2013 with 1 to 8 CPUs, as its
+//! tables have them, and the simulator of 2007 with up to 32, for the curve over CPUs.
 //!
-//! The document touched a fifth of the memory, 20 times. Here the processes touch less together, enough for the start to be little of it (64 MiB instead of 400 change the figures of the first
-//! machine by less than a hundredth; the second has more CPUs and 128 MiB), five times: two runs differ by the refresh of the memory alone, a few parts in ten thousand.
+//! The document touched a fifth of the memory, 20 times. Here the processes touch less together,
+//! enough for the start to be little of it (64 MiB instead of 400 change the figures of the first
+//! machine by less than a hundredth; the second has more CPUs and 128 MiB), five times: two runs
+//! differ by the refresh of the memory alone, a few parts in ten thousand.
 
 use brickyard_machine::Profile;
 use brickyard_simulate::pft::Pft;

@@ -1,4 +1,5 @@
-//! Page faults with threads of this host, as far as the page allocator goes. Each round is a cell: every configuration has a turn in it at each number of threads.
+//! Page faults with threads of this host, as far as the page allocator goes. Each round is a cell:
+//! every configuration has a turn in it at each number of threads.
 
 use crate::raw::Raw;
 
@@ -13,7 +14,8 @@ use crate::cells::timed::{FEW, Round, Timed};
 /// Threads that run at once.
 const THREADS: [usize; 2] = [1, 2];
 
-/// The memory that pages are taken from, all of it real: less than `brickyard bench pft` has, so that a round is short.
+/// The memory that pages are taken from, all of it real: less than `brickyard bench pft` has, so
+/// that a round is short.
 const MEMORY: usize = 128 << 20;
 
 /// How often a turn takes and gives back three quarters of it.

@@ -1,4 +1,5 @@
-//! The renderer, on pages of this host's memory: what the allocator's choice of pages does to a program's caches. Each round is a cell.
+//! The renderer, on pages of this host's memory: what the allocator's choice of pages does to a
+//! program's caches. Each round is a cell.
 
 use core::time::Duration;
 

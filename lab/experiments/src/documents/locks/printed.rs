@@ -1,17 +1,18 @@
 //! The tables of 2007 and 2008, cell by cell.
 //!
 //! The page as it is kept has lost the columns: means stand as `3.2913.351`, and fewer groups of
-//! figures than workloads. Where a figure belongs follows from three things that agree. (1) The author
-//! marks with `*` in a table's head the workloads that were too noisy to print; leaving these out,
-//! there are exactly as many groups as workloads. (2) The printed speedup is the ratio of the two means
-//! next to each other. (3) The same workload has like times on 8, 16 and 32 CPUs.
+//! figures than workloads. Where a figure belongs follows from three things that agree. (1) The
+//! author marks with `*` in a table's head the workloads that were too noisy to print; leaving
+//! these out, there are exactly as many groups as workloads. (2) The printed speedup is the ratio
+//! of the two means next to each other. (3) The same workload has like times on 8, 16 and 32 CPUs.
 
 use core::array;
 use std::sync::LazyLock;
 
 use brickyard_workload::printed::rows;
 
-/// The columns of one workload: mean, deviation and interval of each, and the speedups over the one before.
+/// The columns of one workload: mean, deviation and interval of each, and the speedups over the one
+/// before.
 pub(super) struct Columns<const N: usize, const STEPS: usize> {
     /// Means.
     pub(super) mean: [&'static str; N],
@@ -29,7 +30,8 @@ pub(super) type Two = Columns<2, 1>;
 /// `unmod`, `ts`, `ts+opt`, `ts+opt+cl`.
 pub(super) type Four = Columns<4, 3>;
 
-/// A workload: his name, ours where it is modelled, and what he printed of it if it was not too noisy.
+/// A workload: his name, ours where it is modelled, and what he printed of it if it was not too
+/// noisy.
 pub(super) type Of<T> = (&'static str, Option<&'static str>, Option<T>);
 
 impl<const N: usize, const STEPS: usize> Columns<N, STEPS> {
