@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 /// The options of `brickyard completions`.
@@ -15,12 +15,7 @@ pub(crate) struct Completions {
 impl Completions {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let mut script = Vec::new();
-        clap_complete::generate(
-            self.shell,
-            &mut crate::Cli::command(),
-            "brickyard",
-            &mut script,
-        );
+        clap_complete::generate(self.shell, &mut crate::command(), "brickyard", &mut script);
         io::stdout().lock().write_all(&script)?;
         Ok(())
     }

@@ -22,6 +22,7 @@ mod how;
 mod import;
 mod info;
 mod interrupt;
+mod man;
 mod misuse;
 mod output;
 mod page_kinds;
@@ -41,7 +42,7 @@ use std::process::ExitCode;
 use brickyard_bench::peer::Peer;
 use brickyard_bench::slab::turn::HeapPeer;
 use brickyard_experiments::refusal::Refusal;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Measures page allocators: the designs of twenty years of Linux, side by side.
 #[derive(Debug, Parser)]
@@ -85,6 +86,14 @@ enum Command {
     Watch(watch::Watch),
     /// Prints a completion script for a shell.
     Completions(completions::Completions),
+    /// Prints the manual page of a command, or writes those of all.
+    Man(man::Page),
+}
+
+/// The command with all its arguments, as completions, manual pages and tests see it.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Runs the command that the process was started with; `bench pagealloc` knows `peers` by their
@@ -104,6 +113,7 @@ pub fn main(peers: &[&'static dyn Peer], heaps: &[&'static dyn HeapPeer]) -> Exi
         Command::Snapshot(snapshot) => snapshot.run(),
         Command::Watch(watch) => watch.run(),
         Command::Completions(completions) => completions.run(),
+        Command::Man(page) => page.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

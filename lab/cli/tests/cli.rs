@@ -700,6 +700,24 @@ fn completions_are_printed_for_each_shell() {
 }
 
 #[test]
+fn manual_pages_are_those_of_help() {
+    let page = brickyard(&["man", "bench", "pagealloc"]);
+    assert_eq!(page.status.code(), Some(0));
+    let page = text(&page.stdout);
+    assert!(page.contains("brickyard\\-bench\\-pagealloc"), "{page}");
+    assert!(page.contains("max\\-batch"), "{page}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("man1");
+    let all = brickyard(&["man", "--output", path.to_str().unwrap()]);
+    assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
+    assert!(path.join("brickyard.1").exists());
+    assert!(path.join("brickyard-simulate-storm.1").exists());
+    let unknown = brickyard(&["man", "bench", "nothing"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("there are pagealloc, scarce"));
+}
+
+#[test]
 fn more_memory_than_a_zone_has_is_refused_with_the_limit() {
     for command in [
         &["bench", "pagealloc"][..],

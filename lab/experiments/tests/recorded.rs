@@ -1,4 +1,4 @@
-//! The last recorded full run, which `docs/results/reproduce.md` tells of and CI holds quick runs
+//! The last recorded full run, which `docs/book/results/reproduce.md` tells of and CI holds quick runs
 //! against: it has every row that a document refers to.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -15,6 +15,8 @@
 #![deny(unsafe_code)]
 
 mod case;
+#[cfg(doctest)]
+mod documents;
 mod drive;
 #[allow(unsafe_code, reason = "owners of memory read and write it")]
 pub mod heap;

@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(rest, result.percent(result.rest.got));
         let possible = value("plain at rest", "possible");
         assert!(possible >= rest && possible <= 100.0);
-        // As docs/results/antifrag.md has them.
+        // As docs/book/results/antifrag.md has them.
         assert_eq!(format!("{load:.1} {rest:.1}"), "68.0 95.3");
         // Two series, whose places ascend.
         for metric in ["huge-free", "mixed"] {

@@ -108,7 +108,7 @@ mod tests {
             keys(&rows),
             [("under load", "huge-pages"), ("at rest", "huge-pages")]
         );
-        // As docs/results/antifrag.md has them.
+        // As docs/book/results/antifrag.md has them.
         assert_eq!((rows[0].value, rows[1].value), (113.0, 275.0));
         assert!(
             rows.iter()

@@ -36,7 +36,7 @@ pub enum ReadError {
     Truncated,
     /// It is a Parquet file of somebody else.
     #[error(
-        "this is a Parquet file, but no trace: it has no `{0}`; see docs/trace-format.md for what a trace has"
+        "this is a Parquet file, but no trace: it has no `{0}`; see docs/book/trace-format.md for what a trace has"
     )]
     NotATrace(String),
     /// It was written in a form that this program does not know.

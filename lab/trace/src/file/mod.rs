@@ -1,5 +1,5 @@
 //! The trace file: one flat Parquet table, a row an event or a run of page states, and the header
-//! as key-value pairs. `docs/trace-format.md` tells it column by column.
+//! as key-value pairs. `docs/book/trace-format.md` tells it column by column.
 //!
 //! | file | what it tells |
 //! |---|---|

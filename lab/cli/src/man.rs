@@ -1,0 +1,64 @@
+//! `brickyard man`: manual pages, from the same text as `--help`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, Command};
+use clap_mangen::Man;
+
+use crate::misuse::Misuse;
+
+/// The options of `brickyard man`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  brickyard man bench pagealloc | man -l -
+  brickyard man --output ~/.local/share/man/man1")]
+pub(crate) struct Page {
+    /// The command that the page is of, such as `bench pagealloc`. [default: brickyard itself]
+    command: Vec<String>,
+    /// Write the pages of all commands into this folder instead.
+    #[arg(
+        long,
+        short,
+        value_name = "FOLDER",
+        conflicts_with = "command",
+        value_hint = clap::ValueHint::DirPath
+    )]
+    output: Option<PathBuf>,
+}
+
+impl Page {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let mut all = crate::command().disable_help_subcommand(true);
+        all.build();
+        if let Some(folder) = &self.output {
+            let written =
+                fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(all, folder));
+            return written
+                .with_context(|| format!("cannot write the pages into {}", folder.display()));
+        }
+        let mut found = &all;
+        for name in &self.command {
+            let next = found.find_subcommand(name);
+            found = next.ok_or_else(|| unknown(found, name))?;
+        }
+        let mut page = Vec::new();
+        Man::new(found.clone()).render(&mut page)?;
+        io::stdout().lock().write_all(&page)?;
+        Ok(())
+    }
+}
+
+/// There is no such command below `above`.
+fn unknown(above: &Command, name: &str) -> Misuse {
+    let names: Vec<_> = above.get_subcommands().map(Command::get_name).collect();
+    let known = match names.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("there are {}", names.join(", ")),
+    };
+    let above = above.get_bin_name().unwrap_or(above.get_name());
+    Misuse::new(format!("`{above}` has no command `{name}`: {known}"))
+}

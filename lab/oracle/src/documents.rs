@@ -1,0 +1,22 @@
+//! The Rust blocks of the documents, as tests: what stands in a README must compile and run.
+
+macro_rules! documents {
+    ($($name:ident: $path:literal,)+) => {
+        $(
+            #[doc = include_str!($path)]
+            mod $name {}
+        )+
+    };
+}
+
+documents! {
+    readme: "../../../README.md",
+    pages: "../../../allocator/pages/README.md",
+    global: "../../../heap/heap/README.md",
+    embedding: "../../../docs/book/embedding.md",
+    platform: "../../../docs/book/platform.md",
+    zones: "../../../docs/book/zones.md",
+    pressure: "../../../docs/book/pressure.md",
+    slabs: "../../../docs/book/slabs.md",
+    heap: "../../../docs/book/heap.md",
+}
