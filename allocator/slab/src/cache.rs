@@ -9,11 +9,11 @@ use core::ptr::NonNull;
 use brickyard::Platform;
 use brickyard_sync::OnceSlot;
 
+use crate::cache_info::{CacheInfo, CacheSpec};
 use crate::caller::{Caller, Callers};
 use crate::debug::{Moment, Track};
 use crate::design::{SlabDesign, Whereabouts};
 use crate::error::{CacheError, FreeFault, SlabError};
-use crate::kind::{CacheSpec, Kind};
 use crate::layout::CacheId;
 use crate::numbers::CacheNumbers;
 use crate::slabs::Slabs;
@@ -85,18 +85,18 @@ impl fmt::Display for Leak {
 impl core::error::Error for Leak {}
 
 impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
-    pub(crate) fn of(slabs: &'s Slabs<'m, D>, kind: &Kind) -> Self {
+    pub(crate) fn of(slabs: &'s Slabs<'m, D>, info: &CacheInfo) -> Self {
         Self {
             slabs,
-            id: kind.id,
-            handle: slabs.queues.handle(kind.id),
+            id: info.id,
+            handle: slabs.queues.handle(info.id),
             caller: PhantomData,
         }
     }
 
-    pub(crate) fn kind(&self) -> &'m Kind {
-        let kind = self.slabs.ground.kind(self.id);
-        kind.expect("a cache's kind is there as long as the cache")
+    pub(crate) fn info(&self) -> &'m CacheInfo {
+        let info = self.slabs.backend.info(self.id);
+        info.expect("a cache's info is there as long as the cache")
     }
 
     /// Its number.
@@ -122,13 +122,15 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// [`SlabError`].
     #[track_caller]
     pub fn alloc_on(&self, node: usize) -> Result<NonNull<u8>, SlabError> {
-        if !self.slabs.ground.is_welcome::<C>() {
+        if !self.slabs.backend.admits::<C>() {
             return Err(SlabError::TaskOnly);
         }
-        let Slabs { ground, queues, .. } = self.slabs;
+        let Slabs {
+            backend, queues, ..
+        } = self.slabs;
         self.slabs
-            .alloc_by(self.kind(), Location::caller(), |kind| {
-                queues.miss_on::<C>(ground, kind, node)
+            .alloc_by(self.info(), Location::caller(), |info| {
+                queues.miss_on::<C>(backend, info, node)
             })
     }
 
@@ -139,7 +141,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     #[inline]
     #[track_caller]
     pub fn alloc_zeroed(&self) -> Result<NonNull<u8>, SlabError> {
-        let spec = &self.kind().spec;
+        let spec = &self.info().spec;
         if spec.constructor.is_some() {
             return Err(SlabError::Constructed);
         }
@@ -211,40 +213,42 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// The bytes of an object.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.kind().spec.size
+        self.info().spec.size
     }
 
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.kind().spec.name
+        self.info().spec.name
     }
 
     /// What is counted of it. An interrupt is not told counts of a cache for tasks, whose locks it
     /// may have interrupted: they are 0.
     #[must_use]
     pub fn numbers(&self) -> CacheNumbers {
-        self.slabs.numbers_of(self.kind())
+        self.slabs.numbers_of(self.info())
     }
 
     /// Gives back all that is free: this CPU's queues, those of the CPUs that the platform can run
     /// on, and those that CPUs share. An interrupt leaves a cache for tasks alone, so a platform
     /// that runs work on other CPUs by an interrupt reaches no queues of such a cache there.
     pub fn shrink(&self) {
-        let Slabs { ground, queues, .. } = self.slabs;
-        let kind = self.kind();
+        let Slabs {
+            backend, queues, ..
+        } = self.slabs;
+        let info = self.info();
         // Asked on each CPU: an interrupt may do the work there.
         let mut drain = || {
-            if ground.is_welcome::<C>() {
-                queues.drain::<C>(ground, kind);
+            if backend.admits::<C>() {
+                queues.drain::<C>(backend, info);
             }
         };
         for cpu in 0..self.slabs.plan.cpus {
-            ground.local.run_on(cpu, &mut drain);
+            backend.local.run_on(cpu, &mut drain);
         }
         drain();
-        if ground.is_welcome::<C>() {
-            queues.shrink::<C>(ground, kind);
+        if backend.admits::<C>() {
+            queues.shrink::<C>(backend, info);
         }
     }
 
@@ -262,13 +266,15 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     }
 
     fn end(&self) -> Result<(), Leak> {
-        let Slabs { ground, queues, .. } = self.slabs;
-        let (kind, slot) = (self.kind(), &ground.kinds[usize::from(self.id)]);
+        let Slabs {
+            backend, queues, ..
+        } = self.slabs;
+        let (info, slot) = (self.info(), &backend.caches[usize::from(self.id)]);
         let users = Leak {
             objects: 0,
             remains: Remains::Users,
         };
-        if !self.slabs.ground.is_welcome::<C>() {
+        if !self.slabs.backend.admits::<C>() {
             return Err(users);
         }
         // Nobody who comes by the number is turned away before it is known that nothing is in use.
@@ -276,8 +282,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         self.is_unused()?;
         let closed = Closed::of(slot).ok_or(users)?;
         // What users left who were here until just now.
-        queues.drain::<C>(ground, kind);
-        queues.shrink::<C>(ground, kind);
+        queues.drain::<C>(backend, info);
+        queues.shrink::<C>(backend, info);
         self.is_unused()?;
         // SAFETY: `one-handle`: this is the handle, nothing borrows it, and the slot is closed.
         unsafe { closed.clear() };
@@ -288,7 +294,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     fn is_unused(&self) -> Result<(), Leak> {
         let objects = self.numbers().out;
         let remains = match objects {
-            0 if self.slabs.queues.is_clear(self.kind()) => return Ok(()),
+            0 if self.slabs.queues.is_clear(self.info()) => return Ok(()),
             0 => Remains::Queues,
             _ => Remains::Objects,
         };
@@ -301,24 +307,26 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// cache; else what others take and free meanwhile may be told or not, and what is told may be
     /// free by then. An interrupt is told none of a cache for tasks.
     pub fn each_in_use(&self, mut each: impl FnMut(NonNull<u8>, Option<Track>)) {
-        if !self.slabs.ground.is_welcome::<C>() {
+        if !self.slabs.backend.admits::<C>() {
             return;
         }
-        let Slabs { ground, queues, .. } = self.slabs;
-        let kind = self.kind();
-        for page in 0..ground.pages.count() {
-            if !ground.pages.begins(page, self.id) {
+        let Slabs {
+            backend, queues, ..
+        } = self.slabs;
+        let info = self.info();
+        for page in 0..backend.pages.count() {
+            if !backend.pages.begins(page, self.id) {
                 continue;
             }
-            for index in 0..kind.geometry.objects as usize {
+            for index in 0..info.geometry.objects as usize {
                 // Who took it stands in the slab's own pages, so it is read while the slab cannot
                 // go.
-                let found = queues.look(ground, kind, page, index, |place, at| {
+                let found = queues.look(backend, info, page, index, |place, at| {
                     let is_out = at == Whereabouts::Out;
-                    is_out.then(|| (place, watch::last_alloc(kind, place)))
+                    is_out.then(|| (place, watch::last_alloc(info, place)))
                 });
                 if let Some((place, track)) = found.flatten() {
-                    each(watch::object_at(kind, place), track);
+                    each(watch::object_at(info, place), track);
                 }
             }
         }
@@ -327,10 +335,10 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
 
 /// A cache that lets nobody in any more, until this is dropped; or for good, once the cache has
 /// gone.
-struct Closed<'m>(&'m OnceSlot<Kind>);
+struct Closed<'m>(&'m OnceSlot<CacheInfo>);
 
 impl<'m> Closed<'m> {
-    fn of(slot: &'m OnceSlot<Kind>) -> Option<Self> {
+    fn of(slot: &'m OnceSlot<CacheInfo>) -> Option<Self> {
         slot.close().then_some(Self(slot))
     }
 
@@ -356,8 +364,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// # Errors
     /// [`CacheError`].
     pub fn cache<C: Caller>(&self, spec: CacheSpec) -> Result<RawCache<'_, 'm, D, C>, CacheError> {
-        let kind = self.make::<C>(spec, self.user_ids())?;
-        Ok(RawCache::of(self, kind))
+        let info = self.make::<C>(spec, self.user_ids())?;
+        Ok(RawCache::of(self, info))
     }
 
     /// An object of the cache with this number and [handle](SlabDesign::handle), for who has it
@@ -369,10 +377,10 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         cache: CacheId,
         handle: usize,
     ) -> Result<NonNull<u8>, SlabError> {
-        if !self.ground.is_welcome::<C>() {
+        if !self.backend.admits::<C>() {
             return Err(SlabError::TaskOnly);
         }
-        match self.queues.hit::<C>(&self.ground, handle) {
+        match self.queues.hit::<C>(&self.backend, handle) {
             Some(object) => Ok(object),
             None => self.alloc_missed::<C>(cache, Location::caller()),
         }
@@ -390,12 +398,12 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         handle: usize,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
-        if !self.ground.is_welcome::<C>() {
+        if !self.backend.admits::<C>() {
             return Err(FreeFault::TaskOnly);
         }
         // SAFETY: passed on, twice.
         unsafe {
-            if self.queues.put::<C>(&self.ground, handle, object) {
+            if self.queues.put::<C>(&self.backend, handle, object) {
                 return Ok(());
             }
             self.free_missed::<C>(cache, object, Location::caller())
@@ -415,12 +423,12 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         cache: CacheId,
         caller: &'static Location<'static>,
     ) -> Result<NonNull<u8>, SlabError> {
-        let kind = self.ground.lease(cache).ok_or(SlabError::Exhausted)?;
-        if kind.callers != Callers::of::<C>() || !self.ground.is_welcome::<C>() {
+        let info = self.backend.lease(cache).ok_or(SlabError::Exhausted)?;
+        if info.callers != Callers::of::<C>() || !self.backend.admits::<C>() {
             return Err(SlabError::TaskOnly);
         }
-        self.alloc_by(&kind, caller, |kind| {
-            self.queues.miss::<C>(&self.ground, kind)
+        self.alloc_by(&info, caller, |info| {
+            self.queues.miss::<C>(&self.backend, info)
         })
     }
 
@@ -432,30 +440,30 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         cache: CacheId,
         caller: &'static Location<'static>,
     ) -> Result<NonNull<u8>, SlabError> {
-        let kind = self.ground.kind(cache).ok_or(SlabError::Exhausted)?;
-        self.alloc_by(kind, caller, |kind| {
-            self.queues.miss::<C>(&self.ground, kind)
+        let info = self.backend.info(cache).ok_or(SlabError::Exhausted)?;
+        self.alloc_by(info, caller, |info| {
+            self.queues.miss::<C>(&self.backend, info)
         })
     }
 
     /// An object that `miss` has, as its user is to have it.
     fn alloc_by(
         &self,
-        kind: &Kind,
+        info: &CacheInfo,
         caller: &'static Location<'static>,
-        miss: impl Fn(&Kind) -> Option<NonNull<u8>>,
+        miss: impl Fn(&CacheInfo) -> Option<NonNull<u8>>,
     ) -> Result<NonNull<u8>, SlabError> {
         // Each pass but the last leaves a damaged object out, of which there are no more than
         // objects.
         loop {
-            let place = miss(kind).ok_or(SlabError::Exhausted)?;
-            if !kind.is_checked() {
+            let place = miss(info).ok_or(SlabError::Exhausted)?;
+            if !info.is_checked() {
                 return Ok(place);
             }
             // An object that somebody has written to while it was free is left out for good.
-            if watch::on_alloc(&self.ground, kind, place, caller).is_ok() {
+            if watch::on_alloc(&self.backend, info, place, caller).is_ok() {
                 // SAFETY: an object's place is larger than what lies before the object.
-                return Ok(unsafe { place.add(kind.before) });
+                return Ok(unsafe { place.add(info.before) });
             }
         }
     }
@@ -478,12 +486,12 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         object: NonNull<u8>,
         caller: &'static Location<'static>,
     ) -> Result<(), FreeFault> {
-        let kind = self.ground.lease(cache).ok_or(FreeFault::NotASlab)?;
-        if kind.callers != Callers::of::<C>() || !self.ground.is_welcome::<C>() {
+        let info = self.backend.lease(cache).ok_or(FreeFault::NotASlab)?;
+        if info.callers != Callers::of::<C>() || !self.backend.admits::<C>() {
             return Err(FreeFault::TaskOnly);
         }
         // SAFETY: passed on.
-        unsafe { self.free_by::<C>(&kind, object, caller) }
+        unsafe { self.free_by::<C>(&info, object, caller) }
     }
 
     /// The slow way back, for who has the cache's handle (`one-handle`).
@@ -498,30 +506,30 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         object: NonNull<u8>,
         caller: &'static Location<'static>,
     ) -> Result<(), FreeFault> {
-        let kind = self.ground.kind(cache).ok_or(FreeFault::NotASlab)?;
+        let info = self.backend.info(cache).ok_or(FreeFault::NotASlab)?;
         // SAFETY: passed on.
-        unsafe { self.free_by::<C>(kind, object, caller) }
+        unsafe { self.free_by::<C>(info, object, caller) }
     }
 
     /// # Safety
     /// As [`Slabs::free_slow`].
     unsafe fn free_by<C: Caller>(
         &self,
-        kind: &Kind,
+        info: &CacheInfo,
         object: NonNull<u8>,
         caller: &'static Location<'static>,
     ) -> Result<(), FreeFault> {
         let mut place = object;
-        if kind.is_checked() {
-            place = watch::on_free(&self.ground, &self.queues, kind, object, caller)?;
+        if info.is_checked() {
+            place = watch::on_free(&self.backend, &self.queues, info, object, caller)?;
         }
         // SAFETY: passed on.
-        let taken = unsafe { self.queues.overflow::<C>(&self.ground, kind, place) };
+        let taken = unsafe { self.queues.overflow::<C>(&self.backend, info, place) };
         taken.inspect_err(|&fault| {
             // What is always checked; of a checked object, that another CPU was just freeing it
             // too.
             let when = (Moment::Free, caller);
-            watch::refuse(&self.ground, &self.queues, kind, object, fault, when);
+            watch::refuse(&self.backend, &self.queues, info, object, fault, when);
         })
     }
 }

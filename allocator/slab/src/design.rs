@@ -1,9 +1,9 @@
 //! What an array of caches asks of a design: hits and misses, frees and overflows, trims, counts.
 //!
 //! The library has one design, [`Sheafed`](crate::Sheafed). Whoever makes another stands on the
-//! same ground, and finds here what it is made of.
+//! same backend, and finds here what it is made of.
 //!
-//! Invariant `ground-of-a-design`: [`Ground`], [`Kind`] and what hangs on them are made by
+//! Invariant `backend-of-a-design`: [`Backend`], [`CacheInfo`] and what hangs on them are made by
 //! [`Slabs`](crate::Slabs) and shown to nobody but its design, in the calls of [`SlabDesign`].
 //! Their methods can be called as they are: whoever implements that trait answers for what comes of
 //! it.
@@ -12,10 +12,10 @@ use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
+use crate::cache_info::CacheSpec;
 use crate::caller::Caller;
 use crate::error::FreeFault;
 use crate::geometry::{Geometry, ShapeError};
-use crate::kind::CacheSpec;
 use crate::layout::CacheId;
 use crate::local::Local;
 use crate::numbers::CacheNumbers;
@@ -24,16 +24,17 @@ use crate::rows::Rows;
 use crate::sizes;
 use crate::source::PageSource;
 
+pub use crate::backend::{Backend, LoosePages};
+pub use crate::cache_info::CacheInfo;
 pub use crate::caller::Inside;
-pub use crate::ground::{Ground, LoosePages};
-pub use crate::kind::Kind;
 pub use crate::owned::{Gone, OwnedSlabs};
 pub use crate::pages::{Pages, SlabRecord};
 pub use crate::plan::Footprint;
 pub use crate::watch::{overwritten, refuse_late};
 
 /// What slabs of a design stand on.
-pub type GroundOf<'m, D> = Ground<'m, <D as SlabDesign<'m>>::Source, <D as SlabDesign<'m>>::Local>;
+pub type BackendOf<'m, D> =
+    Backend<'m, <D as SlabDesign<'m>>::Source, <D as SlabDesign<'m>>::Local>;
 
 /// How free objects wait for their next use: per CPU, per node, in slabs. All addresses are those
 /// of an object's place in its slab.
@@ -50,8 +51,8 @@ pub type GroundOf<'m, D> = Ground<'m, <D as SlabDesign<'m>>::Source, <D as SlabD
 /// - Slabs hold the objects that their [shape](SlabDesign::shape) says, and a general size serves
 ///   each layout that is [of its class](SlabDesign::class_of).
 /// - Whoever passes calls on to another design's state, as one that counts or delays does, passes
-///   on the ground, kind and handle that it was called with: state is one system's, and a kind is
-///   kept by nobody (`ground-of-a-design`).
+///   on the backend, cache and handle that it was called with: state is one system's, and a cache is
+///   kept by nobody (`backend-of-a-design`).
 pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     /// Where pages come from.
     type Source: PageSource;
@@ -104,7 +105,7 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     }
 
     /// A cache has been made; nobody uses it yet.
-    fn open(&self, ground: &GroundOf<'m, Self>, kind: &Kind);
+    fn open(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo);
 
     /// Where the design finds what CPUs have of a cache: worked out once, and kept by whoever uses
     /// the cache.
@@ -112,7 +113,7 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
 
     /// The fast way to an object of the cache with this [handle](SlabDesign::handle): `None` is a
     /// miss, or a cache that is checked.
-    fn hit<C: Caller>(&self, ground: &GroundOf<'m, Self>, handle: usize) -> Option<NonNull<u8>>;
+    fn hit<C: Caller>(&self, backend: &BackendOf<'m, Self>, handle: usize) -> Option<NonNull<u8>>;
 
     /// The fast way back: false if the object has to go by [`SlabDesign::overflow`].
     ///
@@ -120,23 +121,27 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     /// As [`RawCache::free`](crate::RawCache::free), for the cache with this handle.
     unsafe fn put<C: Caller>(
         &self,
-        ground: &GroundOf<'m, Self>,
+        backend: &BackendOf<'m, Self>,
         handle: usize,
         object: NonNull<u8>,
     ) -> bool;
 
     /// An object, after [`SlabDesign::hit`] had none; refills the queues. `None`: no memory.
-    fn miss<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) -> Option<NonNull<u8>>;
+    fn miss<C: Caller>(
+        &self,
+        backend: &BackendOf<'m, Self>,
+        info: &CacheInfo,
+    ) -> Option<NonNull<u8>>;
 
     /// An object for a request that names a node: of its memory if there is some, else of any. A
     /// design that does not tell nodes apart takes the nearest.
     fn miss_on<C: Caller>(
         &self,
-        ground: &GroundOf<'m, Self>,
-        kind: &Kind,
+        backend: &BackendOf<'m, Self>,
+        info: &CacheInfo,
         _node: usize,
     ) -> Option<NonNull<u8>> {
-        self.miss::<C>(ground, kind)
+        self.miss::<C>(backend, info)
     }
 
     /// Takes an object back, after [`SlabDesign::put`] would not; flushes the queues.
@@ -149,31 +154,31 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     /// [`FreeFault`], and nothing has changed.
     unsafe fn overflow<C: Caller>(
         &self,
-        ground: &GroundOf<'m, Self>,
-        kind: &Kind,
+        backend: &BackendOf<'m, Self>,
+        info: &CacheInfo,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault>;
 
     /// Gives back some of what has lain unused in this CPU's queues since the last call. To be
     /// called every few seconds on each CPU. Not in an interrupt that has no business with the
     /// cache; nor are the next two.
-    fn trim<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind);
+    fn trim<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo);
 
     /// Gives back all that lies in this CPU's queues.
-    fn drain<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind);
+    fn drain<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo);
 
     /// Gives back all that lies in queues which CPUs share.
-    fn shrink<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind);
+    fn shrink<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo);
 
     /// Has no CPU anything of the cache, not even an empty queue? Asked when nobody uses the cache
     /// any more and all that can be reached has been drained: only then may its number be another
     /// cache's. A design whose `open` makes all queues new has nothing to keep.
-    fn is_clear(&self, _kind: &Kind) -> bool {
+    fn is_clear(&self, _kind: &CacheInfo) -> bool {
         true
     }
 
     /// What is counted of a cache, without what the geometry tells.
-    fn numbers(&self, ground: &GroundOf<'m, Self>, kind: &Kind, numbers: &mut CacheNumbers);
+    fn numbers(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo, numbers: &mut CacheNumbers);
 
     /// Calls `look` with the place of the object at `index` and where the object is, if a slab of
     /// the cache begins at page `head`. The slab stays as long as `look` runs: it holds the lock
@@ -181,8 +186,8 @@ pub unsafe trait SlabDesign<'m>: Sized + Sync + 'm {
     /// object, which would keep the slab.
     fn look<R>(
         &self,
-        ground: &GroundOf<'m, Self>,
-        kind: &Kind,
+        backend: &BackendOf<'m, Self>,
+        info: &CacheInfo,
         head: usize,
         index: usize,
         look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,

@@ -5,10 +5,10 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+use crate::cache_info::CacheSpec;
 use crate::caller::Caller;
 use crate::design::SlabDesign;
 use crate::error::{CacheError, FreeFault, SlabError};
-use crate::kind::CacheSpec;
 use crate::layout::CacheId;
 use crate::sizes::MAX_GENERAL;
 use crate::slabs::Slabs;
@@ -67,7 +67,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         for (id, &size) in (first..=CacheId::MAX).zip(D::SIZES) {
             let name = D::size_name(size);
             let align = 1_usize << size.trailing_zeros();
-            let page_bytes = 1 << slabs.ground.source.page_shift();
+            let page_bytes = 1 << slabs.backend.source.page_shift();
             let spec = CacheSpec::new(name, size as usize).align(align.min(page_bytes));
             if let Err(error) = slabs.make::<C>(spec, id..=id) {
                 (first..id).for_each(|made| slabs.unmake(made));
@@ -140,7 +140,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     #[inline]
     #[track_caller]
     pub unsafe fn free_unsized(&self, memory: NonNull<u8>) -> Result<(), FreeFault> {
-        let cache = self.slabs.ground.pages.cache_of(memory);
+        let cache = self.slabs.backend.pages.cache_of(memory);
         if !self.serves(cache) {
             return Err(match cache {
                 0 => FreeFault::NotASlab,
@@ -155,14 +155,14 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
     /// Bytes that can be used of memory that was given for some layout; 0 if it was not.
     #[must_use]
     pub fn usable(&self, memory: NonNull<u8>) -> usize {
-        let cache = self.slabs.ground.pages.cache_of(memory);
+        let cache = self.slabs.backend.pages.cache_of(memory);
         if !self.serves(cache) {
             return 0;
         }
         self.slabs
-            .ground
-            .kind(cache)
-            .map_or(0, |kind| kind.spec.size)
+            .backend
+            .info(cache)
+            .map_or(0, |info| info.spec.size)
     }
 
     /// The largest size.

@@ -14,9 +14,9 @@
 //! | `source`, `zone` | where pages come from; the page allocator as such a place |
 //! | `plan`, `caller` | what a system is built with; who calls |
 //! | `rows`, `wrapped`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
-//! | `kind`, `pages` | a cache's rules; what is known of each page |
+//! | `cache_info`, `pages` | a cache's shape and rules; what is known of each page |
 //! | `numbers`, `counts`, `owned` | what is counted; counters; the slabs of a list |
-//! | `ground`, [`design`] | what a design stands on; what it answers, and what it is made of |
+//! | `backend`, [`design`] | what a design stands on; what it answers, and what it is made of |
 //! | `watch`, `life` | what is done to checked objects; how a slab begins and ends |
 //! | [`sheaf`] | the design |
 //! | `slabs` | all caches over one source of pages |
@@ -53,7 +53,9 @@
 #[cfg(test)]
 extern crate std;
 
+mod backend;
 mod cache;
+mod cache_info;
 mod caller;
 mod counted;
 mod counts;
@@ -62,8 +64,6 @@ pub mod design;
 mod error;
 mod general;
 pub mod geometry;
-mod ground;
-mod kind;
 mod layout;
 mod life;
 mod local;
@@ -84,13 +84,13 @@ mod wrapped;
 mod zone;
 
 pub use cache::{Leak, RawCache, Remains};
+pub use cache_info::{CacheSpec, Constructor};
 pub use caller::{Caller, Everywhere, TaskOnly};
 pub use counted::Counted;
 pub use debug::{Checks, DebugRule, Finding, RuleText, Rules, Track};
 pub use design::SlabDesign;
 pub use error::{BuildError, CacheError, FreeFault, SlabError};
 pub use general::General;
-pub use kind::{CacheSpec, Constructor};
 pub use layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub use local::{Hits, Local, Pinned, Pushed};
 pub use numbers::{CacheNumbers, Waste};

@@ -141,7 +141,7 @@ fn inside<C: Caller, P: Platform, R>(platform: &P, work: impl FnOnce(usize) -> R
 }
 
 // SAFETY: between pin and unpin nobody else runs on this CPU but interrupts, and those are masked
-// where the cache's kind says that they come here, or refused.
+// where the cache says that they come here, or refused.
 unsafe impl<P: Platform> Local for Pinned<P> {
     #[inline(always)]
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {

@@ -8,7 +8,7 @@
 
 use core::fmt;
 
-use crate::kind::Kind;
+use crate::cache_info::CacheInfo;
 use crate::pages::Tables;
 
 /// What is counted of a cache. Sums over all CPUs and nodes, of slightly different moments.
@@ -82,13 +82,13 @@ impl Waste {
 }
 
 impl CacheNumbers {
-    pub(crate) fn of(kind: &Kind, page_bytes: usize) -> Self {
+    pub(crate) fn of(info: &CacheInfo, page_bytes: usize) -> Self {
         Self {
-            name: kind.spec.name,
-            size: kind.spec.size as u64,
-            stride: u64::from(kind.geometry.stride),
-            per_slab: u64::from(kind.geometry.objects),
-            pages_per_slab: kind.geometry.order.frames() as u64,
+            name: info.spec.name,
+            size: info.spec.size as u64,
+            stride: u64::from(info.geometry.stride),
+            per_slab: u64::from(info.geometry.objects),
+            pages_per_slab: info.geometry.order.frames() as u64,
             page_bytes: page_bytes as u64,
             ..Self::default()
         }

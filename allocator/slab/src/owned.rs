@@ -3,7 +3,7 @@
 
 use brickyard_sync::{GuardedU32, GuardedU64};
 
-use crate::kind::Kind;
+use crate::cache_info::CacheInfo;
 use crate::numbers::CacheNumbers;
 use crate::pages::{Pages, SlabRecord};
 
@@ -83,11 +83,11 @@ impl OwnedSlabs {
     pub fn add<'m>(
         &self,
         pages: &Pages<'m>,
-        kind: &Kind,
+        info: &CacheInfo,
         head: usize,
         colour: u32,
     ) -> &'m SlabRecord {
-        pages.begin(head, kind.geometry.order.frames(), kind.id);
+        pages.begin(head, info.geometry.order.frames(), info.id);
         let record = pages.record(head);
         record.out.set(0);
         record.colour.set(colour);
@@ -97,8 +97,8 @@ impl OwnedSlabs {
     }
 
     /// The pages from `head` on are a slab no longer; it is on no list.
-    pub fn remove(&self, pages: &Pages<'_>, kind: &Kind, head: usize) {
-        pages.end(head, kind.geometry.order.frames());
+    pub fn remove(&self, pages: &Pages<'_>, info: &CacheInfo, head: usize) {
+        pages.end(head, info.geometry.order.frames());
         self.slabs.set(self.slabs.get() - 1);
     }
 

@@ -8,11 +8,11 @@ use core::ops::RangeInclusive;
 use brickyard::Platform;
 use brickyard_sync::{Lease, OnceSlot, PATIENCE, SlotAccess, place};
 
+use crate::backend::Backend;
+use crate::cache_info::{CacheInfo, CacheSpec};
 use crate::caller::{Caller, Callers, Everywhere, TaskOnly};
-use crate::design::{GroundOf, SlabDesign};
+use crate::design::{BackendOf, SlabDesign};
 use crate::error::{BuildError, CacheError};
-use crate::ground::Ground;
-use crate::kind::{CacheSpec, Kind};
 use crate::layout::{BOOT_CACHE, CacheId, MAX_CACHES, MAX_PAGES, PAGE_SHIFTS, SHEAF_BYTES};
 use crate::numbers::CacheNumbers;
 use crate::pages::{PageCaches, Pages, Tables};
@@ -47,11 +47,11 @@ impl<'m> Parts<'m> {
 }
 
 /// What a design does for a cache.
-type Work<'m, D> = fn(&D, &GroundOf<'m, D>, &Kind);
+type Work<'m, D> = fn(&D, &BackendOf<'m, D>, &CacheInfo);
 
 /// All caches over one source of pages. See the [crate].
 pub struct Slabs<'m, D: SlabDesign<'m>> {
-    pub(crate) ground: GroundOf<'m, D>,
+    pub(crate) backend: BackendOf<'m, D>,
     pub(crate) queues: D,
     pub(crate) plan: SlabPlan,
 }
@@ -70,11 +70,11 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// there are; `usize::MAX` if they are more than can be. A constant where the plan is one.
     #[must_use]
     pub const fn bytes(plan: &SlabPlan) -> usize {
-        let kinds = plan
+        let caches = plan
             .numbers()
-            .saturating_mul(size_of::<OnceSlot<Kind>>())
-            .saturating_add(align_of::<OnceSlot<Kind>>());
-        kinds
+            .saturating_mul(size_of::<OnceSlot<CacheInfo>>())
+            .saturating_add(align_of::<OnceSlot<CacheInfo>>());
+        caches
             .saturating_add(D::FOOTPRINT.bytes(plan))
             .saturating_add(Tables::bytes(plan.pages))
     }
@@ -193,7 +193,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         if memory.len() < needed {
             return Err(short);
         }
-        let (kinds, rest) = place(memory, plan.numbers(), OnceSlot::new).ok_or(short)?;
+        let (caches, rest) = place(memory, plan.numbers(), OnceSlot::new).ok_or(short)?;
         let (pages, rest) = match tables {
             None => Pages::in_memory(&source, rest).ok_or(short)?,
             Some(tables) => {
@@ -204,11 +204,11 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         };
         let queues = D::new(&plan, rows, rest).ok_or(short)?;
         let slabs = Self {
-            ground: Ground {
+            backend: Backend {
                 source,
                 local,
                 pages,
-                kinds,
+                caches,
                 report: plan.report,
             },
             queues,
@@ -226,15 +226,15 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         &self,
         mut spec: CacheSpec,
         ids: RangeInclusive<CacheId>,
-    ) -> Result<&'m Kind, CacheError> {
+    ) -> Result<&'m CacheInfo, CacheError> {
         if ids.start() > &BOOT_CACHE {
             spec.checks = spec.checks.with(self.plan.rules.checks_of(spec.name));
         }
         let place = Place::of(&spec, D::tail_of(&spec));
-        let page_bytes = 1 << self.ground.source.page_shift();
+        let page_bytes = 1 << self.backend.source.page_shift();
         let geometry = D::shape(place.bytes, place.align, page_bytes)?;
         for id in ids {
-            let kind = Kind {
+            let info = CacheInfo {
                 id,
                 spec,
                 callers: Callers::of::<C>(),
@@ -242,9 +242,9 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
                 before: place.before,
                 tail: place.tail,
             };
-            if let Ok(kind) = self.ground.kinds[usize::from(id)].set(kind) {
-                self.queues.open(&self.ground, kind);
-                return Ok(kind);
+            if let Ok(info) = self.backend.caches[usize::from(id)].set(info) {
+                self.queues.open(&self.backend, info);
+                return Ok(info);
             }
         }
         Err(CacheError::TooMany {
@@ -258,11 +258,11 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// number stays taken, by an empty cache that nobody can use. It comes to this only where
     /// general sizes meet a number that is taken already.
     pub(crate) fn unmake(&self, id: CacheId) {
-        let slot = &self.ground.kinds[usize::from(id)];
+        let slot = &self.backend.caches[usize::from(id)];
         let closed = (0..PATIENCE).any(|_| {
             let closed = slot.close();
             if !closed {
-                self.ground.relax();
+                self.backend.relax();
             }
             closed
         });
@@ -281,7 +281,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// What the tables know of pages.
     #[must_use]
     pub fn pages(&self) -> &PageCaches<'m> {
-        &self.ground.pages
+        &self.backend.pages
     }
 
     /// The design's own state, for a fast path of one's own.
@@ -293,61 +293,61 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// Where pages come from.
     #[must_use]
     pub const fn source(&self) -> &D::Source {
-        &self.ground.source
+        &self.backend.source
     }
 
     /// How a CPU reaches what is its own.
     #[must_use]
     pub const fn local(&self) -> &D::Local {
-        &self.ground.local
+        &self.backend.local
     }
 
     /// The caches that the caller may come to: an interrupt leaves caches for tasks alone. None of
     /// them is destroyed while it is looked at.
-    fn kinds(&self) -> impl Iterator<Item = Lease<'m, Kind>> {
-        let leases = self.ground.kinds.iter().filter_map(OnceSlot::lease);
-        leases.filter(|kind| self.ground.may_touch(kind))
+    fn caches(&self) -> impl Iterator<Item = Lease<'m, CacheInfo>> {
+        let leases = self.backend.caches.iter().filter_map(OnceSlot::lease);
+        leases.filter(|info| self.backend.may_touch(info))
     }
 
     /// Does work for each cache that the caller may come to, as the cache's own callers would.
-    fn each_kind(&self, tasks: Work<'m, D>, all: Work<'m, D>) {
-        for kind in self.kinds() {
-            let work = match kind.callers {
+    fn each_cache(&self, tasks: Work<'m, D>, all: Work<'m, D>) {
+        for info in self.caches() {
+            let work = match info.callers {
                 Callers::Tasks => tasks,
                 Callers::All => all,
             };
-            work(&self.queues, &self.ground, &kind);
+            work(&self.queues, &self.backend, &info);
         }
     }
 
     /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To
     /// be called on every CPU every few seconds. An interrupt leaves caches for tasks alone.
     pub fn trim(&self) {
-        self.each_kind(D::trim::<TaskOnly>, D::trim::<Everywhere>);
+        self.each_cache(D::trim::<TaskOnly>, D::trim::<Everywhere>);
     }
 
     /// Gives back all that lies in this CPU's queues. An interrupt leaves caches for tasks alone.
     pub fn drain(&self) {
-        self.each_kind(D::drain::<TaskOnly>, D::drain::<Everywhere>);
+        self.each_cache(D::drain::<TaskOnly>, D::drain::<Everywhere>);
     }
 
     /// Gives back all that lies in queues which CPUs share. An interrupt leaves caches for tasks
     /// alone.
     pub fn shrink(&self) {
-        self.each_kind(D::shrink::<TaskOnly>, D::shrink::<Everywhere>);
+        self.each_cache(D::shrink::<TaskOnly>, D::shrink::<Everywhere>);
     }
 
     /// Statistics of every cache, in the order of their numbers; the slabs' own is the first. An
     /// interrupt leaves caches for tasks alone, whose locks it may have interrupted.
     pub fn numbers(&self) -> impl Iterator<Item = CacheNumbers> {
-        self.kinds().map(|kind| self.numbers_of(&kind))
+        self.caches().map(|info| self.numbers_of(&info))
     }
 
-    pub(crate) fn numbers_of(&self, kind: &Kind) -> CacheNumbers {
-        let page_bytes = 1 << self.ground.source.page_shift();
-        let mut numbers = CacheNumbers::of(kind, page_bytes);
-        if self.ground.may_touch(kind) {
-            self.queues.numbers(&self.ground, kind, &mut numbers);
+    pub(crate) fn numbers_of(&self, info: &CacheInfo) -> CacheNumbers {
+        let page_bytes = 1 << self.backend.source.page_shift();
+        let mut numbers = CacheNumbers::of(info, page_bytes);
+        if self.backend.may_touch(info) {
+            self.queues.numbers(&self.backend, info, &mut numbers);
         }
         numbers
     }

@@ -20,10 +20,10 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use crate::cache::{Leak, RawCache};
+use crate::cache_info::CacheSpec;
 use crate::caller::Caller;
 use crate::design::SlabDesign;
 use crate::error::{CacheError, FreeFault, SlabError};
-use crate::kind::CacheSpec;
 use crate::slabs::Slabs;
 
 /// A cache of values of type `T`, see [`RawCache`].

@@ -13,7 +13,7 @@ use std::panic::catch_unwind;
 
 use brickyard::sync::AtomicUsize;
 use brickyard::{OneCpu, Platform};
-use brickyard_slab::design::{Footprint, GroundOf, Kind, Whereabouts};
+use brickyard_slab::design::{BackendOf, CacheInfo, Footprint, Whereabouts};
 use brickyard_slab::{
     BuildError, CacheId, CacheNumbers, CacheSpec, Caller, Everywhere, FreeFault, Parts, Pinned,
     Rows, Sheafed, SlabDesign, SlabPlan, Slabs, TaskOnly,
@@ -183,9 +183,9 @@ struct Counting<'m> {
 }
 
 type Inner<'m> = Sheafed<'m, &'static TestPages, Pinned<OneCpu>>;
-type CountingGround<'m> = GroundOf<'m, Inner<'m>>;
+type CountingBackend<'m> = BackendOf<'m, Inner<'m>>;
 
-// SAFETY: every call goes to the library's own queues, with the ground that it came with.
+// SAFETY: every call goes to the library's own queues, with the backend that it came with.
 unsafe impl<'m> SlabDesign<'m> for Counting<'m> {
     type Source = &'static TestPages;
     type Local = Pinned<OneCpu>;
@@ -204,72 +204,76 @@ unsafe impl<'m> SlabDesign<'m> for Counting<'m> {
         })
     }
 
-    fn open(&self, ground: &CountingGround<'m>, kind: &Kind) {
-        self.sheaves.open(ground, kind);
+    fn open(&self, backend: &CountingBackend<'m>, kind: &CacheInfo) {
+        self.sheaves.open(backend, kind);
     }
 
     fn handle(&self, cache: CacheId) -> usize {
         self.sheaves.handle(cache)
     }
 
-    fn hit<C: Caller>(&self, ground: &CountingGround<'m>, handle: usize) -> Option<NonNull<u8>> {
+    fn hit<C: Caller>(&self, backend: &CountingBackend<'m>, handle: usize) -> Option<NonNull<u8>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.sheaves.hit::<C>(ground, handle)
+        self.sheaves.hit::<C>(backend, handle)
     }
 
     unsafe fn put<C: Caller>(
         &self,
-        ground: &CountingGround<'m>,
+        backend: &CountingBackend<'m>,
         handle: usize,
         object: NonNull<u8>,
     ) -> bool {
         // SAFETY: passed on.
-        unsafe { self.sheaves.put::<C>(ground, handle, object) }
+        unsafe { self.sheaves.put::<C>(backend, handle, object) }
     }
 
-    fn miss<C: Caller>(&self, ground: &CountingGround<'m>, kind: &Kind) -> Option<NonNull<u8>> {
-        self.sheaves.miss::<C>(ground, kind)
+    fn miss<C: Caller>(
+        &self,
+        backend: &CountingBackend<'m>,
+        kind: &CacheInfo,
+    ) -> Option<NonNull<u8>> {
+        self.sheaves.miss::<C>(backend, kind)
     }
 
     unsafe fn overflow<C: Caller>(
         &self,
-        ground: &CountingGround<'m>,
-        kind: &Kind,
+        backend: &CountingBackend<'m>,
+        kind: &CacheInfo,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
         // SAFETY: passed on.
-        unsafe { self.sheaves.overflow::<C>(ground, kind, object) }
+        unsafe { self.sheaves.overflow::<C>(backend, kind, object) }
     }
 
-    fn trim<C: Caller>(&self, ground: &CountingGround<'m>, kind: &Kind) {
-        self.sheaves.trim::<C>(ground, kind);
+    fn trim<C: Caller>(&self, backend: &CountingBackend<'m>, kind: &CacheInfo) {
+        self.sheaves.trim::<C>(backend, kind);
     }
 
-    fn drain<C: Caller>(&self, ground: &CountingGround<'m>, kind: &Kind) {
-        self.sheaves.drain::<C>(ground, kind);
+    fn drain<C: Caller>(&self, backend: &CountingBackend<'m>, kind: &CacheInfo) {
+        self.sheaves.drain::<C>(backend, kind);
     }
 
-    fn shrink<C: Caller>(&self, ground: &CountingGround<'m>, kind: &Kind) {
-        self.sheaves.shrink::<C>(ground, kind);
+    fn shrink<C: Caller>(&self, backend: &CountingBackend<'m>, kind: &CacheInfo) {
+        self.sheaves.shrink::<C>(backend, kind);
     }
 
-    fn is_clear(&self, kind: &Kind) -> bool {
+    fn is_clear(&self, kind: &CacheInfo) -> bool {
         self.sheaves.is_clear(kind)
     }
 
-    fn numbers(&self, ground: &CountingGround<'m>, kind: &Kind, numbers: &mut CacheNumbers) {
-        self.sheaves.numbers(ground, kind, numbers);
+    fn numbers(&self, backend: &CountingBackend<'m>, kind: &CacheInfo, numbers: &mut CacheNumbers) {
+        self.sheaves.numbers(backend, kind, numbers);
     }
 
     fn look<R>(
         &self,
-        ground: &CountingGround<'m>,
-        kind: &Kind,
+        backend: &CountingBackend<'m>,
+        kind: &CacheInfo,
         head: usize,
         index: usize,
         look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
     ) -> Option<R> {
-        self.sheaves.look(ground, kind, head, index, look)
+        self.sheaves.look(backend, kind, head, index, look)
     }
 }
 

@@ -28,7 +28,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
     /// An object, of memory near the caller if there is some.
     pub(super) fn alloc<C: Caller>(&mut self) -> Option<NonNull<u8>> {
         let wish = match self.near::<C>() {
-            Ok(object) => return Some(self.ground().pointer(object)),
+            Ok(object) => return Some(self.backend().pointer(object)),
             Err(wish) => wish,
         };
         self.new_slab_or_elsewhere::<C>(wish)
@@ -36,12 +36,12 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
 
     /// An object, of the memory of `node` if there is some.
     pub(super) fn alloc_on<C: Caller>(&mut self, node: usize) -> Option<NonNull<u8>> {
-        let ground = self.ground();
+        let backend = self.backend();
         let found = {
-            let inside = ground.inside::<C>();
+            let inside = backend.inside::<C>();
             match self.cpu(inside.cpu) {
                 // Its own node, wherever its last slab came from.
-                Some((_, at)) if ground.node_of_cpu(inside.cpu) == node => {
+                Some((_, at)) if backend.node_of_cpu(inside.cpu) == node => {
                     at.own.counts.misses.add(1);
                     let object = self.served_by(at);
                     Some(object.ok_or_else(|| self.wish(at, node)))
@@ -50,7 +50,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
             }
         };
         match found {
-            Some(Ok(object)) => Some(ground.pointer(object)),
+            Some(Ok(object)) => Some(backend.pointer(object)),
             Some(Err(wish)) => self.new_slab_or_elsewhere::<C>(wish),
             // There is no such node.
             None => self.alloc::<C>(),
@@ -61,14 +61,14 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
         let object = self
             .grow::<C>(wish)
             .or_else(|| self.served_by_any_node::<C>(wish.node))?;
-        Some(self.ground().pointer(object))
+        Some(self.backend().pointer(object))
     }
 
     /// What the caller's CPU, or its node, has; or what a new slab should be.
     fn near<C: Caller>(&mut self) -> Result<usize, Wish> {
-        let ground = self.ground();
-        let inside = ground.inside::<C>();
-        let node = ground.node_of_cpu(inside.cpu);
+        let backend = self.backend();
+        let inside = backend.inside::<C>();
+        let node = backend.node_of_cpu(inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
             let found = self.served_by_node(node);
             return found.unwrap_or(Err(Wish { node, colour: 0 }));
@@ -100,7 +100,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
     /// An object that a list has: from its LIFO, from what it has been sent if that is a batch, or
     /// from a partial slab.
     fn served_by(&mut self, at: At<'_, K>) -> Option<usize> {
-        let (ground, links) = (self.ground(), self.links);
+        let (backend, links) = (self.backend(), self.links);
         if at.own.lifo.count() == 0 && Self::has_batch_waiting(at) {
             self.claim(at);
             // A queue is above the mark only where several CPUs sent at the same moment.
@@ -112,32 +112,32 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
         if let Some(object) = at.own.lifo.change(|lifo| lifo.pop(&links, broken)) {
             return Some(object);
         }
-        at.list.slabs(|| ground.relax()).take(links, broken)
+        at.list.slabs(|| backend.relax()).take(links, broken)
     }
 
     /// What a new slab for a list should be, near `node`. The colour is the list's that asked.
     fn wish(&self, at: At<'_, K>, node: usize) -> Wish {
-        let ground = self.ground();
-        let slabs = at.list.slabs(|| ground.relax());
+        let backend = self.backend();
+        let slabs = at.list.slabs(|| backend.relax());
         Wish {
             node,
-            colour: slabs.next_colour(self.kind().geometry.colours),
+            colour: slabs.next_colour(self.info().geometry.colours),
         }
     }
 
     /// A new slab, for the list of the CPU or node whose memory it is; an object of it.
     fn grow<C: Caller>(&mut self, wish: Wish) -> Option<usize> {
-        let ground = self.ground();
-        let pages = ground.take_pages::<C>(self.kind(), wish.node)?;
-        let first = ground.pages.address_of(pages.head());
-        let colour = wish.colour * self.kind().geometry.colour_step;
+        let backend = self.backend();
+        let pages = backend.take_pages::<C>(self.info(), wish.node)?;
+        let first = backend.pages.address_of(pages.head());
+        let colour = wish.colour * self.info().geometry.colour_step;
         self.make(first + colour as usize);
-        let node = ground.node_of(ground.pointer(first));
+        let node = backend.node_of(backend.pointer(first));
 
-        let inside = ground.inside::<C>();
+        let inside = backend.inside::<C>();
         let here = self.cpu(inside.cpu);
         if let Some((state, at)) = here {
-            let is_near = ground.node_of_cpu(inside.cpu) == node;
+            let is_near = backend.node_of_cpu(inside.cpu) == node;
             // The source's nodes are as many as bytes have room for, far below 2^32.
             let away = if is_near { 0 } else { node as u32 + 1 };
             state.outgoing.away.set(away);
@@ -153,10 +153,10 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
     /// Constructs and links the objects of a new slab, which nobody knows of yet, in the order of
     /// their addresses.
     fn make(&self, first: usize) {
-        let (ground, kind, links) = (self.ground(), self.kind(), self.links);
-        let stride = kind.geometry.stride as usize;
-        let objects = kind.geometry.objects as usize;
-        ground.make_objects(kind, first);
+        let (backend, info, links) = (self.backend(), self.info(), self.links);
+        let stride = info.geometry.stride as usize;
+        let objects = info.geometry.objects as usize;
+        backend.make_objects(info, first);
         for index in 1..objects {
             links.set_next(first + (index - 1) * stride, first + index * stride);
         }
@@ -165,17 +165,17 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
 
     /// The list gets a slab, and gives an object of it, so that nobody else comes between.
     fn add_slab(&mut self, at: At<'_, K>, head: usize, colour: u32) -> Option<usize> {
-        let (ground, links) = (self.ground(), self.links);
-        let slabs = at.list.slabs(|| ground.relax());
+        let (backend, links) = (self.backend(), self.links);
+        let slabs = at.list.slabs(|| backend.relax());
         slabs.add_slab(links, at.owner, head, colour);
         slabs.take(links, &mut self.broken)
     }
 
     /// What the lists of nodes have, `first` asked first.
     fn served_by_any_node<C: Caller>(&mut self, first: usize) -> Option<usize> {
-        let ground = self.ground();
-        let _inside = ground.inside::<C>();
-        let nodes = ground.nodes();
+        let backend = self.backend();
+        let _inside = backend.inside::<C>();
+        let nodes = backend.nodes();
         (first..nodes).chain(0..first.min(nodes)).find_map(|node| {
             let found = self.with_node(node, |errand, at| errand.served_by(at));
             found.flatten()

@@ -6,7 +6,7 @@
 //! the cache ([`Inside`]); so it comes before all locks. Pages are taken and given, constructors
 //! and reports called, outside all of it.
 
-use brickyard_slab::design::{Gone, Ground, Kind, overwritten, refuse_late};
+use brickyard_slab::design::{Backend, CacheInfo, Gone, overwritten, refuse_late};
 use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::{Held, Ordering, RawLock};
 
@@ -36,19 +36,19 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     /// Does `work`, then gives pages back and reports, if there is cause.
     pub(super) fn run<C: Caller, R>(
         slqb: &'a Slqb2008<'m, S, L, K, F>,
-        ground: &'a Ground<'m, S, L>,
-        kind: &'a Kind,
+        backend: &'a Backend<'m, S, L>,
+        info: &'a CacheInfo,
         work: impl FnOnce(&mut Self) -> R,
     ) -> R {
         let mut errand = Self {
             slqb,
             links: ObjectLinks {
-                ground,
-                kind,
-                link: link_of(kind),
+                backend,
+                info,
+                link: link_of(info),
                 encoding: slqb.encoding,
             },
-            marks: Marks::of(&kind.geometry, 1 << ground.source.page_shift()),
+            marks: Marks::of(&info.geometry, 1 << backend.source.page_shift()),
             gone: Gone::default(),
             broken: Broken::default(),
             refused: None,
@@ -56,7 +56,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
         let done = work(&mut errand);
         errand
             .gone
-            .each(&ground.pages, |head| ground.give_pages(kind, head));
+            .each(&backend.pages, |head| backend.give_pages(info, head));
         if errand.broken != Broken::default() || errand.refused.is_some() {
             errand.tell::<C>();
         }
@@ -65,33 +65,33 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
 
     #[cold]
     fn tell<C: Caller>(&self) {
-        let (ground, kind, broken) = (self.ground(), self.kind(), self.broken);
+        let (backend, info, broken) = (self.backend(), self.info(), self.broken);
         if let Some((object, fault)) = self.refused {
-            refuse_late(ground, self.slqb, kind, ground.pointer(object), fault);
+            refuse_late(backend, self.slqb, info, backend.pointer(object), fault);
         }
         if broken == Broken::default() {
             return;
         }
-        if let Some(node) = self.slqb.node(0, kind.id) {
-            let _inside = ground.inside::<C>();
-            let slabs = node.list.slabs(|| ground.relax());
+        if let Some(node) = self.slqb.node(0, info.id) {
+            let _inside = backend.inside::<C>();
+            let slabs = node.list.slabs(|| backend.relax());
             slabs.more.lost.add(u64::from(broken.lost));
         }
         let told = ("link of a free object written over", broken.lost);
-        overwritten(ground, kind, broken.at, told);
+        overwritten(backend, info, broken.at, told);
     }
 
-    pub(super) const fn ground(&self) -> &'a Ground<'m, S, L> {
-        self.links.ground
+    pub(super) const fn backend(&self) -> &'a Backend<'m, S, L> {
+        self.links.backend
     }
 
-    pub(super) const fn kind(&self) -> &'a Kind {
-        self.links.kind
+    pub(super) const fn info(&self) -> &'a CacheInfo {
+        self.links.info
     }
 
     /// What the CPU has, if it has a row.
     pub(super) fn cpu(&self, cpu: usize) -> Option<(&'a CpuState<K>, At<'a, K>)> {
-        let state = self.slqb.cpu(cpu, self.kind().id)?;
+        let state = self.slqb.cpu(cpu, self.info().id)?;
         let at = At {
             own: &state.own,
             outgoing: Some(&state.outgoing),
@@ -107,9 +107,9 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
         node: usize,
         work: impl FnOnce(&mut Self, At<'_, K>) -> R,
     ) -> Option<R> {
-        let ground = self.ground();
-        let state: &'a NodeState<K> = self.slqb.node(node, self.kind().id)?;
-        let own: Held<'_, K, Own> = state.own.0.lock(|| ground.relax());
+        let backend = self.backend();
+        let state: &'a NodeState<K> = self.slqb.node(node, self.info().id)?;
+        let own: Held<'_, K, Own> = state.own.0.lock(|| backend.relax());
         let at = At {
             own: &own,
             outgoing: None,
@@ -121,8 +121,8 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
 
     /// Takes all that waits in the list's incoming queue, and puts it behind its LIFO.
     pub(super) fn claim(&mut self, at: At<'_, K>) {
-        let (ground, links) = (self.ground(), self.links);
-        let claimed = at.list.incoming.claim(&at.own.check, || ground.relax());
+        let (backend, links) = (self.backend(), self.links);
+        let claimed = at.list.incoming.claim(&at.own.check, || backend.relax());
         if claimed.count > 0 {
             at.own.counts.claims.add(1);
             at.own.more.claimed.add(u64::from(claimed.count));
@@ -133,7 +133,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     /// Gives back objects from the head of the list's LIFO, at most `most`: those of its own slabs
     /// to these, with the page lock held over runs of them, the others on their way.
     pub(super) fn flush(&mut self, at: At<'_, K>, most: u32) {
-        let ground = self.ground();
+        let backend = self.backend();
         let mut run = at.own.lifo.take();
         let many = run.count.min(most);
         if many == 0 {
@@ -159,7 +159,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
                 }
                 // Without an owner it is no object, which `put` counts.
                 _ => {
-                    let slabs = held.get_or_insert_with(|| at.list.slabs(|| ground.relax()));
+                    let slabs = held.get_or_insert_with(|| at.list.slabs(|| backend.relax()));
                     let put = slabs.put(links, at.owner, object, &mut self.gone);
                     self.note(object, put);
                 }
@@ -181,9 +181,9 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
 
     /// The list that owns the slab of an object in hand (`owner-while-out`).
     pub(super) fn owner_of(&self, object: usize) -> Option<u32> {
-        let ground = self.ground();
-        let found = ground.find(self.kind(), ground.pointer(object));
-        Some(owner_of(ground.pages.record(found.ok()?.0)).get() as u32)
+        let backend = self.backend();
+        let found = backend.find(self.info(), backend.pointer(object));
+        Some(owner_of(backend.pages.record(found.ok()?.0)).get() as u32)
     }
 
     /// Puts an object into the outgoing queue, which goes to one list at a time.
@@ -213,8 +213,8 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     /// Sends objects to the list that owns their slabs: into its incoming queue, or, where more
     /// than half of the high-water mark waits there already, straight into the slabs.
     pub(super) fn send(&mut self, owner: u32, run: Run) {
-        let ground = self.ground();
-        let Some((list, check)) = self.slqb.list(owner, self.kind().id) else {
+        let backend = self.backend();
+        let Some((list, check)) = self.slqb.list(owner, self.info().id) else {
             debug_assert!(false, "no list {owner}");
             return;
         };
@@ -223,17 +223,17 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
         } else {
             let batch = self.marks.batch;
             list.incoming
-                .receive(&self.links, run, batch, check, || ground.relax());
+                .receive(&self.links, run, batch, check, || backend.relax());
         }
     }
 
     /// Puts objects into slabs of one list.
     pub(super) fn put_all(&mut self, owner: u32, mut run: Run) {
-        let (ground, links) = (self.ground(), self.links);
-        let Some((list, _)) = self.slqb.list(owner, self.kind().id) else {
+        let (backend, links) = (self.backend(), self.links);
+        let Some((list, _)) = self.slqb.list(owner, self.info().id) else {
             return;
         };
-        let slabs = list.slabs(|| ground.relax());
+        let slabs = list.slabs(|| backend.relax());
         while let Some(object) = run.pop(&links, &mut self.broken) {
             let put = slabs.put(links, owner, object, &mut self.gone);
             self.note(object, put);

@@ -16,20 +16,20 @@ use super::state::Pins;
 impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'_, 'm, S, L, K, F> {
     /// Takes back an object that the fast way did not.
     pub(super) fn free<C: Caller>(&mut self, object: NonNull<u8>) -> Result<(), FreeFault> {
-        let ground = self.ground();
-        let (head, _) = ground.find(self.kind(), object)?;
+        let backend = self.backend();
+        let (head, _) = backend.find(self.info(), object)?;
         let address = object.as_ptr().expose_provenance();
         // `owner-while-out`: the object is out.
-        let owner = owner_of(ground.pages.record(head)).get() as u32;
-        let inside = ground.inside::<C>();
-        let node = ground.node_of_cpu(inside.cpu);
+        let owner = owner_of(backend.pages.record(head)).get() as u32;
+        let inside = backend.inside::<C>();
+        let node = backend.node_of_cpu(inside.cpu);
         let Some((state, at)) = self.cpu(inside.cpu) else {
             self.with_node(node, |_, at| at.own.counts.free_misses.add(1));
             return self.free_without_row(owner, address);
         };
-        if self.kind().is_checked() {
+        if self.info().is_checked() {
             self.put(owner, address)?;
-        } else if ground.node_of(object) == node {
+        } else if backend.node_of(object) == node {
             self.push(at, address)?;
         } else {
             self.free_remote(state, owner, address)?;
@@ -40,7 +40,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
 
     /// A CPU without a row has no queue to gather objects in.
     fn free_without_row(&mut self, owner: u32, object: usize) -> Result<(), FreeFault> {
-        if self.kind().is_checked() {
+        if self.info().is_checked() {
             return self.put(owner, object);
         }
         self.send(owner, Run::one(&self.links, object));
@@ -78,19 +78,19 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
 
     /// Straight into the slab.
     fn put(&mut self, owner: u32, object: usize) -> Result<(), FreeFault> {
-        let ground = self.ground();
-        let list = self.slqb.list(owner, self.kind().id);
+        let backend = self.backend();
+        let list = self.slqb.list(owner, self.info().id);
         let (list, _) = list.ok_or(FreeFault::NotASlab)?;
-        let slabs = list.slabs(|| ground.relax());
+        let slabs = list.slabs(|| backend.relax());
         slabs.put(self.links, owner, object, &mut self.gone)
     }
 
     /// What a CPU does every few seconds: its queues claimed and flushed, a batch at most; its
     /// node's list too.
     pub(super) fn trim<C: Caller>(&mut self) {
-        let ground = self.ground();
-        let inside = ground.inside::<C>();
-        let mut node = ground.node_of_cpu(inside.cpu);
+        let backend = self.backend();
+        let inside = backend.inside::<C>();
+        let mut node = backend.node_of_cpu(inside.cpu);
         if let Some((state, at)) = self.cpu(inside.cpu) {
             self.claim(at);
             self.flush(at, self.marks.batch);
@@ -107,8 +107,8 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
 
     /// All that this CPU's queues hold goes back.
     pub(super) fn drain<C: Caller>(&mut self) {
-        let ground = self.ground();
-        let inside = ground.inside::<C>();
+        let backend = self.backend();
+        let inside = backend.inside::<C>();
         if let Some((state, at)) = self.cpu(inside.cpu) {
             self.claim(at);
             self.flush(at, u32::MAX);
@@ -119,17 +119,17 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
     /// All that waits in incoming queues goes into the slabs, any CPU's; and all that the nodes'
     /// lists hold.
     pub(super) fn shrink<C: Caller>(&mut self) {
-        let ground = self.ground();
+        let backend = self.backend();
         for cpu in 0..self.slqb.cpus() {
-            let _inside = ground.inside::<C>();
+            let _inside = backend.inside::<C>();
             let owner = cpu as u32;
-            if let Some((list, check)) = self.slqb.list(owner, self.kind().id) {
-                let waiting = list.incoming.claim(check, || ground.relax());
+            if let Some((list, check)) = self.slqb.list(owner, self.info().id) {
+                let waiting = list.incoming.claim(check, || backend.relax());
                 self.put_all(owner, waiting);
             }
         }
-        for node in 0..ground.nodes() {
-            let _inside = ground.inside::<C>();
+        for node in 0..backend.nodes() {
+            let _inside = backend.inside::<C>();
             self.with_node(node, |errand, at| {
                 errand.claim(at);
                 errand.flush(at, u32::MAX);

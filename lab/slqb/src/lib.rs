@@ -89,7 +89,7 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use brickyard_slab::design::{Footprint, GroundOf, Inside, Kind, Whereabouts};
+use brickyard_slab::design::{BackendOf, CacheInfo, Footprint, Inside, Whereabouts};
 use brickyard_slab::geometry::{Geometry, ShapeError};
 use brickyard_slab::sizes::{MAX_GENERAL, aligned, name_of};
 use brickyard_slab::{
@@ -211,23 +211,23 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         Geometry::by(size, align, page_bytes, rules, order)
     }
 
-    fn open(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
-        let link = link_of(kind);
+    fn open(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
+        let link = link_of(info);
         debug_assert!(link.is_multiple_of(size_of::<usize>()), "links are aligned");
-        let limit = if kind.is_checked() {
+        let limit = if info.is_checked() {
             0
         } else {
-            Marks::of(&kind.geometry, 1 << ground.source.page_shift()).high
+            Marks::of(&info.geometry, 1 << backend.source.page_shift()).high
         };
-        let _inside = ground.inside::<Everywhere>();
-        for state in (0..self.cpus()).filter_map(|cpu| self.cpu(cpu, kind.id)) {
+        let _inside = backend.inside::<Everywhere>();
+        for state in (0..self.cpus()).filter_map(|cpu| self.cpu(cpu, info.id)) {
             state.own.begin(limit, link);
             state.outgoing.begin();
-            state.list.slabs(|| ground.relax()).begin();
+            state.list.slabs(|| backend.relax()).begin();
         }
-        for state in (0..self.nodes()).filter_map(|node| self.node(node, kind.id)) {
-            state.own.0.lock(|| ground.relax()).begin(limit, link);
-            state.list.slabs(|| ground.relax()).begin();
+        for state in (0..self.nodes()).filter_map(|node| self.node(node, info.id)) {
+            state.own.0.lock(|| backend.relax()).begin(limit, link);
+            state.list.slabs(|| backend.relax()).begin();
         }
     }
 
@@ -236,8 +236,8 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
     }
 
     #[inline(always)]
-    fn hit<C: Caller>(&self, ground: &GroundOf<'m, Self>, handle: usize) -> Option<NonNull<u8>> {
-        let inside = ground.inside::<C>();
+    fn hit<C: Caller>(&self, backend: &BackendOf<'m, Self>, handle: usize) -> Option<NonNull<u8>> {
+        let inside = backend.inside::<C>();
         let cache = handle as CacheId;
         let own = &self.cpu(inside.cpu, cache)?.own;
         let object = own.lifo.head();
@@ -249,7 +249,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         let left = own.lifo.count() - 1;
         let in_cache = |next: usize| {
             let pointer = NonNull::new(core::ptr::with_exposed_provenance_mut(next));
-            let found = pointer.map(|pointer| ground.pages.cache_of(pointer));
+            let found = pointer.map(|pointer| backend.pages.cache_of(pointer));
             found == Some(cache) && next.is_multiple_of(size_of::<usize>())
         };
         if !queue::is_right(left, next, in_cache) {
@@ -258,26 +258,26 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         }
         own.lifo.set_front(next, left);
         own.hits.add(1);
-        Some(ground.pointer(object))
+        Some(backend.pointer(object))
     }
 
     #[inline(always)]
     unsafe fn put<C: Caller>(
         &self,
-        ground: &GroundOf<'m, Self>,
+        backend: &BackendOf<'m, Self>,
         handle: usize,
         object: NonNull<u8>,
     ) -> bool {
         let cache = handle as CacheId;
         // A link is about to be written: it must be an object.
-        let Some(kind) = ground.kind(cache) else {
+        let Some(info) = backend.info(cache) else {
             return false;
         };
-        if ground.find(kind, object).is_err() {
+        if backend.find(info, object).is_err() {
             return false;
         }
         let address = object.as_ptr().expose_provenance();
-        let inside = ground.inside::<C>();
+        let inside = backend.inside::<C>();
         let Some(state) = self.cpu(inside.cpu, cache) else {
             return false;
         };
@@ -286,12 +286,12 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         if lifo.count >= own.limit.get() || lifo.head == address {
             return false;
         }
-        if ground.nodes() > 1 && ground.node_of(object) != ground.node_of_cpu(inside.cpu) {
+        if backend.nodes() > 1 && backend.node_of(object) != backend.node_of_cpu(inside.cpu) {
             return false;
         }
         let links = ObjectLinks {
-            ground,
-            kind,
+            backend,
+            info,
             link: own.link.get() as usize,
             encoding: self.encoding,
         };
@@ -301,70 +301,74 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         true
     }
 
-    fn miss<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) -> Option<NonNull<u8>> {
-        Errand::run::<C, _>(self, ground, kind, Errand::alloc::<C>)
+    fn miss<C: Caller>(
+        &self,
+        backend: &BackendOf<'m, Self>,
+        info: &CacheInfo,
+    ) -> Option<NonNull<u8>> {
+        Errand::run::<C, _>(self, backend, info, Errand::alloc::<C>)
     }
 
     fn miss_on<C: Caller>(
         &self,
-        ground: &GroundOf<'m, Self>,
-        kind: &Kind,
+        backend: &BackendOf<'m, Self>,
+        info: &CacheInfo,
         node: usize,
     ) -> Option<NonNull<u8>> {
-        Errand::run::<C, _>(self, ground, kind, |errand| errand.alloc_on::<C>(node))
+        Errand::run::<C, _>(self, backend, info, |errand| errand.alloc_on::<C>(node))
     }
 
     unsafe fn overflow<C: Caller>(
         &self,
-        ground: &GroundOf<'m, Self>,
-        kind: &Kind,
+        backend: &BackendOf<'m, Self>,
+        info: &CacheInfo,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
-        Errand::run::<C, _>(self, ground, kind, |errand| errand.free::<C>(object))
+        Errand::run::<C, _>(self, backend, info, |errand| errand.free::<C>(object))
     }
 
-    fn trim<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
-        Errand::run::<C, _>(self, ground, kind, Errand::trim::<C>);
+    fn trim<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
+        Errand::run::<C, _>(self, backend, info, Errand::trim::<C>);
     }
 
-    fn drain<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
-        Errand::run::<C, _>(self, ground, kind, Errand::drain::<C>);
+    fn drain<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
+        Errand::run::<C, _>(self, backend, info, Errand::drain::<C>);
     }
 
-    fn shrink<C: Caller>(&self, ground: &GroundOf<'m, Self>, kind: &Kind) {
-        Errand::run::<C, _>(self, ground, kind, Errand::shrink::<C>);
+    fn shrink<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
+        Errand::run::<C, _>(self, backend, info, Errand::shrink::<C>);
     }
 
-    fn numbers(&self, ground: &GroundOf<'m, Self>, kind: &Kind, numbers: &mut CacheNumbers) {
+    fn numbers(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo, numbers: &mut CacheNumbers) {
         let more = &mut SlqbNumbers::default();
-        self.add_up(&ground.local, kind.id, (numbers, more));
+        self.add_up(&backend.local, info.id, (numbers, more));
     }
 
     fn look<R>(
         &self,
-        ground: &GroundOf<'m, Self>,
-        kind: &Kind,
+        backend: &BackendOf<'m, Self>,
+        info: &CacheInfo,
         head: usize,
         index: usize,
         look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
     ) -> Option<R> {
-        let record = ground.pages.record(head);
+        let record = backend.pages.record(head);
         let owner = owner_of(record).get();
-        let (list, _) = self.list(owner as u32, kind.id)?;
+        let (list, _) = self.list(owner as u32, info.id)?;
         let links = ObjectLinks {
-            ground,
-            kind,
-            link: link_of(kind),
+            backend,
+            info,
+            link: link_of(info),
             encoding: self.encoding,
         };
-        let _inside = ground.inside::<Everywhere>();
-        let slabs = list.slabs(|| ground.relax());
+        let _inside = backend.inside::<Everywhere>();
+        let slabs = list.slabs(|| backend.relax());
         // `owner-before-cache`: behind the lock, a slab of the cache with this owner is this
         // list's, and no other lock lets it go.
-        if !ground.pages.begins(head, kind.id) || owner_of(record).get() != owner {
+        if !backend.pages.begins(head, info.id) || owner_of(record).get() != owner {
             return None;
         }
-        let place = ground.place_of(kind, head, index);
+        let place = backend.place_of(info, head, index);
         let whereabouts = if slabs.has(links, head, place.addr().get()) {
             Whereabouts::InSlab
         } else {

@@ -12,7 +12,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
-use brickyard_slab::design::{Ground, Kind};
+use brickyard_slab::design::{Backend, CacheInfo};
 use brickyard_slab::{Local, PageSource};
 
 use super::queue::Links;
@@ -102,18 +102,18 @@ impl<F: FreePointers> Encoding<F> {
 
 /// Where the objects of a cache have their links, from where their places begin: in their first
 /// word, or in the tail where there is one.
-pub(super) const fn link_of(kind: &Kind) -> usize {
-    match kind.tail {
-        0 => kind.before,
-        _ => kind.tail_at(),
+pub(super) const fn link_of(info: &CacheInfo) -> usize {
+    match info.tail {
+        0 => info.before,
+        _ => info.tail_at(),
     }
 }
 
 /// The links of one cache's free objects.
 #[derive(Debug)]
 pub(super) struct ObjectLinks<'a, 'm, S, L, F> {
-    pub(super) ground: &'a Ground<'m, S, L>,
-    pub(super) kind: &'a Kind,
+    pub(super) backend: &'a Backend<'m, S, L>,
+    pub(super) info: &'a CacheInfo,
     /// See [`link_of`].
     pub(super) link: usize,
     pub(super) encoding: Encoding<F>,
@@ -141,6 +141,6 @@ impl<S: PageSource, L: Local, F: FreePointers> Links for ObjectLinks<'_, '_, S, 
 
     fn is_object(&self, address: usize) -> bool {
         let pointer = NonNull::new(with_exposed_provenance_mut::<u8>(address));
-        pointer.is_some_and(|pointer| self.ground.find(self.kind, pointer).is_ok())
+        pointer.is_some_and(|pointer| self.backend.find(self.info, pointer).is_ok())
     }
 }

@@ -91,10 +91,10 @@ impl SlabList {
         head: usize,
         colour: u32,
     ) {
-        let (pages, kind) = (&links.ground.pages, links.kind);
+        let (pages, info) = (&links.backend.pages, links.info);
         // `owner-before-cache`.
         owner_of(pages.record(head)).set(u64::from(owner));
-        let record = self.slabs.add(pages, kind, head, colour);
+        let record = self.slabs.add(pages, info, head, colour);
         first_of(record).set((pages.address_of(head) + colour as usize) as u64);
         self.counts.slabs_new.add(1);
     }
@@ -105,12 +105,12 @@ impl SlabList {
         links: ObjectLinks<'_, '_, S, L, F>,
         broken: &mut Broken,
     ) -> Option<usize> {
-        let pages = &links.ground.pages;
+        let pages = &links.backend.pages;
         let head = self.slabs.first_partial()?;
         let record = pages.record(head);
         let object = first_of(record).get() as usize;
         let out = record.out.get() + 1;
-        let left = links.kind.geometry.objects - out;
+        let left = links.info.geometry.objects - out;
         let next = links.next(object);
         let mut gone_out = 1;
         if is_right(left, next, |next| in_slab_of(links, head, next)) {
@@ -124,7 +124,7 @@ impl SlabList {
         record.out.set(out);
         self.slabs.out.add(u64::from(gone_out));
         self.counts.filled.add(1);
-        if out == links.kind.geometry.objects {
+        if out == links.info.geometry.objects {
             self.slabs.unlink(pages, head);
         }
         Some(object)
@@ -150,11 +150,11 @@ impl SlabList {
         object: usize,
         gone: &mut Gone,
     ) -> Result<(), FreeFault> {
-        let pages = &links.ground.pages;
+        let pages = &links.backend.pages;
         // `owner-while-out`: looked at again, behind the lock.
         let (head, _) = links
-            .ground
-            .find(links.kind, links.ground.pointer(object))?;
+            .backend
+            .find(links.info, links.backend.pointer(object))?;
         let record = pages.record(head);
         if owner_of(record).get() != u64::from(owner) {
             return Err(FreeFault::NotASlab);
@@ -168,12 +168,12 @@ impl SlabList {
         first_of(record).set(object as u64);
         record.out.set(out - 1);
         self.slabs.out.add(u64::MAX);
-        let was_full = out == links.kind.geometry.objects;
+        let was_full = out == links.info.geometry.objects;
         if out == 1 {
             if !was_full {
                 self.slabs.unlink(pages, head);
             }
-            self.slabs.remove(pages, links.kind, head);
+            self.slabs.remove(pages, links.info, head);
             self.counts.slabs_gone.add(1);
             gone.push(pages, head);
         } else if was_full {
@@ -190,9 +190,9 @@ impl SlabList {
         head: usize,
         object: usize,
     ) -> bool {
-        let record = links.ground.pages.record(head);
+        let record = links.backend.pages.record(head);
         let mut at = first_of(record).get() as usize;
-        for _ in record.out.get()..links.kind.geometry.objects {
+        for _ in record.out.get()..links.info.geometry.objects {
             if at == object {
                 return true;
             }
@@ -213,6 +213,6 @@ fn in_slab_of<S: PageSource, L: Local, F: FreePointers>(
     address: usize,
 ) -> bool {
     let pointer = core::ptr::NonNull::new(core::ptr::with_exposed_provenance_mut(address));
-    let found = pointer.map(|pointer| links.ground.find(links.kind, pointer));
+    let found = pointer.map(|pointer| links.backend.find(links.info, pointer));
     matches!(found, Some(Ok((of, _))) if of == head)
 }

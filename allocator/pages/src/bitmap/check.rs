@@ -3,7 +3,7 @@
 use brickyard_sync::Ordering;
 
 use super::Bitmap;
-use super::index::{From, GRADES, Index, Set};
+use super::index::{End, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
 use super::word::WORD_FRAMES;
 use crate::block::{Census, Use};
@@ -124,10 +124,10 @@ impl Bitmap<'_> {
             let blocks = 0..self.states.len();
             let inside = blocks.filter(|block| self.index.contains(set, block + self.phase));
             let mut found = 0;
-            let mut next = self.index.find(set, 0, From::Low);
+            let mut next = self.index.find(set, 0, End::Low);
             while let Some(position) = next {
                 found += 1;
-                next = self.index.find(set, position + 1, From::Low);
+                next = self.index.find(set, position + 1, End::Low);
             }
             Violation::unless_equal("indexed", "blocks found in a set", inside.count(), found)?;
         }

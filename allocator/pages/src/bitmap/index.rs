@@ -21,7 +21,7 @@ use crate::{MigrateType, Mobility};
 
 /// From which end blocks are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum From {
+pub(super) enum End {
     /// The low end: unmovable and reclaimable requests.
     Low,
     /// The high end: movable ones.
@@ -235,7 +235,7 @@ impl<'m> Index<'m> {
     }
 
     /// The first word of level 0 with a bit, at or behind `place` as seen from that end.
-    pub(super) fn next_leaf(&self, set: Set, place: usize, end: From) -> Option<usize> {
+    pub(super) fn next_leaf(&self, set: Set, place: usize, end: End) -> Option<usize> {
         if self.shape.levels == 1 {
             return (place == 0 && self.leaf(set, 0) != 0).then_some(0);
         }
@@ -244,13 +244,13 @@ impl<'m> Index<'m> {
 
     /// The first position of `set`, at or behind `position` as seen from that end.
     #[inline]
-    pub(super) fn find(&self, set: Set, position: usize, end: From) -> Option<usize> {
+    pub(super) fn find(&self, set: Set, position: usize, end: End) -> Option<usize> {
         self.find_from(set, 0, position, end)
     }
 
     /// The first bit at `level`, at or behind the one of `place`. Up while there is nothing, then
     /// down; again from there where a bit led to an empty word.
-    fn find_from(&self, set: Set, lowest: usize, place: usize, end: From) -> Option<usize> {
+    fn find_from(&self, set: Set, lowest: usize, place: usize, end: End) -> Option<usize> {
         let (mut level, mut place) = (lowest, place);
         loop {
             let (word, bit) = (place / FANOUT, place % FANOUT);
@@ -260,8 +260,8 @@ impl<'m> Index<'m> {
             // Acquire: pairs with `insert_from`.
             let bits = self.word(set, level, word).load(Ordering::Acquire);
             let ahead = match end {
-                From::Low => bits & (!0 << bit),
-                From::High => bits & (!0 >> (FANOUT - 1 - bit)),
+                End::Low => bits & (!0 << bit),
+                End::High => bits & (!0 >> (FANOUT - 1 - bit)),
             };
             if ahead == 0 {
                 level += 1;
@@ -270,14 +270,14 @@ impl<'m> Index<'m> {
                 }
                 // Behind the word just seen.
                 place = match end {
-                    From::Low => word + 1,
-                    From::High => word.checked_sub(1)?,
+                    End::Low => word + 1,
+                    End::High => word.checked_sub(1)?,
                 };
                 continue;
             }
             let found = match end {
-                From::Low => ahead.trailing_zeros(),
-                From::High => ahead.ilog2(),
+                End::Low => ahead.trailing_zeros(),
+                End::High => ahead.ilog2(),
             };
             place = (word << FANOUT_SHIFT) + found as usize;
             if level == lowest {
@@ -285,8 +285,8 @@ impl<'m> Index<'m> {
             }
             level -= 1;
             place = match end {
-                From::Low => place << FANOUT_SHIFT,
-                From::High => (place << FANOUT_SHIFT) + FANOUT - 1,
+                End::Low => place << FANOUT_SHIFT,
+                End::High => (place << FANOUT_SHIFT) + FANOUT - 1,
             };
         }
     }
@@ -327,16 +327,16 @@ mod tests {
                 }
                 let up = model.range(position..).next().copied();
                 let down = model.range(..=position).next_back().copied();
-                assert_eq!(index.find(set, position, From::Low), up);
-                assert_eq!(index.find(set, position, From::High), down);
+                assert_eq!(index.find(set, position, End::Low), up);
+                assert_eq!(index.find(set, position, End::High), down);
                 assert_eq!(index.contains(set, position), model.contains(&position));
-                let leaf = index.next_leaf(set, position / 64, From::Low);
+                let leaf = index.next_leaf(set, position / 64, End::Low);
                 let leaf_slowly = model.range(position / 64 * 64..).next();
                 assert_eq!(leaf, leaf_slowly.map(|found| found / 64));
             }
             // Nothing was written into another set.
             let other = index.of_run(MigrateType::Movable, 8);
-            assert_eq!(index.find(other, 0, From::Low), None);
+            assert_eq!(index.find(other, 0, End::Low), None);
         }
     }
 
@@ -348,8 +348,8 @@ mod tests {
         index.insert(Index::WHOLE, 9000);
         // As if its remover had stopped before it went up.
         index.word(Index::WHOLE, 0, 2).store(0, Ordering::Relaxed);
-        assert_eq!(index.find(Index::WHOLE, 0, From::Low), Some(9000));
-        assert_eq!(index.find(Index::WHOLE, 8999, From::High), None);
+        assert_eq!(index.find(Index::WHOLE, 0, End::Low), Some(9000));
+        assert_eq!(index.find(Index::WHOLE, 8999, End::High), None);
     }
 
     #[test]

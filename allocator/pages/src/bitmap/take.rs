@@ -2,7 +2,7 @@
 
 use brickyard_sync::Ordering;
 
-use super::index::{From, GRADES, Index, Set};
+use super::index::{End, GRADES, Index, Set};
 use super::state::{BlockState, Mode};
 use super::wide::Isolated;
 use super::word::{self, WORD_FRAMES, WORD_ORDER};
@@ -169,10 +169,10 @@ impl Bitmap<'_> {
     }
 
     /// The end that a request's blocks are looked for from. Below a limit, the low one.
-    pub(super) const fn end_for(wanted: Wanted) -> From {
+    pub(super) const fn end_for(wanted: Wanted) -> End {
         match wanted.kind {
-            MigrateType::Movable if wanted.limit.is_none() => From::High,
-            _ => From::Low,
+            MigrateType::Movable if wanted.limit.is_none() => End::High,
+            _ => End::Low,
         }
     }
 
@@ -187,8 +187,8 @@ impl Bitmap<'_> {
         let end = Self::end_for(wanted);
         let last = self.states.len() + self.phase - 1;
         let mut from = match end {
-            From::Low => self.phase,
-            From::High => last,
+            End::Low => self.phase,
+            End::High => last,
         };
         while let Some(position) = self.index.find(set, from, end) {
             let block = position - self.phase;
@@ -205,8 +205,8 @@ impl Bitmap<'_> {
                 Attempt::Nothing => self.correct_run(block),
             }
             from = match end {
-                From::Low if position < last => position + 1,
-                From::High if position > self.phase => position - 1,
+                End::Low if position < last => position + 1,
+                End::High if position > self.phase => position - 1,
                 _ => return None,
             };
         }

@@ -6,7 +6,7 @@
 
 use brickyard_sync::Ordering;
 
-use super::index::{From, Index};
+use super::index::{End, Index};
 use super::state::{BlockState, Mode};
 use super::take::Wanted;
 use super::word;
@@ -81,8 +81,8 @@ impl Bitmap<'_> {
             (after <= limit).then_some(position - self.phase)
         };
         let mut leaf = match end {
-            From::Low => self.index.next_leaf(Index::WHOLE, 0, end),
-            From::High => {
+            End::Low => self.index.next_leaf(Index::WHOLE, 0, end),
+            End::High => {
                 let last = (self.states.len() + self.phase - 1) / LEAF;
                 self.index.next_leaf(Index::WHOLE, last, end)
             }
@@ -94,8 +94,8 @@ impl Bitmap<'_> {
                 let starts = word::starts(self.index.leaf(Index::WHOLE, place), group);
                 let bit = match end {
                     _ if starts == 0 => None,
-                    From::Low => Some(starts.trailing_zeros()),
-                    From::High => Some(starts.ilog2()),
+                    End::Low => Some(starts.trailing_zeros()),
+                    End::High => Some(starts.ilog2()),
                 };
                 bit.map(|bit| place * LEAF + bit as usize)
             } else {
@@ -109,8 +109,8 @@ impl Bitmap<'_> {
                 return below(position);
             }
             let step = match end {
-                From::Low => (place / leaves + 1).checked_mul(leaves),
-                From::High => (place / leaves * leaves).checked_sub(1),
+                End::Low => (place / leaves + 1).checked_mul(leaves),
+                End::High => (place / leaves * leaves).checked_sub(1),
             };
             leaf = step.and_then(|next| self.index.next_leaf(Index::WHOLE, next, end));
         }
@@ -211,7 +211,7 @@ impl Bitmap<'_> {
     ) -> usize {
         let end = Self::end_for(Wanted { kind, limit: None });
         let last = (self.states.len() + self.phase - 1) / LEAF;
-        let from = if end == From::Low { 0 } else { last };
+        let from = if end == End::Low { 0 } else { last };
         let Some(leaf) = self.index.next_leaf(Index::WHOLE, from, end) else {
             return 0;
         };
@@ -219,8 +219,8 @@ impl Bitmap<'_> {
         let mut gone = 0_u64;
         while there != 0 && (gone.count_ones() as usize) < most {
             let bit = match end {
-                From::Low => there.trailing_zeros(),
-                From::High => there.ilog2(),
+                End::Low => there.trailing_zeros(),
+                End::High => there.ilog2(),
             };
             there &= !(1 << bit);
             let block = leaf * LEAF + bit as usize - self.phase;

@@ -3,8 +3,8 @@
 use brickyard_sync::{GuardedU32, GuardedU64};
 
 use super::words::Sheaf;
+use crate::cache_info::CacheInfo;
 use crate::counts;
-use crate::kind::Kind;
 use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
 
@@ -103,8 +103,8 @@ impl Depot {
     }
 
     /// May another full sheaf be kept?
-    pub(super) fn has_room(&self, kind: &Kind) -> bool {
-        let load = (kind.geometry.capacity * kind.geometry.stride) as usize;
+    pub(super) fn has_room(&self, info: &CacheInfo) -> bool {
+        let load = (info.geometry.capacity * info.geometry.stride) as usize;
         let limit = (LOAD / load) as u32;
         self.full.count.get() < limit.max(FEW)
     }
@@ -124,10 +124,10 @@ impl Depot {
             .flatten()
     }
 
-    pub(super) fn add_to(&self, kind: &Kind, numbers: &mut CacheNumbers) {
+    pub(super) fn add_to(&self, info: &CacheInfo, numbers: &mut CacheNumbers) {
         self.slabs.add_to(numbers);
         self.counts.add_to(numbers);
-        let held = u64::from(self.full.count.get() * kind.geometry.capacity);
+        let held = u64::from(self.full.count.get() * info.geometry.capacity);
         numbers.queued += held - self.lacking.get();
     }
 }

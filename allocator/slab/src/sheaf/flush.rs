@@ -4,13 +4,13 @@ use core::ptr::NonNull;
 
 use brickyard_sync::RawLock;
 
-use super::shelf;
+use super::partial;
 use super::state::{AWAY, SPARE, Sheafed};
 use super::words::Sheaf;
+use crate::backend::Backend;
+use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
 use crate::error::FreeFault;
-use crate::ground::Ground;
-use crate::kind::Kind;
 use crate::local::{Local, Pushed};
 use crate::owned::Gone;
 use crate::source::PageSource;
@@ -19,14 +19,19 @@ use crate::watch;
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the
     /// slabs.
-    pub(super) fn to_barn<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind, sheaf: Sheaf) {
+    pub(super) fn to_barn<C: Caller>(
+        &self,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
+        sheaf: Sheaf,
+    ) {
         let surplus = {
-            let _inside = ground.inside::<C>();
-            let depot = self.depot(ground, kind.id, ground.node_here());
+            let _inside = backend.inside::<C>();
+            let depot = self.depot(backend, info.id, backend.node_here());
             if sheaf.is_empty() {
                 depot.put_empty(sheaf);
                 depot.surplus_empty()
-            } else if depot.has_room(kind) {
+            } else if depot.has_room(info) {
                 depot.put_full(sheaf);
                 None
             } else {
@@ -34,57 +39,62 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             }
         };
         if let Some(sheaf) = surplus {
-            self.give_up::<C>(ground, kind, sheaf);
+            self.give_up::<C>(backend, info, sheaf);
         }
     }
 
     /// Puts a sheaf where this CPU's spare was, or else into the barn.
     pub(super) fn keep_as_spare<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         sheaf: Sheaf,
     ) {
-        let column = self.column(kind.id, SPARE);
-        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
-        if spare == 0 && self.detach::<C>(ground, cpu, column, 0, sheaf.top()) {
+        let column = self.column(info.id, SPARE);
+        let (cpu, spare) = backend.local.read::<C>(&self.rows, column);
+        if spare == 0 && self.detach::<C>(backend, cpu, column, 0, sheaf.top()) {
             return;
         }
-        self.to_barn::<C>(ground, kind, sheaf);
+        self.to_barn::<C>(backend, info, sheaf);
     }
 
     /// Puts all that a sheaf holds into slabs, and its own memory too.
-    pub(super) fn give_up<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind, sheaf: Sheaf) {
-        self.empty_out::<C>(ground, kind, &sheaf);
-        self.drop_sheaf(ground, sheaf);
+    pub(super) fn give_up<C: Caller>(
+        &self,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
+        sheaf: Sheaf,
+    ) {
+        self.empty_out::<C>(backend, info, &sheaf);
+        self.drop_sheaf(backend, sheaf);
     }
 
     /// Puts all that a sheaf holds back into slabs.
     pub(super) fn empty_out<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         sheaf: &Sheaf,
     ) {
         while let Some(first) = sheaf.pop() {
-            let node = ground.node_of(ground.pointer(first));
+            let node = backend.node_of(backend.pointer(first));
             let mut gone = Gone::default();
             let mut refused = None;
             {
-                let _inside = ground.inside::<C>();
-                let depot = self.depot(ground, kind.id, node);
+                let _inside = backend.inside::<C>();
+                let depot = self.depot(backend, info.id, node);
                 depot.counts.flushes.add(1);
                 let mut object = Some(first);
                 while let Some(address) = object.take() {
-                    let pointer = ground.pointer(address);
-                    if ground.node_of(pointer) != node {
+                    let pointer = backend.pointer(address);
+                    if backend.node_of(pointer) != node {
                         // The next round's.
                         sheaf.push(address);
                         break;
                     }
-                    let given = match ground.find(kind, pointer) {
+                    let given = match backend.find(info, pointer) {
                         Ok((head, index)) => {
-                            shelf::give(&depot, &ground.pages, kind, head, index, &mut gone)
+                            partial::give(&depot, &backend.pages, info, head, index, &mut gone)
                         }
                         Err(fault) => {
                             depot.counts.refused.add(1);
@@ -97,10 +107,10 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                     object = sheaf.pop();
                 }
             }
-            gone.each(&ground.pages, |head| ground.give_pages(kind, head));
+            gone.each(&backend.pages, |head| backend.give_pages(info, head));
             // One a round, as an example of all that are counted.
             if let Some((object, fault)) = refused {
-                watch::refuse_late(ground, self, kind, object, fault);
+                watch::refuse_late(backend, self, info, object, fault);
             }
         }
     }
@@ -108,16 +118,16 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// An empty sheaf in exchange for a cold full one.
     pub(super) fn empty_sheaf<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         cold: Option<Sheaf>,
     ) -> Option<Sheaf> {
         let (empty, surplus) = {
-            let _inside = ground.inside::<C>();
-            let depot = self.depot(ground, kind.id, ground.node_here());
+            let _inside = backend.inside::<C>();
+            let depot = self.depot(backend, info.id, backend.node_here());
             depot.counts.free_misses.add(1);
             let surplus = match cold {
-                Some(cold) if depot.has_room(kind) => {
+                Some(cold) if depot.has_room(info) => {
                     depot.put_full(cold);
                     None
                 }
@@ -130,62 +140,67 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             }
         };
         if let Some(cold) = surplus {
-            self.empty_out::<C>(ground, kind, &cold);
+            self.empty_out::<C>(backend, info, &cold);
             return Some(cold);
         }
-        empty.or_else(|| self.new_sheaf(ground, kind))
+        empty.or_else(|| self.new_sheaf(backend, info))
     }
 
     /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it
     /// is full.
     pub(super) fn put_away<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
-        let column = self.column(kind.id, AWAY);
+        let column = self.column(info.id, AWAY);
         // SAFETY: `top-in-sheaf` holds of `AWAY` too; and by the caller's promise.
-        match unsafe { ground.local.push::<C>(&self.rows, column, object) } {
+        match unsafe { backend.local.push::<C>(&self.rows, column, object) } {
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
-            Pushed::Full => self.check_out::<C>(ground, kind, object)?,
+            Pushed::Full => self.check_out::<C>(backend, info, object)?,
         }
-        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
-        let fresh = self.empty_sheaf::<C>(ground, kind, None);
+        let (cpu, top) = backend.local.read::<C>(&self.rows, column);
+        let fresh = self.empty_sheaf::<C>(backend, info, None);
         let Some(fresh) = fresh else {
-            return self.give_single::<C>(ground, kind, object);
+            return self.give_single::<C>(backend, info, object);
         };
         fresh.push(object.as_ptr().expose_provenance());
-        if self.detach::<C>(ground, cpu, column, top, fresh.top()) {
+        if self.detach::<C>(backend, cpu, column, top, fresh.top()) {
             // SAFETY: taken out of the row just now.
             if let Some(full) = unsafe { Sheaf::of_row(top) } {
-                self.count_remote::<C>(ground, kind, &full);
-                self.give_up::<C>(ground, kind, full);
+                self.count_remote::<C>(backend, info, &full);
+                self.give_up::<C>(backend, info, full);
             }
         } else {
-            self.empty_out::<C>(ground, kind, &fresh);
-            self.to_barn::<C>(ground, kind, fresh);
+            self.empty_out::<C>(backend, info, &fresh);
+            self.to_barn::<C>(backend, info, fresh);
         }
         Ok(())
     }
 
     /// Sends home what this CPU has gathered of other nodes' objects.
-    pub(super) fn send_away<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
+    pub(super) fn send_away<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
         if self.nodes == 1 {
             return;
         }
-        if let Some(away) = self.close::<C>(ground, self.column(kind.id, AWAY)) {
-            self.count_remote::<C>(ground, kind, &away);
-            self.give_up::<C>(ground, kind, away);
+        if let Some(away) = self.close::<C>(backend, self.column(info.id, AWAY)) {
+            self.count_remote::<C>(backend, info, &away);
+            self.give_up::<C>(backend, info, away);
         }
     }
 
     /// A sheaf of objects of other nodes is about to be emptied.
-    fn count_remote<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind, sheaf: &Sheaf) {
-        let objects = kind.geometry.capacity as usize - sheaf.room();
-        let _inside = ground.inside::<C>();
-        let depot = self.depot(ground, kind.id, ground.node_here());
+    fn count_remote<C: Caller>(
+        &self,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
+        sheaf: &Sheaf,
+    ) {
+        let objects = info.geometry.capacity as usize - sheaf.room();
+        let _inside = backend.inside::<C>();
+        let depot = self.depot(backend, info.id, backend.node_here());
         depot.counts.remote_frees.add(objects as u64);
     }
 }

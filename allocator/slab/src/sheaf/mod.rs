@@ -18,14 +18,14 @@
 //! empty and full at once ([`closed`]); so both ways miss, and the fast path knows of neither.
 //!
 //! Behind them, per cache and node, is a depot: full and empty sheaves (the barn), and slabs with
-//! free objects (the shelf), behind one lock that is taken once for as many objects as a sheaf
+//! free objects (the partial list), behind one lock that is taken once for as many objects as a sheaf
 //! holds. A sheaf changes hands as a whole: where one CPU only allocates and another only frees,
 //! each takes the lock once a sheaf, and no list is walked.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `words.rs` | a sheaf in hand: entries, links; the closed one |
-//! | `depot.rs`, `shelf.rs` | the barn; slabs with free objects, bitmaps |
+//! | `depot.rs`, `partial.rs` | the barn; slabs with free objects, bitmaps |
 //! | `state.rs` | the design's state: rows and depots |
 //! | `rows.rs` | sheaves in and out of a CPU's row |
 //! | `singles.rs` | one object at a time, past all sheaves; slabs out of pages |
@@ -43,9 +43,9 @@
 
 mod depot;
 mod flush;
+mod partial;
 mod refill;
 mod rows;
-mod shelf;
 mod singles;
 mod state;
 mod words;
@@ -59,11 +59,11 @@ use depot::Depot;
 use state::{AWAY, Guarded, MAIN, SPARE};
 use words::Sheaf;
 
+use crate::backend::Backend;
+use crate::cache_info::CacheInfo;
 use crate::caller::{Caller, Everywhere};
 use crate::design::{SlabDesign, Whereabouts};
 use crate::error::FreeFault;
-use crate::ground::Ground;
-use crate::kind::Kind;
 use crate::layout::{BOOT_CACHE, CacheId};
 use crate::local::{Local, Pushed};
 use crate::numbers::CacheNumbers;
@@ -75,8 +75,8 @@ pub use crate::layout::{MAX_CAPACITY, SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
 pub use state::Sheafed;
 pub use words::closed;
 
-// SAFETY: `object-in-one-place`: what a sheaf or the shelf gives out is in neither from then on,
-// and came there as an object of the cache, out of its slab or from who freed it. `on-the-shelf`:
+// SAFETY: `object-in-one-place`: what a sheaf or the partial list gives out is in neither from then on,
+// and came there as an object of the cache, out of its slab or from who freed it. `on-the-partial-list`:
 // pages go back with the last object, and the depot's lock is held where a slab ends and while
 // `look` looks. `is_clear` looks at every row; the depots' sheaves are emptied before it is asked.
 unsafe impl<'m, S, L, K> SlabDesign<'m> for Sheafed<'m, S, L, K>
@@ -138,12 +138,12 @@ where
         })
     }
 
-    fn open(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
-        let _inside = ground.inside::<Everywhere>();
+    fn open(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
+        let _inside = backend.inside::<Everywhere>();
         for node in 0..self.nodes {
-            self.depot(ground, kind.id, node).begin();
+            self.depot(backend, info.id, node).begin();
         }
-        ground.local.forget_hits(self.column(kind.id, MAIN));
+        backend.local.forget_hits(self.column(info.id, MAIN));
     }
 
     #[inline(always)]
@@ -152,207 +152,211 @@ where
     }
 
     #[inline(always)]
-    fn hit<C: Caller>(&self, ground: &Ground<'m, S, L>, handle: usize) -> Option<NonNull<u8>> {
+    fn hit<C: Caller>(&self, backend: &Backend<'m, S, L>, handle: usize) -> Option<NonNull<u8>> {
         // SAFETY: `top-in-sheaf`: the handle is the column of the cache's `main`.
-        unsafe { ground.local.pop::<C>(&self.rows, handle) }
+        unsafe { backend.local.pop::<C>(&self.rows, handle) }
     }
 
     #[inline(always)]
     unsafe fn put<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
+        backend: &Backend<'m, S, L>,
         handle: usize,
         object: NonNull<u8>,
     ) -> bool {
-        if self.nodes > 1 && ground.node_of(object) != ground.node_here() {
+        if self.nodes > 1 && backend.node_of(object) != backend.node_here() {
             return false;
         }
         // SAFETY: as in `hit`, and by the caller's promise.
-        unsafe { ground.local.push::<C>(&self.rows, handle, object) == Pushed::Done }
+        unsafe { backend.local.push::<C>(&self.rows, handle, object) == Pushed::Done }
     }
 
-    fn miss<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) -> Option<NonNull<u8>> {
-        if kind.is_checked() || kind.id == BOOT_CACHE {
-            return self.single::<C>(ground, kind);
+    fn miss<C: Caller>(
+        &self,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
+    ) -> Option<NonNull<u8>> {
+        if info.is_checked() || info.id == BOOT_CACHE {
+            return self.single::<C>(backend, info);
         }
-        let column = self.column(kind.id, MAIN);
-        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
-        let empty = words::sentinel(kind.geometry.capacity as usize);
+        let column = self.column(info.id, MAIN);
+        let (cpu, top) = backend.local.read::<C>(&self.rows, column);
+        let empty = words::sentinel(info.geometry.capacity as usize);
         if cpu >= self.rows.rows() {
-            return self.single::<C>(ground, kind);
+            return self.single::<C>(backend, info);
         }
         if top != closed() && top % SHEAF_BYTES != empty {
             // Another CPU's row by now, or somebody else has filled it.
             // SAFETY: as in `hit`.
-            if let Some(object) = unsafe { ground.local.pop::<C>(&self.rows, column) } {
+            if let Some(object) = unsafe { backend.local.pop::<C>(&self.rows, column) } {
                 return Some(object);
             }
         }
-        let full = match self.take_spare::<C>(ground, kind) {
+        let full = match self.take_spare::<C>(backend, info) {
             Some(spare) if !spare.is_empty() => Some(spare),
-            spare => self.full_sheaf::<C>(ground, kind, spare),
+            spare => self.full_sheaf::<C>(backend, info, spare),
         };
         let Some(full) = full else {
-            return self.single::<C>(ground, kind);
+            return self.single::<C>(backend, info);
         };
         let object = full.pop()?;
         if (top == closed() || top % SHEAF_BYTES == empty)
-            && self.detach::<C>(ground, cpu, column, top, full.top())
+            && self.detach::<C>(backend, cpu, column, top, full.top())
         {
             // SAFETY: taken out of the row just now.
             if let Some(old) = unsafe { Sheaf::of_row(top) } {
-                self.keep_as_spare::<C>(ground, kind, old);
+                self.keep_as_spare::<C>(backend, info, old);
             }
         } else {
-            self.to_barn::<C>(ground, kind, full);
+            self.to_barn::<C>(backend, info, full);
         }
-        Some(ground.pointer(object))
+        Some(backend.pointer(object))
     }
 
     fn miss_on<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         node: usize,
     ) -> Option<NonNull<u8>> {
         // Past the sheaves, which hold the nearest node's objects.
-        self.single_on::<C>(ground, kind, node.min(self.nodes - 1))
+        self.single_on::<C>(backend, info, node.min(self.nodes - 1))
     }
 
     unsafe fn overflow<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
-        if kind.is_checked() || kind.id == BOOT_CACHE {
-            return self.give_single::<C>(ground, kind, object);
+        if info.is_checked() || info.id == BOOT_CACHE {
+            return self.give_single::<C>(backend, info, object);
         }
         // On the slow path there is time to look whether it is an object at all.
-        ground.find(kind, object)?;
-        let column = self.column(kind.id, MAIN);
-        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
+        backend.find(info, object)?;
+        let column = self.column(info.id, MAIN);
+        let (cpu, top) = backend.local.read::<C>(&self.rows, column);
         if cpu >= self.rows.rows() {
-            return self.give_single::<C>(ground, kind, object);
+            return self.give_single::<C>(backend, info, object);
         }
-        if self.nodes > 1 && ground.node_of(object) != ground.node_here() {
-            return self.put_away::<C>(ground, kind, object);
+        if self.nodes > 1 && backend.node_of(object) != backend.node_here() {
+            return self.put_away::<C>(backend, info, object);
         }
         let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
         // Asked again even where it was full: `put` has not told why it would not.
         // SAFETY: as in `put`.
-        match unsafe { ground.local.push::<C>(&self.rows, column, object) } {
+        match unsafe { backend.local.push::<C>(&self.rows, column, object) } {
             Pushed::Done => return Ok(()),
             Pushed::Twice => return Err(FreeFault::DoubleFree),
             // What this CPU freed last may be in its slab by now: a trim takes the sheaf away.
-            Pushed::Full => self.check_out::<C>(ground, kind, object)?,
+            Pushed::Full => self.check_out::<C>(backend, info, object)?,
         }
-        let fresh = match self.take_spare::<C>(ground, kind) {
+        let fresh = match self.take_spare::<C>(backend, info) {
             Some(spare) if spare.is_empty() => Some(spare),
-            cold => self.empty_sheaf::<C>(ground, kind, cold),
+            cold => self.empty_sheaf::<C>(backend, info, cold),
         };
         let Some(fresh) = fresh else {
-            return self.give_single::<C>(ground, kind, object);
+            return self.give_single::<C>(backend, info, object);
         };
         fresh.push(object.as_ptr().expose_provenance());
-        if is_full && self.detach::<C>(ground, cpu, column, top, fresh.top()) {
+        if is_full && self.detach::<C>(backend, cpu, column, top, fresh.top()) {
             // SAFETY: taken out of the row just now.
             if let Some(old) = unsafe { Sheaf::of_row(top) } {
-                self.keep_as_spare::<C>(ground, kind, old);
+                self.keep_as_spare::<C>(backend, info, old);
             }
         } else {
-            self.to_barn::<C>(ground, kind, fresh);
+            self.to_barn::<C>(backend, info, fresh);
         }
         Ok(())
     }
 
-    fn trim<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
-        let column = self.column(kind.id, MAIN);
-        let (cpu, top) = ground.local.read::<C>(&self.rows, column);
+    fn trim<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
+        let column = self.column(info.id, MAIN);
+        let (cpu, top) = backend.local.read::<C>(&self.rows, column);
         let rows = self.rows.rows();
         let seen = (cpu < rows)
-            .then(|| self.seen.get(usize::from(kind.id) * rows + cpu))
+            .then(|| self.seen.get(usize::from(info.id) * rows + cpu))
             .flatten();
         // Relaxed: a hint, this CPU's own but for callers that have moved on.
         let idle = seen.is_some_and(|seen| seen.swap(top, Ordering::Relaxed) == top);
-        if idle && top != closed() && self.detach::<C>(ground, cpu, column, top, closed()) {
+        if idle && top != closed() && self.detach::<C>(backend, cpu, column, top, closed()) {
             // Nothing has changed since the last time: nobody uses the cache here.
             // SAFETY: taken out of the row just now.
             if let Some(main) = unsafe { Sheaf::of_row(top) } {
-                self.give_up::<C>(ground, kind, main);
+                self.give_up::<C>(backend, info, main);
             }
         }
         // The spare is what has been left over.
-        if let Some(spare) = self.take_spare::<C>(ground, kind) {
-            self.give_up::<C>(ground, kind, spare);
+        if let Some(spare) = self.take_spare::<C>(backend, info) {
+            self.give_up::<C>(backend, info, spare);
         }
-        self.send_away::<C>(ground, kind);
-        self.shrink::<C>(ground, kind);
+        self.send_away::<C>(backend, info);
+        self.shrink::<C>(backend, info);
     }
 
-    fn drain<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
-        let main = self.close::<C>(ground, self.column(kind.id, MAIN));
-        let spare = self.take_spare::<C>(ground, kind);
+    fn drain<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
+        let main = self.close::<C>(backend, self.column(info.id, MAIN));
+        let spare = self.take_spare::<C>(backend, info);
         for sheaf in [main, spare].into_iter().flatten() {
-            self.give_up::<C>(ground, kind, sheaf);
+            self.give_up::<C>(backend, info, sheaf);
         }
-        self.send_away::<C>(ground, kind);
+        self.send_away::<C>(backend, info);
     }
 
-    fn shrink<C: Caller>(&self, ground: &Ground<'m, S, L>, kind: &Kind) {
+    fn shrink<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
         for node in 0..self.nodes {
             loop {
                 let sheaf = {
-                    let _inside = ground.inside::<C>();
-                    let depot = self.depot(ground, kind.id, node);
+                    let _inside = backend.inside::<C>();
+                    let depot = self.depot(backend, info.id, node);
                     depot.take_full().or_else(|| depot.take_empty())
                 };
                 let Some(sheaf) = sheaf else { break };
-                self.give_up::<C>(ground, kind, sheaf);
+                self.give_up::<C>(backend, info, sheaf);
             }
             let mut untouched = {
-                let _inside = ground.inside::<C>();
-                shelf::take_untouched(&self.depot(ground, kind.id, node), &ground.pages, kind)
+                let _inside = backend.inside::<C>();
+                partial::take_untouched(&self.depot(backend, info.id, node), &backend.pages, info)
             };
-            untouched.each(&ground.pages, |head| ground.give_pages(kind, head));
+            untouched.each(&backend.pages, |head| backend.give_pages(info, head));
         }
     }
 
-    fn is_clear(&self, kind: &Kind) -> bool {
-        self.held(kind).next().is_none()
+    fn is_clear(&self, info: &CacheInfo) -> bool {
+        self.held(info).next().is_none()
     }
 
-    fn numbers(&self, ground: &Ground<'m, S, L>, kind: &Kind, numbers: &mut CacheNumbers) {
+    fn numbers(&self, backend: &Backend<'m, S, L>, info: &CacheInfo, numbers: &mut CacheNumbers) {
         for node in 0..self.nodes {
-            let _inside = ground.inside::<Everywhere>();
-            self.depot(ground, kind.id, node).add_to(kind, numbers);
+            let _inside = backend.inside::<Everywhere>();
+            self.depot(backend, info.id, node).add_to(info, numbers);
         }
-        numbers.queued += self.queued(kind);
-        let hits = ground.local.hits(self.column(kind.id, MAIN));
+        numbers.queued += self.queued(info);
+        let hits = backend.local.hits(self.column(info.id, MAIN));
         numbers.hits = hits.map(|hits| hits.allocs);
         numbers.free_hits = hits.map(|hits| hits.frees);
     }
 
     fn look<R>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         head: usize,
         index: usize,
         look: impl FnOnce(NonNull<u8>, Whereabouts) -> R,
     ) -> Option<R> {
-        let address = ground.pages.address_of(head);
-        let _inside = ground.inside::<Everywhere>();
+        let address = backend.pages.address_of(head);
+        let _inside = backend.inside::<Everywhere>();
         // A page's node never changes, so this is the depot that has its slab, if there is one.
-        let _depot = self.depot(ground, kind.id, ground.node_of(ground.pointer(address)));
-        if !ground.pages.begins(head, kind.id) {
+        let _depot = self.depot(backend, info.id, backend.node_of(backend.pointer(address)));
+        if !backend.pages.begins(head, info.id) {
             return None;
         }
-        let whereabouts = if shelf::is_free(&ground.pages, head, index) {
+        let whereabouts = if partial::is_free(&backend.pages, head, index) {
             Whereabouts::InSlab
         } else {
             Whereabouts::Out
         };
-        Some(look(ground.place_of(kind, head, index), whereabouts))
+        Some(look(backend.place_of(info, head, index), whereabouts))
     }
 }

@@ -6,12 +6,12 @@ use core::mem::ManuallyDrop;
 use brickyard_sync::RawLock;
 
 use super::depot::Depot;
-use super::shelf;
+use super::partial;
 use super::state::Sheafed;
 use super::words::Sheaf;
+use crate::backend::Backend;
+use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
-use crate::ground::Ground;
-use crate::kind::Kind;
 use crate::local::Local;
 use crate::source::PageSource;
 
@@ -19,8 +19,8 @@ use crate::source::PageSource;
 /// barn when this is dropped.
 struct InHand<'a, 'm, C: Caller, S: PageSource, L: Local, K: RawLock> {
     sheaves: &'a Sheafed<'m, S, L, K>,
-    ground: &'a Ground<'m, S, L>,
-    kind: &'a Kind,
+    backend: &'a Backend<'m, S, L>,
+    info: &'a CacheInfo,
     sheaf: Sheaf,
     caller: PhantomData<fn() -> C>,
 }
@@ -37,25 +37,25 @@ impl<C: Caller, S: PageSource, L: Local, K: RawLock> Drop for InHand<'_, '_, C, 
     fn drop(&mut self) {
         // SAFETY: `sheaf-in-one-place`: it leaves here, and this is not used any more.
         let sheaf = unsafe { Sheaf::at(self.sheaf.address()) };
-        self.sheaves.to_barn::<C>(self.ground, self.kind, sheaf);
+        self.sheaves.to_barn::<C>(self.backend, self.info, sheaf);
     }
 }
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// Fills `sheaf` from the shelf of `node`, growing it where it has too little: each slab made
+    /// Fills `sheaf` from the partial list of `node`, growing it where it has too little: each slab made
     /// brings an object at least, so there are never more of them than a sheaf has places. True if
     /// it has something.
     pub(super) fn fill<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         node: usize,
         sheaf: &Sheaf,
     ) -> bool {
-        let from = |depot: &Depot| shelf::fill(depot, &ground.pages, kind, sheaf);
+        let from = |depot: &Depot| partial::fill(depot, &backend.pages, info, sheaf);
         let slabs = {
-            let _inside = ground.inside::<C>();
-            let depot = self.depot(ground, kind.id, node);
+            let _inside = backend.inside::<C>();
+            let depot = self.depot(backend, info.id, node);
             from(&depot);
             depot.slabs.count()
         };
@@ -63,7 +63,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         let mut left = (slabs / 8).max(u32::from(sheaf.is_empty()));
         while left > 0
             && !sheaf.is_full()
-            && self.grow::<C, _>(ground, kind, Some(node), from).is_some()
+            && self.grow::<C, _>(backend, info, Some(node), from).is_some()
         {
             left -= 1;
         }
@@ -73,14 +73,14 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// A full sheaf in exchange for an empty one, or an empty one filled.
     pub(super) fn full_sheaf<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
         empty: Option<Sheaf>,
     ) -> Option<Sheaf> {
-        let node = ground.node_here();
+        let node = backend.node_here();
         let empty = {
-            let _inside = ground.inside::<C>();
-            let depot = self.depot(ground, kind.id, node);
+            let _inside = backend.inside::<C>();
+            let depot = self.depot(backend, info.id, node);
             depot.counts.misses.add(1);
             if let Some(full) = depot.take_full() {
                 if let Some(empty) = empty {
@@ -92,16 +92,16 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         };
         let sheaf = match empty {
             Some(sheaf) => sheaf,
-            None => self.new_sheaf(ground, kind)?,
+            None => self.new_sheaf(backend, info)?,
         };
         let in_hand = InHand::<C, S, L, K> {
             sheaves: self,
-            ground,
-            kind,
+            backend,
+            info,
             sheaf,
             caller: PhantomData,
         };
-        let filled = self.fill::<C>(ground, kind, node, &in_hand.sheaf);
+        let filled = self.fill::<C>(backend, info, node, &in_hand.sheaf);
         filled.then(|| in_hand.keep())
     }
 }

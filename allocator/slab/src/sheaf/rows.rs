@@ -4,9 +4,9 @@ use brickyard_sync::{Ordering, RawLock};
 
 use super::state::{AWAY, SPARE, Sheafed};
 use super::words::{self, Sheaf, closed};
+use crate::backend::Backend;
+use crate::cache_info::CacheInfo;
 use crate::caller::Caller;
-use crate::ground::Ground;
-use crate::kind::Kind;
 use crate::layout::{SHEAF_BYTES, WORD_BYTES};
 use crate::local::Local;
 use crate::source::PageSource;
@@ -15,7 +15,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// Takes what `column` of this CPU's row holds, if that is `expected`, for itself.
     pub(super) fn detach<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
+        backend: &Backend<'m, S, L>,
         cpu: usize,
         column: usize,
         expected: usize,
@@ -24,7 +24,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         // SAFETY: `sheaf-in-one-place`: the callers here put in 0, `closed`, or the top of a sheaf
         // in hand, and let go of it if it is done.
         unsafe {
-            ground
+            backend
                 .local
                 .replace::<C>(&self.rows, cpu, column, expected, new)
         }
@@ -33,12 +33,12 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// The spare sheaf of this CPU, taken out of the row.
     pub(super) fn take_spare<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
-        kind: &Kind,
+        backend: &Backend<'m, S, L>,
+        info: &CacheInfo,
     ) -> Option<Sheaf> {
-        let column = self.column(kind.id, SPARE);
-        let (cpu, spare) = ground.local.read::<C>(&self.rows, column);
-        if spare == 0 || !self.detach::<C>(ground, cpu, column, spare, 0) {
+        let column = self.column(info.id, SPARE);
+        let (cpu, spare) = backend.local.read::<C>(&self.rows, column);
+        if spare == 0 || !self.detach::<C>(backend, cpu, column, spare, 0) {
             return None;
         }
         // SAFETY: taken out of the row just now.
@@ -46,18 +46,18 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     }
 
     /// Objects that lie in all CPUs' rows, as far as that can be told while the CPUs go on.
-    pub(super) fn queued(&self, kind: &Kind) -> u64 {
-        let empty = words::sentinel(kind.geometry.capacity as usize);
-        self.held(kind)
+    pub(super) fn queued(&self, info: &CacheInfo) -> u64 {
+        let empty = words::sentinel(info.geometry.capacity as usize);
+        self.held(info)
             .map(|top| ((top % SHEAF_BYTES).saturating_sub(empty) / WORD_BYTES) as u64)
             .sum()
     }
 
     /// The tops of all sheaves that CPUs' rows have of a cache, empty ones too.
-    pub(super) fn held(&self, kind: &Kind) -> impl Iterator<Item = usize> {
+    pub(super) fn held(&self, info: &CacheInfo) -> impl Iterator<Item = usize> {
         let parts = if self.nodes > 1 { AWAY + 1 } else { SPARE + 1 };
         let words = (0..self.rows.rows()).flat_map(move |cpu| {
-            let columns = (0..parts).map(move |part| self.column(kind.id, part));
+            let columns = (0..parts).map(move |part| self.column(info.id, part));
             columns.filter_map(move |column| self.rows.word(cpu, column))
         });
         let closed = closed();
@@ -70,17 +70,17 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.
     pub(super) fn close<C: Caller>(
         &self,
-        ground: &Ground<'m, S, L>,
+        backend: &Backend<'m, S, L>,
         column: usize,
     ) -> Option<Sheaf> {
         // Again only where the caller has come to another CPU meanwhile, or somebody here has used
         // the row.
         loop {
-            let (cpu, top) = ground.local.read::<C>(&self.rows, column);
+            let (cpu, top) = backend.local.read::<C>(&self.rows, column);
             if top == 0 || top == closed() {
                 return None;
             }
-            if self.detach::<C>(ground, cpu, column, top, closed()) {
+            if self.detach::<C>(backend, cpu, column, top, closed()) {
                 // SAFETY: taken out of the row just now.
                 return unsafe { Sheaf::of_row(top) };
             }

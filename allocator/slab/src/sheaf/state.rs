@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use brickyard_sync::{AtomicUsize, Held, Locked, RawLock, TicketLock};
 
 use super::depot::Depot;
-use crate::ground::Ground;
+use crate::backend::Backend;
 use crate::layout::CacheId;
 use crate::local::Local;
 use crate::rows::Rows;
@@ -54,12 +54,12 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     #[inline]
     pub(super) fn depot(
         &self,
-        ground: &Ground<'m, S, L>,
+        backend: &Backend<'m, S, L>,
         cache: CacheId,
         node: usize,
     ) -> Held<'_, K, Depot> {
         let index = usize::from(cache) * self.nodes + node;
-        self.depots[index].0.lock(|| ground.relax())
+        self.depots[index].0.lock(|| backend.relax())
     }
 }
 

@@ -11,9 +11,9 @@
 //! overflow does not reach it. The tail is the design's: it needs one where what it keeps in a free
 //! object may not lie in the object itself.
 
+use crate::cache_info::{CacheInfo, CacheSpec};
 use crate::debug::{Checks, TRACK_BYTES};
 use crate::geometry::MAX_SIZE;
-use crate::kind::{CacheSpec, Kind};
 
 const WORD: usize = 8;
 
@@ -79,7 +79,7 @@ const fn tracks_of(checks: Checks) -> usize {
     }
 }
 
-impl Kind {
+impl CacheInfo {
     /// Are its free objects poisoned?
     pub(super) const fn is_poisoned(&self) -> bool {
         self.spec.checks.has(Checks::POISON) && self.spec.constructor.is_none()
@@ -109,7 +109,7 @@ mod tests {
     use crate::geometry::Geometry;
 
     /// Kinds of all checks, with and without a tail.
-    fn kinds() -> impl Iterator<Item = Kind> {
+    fn caches() -> impl Iterator<Item = CacheInfo> {
         let sets = (0..16).map(|set: u32| {
             let members = Checks::LETTERS.iter().enumerate();
             members.fold(Checks::NONE, |checks, (i, (_, check))| {
@@ -130,7 +130,7 @@ mod tests {
             each.map(move |(size, align, tail)| {
                 let spec = CacheSpec::new("", size).align(align).checks(checks);
                 let place = Place::of(&spec, tail);
-                Kind {
+                CacheInfo {
                     id: 2,
                     spec,
                     callers: crate::caller::Callers::Tasks,
@@ -144,32 +144,32 @@ mod tests {
 
     #[test]
     fn nothing_in_a_place_meets_anything_else() {
-        for kind in kinds() {
-            let (spec, stride) = (kind.spec, kind.geometry.stride as usize);
-            assert!(kind.before.is_multiple_of(spec.align), "{kind:?}");
-            let object_end = kind.before + spec.size;
-            let (right, right_bytes) = kind.right_zone();
+        for info in caches() {
+            let (spec, stride) = (info.spec, info.geometry.stride as usize);
+            assert!(info.before.is_multiple_of(spec.align), "{info:?}");
+            let object_end = info.before + spec.size;
+            let (right, right_bytes) = info.right_zone();
             assert_eq!(right, object_end);
-            assert_eq!(right + right_bytes, kind.tail_at());
+            assert_eq!(right + right_bytes, info.tail_at());
             if spec.checks.has(Checks::RED_ZONES) {
-                assert!(kind.before >= 8 && right_bytes >= 8, "{kind:?}");
+                assert!(info.before >= 8 && right_bytes >= 8, "{info:?}");
             }
             if spec.checks.has(Checks::TRACK) {
-                assert!(kind.tracks_at() % 8 == 0);
-                assert_eq!(kind.tracks_at() + 2 * TRACK_BYTES, stride);
+                assert!(info.tracks_at() % 8 == 0);
+                assert_eq!(info.tracks_at() + 2 * TRACK_BYTES, stride);
             }
-            assert_eq!(kind.tail_at() + kind.tail, kind.tracks_at());
-            assert!(kind.tail == 0 || kind.tail_at() % 8 == 0, "{kind:?}");
+            assert_eq!(info.tail_at() + info.tail, info.tracks_at());
+            assert!(info.tail == 0 || info.tail_at() % 8 == 0, "{info:?}");
         }
     }
 
     #[test]
     fn what_is_not_checked_costs_nothing() {
-        for kind in kinds() {
-            let plain = kind.spec.checks.is_empty() || kind.spec.checks == Checks::FREES;
-            if plain && kind.tail == 0 {
-                let geometry = Geometry::new(kind.spec.size, kind.spec.align, 4096).unwrap();
-                assert_eq!(kind.geometry, geometry);
+        for info in caches() {
+            let plain = info.spec.checks.is_empty() || info.spec.checks == Checks::FREES;
+            if plain && info.tail == 0 {
+                let geometry = Geometry::new(info.spec.size, info.spec.align, 4096).unwrap();
+                assert_eq!(info.geometry, geometry);
             }
         }
     }

@@ -4,10 +4,10 @@
 use core::ptr::NonNull;
 
 use super::paint;
+use crate::cache_info::CacheInfo;
 use crate::debug::{Checks, Damage, Fault, Finding, Moment, Stored, TRACK_BYTES, Track, User};
-use crate::kind::Kind;
 
-/// An object's place in its slab, with its kind.
+/// An object's place in its slab, with its cache.
 ///
 /// Invariant `in-its-place`: the place is a stride long and lies in its slab.
 ///
@@ -16,48 +16,48 @@ use crate::kind::Kind;
 /// its slab nor in use.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'k> {
-    pub(super) kind: &'k Kind,
+    pub(super) info: &'k CacheInfo,
     pub(super) place: NonNull<u8>,
 }
 
 impl<'k> Spot<'k> {
     fn at(&self, offset: usize) -> NonNull<u8> {
-        debug_assert!(offset < self.kind.geometry.stride as usize);
+        debug_assert!(offset < self.info.geometry.stride as usize);
         // SAFETY: `in-its-place`: a place is a stride long, and all offsets here are below.
         unsafe { self.place.add(offset) }
     }
 
     pub(super) fn object(&self) -> NonNull<u8> {
-        self.at(self.kind.before)
+        self.at(self.info.before)
     }
 
-    /// Both red zones take this value, where the kind has them.
+    /// Both red zones take this value, where the cache has them.
     pub(super) fn paint_zones(&self, value: u8) {
-        if !self.kind.spec.checks.has(Checks::RED_ZONES) {
+        if !self.info.spec.checks.has(Checks::RED_ZONES) {
             return;
         }
-        let (right, bytes) = self.kind.right_zone();
+        let (right, bytes) = self.info.right_zone();
         // SAFETY: `painted`; both zones lie in the place.
         unsafe {
-            paint::fill(self.place, self.kind.before, value);
+            paint::fill(self.place, self.info.before, value);
             paint::fill(self.at(right), bytes, value);
         }
     }
 
     pub(super) fn poison(&self) {
-        if self.kind.is_poisoned() {
+        if self.info.is_poisoned() {
             // SAFETY: `painted`; an object has at least a byte.
-            unsafe { paint::poison(self.object(), self.kind.spec.size) };
+            unsafe { paint::poison(self.object(), self.info.spec.size) };
         }
     }
 
     /// Have both red zones this value? If not, what is wrong.
     pub(super) fn zones(&self, value: u8) -> Option<Fault> {
-        if !self.kind.spec.checks.has(Checks::RED_ZONES) {
+        if !self.info.spec.checks.has(Checks::RED_ZONES) {
             return None;
         }
-        let before = self.kind.before;
-        let (right, bytes) = self.kind.right_zone();
+        let before = self.info.before;
+        let (right, bytes) = self.info.right_zone();
         // SAFETY: `painted`: the zones have been written when the slab was made.
         if unsafe { !paint::is_all(self.place, before, value) } {
             let found = |i| self.read(i);
@@ -67,7 +67,7 @@ impl<'k> Spot<'k> {
         // SAFETY: as above.
         if unsafe { !paint::is_all(self.at(right), bytes, value) } {
             let found = |i| self.read(right + i);
-            let offset = self.kind.spec.size as isize;
+            let offset = self.info.spec.size as isize;
             let damage = Damage::between(offset, bytes, found, |_| value);
             return damage.map(Fault::WrittenBehind);
         }
@@ -76,9 +76,9 @@ impl<'k> Spot<'k> {
 
     /// Is the free object as it was painted? If not, what is wrong.
     fn poisoned(&self) -> Option<Fault> {
-        let (object, size) = (self.object(), self.kind.spec.size);
+        let (object, size) = (self.object(), self.info.spec.size);
         // SAFETY: `painted`: the object has been written when the slab was made.
-        if !self.kind.is_poisoned() || unsafe { paint::is_poisoned(object, size) } {
+        if !self.info.is_poisoned() || unsafe { paint::is_poisoned(object, size) } {
             return None;
         }
         let end = size - 1;
@@ -89,7 +89,7 @@ impl<'k> Spot<'k> {
                 paint::POISON
             }
         };
-        let found = |i| self.read(self.kind.before + i);
+        let found = |i| self.read(self.info.before + i);
         Damage::between(0, size, found, expected).map(Fault::UseAfterFree)
     }
 
@@ -106,10 +106,10 @@ impl<'k> Spot<'k> {
 
     /// Who allocated and who freed last, in memory.
     pub(super) fn stored(&self) -> Option<[&'k Stored; 2]> {
-        if !self.kind.spec.checks.has(Checks::TRACK) {
+        if !self.info.spec.checks.has(Checks::TRACK) {
             return None;
         }
-        let at = self.kind.tracks_at();
+        let at = self.info.tracks_at();
         // SAFETY: `painted`: both have been written when the slab was made.
         Some(unsafe {
             [
@@ -130,8 +130,8 @@ impl<'k> Spot<'k> {
     pub(super) fn finding(&self, fault: Fault, moment: Moment, noticed: Track) -> Finding {
         let [allocated, freed] = self.users();
         Finding {
-            cache: self.kind.spec.name,
-            size: self.kind.spec.size,
+            cache: self.info.spec.name,
+            size: self.info.spec.size,
             object: self.object().addr().get(),
             fault,
             moment,
@@ -143,8 +143,8 @@ impl<'k> Spot<'k> {
 
     /// Nobody has allocated or freed it yet.
     pub(super) fn clear_tracks(&self) {
-        if self.kind.spec.checks.has(Checks::TRACK) {
-            for offset in [self.kind.tracks_at(), self.kind.tracks_at() + TRACK_BYTES] {
+        if self.info.spec.checks.has(Checks::TRACK) {
+            for offset in [self.info.tracks_at(), self.info.tracks_at() + TRACK_BYTES] {
                 // SAFETY: `painted`; tracks lie in the place, at multiples of a word.
                 unsafe { Stored::clear(self.at(offset)) };
             }

@@ -85,7 +85,7 @@ impl CacheSpec {
 
 /// A cache, as all that serves it sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct CacheInfo {
     /// Its number.
     pub id: CacheId,
     /// What its objects are.
@@ -100,7 +100,7 @@ pub struct Kind {
     pub tail: usize,
 }
 
-impl Kind {
+impl CacheInfo {
     /// Is anything checked that the fast path does not check?
     #[inline]
     #[must_use]

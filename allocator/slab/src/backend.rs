@@ -1,7 +1,7 @@
 //! What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the
 //! caches.
 //!
-//! Invariant `one-handle`: a cache's kind is reached by its one handle (a
+//! Invariant `one-handle`: a cache is reached by its one handle (a
 //! [`RawCache`](crate::RawCache), or a [`General`](crate::General), which is never given up), by
 //! what borrows it, and by leases; so it can be destroyed by who has the handle, once no lease is
 //! out and none can be had.
@@ -19,31 +19,31 @@ use core::ptr::NonNull;
 use brickyard::{Context, Order};
 use brickyard_sync::{Lease, OnceSlot};
 
+use crate::cache_info::CacheInfo;
 use crate::caller::{Caller, Callers, Inside};
 use crate::debug::Finding;
 use crate::error::FreeFault;
-use crate::kind::Kind;
 use crate::layout::CacheId;
 use crate::local::Local;
 use crate::pages::Pages;
 use crate::source::{PageAsk, PageSource};
 
-/// See the module; and for who may call what, [`design`](crate::design) (`ground-of-a-design`).
-pub struct Ground<'m, S, L> {
+/// See the module; and for who may call what, [`design`](crate::design) (`backend-of-a-design`).
+pub struct Backend<'m, S, L> {
     /// Where pages come from.
     pub source: S,
     /// How a CPU reaches what is its own.
     pub local: L,
     /// What is known of each page.
     pub pages: Pages<'m>,
-    pub(crate) kinds: &'m [OnceSlot<Kind>],
+    pub(crate) caches: &'m [OnceSlot<CacheInfo>],
     /// Who is told of what checks find.
     pub(crate) report: fn(&Finding),
 }
 
-impl<S, L> fmt::Debug for Ground<'_, S, L> {
+impl<S, L> fmt::Debug for Backend<'_, S, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ground").finish_non_exhaustive()
+        f.debug_struct("Backend").finish_non_exhaustive()
     }
 }
 
@@ -52,7 +52,7 @@ impl<S, L> fmt::Debug for Ground<'_, S, L> {
 #[must_use = "the pages go back as soon as this is dropped"]
 #[derive(Debug)]
 pub struct LoosePages<'g, 'm, S: PageSource, L: Local> {
-    ground: &'g Ground<'m, S, L>,
+    backend: &'g Backend<'m, S, L>,
     order: Order,
     head: usize,
 }
@@ -73,25 +73,27 @@ impl<S: PageSource, L: Local> LoosePages<'_, '_, S, L> {
 
 impl<S: PageSource, L: Local> Drop for LoosePages<'_, '_, S, L> {
     fn drop(&mut self) {
-        let first = self.ground.pointer(self.ground.pages.address_of(self.head));
+        let first = self
+            .backend
+            .pointer(self.backend.pages.address_of(self.head));
         // SAFETY: `slab-pages`: taken with this order, and no slab.
-        unsafe { self.ground.source.give(first, self.order) };
+        unsafe { self.backend.source.give(first, self.order) };
     }
 }
 
-impl<'m, S: PageSource, L: Local> Ground<'m, S, L> {
+impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
     /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is
     /// borrowed, or it is never destroyed.
     #[inline]
     #[must_use]
-    pub fn kind(&self, id: CacheId) -> Option<&'m Kind> {
-        self.kinds.get(usize::from(id))?.get()
+    pub fn info(&self, id: CacheId) -> Option<&'m CacheInfo> {
+        self.caches.get(usize::from(id))?.get()
     }
 
     /// The cache with a number, which stays there as long as the result lives. `None` too while it
     /// is being destroyed.
-    pub(crate) fn lease(&self, id: CacheId) -> Option<Lease<'m, Kind>> {
-        self.kinds.get(usize::from(id))?.lease()
+    pub(crate) fn lease(&self, id: CacheId) -> Option<Lease<'m, CacheInfo>> {
+        self.caches.get(usize::from(id))?.lease()
     }
 
     /// Nodes of the source.
@@ -132,14 +134,14 @@ impl<'m, S: PageSource, L: Local> Ground<'m, S, L> {
     /// May a caller of kind `C` come here? Interrupts stay out of caches that are for tasks only.
     #[inline(always)]
     #[must_use]
-    pub fn is_welcome<C: Caller>(&self) -> bool {
+    pub fn admits<C: Caller>(&self) -> bool {
         C::MASKS || !self.local.in_interrupt()
     }
 
     /// May the caller take the locks of a cache? Not in an interrupt that may have interrupted
     /// their holder.
-    pub(crate) fn may_touch(&self, kind: &Kind) -> bool {
-        kind.callers == Callers::All || !self.local.in_interrupt()
+    pub(crate) fn may_touch(&self, info: &CacheInfo) -> bool {
+        info.callers == Callers::All || !self.local.in_interrupt()
     }
 
     /// Waits a little for another CPU.
@@ -148,24 +150,24 @@ impl<'m, S: PageSource, L: Local> Ground<'m, S, L> {
         self.local.relax();
     }
 
-    /// Pages for a slab of `kind`, of this node's memory if they can be had, else of any. No lock
+    /// Pages for a slab of the cache, of this node's memory if they can be had, else of any. No lock
     /// is held.
     pub fn take_pages<C: Caller>(
         &self,
-        kind: &Kind,
+        info: &CacheInfo,
         node: usize,
     ) -> Option<LoosePages<'_, 'm, S, L>> {
-        let near = self.take_pages_of::<C>(kind, Some(node));
+        let near = self.take_pages_of::<C>(info, Some(node));
         near.or_else(|| match self.nodes() {
             1 => None,
-            _ => self.take_pages_of::<C>(kind, None),
+            _ => self.take_pages_of::<C>(info, None),
         })
     }
 
-    /// Pages for a slab of `kind`, of one node's memory or of any. No lock is held.
+    /// Pages for a slab of the cache, of one node's memory or of any. No lock is held.
     pub(crate) fn take_pages_of<C: Caller>(
         &self,
-        kind: &Kind,
+        info: &CacheInfo,
         node: Option<usize>,
     ) -> Option<LoosePages<'_, 'm, S, L>> {
         let context = if self.local.in_interrupt() {
@@ -176,24 +178,24 @@ impl<'m, S: PageSource, L: Local> Ground<'m, S, L> {
             Context::MaySleep
         };
         let first = self.source.take(PageAsk {
-            order: kind.geometry.order,
-            mobility: kind.spec.mobility,
+            order: info.geometry.order,
+            mobility: info.spec.mobility,
             node: node.filter(|_| self.nodes() > 1),
             context,
         })?;
         let _ = first.as_ptr().expose_provenance();
         Some(LoosePages {
-            ground: self,
-            order: kind.geometry.order,
+            backend: self,
+            order: info.geometry.order,
             head: self.pages.page_of(first)?,
         })
     }
 
     /// The pages of a slab that is none any more: the tables do not know it, and no lock is held.
-    pub(crate) const fn loose(&self, kind: &Kind, head: usize) -> LoosePages<'_, 'm, S, L> {
+    pub(crate) const fn loose(&self, info: &CacheInfo, head: usize) -> LoosePages<'_, 'm, S, L> {
         LoosePages {
-            ground: self,
-            order: kind.geometry.order,
+            backend: self,
+            order: info.geometry.order,
             head,
         }
     }
@@ -218,31 +220,35 @@ impl<'m, S: PageSource, L: Local> Ground<'m, S, L> {
         }
     }
 
-    /// Where the place of an object is, by number, of the slab of `kind` that begins at page
+    /// Where the place of an object is, by number, of the slab of the cache that begins at page
     /// `head`.
     #[must_use]
-    pub fn place_of(&self, kind: &Kind, head: usize, index: usize) -> NonNull<u8> {
+    pub fn place_of(&self, info: &CacheInfo, head: usize, index: usize) -> NonNull<u8> {
         let first = self.pages.address_of(head) + self.pages.record(head).colour.get() as usize;
-        self.pointer(first + index * kind.geometry.stride as usize)
+        self.pointer(first + index * info.geometry.stride as usize)
     }
 
-    /// Which object of which slab of `kind` begins at `address`: the slab's first page, and the
+    /// Which object of which slab of the cache begins at `address`: the slab's first page, and the
     /// object's number.
     ///
     /// # Errors
     /// [`FreeFault`]: no object of the cache.
-    pub fn find(&self, kind: &Kind, address: NonNull<u8>) -> Result<(usize, usize), FreeFault> {
+    pub fn find(
+        &self,
+        info: &CacheInfo,
+        address: NonNull<u8>,
+    ) -> Result<(usize, usize), FreeFault> {
         let page = self.pages.page_of(address).ok_or(FreeFault::NotASlab)?;
         match self.pages.cache_of(address) {
             0 => return Err(FreeFault::NotASlab),
-            id if id != kind.id => return Err(FreeFault::WrongCache { cache: id }),
+            id if id != info.id => return Err(FreeFault::WrongCache { cache: id }),
             _ => {}
         }
         let head = self.pages.head_of(page);
         let first = self.pages.address_of(head) + self.pages.record(head).colour.get() as usize;
         // An address below the first object wraps, and is on no grid.
         let offset = address.addr().get().wrapping_sub(first);
-        let index = kind.geometry.index_of(offset).ok_or(FreeFault::OffGrid)?;
+        let index = info.geometry.index_of(offset).ok_or(FreeFault::OffGrid)?;
         Ok((head, index))
     }
 }

@@ -1,21 +1,21 @@
-//! The shelf: slabs with free objects, and which objects those are, a bit each. All of it behind
+//! The partial list: slabs with free objects, and which objects those are, a bit each. All of it behind
 //! the depot's lock.
 //!
-//! Invariant `on-the-shelf`: a slab is on its depot's list exactly if one of its bits is set; when
+//! Invariant `on-the-partial-list`: a slab is on its depot's list exactly if one of its bits is set; when
 //! its last object comes back it leaves and gives its pages back, one without any is on no list. So
 //! a slab all of whose bits are set has never been touched; `untouched` counts those.
 
 use super::depot::Depot;
 use super::words::Sheaf;
+use crate::cache_info::CacheInfo;
 use crate::error::FreeFault;
-use crate::kind::Kind;
 use crate::owned::Gone;
 use crate::pages::Pages;
 
-/// Puts a new slab on the shelf: all of its objects are free.
-pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize, colour: u32) {
-    let record = depot.slabs.add(pages, kind, head, colour);
-    let mut left = kind.geometry.objects;
+/// Puts a new slab on the partial list: all of its objects are free.
+pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, head: usize, colour: u32) {
+    let record = depot.slabs.add(pages, info, head, colour);
+    let mut left = info.geometry.objects;
     for word in &record.free {
         let here = left.min(64);
         word.set(if here == 64 {
@@ -29,8 +29,8 @@ pub(super) fn begin(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize, 
     depot.untouched.add(1);
 }
 
-/// Takes slabs off the shelf of which no object was ever taken.
-pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> Gone {
+/// Takes slabs off the partial list of which no object was ever taken.
+pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Gone {
     let mut gone = Gone::default();
     let mut next = depot.slabs.first_partial();
     while depot.untouched.get() > 0
@@ -40,7 +40,7 @@ pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> G
         next = (record.next.get() as usize).checked_sub(1);
         if record.out.get() == 0 {
             depot.untouched.set(depot.untouched.get() - 1);
-            end(depot, pages, kind, head);
+            end(depot, pages, info, head);
             gone.push(pages, head);
         }
     }
@@ -48,18 +48,18 @@ pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> G
 }
 
 /// A slab whose objects are all in it is one no longer.
-fn end(depot: &Depot, pages: &Pages<'_>, kind: &Kind, head: usize) {
+fn end(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, head: usize) {
     depot.slabs.unlink(pages, head);
-    depot.slabs.remove(pages, kind, head);
+    depot.slabs.remove(pages, info, head);
     depot.counts.slabs_gone.add(1);
 }
 
-/// Takes up to `want` objects off the shelf and hands each to `each`, address by address within a
+/// Takes up to `want` objects off the partial list and hands each to `each`, address by address within a
 /// slab.
 fn take(
     depot: &Depot,
     pages: &Pages<'_>,
-    kind: &Kind,
+    info: &CacheInfo,
     mut want: usize,
     mut each: impl FnMut(usize),
 ) {
@@ -75,7 +75,7 @@ fn take(
             while bits != 0 && taken < want {
                 let index = i * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                each(first + index * kind.geometry.stride as usize);
+                each(first + index * info.geometry.stride as usize);
                 taken += 1;
             }
             word.set(bits);
@@ -89,22 +89,22 @@ fn take(
         }
         let out = before + taken as u32;
         record.out.set(out);
-        if out == kind.geometry.objects {
+        if out == info.geometry.objects {
             depot.slabs.unlink(pages, head);
         }
     }
 }
 
 /// One object.
-pub(super) fn take_one(depot: &Depot, pages: &Pages<'_>, kind: &Kind) -> Option<usize> {
+pub(super) fn take_one(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Option<usize> {
     let mut found = None;
-    take(depot, pages, kind, 1, |object| found = Some(object));
+    take(depot, pages, info, 1, |object| found = Some(object));
     found
 }
 
 /// Fills a sheaf with what there is.
-pub(super) fn fill(depot: &Depot, pages: &Pages<'_>, kind: &Kind, sheaf: &Sheaf) {
-    take(depot, pages, kind, sheaf.room(), |object| {
+pub(super) fn fill(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, sheaf: &Sheaf) {
+    take(depot, pages, info, sheaf.room(), |object| {
         sheaf.push(object)
     });
 }
@@ -113,7 +113,7 @@ pub(super) fn fill(depot: &Depot, pages: &Pages<'_>, kind: &Kind, sheaf: &Sheaf)
 fn put(
     depot: &Depot,
     pages: &Pages<'_>,
-    kind: &Kind,
+    info: &CacheInfo,
     head: usize,
     index: usize,
 ) -> Result<Option<usize>, FreeFault> {
@@ -128,13 +128,13 @@ fn put(
     record.out.set(out - 1);
     depot.slabs.out.add(u64::MAX);
     depot.counts.flushed.add(1);
-    if out == kind.geometry.objects {
+    if out == info.geometry.objects {
         depot.slabs.link(pages, head);
     }
     if out > 1 {
         return Ok(None);
     }
-    end(depot, pages, kind, head);
+    end(depot, pages, info, head);
     Ok(Some(head))
 }
 
@@ -142,11 +142,11 @@ fn put(
 pub(super) fn give_one(
     depot: &Depot,
     pages: &Pages<'_>,
-    kind: &Kind,
+    info: &CacheInfo,
     head: usize,
     index: usize,
 ) -> Result<Option<usize>, FreeFault> {
-    let put = put(depot, pages, kind, head, index);
+    let put = put(depot, pages, info, head, index);
     put.inspect_err(|_| depot.counts.refused.add(1))
 }
 
@@ -154,12 +154,12 @@ pub(super) fn give_one(
 pub(super) fn give(
     depot: &Depot,
     pages: &Pages<'_>,
-    kind: &Kind,
+    info: &CacheInfo,
     head: usize,
     index: usize,
     gone: &mut Gone,
 ) -> Result<(), FreeFault> {
-    if let Some(head) = give_one(depot, pages, kind, head, index)? {
+    if let Some(head) = give_one(depot, pages, info, head, index)? {
         gone.push(pages, head);
     }
     Ok(())
