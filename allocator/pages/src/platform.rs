@@ -166,12 +166,12 @@ impl Platform for OneCpu {
 
 /// Interrupts are masked as long as this lives.
 #[derive(Debug)]
-pub struct Masked<'p, P: Platform> {
+pub struct MaskGuard<'p, P: Platform> {
     platform: &'p P,
     found: InterruptState,
 }
 
-impl<'p, P: Platform> Masked<'p, P> {
+impl<'p, P: Platform> MaskGuard<'p, P> {
     /// Masks them.
     #[inline]
     pub fn new(platform: &'p P) -> Self {
@@ -182,7 +182,7 @@ impl<'p, P: Platform> Masked<'p, P> {
     }
 }
 
-impl<P: Platform> Drop for Masked<'_, P> {
+impl<P: Platform> Drop for MaskGuard<'_, P> {
     #[inline]
     fn drop(&mut self) {
         self.platform.restore_interrupts(self.found);
@@ -191,13 +191,13 @@ impl<P: Platform> Drop for Masked<'_, P> {
 
 /// The caller stays on its CPU as long as this lives.
 #[derive(Debug)]
-pub struct Pinned<'p, P: Platform> {
+pub struct PinGuard<'p, P: Platform> {
     platform: &'p P,
     /// Which one that is.
     pub cpu: usize,
 }
 
-impl<'p, P: Platform> Pinned<'p, P> {
+impl<'p, P: Platform> PinGuard<'p, P> {
     /// Keeps the caller where it is.
     #[inline]
     pub fn new(platform: &'p P) -> Self {
@@ -213,7 +213,7 @@ impl<'p, P: Platform> Pinned<'p, P> {
     }
 }
 
-impl<P: Platform> Drop for Pinned<'_, P> {
+impl<P: Platform> Drop for PinGuard<'_, P> {
     #[inline]
     fn drop(&mut self) {
         self.platform.unpin();

@@ -166,7 +166,7 @@ impl Bitmap<'_> {
     /// owner, a block of order 0 in use, in a block that is plain. What a front asks before it
     /// keeps it. A place outside all blocks is none.
     #[inline(always)]
-    pub(crate) fn plain_single_in_use(&self, offset: usize) -> Option<usize> {
+    pub(crate) fn mobility_of_plain_single(&self, offset: usize) -> Option<usize> {
         // Relaxed, twice: the caller says that it owns the frame; if it does, what is asked of the
         // state and of the bit does not change.
         let state = self.states.get(self.block_at(offset))?;
@@ -181,10 +181,10 @@ impl Bitmap<'_> {
 
     /// How many frames from the first on lie in one word of a plain block, each once, and are
     /// single frames in use; and the number of their mobility.
-    pub(crate) fn plain_singles_in_use(&self, frames: &[Frame]) -> (usize, usize) {
+    pub(crate) fn run_of_plain_singles(&self, frames: &[Frame]) -> (usize, usize) {
         let first = frames.first().map(|&first| self.offset(first));
         let Some((offset, mobility)) =
-            first.and_then(|offset| Some((offset, self.plain_single_in_use(offset)?)))
+            first.and_then(|offset| Some((offset, self.mobility_of_plain_single(offset)?)))
         else {
             return (0, 0);
         };
@@ -198,7 +198,7 @@ impl Bitmap<'_> {
             bits |= 1 << bit;
             run += 1;
         }
-        // Relaxed: as in `plain_single_in_use`.
+        // Relaxed: as in `mobility_of_plain_single`.
         let free = self.free[offset / WORD_FRAMES].load(Ordering::Relaxed);
         if free & bits != 0 {
             // One of them is free already: one by one.
@@ -207,9 +207,9 @@ impl Bitmap<'_> {
         (run, mobility)
     }
 
-    /// As [`Bitmap::plain_single_in_use`], in any block that nothing is isolated in.
-    pub(crate) fn single_in_use(&self, offset: usize) -> Option<usize> {
-        if let Some(mobility) = self.plain_single_in_use(offset) {
+    /// As [`Bitmap::mobility_of_plain_single`], in any block that nothing is isolated in.
+    pub(crate) fn mobility_of_single(&self, offset: usize) -> Option<usize> {
+        if let Some(mobility) = self.mobility_of_plain_single(offset) {
             return Some(mobility);
         }
         let frame = Frame::new(self.base.wrapping_add(offset));

@@ -4,7 +4,7 @@ use brickyard_sync::{Inside, Slot, SlotAccess};
 
 use super::{Backing, CpuStash, Stash};
 use crate::patience::{Drained, Patience, Reach};
-use crate::platform::Pinned;
+use crate::platform::PinGuard;
 use crate::{Order, Platform};
 
 impl<A: SlotAccess> Stash<'_, A> {
@@ -94,7 +94,7 @@ impl<A: SlotAccess> Stash<'_, A> {
             }));
         };
         let own = {
-            let pinned = Pinned::new(platform);
+            let pinned = PinGuard::new(platform);
             let own = pinned.cpu == cpu;
             if own {
                 drain_here();
@@ -106,7 +106,7 @@ impl<A: SlotAccess> Stash<'_, A> {
             return drained;
         }
         if A::LENDS {
-            let _pinned = Pinned::new(platform);
+            let _pinned = PinGuard::new(platform);
             return empty(patience.wait_for(cpu, platform, |waits, relax| {
                 slot.visit_within(waits, relax)
             }));

@@ -35,7 +35,7 @@ use brickyard_sync::{Slot, SlotAccess};
 
 use crate::bitmap::Bitmap;
 use crate::check::Violation;
-use crate::platform::Pinned;
+use crate::platform::PinGuard;
 use crate::transit::Moves;
 use crate::{Context, Frame, Order, Platform, Request};
 pub use cpu::CpuStash;
@@ -149,7 +149,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         if platform.in_interrupt() {
             return None;
         }
-        let pinned = Pinned::new(platform);
+        let pinned = PinGuard::new(platform);
         let own = self.slots.get(pinned.cpu)?.enter(|| platform.relax())?;
         Some(with(&own))
     }
@@ -171,7 +171,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
         let platform = &backing.platform;
         if request.context != Context::Interrupt && !platform.in_interrupt() {
-            let pinned = Pinned::new(platform);
+            let pinned = PinGuard::new(platform);
             // At once or not at all: a visitor is waited for on the longer way.
             if let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) {
                 let popped = own.singles[request.mobility as usize].pop();
@@ -297,9 +297,9 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let (store, platform) = (&backing.store, &backing.platform);
         let offset = store.offset(frame);
         if !platform.in_interrupt() {
-            let pinned = Pinned::new(platform);
+            let pinned = PinGuard::new(platform);
             if let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) {
-                let plain = store.plain_single_in_use(offset);
+                let plain = store.mobility_of_plain_single(offset);
                 if let Some(stack) = plain.and_then(|place| own.singles.get(place)) {
                     let len = stack.len();
                     // Where it is empty, what is compared is none of its entries; then the longer
@@ -334,7 +334,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         own: &CpuStash,
         offset: usize,
     ) -> Returned {
-        let place = backing.store.single_in_use(offset);
+        let place = backing.store.mobility_of_single(offset);
         let Some((place, stack)) = place.and_then(|place| Some((place, own.singles.get(place)?)))
         else {
             return Returned::ToStore;
@@ -398,7 +398,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         self.with_own(&backing.platform, |own| {
             let mut kept = 0;
             while let Some(&first) = frames.get(kept) {
-                let (run, mobility) = store.plain_singles_in_use(&frames[kept..]);
+                let (run, mobility) = store.run_of_plain_singles(&frames[kept..]);
                 let stack = &own.singles[mobility];
                 let room = stack.limit.get().saturating_sub(stack.len()) as usize;
                 let run = run.min(room);

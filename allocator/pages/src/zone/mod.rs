@@ -76,7 +76,7 @@ use crate::block::{Census, FreeTable, State};
 use crate::check::Violation;
 use crate::error::BulkFreeError;
 use crate::patience::{Look, Patience, Reach, look_everywhere};
-use crate::platform::Masked;
+use crate::platform::MaskGuard;
 use crate::pressure::compact;
 use crate::stash::{Backing, Returned, Stash};
 use crate::transit::Moves;
@@ -373,7 +373,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     /// One at a time.
     fn administer<R>(&self, work: impl FnOnce(&Bitmap<'m>) -> R) -> R {
-        let _masked = Masked::new(self.platform());
+        let _masked = MaskGuard::new(self.platform());
         let _held = self.administration.lock(|| self.platform().relax());
         work(self.store())
     }

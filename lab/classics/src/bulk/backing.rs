@@ -10,7 +10,7 @@ use super::meter::{Meter, MeterReading, Timing};
 use crate::store::buddy::Buddy;
 use crate::store::grouping::Grouping;
 use crate::store::{Merged, Taken};
-use brickyard::platform::Masked;
+use brickyard::platform::MaskGuard;
 use brickyard::transit::Moves;
 use brickyard::{Frame, FrameRange, FreeError, MigrateType, Order, Platform, Request};
 
@@ -92,14 +92,14 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     /// Enters the store: under the zone lock with interrupts masked.
     #[inline]
     pub(crate) fn lock(&self) -> StoreGuard<'_, 'm, G, L, P> {
-        let masked = Masked::new(&self.platform);
+        let masked = MaskGuard::new(&self.platform);
         let mut guard = self.lock_masked(&masked);
         guard.masked = Some(masked);
         guard
     }
 
     /// Takes the zone lock; the caller has masked interrupts and keeps them so.
-    pub(crate) fn lock_masked(&self, _masked: &Masked<'_, P>) -> StoreGuard<'_, 'm, G, L, P> {
+    pub(crate) fn lock_masked(&self, _masked: &MaskGuard<'_, P>) -> StoreGuard<'_, 'm, G, L, P> {
         let measured = self.tuning.timing == Timing::On;
         let asked = if measured { self.platform.ticks() } else { 0 };
         let held = self.kept.lock(|| self.platform.relax());
@@ -129,7 +129,7 @@ pub(crate) struct StoreGuard<'b, 'm, G: Grouping, L: RawLock, P: Platform> {
     since: u64,
     // Dropped in this order: the lock is given up before interrupts come back.
     held: Held<'b, L, Kept<'m, G>>,
-    masked: Option<Masked<'b, P>>,
+    masked: Option<MaskGuard<'b, P>>,
 }
 
 impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {

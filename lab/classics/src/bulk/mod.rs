@@ -18,7 +18,7 @@ use brickyard::sync::RawLock;
 use brickyard::transit::InTransit;
 
 use crate::store::grouping::Grouping;
-use brickyard::platform::Masked;
+use brickyard::platform::MaskGuard;
 use brickyard::{Frame, FreeError, MigrateType, Order, Platform, Request};
 
 /// How long the zone lock is held in a bulk operation.
@@ -63,7 +63,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     /// Fills `out` with single frames straight from the store, under the zone lock and by its
     /// policy. Returns how many.
     pub(crate) fn take_singles(&self, request: &Request, out: &mut [Frame]) -> usize {
-        let masked = Masked::new(self.platform());
+        let masked = MaskGuard::new(self.platform());
         let mut guard = self.lock_masked(&masked);
         let mut taken = 0;
         for slot in out {
@@ -83,7 +83,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     /// Gives single frames in use straight to the store, in the same way, up to the first that is
     /// refused. Returns how many, and why no more.
     pub(crate) fn give_singles(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
-        let masked = Masked::new(self.platform());
+        let masked = MaskGuard::new(self.platform());
         let mut guard = self.lock_masked(&masked);
         let mut given = 0;
         let mut refused = None;
@@ -105,7 +105,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     fn between_pages<'b>(
         &'b self,
         guard: StoreGuard<'b, 'm, G, L, P>,
-        masked: &Masked<'_, P>,
+        masked: &MaskGuard<'_, P>,
     ) -> StoreGuard<'b, 'm, G, L, P> {
         let release = match self.tuning().bulk {
             BulkPolicy::Hold => false,
@@ -128,7 +128,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         wanted: MigrateType,
         mut into: impl FnMut(Frame),
     ) -> (usize, Option<InTransit<'_>>) {
-        let masked = Masked::new(self.platform());
+        let masked = MaskGuard::new(self.platform());
         let mut guard = self.lock_masked(&masked);
         let mut transit = None;
         let mut taken = 0;
@@ -148,7 +148,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     /// Gives back the frames that `next` yields, under the zone lock and by its policy. Returns how
     /// many.
     pub(crate) fn give_bulk(&self, mut next: impl FnMut() -> Option<Frame>) -> usize {
-        let masked = Masked::new(self.platform());
+        let masked = MaskGuard::new(self.platform());
         let mut guard = self.lock_masked(&masked);
         let mut given = 0;
         while let Some(frame) = next() {

@@ -26,7 +26,7 @@ use crate::store::frames::FrameList;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
-use brickyard::platform::Pinned;
+use brickyard::platform::PinGuard;
 use brickyard::{Context, Frame, MigrateType, Platform, Request};
 
 /// How much a magazine holds and moves.
@@ -107,7 +107,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
 
     /// Locks a magazine that has frames: the first that is free to lock, or, where all are taken,
     /// the first with frames after a wait. `None` where none has any.
-    fn lock_filled<P: Platform>(&self, pinned: &Pinned<'_, P>) -> Option<Held<'m, L, Lists>> {
+    fn lock_filled<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Option<Held<'m, L, Lists>> {
         let mut filled = self.round_robin(pinned.cpu).filter(|m| m.len() > 0);
         filled.clone().find_map(|m| m.0.try_lock()).or_else(|| {
             let magazine = filled.next()?;
@@ -116,13 +116,13 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     }
 
     /// Locks any magazine: the first that is free to lock, or the preferred one after a wait.
-    fn lock_any<P: Platform>(&self, pinned: &Pinned<'_, P>) -> Held<'m, L, Lists> {
+    fn lock_any<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Held<'m, L, Lists> {
         let free = self.round_robin(pinned.cpu).find_map(|m| m.0.try_lock());
         free.unwrap_or_else(|| self.lock_preferred(pinned))
     }
 
     /// Locks the preferred magazine, after a wait if need be.
-    fn lock_preferred<P: Platform>(&self, pinned: &Pinned<'_, P>) -> Held<'m, L, Lists> {
+    fn lock_preferred<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Held<'m, L, Lists> {
         let magazine = &self.magazines[self.preferred(pinned.cpu)];
         magazine.0.lock(|| pinned.relax())
     }
@@ -167,7 +167,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
     fn refill<G: Grouping, Z: RawLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, Z, P>,
-        pinned: &Pinned<'_, P>,
+        pinned: &PinGuard<'_, P>,
         wanted: MigrateType,
     ) -> Option<Frame> {
         let store = backing.unlocked();
@@ -191,7 +191,7 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
         if interrupt {
             return backing.lock().take(request).map(|taken| taken.frame);
         }
-        let pinned = Pinned::new(backing.platform());
+        let pinned = PinGuard::new(backing.platform());
         let wanted = request.mobility.into();
         let list = Lists::index(backing.unlocked().list_for(wanted));
         self.lock_filled(&pinned)
@@ -214,7 +214,7 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
         if platform.in_interrupt() {
             return 0;
         }
-        let pinned = Pinned::new(platform);
+        let pinned = PinGuard::new(platform);
         let magazine = self.lock_preferred(&pinned);
         let mut kept = 0;
         let mut freed_to = 0;
@@ -239,7 +239,7 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
         if reach == Reach::Own {
             return Drained::default();
         }
-        let pinned = Pinned::new(platform);
+        let pinned = PinGuard::new(platform);
         let drain = |magazine: &Magazine<L>| {
             let magazine = magazine.0.lock(|| pinned.relax());
             let all = magazine.len();

@@ -17,7 +17,7 @@ use crate::store::frames::FrameList;
 use crate::store::grouping::Grouping;
 use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
-use brickyard::platform::{Masked, Pinned};
+use brickyard::platform::{MaskGuard, PinGuard};
 use brickyard::{Frame, MigrateType, Platform, Request};
 
 /// How much a CPU keeps.
@@ -88,10 +88,10 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     /// and where a visitor is in it: of an interrupt at once, else if he stands still.
     #[inline]
     fn with_own<P: Platform, R>(&self, platform: &P, with: impl FnOnce(&Lists) -> R) -> Option<R> {
-        let pinned = Pinned::new(platform);
+        let pinned = PinGuard::new(platform);
         let slot = self.slots.get(pinned.cpu)?;
         {
-            let _masked = Masked::new(platform);
+            let _masked = MaskGuard::new(platform);
             if let Some(own) = slot.try_enter() {
                 return Some(with(&own.0));
             }
@@ -101,7 +101,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         if platform.in_interrupt() {
             return None;
         }
-        let _masked = Masked::new(platform);
+        let _masked = MaskGuard::new(platform);
         let own = slot.enter(|| platform.relax())?;
         Some(with(&own.0))
     }
@@ -188,7 +188,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         };
         let mut drained = Drained::default();
         let mut drain_here = || {
-            let _masked = Masked::new(platform);
+            let _masked = MaskGuard::new(platform);
             drained = empty(match reach {
                 Reach::Own => slot.try_enter(),
                 Reach::Locks | Reach::All => patience.wait_for(cpu, platform, |waits, relax| {
@@ -197,7 +197,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
             });
         };
         let own = {
-            let pinned = Pinned::new(platform);
+            let pinned = PinGuard::new(platform);
             let own = pinned.cpu == cpu;
             if own {
                 drain_here();
@@ -209,7 +209,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
             return drained;
         }
         if A::LENDS {
-            let _masked = Masked::new(platform);
+            let _masked = MaskGuard::new(platform);
             return empty(patience.wait_for(cpu, platform, |waits, relax| {
                 slot.visit_within(waits, relax)
             }));
