@@ -1,4 +1,4 @@
-"""Runs the cells of `brickyard reproduce` on a Dask cluster; see docs/book/cluster/README.md.
+"""Runs the cells of `brickyard reproduce` on a Dask cluster; see docs/book/cluster.md.
 
     python dask_cells.py --brickyard target/lab/brickyard --output reproduced-dask [--full] [--scheduler tcp://HOST:8786]
 
