@@ -1,0 +1,305 @@
+//! Contiguous ranges, memory that goes offline, what hooks say cannot be moved.
+
+use super::*;
+
+// ---- contiguous ranges and memory that goes offline ----
+
+/// The owner of all movable blocks in use: moves what it is asked to move.
+struct Owner {
+    cpus: &'static Cpus,
+    pages: RefCell<BTreeMap<Frame, Order>>,
+}
+
+impl Owner {
+    fn of(zone: &Plain) -> Self {
+        let mut pages = BTreeMap::new();
+        for at in zone.span().frames() {
+            if let Some((first, state)) = zone.block_of(at)
+                && first == at
+                && state.usage == Use::Allocated
+                && state.kind == Movable
+            {
+                pages.insert(first, state.order);
+            }
+        }
+        Self {
+            cpus: zone.platform(),
+            pages: RefCell::new(pages),
+        }
+    }
+
+    /// Its pages are all in use, each as one block.
+    fn has_what_it_has(&self, zone: &Plain) {
+        for (&at, &order) in &*self.pages.borrow() {
+            let (first, state) = zone.block_of(at).expect("memory");
+            let found = (first, state.usage, state.order);
+            assert_eq!(found, (at, Use::Allocated, order));
+        }
+        sound(zone);
+    }
+}
+
+impl Migrate for Owner {
+    fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
+        assert!(self.cpus.is_at_rest());
+        let mut pages = self.pages.borrow_mut();
+        match pages.remove(&from) {
+            Some(own) => {
+                assert_eq!(own, order);
+                pages.insert(to, order);
+                Migration::Moved
+            }
+            None => Migration::Unknown,
+        }
+    }
+}
+
+impl Reclaim for Owner {
+    fn reclaim(&self, _: &Need) -> usize {
+        0
+    }
+}
+
+/// A zone of so many page blocks in which movable blocks of all small orders are scattered, about
+/// half of it.
+fn scattered(count: usize, seed: u64) -> (Plain, Owner) {
+    let zone = blocks(count);
+    let mut dice = Dice::new(seed);
+    let mut held = Vec::new();
+    while zone.free_frames() > 0 {
+        let order = dice.one_of(&[0, 0, 0, 1, 2, 3, 5]);
+        if let Ok(at) = zone.alloc(&request(order, Mobility::Movable)) {
+            held.push((at, order));
+        }
+    }
+    for place in dice.shuffled(held.len()).into_iter().step_by(2) {
+        let (at, order) = held[place];
+        free(&zone, at, order);
+    }
+    let owner = Owner::of(&zone);
+    owner.has_what_it_has(&zone);
+    (zone, owner)
+}
+
+#[test]
+fn a_contiguous_range_is_cleared_by_moving_and_freed_in_parts() {
+    for (seed, frames) in [(1, 100), (2, 700), (3, 1024), (4, 1500)] {
+        let (zone, owner) = scattered(8, seed);
+        let before = sound(&zone);
+        let wanted = ContiguousRequest::new(frames, zone.span()).aligned(4);
+        let got = alloc_contiguous(&zone, &wanted, &owner).unwrap();
+        assert_eq!((got.len(), got.start.number() % 4), (frames, 0));
+        owner.has_what_it_has(&zone);
+        let census = sound(&zone);
+        assert_eq!(census.allocated, before.allocated + frames);
+        assert_eq!(census.isolated, 0);
+        let inside = |at: &&Frame| got.contains(**at);
+        assert_eq!(owner.pages.borrow().keys().find(inside), None);
+        let middle = got.start.plus(frames / 3);
+        let (one, two) = (
+            FrameRange { end: middle, ..got },
+            FrameRange {
+                start: middle,
+                ..got
+            },
+        );
+        assert_eq!(zone.free_range(two), Ok(()));
+        assert_eq!(zone.free_range(two), Err(FreeError::DoubleFree));
+        assert_eq!(zone.free_range(one), Ok(()));
+        assert_eq!(sound(&zone), before);
+    }
+}
+
+#[test]
+fn a_free_place_for_a_contiguous_range_is_found_without_moving_anything() {
+    let zone = in_use_but(8, Mobility::Unmovable, &[(2, 300), (4, BLOCK), (5, 200)]);
+    let wanted = |frames| ContiguousRequest::new(frames, range(0, 8 * BLOCK));
+    let got = alloc_contiguous(&zone, &wanted(400), &NoHooks);
+    assert_eq!(got, Ok(range(2048, 2448)));
+    let got = alloc_contiguous(&zone, &wanted(312), &NoHooks);
+    assert_eq!(got, Ok(range(2448, 2760)));
+    let refused = alloc_contiguous(&zone, &wanted(301), &NoHooks);
+    assert!(matches!(refused, Err(RangeError::Busy { .. })));
+    let got = alloc_contiguous(&zone, &wanted(300), &NoHooks);
+    assert_eq!(got, Ok(range(1024, 1324)));
+    assert_eq!(sound(&zone).free, 0);
+}
+
+#[test]
+fn a_contiguous_range_that_something_unmovable_blocks_is_refused_and_stays_usable() {
+    let zone = blocks(4);
+    for block in 0..4 {
+        let taken = zone.alloc_at(frame(block * BLOCK + 200), &UNMOVABLE);
+        assert_eq!(taken, Ok(()));
+    }
+    let before = seen(&zone);
+    let wanted = ContiguousRequest::new(600, zone.span());
+    let refused = alloc_contiguous(&zone, &wanted, &NoHooks);
+    assert!(matches!(refused, Err(RangeError::Busy { .. })));
+    assert_eq!(seen(&zone), before);
+}
+
+#[test]
+fn memory_goes_offline_with_holes_and_all_and_comes_back() {
+    let (zone, owner) = scattered(8, 9);
+    let before = sound(&zone);
+    let part = range(700, 1700);
+    assert_eq!(offline(&zone, part, &owner), Ok(1000));
+    owner.has_what_it_has(&zone);
+    assert_eq!(zone.managed_frames(), 8 * BLOCK - 1000);
+    assert!(part.frames().all(|at| zone.block_of(at).is_none()));
+    assert_eq!(zone.free(frame(800), Order::ZERO), Err(FreeError::NotOwned));
+    // Once more, with what is gone in the middle of it.
+    assert_eq!(offline(&zone, range(600, 1800), &owner), Ok(200));
+    owner.has_what_it_has(&zone);
+    assert_eq!(zone.add(range(600, 1800)), Ok(1200));
+    assert_eq!(sound(&zone).free, before.free);
+    let busy = offline(&zone, zone.span(), &NoHooks);
+    assert!(matches!(busy, Err(RangeError::Busy { .. })));
+    assert_eq!(sound(&zone).isolated, 0);
+}
+
+#[test]
+fn compaction_and_the_slow_path_bring_huge_blocks_together() {
+    let (zone, owner) = scattered(8, 5);
+    compact_all(&zone, &owner);
+    owner.has_what_it_has(&zone);
+    let whole = zone.free_counts().suitable(Order::HUGE);
+    assert!(
+        whole >= 3,
+        "about half of 8 blocks is free, and {whole} are"
+    );
+    // And on the way of a request.
+    let (zone, owner) = scattered(8, 6);
+    let zones = [zone];
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::with_hooks(&node, owner, SlowPath::MODERN);
+    let huge = nodes.alloc(0, &request(9, Mobility::Movable)).unwrap();
+    assert!(huge.is_aligned(Order::HUGE));
+    nodes.hooks().has_what_it_has(&zones[0]);
+}
+
+#[test]
+fn a_range_from_the_middle_of_one_block_to_the_middle_of_another_is_freed() {
+    let zone = blocks(4);
+    for (at, order) in [
+        (0, 10),
+        (1024, 0),
+        (1025, 0),
+        (1026, 1),
+        (1028, 8),
+        (1536, 9),
+    ] {
+        let at = frame(at).align_down(Order::new(order));
+        assert_eq!(
+            zone.alloc_at(at, &request(order, Mobility::Movable))
+                .is_ok(),
+            order != 8
+        );
+    }
+    let rest = alloc_contiguous(
+        &zone,
+        &ContiguousRequest::new(508, range(1028, 1536)),
+        &NoHooks,
+    );
+    assert_eq!(rest, Ok(range(1028, 1536)));
+    assert_eq!(zone.free_frames(), 0);
+    assert_eq!(zone.free_range(range(300, 1700)), Ok(()));
+    assert_eq!(sound(&zone).free, 1400);
+    let before = seen(&zone);
+    assert_eq!(zone.free_range(range(200, 301)), Err(FreeError::DoubleFree));
+    assert_eq!(zone.free_range(range(1900, 2049)), Err(FreeError::NotOwned));
+    assert_eq!(seen(&zone), before);
+    assert_eq!(zone.free_range(range(0, 300)), Ok(()));
+    assert_eq!(zone.free_range(range(1700, 2048)), Ok(()));
+    assert_eq!(by_order(&zone)[10], 2);
+}
+
+// ---- what a hook says cannot be moved ----
+
+/// Moves everything but what lies in one place, and remembers what it was asked.
+struct Chooser {
+    stays: Option<Frame>,
+    asked: RefCell<BTreeSet<Frame>>,
+    moved: RefCell<Vec<(Frame, Frame)>>,
+}
+
+impl Chooser {
+    fn but(stays: Option<Frame>) -> Self {
+        Self {
+            stays,
+            asked: RefCell::default(),
+            moved: RefCell::default(),
+        }
+    }
+}
+
+impl Migrate for Chooser {
+    fn can_move(&self, at: Frame, _: Order) -> bool {
+        self.asked.borrow_mut().insert(at);
+        self.stays != Some(at)
+    }
+
+    fn migrate(&self, from: Frame, _: Order, to: Frame) -> Migration {
+        self.moved.borrow_mut().push((from, to));
+        Migration::Moved
+    }
+}
+
+#[test]
+fn compaction_leaves_a_whole_place_alone_where_a_hook_says_that_one_page_stays() {
+    // Single pages, all movable as far as the store knows: the low blocks nearly empty, the high
+    // ones nearly full.
+    let scattered = || {
+        let zone = blocks(4);
+        let pages = take_all(&zone, Mobility::Movable);
+        let keeps = |at: &Frame| {
+            let (block, place) = (at.number() / BLOCK, at.number() % BLOCK);
+            if block < 2 {
+                place % 16 == 5
+            } else {
+                place % 4 != 0
+            }
+        };
+        let freed: Vec<Frame> = pages.into_iter().filter(|at| !keeps(at)).collect();
+        give(&zone, &freed);
+        zone
+    };
+    let in_place = |at: Frame| range(0, BLOCK).contains(at);
+    let own = |zone: &Plain| {
+        let used = |at: &usize| state(zone, frame(*at)).usage == Use::Allocated;
+        (0..BLOCK).filter(used).collect::<Vec<_>>()
+    };
+    let zone = scattered();
+    let all = Chooser::but(None);
+    assert_eq!(own(&zone).len(), 32);
+    assert!(compact_all(&zone, &all).moved >= 64);
+    assert_eq!(own(&zone), [0; 0], "nothing stays");
+    sound(&zone);
+
+    let zone = scattered();
+    let before = own(&zone);
+    let stays = frame(BLOCK - 11);
+    assert!(before.contains(&stays.number()));
+    let one = Chooser::but(Some(stays));
+    let done = compact_all(&zone, &one);
+    assert!(one.asked.borrow().contains(&stays));
+    assert_eq!(own(&zone), before, "its whole place is untouched");
+    let moved = one.moved.borrow();
+    assert!(moved.iter().all(|&(from, _)| !in_place(from)));
+    assert_eq!((done.moved, done.stuck), (moved.len(), 0));
+    // The place beside it is free.
+    let beside = frame(BLOCK);
+    assert_eq!(
+        zone.block_of(beside).map(|(_, state)| state.usage),
+        Some(Use::Free)
+    );
+    assert!(
+        moved
+            .iter()
+            .filter(|(from, _)| range(BLOCK, 2 * BLOCK).contains(*from))
+            .count()
+            >= 32
+    );
+    sound(&zone);
+}

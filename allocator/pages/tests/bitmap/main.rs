@@ -1,0 +1,136 @@
+//! The bitmap store, rule by rule: where a request is served from, what it falls back on, every
+//! order whole and in parts, given frames, ranges, isolation, contiguous ranges, what is refused,
+//! what it costs in memory, and what it tells of itself.
+//!
+//! Most zones here have no stashes, so that what is free is in the store; some tests use the store
+//! by itself.
+
+#![cfg(not(loom))]
+
+mod contiguous;
+mod orders;
+mod ranges;
+mod refused;
+mod serving;
+#[path = "../support/mod.rs"]
+mod support;
+mod zones;
+
+use core::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use brickyard::bitmap::Bitmap;
+use brickyard::block::Use;
+use brickyard::node::{Node, Nodes, SlowPath};
+use brickyard::pressure::compact::compact_all;
+use brickyard::pressure::{
+    ContiguousRequest, Migrate, Migration, Need, NoHooks, Reclaim, alloc_contiguous, offline,
+};
+use brickyard::stats::{BuddyInfo, UnusableText};
+use brickyard::sync::{AtomicU64, Exclusive};
+use brickyard::{
+    AllocError, AnyZone, BulkFreeError, Frame, FrameRange, FreeError, MigrateType, Mobility,
+    OneCpu, Order, RangeError, Request, Zone, ZoneKind, ZonePlan,
+};
+
+use MigrateType::{Movable, Reclaimable, Unmovable};
+use support::{
+    Bricks, Cpus, Dice, MOVABLE, Owned, RECLAIMABLE, Seen, UNMOVABLE, blocks_of, exhausted, frame,
+    free, free_of, give, linux, request, seen, small, sound, state, take, take_all,
+};
+
+type Plain = Bricks<Exclusive>;
+
+/// A zone by `plan` without stashes and without memory.
+fn empty(plan: &ZonePlan, cpus: &'static Cpus) -> Plain {
+    support::empty(&ZonePlan { cpus: 0, ..*plan }, cpus)
+}
+
+/// The same with all of its span free.
+fn full(plan: &ZonePlan, cpus: &'static Cpus) -> Plain {
+    support::full(&ZonePlan { cpus: 0, ..*plan }, cpus)
+}
+
+/// Frames in a page block of the plan `linux`.
+const BLOCK: usize = 512;
+
+const fn range(start: usize, end: usize) -> FrameRange {
+    FrameRange::new(start, end)
+}
+
+/// So many page blocks of order 9, all free.
+fn blocks(count: usize) -> Plain {
+    full(&linux(count * BLOCK), Cpus::new())
+}
+
+/// The same, each in use as one block of this mobility.
+fn in_use(count: usize, mobility: Mobility) -> Plain {
+    let zone = blocks(count);
+    for block in 0..count {
+        let taken = zone.alloc_at(frame(block * BLOCK), &request(9, mobility));
+        assert_eq!(taken, Ok(()));
+    }
+    // Their kind is what a request for all of a block makes it.
+    for block in 0..count {
+        assert_eq!(state(&zone, frame(block * BLOCK)).kind, mobility.into());
+    }
+    zone
+}
+
+/// The same, with so many frames free at the start of some blocks.
+fn in_use_but(count: usize, mobility: Mobility, free: &[(usize, usize)]) -> Plain {
+    let zone = in_use(count, mobility);
+    for &(block, frames) in free {
+        let start = block * BLOCK;
+        assert_eq!(zone.free_range(range(start, start + frames)), Ok(()));
+    }
+    sound(&zone);
+    zone
+}
+
+/// The page blocks that frames lie in, as runs: the block, and how many frames in a row.
+fn runs_of(frames: &[Frame]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for at in frames {
+        let block = at.number() / BLOCK;
+        match runs.last_mut() {
+            Some((last, run)) if *last == block => *run += 1,
+            _ => runs.push((block, 1)),
+        }
+    }
+    runs
+}
+
+/// Blocks of an order until there are no more.
+fn take_all_of<Z: AnyZone>(zone: &Z, order: u8, mobility: Mobility) -> Vec<Frame> {
+    core::iter::from_fn(|| zone.alloc(&request(order, mobility)).ok()).collect()
+}
+
+/// Free blocks by order, up to order 10.
+fn by_order<Z: AnyZone>(zone: &Z) -> [usize; 11] {
+    let counts = zone.free_counts().by_order;
+    assert!(counts[11..].iter().all(|&blocks| blocks == 0));
+    core::array::from_fn(|order| counts[order])
+}
+
+/// 3 GiB in frames of 4 KiB, orders up to 1 GiB: metadata only.
+fn gigabytes() -> ZonePlan {
+    ZonePlan {
+        max_order: Order::MAX,
+        ..linux(3 << 18)
+    }
+}
+
+fn leaked_words(words: usize) -> &'static [AtomicU64] {
+    (0..words)
+        .map(|_| AtomicU64::new(0))
+        .collect::<Vec<_>>()
+        .leak()
+}
+
+/// A store by itself.
+fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
+    let (max, block) = (Order::new(max_order), Order::new(block_order));
+    let words = leaked_words(Bitmap::words(span, max, block));
+    Bitmap::new(span, max, block, words)
+}

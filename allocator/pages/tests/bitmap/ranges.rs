@@ -1,0 +1,444 @@
+//! A given frame, ranges that come and go, isolation.
+
+use super::*;
+
+// ---- a given frame ----
+
+#[test]
+fn a_given_block_is_taken_from_free_open_and_grouped_blocks() {
+    let mut dice = Dice::new(3);
+    for order in 0..=10 {
+        for mobility in Mobility::ALL {
+            let zone = blocks(4);
+            // In a block that is free as a whole; then, with a frame beside it in use, in an open
+            // one.
+            for _ in 0..2 {
+                let places = (4 * BLOCK) >> order;
+                let at = frame((dice.below(places)) << order);
+                let wanted = request(order, mobility);
+                let taken = zone.alloc_at(at, &wanted);
+                match taken {
+                    Ok(()) => {
+                        let (first, found) = zone.block_of(at).unwrap();
+                        let found = (first, found.usage, found.order);
+                        assert_eq!(found, (at, Use::Allocated, Order::new(order)));
+                        sound(&zone);
+                        let busy = Err(RangeError::Busy { frame: at });
+                        assert_eq!(zone.alloc_at(at, &wanted), busy);
+                    }
+                    Err(why) => panic!("{at} of order {order}: {why}"),
+                }
+                free(&zone, at, order);
+                // Something in use where the next one will not be asked for.
+                let other = if at.number() < BLOCK {
+                    4 * BLOCK - 1
+                } else {
+                    0
+                };
+                if order < 9 && zone.block_of(frame(other)).unwrap().1.usage == Use::Free {
+                    assert_eq!(zone.alloc_at(frame(other), &MOVABLE), Ok(()));
+                    free(&zone, frame(other), 0);
+                }
+            }
+            assert_eq!(by_order(&zone)[10], 2);
+        }
+    }
+}
+
+#[test]
+fn a_given_block_that_is_not_all_free_names_the_first_frame_in_use_and_changes_nothing() {
+    let zone = blocks(4);
+    assert_eq!(zone.alloc_at(frame(1700), &MOVABLE), Ok(()));
+    let before = seen(&zone);
+    let at = |at, order| zone.alloc_at(frame(at), &request(order, Mobility::Movable));
+    let busy = |at| Err(RangeError::Busy { frame: frame(at) });
+    assert_eq!(at(1700, 0), busy(1700));
+    assert_eq!(at(1696, 3), busy(1700));
+    assert_eq!(at(1664, 7), busy(1700));
+    assert_eq!(at(1536, 9), busy(1700));
+    assert_eq!(at(1024, 10), busy(1700));
+    assert_eq!(seen(&zone), before);
+    // Inside a huge block it is the first frame asked for.
+    assert_eq!(at(0, 10), Ok(()));
+    let before = seen(&zone);
+    assert_eq!(at(0, 0), busy(0));
+    assert_eq!(at(77, 0), busy(77));
+    assert_eq!(at(600, 3), busy(600));
+    assert_eq!(at(512, 9), busy(512));
+    assert_eq!(at(0, 10), busy(0));
+    assert_eq!(seen(&zone), before);
+}
+
+#[test]
+fn a_given_block_that_makes_no_sense_is_malformed_outside_or_absent() {
+    let span = range(0, 1000);
+    let zone: Plain = empty(&linux(1000), Cpus::new());
+    assert_eq!(zone.add(range(0, 600)), Ok(600));
+    let before = seen(&zone);
+    let at = |at, order| zone.alloc_at(frame(at), &request(order, Mobility::Movable));
+    assert_eq!(at(1, 1), Err(RangeError::Malformed));
+    assert_eq!(at(256, 9), Err(RangeError::Malformed));
+    assert_eq!(at(0, 11), Err(RangeError::Malformed));
+    assert_eq!(at(992, 4), Err(RangeError::OutsideSpan { span }));
+    assert_eq!(at(1024, 9), Err(RangeError::OutsideSpan { span }));
+    let absent = |at| Err(RangeError::Absent { frame: frame(at) });
+    assert_eq!(at(600, 0), absent(600));
+    assert_eq!(at(596, 2), Ok(()));
+    free(&zone, frame(596), 2);
+    assert_eq!(at(592, 4), absent(600));
+    assert_eq!(at(512, 8), absent(600));
+    assert_eq!(seen(&zone), before);
+}
+
+#[test]
+fn a_given_frame_is_taken_without_the_zones_lock() {
+    // Lock-free for every operation that is not administration, and this is none: a compacting task
+    // takes its places so. Whoever administers has interrupts masked.
+    let cpus = Cpus::new();
+    let zone: Plain = full(&linux(2048), cpus);
+    let masks = cpus.masks();
+    assert_eq!(zone.alloc_at(frame(5), &MOVABLE), Ok(()));
+    assert_eq!(cpus.masks(), masks);
+}
+
+#[test]
+fn requests_frees_and_looks_take_no_lock_and_mask_nothing() {
+    let cpus = Cpus::new();
+    let zone: Plain = full(&linux(4096), cpus);
+    let masks = cpus.masks();
+    for order in 0..=10 {
+        let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
+        assert!(zone.block_of(block).is_some());
+        free(&zone, block, order);
+        let low = zone.alloc(&request(order, Mobility::Unmovable).below(frame(3000)));
+        free(&zone, low.unwrap(), order);
+    }
+    let mut many = [Frame::new(0); 700];
+    assert_eq!(zone.alloc_bulk(&UNMOVABLE, &mut many), Ok(700));
+    assert_eq!(zone.free_bulk(&many), Ok(()));
+    let block = zone.alloc(&request(9, Mobility::Movable)).unwrap();
+    assert_eq!(
+        zone.free_range(FrameRange::of_block(block, Order::new(9))),
+        Ok(())
+    );
+    let all = take_all(&zone, Mobility::Movable);
+    assert!(zone.alloc(&MOVABLE).is_err());
+    assert!(zone.free(frame(9999), Order::ZERO).is_err());
+    give(&zone, &all);
+    assert_eq!(zone.free_counts().free_frames(), 4096);
+    assert_eq!(zone.snapshot(0).blocks[Movable.index()], 8);
+    zone.drain();
+    assert_eq!((cpus.masks() - masks, cpus.waits()), (0, 0));
+}
+
+// ---- ranges ----
+
+#[test]
+fn a_range_of_odd_alignment_becomes_the_fewest_aligned_blocks() {
+    let plan = ZonePlan {
+        span: range(3, 1003),
+        ..linux(0)
+    };
+    let zone: Plain = empty(&plan, Cpus::new());
+    assert_eq!(zone.add(range(5, 77)), Ok(72));
+    // 5; 6; 8; 16; 32; 64; 72; 76.
+    assert_eq!(by_order(&zone)[..7], [2, 1, 1, 2, 1, 1, 0]);
+    assert_eq!((zone.free_frames(), zone.managed_frames()), (72, 72));
+    assert_eq!(zone.add(range(70, 90)), Ok(13));
+    assert_eq!(zone.add(range(5, 90)), Ok(0));
+    sound(&zone);
+    assert_eq!(zone.add(plan.span), Ok(1000 - 85));
+    // 3; 4; 8; 16; ... 256; 512 and 768 up to 1003.
+    assert_eq!(by_order(&zone), [2, 1, 1, 2, 1, 2, 2, 2, 2, 0, 0]);
+    sound(&zone);
+    assert_eq!(zone.remove(plan.span), Ok(1000));
+    assert_eq!(zone.managed_frames(), 0);
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    sound(&zone);
+}
+
+#[test]
+fn holes_are_never_handed_out_and_nothing_merges_over_them() {
+    let zone: Plain = empty(&linux(2048), Cpus::new());
+    let ranges = [
+        range(1, 60),
+        range(64, 65),
+        range(67, 600),
+        range(1024, 2047),
+    ];
+    for part in ranges {
+        assert_eq!(zone.add(part), Ok(part.len()));
+    }
+    let held = take_all(&zone, Mobility::Movable);
+    assert_eq!(held.len(), 59 + 1 + 533 + 1023);
+    let in_a_range = |at: &Frame| ranges.iter().any(|range| range.contains(*at));
+    assert!(held.iter().all(in_a_range));
+    give(&zone, &held);
+    for hole in [0, 60, 63, 65, 66, 600, 1023, 2047] {
+        assert_eq!(zone.block_of(frame(hole)), None);
+        assert_eq!(
+            zone.free(frame(hole), Order::ZERO),
+            Err(FreeError::NotOwned)
+        );
+    }
+    for order in 0..=10 {
+        for at in take_all_of(&zone, order, Mobility::Movable) {
+            let block = FrameRange::of_block(at, Order::new(order));
+            assert!(ranges.iter().any(|range| range.covers(block)), "{at}");
+        }
+        assert_eq!(zone.remove(range(0, 0)), Ok(0));
+        sound(&zone);
+        for part in ranges {
+            for at in part.frames() {
+                // What of it is in use; the rest is refused.
+                let _ = zone.free(at, Order::ZERO);
+            }
+        }
+        assert_eq!(sound(&zone).free, held.len());
+    }
+}
+
+#[test]
+fn reservations_overlap_count_each_frame_once_and_are_given_up_in_parts() {
+    let zone: Plain = empty(&linux(2048), Cpus::new());
+    assert_eq!(zone.add(range(0, 1500)), Ok(1500));
+    assert_eq!(zone.reserve(range(10, 530)), Ok(520));
+    assert_eq!(zone.reserve(range(500, 1045)), Ok(515));
+    // A reservation may reach over what is no memory.
+    assert_eq!(zone.reserve(range(1490, 2048)), Ok(10));
+    assert_eq!(zone.managed_frames(), 1500 - 1045);
+    assert_eq!(sound(&zone).reserved, 1045);
+    let held = take_all(&zone, Mobility::Unmovable);
+    assert_eq!(held.len(), 455);
+    let reserved = |at: &&Frame| range(10, 1045).contains(**at) || **at >= frame(1490);
+    assert_eq!(held.iter().find(reserved), None);
+    give(&zone, &held);
+    assert_eq!(zone.add(range(0, 1500)), Ok(0), "reserved is memory");
+    assert_eq!(zone.unreserve(range(512, 1024)), Ok(512));
+    assert_eq!(zone.unreserve(range(512, 1024)), Ok(0));
+    assert_eq!(by_order(&zone)[9], 1);
+    sound(&zone);
+    assert_eq!(zone.remove(range(0, 100)), Ok(100));
+    assert_eq!(zone.unreserve(range(0, 2048)), Ok(1045 - 512 - 90));
+    assert_eq!(sound(&zone).free, 1400);
+}
+
+#[test]
+fn memory_in_use_is_not_removed_or_reserved_and_the_first_such_frame_is_named() {
+    let zone = blocks(4);
+    for at in [700, 400] {
+        assert_eq!(zone.alloc_at(frame(at), &MOVABLE), Ok(()));
+    }
+    let wide = request(9, Mobility::Movable);
+    assert_eq!(zone.alloc_at(frame(1536), &wide), Ok(()));
+    let before = seen(&zone);
+    let busy = |at| Err(RangeError::Busy { frame: frame(at) });
+    assert_eq!(zone.remove(range(0, 2048)), busy(400));
+    assert_eq!(zone.remove(range(401, 2048)), busy(700));
+    assert_eq!(zone.reserve(range(3, 999)), busy(400));
+    assert_eq!(zone.reserve(range(701, 1600)), busy(1536));
+    assert_eq!(zone.remove(range(1600, 1601)), busy(1600));
+    assert_eq!(seen(&zone), before);
+    assert_eq!(zone.remove(range(701, 1536)), Ok(835));
+    sound(&zone);
+}
+
+#[test]
+fn a_range_outside_the_span_is_refused() {
+    let span = range(3, 1003);
+    let plan = ZonePlan { span, ..linux(0) };
+    let zone: Plain = empty(&plan, Cpus::new());
+    let outside = Err(RangeError::OutsideSpan { span });
+    for bad in [range(0, 10), range(1000, 1004), range(2000, 2001)] {
+        assert_eq!(zone.add(bad), outside);
+        assert_eq!(zone.remove(bad), outside);
+        assert_eq!(zone.reserve(bad), outside);
+        assert_eq!(zone.unreserve(bad), outside);
+    }
+    assert_eq!(zone.managed_frames(), 0);
+}
+
+#[test]
+fn memory_that_is_added_to_a_block_in_use_is_of_its_kind() {
+    let zone = blocks(4);
+    let page = zone.alloc(&UNMOVABLE).unwrap();
+    assert!(page < frame(256));
+    assert_eq!(zone.remove(range(256, 512)), Ok(256));
+    assert_eq!(free_of(&zone, Unmovable), 255);
+    assert_eq!(zone.add(range(256, 512)), Ok(256));
+    assert_eq!(free_of(&zone, Unmovable), 511);
+    sound(&zone);
+}
+
+#[test]
+fn memory_is_movable_at_first() {
+    let zone = blocks(4);
+    assert_eq!(free_of(&zone, Movable), 2048);
+    assert_eq!(blocks_of(&zone, Movable), 4);
+}
+
+// ---- stores by themselves ----
+
+// ---- isolation ----
+
+/// A store of 4 page blocks of order 9, all free.
+fn four_blocks() -> Bitmap<'static> {
+    let store = bitmap(range(0, 4 * BLOCK), 10, 9);
+    assert_eq!(store.add(range(0, 4 * BLOCK)), Ok(4 * BLOCK));
+    store
+}
+
+/// Single frames of a store until there are no more.
+fn drain_store(store: &Bitmap<'_>, wanted: &Request) -> Vec<Frame> {
+    core::iter::from_fn(|| store.take(wanted)).collect()
+}
+
+#[test]
+fn nothing_is_handed_out_from_isolated_parts_and_all_else_is() {
+    let isolated = range(300, 900);
+    for mobility in Mobility::ALL {
+        for order in 0..=10 {
+            let store = four_blocks();
+            assert_eq!(store.isolate(isolated), Ok(()));
+            assert_eq!(store.free_frames(), 4 * BLOCK - 600);
+            let held = drain_store(&store, &request(order, mobility));
+            let size = Order::new(order).frames();
+            let outside = |first: &usize| {
+                let block = range(first * size, (first + 1) * size);
+                block.intersection(isolated).is_empty()
+            };
+            let expected = (0..4 * BLOCK / size).filter(outside).count();
+            assert_eq!(held.len(), expected, "order {order}, {mobility:?}");
+            for &at in &held {
+                let block = FrameRange::of_block(at, Order::new(order));
+                assert!(block.intersection(isolated).is_empty(), "{at}");
+            }
+            let census = store.check().unwrap();
+            assert_eq!(
+                (census.isolated, census.allocated),
+                (600, held.len() * size)
+            );
+            store.unisolate(isolated);
+            assert_eq!(store.check().unwrap().isolated, 0);
+            let rest = drain_store(&store, &MOVABLE);
+            assert_eq!(rest.len(), 4 * BLOCK - held.len() * size);
+        }
+    }
+}
+
+#[test]
+fn many_frames_at_once_leave_isolated_parts_alone_too() {
+    let store = four_blocks();
+    assert_eq!(store.isolate(range(10, 2000)), Ok(()));
+    let mut out = [Frame::new(0); 100];
+    assert_eq!(store.take_frames(&UNMOVABLE, &mut out), 58);
+    let inside = |at: &&Frame| range(10, 2000).contains(**at);
+    assert_eq!(out[..58].iter().find(inside), None);
+    store.check().unwrap();
+}
+
+#[test]
+fn what_is_freed_in_an_isolated_range_stays_there() {
+    let store = four_blocks();
+    let wide = request(10, Mobility::Movable);
+    assert_eq!(store.take_at(frame(0), &wide), Ok(()));
+    assert_eq!(store.isolate(range(100, 1000)), Ok(()));
+    // A single frame, a page block, and the rest in parts.
+    assert!(store.give(frame(200), Order::ZERO).is_ok());
+    assert_eq!(store.free_frames(), 1024);
+    assert!(store.give(frame(512), Order::HUGE).is_ok());
+    // Of the second block 24 frames are not isolated.
+    assert_eq!(store.free_frames(), 1024 + 24);
+    assert_eq!(store.check().unwrap().isolated, 1 + 488);
+    let held = drain_store(&store, &MOVABLE);
+    assert_eq!(held.len(), 1024 + 24);
+    for at in (0..512).filter(|&at| at != 200) {
+        assert!(store.give(frame(at), Order::ZERO).is_ok());
+    }
+    assert_eq!(drain_store(&store, &UNMOVABLE).len(), 100);
+    assert_eq!(store.check().unwrap().isolated, 900);
+    store.unisolate(range(100, 1000));
+    assert_eq!(drain_store(&store, &UNMOVABLE).len(), 900);
+    store.check().unwrap();
+}
+
+#[test]
+fn memory_that_is_added_to_an_isolated_range_is_isolated() {
+    // A part of a page block, then whole ones; added, and given up by a reservation.
+    for part in [range(100, 200), range(0, 512), range(300, 2000)] {
+        let store = bitmap(range(0, 4 * BLOCK), 10, 9);
+        assert_eq!(store.isolate(range(0, 4 * BLOCK)), Ok(()));
+        assert_eq!(store.add(part), Ok(part.len()));
+        assert_eq!(store.free_frames(), 0, "{part:?}");
+        assert_eq!(store.check().map(|census| census.isolated), Ok(part.len()));
+        assert_eq!(store.reserve(part), Ok(part.len()));
+        assert_eq!(store.unreserve(part), Ok(part.len()));
+        assert_eq!(store.free_frames(), 0, "{part:?}");
+        assert_eq!(store.take(&MOVABLE), None);
+        store.unisolate(range(0, 4 * BLOCK));
+        assert_eq!(store.free_frames(), part.len());
+        store.check().unwrap();
+    }
+}
+
+#[test]
+fn four_ranges_are_isolated_at_a_time_and_none_overlaps_another() {
+    let store = four_blocks();
+    let isolated = Err(RangeError::Isolated);
+    assert_eq!(store.isolate(range(5, 5)), Err(RangeError::Malformed));
+    for n in 0..4 {
+        let part = range(n * 100, n * 100 + 50);
+        assert_eq!(store.isolate(part), Ok(()));
+        assert_eq!(store.isolate(range(n * 100 + 49, n * 100 + 60)), isolated);
+        assert!(store.is_isolated(part.start));
+        assert!(!store.is_isolated(part.end));
+    }
+    assert_eq!(store.isolate(range(1000, 1001)), isolated);
+    assert_eq!(store.take_at(frame(149), &MOVABLE), isolated);
+    assert_eq!(store.take_at(frame(150), &MOVABLE), Ok(()));
+    // Only exactly what was isolated ends.
+    store.unisolate(range(100, 149));
+    assert!(store.is_isolated(frame(149)));
+    store.unisolate(range(100, 150));
+    assert!(!store.is_isolated(frame(149)));
+    assert_eq!(store.isolate(range(1000, 1001)), Ok(()));
+    store.check().unwrap();
+}
+
+#[test]
+fn an_isolated_range_is_taken_whole_or_not_at_all() {
+    let store = four_blocks();
+    let part = range(300, 1900);
+    assert_eq!(store.take_at(frame(1700), &MOVABLE), Ok(()));
+    assert_eq!(store.isolate(part), Ok(()));
+    let before = (store.check(), store.free_table());
+    let busy = Err(RangeError::Busy { frame: frame(1700) });
+    assert_eq!(store.take_isolated(part, Unmovable), busy);
+    assert_eq!((store.check(), store.free_table()), before);
+    assert!(store.give(frame(1700), Order::ZERO).is_ok());
+    assert_eq!(store.take_isolated(part, Unmovable), Ok(()));
+    let census = store.check().unwrap();
+    assert_eq!((census.allocated, census.isolated), (1600, 0));
+    store.unisolate(part);
+    assert_eq!(store.check_in_use(part), Ok(()));
+    assert_eq!(
+        store.check_in_use(range(299, 1900)),
+        Err(FreeError::DoubleFree)
+    );
+    assert_eq!(drain_store(&store, &MOVABLE).len(), 4 * BLOCK - 1600);
+}
+
+#[test]
+fn the_only_free_frame_is_found_beside_an_isolated_part_of_its_block() {
+    for mobility in Mobility::ALL {
+        let store = four_blocks();
+        drain_store(&store, &UNMOVABLE);
+        assert_eq!(store.isolate(range(600, 700)), Ok(()));
+        for at in [590, 650, 655] {
+            assert!(store.give(frame(at), Order::ZERO).is_ok());
+        }
+        let wanted = Request::page(mobility);
+        assert_eq!(drain_store(&store, &wanted), [frame(590)]);
+        assert_eq!(store.check().unwrap().isolated, 2);
+    }
+}

@@ -1,0 +1,400 @@
+//! Metadata, page blocks of every order, statistics, nodes, dedicated blocks.
+
+use super::*;
+
+// ---- metadata ----
+
+/// 64 GiB in frames of 4 KiB.
+const LARGE: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 1 << 24), 8);
+
+#[test]
+fn metadata_is_at_most_a_ten_thousandth_of_memory() {
+    let most = (64_usize << 30) / 10_000;
+    let words = Bitmap::words(LARGE.span, LARGE.max_order, LARGE.page_block_order);
+    assert!(words * 8 <= most, "{} of {most} bytes", words * 8);
+    let alone = Zone::<OneCpu>::bytes(&ZonePlan { cpus: 0, ..LARGE });
+    assert!(alone <= most);
+    // As the module says: three bits a frame, 8 bytes a page block, 43 bits a page block for the
+    // summary.
+    let told = (1 << 24) * 3 / 8 + (1 << 15) * 8 + (1 << 15) * 43 / 8;
+    assert!(words * 8 - told < told / 100, "{} told {told}", words * 8);
+    // With orders up to 1 GiB it is no more.
+    let gigabytes = Bitmap::words(LARGE.span, Order::MAX, Order::HUGE);
+    assert_eq!(gigabytes, words);
+}
+
+#[test]
+fn each_cpu_costs_13_kib_more() {
+    let with = |cpus| Zone::<OneCpu>::bytes(&ZonePlan { cpus, ..LARGE });
+    let stash = with(8) - with(7);
+    assert_eq!(with(8) - with(0), 8 * stash);
+    assert!(stash <= (13 << 10) + 128, "{stash} bytes");
+    // 64 GiB and 8 CPUs: still at most a ten-thousandth.
+    assert!(with(8) <= (64 << 30) / 10_000);
+}
+
+#[test]
+fn too_little_memory_is_refused_and_just_enough_is_enough() {
+    let plan = ZonePlan {
+        cpus: 0,
+        ..linux(2048)
+    };
+    let bytes = Zone::<OneCpu>::bytes(&plan);
+    // What may have to be skipped before the first line of words, and before the first slot, if
+    // there were any.
+    let too_little = bytes - 64 - 128;
+    for (supplied, enough) in [(0, false), (100, false), (too_little, false), (bytes, true)] {
+        let mut memory = vec![core::mem::MaybeUninit::uninit(); supplied];
+        let zone = Zone::<OneCpu>::new(&plan, OneCpu, &mut memory);
+        assert_eq!(zone.is_ok(), enough, "{supplied} of {bytes}");
+    }
+}
+
+// ---- page blocks of every order ----
+
+/// Random requests and frees, whole and in parts, each followed by a test of every invariant. No
+/// frame has two owners.
+fn random_work(plan: &ZonePlan, steps: usize, seed: u64) {
+    let zone: Plain = full(plan, Cpus::new());
+    let mut dice = Dice::new(seed);
+    let mut owned = Owned::none_of(plan.span);
+    let mut held: Vec<(Frame, u8)> = Vec::new();
+    let max = plan.max_order.get();
+    for _ in 0..steps {
+        let fill = owned.count() * 4 < plan.span.len() * 3;
+        if held.is_empty() || dice.below(10) < if fill { 6 } else { 3 } {
+            let highest = dice_order(&mut dice, max);
+            let order = dice.below(highest + 1) as u8;
+            let wanted = request(order, dice.one_of(&Mobility::ALL));
+            if let Ok(at) = zone.alloc(&wanted) {
+                owned.take(at, order);
+                held.push((at, order));
+            } else {
+                assert_eq!(zone.free_counts().suitable(Order::new(order)), 0);
+            }
+        } else {
+            let (at, order) = held.swap_remove(dice.below(held.len()));
+            let part = order - dice.below(order as usize + 1).min(2) as u8;
+            let places = 1 << (order - part);
+            let given = dice.below(places);
+            for place in 0..places {
+                let at = at.plus(place << part);
+                if place == given {
+                    owned.give(at, part);
+                    free(&zone, at, part);
+                } else {
+                    held.push((at, part));
+                }
+            }
+        }
+        let census = sound(&zone);
+        assert_eq!(census.allocated, owned.count());
+        assert_eq!(zone.free_frames(), plan.span.len() - owned.count());
+    }
+    for (at, order) in held {
+        free(&zone, at, order);
+    }
+    let whole: Plain = full(plan, Cpus::new());
+    assert_eq!(sound(&zone).free, plan.span.len());
+    assert_eq!(zone.free_counts(), whole.free_counts());
+}
+
+/// Small orders more often than large ones.
+fn dice_order(dice: &mut Dice, max: u8) -> usize {
+    let max = max as usize;
+    dice.one_of(&[0, 0, 3.min(max), 6.min(max), max])
+}
+
+#[test]
+fn page_blocks_of_every_order_from_6_to_11_work() {
+    for block_order in 6..=11 {
+        let plan = ZonePlan {
+            max_order: Order::new(block_order + 2),
+            page_block_order: Order::new(block_order),
+            ..linux(8 << block_order)
+        };
+        let zone: Plain = full(&plan, Cpus::new());
+        assert_eq!(zone.snapshot(0).page_block_order, Order::new(block_order));
+        random_work(&plan, 400, u64::from(block_order));
+        // Cut at both ends.
+        let cut = ZonePlan {
+            span: range(37, (5 << block_order) + 11),
+            ..plan
+        };
+        random_work(&cut, 300, u64::from(block_order));
+    }
+}
+
+#[test]
+fn page_blocks_of_every_order_work_where_the_highest_order_is_theirs() {
+    for block_order in 6..=11 {
+        let plan = ZonePlan {
+            max_order: Order::new(block_order),
+            page_block_order: Order::new(block_order),
+            ..linux(4 << block_order)
+        };
+        random_work(&plan, 300, u64::from(block_order));
+    }
+}
+
+#[test]
+fn page_blocks_may_be_larger_than_the_highest_order() {
+    // Page blocks of order 11, as of 32 MiB in frames of 16 KiB, with Linux's highest order of 10;
+    // and an embedder without large orders.
+    for (max_order, block_order) in [(10, 11), (8, 9), (3, 9), (0, 6)] {
+        let plan = ZonePlan {
+            max_order: Order::new(max_order),
+            page_block_order: Order::new(block_order),
+            ..linux(4 << block_order)
+        };
+        random_work(&plan, 200, u64::from(block_order));
+        let zone: Plain = full(&plan, Cpus::new());
+        let told = &zone.free_counts().by_order[max_order as usize + 1..];
+        assert!(told.iter().all(|&blocks| blocks == 0), "order {max_order}");
+        let too_large = AllocError::OrderTooLarge {
+            order: Order::new(block_order),
+            max: Order::new(max_order),
+        };
+        let refused = zone.alloc(&request(block_order, Mobility::Movable));
+        assert_eq!(refused, Err(too_large));
+    }
+}
+
+#[test]
+fn other_orders_of_page_blocks_become_the_nearest() {
+    for (wanted, order) in [(0, 6), (5, 6), (6, 6), (9, 9), (11, 11), (12, 11), (18, 11)] {
+        assert_eq!(Bitmap::block_order(Order::new(wanted)), Order::new(order));
+        let store = bitmap(range(0, 100), 10, wanted);
+        assert_eq!(store.page_block_order(), Order::new(order));
+    }
+}
+
+// ---- statistics ----
+
+#[test]
+fn free_blocks_are_counted_as_a_buddy_store_would_have_merged_them() {
+    let zone = in_use(4, Mobility::Movable);
+    for part in [
+        range(0, 3),
+        range(5, 6),
+        range(8, 16),
+        range(100, 300),
+        range(1024, 2048),
+    ] {
+        assert_eq!(zone.free_range(part), Ok(()));
+    }
+    // 0, 2; 5; 8; 100, 104, 112, 128, 256, 288, 296; 1024.
+    assert_eq!(by_order(&zone), [2, 1, 2, 3, 1, 1, 0, 1, 0, 0, 1]);
+    let snapshot = zone.snapshot(3);
+    assert_eq!((snapshot.node, snapshot.zone), (3, ZoneKind::Normal));
+    assert_eq!(snapshot.max_order, Order::new(10));
+    assert_eq!(snapshot.blocks[Movable.index()], 4);
+    assert_eq!(
+        BuddyInfo(&[snapshot]).to_string(),
+        "Node 3, zone   Normal      2      1      2      3      1      1      0      1      0      0      1 \n"
+    );
+    let counts = zone.free_counts();
+    assert_eq!(counts.free_frames(), 3 + 1 + 8 + 200 + 1024);
+    assert_eq!(snapshot.counts(), counts);
+    // Of 1236 frames 212 are in blocks below order 9, 212 - 128 below order 7.
+    assert_eq!(counts.unusable_index(Order::HUGE), 212 * 1000 / 1236);
+    assert_eq!(counts.unusable_index(Order::new(7)), 84 * 1000 / 1236);
+    assert_eq!(
+        UnusableText(counts.unusable_index(Order::HUGE)).to_string(),
+        "0.171 "
+    );
+    assert_eq!(counts.suitable(Order::HUGE), 2);
+}
+
+#[test]
+fn free_blocks_are_counted_by_the_mobility_of_their_page_blocks() {
+    let zone = blocks(6);
+    zone.alloc(&UNMOVABLE).unwrap();
+    zone.alloc(&RECLAIMABLE).unwrap();
+    zone.alloc(&MOVABLE).unwrap();
+    for kind in [Unmovable, Reclaimable] {
+        assert_eq!((free_of(&zone, kind), blocks_of(&zone, kind)), (511, 1));
+    }
+    assert_eq!(
+        (free_of(&zone, Movable), blocks_of(&zone, Movable)),
+        (4 * 512 - 1, 4)
+    );
+    let by_type = zone.snapshot(0).free;
+    for by_type in &by_type[..9] {
+        for kind in [Unmovable, Reclaimable, Movable] {
+            assert_eq!(by_type[kind.index()], 1);
+        }
+    }
+    // 2 and 3 are a pair, 4 is alone.
+    let movable = |order: usize| by_type[order][Movable.index()];
+    assert_eq!((movable(9), movable(10)), (1, 1));
+}
+
+#[test]
+fn a_failure_tells_full_from_fragmented() {
+    let zone = in_use(4, Mobility::Movable);
+    for at in (0..600).step_by(2) {
+        free(&zone, frame(at), 0);
+    }
+    let refused = |order| zone.alloc(&request(order, Mobility::Movable));
+    let fragmented = |order| {
+        let (order, free) = (Order::new(order), 300);
+        Err(AllocError::Fragmented {
+            order,
+            free,
+            index: None,
+        })
+    };
+    assert_eq!(refused(1), fragmented(1));
+    assert_eq!(refused(8), fragmented(8));
+    // 512 frames cannot be had of 300 in any arrangement.
+    assert_eq!(refused(9), Err(exhausted(300)));
+    // All in single frames: 1000 - (1000 + 300000 / 256) / 300 = 993.
+    assert_eq!(zone.free_counts().fragmentation_index(Order::new(8)), 993);
+}
+
+#[test]
+fn the_census_counts_every_frame_once() {
+    let zone: Plain = empty(&small(1000), Cpus::new());
+    assert_eq!(zone.add(range(50, 950)), Ok(900));
+    assert_eq!(zone.reserve(range(100, 130)), Ok(30));
+    let held = take(&zone, 70, Mobility::Unmovable);
+    let census = sound(&zone);
+    assert_eq!(
+        (census.free, census.allocated, census.reserved),
+        (800, 70, 30)
+    );
+    assert_eq!((census.cached, census.isolated), (0, 0));
+    assert_eq!((zone.managed_frames(), zone.cached_frames()), (870, 0));
+    let distinct: BTreeSet<Frame> = held.iter().copied().collect();
+    assert_eq!(distinct.len(), 70);
+}
+
+// ---- nodes ----
+
+#[test]
+fn a_node_keeps_a_zone_of_this_store_above_its_marks() {
+    let zones = [blocks(4)];
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let marks = brickyard::watermark::Marks {
+        min: 100,
+        low: 200,
+        high: 300,
+    };
+    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+    // Down to the min mark for those that may wait, below it for those that may not.
+    let mut ordinary = 0;
+    while nodes.alloc(0, &MOVABLE).is_ok() {
+        ordinary += 1;
+    }
+    assert_eq!((ordinary, zones[0].free_frames()), (2048 - 100, 100));
+    assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(100)));
+    assert!(nodes.alloc(0, &MOVABLE.atomic()).is_ok());
+    assert!(nodes.check().is_ok());
+}
+
+#[test]
+fn frames_outside_the_span_are_refused_however_far_away() {
+    // The first block starts below the span, and neither is at 0.
+    let mut plan = linux(4 * BLOCK);
+    plan.span = range(10 * BLOCK + 7, 14 * BLOCK);
+    let zone = full(&plan, Cpus::new());
+    let far = [
+        0,
+        5,
+        10 * BLOCK - 1,
+        10 * BLOCK + 6,
+        14 * BLOCK,
+        usize::MAX - 1,
+        usize::MAX,
+    ];
+    for at in far.map(frame) {
+        for order in [0, 1, 3, 9, 10, 18] {
+            let order = Order::new(order);
+            assert_eq!(
+                zone.free(at, order),
+                Err(FreeError::NotOwned),
+                "{at} {order}"
+            );
+            assert!(
+                zone.alloc_at(at, &Request::new(order, Mobility::Movable))
+                    .is_err()
+            );
+        }
+        let error = FreeError::NotOwned;
+        let refused = BulkFreeError { freed: 0, error };
+        assert_eq!(zone.free_bulk(&[at]), Err(refused));
+        assert_eq!(zone.free_bulk(&[at; 300]), Err(refused));
+    }
+    sound(&zone);
+}
+
+// ---- page blocks dedicated by whoever knows better ----
+
+#[test]
+fn a_dedicated_block_has_that_type_and_serves_that_mobility_first() {
+    for from in Mobility::ALL {
+        for to in Mobility::ALL.into_iter().filter(|&to| to != from) {
+            let zone = in_use_but(6, from, &[(1, 100), (3, 100), (4, 100)]);
+            zone.dedicate(frame(3 * BLOCK + 200), to);
+            sound(&zone);
+            let types: Vec<MigrateType> = (0..6)
+                .map(|block| state(&zone, frame(block * BLOCK)).kind)
+                .collect();
+            for (block, &kind) in types.iter().enumerate() {
+                let own = if block == 3 { to } else { from };
+                assert_eq!(kind, own.into(), "block {block}: {from:?} to {to:?}");
+            }
+            assert_eq!(zone.snapshot(0).blocks[MigrateType::from(to).index()], 1);
+            // All that is free in it, before anything else is.
+            let served = take(&zone, 100, to);
+            assert_eq!(runs_of(&served), [(3, 100)], "{from:?} to {to:?}");
+            assert_eq!(zone.fallbacks(), (0, 0));
+            // And those that it was for do not come here while they have blocks of their own.
+            give(&zone, &served[..50]);
+            let others = take(&zone, 200, from);
+            assert!(others.iter().all(|at| at.number() / BLOCK != 3), "{from:?}");
+            sound(&zone);
+        }
+    }
+}
+
+#[test]
+fn a_bitmap_block_that_is_wholly_free_or_outside_is_left_alone() {
+    let zone = in_use_but(3, Mobility::Unmovable, &[(1, BLOCK)]);
+    let before = seen(&zone);
+    for mobility in Mobility::ALL {
+        zone.dedicate(frame(BLOCK + 7), mobility);
+        zone.dedicate(frame(3 * BLOCK), mobility);
+        zone.dedicate(frame(usize::MAX), mobility);
+    }
+    assert_eq!(seen(&zone), before);
+    sound(&zone);
+}
+
+#[test]
+fn dedicating_bitmap_blocks_at_any_moment_breaks_nothing() {
+    for seed in 0..10 {
+        let mut dice = Dice::new(seed);
+        let zone = blocks(6);
+        let mut held: Vec<(Frame, u8)> = Vec::new();
+        for _ in 0..400 {
+            let mobility = dice.one_of(&Mobility::ALL);
+            match dice.below(5) {
+                0..2 => {
+                    let order = dice.below(10) as u8;
+                    let taken = zone.alloc(&request(order, mobility));
+                    held.extend(taken.ok().map(|at| (at, order)));
+                }
+                2..4 if !held.is_empty() => {
+                    let (at, order) = held.swap_remove(dice.below(held.len()));
+                    free(&zone, at, order);
+                }
+                _ => zone.dedicate(frame(dice.below(6 * BLOCK)), mobility),
+            }
+            let used = held.iter().map(|&(_, order)| 1 << order).sum::<usize>();
+            assert_eq!(sound(&zone).allocated, used, "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What a CPU finds in its stash, how large that is, what it is filled with.
+
+use super::*;
+
+// ---- hits ----
+
+#[test]
+fn a_frame_that_is_freed_is_handed_out_again_the_last_one_first() {
+    let zone: Own = zone(4096);
+    let held = take(&zone, 20, Mobility::Movable);
+    give(&zone, &held);
+    let again = take(&zone, 20, Mobility::Movable);
+    assert!(again.iter().eq(held.iter().rev()));
+}
+
+#[test]
+fn each_cpu_has_a_stash_of_its_own() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(8192, cpus);
+    let mut freed = Vec::new();
+    for cpu in 0..4 {
+        cpus.switch_to(cpu);
+        let page = take(&zone, 1, Mobility::Movable)[0];
+        free(&zone, page, 0);
+        freed.push(page);
+    }
+    // In another order, each finds its own.
+    for cpu in [2, 0, 3, 1] {
+        cpus.switch_to(cpu);
+        assert_eq!(zone.alloc(&MOVABLE), Ok(freed[cpu]));
+    }
+    assert_eq!(cpus.interruptions(), 0);
+    sound(&zone);
+}
+
+#[test]
+fn a_frame_freed_on_another_cpu_stays_there() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(8192, cpus);
+    let page = take(&zone, 1, Mobility::Movable)[0];
+    cpus.switch_to(1);
+    free(&zone, page, 0);
+    assert_eq!(zone.alloc(&MOVABLE), Ok(page));
+}
+
+#[test]
+fn a_cpu_without_a_slot_goes_to_the_store() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(4096, cpus);
+    cpus.switch_to(4);
+    for order in [0, 1, 9] {
+        let block = zone.alloc(&request(order, Mobility::Movable)).unwrap();
+        free(&zone, block, order);
+        assert_eq!((zone.free_frames(), zone.cached_frames()), (4096, 0));
+    }
+    let mut some = [Frame::new(0); 20];
+    assert_eq!(zone.alloc_bulk(&MOVABLE, &mut some), Ok(20));
+    assert_eq!(zone.free_bulk(&some), Ok(()));
+    assert_eq!((zone.free_frames(), zone.cached_frames()), (4096, 0));
+}
+
+#[test]
+fn a_request_with_a_limit_goes_to_the_store() {
+    let zone: Own = zone(4096);
+    let page = take(&zone, 1, Mobility::Movable)[0];
+    free(&zone, page, 0);
+    let cached = zone.cached_frames();
+    let low = zone.alloc(&MOVABLE.below(frame(4000))).unwrap();
+    assert!(low < frame(4000));
+    assert_eq!(zone.cached_frames(), cached);
+}
+
+#[test]
+fn a_freed_frame_goes_to_the_array_of_the_mobility_of_its_neighbourhood() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(8192, cpus);
+    let pages = [UNMOVABLE, MOVABLE, RECLAIMABLE];
+    let held = pages.map(|page| zone.alloc(&page).unwrap());
+    // Freed on a CPU that has taken nothing, in any order, each comes back to its like.
+    cpus.switch_to(1);
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        for i in order {
+            free(&zone, held[i], 0);
+        }
+        assert_eq!(pages.map(|page| zone.alloc(&page).unwrap()), held);
+    }
+    sound(&zone);
+}
+
+#[test]
+fn a_movable_frame_among_unmovable_ones_is_handed_out_where_it_does_no_harm() {
+    // The only block is unmovable, and 100 frames of it are; a movable one that is left falls back
+    // on it.
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(512, cpus);
+    let unmovable = in_interrupt(cpus, || take(&zone, 100, Mobility::Unmovable));
+    let movable = take_past(&zone, cpus, 412);
+    let neighbour = movable
+        .iter()
+        .find(|at| at.align_down(Order::new(6)) == unmovable[99].align_down(Order::new(6)));
+    let neighbour = *neighbour.expect("a movable frame in the same word");
+    free(&zone, neighbour, 0);
+    let cached = zone.cached_frames();
+    assert_eq!(cached, 1);
+    // An unmovable request hits, and gets it.
+    assert_eq!(zone.alloc(&UNMOVABLE), Ok(neighbour));
+    assert_eq!(zone.cached_frames(), 0);
+}
+
+// ---- sizes ----
+
+#[test]
+fn it_starts_small_and_doubles_whenever_it_runs_empty() {
+    for mobility in Mobility::ALL {
+        let zone: Own = zone(64 * 512);
+        // Half of the limit each time: 64, 128, ... up to what is fetched at a time.
+        let mut half = 32;
+        for _ in 0..9 {
+            let cached = zone.cached_frames();
+            take(&zone, 1, mobility);
+            assert_eq!((cached, zone.cached_frames()), (0, half - 1));
+            take(&zone, half - 1, mobility);
+            half = (half * 2).min(320);
+        }
+        assert_eq!(zone.cached_frames(), 0);
+        sound(&zone);
+    }
+}
+
+#[test]
+fn it_is_small_again_after_a_drain() {
+    let zone: Own = zone(64 * 512);
+    take(&zone, 3000, Mobility::Movable);
+    let cached = zone.cached_frames();
+    assert_eq!(zone.drain(), cached);
+    assert_eq!(zone.cached_frames(), 0);
+    take(&zone, 1, Mobility::Movable);
+    assert_eq!(zone.cached_frames(), 31);
+    take(&zone, 32, Mobility::Movable);
+    assert_eq!(zone.cached_frames(), 63);
+    sound(&zone);
+}
+
+#[test]
+fn a_free_to_a_stash_that_was_never_used_leaves_it_small() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(64 * 512, cpus);
+    let page = take_past(&zone, cpus, 1)[0];
+    free(&zone, page, 0);
+    assert_eq!(zone.alloc(&MOVABLE), Ok(page));
+    // It has run neither empty nor full before: the first limit is 64.
+    take(&zone, 1, Mobility::Movable);
+    assert_eq!(zone.cached_frames(), 31);
+}
+
+#[test]
+fn a_full_array_gives_its_colder_three_quarters_back() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(64 * 512, cpus);
+    let held = take_past(&zone, cpus, MOST + 1);
+    give(&zone, &held[..MOST]);
+    assert_eq!(zone.cached_frames(), MOST);
+    free(&zone, held[MOST], 0);
+    assert_eq!(zone.cached_frames(), MOST / 4 + 1);
+    let (cold, warm) = held.split_at(MOST / 4 * 3);
+    assert!(cold.iter().all(|&at| usage(&zone, at) == Use::Free));
+    assert!(warm.iter().all(|&at| usage(&zone, at) == Use::Allocated));
+    sound(&zone);
+    // And what is left comes out last in, first out.
+    let again = take(&zone, warm.len(), Mobility::Movable);
+    assert!(again.iter().eq(warm.iter().rev()));
+}
+
+#[test]
+fn frees_in_any_order_never_exceed_its_bounds() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(64 * 512, cpus);
+    let mut dice = Dice::new(4);
+    let held = take_past(&zone, cpus, 20_000);
+    for place in dice.shuffled(held.len()) {
+        free(&zone, held[place], 0);
+        assert!(zone.cached_frames() <= MOST);
+    }
+    assert_eq!(zone.free_frames() + zone.cached_frames(), 64 * 512);
+    sound(&zone);
+    zone.drain();
+    assert_eq!(sound(&zone).free, 64 * 512);
+    assert_eq!(zone.free_counts().by_order[10], 32);
+}
+
+#[test]
+fn sizes_can_be_chosen_and_are_kept() {
+    let stash = StashSizes {
+        singles: 10,
+        small: 3,
+        huge: 2,
+    };
+    let zone: Own = sized(64 * 512, stash);
+    let held = take(&zone, 500, Mobility::Movable);
+    assert!(zone.cached_frames() <= 10);
+    for at in held {
+        free(&zone, at, 0);
+        assert!(zone.cached_frames() <= 10);
+    }
+    zone.drain();
+    for (order, most) in [(1, 3), (3, 3), (9, 2)] {
+        let held: Vec<_> = (0..20)
+            .map(|_| zone.alloc(&request(order, Mobility::Movable)).unwrap())
+            .collect();
+        for at in held {
+            free(&zone, at, order);
+            assert!(zone.cached_frames() <= most << order, "order {order}");
+        }
+        assert!(zone.cached_frames() > 0);
+        zone.drain();
+    }
+    assert_eq!(sound(&zone).free, 64 * 512);
+}
+
+#[test]
+fn a_stash_of_size_zero_keeps_nothing_but_a_frame() {
+    let stash = StashSizes {
+        singles: 0,
+        small: 0,
+        huge: 0,
+    };
+    let zone: Own = sized(8192, stash);
+    for order in [0, 1, 2, 3, 9] {
+        let held: Vec<_> = (0..3)
+            .map(|_| zone.alloc(&request(order, Mobility::Movable)).unwrap())
+            .collect();
+        for at in held {
+            free(&zone, at, order);
+        }
+        assert!(zone.cached_frames() <= 1, "order {order}");
+        sound(&zone);
+    }
+}
+
+#[test]
+fn sizes_above_what_there_is_room_for_are_cut() {
+    let stash = StashSizes {
+        singles: usize::MAX,
+        small: usize::MAX,
+        huge: usize::MAX,
+    };
+    let zone: Own = sized(64 * 512, stash);
+    let held = take(&zone, 2 * MOST, Mobility::Movable);
+    for at in held {
+        free(&zone, at, 0);
+        assert!(zone.cached_frames() <= MOST);
+    }
+    sound(&zone);
+}
+
+// ---- what it is filled with ----
+
+#[test]
+fn the_first_refill_of_a_cpu_comes_from_the_fullest_block() {
+    let cpus = Cpus::new();
+    let zone: Own = zone_on(6 * 512, cpus);
+    for block in 0..6 {
+        let taken = zone.alloc_at(frame(block * 512), &request(9, Mobility::Movable));
+        assert_eq!(taken, Ok(()));
+    }
+    for (block, frames) in [(0, 400), (2, 40), (4, 200)] {
+        let start = block * 512;
+        assert_eq!(zone.free_range(range(start, start + frames)), Ok(()));
+    }
+    let emptiest: Vec<Frame> = range(0, 400).frames().collect();
+    for cpu in 0..3 {
+        cpus.switch_to(cpu);
+        let at = zone.alloc(&MOVABLE).unwrap();
+        assert!(at.number() / 512 > 0, "CPU {cpu}");
+        assert_eq!(count_free(&zone, &emptiest), 400, "CPU {cpu}");
+    }
+    sound(&zone);
+}

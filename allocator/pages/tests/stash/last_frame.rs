@@ -1,0 +1,380 @@
+//! While one frame is free, order 0 succeeds; what administration finds in stashes.
+
+use super::*;
+
+// ---- while one frame is free, order 0 succeeds ----
+
+/// All is in use but one frame, which lies in the stash of CPU 1, in the array of this mobility.
+fn last_frame_in_a_stash<A: SlotAccess + 'static>(
+    cpus: &'static Cpus,
+    mobility: Mobility,
+) -> (Bricks<A>, Frame) {
+    let zone = zone_on(1024, cpus);
+    cpus.switch_to(1);
+    let held = in_interrupt(cpus, || take_all(&zone, mobility));
+    assert_eq!(held.len(), 1024);
+    free(&zone, held[500], 0);
+    assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 1));
+    (zone, held[500])
+}
+
+#[test]
+fn the_last_frame_is_found_in_another_cpus_stash_by_visiting_it() {
+    for mobility in Mobility::ALL {
+        for wanted in Mobility::ALL {
+            for page in [Request::page(wanted), Request::page(wanted).atomic()] {
+                let cpus = Cpus::new();
+                let (zone, last): (Lent, _) = last_frame_in_a_stash(cpus, mobility);
+                cpus.switch_to(0);
+                assert_eq!(zone.alloc(&page), Ok(last));
+                assert_eq!(cpus.interruptions(), 0);
+                assert_eq!(zone.alloc(&page), Err(exhausted(0)));
+                sound(&zone);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_frame_is_found_in_another_cpus_stash_by_running_there() {
+    for mobility in Mobility::ALL {
+        for wanted in Mobility::ALL {
+            let cpus = Cpus::new();
+            let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, mobility);
+            cpus.switch_to(0);
+            assert_eq!(zone.alloc(&Request::page(wanted)), Ok(last));
+            assert_eq!(cpus.interruptions(), 1);
+            // A CPU that holds nothing is left in peace.
+            assert_eq!(zone.alloc(&Request::page(wanted)), Err(exhausted(0)));
+            assert_eq!(cpus.interruptions(), 1);
+            sound(&zone);
+        }
+    }
+}
+
+#[test]
+fn the_last_frame_is_found_in_the_own_stash_whatever_array_it_lies_in() {
+    for mobility in Mobility::ALL {
+        for wanted in Mobility::ALL {
+            let cpus = Cpus::new();
+            let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, mobility);
+            let page = Request::page(wanted).atomic();
+            assert_eq!(zone.alloc(&page), Ok(last));
+            assert_eq!(cpus.interruptions(), 0);
+        }
+    }
+}
+
+#[test]
+fn the_last_frame_is_found_inside_a_larger_block_in_a_stash() {
+    for order in [1, 2, 3, 9] {
+        let cpus = Cpus::new();
+        let zone: Lent = zone_on(1024, cpus);
+        cpus.switch_to(2);
+        let block = in_interrupt(cpus, || zone.alloc(&request(order, Mobility::Movable))).unwrap();
+        take_all(&zone, Mobility::Movable);
+        free(&zone, block, order);
+        assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 1 << order));
+        cpus.switch_to(0);
+        assert!(zone.alloc(&UNMOVABLE).is_ok(), "order {order}");
+        assert_eq!(take_all(&zone, Mobility::Movable).len(), (1 << order) - 1);
+        sound(&zone);
+    }
+}
+
+#[test]
+fn larger_orders_are_served_from_other_cpus_stashes_too() {
+    let cpus = Cpus::new();
+    let zone: Lent = zone_on(1024, cpus);
+    let held = take(&zone, 1024, Mobility::Movable);
+    for (i, at) in held.into_iter().enumerate() {
+        cpus.switch_to(i % 4);
+        free(&zone, at, 0);
+    }
+    assert!(zone.cached_frames() > 0);
+    for order in [10, 9, 3] {
+        cpus.switch_to(1);
+        let block = zone.alloc(&request(order, Mobility::Unmovable)).unwrap();
+        cpus.switch_to(2);
+        free(&zone, block, order);
+    }
+    sound(&zone);
+}
+
+#[test]
+fn an_interrupt_does_not_get_what_lies_in_stashes() {
+    fn holds<A: SlotAccess + 'static>() {
+        for cpu in [0, 1] {
+            let cpus = Cpus::new();
+            let (zone, last): (Bricks<A>, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
+            cpus.switch_to(cpu);
+            for page in [MOVABLE, MOVABLE.in_context(Context::Interrupt)] {
+                let refused = in_interrupt(cpus, || zone.alloc(&page));
+                assert_eq!(refused, Err(exhausted(0)));
+            }
+            assert_eq!(zone.cached_frames(), 1);
+            assert_eq!((cpus.interruptions(), cpus.waits()), (0, 0));
+            assert_eq!(zone.alloc(&MOVABLE), Ok(last));
+        }
+    }
+    holds::<Exclusive>();
+    holds::<Shared>();
+}
+
+#[test]
+fn an_atomic_request_interrupts_no_other_cpu() {
+    let cpus = Cpus::new();
+    let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
+    cpus.switch_to(0);
+    assert_eq!(zone.alloc(&MOVABLE.atomic()), Err(exhausted(0)));
+    assert_eq!((cpus.interruptions(), zone.cached_frames()), (0, 1));
+    assert_eq!(zone.alloc(&MOVABLE), Ok(last));
+}
+
+#[test]
+fn what_runs_on_the_owner_in_an_interrupt_does_not_touch_its_stash() {
+    let cpus = Cpus::new();
+    let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
+    cpus.switch_to(0);
+    cpus.reach_others_by_interrupt();
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    assert_eq!(zone.drain(), 0);
+    assert_eq!(zone.cached_frames(), 1);
+    assert!(cpus.interruptions() > 0);
+    cpus.switch_to(1);
+    assert_eq!(zone.alloc(&MOVABLE), Ok(last));
+    sound(&zone);
+}
+
+#[test]
+fn a_cpu_out_of_reach_keeps_what_it_has() {
+    let cpus = Cpus::new();
+    let (zone, last): (Own, _) = last_frame_in_a_stash(cpus, Mobility::Movable);
+    cpus.put_others_out_of_reach();
+    cpus.switch_to(0);
+    assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
+    cpus.switch_to(1);
+    assert_eq!(zone.alloc(&MOVABLE), Ok(last));
+}
+
+#[test]
+fn every_frame_of_a_zone_is_had_by_one_cpu_however_the_others_filled_their_stashes() {
+    fn holds<A: SlotAccess + 'static>() {
+        let cpus = Cpus::new();
+        let zone: Bricks<A> = zone_on(8 * 512, cpus);
+        let mut dice = Dice::new(5);
+        for _ in 0..3 {
+            let mut held = Vec::new();
+            for _ in 0..300 {
+                cpus.switch_to(dice.below(4));
+                let order = dice.one_of(&[0, 0, 1, 2, 3]);
+                let wanted = request(order, dice.one_of(&Mobility::ALL));
+                held.push((zone.alloc(&wanted).unwrap(), order));
+            }
+            for (at, order) in held {
+                cpus.switch_to(dice.below(4));
+                free(&zone, at, order);
+            }
+            assert!(zone.cached_frames() > 0);
+            cpus.switch_to(0);
+            let all = take_all(&zone, dice.one_of(&Mobility::ALL));
+            assert_eq!(all.len(), 8 * 512);
+            sound(&zone);
+            give(&zone, &all);
+        }
+    }
+    holds::<Exclusive>();
+    holds::<Shared>();
+}
+
+// ---- administration ----
+
+#[test]
+fn frames_in_stashes_are_in_nobodys_way() {
+    fn holds<A: SlotAccess + 'static>() {
+        let cpus = Cpus::new();
+        let zone: Bricks<A> = zone_on(4096, cpus);
+        let fill = || {
+            for cpu in 0..4 {
+                cpus.switch_to(cpu);
+                for order in [0, 1, 2, 3, 9] {
+                    let at = zone.alloc(&request(order, Mobility::Movable)).unwrap();
+                    free(&zone, at, order);
+                }
+            }
+            assert!(zone.cached_frames() > 0);
+        };
+        fill();
+        assert_eq!(zone.reserve(range(0, 4096)), Ok(4096));
+        assert_eq!(zone.unreserve(range(0, 4096)), Ok(4096));
+        fill();
+        assert_eq!(zone.remove(range(100, 4000)), Ok(3900));
+        assert_eq!(zone.add(range(100, 4000)), Ok(3900));
+        fill();
+        let wide = request(10, Mobility::Unmovable);
+        for at in [0, 1024, 2048, 3072] {
+            assert_eq!(zone.alloc_at(frame(at), &wide), Ok(()));
+            free(&zone, frame(at), 10);
+        }
+        fill();
+        let wanted = ContiguousRequest::new(4096, zone.span());
+        let got = alloc_contiguous(&zone, &wanted, &NoHooks);
+        assert_eq!(got, Ok(range(0, 4096)));
+        assert_eq!(zone.free_range(range(0, 4096)), Ok(()));
+        assert_eq!(sound(&zone).free, 4096);
+    }
+    holds::<Exclusive>();
+    holds::<Shared>();
+}
+
+#[test]
+fn cached_frames_are_served_below_the_mark_and_frames_of_the_store_are_not() {
+    let cpus = Cpus::new();
+    let zones = [zone_on::<Exclusive>(4096, cpus)];
+    let node = [Node::new(0, &zones)];
+    let nodes = Nodes::new(&node);
+    let first = nodes.alloc(0, &MOVABLE).unwrap();
+    let cached = zones[0].cached_frames();
+    assert!(cached > 0);
+    // More than there is.
+    let marks = Marks {
+        min: 5000,
+        low: 6000,
+        high: 7000,
+    };
+    zones[0].watermarks().set(marks, [0; ZoneKind::COUNT]);
+    let free_before = zones[0].free_frames();
+    for left in (0..cached).rev() {
+        assert!(nodes.alloc(0, &MOVABLE).is_ok());
+        assert_eq!(zones[0].cached_frames(), left);
+    }
+    assert_eq!(zones[0].free_frames(), free_before);
+    let refused = Err(AllocError::Exhausted { free: free_before });
+    assert_eq!(nodes.alloc(0, &MOVABLE), refused);
+    assert_eq!(nodes.alloc(0, &UNMOVABLE), refused);
+    assert!(nodes.alloc(0, &request(1, Mobility::Movable)).is_err());
+    // What is freed can be had again.
+    assert_eq!(nodes.free(first, Order::ZERO), Ok(()));
+    assert_eq!(nodes.alloc(0, &MOVABLE), Ok(first));
+    assert_eq!(zones[0].free_frames(), free_before);
+    assert!(nodes.check().is_ok());
+}
+
+/// Nothing can be moved.
+struct Stuck;
+
+impl Migrate for Stuck {
+    fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
+        Migration::Never
+    }
+}
+
+/// Random work on four CPUs, with administration in between. After each step every invariant holds
+/// and no frame has two owners.
+fn random_work<A: SlotAccess + 'static>(seed: u64) {
+    let cpus = Cpus::new();
+    let span = range(300, 300 + 12 * 512);
+    let plan = ZonePlan {
+        span,
+        cpus: 4,
+        ..linux(0)
+    };
+    let zone: Bricks<A> = full(&plan, cpus);
+    let mut dice = Dice::new(seed);
+    let mut owned = Owned::none_of(span);
+    let mut held: Vec<(Frame, u8)> = Vec::new();
+    let mut reserved = Vec::new();
+    let mut cleared = 0;
+    for step in 0..1200 {
+        // Half full, and as full as can be, by turns.
+        let filling = step / 200 % 2 == 1 || owned.count() < span.len() / 2;
+        cpus.switch_to(dice.below(4));
+        cpus.set_interrupt(dice.below(10) == 0);
+        let order = dice.one_of(&[0, 0, 0, 1, 2, 3, 5, 9, 9, 10]);
+        let wanted = request(order, dice.one_of(&Mobility::ALL));
+        match dice.below(24) {
+            0..9 if filling => {
+                if let Ok(at) = zone.alloc(&wanted) {
+                    owned.take(at, order);
+                    held.push((at, order));
+                }
+            }
+            9 if filling => {
+                let mut some = vec![Frame::new(0); dice.one_of(&[5, 63, 64, 700])];
+                let taken = zone.alloc_bulk(&wanted, &mut some).unwrap_or(0);
+                for &at in &some[..taken] {
+                    owned.take(at, 0);
+                }
+                if dice.below(2) == 0 {
+                    for &at in &some[..taken] {
+                        owned.give(at, 0);
+                    }
+                    assert_eq!(zone.free_bulk(&some[..taken]), Ok(()));
+                } else {
+                    held.extend(some[..taken].iter().map(|&at| (at, 0)));
+                }
+            }
+            10 => {
+                cpus.set_interrupt(false);
+                let frames = 1 + dice.one_of(&[5, 100, 600]);
+                let start = span.start.number() + dice.below(span.len() - frames);
+                let wanted = ContiguousRequest::new(frames, range(start, start + frames));
+                if let Ok(got) = alloc_contiguous(&zone, &wanted, &Stuck) {
+                    cleared += 1;
+                    for (at, order) in got.blocks(Order::ZERO) {
+                        owned.take(at, order.get());
+                    }
+                    for at in got.frames() {
+                        owned.give(at, 0);
+                    }
+                    assert_eq!(zone.free_range(got), Ok(()));
+                }
+            }
+            11 => {
+                cpus.set_interrupt(false);
+                let start = span.start.number() + dice.below(span.len() - 600);
+                let part = range(start, start + 1 + dice.below(600));
+                if zone.reserve(part).is_ok() {
+                    reserved.push(part);
+                }
+            }
+            12 => {
+                for part in reserved.drain(..) {
+                    assert!(zone.unreserve(part).is_ok());
+                }
+            }
+            13 => drop(zone.drain()),
+            _ if !held.is_empty() => {
+                let (at, order) = held.swap_remove(dice.below(held.len()));
+                let part = if dice.below(4) == 0 { order / 2 } else { order };
+                for place in 0..1 << (order - part) {
+                    let at = at.plus(place << part);
+                    owned.give(at, part);
+                    free(&zone, at, part);
+                }
+            }
+            _ => {}
+        }
+        cpus.set_interrupt(false);
+        assert_eq!(sound(&zone).allocated, owned.count());
+        assert!(zone.cached_frames() <= 4 * 3 * (MOST + 16 * 14 + 8 * 512));
+    }
+    assert!(cleared > 0, "no contiguous range was had");
+    for part in reserved {
+        assert!(zone.unreserve(part).is_ok());
+    }
+    for (at, order) in held {
+        free(&zone, at, order);
+    }
+    zone.drain();
+    let whole: Bricks<A> = full(&plan, cpus);
+    assert_eq!(zone.free_counts(), whole.free_counts());
+}
+
+#[test]
+fn random_work_on_several_cpus_breaks_nothing() {
+    for seed in 0..6 {
+        random_work::<Exclusive>(seed);
+        random_work::<Shared>(seed);
+    }
+}
