@@ -1,16 +1,15 @@
-//! What every design of queues stands on: the source of pages, the CPUs, the tables of pages, the
+//! The base of every design of queues: the source of pages, the CPUs, the tables of pages, the
 //! caches.
 //!
-//! Invariant `one-handle`: a cache is reached by its one handle (a
-//! [`RawCache`](crate::RawCache), or a [`General`](crate::General), which is never given up), by
-//! what borrows it, and by leases; so it can be destroyed by who has the handle, once no lease is
-//! out and none can be had.
+//! Invariant `one-handle`: a cache is reached by its one handle (a [`RawCache`](crate::RawCache),
+//! or a [`General`](crate::General), which is never given up), by what borrows that handle, and by
+//! leases. So the holder of the handle can destroy it, once no lease is out and none can be had.
 //!
-//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`, and
-//! given back once, when the slab's last object is in it and it has left its list.
+//! Invariant `slab-pages`: a slab's pages are taken with its cache's order, by `take_pages`. They
+//! are given back once, when the slab's last object is in it and it has left its list.
 //!
-//! Invariant `object-bytes`: an object in hand is as many bytes as its cache's objects have,
-//! writable, aligned as its cache says, and nobody else's.
+//! Invariant `object-bytes`: an object in hand has as many bytes as its cache's objects have. They
+//! are writable, aligned as its cache says, and belong to nobody else.
 
 use core::fmt;
 use core::mem::ManuallyDrop;
@@ -28,16 +27,16 @@ use crate::local::Local;
 use crate::pages::Pages;
 use crate::source::{PageAsk, PageSource};
 
-/// See the module; and for who may call what, [`design`](crate::design) (`backend-of-a-design`).
+/// See the module. [`design`](crate::design) says who may call what (`backend-of-a-design`).
 pub struct Backend<'m, S, L> {
-    /// Where pages come from.
+    /// The source of pages.
     pub source: S,
-    /// How a CPU reaches what is its own.
+    /// The way in which a CPU reaches its own words.
     pub local: L,
-    /// What is known of each page.
+    /// The tables of pages.
     pub pages: Pages<'m>,
     pub(crate) caches: &'m [OnceSlot<CacheInfo>],
-    /// Who is told of what checks find.
+    /// The function that is told what checks find.
     pub(crate) report: fn(&Finding),
 }
 
@@ -47,8 +46,9 @@ impl<S, L> fmt::Debug for Backend<'_, S, L> {
     }
 }
 
-/// Pages that are no slab, yet or any more: they go back to the source when this is dropped, by a
-/// constructor or a report that panics too, unless they have become one.
+/// Pages that are not a slab yet, or are one no longer. When this is dropped, they go back to the
+/// source, unless they have become a slab. So they go back even when a constructor or a report
+/// panics.
 #[must_use = "the pages go back as soon as this is dropped"]
 #[derive(Debug)]
 pub struct LoosePages<'g, 'm, S: PageSource, L: Local> {
@@ -58,13 +58,13 @@ pub struct LoosePages<'g, 'm, S: PageSource, L: Local> {
 }
 
 impl<S: PageSource, L: Local> LoosePages<'_, '_, S, L> {
-    /// The number of the first.
+    /// Returns the number of the first page.
     #[must_use]
     pub const fn head(&self) -> usize {
         self.head
     }
 
-    /// They are a slab from now on: the number of the first.
+    /// Makes them a slab from now on. Returns the number of the first page.
     #[must_use]
     pub fn keep(self) -> usize {
         ManuallyDrop::new(self).head
@@ -82,39 +82,39 @@ impl<S: PageSource, L: Local> Drop for LoosePages<'_, '_, S, L> {
 }
 
 impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
-    /// The cache with a number, for who knows that it stays there (`one-handle`): its handle is
-    /// borrowed, or it is never destroyed.
+    /// Returns the cache with a number. For callers that know that it stays there (`one-handle`):
+    /// they borrow its handle, or it is never destroyed.
     #[inline]
     #[must_use]
     pub fn info(&self, id: CacheId) -> Option<&'m CacheInfo> {
         self.caches.get(usize::from(id))?.get()
     }
 
-    /// The cache with a number, which stays there as long as the result lives. `None` too while it
-    /// is being destroyed.
+    /// Returns the cache with a number, which stays there as long as the result lives. Also `None`
+    /// while it is being destroyed.
     pub(crate) fn lease(&self, id: CacheId) -> Option<Lease<'m, CacheInfo>> {
         self.caches.get(usize::from(id))?.lease()
     }
 
-    /// Nodes of the source.
+    /// Returns the number of nodes of the source.
     #[inline]
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.source.nodes()
     }
 
-    /// The node nearest to where the caller runs.
+    /// Returns the node nearest to where the caller runs.
     #[inline]
     #[must_use]
     pub fn node_here(&self) -> usize {
         match self.nodes() {
-            // Where there is one node, no CPU is asked for: so frees are rid of all of it.
+            // With one node the CPU is not asked for, which saves frees all of that cost.
             1 => 0,
             _ => self.source.local_node(self.local.cpu()),
         }
     }
 
-    /// The node nearest to a CPU.
+    /// Returns the node nearest to a CPU.
     #[inline(always)]
     #[must_use]
     pub fn node_of_cpu(&self, cpu: usize) -> usize {
@@ -124,22 +124,22 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         }
     }
 
-    /// Keeps the caller on its CPU, and interrupts away where callers of kind `C` have to, as long
-    /// as the result lives: around every lock.
+    /// Keeps the caller on its CPU as long as the result lives, and masks interrupts if callers of
+    /// kind `C` need that. To be used around every lock.
     #[inline]
     pub fn inside<C: Caller>(&self) -> Inside<'_, L> {
         Inside::new::<C>(&self.local)
     }
 
-    /// May a caller of kind `C` come here? Interrupts stay out of caches that are for tasks only.
+    /// Returns true if a caller of kind `C` may come here. Interrupts stay out of task-only caches.
     #[inline(always)]
     #[must_use]
     pub fn admits<C: Caller>(&self) -> bool {
         C::MASKS || !self.local.in_interrupt()
     }
 
-    /// May the caller take the locks of a cache? Not in an interrupt that may have interrupted
-    /// their holder.
+    /// Returns true if the caller may take the locks of a cache. An interrupt may not where it may
+    /// have interrupted their holder.
     pub(crate) fn may_touch(&self, info: &CacheInfo) -> bool {
         info.callers == Callers::All || !self.local.in_interrupt()
     }
@@ -150,8 +150,8 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         self.local.relax();
     }
 
-    /// Pages for a slab of the cache, of this node's memory if they can be had, else of any. No lock
-    /// is held.
+    /// Takes pages for a slab of the cache, from this node's memory if it has some, else from any.
+    /// No lock may be held.
     pub fn take_pages<C: Caller>(
         &self,
         info: &CacheInfo,
@@ -164,7 +164,8 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         })
     }
 
-    /// Pages for a slab of the cache, of one node's memory or of any. No lock is held.
+    /// Takes pages for a slab of the cache, from one node's memory or from any. No lock may be
+    /// held.
     pub(crate) fn take_pages_of<C: Caller>(
         &self,
         info: &CacheInfo,
@@ -191,7 +192,8 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         })
     }
 
-    /// The pages of a slab that is none any more: the tables do not know it, and no lock is held.
+    /// Wraps the pages of a slab that is one no longer: the tables do not know it, and no lock is
+    /// held.
     pub(crate) const fn loose(&self, info: &CacheInfo, head: usize) -> LoosePages<'_, 'm, S, L> {
         LoosePages {
             backend: self,
@@ -200,7 +202,7 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         }
     }
 
-    /// An address inside the span as a pointer.
+    /// Returns an address inside the span as a pointer.
     #[inline]
     #[must_use]
     pub fn pointer(&self, address: usize) -> NonNull<u8> {
@@ -208,8 +210,8 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         NonNull::new(pointer).expect("the span of pages does not reach address 0")
     }
 
-    /// The node that a slab's page belongs to; 0 outside the span, where only bad frees point:
-    /// sources are not asked of those.
+    /// Returns the node that a slab's page belongs to. 0 outside the span, where only bad frees
+    /// point; sources are not asked about those.
     #[inline]
     #[must_use]
     pub fn node_of(&self, address: NonNull<u8>) -> usize {
@@ -220,7 +222,7 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         }
     }
 
-    /// Where the place of an object is, by number, of the slab of the cache that begins at page
+    /// Returns the place of object number `index` in the slab of the cache that begins at page
     /// `head`.
     #[must_use]
     pub fn place_of(&self, info: &CacheInfo, head: usize, index: usize) -> NonNull<u8> {
@@ -228,8 +230,8 @@ impl<'m, S: PageSource, L: Local> Backend<'m, S, L> {
         self.pointer(first + index * info.geometry.stride as usize)
     }
 
-    /// Which object of which slab of the cache begins at `address`: the slab's first page, and the
-    /// object's number.
+    /// Finds which object of which slab of the cache begins at `address`. Returns the slab's first
+    /// page and the object's number.
     ///
     /// # Errors
     /// [`FreeFault`]: no object of the cache.

@@ -1,4 +1,4 @@
-//! A cache of objects that are bytes to it.
+//! A cache of objects that it treats as bytes.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -21,13 +21,13 @@ use crate::watch;
 
 /// A cache of equal objects, for callers of kind `C`.
 ///
-/// A hit costs a few instructions and no lock ([`Sheafed`](crate::Sheafed) touches no object); a
-/// miss takes a lock, for many objects at once; what the CPUs do not have comes from slabs, and
-/// those from the source of pages.
+/// A hit costs a few instructions and no lock ([`Sheafed`](crate::Sheafed) touches no object). A
+/// miss takes a lock, for many objects at once. What the CPUs do not have comes from slabs, and
+/// slabs come from the source of pages.
 ///
 /// **Who may call**: a cache for [`TaskOnly`](crate::TaskOnly) masks no interrupts, and refuses
-/// whoever runs in one; a cache for [`Everywhere`](crate::Everywhere) masks them. They are
-/// different types, so one cannot be handed on as the other.
+/// callers in an interrupt. A cache for [`Everywhere`](crate::Everywhere) masks them. They are
+/// different types, so one cannot be used as the other.
 pub struct RawCache<'s, 'm, D: SlabDesign<'m>, C> {
     slabs: &'s Slabs<'m, D>,
     id: CacheId,
@@ -47,11 +47,11 @@ impl<'m, D: SlabDesign<'m>, C> fmt::Debug for RawCache<'_, 'm, D, C> {
 pub struct Leak {
     /// Objects that are still in use.
     pub objects: u64,
-    /// What keeps the cache.
+    /// The reason that keeps the cache from being destroyed.
     pub remains: Remains,
 }
 
-/// What keeps a cache from being destroyed.
+/// The reasons that keep a cache from being destroyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remains {
     /// Objects in use, or in queues of CPUs that the platform cannot run on.
@@ -59,8 +59,8 @@ pub enum Remains {
     /// Empty queues of CPUs that the platform cannot run on: the next cache of the same number
     /// would take them for its own.
     Queues,
-    /// Somebody who is just trimming or counting all caches, or who comes to this one by its
-    /// number; or the caller is an interrupt, and the cache for tasks only.
+    /// A caller that is trimming or counting all caches at this moment, or that uses this one by
+    /// its number. Or the caller is an interrupt, and the cache is task-only.
     Users,
 }
 
@@ -99,13 +99,14 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         info.expect("a cache's info is there as long as the cache")
     }
 
-    /// Its number.
+    /// Returns its number.
     #[must_use]
     pub const fn id(&self) -> CacheId {
         self.id
     }
 
-    /// An object, with whatever is in it (what the constructor made of it, if there is one).
+    /// Allocates an object, with any content. If there is a constructor, the content is what it
+    /// made.
     ///
     /// # Errors
     /// [`SlabError`].
@@ -115,8 +116,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         self.slabs.take::<C>(self.id, self.handle)
     }
 
-    /// An object of the memory of a node, if there is some; else of any. For who knows where it
-    /// will be used; slower than [`RawCache::alloc`].
+    /// Allocates an object from the memory of a node, if there is some; else from any. For callers
+    /// that know where the object will be used. Slower than [`RawCache::alloc`].
     ///
     /// # Errors
     /// [`SlabError`].
@@ -134,7 +135,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
             })
     }
 
-    /// An object of zeros. Not for caches with a constructor, whose work it would undo.
+    /// Allocates an object of zeros. Not for caches with a constructor, whose work it would undo.
     ///
     /// # Errors
     /// [`SlabError`]; [`SlabError::Constructed`] if there is a constructor.
@@ -151,10 +152,10 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         Ok(object)
     }
 
-    /// Fills `out` with objects; how many. Fewer only if there is no memory for more.
+    /// Fills `out` with objects and returns how many. Fewer only if there is no memory for more.
     ///
     /// # Errors
-    /// [`SlabError`], if there is not one.
+    /// [`SlabError`], if there is not even one.
     #[track_caller]
     pub fn alloc_bulk(&self, out: &mut [MaybeUninit<NonNull<u8>>]) -> Result<usize, SlabError> {
         for (done, place) in out.iter_mut().enumerate() {
@@ -171,19 +172,19 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
 
     /// Takes an object back.
     ///
-    /// Mistakes are looked for where that costs nothing: that the object was not the last one freed
-    /// on this CPU; and on the slow path (once in as many frees as a sheaf or a batch holds) that
-    /// it is one of this cache's. Bad frees that are noticed only when the object reaches its slab
-    /// are refused there and counted ([`CacheNumbers::refused`]). All are told to the plan's
-    /// `report` as well. What can be checked beyond that: see [`debug`](crate::debug). A bad free
-    /// that nothing notices goes into a queue like a good one, and what it named is handed out
-    /// next.
+    /// Some bad frees are noticed at no cost. The fast path refuses the object that was freed last
+    /// on this CPU. The slow path checks that the object is one of this cache's; it runs once in as
+    /// many frees as a sheaf or a batch holds. Bad frees that are noticed only when the object
+    /// reaches its slab are refused there and counted ([`CacheNumbers::refused`]). All of these are
+    /// also told to the plan's `report`. See [`debug`](crate::debug) for what can be checked beyond
+    /// that. A bad free that nothing notices goes into a queue like a good one, and its object is
+    /// handed out next.
     ///
     /// # Safety
-    /// It is an object of this cache, which this cache handed out and which was not freed since;
-    /// nobody uses it any more. Of a cache that is checked ([`Checks::FREES`](crate::Checks::FREES)
-    /// or any other) it may be any address: what is no object in use is refused. There it is enough
-    /// that if it is one, nobody uses it any more, and nobody else frees it at the same time.
+    /// It is an object that this cache handed out and that was not freed since. Nobody uses it any
+    /// more. For a cache that is checked ([`Checks::FREES`](crate::Checks::FREES) or any other) it
+    /// may be any address: what is no object in use is refused. There it is enough that, if it is
+    /// an object in use, nobody uses it any more, and nobody else frees it at the same time.
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed.
@@ -200,7 +201,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     /// As [`RawCache::free`], of each; no two are the same.
     ///
     /// # Errors
-    /// How many were freed before a bad one, and what is wrong with that.
+    /// The number freed before a bad one, and what is wrong with that one.
     #[track_caller]
     pub unsafe fn free_bulk(&self, objects: &[NonNull<u8>]) -> Result<(), (usize, FreeFault)> {
         for (done, &object) in objects.iter().enumerate() {
@@ -210,28 +211,28 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         Ok(())
     }
 
-    /// The bytes of an object.
+    /// Returns the bytes of an object.
     #[must_use]
     pub fn size(&self) -> usize {
         self.info().spec.size
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.info().spec.name
     }
 
-    /// What is counted of it. An interrupt is not told counts of a cache for tasks, whose locks it
-    /// may have interrupted: they are 0.
+    /// Returns its statistics. In an interrupt the counts of a task-only cache are 0, since the
+    /// interrupt may have interrupted a holder of its locks.
     #[must_use]
     pub fn numbers(&self) -> CacheNumbers {
         self.slabs.numbers_of(self.info())
     }
 
     /// Gives back all that is free: this CPU's queues, those of the CPUs that the platform can run
-    /// on, and those that CPUs share. An interrupt leaves a cache for tasks alone, so a platform
-    /// that runs work on other CPUs by an interrupt reaches no queues of such a cache there.
+    /// on, and those that CPUs share. An interrupt skips a task-only cache. So a platform that runs
+    /// work on other CPUs by an interrupt does not reach their queues of such a cache.
     pub fn shrink(&self) {
         let Slabs {
             backend, queues, ..
@@ -252,12 +253,12 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         }
     }
 
-    /// Ends the cache, if no object is in use any more: what is free goes back, and its number to
-    /// the next cache.
+    /// Ends the cache, if no object is in use any more. What is free goes back, and the number is
+    /// free for the next cache.
     ///
     /// # Errors
-    /// The cache, as it was but for what its queues held, and why. If it is for objects in use,
-    /// [`RawCache::each_in_use`] names them.
+    /// The cache and the reason. The cache is as it was, except that what its queues held may have
+    /// gone back. If objects are in use, [`RawCache::each_in_use`] names them.
     pub fn destroy(self) -> Result<(), (Self, Leak)> {
         match self.end() {
             Ok(()) => Ok(()),
@@ -277,11 +278,12 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         if !self.slabs.backend.admits::<C>() {
             return Err(users);
         }
-        // Nobody who comes by the number is turned away before it is known that nothing is in use.
+        // Users that come by the number are not turned away before it is known that nothing is in
+        // use.
         self.shrink();
         self.is_unused()?;
         let closed = Closed::of(slot).ok_or(users)?;
-        // What users left who were here until just now.
+        // For what users left that were here until just now.
         queues.drain::<C>(backend, info);
         queues.shrink::<C>(backend, info);
         self.is_unused()?;
@@ -290,7 +292,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         Ok(())
     }
 
-    /// Is nothing left of the cache, but for what it is?
+    /// Succeeds if nothing is left of the cache: no object is out, and no CPU has a queue of it.
     fn is_unused(&self) -> Result<(), Leak> {
         let objects = self.numbers().out;
         let remains = match objects {
@@ -301,11 +303,12 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
         Err(Leak { objects, remains })
     }
 
-    /// Calls `each` for every object that is in no slab: in use, or in a queue of a CPU (none,
-    /// after [`RawCache::shrink`]). With who took it, where that is tracked. Looks at every page of
-    /// the span and takes a lock for each object; for reports. Exact while nobody else uses the
-    /// cache; else what others take and free meanwhile may be told or not, and what is told may be
-    /// free by then. An interrupt is told none of a cache for tasks.
+    /// Calls `each` for every object that is in no slab: it is in use, or in a queue of a CPU
+    /// (none, after [`RawCache::shrink`]). Also tells who allocated it, where that is tracked.
+    /// Looks at every page of the span and takes a lock for each object, so it is for reports.
+    /// Exact while nobody else uses the cache. Otherwise objects that others take and free
+    /// meanwhile may be missed, and those told may be free by then. In an interrupt a task-only
+    /// cache tells none.
     pub fn each_in_use(&self, mut each: impl FnMut(NonNull<u8>, Option<Track>)) {
         if !self.slabs.backend.admits::<C>() {
             return;
@@ -319,8 +322,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
                 continue;
             }
             for index in 0..info.geometry.objects as usize {
-                // Who took it stands in the slab's own pages, so it is read while the slab cannot
-                // go.
+                // The track of who allocated it lies in the slab's own pages. So it is read while
+                // the slab cannot go.
                 let found = queues.look(backend, info, page, index, |place, at| {
                     let is_out = at == Whereabouts::Out;
                     is_out.then(|| (place, watch::last_alloc(info, place)))
@@ -333,8 +336,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
     }
 }
 
-/// A cache that lets nobody in any more, until this is dropped; or for good, once the cache has
-/// gone.
+/// A cache that lets nobody in any more until this is dropped, or for good once the cache has gone.
 struct Closed<'m>(&'m OnceSlot<CacheInfo>);
 
 impl<'m> Closed<'m> {
@@ -368,8 +370,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         Ok(RawCache::of(self, info))
     }
 
-    /// An object of the cache with this number and [handle](SlabDesign::handle), for who has it
-    /// (`one-handle`).
+    /// Allocates an object of the cache with this number and [handle](SlabDesign::handle). For
+    /// holders of its handle (`one-handle`).
     #[inline(always)]
     #[track_caller]
     pub(crate) fn take<C: Caller>(
@@ -386,7 +388,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// The way back.
+    /// Takes an object back to the cache with this number and handle.
     ///
     /// # Safety
     /// As [`RawCache::free`].
@@ -410,12 +412,12 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// The slow way to an object of the cache with this number, for callers with a fast path of
-    /// their own.
+    /// Allocates an object of the cache with this number by the slow path. For callers with a fast
+    /// path of their own.
     ///
     /// # Errors
-    /// [`SlabError`]; [`SlabError::Exhausted`] too if there is no such cache, or it is just being
-    /// destroyed, and [`SlabError::TaskOnly`] if it was made for callers of another kind.
+    /// [`SlabError`]. [`SlabError::Exhausted`] too if there is no such cache, or it is being
+    /// destroyed. [`SlabError::TaskOnly`] too if it was made for another kind of callers.
     #[cold]
     #[inline(never)]
     pub fn alloc_slow<C: Caller>(
@@ -432,7 +434,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         })
     }
 
-    /// The slow way, for who has the cache's handle (`one-handle`).
+    /// Allocates by the slow path, for holders of the cache's handle (`one-handle`).
     #[cold]
     #[inline(never)]
     pub(crate) fn alloc_missed<C: Caller>(
@@ -446,21 +448,21 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         })
     }
 
-    /// An object that `miss` has, as its user is to have it.
+    /// Allocates an object by `miss`, and checks and marks it if the cache is checked.
     fn alloc_by(
         &self,
         info: &CacheInfo,
         caller: &'static Location<'static>,
         miss: impl Fn(&CacheInfo) -> Option<NonNull<u8>>,
     ) -> Result<NonNull<u8>, SlabError> {
-        // Each pass but the last leaves a damaged object out, of which there are no more than
+        // Each pass but the last leaves a damaged object out, and there are no more of those than
         // objects.
         loop {
             let place = miss(info).ok_or(SlabError::Exhausted)?;
             if !info.is_checked() {
                 return Ok(place);
             }
-            // An object that somebody has written to while it was free is left out for good.
+            // An object that was written to while it was free is left out for good.
             if watch::on_alloc(&self.backend, info, place, caller).is_ok() {
                 // SAFETY: an object's place is larger than what lies before the object.
                 return Ok(unsafe { place.add(info.before) });
@@ -468,16 +470,16 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// The slow way back to the cache with this number. What is no object of the cache, by the
-    /// tables, is refused.
+    /// Takes an object back to the cache with this number by the slow path. An address that is no
+    /// object of the cache, by the tables, is refused.
     ///
     /// # Safety
     /// If it is an object of this cache, it was handed out and not freed since, and nobody uses it
     /// any more.
     ///
     /// # Errors
-    /// [`FreeFault`]; nothing has changed. [`FreeFault::NotASlab`] too if the cache is just being
-    /// destroyed, [`FreeFault::TaskOnly`] if it was made for callers of another kind.
+    /// [`FreeFault`]; nothing has changed. [`FreeFault::NotASlab`] too if the cache is being
+    /// destroyed, [`FreeFault::TaskOnly`] if it was made for another kind of callers.
     #[cold]
     #[inline(never)]
     pub unsafe fn free_slow<C: Caller>(
@@ -494,7 +496,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         unsafe { self.free_by::<C>(&info, object, caller) }
     }
 
-    /// The slow way back, for who has the cache's handle (`one-handle`).
+    /// Frees by the slow path, for holders of the cache's handle (`one-handle`).
     ///
     /// # Safety
     /// As [`Slabs::free_slow`].
@@ -526,8 +528,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         // SAFETY: passed on.
         let taken = unsafe { self.queues.overflow::<C>(&self.backend, info, place) };
         taken.inspect_err(|&fault| {
-            // What is always checked; of a checked object, that another CPU was just freeing it
-            // too.
+            // The faults that are always checked. For a checked object, also that another CPU freed
+            // it at the same time.
             let when = (Moment::Free, caller);
             watch::refuse(&self.backend, &self.queues, info, object, fault, when);
         })

@@ -1,4 +1,4 @@
-//! What a cache is: its objects, its name, its rules. Written once, when it is made.
+//! A cache's description: its objects, its name, its rules. Written once, when it is made.
 
 use core::ptr::NonNull;
 
@@ -9,15 +9,16 @@ use crate::debug::Checks;
 use crate::geometry::Geometry;
 use crate::layout::CacheId;
 
-/// Brings an object into the state that it has whenever it is free: called once for each object
-/// when its slab is made, not at every allocation.
+/// Brings an object into the state that it has whenever it is free. It is called once for each
+/// object when its slab is made, not at every allocation.
 ///
-/// Its rules: who frees an object leaves it in that state; it allocates nothing from its own cache;
-/// objects of the cache are never asked for zeroed. What a design keeps in free objects lies behind
-/// them then, and they are not poisoned, so the state lasts.
+/// Its rules: a caller that frees an object leaves it in that state. The constructor allocates
+/// nothing from its own cache. Objects of the cache are never asked for zeroed. With a constructor,
+/// what a design keeps in free objects lies behind them, and they are not poisoned, so the state
+/// lasts.
 pub type Constructor = fn(NonNull<u8>);
 
-/// What the objects of a cache are.
+/// A description of a cache's objects.
 ///
 /// ```
 /// use brickyard_slab::{CacheSpec, Checks};
@@ -27,23 +28,23 @@ pub type Constructor = fn(NonNull<u8>);
 #[derive(Debug, Clone, Copy)]
 #[must_use = "a specification is no cache yet"]
 pub struct CacheSpec {
-    /// What statistics, findings and the rules of debugging call it.
+    /// The name in statistics, findings and the rules of debugging.
     pub name: &'static str,
     /// Bytes of an object.
     pub size: usize,
-    /// What its address is a multiple of: a power of two, at most a page.
+    /// The alignment of an object: a power of two, at most a page.
     pub align: usize,
     /// See [`Constructor`].
     pub constructor: Option<Constructor>,
-    /// What the page allocator is told of its slabs: [`Mobility::Reclaimable`] if the objects can
-    /// be given back on request.
+    /// The mobility that the page allocator is told of its slabs: [`Mobility::Reclaimable`] if the
+    /// objects can be given back on request.
     pub mobility: Mobility,
-    /// What is checked in any case; rules by name add to it.
+    /// The checks that are made in any case. Rules by name add to them.
     pub checks: Checks,
 }
 
 impl CacheSpec {
-    /// Objects of `size` bytes, aligned to a word, that stay until they are freed.
+    /// Describes objects of `size` bytes, aligned to a word, that stay until they are freed.
     pub const fn new(name: &'static str, size: usize) -> Self {
         Self {
             name,
@@ -55,12 +56,12 @@ impl CacheSpec {
         }
     }
 
-    /// The same, at multiples of `align` bytes.
+    /// Returns the same description, with objects at multiples of `align` bytes.
     pub const fn align(self, align: usize) -> Self {
         Self { align, ..self }
     }
 
-    /// The same, made by `constructor`.
+    /// Returns the same description, with objects made by `constructor`.
     pub const fn constructor(self, constructor: Constructor) -> Self {
         Self {
             constructor: Some(constructor),
@@ -68,8 +69,8 @@ impl CacheSpec {
         }
     }
 
-    /// The same, of objects that can be given back on request: the page allocator keeps their slabs
-    /// together.
+    /// Returns the same description, for objects that can be given back on request. The page
+    /// allocator keeps their slabs together.
     pub const fn reclaimable(self) -> Self {
         Self {
             mobility: Mobility::Reclaimable,
@@ -77,31 +78,31 @@ impl CacheSpec {
         }
     }
 
-    /// The same, with these checks.
+    /// Returns the same description, with these checks.
     pub const fn checks(self, checks: Checks) -> Self {
         Self { checks, ..self }
     }
 }
 
-/// A cache, as all that serves it sees it.
+/// A cache, as the code that serves it sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheInfo {
     /// Its number.
     pub id: CacheId,
-    /// What its objects are.
+    /// A description of its objects.
     pub spec: CacheSpec,
     pub(crate) callers: Callers,
     /// The shape of its slabs.
     pub geometry: Geometry,
-    /// From where an object's place in the slab begins to the object: the left red zone.
+    /// The bytes from the begin of an object's place to the object: the left red zone.
     pub before: usize,
-    /// The bytes that are the design's in each place, behind the object and its red zone: as many
-    /// as [`SlabDesign::tail_of`](crate::SlabDesign::tail_of) said.
+    /// The bytes of each place that belong to the design, behind the object and its red zone: as
+    /// many as [`SlabDesign::tail_of`](crate::SlabDesign::tail_of) said.
     pub tail: usize,
 }
 
 impl CacheInfo {
-    /// Is anything checked that the fast path does not check?
+    /// Returns true if anything is checked that the fast path does not check.
     #[inline]
     #[must_use]
     pub const fn is_checked(&self) -> bool {

@@ -1,11 +1,11 @@
-//! Who uses a cache, and how such a caller is kept on its CPU.
+//! The kinds of callers of a cache, and how a caller is kept on its CPU.
 
 use brickyard::{InterruptState, Platform};
 
-/// Who uses a cache, as a type: a cache used by tasks only is another type than one that interrupts
-/// use too. There are these two.
+/// The kind of callers of a cache, as a type. A task-only cache has another type than one that
+/// interrupts use too. There are these two kinds.
 pub trait Caller: sealed::Sealed + Send + Sync + 'static {
-    /// Are interrupts masked around a CPU's own words?
+    /// True if interrupts are masked around accesses to a CPU's own words.
     const MASKS: bool;
 }
 
@@ -15,8 +15,8 @@ mod sealed {
     impl Sealed for super::Everywhere {}
 }
 
-/// Tasks only. Nothing is masked; an interrupt that comes here is refused. Most caches (Dumazet
-/// 2008).
+/// Tasks only. Nothing is masked; a call from an interrupt is refused. Most caches are of this kind
+/// (Dumazet 2008).
 #[derive(Debug, Clone, Copy)]
 pub enum TaskOnly {}
 
@@ -32,23 +32,23 @@ impl Caller for Everywhere {
     const MASKS: bool = true;
 }
 
-/// The caller stays on its CPU, and interrupts stay away where they use the cache, as long as this
-/// lives: what is this CPU's own is the caller's, and a lock that it holds is not waited for by
-/// whoever preempted it.
+/// Keeps the caller on its CPU while this lives, and masks interrupts where they use the cache. So
+/// this CPU's own words belong to the caller. And no task that preempts the caller waits for a lock
+/// that it holds.
 #[derive(Debug)]
 pub struct Inside<'p, P: Platform> {
     platform: &'p P,
-    /// Where the caller is.
+    /// The CPU that the caller is on.
     pub cpu: usize,
-    /// What masking found, where the caller's kind masks.
+    /// The interrupt state before masking, if the caller's kind masks.
     found: Option<InterruptState>,
 }
 
 impl<'p, P: Platform> Inside<'p, P> {
-    /// The caller, of kind `C`, from now on.
+    /// Pins the caller, of kind `C`, and masks if that kind does.
     #[inline(always)]
     pub fn new<C: Caller>(platform: &'p P) -> Self {
-        // Unpinned again should masking panic.
+        // So the caller is unpinned again if masking panics.
         let mut inside = Self {
             platform,
             cpu: platform.pin(),
@@ -69,7 +69,7 @@ impl<P: Platform> Drop for Inside<'_, P> {
     }
 }
 
-/// Who uses a cache, as a value: what [`Caller`] says as a type.
+/// The kind of callers of a cache, as a value: what [`Caller`] says as a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Callers {
     Tasks,

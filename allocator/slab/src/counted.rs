@@ -1,4 +1,4 @@
-//! A way to a CPU's own words that counts what it does: for whoever wants to know hits.
+//! A [`Local`] that counts what it does, for users that want to know hits.
 
 use core::mem::MaybeUninit;
 use core::ops::Deref;
@@ -11,7 +11,7 @@ use crate::local::{Hits, Local, Pushed};
 use crate::rows::Rows;
 use crate::wrapped::pass_on_platform;
 
-/// Columns that are counted: a cache's number is the column of its `main`.
+/// The columns that are counted: a cache's number is the column of its `main`.
 const COLUMNS: usize = 256;
 
 /// A CPU's counts of a cache.
@@ -21,11 +21,11 @@ struct Counts {
     frees: AtomicU64,
 }
 
-/// [`Local`], with each hit counted: [`CacheNumbers::hits`](crate::CacheNumbers::hits) then tells
-/// them. For one system of slabs.
+/// A [`Local`] that counts each hit, which [`CacheNumbers::hits`](crate::CacheNumbers::hits) then
+/// reports. For one system of slabs.
 ///
-/// A hit costs an atomic addition more, in a line of the CPU's own: about 5 ns, more than all the
-/// rest of it. That is why it is a type to choose and nothing that is always there.
+/// Each hit then costs one more atomic addition, in a line of the CPU's own: about 5 ns, more than
+/// the rest of the hit. So it is a type to choose, and not always there.
 #[derive(Debug, Clone, Copy)]
 pub struct Counted<'m, L> {
     local: L,
@@ -33,7 +33,7 @@ pub struct Counted<'m, L> {
 }
 
 impl<'m, L> Counted<'m, L> {
-    /// Bytes of memory for `cpus` CPUs: 4 KiB each.
+    /// Returns the bytes of memory for `cpus` CPUs: 4 KiB each.
     #[must_use]
     pub const fn bytes(cpus: usize) -> usize {
         let counts = cpus.saturating_mul(COLUMNS * size_of::<Counts>());
@@ -67,16 +67,16 @@ impl<L> Deref for Counted<'_, L> {
 
 pass_on_platform!(self.local: impl<'m, L> for Counted<'m, L>);
 
-// SAFETY: each call is passed on to one that keeps the contract; counts are words of their own.
+// SAFETY: each call is passed on to one that keeps the contract. Counts are words of their own.
 unsafe impl<L: Local> Local for Counted<'_, L> {
     #[inline]
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         // SAFETY: passed on.
         let object = unsafe { self.local.pop::<C>(rows, column) }?;
-        // The caller may have moved since: then another CPU's count goes up, and the sum is right
-        // all the same.
+        // The caller may have moved since. Then another CPU's count goes up, and the sum is still
+        // right.
         if let Some(counts) = self.of(self.local.cpu(), column) {
-            // Relaxed: a number that nothing follows from.
+            // Relaxed: a number that nothing depends on.
             counts.allocs.fetch_add(1, Ordering::Relaxed);
         }
         Some(object)

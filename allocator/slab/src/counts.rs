@@ -1,8 +1,8 @@
-//! What happened so far, counted under the names that the sum of all counts has: each counter is
-//! named once.
+//! Counters of events. Each has the name of its field in the sum of all counts, so it is named
+//! once.
 
-/// Defines a set of counters, all guarded by the same lock or CPU, that adds up to a struct with
-/// fields of these names: for designs.
+/// Defines a set of counters for a design, all guarded by the same lock or CPU. It adds up to a
+/// struct with fields of these names.
 #[macro_export]
 macro_rules! counts {
     ($(#[$about:meta])* $name:ident for $sum:ty { $($(#[$doc:meta])* $count:ident,)* }) => {
@@ -13,7 +13,7 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// Another cache's from now on.
+            /// Called when another cache gets these counters.
             pub(crate) fn begin(&self) {
                 $(self.$count.set(0);)*
             }

@@ -1,4 +1,4 @@
-//! What can go wrong, as values: with objects, with caches, and where slabs are built.
+//! Errors, as values: of objects, of caches, and of building slabs.
 
 use core::error::Error;
 use core::fmt;
@@ -11,10 +11,10 @@ use crate::layout::{CacheId, MAX_CACHES, MAX_PAGES};
 pub enum SlabError {
     /// The source has no pages.
     Exhausted,
-    /// An interrupt asked a cache that is for tasks only; or a cache was asked by its number, as
-    /// callers of another kind than it was made for.
+    /// An interrupt used a task-only cache. Or a cache was used by its number, by another kind of
+    /// caller than it was made for.
     TaskOnly,
-    /// Zeros were asked for of a cache with a constructor, whose work they would undo.
+    /// Zeros were asked for from a cache with a constructor, whose work they would undo.
     Constructed,
 }
 
@@ -48,11 +48,11 @@ pub enum FreeFault {
     OffGrid,
     /// The object is free.
     DoubleFree,
-    /// What stands around the object or in it is not what was put there; the finding has been
+    /// The bytes around the object or in it are not what was put there. The finding has been
     /// reported.
     Damaged,
-    /// An interrupt freed to a cache that is for tasks only; or it was freed to by its number, as
-    /// callers of another kind than it was made for.
+    /// An interrupt freed to a task-only cache. Or a cache was freed to by its number, by another
+    /// kind of caller than it was made for.
     TaskOnly,
 }
 
@@ -78,12 +78,12 @@ impl Error for FreeFault {}
 pub enum CacheError {
     /// No slab can hold such objects.
     Shape(ShapeError),
-    /// As many caches as planned are there; or there are fewer numbers left in a row than the
-    /// general sizes need.
+    /// All planned caches are made already. Or fewer consecutive numbers are left than the general
+    /// sizes need.
     TooMany {
-        /// So many were planned.
+        /// The number of caches that were planned.
         planned: usize,
-        /// So many were to be made, under numbers in a row.
+        /// The number of caches that were to be made, under consecutive numbers.
         wanted: usize,
     },
 }
@@ -119,36 +119,36 @@ impl From<ShapeError> for CacheError {
 pub enum BuildError {
     /// More caches than there are numbers.
     TooManyCaches {
-        /// So many were planned.
+        /// The number of caches that were planned.
         planned: usize,
     },
     /// The memory is too small.
     Memory {
-        /// What is needed, in bytes, alignment included.
+        /// The bytes that are needed, alignment included.
         needed: usize,
     },
     /// The memory for the tables of pages is too small.
     Tables {
-        /// What is needed, in bytes, alignment included.
+        /// The bytes that are needed, alignment included.
         needed: usize,
     },
     /// The source has more pages than slabs can number ([`MAX_PAGES`]).
     TooManyPages {
-        /// So many it has.
+        /// The number of pages that it has.
         pages: usize,
     },
-    /// The source's pages are smaller or larger than slabs can be made of.
+    /// Slabs cannot be made of pages as small or as large as the source's.
     PageSize {
         /// log2 of their bytes.
         page_shift: u32,
     },
     /// The zone's span is not mapped throughout, or not aligned to its largest block.
     Unmapped,
-    /// Frames of a zone that slabs are to have to themselves are in use.
+    /// Frames are in use of a zone that slabs are to have to themselves.
     ZoneInUse,
-    /// Rows of one's own are too small.
+    /// The rows that the embedder brings are too small.
     Rows {
-        /// The bytes that each must have, rounded up to a power of two.
+        /// The bytes that each row must have, a power of two.
         needed: usize,
     },
 }

@@ -14,7 +14,7 @@ use crate::sizes::MAX_GENERAL;
 use crate::slabs::Slabs;
 use crate::source::PageSource;
 
-/// The caches of the general sizes, up to 32 KiB. Above, take pages.
+/// The caches of the general sizes, up to 32 KiB. For larger memory, take pages.
 pub struct General<'s, 'm, D: SlabDesign<'m>, C> {
     slabs: &'s Slabs<'m, D>,
     first: CacheId,
@@ -37,7 +37,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
             wanted: sizes,
         };
         let (mut first, last) = slabs.user_ids().into_inner();
-        // In a row, so that a size's number is the first one's plus its own.
+        // The numbers are consecutive, so a size's cache has the first cache's number plus the
+        // size's own.
         while usize::from(first) + sizes <= usize::from(last) + 1 {
             match Self::make_from(slabs, first) {
                 Ok(()) => {
@@ -47,7 +48,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
                         caller: PhantomData,
                     });
                 }
-                // The run begins behind the number that is taken.
+                // Tries again behind the number that is taken.
                 Err((taken, CacheError::TooMany { .. })) => match taken.checked_add(1) {
                     Some(next) => first = next,
                     None => break,
@@ -61,8 +62,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         Err(none)
     }
 
-    /// Makes all sizes' caches, from the number `first` on, or none, and tells at which number it
-    /// went wrong.
+    /// Makes the caches of all sizes, from the number `first` on, or none. On an error it also
+    /// returns the number at which it failed.
     fn make_from(slabs: &Slabs<'m, D>, first: CacheId) -> Result<(), (CacheId, CacheError)> {
         for (id, &size) in (first..=CacheId::MAX).zip(D::SIZES) {
             let name = D::size_name(size);
@@ -77,28 +78,30 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         Ok(())
     }
 
-    /// The number of the first size's cache; the others follow.
+    /// Returns the number of the first size's cache; the others follow it.
     #[must_use]
     pub const fn first(&self) -> CacheId {
         self.first
     }
 
-    /// Is it one of these caches? No other is touched: it may be destroyed, or made for callers of
-    /// another kind.
+    /// Returns true if `cache` is one of these caches. No other may be touched: it may be
+    /// destroyed, or made for another kind of callers.
     #[inline(always)]
     fn serves(&self, cache: CacheId) -> bool {
-        // A number below the first wraps to one above the last, since all sizes' numbers are bytes.
+        // A number below the first one wraps to one above the last, since all sizes' numbers are
+        // bytes.
         usize::from(cache.wrapping_sub(self.first)) < D::SIZES.len()
     }
 
-    /// The cache that serves `layout`, if it is not too large: see [`SlabDesign::class_of`].
+    /// Returns the cache that serves `layout`, unless it is too large: see
+    /// [`SlabDesign::class_of`].
     #[inline]
     #[must_use]
     pub fn cache_of(&self, layout: Layout) -> Option<CacheId> {
         Some(self.first + D::class_of(layout)? as CacheId)
     }
 
-    /// Memory for `layout`. An alignment above a page is not kept.
+    /// Allocates memory for `layout`. An alignment above a page is not kept.
     ///
     /// # Errors
     /// [`SlabError::Exhausted`], also above 32 KiB; [`SlabError::TaskOnly`].
@@ -109,13 +112,13 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         self.slabs.take::<C>(cache, self.slabs.queues.handle(cache))
     }
 
-    /// Takes memory back, by the layout that it was asked with. The layout says whose it is: a
-    /// wrong one is noticed on the slow path only, and what it was freed to hands it out as memory
-    /// of another size.
+    /// Takes memory back, by the layout that it was allocated with. The layout says which cache it
+    /// belongs to. A wrong layout is noticed on the slow path only. Otherwise the wrong cache takes
+    /// the memory and later hands it out as memory of another size.
     ///
     /// # Safety
-    /// It came from here, for this layout or one that [`General::cache_of`] gives the same cache;
-    /// it was not freed since, and nobody uses it any more. (Caches that are checked: see
+    /// It came from here, for this layout or one that [`General::cache_of`] maps to the same cache.
+    /// It was not freed since, and nobody uses it any more. (Caches that are checked: see
     /// [`RawCache::free`](crate::RawCache::free).)
     ///
     /// # Errors
@@ -129,8 +132,8 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         unsafe { self.slabs.give::<C>(cache, handle, memory) }
     }
 
-    /// Takes memory back whose layout is not known any more: the tables of pages know its cache.
-    /// What lies in no slab of these caches is refused.
+    /// Takes memory back when its layout is not known any more: the tables of pages know its cache.
+    /// Memory that lies in no slab of these caches is refused.
     ///
     /// # Safety
     /// If it lies in one, it came from here and was not freed since, and nobody uses it any more.
@@ -152,7 +155,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
         unsafe { self.slabs.give::<C>(cache, handle, memory) }
     }
 
-    /// Bytes that can be used of memory that was given for some layout; 0 if it was not.
+    /// Returns the usable bytes of memory that was given for some layout; 0 if it was not.
     #[must_use]
     pub fn usable(&self, memory: NonNull<u8>) -> usize {
         let cache = self.slabs.backend.pages.cache_of(memory);
@@ -165,7 +168,7 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> General<'s, 'm, D, C> {
             .map_or(0, |info| info.spec.size)
     }
 
-    /// The largest size.
+    /// Returns the largest size.
     #[must_use]
     pub const fn max_size(&self) -> usize {
         MAX_GENERAL

@@ -1,5 +1,5 @@
-//! The shape of a cache's slabs: how many pages, how many objects, where they lie, how many of them
-//! move at once.
+//! The shape of a cache's slabs: how many pages, how many objects, where they lie, and how many
+//! objects a sheaf holds.
 
 use core::fmt;
 
@@ -7,14 +7,14 @@ use brickyard::Order;
 
 use crate::layout::MAX_CAPACITY;
 
-/// The most objects that a slab with a bitmap has.
+/// The most objects of a slab with a bitmap.
 pub const MAX_OBJECTS: usize = 256;
 
-/// Objects are a multiple of it apart: there can be no more than [`MAX_OBJECTS`] in a page of 4
-/// KiB.
+/// The distance between objects is a multiple of this. So no more than [`MAX_OBJECTS`] fit in a
+/// page of 4 KiB.
 const GRID: usize = 16;
 
-/// The distance of colours, and what large objects are aligned to.
+/// The distance of colours, and what large objects are aligned to: a cache line.
 const LINE: usize = 64;
 
 /// The largest object.
@@ -28,19 +28,19 @@ const MAX_ORDER: u8 = 5;
 pub struct Geometry {
     /// From one object to the next, in bytes.
     pub stride: u32,
-    /// What every object is a multiple of.
+    /// The alignment of every object.
     pub align: u32,
-    /// Pages of a slab: 2^order.
+    /// The pages of a slab: 2^order.
     pub order: Order,
-    /// Objects of a slab.
+    /// The objects of a slab.
     pub objects: u32,
-    /// Where the first object of a slab lies: `colour * colour_step` for the colours from 0 below
-    /// `colours`, slab after slab, so that equal fields of different slabs do not all meet in the
-    /// same lines of a CPU's cache.
+    /// The number of colours. The first object of a slab lies at `colour * colour_step`, where the
+    /// colour runs from 0 to below `colours`, slab after slab. So equal fields of different slabs
+    /// do not all fall on the same lines of a CPU's cache.
     pub colours: u32,
     /// See [`Geometry::colours`]; in bytes.
     pub colour_step: u32,
-    /// Objects of a sheaf.
+    /// The objects of a sheaf.
     pub capacity: u32,
     /// 2^40 / stride, rounded up: division by multiplication.
     inverse: u64,
@@ -49,12 +49,12 @@ pub struct Geometry {
 /// Why no slab can hold such objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShapeError {
-    /// Nothing, or more than [`MAX_SIZE`] with what debugging adds.
+    /// No bytes, or more than [`MAX_SIZE`] with what debugging adds.
     Size {
         /// The bytes asked for.
         bytes: usize,
     },
-    /// No power of two, or more than a page.
+    /// Not a power of two, or more than a page.
     Align {
         /// The alignment asked for.
         align: usize,
@@ -79,14 +79,15 @@ impl fmt::Display for ShapeError {
 impl core::error::Error for ShapeError {}
 
 impl Geometry {
-    /// The shape for objects of `size` bytes, multiples of `align`, on pages of `page_bytes`, by
-    /// the rules of the default. A bitmap beside the slab says which objects are free.
+    /// Returns the shape for objects of `size` bytes, multiples of `align`, on pages of
+    /// `page_bytes`, by the rules of the default design. A bitmap beside the slab says which
+    /// objects are free.
     ///
-    /// The lowest order with at most an eighth wasted; where there is none, the order that wastes
-    /// least. What [`MAX_OBJECTS`] leaves unused counts as waste: on pages of 4 KiB there is none
-    /// of it, but a slab is a page at least, so on pages of 16 KiB objects below 56 bytes leave
-    /// more than an eighth of a page unused (16 bytes: three quarters), on pages of 64 KiB objects
-    /// below 224 bytes.
+    /// The order is the lowest that wastes at most an eighth. If there is none, it is the order
+    /// that wastes least. Objects beyond [`MAX_OBJECTS`] that would still fit count as waste. On
+    /// pages of 4 KiB there are none. But a slab is at least a page, so large pages waste more than
+    /// an eighth for small objects. That is below 56 bytes on pages of 16 KiB (16 bytes: three
+    /// quarters), and below 224 bytes on pages of 64 KiB.
     ///
     /// # Errors
     /// [`ShapeError`].
@@ -95,9 +96,9 @@ impl Geometry {
         Self::by(size, align, page_bytes, (GRID, MAX_OBJECTS), order)
     }
 
-    /// The same by other rules: objects at multiples of a grid, so many a slab at most, and in
-    /// slabs of the `order` that is told by how far objects are apart, which holds one of them at
-    /// least.
+    /// Returns the shape by other rules: objects at multiples of `grid`, at most `most` in a slab.
+    /// `order` returns the slab's order for the distance of objects; such a slab must hold at least
+    /// one of them.
     ///
     /// # Errors
     /// [`ShapeError`].
@@ -119,8 +120,8 @@ impl Geometry {
         let order = order(stride);
         let bytes = page_bytes << order;
         let objects = (bytes / stride).min(most);
-        // Colours keep what the stride is a multiple of by nature, up to a line: general sizes
-        // promise it.
+        // Colours keep the natural alignment of the stride, the largest power of two that divides
+        // it: general sizes promise it.
         let natural = 1 << stride.trailing_zeros();
         let colour_step = align.max(natural).max(LINE);
         let slack = bytes - objects * stride;
@@ -136,13 +137,13 @@ impl Geometry {
         })
     }
 
-    /// The number of the object that begins `offset` bytes behind the first one; `None` if none
-    /// does.
+    /// Returns the number of the object that begins `offset` bytes behind the first one; `None` if
+    /// none does.
     #[inline]
     #[must_use]
     pub const fn index_of(&self, offset: usize) -> Option<usize> {
-        // Exact for offsets below 2^40 / stride, and a slab is at most 2^21 bytes: the error of
-        // `inverse` is below 1.
+        // Exact for offsets below 2^40 / stride: the error of `inverse` is below 1. A slab is at
+        // most 2^21 bytes.
         let index = ((offset as u64).wrapping_mul(self.inverse) >> 40) as usize;
         if index < self.objects as usize && index * self.stride as usize == offset {
             Some(index)
@@ -174,7 +175,7 @@ fn order_for(stride: usize, page_bytes: usize) -> u8 {
     least_order(stride, page_bytes)
 }
 
-/// The smallest order that holds an object of `stride` bytes.
+/// Returns the smallest order that holds an object of `stride` bytes.
 #[must_use]
 pub fn least_order(stride: usize, page_bytes: usize) -> u8 {
     let mut order = 0;
@@ -184,7 +185,7 @@ pub fn least_order(stride: usize, page_bytes: usize) -> u8 {
     order
 }
 
-/// What a sheaf of large objects holds at most, in bytes.
+/// The most bytes of large objects that a sheaf holds.
 const SHEAF_LOAD: usize = 64 << 10;
 
 fn capacity(stride: usize) -> u32 {
@@ -232,7 +233,7 @@ mod tests {
                 let used = (shape.objects * shape.stride) as usize;
                 let is_small = MAX_OBJECTS * size * 8 < page * 7;
                 assert_eq!((bytes - used) * 8 > bytes, is_small, "{page} {size}");
-                // No order can be lower than that.
+                // No order is lower than 0.
                 assert!(!is_small || shape.order.get() == 0, "{page} {size}");
             }
         }

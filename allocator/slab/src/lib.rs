@@ -1,32 +1,33 @@
-//! Slabs: objects smaller than pages, out of pages.
+//! Slabs: objects smaller than a page, allocated out of pages.
 //!
-//! Caches of objects, whose free ones lie in arrays per CPU ([`Sheafed`]). They take pages from a
-//! [`PageSource`], of which the page allocator is one ([`ZonePages`]), and reach what is a CPU's
-//! own through [`Local`]. Who wants free objects to wait in another way implements [`SlabDesign`].
+//! A cache hands out objects of one size. Its free objects lie in per-CPU arrays ([`Sheafed`]).
+//! Caches take pages from a [`PageSource`]; the page allocator is one ([`ZonePages`]). They reach a
+//! CPU's own words through [`Local`]. Implement [`SlabDesign`] to queue free objects in another
+//! way.
 //!
-//! The modules, each of which uses only those above it:
+//! The modules. Each uses only those above it:
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `layout` | numbers that all agree on: caches, pages, the bytes of a sheaf |
+//! | `layout` | numbers that all modules agree on: caches, pages, the bytes of a sheaf |
 //! | [`geometry`], [`sizes`] | the shape of slabs; general sizes |
-//! | `error`, [`debug`] | what can go wrong, as values; what can be checked on request, and what is told of it |
-//! | `source`, `zone` | where pages come from; the page allocator as such a place |
-//! | `plan`, `caller` | what a system is built with; who calls |
+//! | `error`, [`debug`] | errors, as values; checks on request, and what they report |
+//! | `source`, `zone` | where pages come from; the page allocator as such a source |
+//! | `plan`, `caller` | what a system is built with; the kinds of callers |
 //! | `rows`, `wrapped`, `local`, `counted` | a CPU's own words; how it reaches them; the same with hits counted |
 //! | `cache_info`, `pages` | a cache's shape and rules; what is known of each page |
-//! | `numbers`, `counts`, `owned` | what is counted; counters; the slabs of a list |
-//! | `backend`, [`design`] | what a design stands on; what it answers, and what it is made of |
+//! | `numbers`, `counts`, `owned` | statistics; counters; the slabs of a list |
+//! | `backend`, [`design`] | what a design builds on; what it implements, and what it is made of |
 //! | `watch`, `life` | what is done to checked objects; how a slab begins and ends |
 //! | [`sheaf`] | the design |
 //! | `slabs` | all caches over one source of pages |
-//! | `cache`, `typed`, `general`, `reserve`, `slabinfo` | caches as their users see them, and their text |
+//! | `cache`, `typed`, `general`, `reserve`, `slabinfo` | caches as users see them, and their text |
 //!
 //! **Bootstrap**: all that slabs need lies in memory that the embedder gives to [`Slabs::new`]:
-//! rows of words for the CPUs, the tables of pages, room for as many caches as planned. The one
-//! cache that slabs themselves need (of sheaves) is made there first, and served past all queues.
-//! There are no phases: when `new` returns, everything works. Memory grows linearly with CPUs, with
-//! nodes and with caches.
+//! rows of words for the CPUs, the tables of pages, and room for as many caches as planned. Slabs
+//! need one cache for themselves, the cache of sheaves. `Slabs::new` makes it first, and it is
+//! served without queues. There are no phases: when `new` returns, everything works. Memory grows
+//! linearly with CPUs, with nodes and with caches.
 //!
 //! ```
 //! use brickyard_slab::{CacheSpec, Sheafed, SlabPlan, Slabs, TaskOnly};

@@ -1,5 +1,5 @@
-//! How a slab begins and ends: its objects are constructed and painted; before its pages go, what
-//! was painted is looked at.
+//! How a slab begins and ends. Its objects are constructed and painted when it is made. Before its
+//! pages go back, the paint is checked.
 
 use crate::backend::Backend;
 use crate::cache_info::CacheInfo;
@@ -8,8 +8,8 @@ use crate::source::PageSource;
 use crate::watch;
 
 impl<S: PageSource, L: Local> Backend<'_, S, L> {
-    /// Makes the objects of a new slab, which nobody knows of yet, and whose first place begins at
-    /// `first`. Calls the constructor, so no lock is held.
+    /// Makes the objects of a new slab whose first place begins at `first`. Nobody knows of the
+    /// slab yet. Calls the constructor, so no lock may be held.
     pub fn make_objects(&self, info: &CacheInfo, first: usize) {
         if let Some(constructor) = info.spec.constructor {
             for index in 0..info.geometry.objects {
@@ -20,10 +20,11 @@ impl<S: PageSource, L: Local> Backend<'_, S, L> {
         watch::new_slab(self, info, first);
     }
 
-    /// Gives a slab's pages back. No lock is held, and the tables do not know the slab any more.
+    /// Gives a slab's pages back. No lock may be held, and the tables do not know the slab any
+    /// more.
     pub fn give_pages(&self, info: &CacheInfo, head: usize) {
         let _pages = self.loose(info, head);
-        // Reports, if there is cause; the pages go back behind it, whatever becomes of that.
+        // This may report damage. The pages go back after it, even if the report panics.
         watch::old_slab(self, info, head);
     }
 }

@@ -1,9 +1,9 @@
-//! What is counted of a cache, as numbers and as a line of slabinfo.
+//! Statistics of a cache, as numbers and as a line of slabinfo.
 //!
-//! Nothing is counted where an object is handed out or taken back without a lock: there a count
-//! would cost as much as the work. What is counted happens under locks that are held anyway; and
-//! what lies in queues is read off them when somebody asks, while their CPUs go on, so `queued` and
-//! what follows from it is an estimate. Hits are counted by a [`Local`](crate::Local) that counts
+//! Nothing is counted where an object is handed out or taken back without a lock: a count there
+//! would cost as much as the work. What is counted happens under locks that are held anyway. What
+//! lies in queues is read off them when somebody asks, while their CPUs go on. So `queued` and what
+//! follows from it are estimates. Hits are counted by a [`Local`](crate::Local) that counts
 //! ([`Counted`](crate::Counted)), or by a design that has its queues to itself.
 
 use core::fmt;
@@ -11,7 +11,8 @@ use core::fmt;
 use crate::cache_info::CacheInfo;
 use crate::pages::Tables;
 
-/// What is counted of a cache. Sums over all CPUs and nodes, of slightly different moments.
+/// Statistics of a cache. They are sums over all CPUs and nodes, taken at slightly different
+/// moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheNumbers {
     /// Its name.
@@ -28,21 +29,22 @@ pub struct CacheNumbers {
     pub page_bytes: u64,
     /// Slabs.
     pub slabs: u64,
-    /// Slabs with free objects; in the default design those too of which no object was ever taken.
+    /// Slabs with free objects. In the default design that includes those of which no object was
+    /// ever taken.
     pub partial_slabs: u64,
     /// Objects that are not in slabs: in use, or in queues.
     pub out: u64,
     /// Free objects in queues.
     pub queued: u64,
-    /// Objects given out by a CPU alone; `None` where that is not counted.
+    /// Objects given out by a CPU without a lock; `None` where that is not counted.
     pub hits: Option<u64>,
-    /// Objects taken back by a CPU alone; `None` where that is not counted.
+    /// Objects taken back by a CPU without a lock; `None` where that is not counted.
     pub free_hits: Option<u64>,
     /// Allocations that a CPU could not serve from what it had: they took a lock.
     pub misses: u64,
     /// Frees that a CPU had no room for: they took a lock.
     pub free_misses: u64,
-    /// Times that a CPU took a queue of free objects which others had filled.
+    /// Times that a CPU took a queue of free objects that others had filled.
     pub claims: u64,
     /// Times that a CPU left a queue of free objects to others.
     pub stored: u64,
@@ -62,7 +64,7 @@ pub struct CacheNumbers {
     pub refused: u64,
 }
 
-/// Bytes that a cache has and no object can use.
+/// Bytes of a cache that no object can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waste {
     /// Around objects: alignment, and what checks add.
@@ -74,7 +76,7 @@ pub struct Waste {
 }
 
 impl Waste {
-    /// All of it.
+    /// Returns the sum of all.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.around + self.ends + self.tables
@@ -94,26 +96,27 @@ impl CacheNumbers {
         }
     }
 
-    /// Objects that its slabs have, in use or free.
+    /// Returns how many objects its slabs have, in use or free.
     #[must_use]
     pub const fn objects(&self) -> u64 {
         self.slabs * self.per_slab
     }
 
-    /// Objects in use. Exact while no CPU uses the cache; those that were left out as damaged are
-    /// among them.
+    /// Returns how many objects are in use. Exact while no CPU uses the cache. Objects that were
+    /// left out as damaged count as in use.
     #[must_use]
     pub const fn in_use(&self) -> u64 {
         self.out.saturating_sub(self.queued)
     }
 
-    /// Bytes of its slabs.
+    /// Returns the bytes of its slabs.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.slabs * self.pages_per_slab * self.page_bytes
     }
 
-    /// What of [`CacheNumbers::bytes`], and of the tables beside them, no object can use.
+    /// Returns the bytes that no object can use, of [`CacheNumbers::bytes`] and of the tables
+    /// beside them.
     #[must_use]
     pub const fn waste(&self) -> Waste {
         let table = (Tables::bytes(1) - Tables::bytes(0)) as u64;
@@ -137,8 +140,8 @@ impl fmt::Display for CacheNumbers {
             self.stride,
             self.per_slab,
             self.pages_per_slab,
-            // Nothing can be tuned, and every slab has an object in use or queued; as in Linux's
-            // own since SLUB.
+            // Nothing can be tuned. Every slab counts as active, as in Linux's own slabinfo since
+            // SLUB.
             0,
             0,
             0,

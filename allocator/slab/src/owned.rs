@@ -1,5 +1,5 @@
-//! The slabs that a list owns, and those of them that have free objects: what a design keeps behind
-//! the lock of a list, the slabs' records too.
+//! The slabs that a list owns, and those among them that have free objects. A design keeps these
+//! behind the lock of a list, and the slabs' records too.
 
 use brickyard_sync::{GuardedU32, GuardedU64};
 
@@ -10,7 +10,7 @@ use crate::pages::{Pages, SlabRecord};
 /// The slabs that a list owns, behind its lock.
 #[derive(Debug, Default)]
 pub struct OwnedSlabs {
-    /// The first slab with free objects, as page number + 1.
+    /// The first slab with free objects, as page number + 1; 0 if there is none.
     partial: GuardedU32,
     partials: GuardedU32,
     slabs: GuardedU32,
@@ -20,7 +20,7 @@ pub struct OwnedSlabs {
     pub out: GuardedU64,
 }
 
-/// Slabs that have become empty: to be given back when no lock is held any more.
+/// Slabs that have become empty. To be given back when no lock is held any more.
 #[derive(Debug, Default)]
 pub struct Gone {
     /// As page number + 1, linked by `next`.
@@ -28,17 +28,17 @@ pub struct Gone {
 }
 
 impl Gone {
-    /// One more, which is on no list.
+    /// Adds a slab, which is on no list.
     pub fn push(&mut self, pages: &Pages<'_>, head: usize) {
         pages.record(head).next.set(self.first);
         self.first = head as u32 + 1;
     }
 
-    /// Calls `give` for each, once.
+    /// Calls `give` for each slab, once.
     pub fn each(&mut self, pages: &Pages<'_>, mut give: impl FnMut(usize)) {
         while self.first != 0 {
             let head = self.first as usize - 1;
-            // Read before the pages are somebody else's.
+            // Read before the pages belong to somebody else.
             self.first = pages.record(head).next.get();
             give(head);
         }
@@ -46,32 +46,32 @@ impl Gone {
 }
 
 impl OwnedSlabs {
-    /// Another cache's, which has given back all that it had.
+    /// Called when another cache gets this list; the last one has given back all that it had.
     pub fn begin(&self) {
         debug_assert_eq!((self.slabs.get(), self.out.get()), (0, 0));
         self.colour.set(0);
     }
 
-    /// Adds what is counted here.
+    /// Adds what is counted here to `numbers`.
     pub fn add_to(&self, numbers: &mut CacheNumbers) {
         numbers.slabs += u64::from(self.slabs.get());
         numbers.partial_slabs += u64::from(self.partials.get());
         numbers.out += self.out.get();
     }
 
-    /// How many there are.
+    /// Returns how many slabs there are.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.slabs.get()
     }
 
-    /// The first slab with free objects, by its first page.
+    /// Returns the first page of the first slab with free objects.
     #[must_use]
     pub fn first_partial(&self) -> Option<usize> {
         (self.partial.get() as usize).checked_sub(1)
     }
 
-    /// The colour of the next slab.
+    /// Returns the colour for the next slab and moves on to the one after it.
     #[must_use]
     pub fn next_colour(&self, colours: u32) -> u32 {
         let colour = self.colour.get();
@@ -79,7 +79,7 @@ impl OwnedSlabs {
         colour
     }
 
-    /// The pages from `head` on are a slab now, with all of its objects in it.
+    /// Makes the pages from `head` on a slab, with all of its objects in it.
     pub fn add<'m>(
         &self,
         pages: &Pages<'m>,
@@ -102,7 +102,7 @@ impl OwnedSlabs {
         self.slabs.set(self.slabs.get() - 1);
     }
 
-    /// A slab has free objects from now on.
+    /// Puts a slab on the list of those with free objects.
     pub fn link(&self, pages: &Pages<'_>, head: usize) {
         let record = pages.record(head);
         let next = self.partial.get();
@@ -115,7 +115,7 @@ impl OwnedSlabs {
         self.partials.set(self.partials.get() + 1);
     }
 
-    /// A slab has no free objects any more, or is about to be removed.
+    /// Takes a slab off that list: it has no free objects any more, or is about to be removed.
     pub fn unlink(&self, pages: &Pages<'_>, head: usize) {
         let record = pages.record(head);
         let (prev, next) = (record.prev.get(), record.next.get());

@@ -1,4 +1,4 @@
-//! The values that a system of slabs is built with, and the bytes that follow from them: all sizes
+//! The values that a system of slabs is built with, and the bytes that follow from them. All sizes
 //! are constants where the plan is one.
 
 use crate::debug::{DebugRule, Finding, RuleText, Rules};
@@ -9,26 +9,26 @@ use crate::source::PageSource;
 /// The values that a system of slabs is built with.
 #[derive(Debug, Clone, Copy)]
 pub struct SlabPlan {
-    /// How many caches there can be at a time, at most [`MAX_CACHES`](crate::MAX_CACHES).
+    /// The most caches that there can be at a time, at most [`MAX_CACHES`](crate::MAX_CACHES).
     /// [`Slabs::general`](crate::Slabs::general) needs 40.
     pub caches: usize,
-    /// How many CPUs have queues of their own.
+    /// The number of CPUs that have queues of their own.
     pub cpus: usize,
-    /// How many pages the source has, for [`Slabs::bytes`](crate::Slabs::bytes): slabs that are
-    /// built ask the source. 0: the tables of pages lie elsewhere.
+    /// The number of pages of the source, for [`Slabs::bytes`](crate::Slabs::bytes). When slabs are
+    /// built, they ask the source instead. 0: the tables of pages lie elsewhere.
     pub pages: usize,
-    /// How many nodes the source has, likewise.
+    /// The number of nodes of the source. When slabs are built, they ask the source instead.
     pub nodes: usize,
-    /// What is checked in which caches, beside what their specifications ask for.
+    /// The checks by the names of caches, beyond what their specifications ask for.
     pub rules: Rules,
-    /// Who is told of what checks find. It must not use the cache that the finding is about. It
-    /// should not panic: then the objects and pages that the caller has in hand are lost, and what
-    /// was lost before by a broken link may not be counted.
+    /// The function that is told what checks find. It must not use the cache that the finding is
+    /// about. It should not panic: if it does, the objects and pages that the caller has in hand
+    /// are lost. Objects lost earlier through a broken link may not be counted then.
     pub report: fn(&Finding),
 }
 
 impl SlabPlan {
-    /// A plan without rules, whose findings nobody is told of.
+    /// Makes a plan without rules. Its findings are dropped.
     #[must_use]
     pub const fn new(caches: usize, cpus: usize) -> Self {
         Self {
@@ -41,13 +41,13 @@ impl SlabPlan {
         }
     }
 
-    /// The same, over a source of so many pages.
+    /// Returns the same plan, over a source of `pages` pages.
     #[must_use]
     pub const fn pages(self, pages: usize) -> Self {
         Self { pages, ..self }
     }
 
-    /// The same, over as many pages and nodes as `source` has.
+    /// Returns the same plan, over as many pages and nodes as `source` has.
     #[must_use]
     pub fn over(self, source: &impl PageSource) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl SlabPlan {
         }
     }
 
-    /// The same, with these checks, and findings told to `report`.
+    /// Returns the same plan, with these checks, and findings told to `report`.
     #[must_use]
     pub const fn debug(self, rules: &'static [DebugRule], report: fn(&Finding)) -> Self {
         Self {
@@ -67,7 +67,8 @@ impl SlabPlan {
         }
     }
 
-    /// The same, with the checks of a text from outside, and findings told to `report`.
+    /// Returns the same plan, with the checks of a text from outside, and findings told to
+    /// `report`.
     #[must_use]
     pub const fn debug_text(self, rules: RuleText, report: fn(&Finding)) -> Self {
         Self {
@@ -77,34 +78,35 @@ impl SlabPlan {
         }
     }
 
-    /// All caches, the one of the slabs themselves included.
+    /// Returns how many cache numbers there are: the planned caches, the slabs' own, and 0, which
+    /// is none.
     #[must_use]
     pub const fn numbers(&self) -> usize {
         self.caches.saturating_add(2)
     }
 }
 
-/// What a design keeps in the embedder's memory.
+/// The room that a design needs in the embedder's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes that each CPU has of each cache, beside its row.
+    /// Bytes that each CPU has for each cache, beside its row.
     pub cpu: usize,
-    /// Bytes that each node has of each cache.
+    /// Bytes that each node has for each cache.
     pub node: usize,
     /// Words that each cache has in a CPU's row: with one node, and with more. 0: no rows.
     pub row: [usize; 2],
-    /// Bytes that are lost to alignment at most.
+    /// The most bytes that are lost to alignment.
     pub align: usize,
 }
 
 impl Footprint {
-    /// Words of a CPU's row that are used.
+    /// Returns the words of a CPU's row that are used.
     pub(crate) const fn row_words(&self, plan: &SlabPlan) -> usize {
         let several = (plan.nodes > 1) as usize;
         plan.numbers().saturating_mul(self.row[several])
     }
 
-    /// Bytes of a CPU's row, a power of two; 0 in a design without rows.
+    /// Returns the bytes of a CPU's row, a power of two; 0 in a design without rows.
     #[must_use]
     pub const fn row_bytes(&self, plan: &SlabPlan) -> usize {
         let bytes = match self.row_words(plan) {
@@ -114,12 +116,12 @@ impl Footprint {
         match bytes {
             Some(bytes) if bytes > 1 << Rows::LEAST_SHIFT => bytes,
             Some(_) => 1 << Rows::LEAST_SHIFT,
-            // More caches than can be; the plan is refused.
+            // More caches than there can be: the plan is refused.
             None => 1 << (usize::BITS - 1),
         }
     }
 
-    /// Bytes of all of it; `usize::MAX` if they are more than can be.
+    /// Returns the bytes of all of it; `usize::MAX` if the number is too large for a `usize`.
     #[must_use]
     pub const fn bytes(&self, plan: &SlabPlan) -> usize {
         let rows = plan.cpus.saturating_mul(self.row_bytes(plan));

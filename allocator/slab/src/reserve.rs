@@ -8,9 +8,9 @@ use crate::caller::Caller;
 use crate::design::SlabDesign;
 use crate::error::SlabError;
 
-/// Up to `N` objects of a cache, in hand before they are needed: whoever may not fail halfway takes
-/// them first, while failing is still allowed. One owner; what is left goes back when it is
-/// dropped.
+/// Up to `N` objects of a cache, in hand before they are needed. A caller that may not fail halfway
+/// takes them first, while failing is still allowed. It has one owner. What is left goes back when
+/// it is dropped.
 #[derive(Debug)]
 pub struct Reserve<'c, 's, 'm, D: SlabDesign<'m>, C: Caller, const N: usize> {
     cache: &'c RawCache<'s, 'm, D, C>,
@@ -37,13 +37,13 @@ impl<'s, 'm, D: SlabDesign<'m>, C: Caller> RawCache<'s, 'm, D, C> {
 }
 
 impl<'m, D: SlabDesign<'m>, C: Caller, const N: usize> Reserve<'_, '_, 'm, D, C, N> {
-    /// Objects left.
+    /// Returns how many objects are left.
     #[must_use]
     pub const fn left(&self) -> usize {
         self.filled
     }
 
-    /// An object, as long as one is left: no lock, no failure.
+    /// Returns an object, as long as one is left. Takes no lock, and fails only when none is left.
     pub const fn alloc(&mut self) -> Option<NonNull<u8>> {
         let Some(last) = self.filled.checked_sub(1) else {
             return None;

@@ -1,4 +1,5 @@
-//! Rows of words, one a CPU, in the caller's memory; and the words of sheaves, which rows lead to.
+//! Rows of words, one per CPU, in the caller's memory; and the words of sheaves, which rows point
+//! to.
 
 use core::ptr::with_exposed_provenance;
 
@@ -9,10 +10,10 @@ use crate::layout::WORD_BYTES;
 
 /// All CPUs' rows, in the caller's memory.
 ///
-/// Invariant `rows-of-one-system`: the words are one value's, made from a borrow that nobody shares
-/// and neither copied nor cloned; a system of slabs takes that value. So no word is in two systems,
-/// and what one of them puts into a row comes out of no cache of another. Others see rows by
-/// reference, and reach their words through raw pointers alone.
+/// Invariant `rows-of-one-system`: the words belong to one value, made from a borrow that nobody
+/// shares. The value is neither copied nor cloned, and a system of slabs takes it. So no word is in
+/// two systems, and what one system puts into a row comes out of no cache of another. Others see
+/// rows by reference, and reach their words only through raw pointers.
 ///
 /// ```
 /// # use brickyard_slab::Rows;
@@ -54,20 +55,21 @@ pub struct Rows<'m> {
 }
 
 impl<'m> Rows<'m> {
-    /// log2 of the bytes that a row has at least: two lines.
+    /// log2 of the bytes that a row has at least: two cache lines.
     pub const LEAST_SHIFT: u32 = 7;
 
-    /// As many rows of `1 << row_shift` bytes as `words` have room for, for one system of slabs.
+    /// Makes as many rows of `1 << row_shift` bytes as `words` have room for, for one system of
+    /// slabs.
     ///
     /// # Errors
-    /// [`BuildError::Rows`], if a row would be less than two lines, or more than there can be.
+    /// [`BuildError::Rows`], if a row would be less than two cache lines, or larger than any slice.
     pub fn new(words: &'m mut [AtomicUsize], row_shift: u32) -> Result<Self, BuildError> {
         let needed = 1 << Self::LEAST_SHIFT;
-        // Half of all addresses is more than any slice has.
+        // Half of the address space is more than any slice has.
         if !(Self::LEAST_SHIFT..usize::BITS - 1).contains(&row_shift) {
             return Err(BuildError::Rows { needed });
         }
-        // What is left behind the last whole row would be a row with words that nobody has set.
+        // The words left behind the last whole row would be a row with words that nobody has set.
         let per_row = (1 << row_shift) / WORD_BYTES;
         let whole = words.len() - words.len() % per_row;
         Ok(Self {
@@ -76,33 +78,33 @@ impl<'m> Rows<'m> {
         })
     }
 
-    /// The first word of CPU 0.
+    /// Returns the first word of CPU 0.
     #[must_use]
     pub const fn start(&self) -> *const AtomicUsize {
         self.words.as_ptr()
     }
 
-    /// log2 of the bytes of a row.
+    /// Returns log2 of the bytes of a row.
     #[must_use]
     pub const fn row_shift(&self) -> u32 {
         self.row_shift
     }
 
-    /// How many CPUs have one.
+    /// Returns how many CPUs have a row.
     #[must_use]
     pub const fn rows(&self) -> usize {
         (self.words.len() * WORD_BYTES) >> self.row_shift
     }
 
-    /// Where a word of a CPU's row lies, if it has one: for who writes a [`Local`](crate::Local).
-    /// What may be done with it, and when, is said there.
+    /// Returns where a word of a CPU's row lies, if the CPU has a row. For implementers of
+    /// [`Local`](crate::Local), which says what may be done with the word, and when.
     #[inline(always)]
     #[must_use]
     pub fn place(&self, cpu: usize, column: usize) -> Option<*const AtomicUsize> {
         self.word(cpu, column).map(core::ptr::from_ref)
     }
 
-    /// A word of a CPU's row, if it has one.
+    /// Returns a word of a CPU's row, if the CPU has one.
     #[inline(always)]
     #[must_use]
     pub(crate) fn word(&self, cpu: usize, column: usize) -> Option<&'m AtomicUsize> {
@@ -113,10 +115,10 @@ impl<'m> Rows<'m> {
     }
 }
 
-/// The word of a sheaf at an address.
+/// Returns the word of a sheaf at an address.
 ///
 /// # Safety
-/// It is a word of a sheaf that the caller has.
+/// It is a word of a sheaf that the caller holds.
 #[inline(always)]
 pub(crate) unsafe fn word_at<'s>(address: usize) -> &'s AtomicUsize {
     // SAFETY: `sheaf-words`, and the caller's promise.

@@ -1,11 +1,11 @@
 //! General sizes: which cache serves a request that names no cache.
 //!
-//! Sixteen-byte steps up to 128 and four steps a doubling above, up to 32 KiB, so that at most a
-//! fifth of an object is wasted.
+//! The steps are sixteen bytes up to 128. Above, there are four steps per doubling, up to 32 KiB.
+//! So above 128 bytes at most a fifth of an object is wasted.
 
 use core::alloc::Layout;
 
-/// All of them, ascending.
+/// All general sizes, ascending.
 pub const SIZES: [u32; 40] = sizes();
 
 /// The largest general size.
@@ -14,8 +14,8 @@ pub const MAX_GENERAL: usize = 32 << 10;
 /// The bytes between two entries of [`CLASSES`].
 pub const STEP: usize = 16;
 
-/// The number of the size that serves a request, by the request's size in steps of [`STEP`],
-/// rounded up.
+/// The number of the size that serves a request. The index is the request's size in steps of
+/// [`STEP`], rounded up.
 pub static CLASSES: [u8; MAX_GENERAL / STEP + 1] = classes();
 
 const fn sizes() -> [u32; 40] {
@@ -47,8 +47,8 @@ const fn classes() -> [u8; MAX_GENERAL / STEP + 1] {
     classes
 }
 
-/// The number of the smallest size that serves `layout`: large enough, and a multiple of its
-/// alignment, as far as slabs are. `None`: take pages instead.
+/// Returns the number of the smallest size that serves `layout`: large enough, and a multiple of
+/// its alignment, as far as slabs are aligned themselves. `None`: take pages instead.
 #[inline]
 #[must_use]
 pub const fn class_of(layout: Layout) -> Option<usize> {
@@ -59,11 +59,11 @@ pub const fn class_of(layout: Layout) -> Option<usize> {
     aligned(&SIZES, class, layout.align())
 }
 
-/// The number of the first of `sizes` from `class` on that is a multiple of `align`.
+/// Returns the number of the first of `sizes`, from `class` on, that is a multiple of `align`.
 #[inline]
 #[must_use]
 pub const fn aligned(sizes: &[u32], mut class: usize, align: usize) -> Option<usize> {
-    // A size is aligned to the largest power of two that divides it; every power of two is a size,
+    // A size is aligned to the largest power of two that divides it. Every power of two is a size,
     // so the search ends there.
     while class < sizes.len() {
         if sizes[class] as usize & (align - 1) == 0 {
@@ -76,8 +76,8 @@ pub const fn aligned(sizes: &[u32], mut class: usize, align: usize) -> Option<us
 
 macro_rules! names {
     ($($size:literal)*) => {
-        /// The name of a general size's cache: its own, so that rules can name it alone, and
-        /// `general-*` all of them.
+        /// Returns the name of a general size's cache. Each has its own, so that rules can name one
+        /// alone, and all of them by `general-*`.
         #[must_use]
         pub const fn name_of(size: u32) -> &'static str {
             match size {

@@ -5,10 +5,10 @@ use core::fmt;
 use crate::design::SlabDesign;
 use crate::slabs::Slabs;
 
-/// The text of slabinfo of all caches, in Linux's format 2.1: made by [`Slabs::slab_info`], read by
-/// `slabtop` and its like.
+/// The text of slabinfo of all caches, in Linux's format 2.1. [`Slabs::slab_info`] makes it;
+/// `slabtop` and similar tools read it.
 ///
-/// `objsize` is the distance of objects, checks included, as Linux has it. Tunables are 0.
+/// `objsize` is the distance of objects, checks included, as in Linux. Tunables are 0.
 pub struct SlabInfo<'s, 'm, D: SlabDesign<'m>>(&'s Slabs<'m, D>);
 
 impl<'m, D: SlabDesign<'m>> fmt::Debug for SlabInfo<'_, 'm, D> {
@@ -26,8 +26,8 @@ impl<'m, D: SlabDesign<'m>> fmt::Display for SlabInfo<'_, 'm, D> {
 }
 
 impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
-    /// The text of slabinfo: numbers of the moment in which it is printed. Takes each cache's locks
-    /// once.
+    /// Returns the text of slabinfo. Its numbers are those of the moment in which it is printed.
+    /// Printing takes each cache's locks once.
     #[must_use]
     pub const fn slab_info(&self) -> SlabInfo<'_, 'm, D> {
         SlabInfo(self)

@@ -1,4 +1,4 @@
-//! A system of slabs: all caches over one source of pages, how it is built, and what is done for
+//! A system of slabs: all caches over one source of pages. How it is built, and what is done for
 //! all of its caches at once.
 
 use core::fmt;
@@ -22,21 +22,21 @@ use crate::source::PageSource;
 use crate::watch::Place;
 use crate::zone::{DirectMapped, ZonePages};
 
-/// The memory of slabs, of which some may lie elsewhere.
+/// The memory of slabs. Rows and tables may lie apart from the rest.
 #[derive(Debug)]
 pub struct Parts<'m> {
-    /// For all that is not told below.
+    /// Memory for everything that the other fields do not hold.
     pub memory: &'m mut [MaybeUninit<u8>],
-    /// A row for each CPU, for who needs them a certain distance apart: they are these slabs' from
-    /// now on. A design without rows has no use for them. See
+    /// A row for each CPU, for embedders that need rows a certain distance apart. The rows belong
+    /// to these slabs from now on. A design without rows does not use them. See
     /// [`Slabs::bytes_beside_rows`].
     pub rows: Option<Rows<'m>>,
-    /// Memory of [`Tables::bytes`]. The bytes of the rest are those of a plan of no pages.
+    /// Memory of [`Tables::bytes`]. The rest then needs the bytes of a plan of no pages.
     pub tables: Option<Tables<'m>>,
 }
 
 impl<'m> Parts<'m> {
-    /// All in one piece.
+    /// All of it in one piece.
     pub const fn of(memory: &'m mut [MaybeUninit<u8>]) -> Self {
         Self {
             memory,
@@ -46,7 +46,7 @@ impl<'m> Parts<'m> {
     }
 }
 
-/// What a design does for a cache.
+/// The type of a method that a design runs for a cache.
 type Work<'m, D> = fn(&D, &BackendOf<'m, D>, &CacheInfo);
 
 /// All caches over one source of pages. See the [crate].
@@ -66,8 +66,9 @@ impl<'m, D: SlabDesign<'m>> fmt::Debug for Slabs<'m, D> {
 }
 
 impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
-    /// Bytes of memory that [`Slabs::new`] needs for `plan`, which says how many pages and nodes
-    /// there are; `usize::MAX` if they are more than can be. A constant where the plan is one.
+    /// Returns the bytes of memory that [`Slabs::new`] needs for `plan`, which says how many pages
+    /// and nodes there are. `usize::MAX` if the number is too large for a `usize`. A constant where
+    /// the plan is one.
     #[must_use]
     pub const fn bytes(plan: &SlabPlan) -> usize {
         let caches = plan
@@ -79,7 +80,8 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             .saturating_add(Tables::bytes(plan.pages))
     }
 
-    /// The same without the CPUs' rows, where these are [`Parts::rows`].
+    /// Returns the bytes that [`Slabs::new`] needs without the CPUs' rows, for when these are
+    /// [`Parts::rows`].
     #[must_use]
     pub const fn bytes_beside_rows(plan: &SlabPlan) -> usize {
         match Self::bytes(plan) {
@@ -88,13 +90,14 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// Bytes that a CPU's row must have, a power of two; 0 in a design without rows.
+    /// Returns the bytes that a CPU's row must have, a power of two; 0 in a design without rows.
     #[must_use]
     pub const fn row_bytes(plan: &SlabPlan) -> usize {
         D::FOOTPRINT.row_bytes(plan)
     }
 
-    /// Slabs over `source`, all that they keep in one piece of memory of [`Slabs::bytes`].
+    /// Makes slabs over `source`, with all that they keep in one piece of memory of
+    /// [`Slabs::bytes`].
     ///
     /// # Errors
     /// [`BuildError`].
@@ -107,7 +110,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         Self::in_parts(plan, source, local, Parts::of(memory))
     }
 
-    /// The same, with some of it elsewhere: see [`Parts`].
+    /// Makes slabs with some of their memory elsewhere: see [`Parts`].
     ///
     /// ```
     /// # use brickyard_slab::{Pinned, Parts, Sheafed, SlabPlan, Slabs};
@@ -132,7 +135,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     /// # Ok(()) }
     /// ```
     ///
-    /// Rows are one system's. The second of two does not compile:
+    /// Rows belong to one system. The second system here does not compile:
     /// ```compile_fail,E0382
     /// # use brickyard_slab::{Parts, Rows, SlabDesign, SlabPlan, Slabs};
     /// # use core::mem::MaybeUninit;
@@ -189,7 +192,7 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             None => Self::bytes(&here),
         };
         let short = BuildError::Memory { needed };
-        // No product or sum below can be too large, then.
+        // Past this check no product or sum below can overflow.
         if memory.len() < needed {
             return Err(short);
         }
@@ -215,13 +218,13 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
             plan,
         };
         let sheaves = CacheSpec::new("sheaf", SHEAF_BYTES).align(SHEAF_BYTES);
-        // Every slow path comes to it, whatever it masks.
+        // Every slow path uses this cache, whatever it masks.
         let boot = slabs.make::<Everywhere>(sheaves, BOOT_CACHE..=BOOT_CACHE);
         debug_assert!(boot.is_ok(), "the first cache: {boot:?}");
         Ok(slabs)
     }
 
-    /// Makes a cache under the first free of these numbers.
+    /// Makes a cache under the first free number of `ids`.
     pub(crate) fn make<C: Caller>(
         &self,
         mut spec: CacheSpec,
@@ -253,10 +256,10 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         })
     }
 
-    /// Takes a cache back that nobody has been given. A trim may just have come by, and is waited
-    /// for [`PATIENCE`] times; where it stands still so long, also because it was interrupted, the
-    /// number stays taken, by an empty cache that nobody can use. It comes to this only where
-    /// general sizes meet a number that is taken already.
+    /// Takes back a cache that nobody has been given yet. A trim may hold a lease of it at this
+    /// moment; the trim is waited for [`PATIENCE`] times. If it does not move on by then, for
+    /// example because it was interrupted, the number stays taken by an empty cache that nobody can
+    /// use. This happens only where the general sizes meet a number that is already taken.
     pub(crate) fn unmake(&self, id: CacheId) {
         let slot = &self.backend.caches[usize::from(id)];
         let closed = (0..PATIENCE).any(|_| {
@@ -272,44 +275,44 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         }
     }
 
-    /// The numbers that users' caches have.
+    /// Returns the numbers that users' caches have.
     pub(crate) fn user_ids(&self) -> RangeInclusive<CacheId> {
         let first = BOOT_CACHE + 1;
         first..=(usize::from(BOOT_CACHE) + self.plan.caches) as CacheId
     }
 
-    /// What the tables know of pages.
+    /// Returns the tables that say which cache each page belongs to.
     #[must_use]
     pub fn pages(&self) -> &PageCaches<'m> {
         &self.backend.pages
     }
 
-    /// The design's own state, for a fast path of one's own.
+    /// Returns the design's own state, for a custom fast path.
     #[must_use]
     pub const fn queues(&self) -> &D {
         &self.queues
     }
 
-    /// Where pages come from.
+    /// Returns the source of pages.
     #[must_use]
     pub const fn source(&self) -> &D::Source {
         &self.backend.source
     }
 
-    /// How a CPU reaches what is its own.
+    /// Returns the way in which a CPU reaches its own words.
     #[must_use]
     pub const fn local(&self) -> &D::Local {
         &self.backend.local
     }
 
-    /// The caches that the caller may come to: an interrupt leaves caches for tasks alone. None of
-    /// them is destroyed while it is looked at.
+    /// Returns the caches that the caller may use: an interrupt skips task-only caches. No cache is
+    /// destroyed while the iterator yields it.
     fn caches(&self) -> impl Iterator<Item = Lease<'m, CacheInfo>> {
         let leases = self.backend.caches.iter().filter_map(OnceSlot::lease);
         leases.filter(|info| self.backend.may_touch(info))
     }
 
-    /// Does work for each cache that the caller may come to, as the cache's own callers would.
+    /// Does work for each cache that the caller may use, as the cache's own kind of callers would.
     fn each_cache(&self, tasks: Work<'m, D>, all: Work<'m, D>) {
         for info in self.caches() {
             let work = match info.callers {
@@ -321,24 +324,24 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 
     /// Gives back some of what has lain unused on this CPU since the last call, cache by cache. To
-    /// be called on every CPU every few seconds. An interrupt leaves caches for tasks alone.
+    /// be called on every CPU every few seconds. An interrupt skips task-only caches.
     pub fn trim(&self) {
         self.each_cache(D::trim::<TaskOnly>, D::trim::<Everywhere>);
     }
 
-    /// Gives back all that lies in this CPU's queues. An interrupt leaves caches for tasks alone.
+    /// Gives back all that lies in this CPU's queues. An interrupt skips task-only caches.
     pub fn drain(&self) {
         self.each_cache(D::drain::<TaskOnly>, D::drain::<Everywhere>);
     }
 
-    /// Gives back all that lies in queues which CPUs share. An interrupt leaves caches for tasks
-    /// alone.
+    /// Gives back all that lies in queues that CPUs share. An interrupt skips task-only caches.
     pub fn shrink(&self) {
         self.each_cache(D::shrink::<TaskOnly>, D::shrink::<Everywhere>);
     }
 
-    /// Statistics of every cache, in the order of their numbers; the slabs' own is the first. An
-    /// interrupt leaves caches for tasks alone, whose locks it may have interrupted.
+    /// Returns statistics of every cache, in the order of their numbers; the slabs' own cache comes
+    /// first. An interrupt skips task-only caches, since it may have interrupted a holder of their
+    /// locks.
     pub fn numbers(&self) -> impl Iterator<Item = CacheNumbers> {
         self.caches().map(|info| self.numbers_of(&info))
     }
@@ -359,8 +362,8 @@ where
     A: SlotAccess + 'z,
     D: SlabDesign<'m, Source = ZonePages<'m, DirectMapped<'z, P, A>>>,
 {
-    /// Slabs that have a zone to themselves, all that they keep in one piece of memory of
-    /// [`Slabs::bytes`].
+    /// Makes slabs that have a zone to themselves, with all that they keep in one piece of memory
+    /// of [`Slabs::bytes`].
     ///
     /// # Errors
     /// [`BuildError`].

@@ -4,13 +4,13 @@ use core::ptr::NonNull;
 
 use brickyard::{Context, Mobility, Order};
 
-/// What slabs ask a [`PageSource`] for.
+/// A request of slabs to a [`PageSource`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageAsk {
     /// 2^order pages.
     pub order: Order,
-    /// What the objects on them allow: [`Mobility::Reclaimable`] for caches whose objects can be
-    /// given back on request, so that the page allocator keeps them together.
+    /// The mobility of the objects on the pages: [`Mobility::Reclaimable`] for caches whose objects
+    /// can be given back on request, so that the page allocator keeps them together.
     pub mobility: Mobility,
     /// The node whose memory it must be, if any.
     pub node: Option<usize>,
@@ -21,30 +21,30 @@ pub struct PageAsk {
 /// Pages for slabs, out of one span of addresses.
 ///
 /// # Safety
-/// - What [`PageSource::take`] gives lies in the span, is aligned to its own size, can be read and
-///   written, and is nobody else's until it is given back by [`PageSource::give`]: no other way
-///   leads to it, by the number of a frame, for instance.
-/// - The span reaches neither address 0 nor the end of all addresses.
+/// - The pages that [`PageSource::take`] gives lie in the span, are aligned to their own size, and
+///   can be read and written. They belong to nobody else until [`PageSource::give`] gives them
+///   back. There is no other way to reach them, such as by the number of a frame.
+/// - The span reaches neither address 0 nor the end of the address space.
 /// - Start, length, page size and nodes never change, nor does the node of a page.
 /// - [`PageSource::node_of`], for a page of the span, and [`PageSource::local_node`], for any
-///   number at all, are below [`PageSource::nodes`]; these three use no slabs, since they are
-///   called in the middle of it.
+///   number at all, are below [`PageSource::nodes`]. These three use no slabs, since they are
+///   called in the middle of slab operations.
 ///
-/// Several systems of slabs can have one source, if it can be shared: each takes pages of its own.
+/// Several systems of slabs can use one source, if it can be shared: each takes pages of its own.
 pub unsafe trait PageSource: Sync {
-    /// Where the span begins: page `i` is at `start + (i << page_shift)`. Aligned to the largest
-    /// block that is ever given.
+    /// Returns where the span begins: page `i` is at `start + (i << page_shift)`. Aligned to the
+    /// largest block that is ever given.
     fn start(&self) -> NonNull<u8>;
 
-    /// Pages of the span, whether there is memory for them now or not.
+    /// Returns the number of pages of the span, whether they have memory now or not.
     fn pages(&self) -> usize;
 
-    /// log2 of the bytes of a page.
+    /// Returns log2 of the bytes of a page.
     fn page_shift(&self) -> u32 {
         12
     }
 
-    /// 2^order pages, with whatever is in them.
+    /// Takes 2^order pages, with any content.
     fn take(&self, ask: PageAsk) -> Option<NonNull<u8>>;
 
     /// Takes pages back.
@@ -53,17 +53,17 @@ pub unsafe trait PageSource: Sync {
     /// They were taken with this order, not given back since, and nobody uses them any more.
     unsafe fn give(&self, first: NonNull<u8>, order: Order);
 
-    /// How many nodes there are.
+    /// Returns how many nodes there are.
     fn nodes(&self) -> usize {
         1
     }
 
-    /// The node that a page of the span belongs to.
+    /// Returns the node that a page of the span belongs to.
     fn node_of(&self, _page: NonNull<u8>) -> usize {
         0
     }
 
-    /// The node that is nearest to a CPU.
+    /// Returns the node that is nearest to a CPU.
     fn local_node(&self, _cpu: usize) -> usize {
         0
     }

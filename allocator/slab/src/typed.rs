@@ -1,17 +1,17 @@
-//! A cache of values of one type: the one part of slabs that holds values without a word of its
-//! users' that is unsafe.
+//! A cache of values of one type. This is the one part of slabs that holds values without `unsafe`
+//! code of its users.
 //!
 //! Why that is sound, beside `object-bytes` and `owns-its-value`:
-//! - **Threads.** Only bytes pass through a cache. A value comes in by [`Cache::alloc`] with who
-//!   made it and goes with its [`Object`], which is sent and shared as the value itself may be; so
-//!   the cache can be shared whatever the type is.
-//! - **Lifetimes.** An object borrows its cache, and this the slabs, which own the source of pages.
-//!   So neither is destroyed, dropped or moved while a value is there; and the cache is invariant
-//!   in the type, so it lives no longer than what values borrow.
+//! - **Threads.** Only bytes pass through a cache. A value comes in by [`Cache::alloc`] from the
+//!   caller that made it, and goes with its [`Object`]. The object can be sent and shared as the
+//!   value itself can. So the cache can be shared whatever the type is.
+//! - **Lifetimes.** An object borrows its cache, and the cache borrows the slabs, which own the
+//!   source of pages. So neither is destroyed, dropped or moved while a value is there. The cache
+//!   is invariant in the type, so it lives no longer than what values borrow.
 //! - **Forgotten objects** count as in use for good: the cache is not destroyed, and their pages
 //!   stay with it. Where the slabs go all the same, no reference to the value is left, since each
 //!   borrowed the object.
-//! - **Panics.** A value whose drop panics is not dropped again, and its memory stays out.
+//! - **Panics.** A value whose drop panics is not dropped again, and its memory is never freed.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -26,7 +26,7 @@ use crate::design::SlabDesign;
 use crate::error::{CacheError, FreeFault, SlabError};
 use crate::slabs::Slabs;
 
-/// A cache of values of type `T`, see [`RawCache`].
+/// A cache of values of type `T`. See [`RawCache`].
 #[derive(Debug)]
 pub struct Cache<'s, 'm, T, D: SlabDesign<'m>, C> {
     raw: RawCache<'s, 'm, D, C>,
@@ -41,7 +41,7 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
         }
     }
 
-    /// Puts `value` into an object of its own.
+    /// Moves `value` into an object of its own.
     ///
     /// # Errors
     /// [`SlabError`]; the value is dropped.
@@ -50,8 +50,8 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
     pub fn alloc(&self, value: T) -> Result<Object<'_, 's, 'm, T, D, C>, SlabError> {
         let memory = self.alloc_uninit()?;
         let memory = memory.cast::<T>();
-        // SAFETY: `object-bytes`: the object is large enough for `T`, aligned for it, and this
-        // caller's.
+        // SAFETY: `object-bytes`: the object is large enough for `T`, aligned for it, and belongs
+        // to this caller.
         unsafe { memory.write(value) };
         Ok(Object {
             memory,
@@ -59,7 +59,7 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
         })
     }
 
-    /// Memory for a value, to be given back by [`Cache::free`].
+    /// Allocates memory for a value. Give it back by [`Cache::free`].
     ///
     /// # Errors
     /// [`SlabError`].
@@ -72,7 +72,8 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
     /// Takes a value's memory back, without dropping the value.
     ///
     /// # Safety
-    /// As [`RawCache::free`]. So what [`Object::into_raw`] gave, or [`Cache::alloc_uninit`], once.
+    /// As [`RawCache::free`]. So the memory came from [`Object::into_raw`] or
+    /// [`Cache::alloc_uninit`], and is freed once.
     ///
     /// # Errors
     /// [`FreeFault`]; nothing has changed.
@@ -83,13 +84,13 @@ impl<'s, 'm, T, D: SlabDesign<'m>, C: Caller> Cache<'s, 'm, T, D, C> {
         unsafe { self.raw.free(memory.cast()) }
     }
 
-    /// The cache as one of bytes.
+    /// Returns the cache as one of bytes.
     #[must_use]
     pub const fn raw(&self) -> &RawCache<'s, 'm, D, C> {
         &self.raw
     }
 
-    /// See [`RawCache::destroy`].
+    /// Ends the cache. See [`RawCache::destroy`].
     ///
     /// # Errors
     /// The cache, and how many values are in use.
@@ -114,10 +115,10 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
     }
 }
 
-/// A value in an object of a cache: dropped, and its memory given back, when this is.
+/// A value in an object of a cache. Dropping this drops the value and gives its memory back.
 ///
-/// Invariant `owns-its-value`: the memory holds a value from construction to drop, and is this
-/// object's alone.
+/// Invariant `owns-its-value`: the memory holds a value from construction to drop, and belongs to
+/// this object alone.
 pub struct Object<'c, 's, 'm, T, D: SlabDesign<'m>, C: Caller> {
     memory: NonNull<T>,
     cache: &'c Cache<'s, 'm, T, D, C>,
@@ -135,7 +136,7 @@ unsafe impl<'m, T: Sync, D: SlabDesign<'m>, C: Caller> Sync for Object<'_, '_, '
 }
 
 impl<'m, T, D: SlabDesign<'m>, C: Caller> Object<'_, '_, 'm, T, D, C> {
-    /// Its memory, with the value in it; to be given back by [`Cache::free`].
+    /// Returns its memory, with the value in it. Give it back by [`Cache::free`].
     #[must_use]
     pub fn into_raw(self) -> NonNull<T> {
         ManuallyDrop::new(self).memory

@@ -1,6 +1,6 @@
 //! A platform in a wrapper is a platform: what all wrappers of this crate pass on.
 
-/// Passes all that a platform is asked on to a field of the type.
+/// Implements the platform for a wrapper: passes each call on to a field of the type.
 macro_rules! pass_on_platform {
     ($of:ident . $field:tt: impl<$($life:lifetime,)? $inner:ident> for $wrapper:ty) => {
         impl<$($life,)? $inner: brickyard::Platform> brickyard::Platform for $wrapper {

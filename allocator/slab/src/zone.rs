@@ -1,10 +1,10 @@
 //! The page allocator as a source of pages.
 //!
-//! **Who owns the frames.** A zone knows frames by number and not by owner: [`Zone::free`], which
-//! is safe since it touches no memory, takes any frame back from whoever has it. So slabs have a
-//! zone to themselves, and the compiler sees to it: a [`DirectMap`] owns memory, the zone owns the
-//! map, and [`ZonePages::new`] borrows the zone for good, with nothing of it in use. Where others
-//! have pages of the zone too, that is their promise: [`ZonePages::shared`].
+//! **Who owns the frames.** A zone knows frames by number and not by owner. [`Zone::free`] is safe,
+//! since it touches no memory, and takes any frame back from any caller. So slabs have a zone to
+//! themselves, and the compiler enforces it. A [`DirectMap`] owns memory, the zone owns the map,
+//! and [`ZonePages::new`] borrows the zone for good, when nothing of it is in use. Where others use
+//! pages of the zone too, they have to promise it: [`ZonePages::shared`].
 
 use core::fmt;
 use core::ops::Deref;
@@ -17,7 +17,7 @@ use crate::error::BuildError;
 use crate::source::{PageAsk, PageSource};
 use crate::wrapped::pass_on_platform;
 
-/// A platform whose frames are memory that it owns. There is one of a memory: it cannot be copied.
+/// A platform whose frames are memory that it owns. It cannot be copied, so each memory has one.
 #[derive(Debug)]
 pub struct DirectMap<P> {
     platform: P,
@@ -30,14 +30,14 @@ impl<P> DirectMap<P> {
     /// # Safety
     /// As long as this value lives, or anything that owns it:
     ///
-    /// Invariant `direct-map`: [`Platform::address`] answers for the frames of one range, for no
-    /// others, and always alike: frame `i` of them is at the first one's address plus
-    /// `i << page_shift`. All of it can be read and written. It is this value's: nobody uses a
-    /// frame of it that no zone with this platform handed him. It reaches neither address 0 nor the
-    /// end of all addresses.
+    /// Invariant `direct-map`: [`Platform::address`] answers for the frames of one range and for no
+    /// others, and always gives the same answer. Frame `i` of the range is at the first one's
+    /// address plus `i << page_shift`. All of it can be read and written. It belongs to this value:
+    /// nobody uses a frame of it that a zone with this platform has not handed to them. It reaches
+    /// neither address 0 nor the end of the address space.
     ///
-    /// And the platform keeps its word, as [`Pinned::new`](crate::Pinned::new) asks: a zone
-    /// believes it.
+    /// And the platform keeps its contract, as [`Pinned::new`](crate::Pinned::new) asks: a zone
+    /// relies on it.
     #[must_use]
     pub const unsafe fn new(platform: P, page_shift: u32) -> Self {
         Self {
@@ -67,14 +67,13 @@ pub struct ZonePages<'z, Z> {
     page_shift: u32,
 }
 
-// SAFETY: the pointer is an address only; the pages behind it are guarded by the zone, which is
-// `Sync`.
+// SAFETY: the pointer is only an address. The zone guards the pages behind it and is `Sync`.
 unsafe impl<Z: AnyZone> Sync for ZonePages<'_, Z> {}
 // SAFETY: as above.
 unsafe impl<Z: AnyZone> Send for ZonePages<'_, Z> {}
 
 impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
-    /// The pages of a zone that slabs have to themselves: while the source lives, nobody else can
+    /// The pages of a zone that slabs have to themselves. While the source lives, nobody else can
     /// free its frames, or do anything with the zone.
     ///
     /// ```compile_fail,E0502
@@ -93,9 +92,9 @@ impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
     ///
     /// # Errors
     /// [`BuildError::Unmapped`], if the platform has no address for a frame of the zone's span, or
-    /// the first one is not aligned to the zone's largest block, by number and by address.
+    /// if the first frame is not aligned to the zone's largest block, by number and by address.
     /// [`BuildError::ZoneInUse`], if frames are in use, or lie with CPUs that cannot be reached:
-    /// what nobody has, nobody can free.
+    /// their holders could free them.
     pub fn new(zone: &'z mut DirectMapped<'m, P, A>) -> Result<Self, BuildError> {
         let (span, platform) = (zone.span(), zone.platform());
         let page_shift = platform.page_shift;
@@ -111,15 +110,15 @@ impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
             return Err(BuildError::Unmapped);
         }
         zone.drain();
-        // Exact, since nobody else has the zone. Whatever was freed twice before has been met in
-        // the store by now, and refused: else less would be free than is managed, or something
-        // cached.
+        // Exact, since nobody else has the zone. The drain has brought any double free to the
+        // store, which refused it. Otherwise fewer frames would be free than are managed, or
+        // something would be cached.
         if zone.cached_frames() != 0 || zone.free_frames() != zone.managed_frames() {
             return Err(BuildError::ZoneInUse);
         }
-        // `direct-map` is the map's, whose memory no other zone has; `frames-of-the-source`:
-        // nothing is in use, and the zone is borrowed for good, so all that is left to do with it
-        // is done through this source.
+        // `direct-map` holds of the map, and no other zone has its memory. `frames-of-the-source`
+        // holds because nothing is in use and the zone is borrowed for good: all that is done with
+        // it from now on is done through this source.
         Ok(Self {
             zone,
             start,
@@ -129,31 +128,31 @@ impl<'z, 'm, P: Platform, A: SlotAccess> ZonePages<'z, DirectMapped<'m, P, A>> {
 }
 
 impl<'z, Z: AnyZone> ZonePages<'z, Z> {
-    /// Pages of a zone that others use too, whose span is mapped as one piece. `None` where the
+    /// The pages of a zone that others use too. Its span is mapped as one piece. `None` if the
     /// platform has no address for its first frame.
     ///
     /// # Safety
     /// As long as this source lives, and slabs over it with it:
     ///
     /// - Frame `i` of the zone's span is at [`Platform::address`] of its first frame plus
-    ///   `i << page_shift`; whatever the zone hands out can be read and written there, and the
-    ///   first frame's number and address are multiples of the zone's largest block (`direct-map`).
+    ///   `i << page_shift`. Whatever the zone hands out can be read and written there. The first
+    ///   frame's number and address are multiples of the zone's largest block (`direct-map`).
     ///
     /// Invariant `frames-of-the-source`:
-    /// - What the source has taken and not given back is left alone by everybody else who has the
-    ///   zone: nobody frees such a frame ([`Zone::free`], [`Zone::free_range`], and others), or
-    ///   makes it part of what is freed, or says that it has moved it; nobody takes a range away
-    ///   that holds one ([`Zone::remove`] and [`Zone::reserve`] refuse those in use) or adds one
-    ///   again. What the zone itself handed somebody else, that one may free.
-    /// - Nobody has freed or frees any frame of the zone that he has not got, before as well as
-    ///   while the source lives: a second free of a frame that lies in a stash may not be noticed,
-    ///   and it is handed out twice then.
-    /// - The zone's platform keeps its word to all threads that use the slabs: what
+    /// - All other users of the zone leave alone what the source has taken and not given back. They
+    ///   do not free such a frame ([`Zone::free`], [`Zone::free_range`], and others), make it part
+    ///   of what they free, or say that it has moved. They do not take a range away that holds one
+    ///   ([`Zone::remove`] and [`Zone::reserve`] refuse frames in use), and do not add one again.
+    ///   They may free what the zone itself handed to them.
+    /// - Nobody frees a frame of the zone that they do not hold, and nobody has done so before the
+    ///   source lives. A second free of a frame that lies in a stash may go unnoticed, and the
+    ///   frame is then handed out twice.
+    /// - The zone's platform keeps its contract to all threads that use the slabs: what
     ///   [`Pinned::new`](crate::Pinned::new) asks of a platform holds of this one too.
     /// - No other zone hands these frames out, and nothing else works on the zone's metadata: a
-    ///   store and fronts of one's own share no words with those of another zone.
-    /// - Parts of the zone that are not this library's hand out each frame that is free to one
-    ///   caller, in blocks aligned to their size.
+    ///   custom store and custom fronts share no words with those of another zone.
+    /// - Parts of the zone that are not this library's hand out each free frame to one caller, in
+    ///   blocks aligned to their size.
     pub unsafe fn shared(zone: &'z Z, page_shift: u32) -> Option<Self> {
         let start = zone.platform().address(zone.span().start)?;
         Some(Self {
@@ -178,8 +177,8 @@ impl<Z> fmt::Debug for ZonePages<'_, Z> {
 }
 
 // SAFETY: a zone hands out frames of its span, each to one owner, in blocks aligned to their size
-// by number; `direct-map` makes them memory that is aligned alike, and `frames-of-the-source`
-// leaves them to the source until it gives them back.
+// by number. `direct-map` makes them memory with the same alignment. `frames-of-the-source` leaves
+// them to the source until it gives them back.
 unsafe impl<Z: AnyZone> PageSource for ZonePages<'_, Z> {
     fn start(&self) -> NonNull<u8> {
         self.start

@@ -1,10 +1,10 @@
-//! What belongs to a thread, in thread-local memory that needs no call and no allocation to be
-//! reached.
+//! A thread's own data, in thread-local memory that is reached without a call or an allocation.
 //!
 //! A `thread_local!` of a library that is loaded late is allocated on a thread's first use, by
-//! `malloc`: no place for an allocator's own state. So this is a symbol of the *initial-exec* kind,
-//! which has its room in every thread from the start; 64 bytes of it fit even where the library is
-//! loaded by `dlopen`. The loader copies its first contents into every thread.
+//! `malloc`. That is no place for an allocator's own state. So this is a symbol of the
+//! *initial-exec* kind, which has its room in every thread from the start. Its 64 bytes fit even
+//! where the library is loaded by `dlopen`. The loader copies its initial contents into every
+//! thread.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -15,8 +15,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::rows::{ThreadRows, keeping_errno};
 use crate::threads::{UNKNOWN, ended};
 
-/// What belongs to a thread. The first 16 bytes have the shape of the system's `struct rseq`, so
-/// that the same sequences serve threads without it.
+/// A thread's own data. The first 16 bytes have the layout of the system's `struct rseq`, so that
+/// the same sequences serve threads without it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct ThreadArea {
@@ -24,20 +24,20 @@ pub(crate) struct ThreadArea {
     zero: Cell<u32>,
     /// The row of this thread; 0: none (yet).
     row: Cell<u32>,
-    /// Written by every sequence, read by nobody.
+    /// Written by every sequence, and read by nobody.
     sequence: Cell<u64>,
-    /// The number of this thread, as [`Threads`](crate::Threads) says it.
+    /// The number of this thread, as in [`Threads`](crate::Threads).
     number: AtomicUsize,
     /// See [`thread_words`].
     words: [Cell<u32>; 2],
-    /// Spins since this thread last let others run.
+    /// The number of spins since this thread last let others run.
     spins: Cell<u32>,
 }
 
-// As the symbol below says it.
+// As the symbol below assumes.
 const _: () = assert!(size_of::<ThreadArea>() == 64 && UNKNOWN == usize::MAX);
 
-// The name carries the version, so that two versions of this library can be in one program.
+// The name contains the version, so that two versions of this library can be in one program.
 macro_rules! symbol {
     () => {
         concat!(
@@ -65,12 +65,13 @@ global_asm!(
     ".popsection",
 );
 
-/// Where a thread's own area is, from the thread pointer on; the same for all threads.
+/// Returns the offset of a thread's own area from the thread pointer. It is the same for all
+/// threads.
 #[inline]
 pub(crate) fn own_offset() -> isize {
     let offset: isize;
     // SAFETY: reads a word that the loader has written before anything of this library runs, and
-    // that stays.
+    // that does not change.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         asm!(
@@ -89,7 +90,7 @@ pub(crate) fn own_offset() -> isize {
     offset
 }
 
-/// The thread pointer of the calling thread.
+/// Returns the thread pointer of the calling thread.
 #[inline]
 pub(crate) fn thread_pointer() -> *mut u8 {
     let pointer: *mut u8;
@@ -105,32 +106,32 @@ pub(crate) fn thread_pointer() -> *mut u8 {
 }
 
 impl ThreadArea {
-    /// The calling thread's area.
+    /// Returns the calling thread's area.
     #[inline]
     pub(crate) fn of_this_thread() -> &'static Self {
         let area = thread_pointer()
             .wrapping_offset(own_offset())
             .cast::<Self>();
-        // SAFETY: the symbol has 64 bytes, aligned, in every thread, which are a value of each
-        // field. They live as long as code of the thread runs, and other threads never get the
-        // reference, since cells make the type unfit to be shared.
+        // SAFETY: the symbol has 64 bytes, aligned, in every thread, and they are a value of each
+        // field. They live as long as code of the thread runs. Other threads never get the
+        // reference, since cells make the type not `Sync`.
         unsafe { &*area }
     }
 
-    /// Its row, by number; 0 if it has none.
+    /// Returns the number of its row; 0 if it has none.
     #[inline]
     pub(crate) fn row(&self) -> usize {
         self.row.get() as usize
     }
 }
 
-/// The number of the calling thread.
+/// Returns the number of the calling thread.
 #[inline]
 pub(crate) fn number() -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let number;
-        // SAFETY: reads the field where `of_this_thread` finds it, by two instructions less.
+        // SAFETY: reads the field where `of_this_thread` finds it, with two instructions less.
         unsafe {
             asm!(
                 "mov {}, qword ptr fs:[{} + {}]",
@@ -147,8 +148,8 @@ pub(crate) fn number() -> usize {
     ThreadArea::of_this_thread().number.load(Ordering::Relaxed)
 }
 
-/// The thread goes by this number from now on, and by the row behind it if there is one; what it
-/// went by before.
+/// Gives the thread this number from now on, and the row that belongs to it if there is one.
+/// Returns its number before.
 pub(crate) fn go_by(number: usize) -> usize {
     let area = ThreadArea::of_this_thread();
     let row = number.wrapping_add(1);
@@ -158,21 +159,21 @@ pub(crate) fn go_by(number: usize) -> usize {
     area.number.swap(number, Ordering::Relaxed)
 }
 
-/// The thread's count of spins.
+/// Calls `with` with the thread's count of spins.
 pub(crate) fn spins<R>(with: impl FnOnce(&Cell<u32>) -> R) -> R {
     with(&ThreadArea::of_this_thread().spins)
 }
 
-/// Two words of each thread's own, zero at first, that are reached without a call and without
-/// memory: for the allocator of the process.
+/// Returns two words of the calling thread, zero at first. They are reached without a call and
+/// without an allocation, for the allocator of the process.
 ///
 /// ```compile_fail,E0133
-/// // Whoever could write them would let the heap think that its caller is inside already.
+/// // If anybody could write them, the heap could believe that its caller is inside already.
 /// brickyard_arena::rows::thread_words()[0].set(1);
 /// ```
 ///
 /// # Safety
-/// The caller is that allocator, of which there is one: what it does may rest on what they hold.
+/// The caller is that allocator, of which there is one: its soundness may rest on what they hold.
 #[inline]
 #[must_use]
 pub unsafe fn thread_words() -> &'static [Cell<u32>; 2] {
@@ -182,7 +183,7 @@ pub unsafe fn thread_words() -> &'static [Cell<u32>; 2] {
 /// The key whose destructor tells that a thread has ended, plus 1; 0 before there is one.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// The key, made once. `None` where the process has no key left.
+/// Returns the key, made once. `None` if the process has no key left.
 fn key() -> Option<libc::pthread_key_t> {
     // Relaxed, here and below: a number whose meaning the C library guards.
     let known = KEY.load(Ordering::Relaxed);
@@ -190,15 +191,15 @@ fn key() -> Option<libc::pthread_key_t> {
         return Some(known - 1);
     }
     let mut key = 0;
-    // SAFETY: `key` can be written, and `thread_ends` lives as long as the program (a library that
-    // holds this code must not be unloaded).
+    // SAFETY: `key` can be written, and `thread_ends` lives as long as the program. (A library that
+    // holds this code must not be unloaded.)
     if unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) } != 0 {
         return None;
     }
     match KEY.compare_exchange(0, key + 1, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => Some(key),
         Err(other) => {
-            // SAFETY: made above, and nobody has been told of it.
+            // SAFETY: made above, and nobody else knows of it.
             unsafe { libc::pthread_key_delete(key) };
             Some(other - 1)
         }
@@ -210,8 +211,9 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     ended();
 }
 
-/// From now on [`ended`] is called when the calling thread ends; false if that cannot be. By the C
-/// library's keys, not by a `thread_local!` with a destructor, since nothing here allocates.
+/// Arranges that [`ended`] is called when the calling thread ends. False if that cannot be done. It
+/// uses the C library's keys and not a `thread_local!` with a destructor, since nothing here may
+/// allocate.
 pub(crate) fn tell_the_end() -> bool {
     // Any value but null makes the C library call the destructor.
     let value = without_provenance(1);
@@ -219,7 +221,7 @@ pub(crate) fn tell_the_end() -> bool {
     key().is_some_and(|key| keeping_errno(|| unsafe { libc::pthread_setspecific(key, value) }) == 0)
 }
 
-/// The system's monotonic clock.
+/// Returns the time of the system's monotonic clock.
 pub(crate) fn nanoseconds() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,

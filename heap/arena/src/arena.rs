@@ -1,4 +1,4 @@
-//! Mapped memory as page frames: a frame is a page of the process, a thread is a CPU.
+//! Mapped memory as page frames: a frame is a page of the process, and a thread is a CPU.
 
 use core::ops::Range;
 use core::ptr::NonNull;
@@ -11,18 +11,18 @@ use crate::{Mapped, PartError, Release, Reserved, Threads};
 /// A piece of mapped memory whose pages are frames, and the platform of the zones over it.
 ///
 /// **Frame numbers are absolute**: a frame's number is its address divided by the page size, as in
-/// a kernel, so they are large, about 2^35 on x86-64. Then a block of order *n* is aligned to its
-/// size in memory too, whatever the arena's own alignment (an order-9 block can be a huge page),
-/// and frames of several arenas never have the same number, so that one
-/// [`Nodes`](brickyard::node::Nodes) can span them. A zone's metadata does not grow with them,
-/// since its span begins where the arena does.
+/// a kernel. So they are large, about 2^35 on x86-64. Then a block of order *n* is aligned to its
+/// size in memory too, whatever the arena's own alignment, and an order-9 block can be a huge page.
+/// Frames of different arenas never have the same number, so one [`Nodes`](brickyard::node::Nodes)
+/// can span several arenas. A zone's metadata does not grow with the numbers, since its span begins
+/// where the arena does.
 ///
-/// **Zones are built on `&Arena`**, which is a [`Platform`]: CPU numbers, waiting and clock are
-/// those of [`Threads`], addresses are the arena's. Any number of zones can share one arena, each
+/// **Zones are built on `&Arena`**, which is a [`Platform`]. CPU numbers, waiting and clock are
+/// those of [`Threads`]; addresses are the arena's. Any number of zones can share one arena, each
 /// with a part of its frames. The crate's [first page](crate) has an example.
 ///
 /// The allocator never touches the arena's memory, and the arena never learns which frames are in
-/// use; it is the user of a frame who reads and writes it, through a raw pointer.
+/// use. The user of a frame reads and writes it, through a raw pointer.
 #[derive(Debug)]
 pub struct Arena {
     region: Region,
@@ -31,14 +31,15 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena that can be used throughout.
+    /// Makes an arena that can be used throughout.
     #[must_use]
     pub fn new(memory: Mapped) -> Self {
         Self::over(memory.into_region())
     }
 
-    /// An arena that grows: its frames have addresses, but each must be [committed](Arena::commit)
-    /// before it is used, best before it is [added](brickyard::zone::Zone::add) to a zone.
+    /// Makes an arena that grows. Its frames have addresses, but each must be
+    /// [committed](Arena::commit) before it is used, best before it is
+    /// [added](brickyard::zone::Zone::add) to a zone.
     ///
     /// ```
     /// use brickyard::zone::{Zone, ZonePlan};
@@ -69,47 +70,48 @@ impl Arena {
         }
     }
 
-    /// All its frames.
+    /// Returns all its frames.
     #[must_use]
     pub fn frames(&self) -> FrameRange {
         let first = Frame::new(self.region.start().addr().get() >> self.frame_shift);
         FrameRange::at(first, self.region.bytes() >> self.frame_shift)
     }
 
-    /// The size of a frame, in bytes: the system's page.
+    /// Returns the size of a frame, in bytes: the system's page.
     #[must_use]
     pub const fn page_bytes(&self) -> usize {
         1 << self.frame_shift
     }
 
-    /// The frame that a byte lies in, by its address, if it is one of the arena's.
+    /// Returns the frame that a byte lies in, by its address, if it is one of the arena's.
     #[must_use]
     pub fn frame_of(&self, byte: *const u8) -> Option<Frame> {
         let frame = Frame::new(byte.addr() >> self.frame_shift);
         self.frames().contains(frame).then_some(frame)
     }
 
-    /// Makes frames of a [growing](Arena::growing) arena usable; those that are already stay as
-    /// they are. A call of the system, whatever the number.
+    /// Makes frames of a [growing](Arena::growing) arena usable. Frames that are usable already
+    /// stay as they are. Takes one system call, whatever the number.
     ///
     /// # Errors
-    /// [`PartError`]: not frames of the arena, or the system is out of memory or of mappings.
+    /// [`PartError`]: they are not frames of the arena, or the system is out of memory or of
+    /// mappings.
     pub fn commit(&self, range: FrameRange) -> Result<(), PartError> {
         self.region.commit(self.part(range)?)
     }
 
-    /// Gives the memory behind frames back to the system; they stay usable. A call of the system,
-    /// and some tenths of a microsecond a frame. A huge page of which a part is given back is
-    /// split.
+    /// Gives the memory of frames back to the system. They stay usable. Costs a system call, and
+    /// some tenths of a microsecond per frame. A huge page of which a part is given back is split.
     ///
-    /// To shrink an arena: allocate large blocks from its zone until there are none, release them,
+    /// To shrink an arena, allocate large blocks from its zone until there are none, release them,
     /// and free them again.
     ///
     /// # Errors
-    /// [`PartError`]: not frames of the arena, explicit huge pages, locked memory.
+    /// [`PartError`]: they are not frames of the arena, are explicit huge pages, or are locked
+    /// memory.
     ///
     /// # Safety
-    /// Nobody relies on what is in these frames, and nobody has a reference to it: they are
+    /// Nobody relies on the contents of these frames, and nobody has a reference to them. They are
     /// allocated by the caller, or free and kept from being allocated meanwhile.
     pub unsafe fn release(&self, range: FrameRange, how: Release) -> Result<(), PartError> {
         let part = self.part(range)?;
@@ -118,20 +120,20 @@ impl Arena {
     }
 
     /// Takes frames out of use until they are committed again, and gives their memory back to the
-    /// system: for frames that were [removed](brickyard::zone::Zone::remove) from their zone.
+    /// system. For frames that were [removed](brickyard::zone::Zone::remove) from their zone.
     ///
     /// # Errors
-    /// As [`Arena::release`], and if the system is out of mappings.
+    /// As [`Arena::release`], and also if the system is out of mappings.
     ///
     /// # Safety
-    /// Nobody uses these frames, until they are committed again.
+    /// Nobody uses these frames until they are committed again.
     pub unsafe fn withdraw(&self, range: FrameRange) -> Result<(), PartError> {
         let part = self.part(range)?;
         // SAFETY: the caller's promise.
         unsafe { self.region.withdraw(part) }
     }
 
-    /// Frames as bytes from the region's start.
+    /// Converts frames to bytes from the region's start.
     fn part(&self, range: FrameRange) -> Result<Range<usize>, PartError> {
         let all = self.frames();
         if range.is_empty() {
@@ -192,9 +194,9 @@ impl Platform for Arena {
         Threads.ticks()
     }
 
-    /// The first byte of a frame of the arena, good for [`Arena::page_bytes`] bytes, and for all of
-    /// a block's where the frame begins one, as long as the arena lives. `None` for frames that are
-    /// not the arena's.
+    /// Returns the first byte of a frame of the arena. It is valid for [`Arena::page_bytes`] bytes,
+    /// and for all of a block's where the frame begins one, as long as the arena lives. `None` for
+    /// frames that are not the arena's.
     #[inline]
     fn address(&self, frame: Frame) -> Option<NonNull<u8>> {
         let all = self.frames();

@@ -1,4 +1,4 @@
-//! Why memory could not be mapped, or a part of it not be changed.
+//! Errors of mapping memory, and of changing a part of it.
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub enum MapError {
     /// An alignment that is not a power of two.
     #[error("{align} bytes are no alignment: it must be a power of two")]
     Alignment {
-        /// What was asked for, in bytes.
+        /// The alignment that was asked for, in bytes.
         align: usize,
     },
     /// More than can be addressed.
@@ -33,7 +33,7 @@ pub enum MapError {
     Refused {
         /// The length, rounded up to pages, in bytes.
         bytes: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The pool of explicit huge pages is too small.
@@ -41,30 +41,30 @@ pub enum MapError {
         "{pages} huge pages of 2 MiB are not free: as root, add {pages} to the number in /proc/sys/vm/nr_hugepages, or ask for Huge::Transparent"
     )]
     TooFewHugePages {
-        /// How many are needed.
+        /// The number of huge pages that are needed.
         pages: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The kernel knows no explicit huge pages of 2 MiB.
+    /// The kernel has no explicit huge pages of 2 MiB.
     #[error(
         "this kernel has no explicit huge pages of 2 MiB (CONFIG_HUGETLBFS, and a processor that has them): ask for Huge::Transparent or Huge::No"
     )]
     NoExplicit {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Explicit huge pages are taken from their pool at once.
+    /// Explicit huge pages cannot be only reserved: they are taken from their pool at once.
     #[error(
         "explicit huge pages cannot be only reserved: map them with MapPlan::map, or ask for Huge::Transparent"
     )]
     ExplicitReserved,
-    /// The kernel knows no transparent huge pages.
+    /// The kernel has no transparent huge pages.
     #[error(
         "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE): ask for Huge::Explicit or Huge::No"
     )]
     NoTransparent {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -91,7 +91,7 @@ pub enum PartError {
         /// The arena's frames.
         all: FrameRange,
     },
-    /// The part does not begin and end with a page.
+    /// The part does not begin and end at a page boundary.
     #[error("bytes {start:#x}..{end:#x} do not begin and end with a page of {page_bytes} bytes")]
     Misaligned {
         /// The first byte asked for.
@@ -101,8 +101,8 @@ pub enum PartError {
         /// The size of a page, in bytes.
         page_bytes: usize,
     },
-    /// Explicit huge pages stay until all of the mapping goes: one that was given back could be
-    /// gone from the pool when it is touched again, and the process would be killed.
+    /// Explicit huge pages stay until the whole mapping goes. One that was given back could be gone
+    /// from the pool when it is touched again, and the process would be killed.
     #[error("explicit huge pages are given back only by dropping the whole mapping")]
     Explicit,
     /// The system refuses.
@@ -114,7 +114,7 @@ pub enum PartError {
         start: usize,
         /// The byte behind the last one asked for.
         end: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

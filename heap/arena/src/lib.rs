@@ -1,4 +1,4 @@
-//! User space as a platform: memory comes from `mmap`, a thread is a CPU.
+//! User space as a platform: memory comes from `mmap`, and a thread is a CPU.
 //!
 //! | item | what it is |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | [`Arena`] | either of them as page frames, and the [`Platform`](brickyard::Platform) to build zones on |
 //! | [`Threads`] | the platform without memory: for experiments that only count frames |
 //!
-//! All but [`Threads`] is there on Linux only, since giving memory back means another thing on
-//! every system.
+//! Everything but [`Threads`] exists on Linux only, since giving memory back means something else
+//! on every system.
 //!
 //! # A zone in a process
 //!
@@ -19,7 +19,7 @@
 //! use brickyard::{Mobility, Order, Platform, Request, ZoneKind};
 //! use brickyard_arena::{Arena, Huge, MapPlan, Mapped};
 //!
-//! // 16 MiB to hand out, and metadata for it beside.
+//! // 16 MiB to hand out. The metadata for it lies beside it.
 //! let arena = Arena::new(MapPlan::new(16 << 20).huge(Huge::Transparent).map()?);
 //! let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), 4); // four threads with lists of their own
 //! let mut metadata = Mapped::new(Zone::<&Arena>::checked_bytes(&plan)?)?;
@@ -28,7 +28,7 @@
 //!
 //! let frame = zone.alloc(&Request::page(Mobility::Movable))?;
 //! let page = arena.address(frame).ok_or("a frame of this arena has an address")?;
-//! // SAFETY: the frame is in use by this code alone, so its page is too, and all of the arena can be written.
+//! // SAFETY: only this code uses the frame and its page; all of the arena can be written.
 //! unsafe { page.write_bytes(0x5a, arena.page_bytes()) };
 //! zone.free(frame, Order::ZERO)?;
 //! # Ok(()) }

@@ -1,7 +1,7 @@
 //! Memory from the system: mapped and usable at once, or reserved and committed part by part.
 //!
-//! Pages get memory when they are first touched, and are zero then. So a mapping costs little
-//! however long it is, and can be longer than the machine's memory; a process that touches more
+//! Pages get memory when they are first touched, and are zero then. So a mapping costs little,
+//! however long it is, and can be longer than the machine's memory. A process that touches more
 //! than there is may be killed.
 
 use core::mem::MaybeUninit;
@@ -22,7 +22,7 @@ pub const HUGE_BYTES: usize = 2 << 20;
 /// The size of the system's page, in bytes: 4 KiB on x86, up to 64 KiB elsewhere.
 #[must_use]
 pub fn page_bytes() -> usize {
-    // The C library's word for it: asking the system needs memory, or a look into the program's own
+    // The C library's value. Asking the system would need memory, or a look into the program's own
     // headers.
     //
     // SAFETY: a plain call.
@@ -30,37 +30,38 @@ pub fn page_bytes() -> usize {
     usize::try_from(bytes).expect("every system has a page size")
 }
 
-/// Which pages a mapping is made of.
+/// The kind of pages of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Huge {
     /// Pages of the system's own size, unless the machine gives huge ones to everybody (`always` in
     /// `/sys/kernel/mm/transparent_hugepage/enabled`).
     #[default]
     No,
-    /// Huge pages where the system has them free, others elsewhere (`madvise` with
+    /// Huge pages where the system has them free, other pages elsewhere (`madvise` with
     /// `MADV_HUGEPAGE`). The mapping is aligned to [`HUGE_BYTES`].
     ///
-    /// A wish, not a promise: a machine set to `never` in
-    /// `/sys/kernel/mm/transparent_hugepage/enabled` takes it and gives none.
+    /// This is a request, not a promise. A machine set to `never` in
+    /// `/sys/kernel/mm/transparent_hugepage/enabled` accepts it and gives none.
     Transparent,
     /// Huge pages of [`HUGE_BYTES`] from the pool that the administrator has set aside
-    /// (`MAP_HUGETLB`), or an error. Length and alignment are rounded up to them.
+    /// (`MAP_HUGETLB`), or an error. Length and alignment are rounded up to [`HUGE_BYTES`].
     Explicit,
 }
 
-/// What is to happen to memory that is given back.
+/// The fate of memory that is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Release {
-    /// It leaves the process at once (`MADV_DONTNEED`); the pages read as zero from then on, and
+    /// It leaves the process at once (`MADV_DONTNEED`). The pages read as zero from then on, and
     /// get new memory when they are written.
     Now,
     /// The system takes it when it is short of memory (`MADV_FREE`), and it counts as the process's
-    /// until then. Cheaper where the pages are used again soon. Until it is written, each page
-    /// holds either what it held or zeros, and may change from the one to the other at any moment.
+    /// until then. This is cheaper where the pages are used again soon. Until it is written, each
+    /// page holds either what it held or zeros, and may change from the one to the other at any
+    /// moment.
     Lazily,
 }
 
-/// How memory is to be mapped.
+/// A plan of how memory is to be mapped.
 ///
 /// ```
 /// use brickyard_arena::{HUGE_BYTES, Huge, MapPlan};
@@ -77,14 +78,14 @@ pub enum Release {
 pub struct MapPlan {
     /// The length in bytes; rounded up to pages.
     pub bytes: usize,
-    /// What the start is a multiple of, in bytes: a power of two. Less than a page means a page.
+    /// The start is a multiple of this, in bytes: a power of two. Less than a page means a page.
     pub align: usize,
-    /// Which pages.
+    /// The kind of pages.
     pub huge: Huge,
 }
 
 impl MapPlan {
-    /// `bytes` bytes in pages of the system's size, aligned to a page.
+    /// Plans `bytes` bytes in pages of the system's size, aligned to a page.
     pub const fn new(bytes: usize) -> Self {
         Self {
             bytes,
@@ -93,21 +94,22 @@ impl MapPlan {
         }
     }
 
-    /// The same, starting at a multiple of `align` bytes: [`HUGE_BYTES`] so that huge pages are
-    /// possible.
+    /// Returns the same plan, starting at a multiple of `align` bytes. With [`HUGE_BYTES`], huge
+    /// pages are possible.
     pub const fn align_to(self, align: usize) -> Self {
         Self { align, ..self }
     }
 
-    /// The same, made of such pages.
+    /// Returns the same plan, with pages of this kind.
     pub const fn huge(self, huge: Huge) -> Self {
         Self { huge, ..self }
     }
 
-    /// Maps it, to be used at once. A few calls of the system, whatever the length.
+    /// Maps it, to be used at once. Takes a few system calls, whatever the length.
     ///
     /// # Errors
-    /// [`MapError`]: a length of zero or beyond all addresses, an alignment that is none, or the system's refusal with what helps.
+    /// [`MapError`]: a length of zero or beyond the address space, an alignment that is not a power
+    /// of two, or the system's refusal with advice.
     pub fn map(self) -> Result<Mapped, MapError> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         Ok(Mapped {
@@ -115,7 +117,7 @@ impl MapPlan {
         })
     }
 
-    /// Reserves addresses only: no page can be used, and nothing counts as memory, before it is
+    /// Reserves addresses only. No page can be used, and nothing counts as memory, before it is
     /// committed.
     ///
     /// # Errors
@@ -173,7 +175,7 @@ impl MapPlan {
     }
 }
 
-/// Memory that can be read and written throughout. Zero at first; unmapped on drop.
+/// Memory that can be read and written throughout. It is zero at first, and unmapped on drop.
 ///
 /// Invariant `usable-throughout`: every byte can be read and written, from construction to drop.
 ///
@@ -191,7 +193,7 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// `bytes` bytes in pages of the system's size, rounded up to pages: [`MapPlan::new`] and
+    /// Maps `bytes` bytes in pages of the system's size, rounded up to pages: [`MapPlan::new`] and
     /// [`MapPlan::map`].
     ///
     /// # Errors
@@ -200,45 +202,45 @@ impl Mapped {
         MapPlan::new(bytes).map()
     }
 
-    /// The first byte. Pointers made from it are good as long as the mapping lives.
+    /// Returns the first byte. Pointers made from it are valid as long as the mapping lives.
     #[must_use]
     pub const fn start(&self) -> NonNull<u8> {
         self.region.start()
     }
 
-    /// The length in bytes, a multiple of the page size.
+    /// Returns the length in bytes, a multiple of the page size.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.region.bytes()
     }
 
-    /// Which pages it was asked to be made of.
+    /// Returns the kind of pages that it was asked to be made of.
     #[must_use]
     pub const fn huge(&self) -> Huge {
         self.region.huge()
     }
 
-    /// All of it as a slice, to build a zone's metadata in or for anything else. (Uninitialised as
-    /// far as the compiler is concerned; in truth it is zero until it is written.)
+    /// Returns all of it as a slice, to build a zone's metadata in or for anything else. (It is
+    /// uninitialised as far as the compiler knows, but in fact zero until it is written.)
     #[must_use]
     pub const fn as_uninit(&mut self) -> &mut [MaybeUninit<u8>] {
         let first = self.region.start().as_ptr().cast();
-        // SAFETY: `mapped-while-alive` and `usable-throughout`: these bytes are there, usable, as
-        // long as `self` is; `&mut self` is borrowed by the slice, so it is the only one; bytes
-        // that need not be initialised are good as they are, and `MapPlan::region` limits the
-        // length to `isize::MAX`.
+        // SAFETY: `mapped-while-alive` and `usable-throughout`: these bytes are there and usable as
+        // long as `self` is. The slice borrows `&mut self`, so it is the only one. Bytes that need
+        // not be initialised are valid as they are. `MapPlan::region` limits the length to
+        // `isize::MAX`.
         unsafe { slice::from_raw_parts_mut(first, self.region.bytes()) }
     }
 
-    /// Gives the memory behind a part back to the system; its addresses stay usable. `part` is in
-    /// bytes from the start, and begins and ends with a page. Costs a call of the system, and some
-    /// tenths of a microsecond a page.
+    /// Gives the memory of a part back to the system. Its addresses stay usable. `part` is in bytes
+    /// from the start, and begins and ends at a page boundary. Costs a system call, and some tenths
+    /// of a microsecond per page.
     ///
     /// # Errors
     /// [`PartError`]; the memory is as it was, unless the system itself gave up midway.
     pub fn release(&mut self, part: Range<usize>, how: Release) -> Result<(), PartError> {
-        // SAFETY: `no-reference-meanwhile`, by `&mut self`, which also ends the use of what was
-        // written through earlier slices; both ways leave the pages usable (`usable-throughout`).
+        // SAFETY: `no-reference-meanwhile`, by `&mut self`, which also ends the use of earlier
+        // slices. Both ways leave the pages usable (`usable-throughout`).
         unsafe { self.region.release(part, how) }
     }
 
@@ -247,8 +249,8 @@ impl Mapped {
     }
 }
 
-/// Addresses without memory: more than the machine has, if need be. Parts become usable by
-/// [`Reserved::commit`]. Unmapped on drop.
+/// Addresses without memory: more than the machine has, if needed. [`Reserved::commit`] makes parts
+/// usable. Unmapped on drop.
 ///
 /// ```
 /// use brickyard_arena::{MapPlan, page_bytes};
@@ -265,36 +267,37 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// The first byte. Pointers made from it are good as long as the reservation lives, to read and
-    /// write what is committed.
+    /// Returns the first byte. Pointers made from it are valid as long as the reservation lives, to
+    /// read and write what is committed.
     #[must_use]
     pub const fn start(&self) -> NonNull<u8> {
         self.region.start()
     }
 
-    /// The length in bytes, a multiple of the page size.
+    /// Returns the length in bytes, a multiple of the page size.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.region.bytes()
     }
 
-    /// Makes a part usable; what of it is usable already stays as it is. `part` is in bytes from
-    /// the start, and begins and ends with a page. A call of the system, whatever the length.
+    /// Makes a part usable. What is usable already stays as it is. `part` is in bytes from the
+    /// start, and begins and ends at a page boundary. Takes one system call, whatever the length.
     ///
     /// # Errors
-    /// [`PartError`]: not a part of it, or the system is out of memory or of mappings.
+    /// [`PartError`]: it is not a part of the reservation, or the system is out of memory or of
+    /// mappings.
     pub fn commit(&mut self, part: Range<usize>) -> Result<(), PartError> {
         self.region.commit(part)
     }
 
-    /// Takes a part out of use: its memory goes back to the system, its addresses stay reserved,
-    /// and to touch them is an error that ends the process. (Where the system counts promised
+    /// Takes a part out of use. Its memory goes back to the system, and its addresses stay
+    /// reserved; touching them is an error that ends the process. (Where the system counts promised
     /// memory, `2` in `/proc/sys/vm/overcommit_memory`, it goes on counting the part.)
     ///
     /// # Errors
     /// [`PartError`].
     pub fn withdraw(&mut self, part: Range<usize>) -> Result<(), PartError> {
-        // SAFETY: `no-reference-meanwhile`; pointers into it may be used on committed parts only,
+        // SAFETY: `no-reference-meanwhile`. Pointers into it may be used on committed parts only,
         // as `start` says.
         unsafe { self.region.withdraw(part) }
     }

@@ -1,4 +1,4 @@
-//! As `area.rs`, for systems that it does not know: by what std has.
+//! As `area.rs`, for systems that it does not support, with the means of std.
 
 use core::cell::Cell;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ thread_local! {
     static END: End = const { End };
 }
 
-/// Tells that the thread ends.
+/// Calls [`ended`] when the thread ends.
 struct End;
 
 impl Drop for End {

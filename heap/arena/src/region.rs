@@ -1,12 +1,12 @@
-//! A piece of address space that belongs to one value: every call of the system that changes
-//! mappings is here.
+//! A piece of address space that belongs to one value. Every system call that changes mappings is
+//! here.
 //!
 //! - Invariant `mapped-while-alive`: the `bytes` bytes from `start` on are one anonymous private
-//!   mapping of its own, from construction until the value is dropped or leaked, unmapped by nobody
-//!   else.
+//!   mapping of its own, from construction until the value is dropped or leaked. Nobody else unmaps
+//!   it.
 //! - Invariant `no-reference-meanwhile`: a region itself makes no references into its memory.
 //!   [`Mapped`](crate::Mapped) makes one, by `&mut self`, and so never while another of its methods
-//!   runs; all others have raw pointers.
+//!   runs. All other users have raw pointers.
 
 use core::ffi::c_void;
 use core::mem::ManuallyDrop;
@@ -21,29 +21,29 @@ use rustix::mm::{
 
 use crate::{Huge, PartError, Release};
 
-/// A piece of address space, unmapped on drop: what [`Mapped`](crate::Mapped),
-/// [`Reserved`](crate::Reserved) and [`Arena`](crate::Arena) are made of, for who knows better than
-/// they which parts are in use.
+/// A piece of address space, unmapped on drop. [`Mapped`](crate::Mapped),
+/// [`Reserved`](crate::Reserved) and [`Arena`](crate::Arena) are made of it. Use it directly if you
+/// know better than they which parts are in use.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<u8>,
     bytes: usize,
     /// The size of the pages that it is made of, in bytes.
     page_bytes: usize,
-    /// Which pages those are.
+    /// The kind of those pages.
     huge: Huge,
 }
 
 // SAFETY: by `mapped-while-alive` the memory lives as long as the value, on whichever thread that
-// is; nothing in it is a thread's own.
+// is. Nothing in it belongs to a thread.
 unsafe impl Send for Region {}
-// SAFETY: by `no-reference-meanwhile` a shared region gives out raw pointers only, and the system's
-// calls can run on several threads at once.
+// SAFETY: by `no-reference-meanwhile` a shared region gives out raw pointers only. The system calls
+// can run on several threads at once.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps `bytes` bytes, a multiple of `page_bytes`, at a multiple of `align`, a power of two;
-    /// `access` is what may be done with them.
+    /// Maps `bytes` bytes, a multiple of `page_bytes`, at a multiple of `align`, a power of two.
+    /// `access` says what may be done with them.
     pub(crate) fn map(
         bytes: usize,
         align: usize,
@@ -58,17 +58,17 @@ impl Region {
     }
 
     /// Maps `bytes` bytes, rounded up to the system's pages, at a multiple of `align`, a power of
-    /// two, to be read and written.
+    /// two. They can be read and written.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn map_memory(bytes: usize, align: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         Self::map_small_pages(bytes, align, access, MapFlags::PRIVATE)
     }
 
-    /// The same; nothing of it counts as memory before it is touched, unless the system counts
-    /// strictly (`2` in `/proc/sys/vm/overcommit_memory`).
+    /// Maps memory as [`Region::map_memory`] does. Nothing of it counts as memory before it is
+    /// touched, unless the system counts strictly (`2` in `/proc/sys/vm/overcommit_memory`).
     ///
     /// # Errors
     /// As [`Region::map_memory`].
@@ -78,7 +78,7 @@ impl Region {
         Self::map_small_pages(bytes, align, access, flags)
     }
 
-    /// The same as addresses only, which never count as memory: usable where it was
+    /// Maps addresses only, which never count as memory. They are usable where they were
     /// [committed](Self::commit).
     ///
     /// # Errors
@@ -101,7 +101,8 @@ impl Region {
         Ok(Self::map_with(bytes, align, pages, (access, flags))?)
     }
 
-    /// Maps more and cuts both ends off where the system's own alignment does not suffice.
+    /// Maps more than needed where the system's own alignment does not suffice, and cuts both ends
+    /// off.
     fn map_with(
         bytes: usize,
         align: usize,
@@ -113,14 +114,14 @@ impl Region {
         }
         let spare = align.saturating_sub(page_bytes);
         let mapped = bytes.checked_add(spare).ok_or(Errno::NOMEM)?;
-        // SAFETY: without MAP_FIXED, the system chooses a place where nothing is mapped, so no
+        // SAFETY: without MAP_FIXED the system chooses a place where nothing is mapped. So no
         // memory in use is changed.
         let start = unsafe { mmap_anonymous(null_mut(), mapped, access, flags) };
-        // A mapping at address 0 is never chosen by the system.
+        // The system never chooses a mapping at address 0.
         let start = NonNull::new(start?.cast::<u8>()).ok_or(Errno::NOMEM)?;
         let head = start.addr().get().next_multiple_of(align) - start.addr().get();
         // SAFETY: `mapped-while-alive`: both ends are whole pages of the mapping above, no more
-        // than `spare` bytes in front, and nobody has been told of them.
+        // than `spare` bytes in front. Nobody else knows of them.
         let start = unsafe {
             unmap(start, head);
             let start = start.add(head);
@@ -135,17 +136,17 @@ impl Region {
         })
     }
 
-    /// The first byte, of memory that stays mapped for ever, or until it is a region again.
+    /// Returns the first byte. The memory stays mapped for ever, or until it is a region again.
     #[must_use = "the memory is lost with its address"]
     pub fn leak(self) -> NonNull<u8> {
         ManuallyDrop::new(self).start
     }
 
-    /// A region again.
+    /// Makes a region again.
     ///
     /// # Safety
-    /// So many bytes from there on, rounded up to the system's pages, are a mapping that is nobody
-    /// else's: [leaked](Self::leak), or moved there since.
+    /// So many bytes from there on, rounded up to the system's pages, are a mapping that belongs to
+    /// nobody else: it was [leaked](Self::leak), or moved there since.
     #[must_use = "it is unmapped as soon as this is dropped"]
     pub unsafe fn from_leaked(start: NonNull<u8>, bytes: usize) -> Self {
         let page_bytes = crate::page_bytes();
@@ -157,13 +158,13 @@ impl Region {
         }
     }
 
-    /// The first byte. Pointers made from it are good as long as the region lives.
+    /// Returns the first byte. Pointers made from it are valid as long as the region lives.
     #[must_use]
     pub const fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
@@ -173,7 +174,7 @@ impl Region {
         self.huge
     }
 
-    /// The address of the byte at `offset`, which is at most the region's length.
+    /// Returns the address of the byte at `offset`, which is at most the region's length.
     #[inline]
     #[must_use]
     pub fn at(&self, offset: usize) -> NonNull<u8> {
@@ -184,7 +185,7 @@ impl Region {
 
     /// Asks for transparent huge pages wherever they fit.
     pub(crate) fn advise_huge(&self) -> Result<(), Errno> {
-        // SAFETY: `mapped-while-alive`: the bytes are this region's; the advice changes no
+        // SAFETY: `mapped-while-alive`: the bytes are this region's. The advice changes no
         // contents.
         unsafe {
             madvise(
@@ -195,8 +196,8 @@ impl Region {
         }
     }
 
-    /// Makes a part readable and writable; what is in it stays. `part` is in bytes from the start,
-    /// and begins and ends with a page.
+    /// Makes a part readable and writable; its contents stay. `part` is in bytes from the start,
+    /// and begins and ends at a page boundary.
     ///
     /// # Errors
     /// [`PartError`].
@@ -207,19 +208,19 @@ impl Region {
         }
         self.change(part, |start, bytes| {
             let access = MprotectFlags::READ | MprotectFlags::WRITE;
-            // SAFETY: `mapped-while-alive`: the bytes are this region's; to allow more takes
+            // SAFETY: `mapped-while-alive`: the bytes are this region's. Allowing more takes
             // nothing from anybody.
             unsafe { mprotect(start, bytes, access) }
         })
     }
 
-    /// Gives the memory of a part back; it stays usable.
+    /// Gives the memory of a part back to the system. The part stays usable.
     ///
     /// # Errors
     /// [`PartError`].
     ///
     /// # Safety
-    /// Nobody relies on what is in it, and nobody has a reference to it.
+    /// Nobody relies on its contents, and nobody has a reference to it.
     pub unsafe fn release(&self, part: Range<usize>, how: Release) -> Result<(), PartError> {
         self.not_explicit()?;
         let advice = match how {
@@ -227,8 +228,8 @@ impl Region {
             Release::Lazily => Advice::LinuxFree,
         };
         self.change(part, |start, bytes| {
-            // SAFETY: `mapped-while-alive`: the bytes are this region's; that their contents may go
-            // is the caller's promise.
+            // SAFETY: `mapped-while-alive`: the bytes are this region's. The caller promises that
+            // their contents may go.
             unsafe { madvise(start, bytes, advice) }
         })
     }
@@ -240,8 +241,8 @@ impl Region {
     pub(crate) unsafe fn withdraw(&self, part: Range<usize>) -> Result<(), PartError> {
         self.not_explicit()?;
         self.change(part, |start, bytes| {
-            // SAFETY: `mapped-while-alive`: the bytes are this region's; that nobody uses them is
-            // the caller's promise.
+            // SAFETY: `mapped-while-alive`: the bytes are this region's. The caller promises that
+            // nobody uses them.
             unsafe {
                 mprotect(start, bytes, MprotectFlags::empty())?;
                 madvise(start, bytes, Advice::LinuxDontNeed)
@@ -256,7 +257,8 @@ impl Region {
         }
     }
 
-    /// Calls the system for a part, if it is one and has any bytes.
+    /// Checks that `part` lies in the region on page boundaries, and makes the system call unless
+    /// it is empty.
     fn change(
         &self,
         part: Range<usize>,
@@ -288,8 +290,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: `mapped-while-alive` ends here: who has raw pointers into the region promised not
-        // to use them any longer than it lives.
+        // SAFETY: `mapped-while-alive` ends here. Holders of raw pointers into the region promised
+        // not to use them longer than it lives.
         unsafe { unmap(self.start, self.bytes) };
     }
 }
@@ -299,9 +301,9 @@ impl Drop for Region {
 unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     if bytes > 0 {
         let start = start.as_ptr().cast();
-        // It fails only where a mapping would be split (the system merges neighbours into one) and
-        // the process may have no more of them. Then the addresses are lost, and the memory goes
-        // back by itself.
+        // This fails only if a mapping would be split (the system merges neighbours into one) and
+        // the process may have no more mappings. Then the addresses are lost, and the memory alone
+        // goes back.
         //
         // SAFETY: passed on, both.
         unsafe {

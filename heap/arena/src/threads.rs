@@ -1,13 +1,14 @@
-//! The platform of a process: each thread is a CPU, there are no interrupts, waiting threads let
-//! others run.
+//! The platform of a process: each thread is a CPU, there are no interrupts, and waiting threads
+//! let others run.
 //!
-//! This is the one place where threads are numbered; [`ThreadRows`](crate::rows::ThreadRows) go by
+//! This is the one place where threads are numbered; [`ThreadRows`](crate::rows::ThreadRows) use
 //! the same numbers. Nothing here allocates or takes a lock.
 //!
 //! Invariant `number-of-one`: a number's slots, and its row, are used by the thread that took the
-//! number, from then until it gives it back; or, while no thread has it, by one visitor, who goes
-//! by it meanwhile. Both are a bit that is set by acquiring and cleared by releasing, so all that
-//! was done with a slot before is visible to whoever has its number next.
+//! number, from then until it gives it back. While no thread has the number, they are used by one
+//! visitor, which goes by that number meanwhile. Both are a bit that is set by acquiring and
+//! cleared by releasing. So all that was done with a slot before is visible to the next holder of
+//! its number.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -16,45 +17,44 @@ use brickyard::Platform;
 
 use crate::area;
 
-/// Threads as CPUs. Numbers are counted over the whole process, from 0: a thread gets the lowest
+/// Threads as CPUs. Numbers are counted over the whole process, from 0. A thread gets the lowest
 /// free one when it first asks, and keeps it until it ends.
 ///
 /// So a thread never leaves its "CPU", and pinning and masking cost nothing. A zone planned for as
-/// many CPUs as threads run at a time serves each from a slot of its own; threads with higher
-/// numbers go straight to the store, and so do those for which there is none, since
-/// [`Threads::MOST`] others have one. Asking for the number costs a read of thread-local memory and
-/// a comparison.
+/// many CPUs as threads run at a time serves each from a slot of its own. Threads with higher
+/// numbers go straight to the store. So do threads that have no number because [`Threads::MOST`]
+/// others have one. Asking for the number costs a read of thread-local memory and a comparison.
 ///
 /// **When a thread ends**, its number is free again, and what its slots hold stays there: the next
-/// thread with this number finds it. Until there is one, whoever may sleep and finds nothing
-/// elsewhere empties the slot, since [`Platform::run_on`] runs work here for a number that no
-/// thread has. Only what lies in the exclusive slot of a thread that *still runs* cannot be fetched
-/// by others; take shared slots where that matters, or let threads drain before they rest. A thread
-/// has ended when it is joined; the end of a [`thread::scope`] alone may come a little earlier. A
-/// thread that allocates or frees in the last of its destructors may have given its number back
-/// already: it goes straight to the store.
+/// thread with this number finds it. Until there is one, a caller that may sleep and finds nothing
+/// elsewhere empties the slot, since [`Platform::run_on`] runs work on the calling thread for a
+/// number that no thread has. Only what lies in the exclusive slot of a thread that *still runs*
+/// cannot be fetched by others. Use shared slots where that matters, or let threads drain before
+/// they rest. A thread has ended when it is joined; the end of a [`thread::scope`] alone may come a
+/// little earlier. A thread that allocates or frees in the last of its destructors may have given
+/// its number back already: it goes straight to the store.
 ///
-/// A thread waits by spinning a little and then letting others run, so that a fair lock with more
-/// threads than cores still moves on. The clock counts nanoseconds.
+/// A thread waits by spinning a little and then letting others run. So a fair lock with more
+/// threads than cores still makes progress. The clock counts nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Threads;
 
 const WORDS: usize = Threads::MOST / 64;
 
-/// A bit a number: a thread has it, or it is visited.
+/// A bit per number: a thread has it, or it is visited.
 static TAKEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-/// A bit a number: somebody visits it, or looks whether that can be.
+/// A bit per number: a visitor is there, or checks whether it can be.
 static VISITED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-/// So many numbers, from 0 on, threads have had at some time.
+/// Numbers below this have been had by a thread at some time.
 static HAD: AtomicUsize = AtomicUsize::new(0);
 
 /// The number of a thread that has not asked yet.
 pub(crate) const UNKNOWN: usize = usize::MAX;
 
-/// The number of a thread that has none, since all are taken or it is ending: no CPU has it, so no
-/// slot.
+/// The number of a thread that has none, since all are taken or it is ending. No CPU has it, and so
+/// no slot.
 const NONE: usize = usize::MAX - 1;
 
 const fn place(number: usize) -> (usize, u64) {
@@ -68,11 +68,11 @@ fn take() -> Option<usize> {
         let mut seen = word.load(Ordering::Relaxed);
         while seen != u64::MAX {
             let bit = 1 << seen.trailing_ones();
-            // Acquire: pairs with the release of `give` by who had the number before.
+            // Acquire: pairs with the release of `give` by the last holder of the number.
             seen = word.fetch_or(bit, Ordering::Acquire);
             if seen & bit == 0 {
                 let number = index * 64 + bit.trailing_zeros() as usize;
-                // Relaxed: who wants what is in its slots knows of the thread.
+                // Relaxed: a caller that wants what is in its slots knows of the thread.
                 HAD.fetch_max(number + 1, Ordering::Relaxed);
                 return Some(number);
             }
@@ -83,7 +83,7 @@ fn take() -> Option<usize> {
 
 fn give(number: usize) {
     let (word, bit) = place(number);
-    // Release: pairs with the acquire of whoever takes the number next.
+    // Release: pairs with the acquire of the next holder of the number.
     TAKEN[word].fetch_and(!bit, Ordering::Release);
 }
 
@@ -92,8 +92,7 @@ fn first_use() -> usize {
     // First, since what follows may allocate and come here again.
     let known = area::go_by(NONE);
     if known != UNKNOWN {
-        // A signal's handler has asked since the caller looked: a second number would lose the
-        // first.
+        // A signal handler has asked since the caller looked. A second number would lose the first.
         area::go_by(known);
         return known;
     }
@@ -105,7 +104,7 @@ fn first_use() -> usize {
     area::number()
 }
 
-/// The calling thread ends.
+/// Called when the calling thread ends.
 pub(crate) fn ended() {
     // What it still allocates or frees goes straight to the store.
     let number = area::go_by(NONE);
@@ -114,25 +113,25 @@ pub(crate) fn ended() {
     }
 }
 
-/// A visit takes microseconds. Whoever waits longer than this for one to end goes without.
+/// A visit takes microseconds. A visitor that waits longer than this for another one gives up.
 const WAIT_NANOSECONDS_MAX: u64 = 1_000_000_000;
 
-/// Spins before a waiting thread lets others run.
+/// The number of spins before a waiting thread lets others run.
 const SPINS_BEFORE_YIELD: u32 = 64;
 
-/// The caller's turn to look whether a number can be visited, as long as this lives.
+/// The caller's turn to check whether a number can be visited, as long as this lives.
 struct Turn {
     number: usize,
 }
 
 impl Turn {
-    /// `None` if another visitor does not end in time.
+    /// Takes the turn. `None` if another visitor does not end in time.
     fn at(number: usize) -> Option<Self> {
         let (word, bit) = place(number);
         let mut begun = None;
-        // Acquire: pairs with the release in `drop`, of the visitor before.
+        // Acquire: pairs with the release in `drop` of the visitor before.
         while VISITED[word].fetch_or(bit, Ordering::Acquire) & bit != 0 {
-            // Not "no" at once: what the other visitor fetches may be just what the caller looks
+            // It does not give up at once: the other visitor may fetch just what the caller looks
             // for.
             let now = Threads.ticks();
             if now.saturating_sub(*begun.get_or_insert(now)) >= WAIT_NANOSECONDS_MAX {
@@ -155,12 +154,12 @@ impl Drop for Turn {
 /// The calling thread goes by a number that no thread has, as long as this lives.
 struct Visit {
     turn: Turn,
-    /// What it went by before.
+    /// The number that it went by before.
     own: usize,
 }
 
 impl Visit {
-    /// `None` if a thread has the number.
+    /// Begins a visit. `None` if a thread has the number.
     fn begin(turn: Turn) -> Option<Self> {
         let (word, bit) = place(turn.number);
         // Acquire: as in `take`.
@@ -180,14 +179,14 @@ impl Drop for Visit {
 }
 
 impl Threads {
-    /// Numbers that there are.
+    /// The most threads that have a number at a time.
     pub const MOST: usize = 8192;
 
-    /// In a child process, just after `fork`: all numbers but the caller's own are free.
+    /// Frees all numbers but the caller's own. Called in a child process, just after `fork`.
     ///
     /// # Safety
-    /// The calling thread is the only one of its process, and nobody goes on to use what other
-    /// threads may have left half done: rows are right at any moment, slots of a zone are not.
+    /// The calling thread is the only one of its process. Nobody goes on to use what other threads
+    /// may have left half done: rows are consistent at any moment, slots of a zone are not.
     pub unsafe fn forget_others(self) {
         let own = area::number();
         for index in 0..WORDS {
@@ -221,11 +220,13 @@ impl Platform for Threads {
         });
     }
 
-    /// Runs `work` here if `cpu` is the caller's own number or one that no thread has: the caller
-    /// goes by it meanwhile, and no thread gets it (new ones get a higher one, and keep it). Says
-    /// no for the number of another thread; for one that none ever had, whose slots are empty; and
-    /// for one that others visit for a second on end: somebody stands still there, or waits for
-    /// what the caller has. `work` may panic, and must not fork.
+    /// Runs `work` on the calling thread if `cpu` is the caller's own number or one that no thread
+    /// has. The caller goes by that number meanwhile, and no thread gets it (new ones get a higher
+    /// one, and keep it).
+    ///
+    /// Returns false for the number of another thread; for one that no thread ever had, whose slots
+    /// are empty; and for one that others visit for a whole second: a visitor is stuck there, or
+    /// waits for what the caller holds. `work` may panic, and must not fork.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         // First of all, since `work` may ask for it: a number taken in there would be lost.
         let own = self.cpu();
@@ -257,7 +258,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Numbers are the process's: one test at a time.
+    /// Numbers belong to the process, so one test runs at a time.
     pub(crate) fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -292,7 +293,7 @@ pub(crate) mod tests {
     fn who_asks_in_the_middle_of_asking_loses_no_number() {
         let _alone = alone();
         let asks = || {
-            // As a handler does between the look of the one it interrupted and what follows.
+            // As a handler does between the check of the code that it interrupted and what follows.
             let handlers = Threads.cpu();
             [handlers, first_use(), Threads.cpu()]
         };
@@ -306,7 +307,7 @@ pub(crate) mod tests {
         let _alone = alone();
         let mine = Threads.cpu();
         let mut taken = Vec::new();
-        // Threads of tests before may just be ending, and give their numbers back meanwhile.
+        // Threads of tests before may be ending, and give their numbers back meanwhile.
         let none = (0..100).any(|_| {
             taken.extend(core::iter::from_fn(take));
             let other = thread::spawn(|| [Threads.cpu(), Threads.cpu()]);
@@ -409,7 +410,7 @@ pub(crate) mod tests {
         let (ended, inside) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let barrier = Barrier::new(4);
         let visit = || {
-            // All visitors have numbers of their own before there is one of nobody's.
+            // All visitors have numbers of their own before there is a number without a thread.
             let _own = Threads.cpu();
             barrier.wait();
             barrier.wait();

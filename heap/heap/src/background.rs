@@ -1,24 +1,25 @@
 //! A thread of our own that looks after memory while nobody asks for any.
 //!
-//! It is started when a large heap has changed (a program that stays small never has it), with all
-//! signals blocked, and calls a function about once a second. When it has found nothing to do eight
-//! times, and nobody has called meanwhile, it **ends**; the next call starts another one. In a
-//! child process it is gone, like all other threads, and is started again on need.
+//! It is started when a large heap has changed, so a program that stays small never has it. It runs
+//! with all signals blocked, and calls a function about once a second. When it has found nothing to
+//! do eight times, and nobody has called meanwhile, it **ends**; the next call starts another one.
+//! In a child process it is gone, like all other threads, and is started again when needed.
 //!
-//! Two limits of a process that has it, both until its memory has been quiet for [`QUIET`] looks:
-//! - it has two threads, so what the system allows to processes of one thread alone
-//!   (`unshare(CLONE_NEWUSER)`, `setns` to a user namespace) fails with `EINVAL`;
-//! - where `main` calls `pthread_exit`, the process ends with this thread, if that is the last one.
+//! A process that has it is limited in two ways, until its memory has been quiet for [`QUIET`]
+//! looks:
+//! - It has two threads. So what the system allows only to single-threaded processes
+//!   (`unshare(CLONE_NEWUSER)`, `setns` to a user namespace) fails with `EINVAL`.
+//! - Where `main` calls `pthread_exit`, the process ends with this thread, if that is the last one.
 //!   Functions given to `atexit` then run on it, with signals blocked.
 //!
-//! Invariant `one-thread`: the state leaves `NONE` by a compare-and-swap of whoever then makes the
-//! thread, and becomes `NONE` again by that of the thread, as its last step; so there is one in a
-//! process.
+//! Invariant `one-thread`: the state leaves `NONE` by a compare-and-swap of the caller that then
+//! makes the thread. It becomes `NONE` again by a compare-and-swap of the thread, as its last step.
+//! So a process has at most one.
 //!
-//! Invariant `no-call-lost`: who calls has changed memory before, then a fence, and reads the
-//! state; the thread writes `THERE`, then a fence, and looks at memory. So either the look sees the
-//! change, or the caller sees `THERE` or `NONE`, and makes it `CALLED`: then the thread looks
-//! again, or a new one does. It ends from `THERE` only.
+//! Invariant `no-call-lost`: a caller changes memory, then executes a fence, and then reads the
+//! state. The thread writes `THERE`, then executes a fence, and then looks at memory. So either the
+//! look sees the change, or the caller sees `THERE` or `NONE` and makes it `CALLED`: then the
+//! thread looks again, or a new one does. The thread ends from `THERE` only.
 
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
@@ -28,23 +29,23 @@ use core::time::Duration;
 
 use brickyard_arena::rows::keeping_errno;
 
-/// What a look found.
+/// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tick {
-    /// Something was done, or will be to do soon.
+    /// Something was done, or there will be something to do soon.
     Again,
     /// Nothing to do.
     Nothing,
 }
 
-/// So many times nothing, and the thread ends.
+/// The thread ends after so many looks that found nothing.
 const QUIET: u32 = 8;
 
 /// No thread.
 const NONE: u32 = 0;
-/// A thread, and nobody has called since its last look began.
+/// There is a thread, and nobody has called since its last look began.
 const THERE: u32 = 1;
-/// A thread that has been called.
+/// There is a thread, and it has been called.
 const CALLED: u32 = 2;
 /// The system has refused a thread; it is not asked again.
 const REFUSED: u32 = 3;
@@ -53,13 +54,13 @@ const REFUSED: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct Background {
     state: AtomicU32,
-    /// From one look to the next.
+    /// The time from one look to the next.
     period: Duration,
     look: fn() -> Tick,
 }
 
 impl Background {
-    /// A thread, not yet there, that calls `look` every second.
+    /// Makes a thread, not started yet, that calls `look` every second.
     pub(crate) const fn new(look: fn() -> Tick) -> Self {
         Self::every(Duration::from_secs(1), look)
     }
@@ -72,10 +73,10 @@ impl Background {
         }
     }
 
-    /// Something has happened that the thread has to look after: starts it if there is none. A
-    /// fence, a load and a comparison, once a second more. A new thread is made by the C library,
-    /// which may allocate and takes locks: the caller holds none. Where none can be had, no call
-    /// tries again.
+    /// Tells the thread that something has happened that it has to look after, and starts it if
+    /// there is none. Costs a fence, a load and a comparison; about once a second it costs more.
+    /// The C library makes a new thread, which may allocate and takes locks, so the caller must
+    /// hold none. If no thread can be had, no later call tries again.
     #[inline]
     pub(crate) fn call(&'static self) {
         // SeqCst: `no-call-lost`; pairs with the fence in `run`.
@@ -86,11 +87,13 @@ impl Background {
         }
     }
 
-    /// The same for who holds locks that a new thread needs: tells the thread, if there is one.
+    /// Tells the thread, if there is one, and starts none. For callers that hold locks that a new
+    /// thread needs.
     pub(crate) fn tell(&self) {
         // SeqCst: as in `call`.
         fence(Ordering::SeqCst);
-        // SeqCst: pairs with the swap in `run`. If it fails, it has been told, or there is none.
+        // SeqCst: pairs with the swap in `run`. If it fails, the thread has been told already, or
+        // there is none.
         let _ = self
             .state
             .compare_exchange(THERE, CALLED, Ordering::SeqCst, Ordering::Relaxed);
@@ -98,10 +101,11 @@ impl Background {
 
     #[cold]
     fn call_slowly(&'static self) {
-        // Relaxed: behind the fence in `call`; made sure of below.
+        // Relaxed: behind the fence in `call`, and verified below.
         let mut state = self.state.load(Ordering::Relaxed);
         while state == NONE || state == THERE {
-            // SeqCst: pairs with the swap in `run`, and with that of a thread which ends.
+            // SeqCst: pairs with the swap in `run`, and with the compare-and-swap of a thread that
+            // ends.
             let told =
                 self.state
                     .compare_exchange(state, CALLED, Ordering::SeqCst, Ordering::Relaxed);
@@ -117,22 +121,22 @@ impl Background {
         }
     }
 
-    /// In a child process, just after `fork`: there is no thread any more.
+    /// Called in a child process, just after `fork`: there is no thread any more.
     pub(crate) fn forget(&self) {
         // Relaxed: there is one thread.
         self.state.store(NONE, Ordering::Relaxed);
     }
 
-    /// What the thread does.
+    /// The thread's loop.
     fn run(&self) {
         let mut quiet = 0;
         loop {
             sleep(self.period);
-            // SeqCst: `no-call-lost`; pairs with the compare-and-swap of who calls.
+            // SeqCst: `no-call-lost`; pairs with the compare-and-swap of a caller.
             if self.state.swap(THERE, Ordering::SeqCst) == CALLED {
                 quiet = 0;
             }
-            // SeqCst: `no-call-lost`; pairs with the fence of who calls.
+            // SeqCst: `no-call-lost`; pairs with the fence of a caller.
             fence(Ordering::SeqCst);
             match (self.look)() {
                 Tick::Again => quiet = 0,
@@ -144,9 +148,10 @@ impl Background {
         }
     }
 
-    /// No thread any more, unless somebody has called.
+    /// Makes the state `NONE`, unless somebody has called. Returns true if it did.
     fn ends(&self) -> bool {
-        // SeqCst: `one-thread`; pairs with the compare-and-swap of who makes the next one.
+        // SeqCst: `one-thread`; pairs with the compare-and-swap of the caller that makes the next
+        // thread.
         self.state
             .compare_exchange(THERE, NONE, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok()
@@ -165,24 +170,24 @@ fn sleep(time: Duration) {
 extern "C" fn start(background: *mut c_void) -> *mut c_void {
     // SAFETY: `spawn` gave a reference that lives for ever.
     let background: &'static Background = unsafe { &*background.cast_const().cast() };
-    // A name for who lists threads. It fails for none of at most fifteen bytes.
+    // A name for tools that list threads. It cannot fail for a name of at most fifteen bytes.
     let _ = rustix::thread::set_name(c"brickyard");
     background.run();
     null_mut()
 }
 
-/// Makes the thread; false if the system has none.
+/// Makes the thread. False if the system refuses.
 fn spawn(background: &'static Background) -> bool {
     let argument = from_ref(background).cast_mut().cast();
-    // SAFETY: each call has values that live through it and were made as the C library wants them.
+    // SAFETY: each call gets values that live through it and were made as the C library requires.
     // Signals are blocked around the start, since a thread begins with its maker's mask.
     unsafe {
         let mut attributes = MaybeUninit::uninit();
         if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
             return false;
         }
-        // The usual stack: only what is used of it has memory, and a program's thread-local memory,
-        // which lies there too, may be large.
+        // The default stack size. Only what is used of it has memory, and a program's thread-local
+        // memory, which lies there too, may be large.
         libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let mut all = MaybeUninit::uninit();
         let mut found = MaybeUninit::uninit();
@@ -241,7 +246,7 @@ mod tests {
         BACKGROUND.state.load(Ordering::Relaxed)
     }
 
-    /// Is the thread there that looked last?
+    /// Returns true if the thread that looked last is still there.
     fn is_there() -> bool {
         let thread = THREAD.load(Ordering::Relaxed);
         std::path::Path::new(&format!("/proc/self/task/{thread}")).exists()
@@ -251,7 +256,7 @@ mod tests {
     fn it_looks_ends_and_is_started_again() {
         BACKGROUND.tell();
         assert_eq!(state(), NONE);
-        // However many call, one thread begins.
+        // However many threads call, only one background thread begins.
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| BACKGROUND.call());
@@ -263,7 +268,7 @@ mod tests {
         until("no thread", || !is_there());
         assert_eq!(THREAD.load(Ordering::Relaxed), first);
         assert_eq!(LOOKS.load(Ordering::Relaxed), QUIET);
-        // Who calls in between keeps it a while, and who only tells does not start one.
+        // A call in between keeps it for a while; telling alone does not start one.
         BACKGROUND.tell();
         assert_eq!(state(), NONE);
         BACKGROUND.call();

@@ -1,25 +1,25 @@
-//! The heap built at its first use: by whichever thread comes first, at any moment of a program's
+//! The heap is built at its first use: by the thread that comes first, at any moment of a program's
 //! life, before `main` and inside the loader too.
 //!
-//! Nothing here allocates. What the environment says is read once:
+//! Nothing here allocates. The environment is read once:
 //!
 //! | variable | what it does |
 //! |---|---|
-//! | `BRICKYARD_SPAN` | the addresses reserved, in GiB; else four times the machine's memory, at least 64, at most 256 |
-//! | `BRICKYARD_ROWS=thread` | a row a thread even where there are restartable sequences |
-//! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug`. Objects are followed by thread and time; as caller of all of them stands the heap itself, which is not told who called |
+//! | `BRICKYARD_SPAN` | the addresses reserved, in GiB; by default four times the machine's memory, at least 64, at most 256 |
+//! | `BRICKYARD_ROWS=thread` | a row per thread even where there are restartable sequences |
+//! | `BRICKYARD_DEBUG=FZPU` | what is checked, in all sizes or by name (`FZ,general-64;U,general-1*`): see `RuleText` of the library's `slab::debug`. Objects are tracked by thread and time. The caller recorded for them is always the heap itself, which does not know who called |
 //! | `BRICKYARD_BACKGROUND=0` | no background thread: idle memory goes back only as others free |
 //!
-//! The addresses are an upper limit: of slabs (objects of up to 32 KiB) and runs there is no more
-//! than the span has, and where it ends, requests of up to 32 KiB fail; larger ones go on with
-//! mappings of their own. Under `ulimit -v` the span is halved until it is given, and takes what is
-//! a half or more of what the limit leaves.
+//! The addresses are an upper limit. Slabs (objects of up to 32 KiB) and runs cannot have more than
+//! the span. When it is used up, requests of up to 32 KiB fail, and larger ones get mappings of
+//! their own. Under `ulimit -v` the span is halved until the system grants it, so it takes half or
+//! more of what the limit leaves.
 //!
-//! The span's pages become usable in steps, as they are needed. Its tables (about 67 bytes a page
-//! of 4 KiB: a sixtieth) are mapped at once and have memory where they are touched; but
-//! `mlockall(MCL_CURRENT)` touches all of them, and where memory is counted strictly (`2` in
-//! `/proc/sys/vm/overcommit_memory`) they count from the start. There a small `BRICKYARD_SPAN`
-//! helps.
+//! The span's pages become usable in steps, as they are needed. Its tables (about 67 bytes per page
+//! of 4 KiB: a sixtieth) are mapped at once and have memory where they are touched. But
+//! `mlockall(MCL_CURRENT)` touches all of them. And where memory is counted strictly (`2` in
+//! `/proc/sys/vm/overcommit_memory`), they count from the start. In these cases a small
+//! `BRICKYARD_SPAN` helps.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -42,10 +42,10 @@ use crate::{FAST, FIRST_GENERAL, PAGE_SHIFT, life};
 
 pub(super) type HeapSlabs = Slabs<'static, Sheafed<'static, &'static Span, Cpus>>;
 
-/// The words of a row that are in use: two a cache.
+/// The words of a row that are in use: two per cache.
 pub(super) const ROW_WORDS: usize = (SIZES.len() + FIRST_GENERAL as usize) * 2;
 
-/// All that there is of a heap, once it is built.
+/// All that a heap consists of, once it is built.
 pub(super) struct Heap {
     pub(super) span: &'static Span,
     pub(super) slabs: HeapSlabs,
@@ -53,14 +53,14 @@ pub(super) struct Heap {
     pub(super) background: Background,
 }
 
-/// Is a background thread wanted?
+/// Says whether a background thread is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Background {
     Wanted,
     Off,
 }
 
-/// What can be used before the heap is built.
+/// The part that can be used before the heap is built.
 pub(super) struct Place {
     state: AtomicU32,
     span: UnsafeCell<MaybeUninit<Span>>,
@@ -73,11 +73,11 @@ const NEW: u32 = 0;
 const BUILT: u32 = 1;
 const FAILED: u32 = 2;
 /// Being built: by a thread of the process whose number stands above these bits. A child process
-/// that was made meanwhile has no such thread, and begins anew.
+/// that was forked meanwhile has no such thread, and begins anew.
 const BUSY_SHIFT: u32 = 2;
 
-// Invariant `built-once`: the cells are written by the one thread that turned the state from `NEW`
-// to busy, and read only after it is `BUILT`.
+// Invariant `built-once`: the cells are written only by the one thread that turned the state to
+// busy, and read only after it is `BUILT`.
 // SAFETY: by `built-once`.
 unsafe impl Sync for Place {}
 
@@ -92,7 +92,7 @@ pub(super) static PLACE: Place = Place {
 /// Why there is no heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeapError {
-    /// The system gives no addresses: `ulimit -v` is too low, or `2` in
+    /// The system grants no addresses: `ulimit -v` is too low, or `2` in
     /// `/proc/sys/vm/overcommit_memory` leaves too little.
     NoAddresses,
 }
@@ -107,7 +107,7 @@ impl fmt::Display for HeapError {
 
 impl core::error::Error for HeapError {}
 
-/// The heap, if it is built.
+/// Returns the heap, if it is built.
 #[inline]
 pub(super) fn built() -> Option<&'static Heap> {
     // Acquire: pairs with the release in `heap`.
@@ -118,10 +118,10 @@ pub(super) fn built() -> Option<&'static Heap> {
     Some(unsafe { (*PLACE.heap.get()).assume_init_ref() })
 }
 
-/// The heap, built now if it is not yet.
+/// Returns the heap, and builds it first if needed.
 ///
 /// # Errors
-/// [`HeapError`]; it is tried again at the next call.
+/// [`HeapError`]. The next call tries again.
 pub(super) fn heap() -> Result<&'static Heap, HeapError> {
     loop {
         if let Some(heap) = built() {
@@ -129,11 +129,11 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
         }
         // SAFETY: a plain call.
         let busy = (unsafe { libc::getpid() } as u32) << BUSY_SHIFT;
-        // Relaxed: a guess, made sure of below.
+        // Relaxed: a guess, verified below.
         let state = PLACE.state.load(Ordering::Relaxed);
         if state == busy {
             if Thread::this().inside.get() > 0 {
-                // What building calls wants memory itself: it has to do without.
+                // Something that building calls needs memory itself: it has to do without.
                 return Err(HeapError::NoAddresses);
             }
             Threads.relax();
@@ -142,7 +142,7 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
         if state == BUILT {
             continue;
         }
-        // Acquire: pairs with the release of who failed before.
+        // Acquire: pairs with the release of a thread that failed before.
         let begun = PLACE
             .state
             .compare_exchange(state, busy, Ordering::Acquire, Ordering::Relaxed);
@@ -156,7 +156,8 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
     }
 }
 
-/// The calling thread builds the heap, as long as this lives: whatever ends it, others are told.
+/// Marks that the calling thread builds the heap, as long as this lives. However the attempt ends,
+/// the drop publishes its outcome.
 struct Attempt {
     outcome: u32,
 }
@@ -173,12 +174,12 @@ impl Drop for Attempt {
     fn drop(&mut self) {
         let inside = Thread::this().inside;
         inside.set(inside.get() - 1);
-        // Release: pairs with the acquire in `built`, or of who tries next.
+        // Release: pairs with the acquire in `built`, or with that of the thread that tries next.
         PLACE.state.store(self.outcome, Ordering::Release);
     }
 }
 
-/// A piece of memory for ever, zero throughout.
+/// Maps a piece of memory for ever, zero throughout.
 fn for_ever(bytes: usize) -> Result<&'static mut [MaybeUninit<u8>], HeapError> {
     let region = Region::map_sparse(bytes, 1).map_err(|_| HeapError::NoAddresses)?;
     // SAFETY: so many bytes are there for ever, and nobody else knows of them.
@@ -225,8 +226,8 @@ fn build() -> Result<(), HeapError> {
     Ok(())
 }
 
-/// Four times the memory of the machine: room for what is scattered, with tables that stay small
-/// beside it.
+/// Returns four times the memory of the machine, within limits. That is room for scattered memory,
+/// with tables that stay small beside it.
 fn usual_span() -> usize {
     let (_, most) = SPAN_BYTES;
     let mut system = MaybeUninit::<libc::sysinfo>::zeroed();
@@ -239,7 +240,8 @@ fn usual_span() -> usize {
     memory.saturating_mul(4).clamp(64 << 30, most)
 }
 
-/// A span of at most `bytes` bytes for which there is room, with memory for its slabs' tables.
+/// Reserves a span of at most `bytes` bytes for which there is room, with memory for its slabs'
+/// tables.
 fn reserve(mut bytes: usize) -> Result<(Span, &'static mut [MaybeUninit<u8>]), HeapError> {
     let (least, _) = SPAN_BYTES;
     loop {
@@ -288,12 +290,12 @@ fn build_slabs(
     Ok(slabs)
 }
 
-/// What is to be checked. A text that makes no sense is reported, and nothing is checked.
+/// Reads what is to be checked. A text that makes no sense is reported, and nothing is checked.
 fn rules() -> Result<Option<RuleText>, HeapError> {
     let Some(text) = variable(c"BRICKYARD_DEBUG").filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    // The environment may change; the rules' names stay.
+    // The environment may change, but the rules' names must stay.
     let kept = for_ever(text.len())?;
     for (place, &byte) in kept.iter_mut().zip(text) {
         place.write(byte);
@@ -310,9 +312,9 @@ fn rules() -> Result<Option<RuleText>, HeapError> {
     Ok(None)
 }
 
-/// What the environment says; before it is set up, nothing.
+/// Returns the value of an environment variable. Returns `None` before the environment is set up.
 fn variable(name: &core::ffi::CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name is a C string; nobody changes the environment while the program is being
+    // SAFETY: the name is a C string. Nobody changes the environment while the program is being
     // started, and later the bytes are read at once.
     let value = NonNull::new(unsafe { libc::getenv(name.as_ptr()) })?;
     // SAFETY: what `getenv` returns is a C string.

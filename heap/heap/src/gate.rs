@@ -1,17 +1,18 @@
-//! The gate of the slow paths: who takes a lock is inside, and `fork` waits until nobody is.
+//! The gate of the slow paths: a thread that takes a lock is inside, and `fork` waits until nobody
+//! is.
 //!
-//! A child process has one thread, and a copy of every word as it was at that moment. Locks that
-//! other threads held would be held for ever. So `fork` closes the gate, waits until nobody is
-//! inside any more, and opens it afterwards in both processes. What lies outside the gate, rows of
-//! CPUs, is right at any moment (`one-store`).
+//! A child process has one thread, and a copy of every word as it was at the fork. Locks that other
+//! threads held would be held for ever. So `fork` closes the gate, waits until nobody is inside any
+//! more, and opens it afterwards in both processes. What lies outside the gate, the rows of CPUs,
+//! is consistent at any moment (`one-store`).
 //!
-//! Who is inside may come in again (the C library may allocate while it is called from inside). The
-//! thread that closed the gate may, too.
+//! A thread that is inside may enter again, since the C library may allocate while it is called
+//! from inside. So may the thread that closed the gate.
 //!
 //! Invariant `counted-in`: a stripe's count is the number of threads that entered by it and have
-//! not left. A thread raises it first and then looks whether the gate is closed; who closes it
-//! writes that first and then looks at the counts; both in one total order, so one of the two sees
-//! the other.
+//! not left. A thread raises the count first and then looks whether the gate is closed. A thread
+//! that closes the gate writes that first and then looks at the counts. All four are in one total
+//! order, so one of the two threads sees the other.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +21,7 @@ use brickyard::Platform;
 use brickyard_arena::Threads;
 use brickyard_arena::rows::thread_words;
 
-/// Counters, so that threads on different CPUs seldom change the same line.
+/// Several counters, so that threads on different CPUs seldom change the same cache line.
 const STRIPES: usize = 16;
 
 #[derive(Debug)]
@@ -42,20 +43,20 @@ pub(crate) struct Inside<'g> {
     thread: Thread,
 }
 
-/// What a thread knows of itself.
+/// A thread's own words for the gate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Thread {
-    /// How often it is inside.
+    /// The number of times that it is inside.
     pub(crate) inside: &'static Cell<u32>,
-    /// Which counter it raised.
+    /// The counter that it raised.
     stripe: &'static Cell<u32>,
 }
 
 impl Thread {
-    /// The calling one.
+    /// Returns the words of the calling thread.
     #[inline]
     pub(crate) fn this() -> Self {
-        // SAFETY: `counted-in`: this heap is the allocator, and its gate alone uses the words.
+        // SAFETY: `counted-in`: this heap is the allocator, and only its gate uses the words.
         let [inside, stripe] = unsafe { thread_words() };
         Self { inside, stripe }
     }
@@ -69,7 +70,7 @@ impl Gate {
         }
     }
 
-    /// Goes in; waits while the gate is closed by another thread. `stripe` may be any number, best
+    /// Enters. Waits while the gate is closed by another thread. `stripe` may be any number, best
     /// the CPU's.
     #[inline]
     pub(crate) fn enter(&self, stripe: usize) -> Inside<'_> {
@@ -117,23 +118,23 @@ impl Gate {
             } else {
                 0
             };
-            // As an acquire it pairs with the release of who leaves.
+            // As an acquire it pairs with the release of a thread that leaves.
             while stripe.0.load(Ordering::SeqCst) > allowed {
                 Threads.relax();
             }
         }
     }
 
-    /// Opens it again, by the thread that closed it.
+    /// Opens the gate again, on the thread that closed it.
     pub(crate) fn open(&self) {
         let thread = Thread::this();
         thread.inside.set(thread.inside.get() - 1);
-        // Release: pairs with the acquire of who enters next.
+        // Release: pairs with the acquire of a thread that enters next.
         self.closed.store(false, Ordering::Release);
     }
 
-    /// Opens it in a child process, where the other threads are gone, and with them those that were
-    /// just turning back.
+    /// Opens the gate in a child process. The other threads are gone there, and with them those
+    /// that were about to turn back.
     pub(crate) fn open_in_child(&self) {
         let thread = Thread::this();
         let own = usize::from(thread.inside.get() > 1);
@@ -157,7 +158,7 @@ impl Drop for Inside<'_> {
         self.thread.inside.set(depth);
         if depth == 0 {
             let stripe = self.thread.stripe.get() as usize;
-            // Release: pairs with the look of who closes.
+            // Release: pairs with the load of a thread that closes.
             self.gate.stripes[stripe].0.fetch_sub(1, Ordering::Release);
         }
     }

@@ -9,8 +9,8 @@ use super::{FAST, allocate_aligned, cache_of, free_slow, hit, put, reallocate};
 
 /// The heap of the process, for `#[global_allocator]`.
 ///
-/// A free knows its layout, and so its size's cache: it reads no table. Where sizes are constants,
-/// so is the place in the row.
+/// A free knows its layout, and so the cache of its size: it reads no table. Where sizes are
+/// constants, so is the column in the row.
 ///
 /// ```
 /// #[global_allocator]
@@ -22,15 +22,15 @@ use super::{FAST, allocate_aligned, cache_of, free_slow, hit, put, reallocate};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Global;
 
-/// Is the heap built?
+/// Returns true if the heap is built.
 #[inline(always)]
 fn is_built() -> bool {
     // Acquire: `built-before-seen`.
     FAST.limit.load(Ordering::Acquire) != 0
 }
 
-// SAFETY: the heap's memory is its caller's alone until it is freed, has at least the layout's
-// size, and is a multiple of its alignment; nothing here unwinds.
+// SAFETY: the heap's memory belongs to its caller alone until it is freed. It has at least the
+// layout's size, and is a multiple of its alignment. Nothing here unwinds.
 unsafe impl GlobalAlloc for Global {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -49,8 +49,8 @@ unsafe impl GlobalAlloc for Global {
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         if let Some(column) = cache_of(layout) {
-            // SAFETY: memory was allocated, so the heap is built; with this layout, so it is of
-            // this cache; the caller's promise.
+            // SAFETY: memory was allocated, so the heap is built. It was allocated with this
+            // layout, so it is of this cache. The rest is the caller's promise.
             if unsafe { put(usize::from(column), memory) } {
                 return;
             }
@@ -61,7 +61,7 @@ unsafe impl GlobalAlloc for Global {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's promise: `bytes`, rounded up to the alignment, is no overflow.
+        // SAFETY: the caller promises that `bytes`, rounded up to the alignment, does not overflow.
         let wanted = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
         let (had, wants) = (cache_of(layout), cache_of(wanted));
         if had == wants && had.is_some() {

@@ -1,12 +1,12 @@
 //! Large blocks: a mapping of its own for each, and a table of them.
 //!
-//! Their memory comes from the system and goes back to it at once; a larger one is made of a
-//! smaller one by moving its pages (`mremap`), not its bytes. The table, from address to length,
-//! uses open addressing with linear probing in mapped memory of its own, at most half full, so that
-//! a lookup takes a step or two.
+//! Their memory comes from the system and goes back to it at once. A block grows by moving its
+//! pages (`mremap`), not its bytes. The table maps addresses to lengths. It uses open addressing
+//! with linear probing in mapped memory of its own, at most half full, so a lookup takes a step or
+//! two.
 //!
 //! Invariant `mapping-listed`: a mapping is in the table from after it was made until before it
-//! ends or moves; so what is found there is there, and no address is listed twice.
+//! ends or moves. So what is found in the table exists, and no address is listed twice.
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
@@ -18,7 +18,7 @@ use brickyard::sync::{Locked, TicketLock};
 use brickyard_arena::{Region, Threads, page_bytes};
 use rustix::mm::{MremapFlags, mremap};
 
-/// A mapping. An address of 0 is a free place.
+/// A mapping. A free place has the address 0.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     address: usize,
@@ -30,11 +30,11 @@ struct Entry {
 struct Table {
     /// A power of two of them, or none, in memory mapped for them.
     entries: &'static mut [Entry],
-    /// Entries, and those that a block on its way will need again.
+    /// Entries in use, and those reserved for blocks that are being resized.
     used: usize,
 }
 
-/// Blocks with a mapping each.
+/// The blocks that have a mapping each.
 #[derive(Debug)]
 pub(crate) struct LargeBlocks {
     lock: Locked<TicketLock, ()>,
@@ -42,7 +42,7 @@ pub(crate) struct LargeBlocks {
     bytes: AtomicUsize,
 }
 
-// SAFETY: the table is used by who holds the lock; no thread owns its memory.
+// SAFETY: only a holder of the lock uses the table; no thread owns its memory.
 unsafe impl Sync for LargeBlocks {}
 
 impl Table {
@@ -55,7 +55,7 @@ impl Table {
         }
     }
 
-    /// Where an address belongs.
+    /// Returns where an address belongs.
     const fn home(&self, address: usize) -> usize {
         // Fibonacci hashing of the page number.
         let mixed = (address >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -94,7 +94,8 @@ impl Table {
         let Ok(region) = Region::map_memory(capacity * size_of::<Entry>(), 1) else {
             return false;
         };
-        // SAFETY: there is room for so many entries, and nobody knows of it; zero is a free one.
+        // SAFETY: there is room for so many entries, and nobody else knows of it; zero is a free
+        // entry.
         let larger = unsafe { slice::from_raw_parts_mut(region.leak().as_ptr().cast(), capacity) };
         let old = core::mem::replace(&mut self.entries, larger);
         for entry in old.iter().filter(|entry| entry.address != 0) {
@@ -107,7 +108,7 @@ impl Table {
         true
     }
 
-    /// Puts an entry in, for which there is room.
+    /// Puts an entry in. There must be room.
     fn put(&mut self, entry: Entry) {
         let mut index = self.home(entry.address);
         while self.entries[index].address != 0 {
@@ -116,7 +117,7 @@ impl Table {
         self.entries[index] = entry;
     }
 
-    /// Takes an entry out, and moves those behind it that would not be found any more. Its room
+    /// Takes an entry out, and moves entries behind it that would not be found any more. Its room
     /// stays reserved.
     fn take(&mut self, address: usize) -> Option<Entry> {
         let mut hole = self.find(address)?;
@@ -127,7 +128,7 @@ impl Table {
             if entry.address == 0 {
                 break;
             }
-            // It may fill the hole if its home does not lie behind the hole, cyclically.
+            // The entry may fill the hole if its home does not lie behind the hole, cyclically.
             let from_home = index.wrapping_sub(self.home(entry.address)) & (self.entries.len() - 1);
             let from_hole = index.wrapping_sub(hole) & (self.entries.len() - 1);
             if from_home >= from_hole {
@@ -156,14 +157,14 @@ impl LargeBlocks {
         work(unsafe { &mut *self.table.get() })
     }
 
-    /// Bytes of all large blocks.
+    /// Returns the bytes of all large blocks.
     pub(crate) fn bytes(&self) -> usize {
         // Relaxed: a hint.
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A block of at least `bytes` bytes at a multiple of `align`, a power of two; zero throughout.
-    /// A call of the system, or three.
+    /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two. It is
+    /// zero throughout. Takes one system call, or three.
     pub(crate) fn alloc(&self, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         let bytes = rounded(bytes)?;
         let region = Region::map_memory(bytes, align).ok()?;
@@ -185,7 +186,7 @@ impl LargeBlocks {
         Some(region.leak())
     }
 
-    /// The bytes of the block that begins at an address; `None` if none does.
+    /// Returns the bytes of the block that begins at an address; `None` if none does.
     pub(crate) fn bytes_at(&self, start: NonNull<u8>) -> Option<usize> {
         self.with_table(|table| {
             let index = table.find(start.addr().get())?;
@@ -193,10 +194,10 @@ impl LargeBlocks {
         })
     }
 
-    /// Ends a block. False if none begins there.
+    /// Frees a block. False if none begins there.
     ///
     /// # Safety
-    /// If one does, nobody uses it any more.
+    /// If one begins there, nobody uses it any more.
     pub(crate) unsafe fn free(&self, start: NonNull<u8>) -> bool {
         let taken = self.with_table(|table| {
             let taken = table.take(start.addr().get());
@@ -213,8 +214,8 @@ impl LargeBlocks {
         true
     }
 
-    /// Makes a block longer or shorter; it may move then, and is aligned to a page only. `None`,
-    /// and the block is as it was, if the system has no room, or no block begins there.
+    /// Makes a block longer or shorter. It may move, and is then aligned only to a page. `None`,
+    /// and the block is as it was, if the system has no room, or if no block begins there.
     ///
     /// # Safety
     /// Nobody uses the block meanwhile, nor by its old address afterwards.
@@ -246,7 +247,7 @@ impl LargeBlocks {
     }
 }
 
-/// Rounded up to pages; `None` for more than a pointer can cross.
+/// Rounds up to pages; `None` for more than `isize::MAX` bytes.
 fn rounded(bytes: usize) -> Option<usize> {
     let rounded = bytes.max(1).checked_next_multiple_of(page_bytes())?;
     (rounded <= isize::MAX as usize).then_some(rounded)

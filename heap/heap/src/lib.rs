@@ -1,5 +1,5 @@
-//! The heap of a process: general sizes on slabs, runs of pages, large blocks; one for the whole
-//! process.
+//! The heap of a process: general sizes on slabs, runs of pages, large blocks. There is one for the
+//! whole process.
 //!
 //! | bytes | where from | found again by |
 //! |---|---|---|
@@ -10,20 +10,22 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `lib.rs` | what the fast paths read, and the fast paths |
-//! | `build.rs` | the heap built at its first use, by whoever comes first |
-//! | `slow.rs` | all that is not a hit |
-//! | `span/` | the pages of slabs and runs, and what of them goes back to the system |
+//! | `build.rs` | builds the heap at its first use, on the thread that comes first |
+//! | `slow.rs` | everything that is not a hit |
+//! | `span/` | the pages of slabs and runs, and which of them go back to the system |
 //! | `large.rs` | mappings of their own |
-//! | `life.rs`, `gate.rs`, `background.rs` | fork; what the background thread does, and that thread |
+//! | `life.rs`, `gate.rs`, `background.rs` | the background thread's work, and fork; the gate; that thread |
 //! | `global.rs` | [`Global`], for `#[global_allocator]` |
 //!
 //! **The fast path** is a comparison with the largest general size, a byte of a table, and a
-//! restartable sequence on the CPU's row: no call, no lock, no atomic instruction, no thread-local
-//! memory of its own. Before the heap is built the largest size is "none" and the span has no
-//! pages, so every first call takes the slow path, which builds it. The fast path never asks.
+//! restartable sequence on the CPU's row. It has no call, no lock, no atomic instruction, and no
+//! thread-local memory of its own. Before the heap is built, the largest size is "none" and the
+//! span has no pages. So every first call takes the slow path, which builds the heap. The fast path
+//! needs no check for it.
 //!
 //! Invariant `built-before-seen`: `limit` and `pages` are written last, by releasing stores, and
-//! read first, by acquiring loads; so who sees them above 0 sees the rest of [`Fast`] as it stays.
+//! read first, by acquiring loads. So a thread that sees them above 0 sees the other fields of
+//! [`Fast`] in their final state.
 
 #![cfg(all(
     target_os = "linux",
@@ -57,13 +59,14 @@ pub use slow::{
 };
 pub use span::{Contents, RUN_BYTES_MAX, SPAN_BYTES, Span};
 
-/// The number of the cache of the smallest general size: behind "none" and the cache of sheaves.
+/// The number of the smallest general size's cache. 0 is "none", and 1 is the cache of sheaves.
 const FIRST_GENERAL: u8 = 2;
 
 /// log2 of the size of the pages that have a byte each.
 pub const PAGE_SHIFT: u32 = 12;
 
-/// The column of a request's cache, by its size in steps of 16 bytes, rounded up.
+/// The column of a request's cache. The index is the request's size in steps of 16 bytes, rounded
+/// up.
 type Columns = [u8; MAX_GENERAL / STEP + 1];
 
 const fn columns() -> Columns {
@@ -76,8 +79,8 @@ const fn columns() -> Columns {
     columns
 }
 
-/// The number of the cache that serves `layout`, if a slab does. Slabs keep alignments up to a
-/// page, whatever is checked.
+/// Returns the number of the cache that serves `layout`, if a slab does. Slabs keep alignments up
+/// to a page, whatever is checked.
 #[inline(always)]
 const fn cache_of(layout: Layout) -> Option<u8> {
     if layout.align() > 1 << PAGE_SHIFT {
@@ -89,29 +92,29 @@ const fn cache_of(layout: Layout) -> Option<u8> {
     }
 }
 
-/// What the fast paths read; constant once the heap is built. In the open for fast paths in
-/// assembly, which know its fields by their offsets.
+/// The data of the fast paths. It is constant once the heap is built. It is public for fast paths
+/// in assembly, which know its fields by their offsets.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Fast {
-    /// Where a thread's area is, from the thread pointer on.
+    /// The offset of a thread's area from the thread pointer.
     area: AtomicIsize,
-    /// The rows, 64 KiB apart.
+    /// The CPUs' rows, 64 KiB apart.
     rows: AtomicPtr<AtomicUsize>,
-    /// The fast path serves smaller sizes; 0 before the heap is built.
+    /// The fast path serves sizes below this; 0 before the heap is built.
     limit: AtomicUsize,
-    /// Where the span begins.
+    /// The start of the span.
     start: AtomicUsize,
-    /// Its pages; 0 before the heap is built.
+    /// The number of its pages; 0 before the heap is built.
     pages: AtomicUsize,
     /// The caches of its pages, a byte each.
     ids: AtomicPtr<AtomicU8>,
-    /// Here, so that one address serves for all.
+    /// The columns lie here so that one address serves for everything.
     columns: Columns,
 }
 
 impl Fast {
-    /// Where each field is, in bytes: as `struct` says them.
+    /// The offset of each field, in bytes.
     pub const AREA: usize = offset_of!(Self, area);
     /// See [`Fast::AREA`].
     pub const ROWS: usize = offset_of!(Self, rows);
@@ -138,7 +141,7 @@ pub static FAST: Fast = Fast {
     columns: columns(),
 };
 
-/// The last object of this CPU's sheaf in `column`; null if it has none.
+/// Takes the last object of this CPU's sheaf in `column`; null if it has none.
 ///
 /// # Safety
 /// The heap is built, and `column` is the number of a general size's cache, or 0.
@@ -147,16 +150,16 @@ unsafe fn hit(column: usize) -> *mut u8 {
     // Relaxed: `built-before-seen`.
     let area = FAST.area.load(Ordering::Relaxed);
     let rows = FAST.rows.load(Ordering::Relaxed);
-    // SAFETY: the heap's rows are made for the area's numbers, as far apart as `pop` wants them;
-    // their words are tops (`top-in-sheaf`).
+    // SAFETY: the heap's rows are made for the area's numbers, and are as far apart as `pop`
+    // requires. Their words are tops (`top-in-sheaf`).
     unsafe { pop(area, (rows, ()), column) }
 }
 
-/// Puts an object on this CPU's sheaf in `column`; false if it has to go another way.
+/// Puts an object on this CPU's sheaf in `column`. False if it has to take the slow path.
 ///
 /// # Safety
-/// As [`hit`]; the object is one of that cache, or of any where the column is closed (0), was not
-/// freed since it was handed out, and nobody uses it any more.
+/// As [`hit`]. The object is one of that cache, or of any cache if the column is closed (0). It was
+/// not freed since it was handed out, and nobody uses it any more.
 #[inline(always)]
 unsafe fn put(column: usize, object: *mut u8) -> bool {
     // Relaxed: `built-before-seen`.
@@ -166,8 +169,8 @@ unsafe fn put(column: usize, object: *mut u8) -> bool {
     unsafe { push(area, (rows, ()), column, object) == Pushed::Done }
 }
 
-/// Memory for `bytes` bytes, aligned to 16, if this CPU has some at hand; else null, and
-/// [`allocate`] is to be asked.
+/// Allocates `bytes` bytes, aligned to 16, if this CPU has a free object at hand. Otherwise returns
+/// null, and the caller has to use [`allocate`].
 #[inline(always)]
 #[must_use]
 pub fn quick(bytes: usize) -> *mut u8 {
@@ -175,7 +178,8 @@ pub fn quick(bytes: usize) -> *mut u8 {
     if bytes >= FAST.limit.load(Ordering::Acquire) {
         return null_mut();
     }
-    // SAFETY: below `limit` is at most the largest general size, so the index is in the table.
+    // SAFETY: a size below `limit` is at most the largest general size, so the index is in the
+    // table.
     let column = unsafe {
         *FAST
             .columns
@@ -185,7 +189,7 @@ pub fn quick(bytes: usize) -> *mut u8 {
     unsafe { hit(usize::from(column)) }
 }
 
-/// Memory for `bytes` bytes, aligned to 16; null if there is none.
+/// Allocates `bytes` bytes, aligned to 16; null if there is no memory.
 #[inline(always)]
 #[must_use]
 pub fn alloc(bytes: usize) -> *mut u8 {
@@ -196,15 +200,15 @@ pub fn alloc(bytes: usize) -> *mut u8 {
     memory
 }
 
-/// Takes memory back, if this CPU has room for it at hand; else false, and [`free_slow`] is to be
-/// asked.
+/// Takes memory back if this CPU has room for it at hand. Otherwise returns false, and the caller
+/// has to use [`free_slow`].
 ///
 /// # Safety
-/// It came from this heap and was not freed since, or is null; if this returns true, nobody uses it
-/// any more.
+/// It came from this heap and was not freed since, or it is null. If this returns true, nobody uses
+/// it any more.
 #[inline(always)]
 pub unsafe fn quick_free(memory: *mut u8) -> bool {
-    // Relaxed: the start may be another only while there are no pages.
+    // Relaxed: the start changes only while there are no pages.
     let offset = memory
         .addr()
         .wrapping_sub(FAST.start.load(Ordering::Relaxed));
@@ -214,15 +218,15 @@ pub unsafe fn quick_free(memory: *mut u8) -> bool {
         return false;
     }
     let ids = FAST.ids.load(Ordering::Relaxed).cast::<u8>();
-    // SAFETY: the page is one of the span's, each of which has a byte. It is not written while an
-    // object of its slab is in use, as this one is, so a plain load reads it.
+    // SAFETY: the page is one of the span's, each of which has a byte. Nothing writes it while an
+    // object of its slab is in use, as this one is. So a plain load reads it.
     let column = unsafe { ids.add(page).read() };
-    // SAFETY: the heap is built; the byte is the number of a cache, or 0, whose column is closed;
-    // the caller's promise.
+    // SAFETY: the heap is built. The byte is the number of a cache, or 0, whose column is closed.
+    // The rest is the caller's promise.
     unsafe { put(usize::from(column), memory) }
 }
 
-/// Takes memory back; null is nothing.
+/// Takes memory back. Null is ignored.
 ///
 /// # Safety
 /// It came from this heap and was not freed since, and nobody uses it any more.

@@ -1,4 +1,4 @@
-//! What happens beside requests: fork, complaints, and the background thread's work.
+//! What happens beside requests: fork, error reports, and the background thread's work.
 
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
@@ -13,17 +13,17 @@ use brickyard_slab::sheaf::closed;
 use super::build::{Background, Heap, PLACE, ROW_WORDS, built};
 use crate::background::{self, Tick};
 
-/// The heap has just been built.
+/// Called when the heap has just been built.
 pub(super) fn begin() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
-    // A child that was forked while its parent built the heap builds it again, with its parent's
-    // functions. Relaxed: one thread builds.
+    // A child that was forked while its parent built the heap builds it again; it has inherited its
+    // parent's handlers. Relaxed: one thread builds.
     if REGISTERED.swap(true, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: the three functions live as long as the program (a library that holds this code must
-    // not be unloaded). Where it fails, for want of memory, a child process of several threads may
-    // find a lock held, as with allocators that do not ask.
+    // SAFETY: the three functions live as long as the program. (A library that holds this code must
+    // not be unloaded.) If registering fails for lack of memory, a child of a multithreaded process
+    // may find a lock held, as with allocators that register no handlers.
     let _ = unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
 }
 
@@ -46,10 +46,10 @@ unsafe extern "C" fn in_child() {
     PLACE.gate.open_in_child();
 }
 
-/// From so many bytes on, in use or idle, the heap has a background thread.
+/// The heap has a background thread once so many bytes are in use or idle.
 const LARGE: usize = 8 << 20;
 
-/// Every so many looks of the background thread, the CPUs are visited.
+/// The background thread visits the CPUs once in so many looks.
 const LOOKS_A_VISIT: u32 = 3;
 
 static BACKGROUND: background::Background = background::Background::new(look);
@@ -76,22 +76,22 @@ pub(super) fn has_shrunk(heap: &'static Heap, may: MayStart) {
     }
 }
 
-/// May who frees make a thread? The C library's loader, for one, frees with locks held that a new
-/// thread needs.
+/// Says whether a caller that frees may start a thread. The C library's loader, for one, frees with
+/// locks held that a new thread needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MayStart {
     Thread,
     Nothing,
 }
 
-/// What the background thread does, about once a second.
+/// The background thread's work, about once a second.
 fn look() -> Tick {
     static LOOKS: AtomicU32 = AtomicU32::new(0);
     let Some(heap) = built() else {
         return Tick::Nothing;
     };
     let before = heap.span.bytes_in_use();
-    // Relaxed: one thread looks.
+    // Relaxed: only one thread looks.
     let looks = LOOKS.fetch_add(1, Ordering::Relaxed);
     if looks.is_multiple_of(LOOKS_A_VISIT) {
         visit_cpus(heap);
@@ -104,8 +104,7 @@ fn look() -> Tick {
     }
 }
 
-/// What lies unused on every CPU goes back into slabs. CPUs on which nothing lies are not
-/// disturbed.
+/// Gives what lies unused on every CPU back to slabs. CPUs on which nothing lies are not disturbed.
 fn visit_cpus(heap: &'static Heap) {
     let mut visited = 0;
     for cpu in (0..heap.cpus.rows()).filter(|&cpu| holds_anything(heap, cpu)) {
@@ -116,23 +115,23 @@ fn visit_cpus(heap: &'static Heap) {
         visited += usize::from(ran);
     }
     if visited == 0 {
-        // What CPUs share.
+        // No CPU had anything, so it is the turn of what CPUs share.
         let _inside = PLACE.gate.enter(0);
         heap.slabs.shrink();
     }
 }
 
-/// Is there a sheaf in the row of a CPU?
+/// Returns true if there is a sheaf in the row of a CPU.
 fn holds_anything(heap: &Heap, cpu: usize) -> bool {
     let (rows, closed) = (heap.slabs.queues().rows(), closed());
     let words = (0..ROW_WORDS).filter_map(|column| rows.place(cpu, column));
-    // SAFETY: words of the heap's rows, which are there for ever. Relaxed: a hint; what comes later
-    // is found at the next visit.
+    // SAFETY: words of the heap's rows, which are there for ever. Relaxed: a hint. A sheaf that
+    // comes later is found at the next visit.
     let mut tops = words.map(|word| unsafe { (*word).load(Ordering::Relaxed) });
     tops.any(|top| top != 0 && top != closed)
 }
 
-/// Text of at most so many bytes, without allocating.
+/// A text of at most 2048 bytes, made without allocating.
 struct Text {
     bytes: [u8; 2048],
     length: usize,
@@ -159,13 +158,13 @@ pub(super) fn say(what: fmt::Arguments<'_>) {
     keeping_errno(|| unsafe { libc::write(2, text.bytes.as_ptr().cast(), text.length) });
 }
 
-/// Tells what checks have found.
+/// Prints what checks have found.
 pub(super) fn report(finding: &Finding) {
     say(format_args!("{finding}"));
 }
 
-/// Says what is wrong with `memory`, and ends the process: as a bad free is handled by every C
-/// library.
+/// Prints what is wrong with `memory` and aborts the process, as every C library does for a bad
+/// free.
 pub(super) fn complain(what: &str, memory: NonNull<u8>) -> ! {
     say(format_args!("{what}: {memory:p}"));
     // SAFETY: ends the process.

@@ -1,4 +1,4 @@
-//! All that is not a hit: misses, runs of pages, large blocks, alignments, other sizes.
+//! Everything that is not a hit: misses, runs of pages, large blocks, alignments, other sizes.
 
 use core::alloc::Layout;
 use core::panic::Location;
@@ -14,7 +14,8 @@ use super::{FIRST_GENERAL, alloc, cache_of, quick_free};
 use crate::gate::Inside;
 use crate::span::{Contents, RUN_BYTES_MAX};
 
-/// Where the heap stands for those who track callers: it cannot tell who called.
+/// Returns the caller to record where callers are tracked: the heap itself, since it cannot tell
+/// who called.
 fn caller() -> &'static Location<'static> {
     Location::caller()
 }
@@ -27,7 +28,7 @@ fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
     memory.map_or(null_mut(), NonNull::as_ptr)
 }
 
-/// Memory for `bytes` bytes by the slow path, aligned to 16; null if there is none.
+/// Allocates `bytes` bytes by the slow path, aligned to 16; null if there is no memory.
 #[cold]
 #[inline(never)]
 #[must_use]
@@ -38,7 +39,7 @@ pub fn allocate(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Memory for `layout` by the slow path; null if there is none. Any alignment is kept.
+/// Allocates memory for `layout` by the slow path; null if there is none. Any alignment is kept.
 #[cold]
 #[inline(never)]
 #[must_use]
@@ -70,7 +71,8 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
         // A run is aligned to the power of two that holds it.
         let run = heap.span.take_run(pages.max(align.div_ceil(page_bytes)));
         if let Some((run, contents)) = run {
-            // SAFETY: just taken; nobody uses the tail. (A run that is no longer stays as it is.)
+            // SAFETY: just taken; nobody uses the tail. (A run that is no longer than that stays as
+            // it is.)
             unsafe { heap.span.cut_run(run, pages) };
             return Some((run, contents));
         }
@@ -78,7 +80,7 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
     Some((PLACE.large.alloc(bytes, align)?, Contents::Zeros))
 }
 
-/// Memory of `bytes` zeros, aligned to 16; null if there is none. `calloc`.
+/// Allocates `bytes` zeros, aligned to 16; null if there is no memory. This is `calloc`.
 #[inline]
 #[must_use]
 pub fn allocate_zeroed(bytes: usize) -> *mut u8 {
@@ -109,12 +111,12 @@ fn allocate_many_zeros(bytes: usize) -> *mut u8 {
     }
 }
 
-/// Takes memory back by the slow path; null is nothing. What is not the heap's is reported, and the
-/// process ended, since nobody could go on from there.
+/// Takes memory back by the slow path. Null is ignored. Memory that is not the heap's is reported,
+/// and the process is aborted, since nothing could go on from there.
 ///
 /// # Safety
-/// If it points into what this heap has handed out, it is as it was handed out, was not freed
-/// since, and nobody uses it any more.
+/// If it points into memory that this heap has handed out, it is the pointer that was handed out,
+/// was not freed since, and nobody uses it any more.
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow(memory: *mut u8) {
@@ -122,8 +124,8 @@ pub unsafe fn free_slow(memory: *mut u8) {
     unsafe { take_back(memory, MayStart::Thread) }
 }
 
-/// As [`free_slow`], for who holds locks of the C library's that a new thread needs: its loader
-/// frees so. No background thread is started.
+/// As [`free_slow`], but starts no background thread. For callers that hold locks of the C library
+/// that a new thread needs: its loader frees memory under them.
 ///
 /// # Safety
 /// As [`free_slow`].
@@ -160,7 +162,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
     life::has_shrunk(heap, may);
 }
 
-/// Bytes that can be used of `memory`; 0 for null. `malloc_usable_size`.
+/// Returns the usable bytes of `memory`; 0 for null. This is `malloc_usable_size`.
 #[must_use]
 pub fn usable_size(memory: *mut u8) -> usize {
     let (Some(memory), Some(heap)) = (NonNull::new(memory), built()) else {
@@ -178,17 +180,17 @@ pub fn usable_size(memory: *mut u8) -> usize {
     }
 }
 
-/// Memory for `bytes` bytes with what `memory` held, as far as it fits; null if there is none, and
-/// then `memory` is as it was. `realloc`, without its special cases.
+/// Allocates `bytes` bytes with the contents of `memory`, as far as they fit. Null if there is no
+/// memory; `memory` is then as it was. This is `realloc`, without its special cases.
 ///
 /// # Safety
-/// `memory` came from this heap, is not null, and was not freed since; nobody uses it afterwards
+/// `memory` came from this heap, is not null, and was not freed since. Nobody uses it afterwards,
 /// unless this returns null.
 #[must_use]
 pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     let had = usable_size(memory);
     let fits = bytes <= had;
-    // In place, if no more than half would be wasted, or nothing smaller would be found.
+    // It stays in place if no more than half would be wasted, or if nothing smaller would be found.
     if fits && (bytes >= had / 2 || size_of_class(bytes) == had) {
         return memory;
     }
@@ -213,7 +215,7 @@ pub unsafe fn reallocate(memory: *mut u8, bytes: usize) -> *mut u8 {
     new
 }
 
-/// The bytes that a request of a general size gets.
+/// Returns the bytes that a request of a general size gets.
 fn size_of_class(bytes: usize) -> usize {
     SIZES[usize::from(CLASSES[bytes.min(MAX_GENERAL).div_ceil(STEP)])] as usize
 }
@@ -241,8 +243,8 @@ unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
     unsafe { PLACE.large.resize(memory, bytes) }.map(NonNull::as_ptr)
 }
 
-/// Gives back what is free: queues of this CPU and those that CPUs share, idle pages. True if
-/// anything went back. `malloc_trim`.
+/// Gives back what is free: queues of this CPU, queues that CPUs share, and idle pages. Returns
+/// true if idle pages went back. This is `malloc_trim`.
 pub fn trim() -> bool {
     built().is_some_and(|heap| {
         let _inside = enter(heap);
@@ -252,7 +254,7 @@ pub fn trim() -> bool {
     })
 }
 
-/// What the heap holds.
+/// Statistics of the heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Bytes of pages in use, by slabs and runs.
@@ -263,7 +265,7 @@ pub struct Statistics {
     pub idle: usize,
 }
 
-/// What the heap holds now. A hint while others are at work.
+/// Returns statistics of the heap. A hint while others are at work.
 #[must_use]
 pub fn statistics() -> Statistics {
     built().map_or_else(Statistics::default, |heap| Statistics {

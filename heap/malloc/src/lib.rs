@@ -8,8 +8,8 @@
 //! | `posix_memalign`, `reallocarray` | POSIX |
 //! | `memalign`, `valloc`, `pvalloc`, `cfree`, `malloc_usable_size`, `malloc_trim` | the C library's own |
 //!
-//! On exhaustion they return null and set `errno` to `ENOMEM`; for alignments that are none, to
-//! `EINVAL`. A success leaves `errno` alone. A bad free (of what was never allocated, or is free
+//! On exhaustion they return null and set `errno` to `ENOMEM`; for invalid alignments, to `EINVAL`.
+//! A success leaves `errno` alone. A bad free (of memory that was never allocated, or is free
 //! already), where it is noticed, ends the process with a line on standard error.
 //!
 //! **Not for unloading**: the loader must not unload the library, since every thread's restartable
@@ -38,7 +38,7 @@ mod loader;
 
 pub use hits::{free, malloc};
 
-/// What is aligned at least so much needs no word of it.
+/// Alignments up to this are kept by every request.
 const ALIGN: usize = 16;
 
 fn set_errno(error: c_int) {
@@ -46,7 +46,7 @@ fn set_errno(error: c_int) {
     unsafe { *libc::__errno_location() = error };
 }
 
-/// What a function returns that found no memory.
+/// Sets `errno` and returns null, for a function that found no memory.
 #[cold]
 fn exhausted() -> *mut c_void {
     set_errno(libc::ENOMEM);
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn cfree(memory: *mut c_void) {
     unsafe { free(memory) };
 }
 
-/// Memory for `count` times `bytes` bytes, all zero.
+/// Allocates `count` times `bytes` bytes, all zero.
 #[unsafe(no_mangle)]
 pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     match count.checked_mul(bytes) {
@@ -106,8 +106,8 @@ pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     }
 }
 
-/// Memory for `bytes` bytes with what `memory` held. As the C library does it: null is nothing, and
-/// 0 bytes are a free.
+/// Allocates `bytes` bytes with the contents of `memory`. As in the C library, null for `memory`
+/// makes it a `malloc`, and 0 bytes make it a free.
 ///
 /// # Safety
 /// As [`free`], unless it returns null for more than 0 bytes: then `memory` is as it was.
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_vo
     or_exhausted(unsafe { heap::reallocate(memory.cast(), bytes) })
 }
 
-/// [`realloc`] to `count` times `bytes` bytes.
+/// Does [`realloc`] to `count` times `bytes` bytes.
 ///
 /// # Safety
 /// As [`realloc`].
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn reallocarray(
     }
 }
 
-/// Memory at a multiple of `align`, a power of two.
+/// Allocates memory at a multiple of `align`, a power of two.
 fn aligned(align: usize, bytes: usize) -> *mut u8 {
     if align <= ALIGN {
         return heap::alloc(bytes);
@@ -153,7 +153,7 @@ fn aligned(align: usize, bytes: usize) -> *mut u8 {
     }
 }
 
-/// Memory for `bytes` bytes at a multiple of `align`, a power of two.
+/// Allocates `bytes` bytes at a multiple of `align`, a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
     if !align.is_power_of_two() {
@@ -163,7 +163,7 @@ pub extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
     or_exhausted(aligned(align, bytes))
 }
 
-/// As [`aligned_alloc`], for any alignment: the next power of two is taken.
+/// As [`aligned_alloc`], for any alignment: it is rounded up to a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
     match align.max(1).checked_next_power_of_two() {
@@ -175,8 +175,8 @@ pub extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
     }
 }
 
-/// Puts memory for `bytes` bytes, at a multiple of `align`, into `memory`; 0, or what is wrong.
-/// `errno` stays as it is.
+/// Allocates `bytes` bytes at a multiple of `align` and stores their address in `memory`. Returns 0
+/// or an error number. `errno` stays as it is.
 ///
 /// # Safety
 /// `memory` can be written.
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn posix_memalign(
     0
 }
 
-/// Memory for `bytes` bytes at a multiple of the page size.
+/// Allocates `bytes` bytes at a multiple of the page size.
 #[unsafe(no_mangle)]
 pub extern "C" fn valloc(bytes: usize) -> *mut c_void {
     aligned_alloc(page_bytes(), bytes)
@@ -213,13 +213,13 @@ pub extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     }
 }
 
-/// Bytes that can be used of `memory`: at least as many as were asked for; 0 for null.
+/// Returns the usable bytes of `memory`: at least as many as were asked for; 0 for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
     heap::usable_size(memory.cast())
 }
 
-/// Gives free memory back to the system; 1 if there was any. `pad` is not needed.
+/// Gives free memory back to the system. Returns 1 if there was any. `pad` is not used.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_pad: usize) -> c_int {
     c_int::from(heap::trim())

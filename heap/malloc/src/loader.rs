@@ -1,7 +1,7 @@
 //! Where the dynamic loader's code lies.
 //!
-//! The loader frees what belongs to ended threads with a lock held that a new thread needs; so what
-//! it frees must not start one.
+//! The loader frees what belongs to ended threads under a lock that a new thread needs. So a free
+//! by the loader must not start a thread.
 
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -9,15 +9,16 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// Its length in bytes; 0 before it was asked for.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Does an address lie in the loader? True, to be on the safe side, for all of them if there is
-/// none (the program was started by calling the loader). A call and a comparison.
+/// Returns true if an address lies in the loader. If there is no loader (the program was started by
+/// calling the loader), it is true for all addresses, to be on the safe side. Costs a call and a
+/// comparison.
 pub(super) fn contains(address: usize) -> bool {
     // SAFETY: reads what the system gave the program.
     let base = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
     if base == 0 {
         return true;
     }
-    // Relaxed, both: everybody finds the same number.
+    // Relaxed, both: all threads find the same number.
     let mut bytes = BYTES.load(Ordering::Relaxed);
     if bytes == 0 {
         // SAFETY: the loader begins there.
@@ -27,12 +28,12 @@ pub(super) fn contains(address: usize) -> bool {
     address.wrapping_sub(base) < bytes
 }
 
-/// The bytes from the first to the last segment.
+/// Returns the bytes from the first to the last segment.
 ///
 /// # Safety
-/// At `base` lies the loader, with its headers in front.
+/// The loader lies at `base`, with its headers in front.
 unsafe fn length(base: usize) -> usize {
-    // SAFETY: the system has mapped a file of this form there, which stays; its headers are in the
+    // SAFETY: the system has mapped a file of this form there, and it stays. Its headers are in the
     // first segment.
     unsafe {
         let header = &*with_exposed_provenance::<libc::Elf64_Ehdr>(base);

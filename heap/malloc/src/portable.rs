@@ -1,4 +1,4 @@
-//! `malloc` and `free` where they are hits, in Rust.
+//! The fast paths of `malloc` and `free`, in Rust.
 
 use core::ffi::c_void;
 
@@ -6,7 +6,7 @@ use brickyard_heap as heap;
 
 use super::slow;
 
-/// Memory for `bytes` bytes, aligned to 16.
+/// Allocates `bytes` bytes, aligned to 16.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
     let memory = heap::quick(bytes);
@@ -16,16 +16,16 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
     memory.cast()
 }
 
-/// Takes memory back; null is nothing.
+/// Takes memory back. Null is ignored.
 ///
 /// # Safety
-/// It came from this library and was not freed since, or is null; nobody uses it any more.
+/// It came from this library and was not freed since, or is null. Nobody uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
     // SAFETY: passed on, both.
     unsafe {
         if !heap::quick_free(memory.cast()) {
-            // Nothing says whether the loader called.
+            // Nothing tells whether the loader called.
             heap::free_slow_under_locks(memory.cast());
         }
     }

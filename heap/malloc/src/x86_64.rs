@@ -1,10 +1,10 @@
-//! `malloc` and `free` where they are hits, in assembly: as `portable.rs` says them, in 18 and 21
-//! instructions.
+//! The fast paths of `malloc` and `free`, in assembly. They do what `portable.rs` does, in 18 and
+//! 21 instructions.
 //!
-//! What compilers add to it is a second test of what the sequence has tested already, and a
-//! register for each word that an instruction could read from memory itself. The offsets are those
-//! of [`Fast`], the sequence that of the heap's rows; a miss jumps out of it before its last store,
-//! which is allowed at any place.
+//! A compiler would add a second test of what the sequence has tested already, and a register for
+//! each word that an instruction could read from memory itself. The offsets are those of [`Fast`],
+//! and the sequence is that of the heap's rows. A miss jumps out of the sequence before its last
+//! store, which is allowed at any place.
 
 use core::arch::naked_asm;
 use core::ffi::c_void;
@@ -14,7 +14,7 @@ use brickyard_heap::{self as heap, FAST, Fast, PAGE_SHIFT};
 
 use super::{loader, slow};
 
-/// Memory for `bytes` bytes, aligned to 16.
+/// Allocates `bytes` bytes, aligned to 16.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
@@ -22,7 +22,7 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
         restartable![
             "cmp rdi, qword ptr [rip + {fast} + {limit}]",
             "jae {slow}",
-            // The column of the size: it does not wait for the CPU's number.
+            // The column of the size, which does not depend on the CPU's number.
             "lea rcx, [rdi + 15]",
             "shr rcx, 4",
             "lea rsi, [rip + {fast} + {columns}]",
@@ -43,7 +43,7 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
             "mov qword ptr [r8 + rcx * 8], r9",
             "5:",
             "ret",
-            // Begins a line, as its section does then.
+            // So that the code begins a cache line: its section is aligned like this.
             ".balign 64",
         ],
         fast = sym FAST,
@@ -55,10 +55,10 @@ pub extern "C" fn malloc(bytes: usize) -> *mut c_void {
     )
 }
 
-/// Takes memory back; null is nothing.
+/// Takes memory back. Null is ignored.
 ///
 /// # Safety
-/// It came from this library and was not freed since, or is null; nobody uses it any more.
+/// It came from this library and was not freed since, or is null. Nobody uses it any more.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
             "mov r8d, dword ptr fs:[rdx + 2]",
             "add r8, qword ptr [rip + {fast} + {rows}]",
             "mov r9, qword ptr [r8 + rcx * 8]",
-            // The last one freed, again?
+            // The last object freed, again: a double free.
             "cmp qword ptr [r9], rdi",
             "je {slow}",
             "add r9, 8",
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
             "mov qword ptr [r8 + rcx * 8], r9",
             "5:",
             "ret",
-            // Begins a line, as its section does then.
+            // So that the code begins a cache line: its section is aligned like this.
             ".balign 64",
         ],
         fast = sym FAST,
@@ -105,14 +105,14 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
     )
 }
 
-/// A top whose next entry has these bits all zero is the last of its sheaf.
+/// A top is the last of its sheaf if the address behind it has these bits all zero.
 const SHEAF_MASK: usize = heap::SHEAF_BYTES - 1;
 
-/// A free that is no hit: as [`free`], which jumps here with the stack as it found it.
+/// The slow path of [`free`], which jumps here with the stack as it found it.
 #[unsafe(naked)]
 unsafe extern "C" fn slow_free(memory: *mut c_void) {
     naked_asm!(
-        // Who called: the return address.
+        // The caller: the return address.
         "mov rsi, qword ptr [rsp]",
         "jmp {from}",
         from = sym slow_free_from,

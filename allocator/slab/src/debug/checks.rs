@@ -1,24 +1,24 @@
-//! What can be checked in a cache: a set, and the letters that name its members.
+//! The checks of a cache, as a set, and the letters that name its members.
 
 use core::fmt;
 
-/// What is checked in a cache beyond what costs nothing: a set. The [module](super) says what each
+/// A set of checks of a cache, beyond those that cost nothing. The [module](super) says what each
 /// member finds and costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Checks(u32);
 
 impl Checks {
-    /// Nothing.
+    /// No check.
     pub const NONE: Self = Self(0);
-    /// Every free is looked at before it is done: foreign objects, addresses between objects,
-    /// double frees. All other checks do this too.
+    /// Every free is checked before it is done: foreign objects, addresses between objects, double
+    /// frees. All other checks include this.
     pub const FREES: Self = Self(1);
-    /// Bytes before and behind each object are painted and looked at.
+    /// Bytes before and behind each object are painted and checked.
     pub const RED_ZONES: Self = Self(1 << 1);
-    /// Free objects are painted, and looked at when they are handed out again. Objects with a
+    /// Free objects are painted, and checked when they are handed out again. Objects with a
     /// constructor are not, since their state has to last.
     pub const POISON: Self = Self(1 << 2);
-    /// Who allocated and who freed each object last.
+    /// Records who allocated and who freed each object last.
     pub const TRACK: Self = Self(1 << 3);
     /// All of them.
     pub const ALL: Self = Self(0b1111);
@@ -32,19 +32,19 @@ impl Checks {
         ('U', Self::TRACK),
     ];
 
-    /// Both sets.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Does it have all of `other`?
+    /// Returns true if it has all of `other`.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Is it empty?
+    /// Returns true if it is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

@@ -1,12 +1,12 @@
-//! What was found, in full: printed, it tells which object of which cache, what is wrong with it,
-//! and who had to do with it.
+//! A finding, in full. Printed, it tells which object of which cache is concerned, what is wrong
+//! with it, and who allocated and freed it.
 
 use core::fmt;
 
 use super::track::{Track, User};
 use crate::error::FreeFault;
 
-/// What is wrong.
+/// The fault that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// An address was freed that lies in no slab.
@@ -23,32 +23,32 @@ pub enum Fault {
     },
     /// An object was freed that is free.
     DoubleFree,
-    /// Bytes just before an object were written: by whoever had it or its neighbour.
+    /// Bytes just before an object were written, by its user or by its neighbour's.
     WrittenBefore(Damage),
     /// Bytes behind an object's end were written.
     WrittenBehind(Damage),
     /// A free object was written to.
     UseAfterFree(Damage),
-    /// What the design keeps in a free object was written over: a use after free, most likely.
+    /// The design's data in a free object was written over: most likely a use after free.
     Overwritten {
-        /// What is told of it.
+        /// The text that the report begins with.
         title: &'static str,
-        /// So many free objects hung on it. They are left out for good.
+        /// The number of free objects that hung on it. They are left out for good.
         lost: u32,
     },
 }
 
-/// When it was noticed.
+/// The moment at which a fault was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// When the object was to be handed out. It is left out, and another one was given.
+    /// When the object was to be handed out. It is left out, and another one is given.
     Alloc,
     /// When the object was freed. The free is refused.
     Free,
-    /// When the object was put back from a queue into its slab, where it is not taken. Whoever
-    /// freed it has gone on long since.
+    /// When the object was put back from a queue into its slab, which refuses it. The caller that
+    /// freed it has long gone on.
     Flush,
-    /// When the pages of the object's slab were given back, all of whose objects were free.
+    /// When the pages of the object's slab were given back. All of its objects were free.
     Return,
     /// When the object was met in a list of free objects. What hung on it is left out.
     Queue,
@@ -57,22 +57,23 @@ pub enum Moment {
 /// The most bytes that a [`Damage`] shows.
 pub const SHOWN: usize = 16;
 
-/// Bytes that are not what was put there.
+/// Bytes that differ from what was put there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
-    /// From the object's first byte to the first wrong one; negative before the object.
+    /// The distance from the object's first byte to the first wrong one; negative before the
+    /// object.
     pub offset: isize,
-    /// From the first wrong byte to the last one.
+    /// The number of bytes from the first wrong one to the last one.
     pub bytes: usize,
-    /// What is there: the first `bytes` of it, at most [`SHOWN`].
+    /// The bytes found there: the first `bytes` of them, at most [`SHOWN`].
     pub found: [u8; SHOWN],
-    /// What was put there.
+    /// The bytes that were put there.
     pub expected: [u8; SHOWN],
 }
 
 impl Damage {
-    /// Compares `bytes` bytes, the first of them `offset` from the object's begin; `None` if all
-    /// are right.
+    /// Compares `bytes` bytes, of which the first is `offset` from the object's begin. `None` if
+    /// all are right.
     pub(crate) fn between(
         offset: isize,
         bytes: usize,
@@ -139,7 +140,7 @@ impl fmt::Display for Damage {
 
 /// Something that is not as it must be.
 ///
-/// Printed, it is a report of several lines, without one at the end:
+/// Printed, it is a report of several lines, without a newline at the end:
 ///
 /// ```text
 /// slab: written behind an object's end: cache `inode`, object 0x7f0012c48010 of 600 bytes
@@ -154,23 +155,23 @@ pub struct Finding {
     pub cache: &'static str,
     /// Bytes of its objects.
     pub size: usize,
-    /// The address of the object, or what was freed as one.
+    /// The address of the object, or the address that was freed as one.
     pub object: usize,
-    /// What is wrong.
+    /// The fault that was found.
     pub fault: Fault,
-    /// When it was noticed.
+    /// The moment at which it was noticed.
     pub moment: Moment,
-    /// Who allocated or freed when it was noticed.
+    /// The allocation or free in which it was noticed.
     pub noticed: Track,
-    /// Who allocated the object last.
+    /// The caller that allocated the object last.
     pub allocated: User,
-    /// Who freed it last.
+    /// The caller that freed the object last.
     pub freed: User,
 }
 
 impl Fault {
-    /// What a free that was refused meets: an object of cache `owner`, in whose place, if in any,
-    /// it lies.
+    /// Returns the fault of a refused free. `owner` is the name of the cache that the address
+    /// belongs to. `inside` is the object whose place it lies in, if any.
     pub(crate) const fn of(
         fault: FreeFault,
         owner: &'static str,

@@ -1,17 +1,16 @@
-//! Which caches are checked, by their names: rules that a program holds, or a text that an operator
-//! gives.
+//! Which caches are checked, by their names: rules in a program, or a text from an operator.
 
 use core::error::Error;
 use core::fmt;
 
 use super::checks::Checks;
 
-/// Which checks the caches with certain names get.
+/// The checks of caches with certain names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DebugRule {
     /// A cache's name, in which `*` stands for any characters.
     pub pattern: &'static str,
-    /// What is checked in them.
+    /// The checks of these caches.
     pub checks: Checks,
 }
 
@@ -28,7 +27,7 @@ impl Rules {
     /// No rule.
     pub const NONE: Self = Self::List(&[]);
 
-    /// What is checked in a cache of this name.
+    /// Returns the checks of a cache of this name.
     #[must_use]
     pub fn checks_of(&self, name: &str) -> Checks {
         match self {
@@ -41,8 +40,8 @@ impl Rules {
     }
 }
 
-/// Rules as a text, in the form of Linux's `slub_debug`: blocks with `;` between them, each letters
-/// and then names, all with `,` between them.
+/// Rules as a text, in the form of Linux's `slub_debug`: blocks with `;` between them. Each block
+/// is letters and then names, all with `,` between them.
 ///
 /// | letter | check |
 /// |---|---|
@@ -52,8 +51,8 @@ impl Rules {
 /// | `U` | [`Checks::TRACK`] (users) |
 /// | `-` | none |
 ///
-/// Small letters do as well; no letter at all means all of them. In names `*` stands for any
-/// characters. The first block that names a cache decides; a block without names is for the caches
+/// Lower-case letters do as well. No letter at all means all checks. In names `*` stands for any
+/// characters. The first block that names a cache decides. A block without names is for the caches
 /// that no block names.
 ///
 /// ```
@@ -130,7 +129,7 @@ impl Error for RuleError {}
 /// A part of a text between semicolons.
 struct Block {
     checks: Checks,
-    /// With commas between them, if there are any.
+    /// The names, with commas between them, if there are any.
     names: Option<&'static str>,
 }
 
@@ -184,10 +183,10 @@ impl RuleText {
         Ok(Self { text })
     }
 
-    /// What is checked in a cache of this name.
+    /// Returns the checks of a cache of this name.
     #[must_use]
     pub fn checks_of(&self, name: &str) -> Checks {
-        // `read-once`: no block is dropped here.
+        // `read-once`: every block parses, so none is dropped here.
         let blocks = || {
             self.text
                 .split(';')
@@ -199,12 +198,12 @@ impl RuleText {
     }
 }
 
-/// Does `name` fit `pattern`, in which `*` stands for any characters? At most the product of both
-/// lengths in steps.
+/// Returns true if `name` fits `pattern`, in which `*` stands for any characters. The number of
+/// steps is at most the product of both lengths.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n) = (0, 0);
-    // Where the last `*` stands, and up to where it reaches so far.
+    // The position of the last `*`, and how far into the name it reaches so far.
     let mut star = None;
     while n < name.len() {
         if pattern.get(p) == Some(&b'*') {

@@ -1,8 +1,9 @@
 //! Who allocated an object, and who freed it last.
 //!
-//! Both stand behind the object, where whoever overflows it by much can write. They hold an address
-//! that is followed when a report is printed. Invariant `sealed`: each record is sealed by a sum of
-//! its words, and one whose seal does not fit is told as overwritten and never followed.
+//! Both records stand behind the object, where a large overflow can overwrite them. They hold an
+//! address that is followed when a report is printed. Invariant `sealed`: each record is sealed by
+//! a sum of its words. A record whose seal does not fit is reported as overwritten and never
+//! followed.
 
 use core::fmt;
 use core::panic::Location;
@@ -11,21 +12,21 @@ use core::ptr::{NonNull, from_ref, with_exposed_provenance};
 use brickyard::Platform;
 use brickyard_sync::GuardedU64;
 
-/// Who did it, where, and when.
+/// The caller that allocated or freed an object, with place and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Track {
-    /// From where in the source: the caller of the cache's method.
+    /// The place in the source: the caller of the cache's method.
     pub caller: &'static Location<'static>,
-    /// On which CPU ([`Platform::cpu`]).
+    /// The CPU ([`Platform::cpu`]).
     pub cpu: usize,
-    /// Which task ([`Platform::task`]).
+    /// The task ([`Platform::task`]).
     pub task: u64,
-    /// When, by [`Platform::ticks`].
+    /// The time, by [`Platform::ticks`].
     pub time: u64,
 }
 
 impl Track {
-    /// The caller, now.
+    /// Returns the track of the caller, now.
     pub(crate) fn now(platform: &impl Platform, caller: &'static Location<'static>) -> Self {
         Self {
             caller,
@@ -48,21 +49,21 @@ impl fmt::Display for Track {
     }
 }
 
-/// What is known of who allocated or freed an object.
+/// The last user that allocated or freed an object, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
-    /// It is not tracked in this cache, or it is not known which object it is.
+    /// This cache is not tracked, or it is not known which object it is.
     Untracked,
     /// Nobody, since the object's slab was made.
     Nobody,
-    /// Somebody wrote over what was known.
+    /// The record has been written over.
     Overwritten,
     /// This one.
     By(Track),
 }
 
 impl User {
-    /// Who, if that is known.
+    /// Returns the track, if it is known.
     #[must_use]
     pub const fn track(&self) -> Option<Track> {
         match self {
@@ -83,7 +84,7 @@ impl fmt::Display for User {
     }
 }
 
-/// A track in memory. All words 0: nobody.
+/// A track in memory. If all words are 0, it is nobody's.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Stored {
@@ -107,19 +108,19 @@ fn seal(caller: u64, task: u64, time: u64, cpu: u32) -> u64 {
 }
 
 impl Stored {
-    /// The track at an address.
+    /// Returns the track at an address.
     ///
     /// # Safety
-    /// One has been written there by [`Stored::clear`], and the memory is still its slab's.
+    /// [`Stored::clear`] has written one there, and the memory is still its slab's.
     pub(crate) unsafe fn at<'s>(address: NonNull<u8>) -> &'s Self {
         // SAFETY: the caller's promise; tracks stand at multiples of a word.
         unsafe { address.cast().as_ref() }
     }
 
-    /// Writes that there was nobody.
+    /// Writes a record of nobody.
     ///
     /// # Safety
-    /// The memory is the caller's to write, and a multiple of a word.
+    /// The memory is the caller's to write, and aligned to a word.
     pub(crate) unsafe fn clear(address: NonNull<u8>) {
         let nobody = Self {
             caller: GuardedU64::new(0),
@@ -152,7 +153,7 @@ impl Stored {
             return User::Overwritten;
         }
         let caller = with_exposed_provenance::<Location<'static>>(caller as usize);
-        // SAFETY: by `sealed`: the seal fits, so the word is what `set` wrote: the address
+        // SAFETY: by `sealed`: the seal fits, so the word is what `set` wrote. That is the address
         // of a location that lives for ever.
         let caller = unsafe { &*caller };
         User::By(Track {

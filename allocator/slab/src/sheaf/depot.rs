@@ -1,4 +1,4 @@
-//! The barn: full and empty sheaves that wait for any CPU. All of it behind the depot's lock.
+//! The barn: full and empty sheaves that wait for any CPU. All of it is behind the depot's lock.
 
 use brickyard_sync::{GuardedU32, GuardedU64};
 
@@ -8,28 +8,29 @@ use crate::counts;
 use crate::numbers::CacheNumbers;
 use crate::owned::OwnedSlabs;
 
-/// What the full sheaves of a barn hold at most, in bytes of objects ...
+/// The most bytes of objects that the full sheaves of a barn hold ...
 const LOAD: usize = 1 << 20;
-/// ... and how many there are at least.
+/// ... but so many full sheaves are allowed in any case.
 const FEW: u32 = 4;
-/// Empty sheaves that are kept.
+/// The most empty sheaves that are kept.
 const EMPTIES: u32 = 8;
 
 /// The state behind a depot's lock.
 #[derive(Debug, Default)]
 pub(super) struct Depot {
     full: List,
-    /// Objects that the full sheaves have less than they could hold.
+    /// Objects that the full sheaves hold less than they could.
     lacking: GuardedU64,
     empty: List,
-    /// Slabs of which no object was ever taken: somebody else's frees served who made them.
+    /// Slabs of which no object was ever taken. Another CPU's frees served the caller that made
+    /// them.
     pub(super) untouched: GuardedU32,
     pub(super) slabs: OwnedSlabs,
     pub(super) counts: Counts,
 }
 
 counts! {
-    /// What happened so far.
+    /// Events so far.
     Counts for CacheNumbers {
         /// Allocations that a CPU could not serve.
         misses,
@@ -54,7 +55,7 @@ counts! {
     }
 }
 
-/// A list of sheaves, last in, first out: the warmest first.
+/// A list of sheaves, last in, first out: the warmest comes first.
 #[derive(Debug, Default)]
 struct List {
     first: GuardedU64,
@@ -83,7 +84,7 @@ impl List {
 }
 
 impl Depot {
-    /// Another cache's, which has given back all that it had: it starts anew.
+    /// Called when another cache gets this depot; the last one has given back all that it had.
     pub(super) fn begin(&self) {
         self.slabs.begin();
         self.counts.begin();
@@ -102,7 +103,7 @@ impl Depot {
         self.full.push(sheaf);
     }
 
-    /// May another full sheaf be kept?
+    /// Returns true if another full sheaf may be kept.
     pub(super) fn has_room(&self, info: &CacheInfo) -> bool {
         let load = (info.geometry.capacity * info.geometry.stride) as usize;
         let limit = (LOAD / load) as u32;
@@ -117,7 +118,7 @@ impl Depot {
         self.empty.push(sheaf);
     }
 
-    /// An empty sheaf, if there are too many.
+    /// Takes an empty sheaf, if there are more than are kept.
     pub(super) fn surplus_empty(&self) -> Option<Sheaf> {
         (self.empty.count.get() > EMPTIES)
             .then(|| self.empty.pop())

@@ -1,4 +1,4 @@
-//! Away from the caller: sheaves into the barn, what they hold into slabs.
+//! Away from the caller: sheaves into the barn, and their objects into slabs.
 
 use core::ptr::NonNull;
 
@@ -17,7 +17,7 @@ use crate::source::PageSource;
 use crate::watch;
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// Puts a sheaf into the barn of the nearest node, and from there what is too much into the
+    /// Puts a sheaf into the barn of the nearest node. What is too much for the barn goes into the
     /// slabs.
     pub(super) fn to_barn<C: Caller>(
         &self,
@@ -43,7 +43,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         }
     }
 
-    /// Puts a sheaf where this CPU's spare was, or else into the barn.
+    /// Puts a sheaf into this CPU's spare if that is free, or else into the barn.
     pub(super) fn keep_as_spare<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -58,7 +58,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         self.to_barn::<C>(backend, info, sheaf);
     }
 
-    /// Puts all that a sheaf holds into slabs, and its own memory too.
+    /// Puts all that a sheaf holds into slabs, and frees the sheaf's own memory.
     pub(super) fn give_up<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -88,7 +88,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 while let Some(address) = object.take() {
                     let pointer = backend.pointer(address);
                     if backend.node_of(pointer) != node {
-                        // The next round's.
+                        // It belongs to the next round.
                         sheaf.push(address);
                         break;
                     }
@@ -108,14 +108,14 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 }
             }
             gone.each(&backend.pages, |head| backend.give_pages(info, head));
-            // One a round, as an example of all that are counted.
+            // One per round is reported, as an example of all that are counted.
             if let Some((object, fault)) = refused {
                 watch::refuse_late(backend, self, info, object, fault);
             }
         }
     }
 
-    /// An empty sheaf in exchange for a cold full one.
+    /// Returns an empty sheaf in exchange for a cold full one, if there is one.
     pub(super) fn empty_sheaf<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -134,7 +134,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
                 cold => cold,
             };
             match surplus {
-                // Emptied below, it serves as the empty one.
+                // It is emptied below and serves as the empty one.
                 Some(cold) => (None, Some(cold)),
                 None => (depot.take_empty(), None),
             }
@@ -146,8 +146,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         empty.or_else(|| self.new_sheaf(backend, info))
     }
 
-    /// Objects of another node: gathered in a sheaf of their own, and put into their slabs when it
-    /// is full.
+    /// Puts an object of another node into a sheaf for such objects. They go into their slabs when
+    /// that sheaf is full.
     pub(super) fn put_away<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -180,7 +180,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         Ok(())
     }
 
-    /// Sends home what this CPU has gathered of other nodes' objects.
+    /// Sends back the other nodes' objects that this CPU has gathered.
     pub(super) fn send_away<C: Caller>(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) {
         if self.nodes == 1 {
             return;
@@ -191,7 +191,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         }
     }
 
-    /// A sheaf of objects of other nodes is about to be emptied.
+    /// Counts the objects of other nodes in a sheaf that is about to be emptied.
     fn count_remote<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,

@@ -1,8 +1,10 @@
-//! The default: free objects wait in arrays of their addresses, so that a hit touches no object.
+//! The default design: free objects wait in arrays of their addresses, so that a hit touches no
+//! object.
 //!
-//! A **sheaf** is 128 words: a link, its top while nobody's row holds it, then unused words, a word
-//! of 0 (the sentinel), and the entries up to its end, which is a multiple of its size. Where the
-//! sentinel stands is the cache's capacity.
+//! A **sheaf** is 128 words. First come a link and the sheaf's top, which is stored there while no
+//! row holds it. Then come unused words, a word of 0 (the sentinel), and the entries up to the
+//! sheaf's end. The end is a multiple of the sheaf's size. The position of the sentinel sets the
+//! cache's capacity.
 //!
 //! ```text
 //! word   0      1                sentinel   entries                                        127
@@ -10,17 +12,18 @@
 //!                                                             ^ top
 //! ```
 //!
-//! Each CPU has two words a cache: `main`, the top of the sheaf in use, and `spare`, the top of
-//! another one, or 0. To take an object is to read what the top points at (0: none left) and to
-//! store the top less a word; to put one is to write behind the top (a multiple of the size: full)
-//! and to store the top plus a word. One word decides, so one store is all that must not be torn. A
+//! Each CPU has two words per cache. `main` is the top of the sheaf in use; `spare` is the top of
+//! another one, or 0. To take an object, a CPU reads what the top points at (0: none left) and
+//! stores the top less a word. To put one back, it writes behind the top (a multiple of the size:
+//! full) and stores the top plus a word. One word decides, so only one store must not be torn. A
 //! CPU without a sheaf, and every CPU of a cache that is checked, has the top of a sheaf that is
-//! empty and full at once ([`closed`]); so both ways miss, and the fast path knows of neither.
+//! empty and full at once ([`closed`]). So both ways miss, and the fast path needs no case for
+//! either.
 //!
-//! Behind them, per cache and node, is a depot: full and empty sheaves (the barn), and slabs with
-//! free objects (the partial list), behind one lock that is taken once for as many objects as a sheaf
-//! holds. A sheaf changes hands as a whole: where one CPU only allocates and another only frees,
-//! each takes the lock once a sheaf, and no list is walked.
+//! Behind them, per cache and node, is a depot. It has full and empty sheaves (the barn) and slabs
+//! with free objects (the partial list). Both are behind one lock, which is taken once for as many
+//! objects as a sheaf holds. A sheaf changes hands as a whole. Where one CPU only allocates and
+//! another only frees, each takes the lock once per sheaf, and no list is walked.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -28,16 +31,16 @@
 //! | `depot.rs`, `partial.rs` | the barn; slabs with free objects, bitmaps |
 //! | `state.rs` | the design's state: rows and depots |
 //! | `rows.rs` | sheaves in and out of a CPU's row |
-//! | `singles.rs` | one object at a time, past all sheaves; slabs out of pages |
-//! | `flush.rs`, `refill.rs` | what a miss needs: from sheaves into slabs, from slabs into sheaves |
-//! | `mod.rs` | the two ways, and what they do on a miss |
+//! | `singles.rs` | one object at a time, without sheaves; slabs out of pages |
+//! | `flush.rs`, `refill.rs` | the work of a miss: from sheaves into slabs, from slabs into sheaves |
+//! | `mod.rs` | the two fast paths, and what they do on a miss |
 //!
 //! - Invariant `top-in-sheaf`: a row's `main` is the top of [`closed`] or of a sheaf that no other
 //!   row, list or caller has.
 //! - Invariant `sheaf-in-one-place`: a sheaf is in one row, in one list of a depot, or in the hands
 //!   of one caller.
 //! - Invariant `sheaf-words`: a sheaf is 128 words of shared memory from when it is made until it
-//!   is given back, exposed when it was made.
+//!   is given back. It was exposed when it was made.
 //! - Invariant `object-in-one-place`: an object is in use, in one sheaf, or free in its slab's
 //!   bitmap.
 
@@ -75,10 +78,11 @@ pub use crate::layout::{MAX_CAPACITY, SHEAF_BYTES, SHEAF_WORDS, WORD_BYTES};
 pub use state::Sheafed;
 pub use words::closed;
 
-// SAFETY: `object-in-one-place`: what a sheaf or the partial list gives out is in neither from then on,
-// and came there as an object of the cache, out of its slab or from who freed it. `on-the-partial-list`:
-// pages go back with the last object, and the depot's lock is held where a slab ends and while
-// `look` looks. `is_clear` looks at every row; the depots' sheaves are emptied before it is asked.
+// SAFETY: `object-in-one-place`: what a sheaf or the partial list gives out is in neither from then
+// on. It came there as an object of the cache, out of its slab or from the caller that freed it.
+// `on-the-partial-list`: pages go back with the last object, and the depot's lock is held where a
+// slab ends and while `look` looks. `is_clear` looks at every row; the depots' sheaves are emptied
+// before it is called.
 unsafe impl<'m, S, L, K> SlabDesign<'m> for Sheafed<'m, S, L, K>
 where
     S: PageSource + 'm,
@@ -111,7 +115,7 @@ where
             None => {
                 let row_shift = footprint.row_bytes(plan).trailing_zeros();
                 let words = plan.cpus.checked_mul(1 << row_shift)? / WORD_BYTES;
-                // Behind the depots a line begins.
+                // A cache line begins behind the depots.
                 let (words, rest) = place(rest, words, || AtomicUsize::new(0))?;
                 (Rows::new(words, row_shift).ok()?, rest)
             }
@@ -123,7 +127,7 @@ where
         for cpu in 0..rows.rows() {
             for column in 0..footprint.row_words(plan) {
                 let is_spare = column / plan.numbers() == SPARE;
-                // Relaxed: nobody knows of it yet.
+                // Relaxed: nobody else knows of the rows yet.
                 rows.word(cpu, column)?
                     .store(if is_spare { 0 } else { closed() }, Ordering::Relaxed);
             }
@@ -186,7 +190,7 @@ where
             return self.single::<C>(backend, info);
         }
         if top != closed() && top % SHEAF_BYTES != empty {
-            // Another CPU's row by now, or somebody else has filled it.
+            // This is another CPU's row by now, or somebody else has filled it.
             // SAFETY: as in `hit`.
             if let Some(object) = unsafe { backend.local.pop::<C>(&self.rows, column) } {
                 return Some(object);
@@ -219,7 +223,7 @@ where
         info: &CacheInfo,
         node: usize,
     ) -> Option<NonNull<u8>> {
-        // Past the sheaves, which hold the nearest node's objects.
+        // The sheaves are skipped: they hold the nearest node's objects.
         self.single_on::<C>(backend, info, node.min(self.nodes - 1))
     }
 
@@ -232,7 +236,7 @@ where
         if info.is_checked() || info.id == BOOT_CACHE {
             return self.give_single::<C>(backend, info, object);
         }
-        // On the slow path there is time to look whether it is an object at all.
+        // The slow path has time to check that it is an object at all.
         backend.find(info, object)?;
         let column = self.column(info.id, MAIN);
         let (cpu, top) = backend.local.read::<C>(&self.rows, column);
@@ -243,7 +247,7 @@ where
             return self.put_away::<C>(backend, info, object);
         }
         let is_full = top % SHEAF_BYTES == SHEAF_BYTES - WORD_BYTES;
-        // Asked again even where it was full: `put` has not told why it would not.
+        // Tried again even where it was full: `put` has not told why it refused.
         // SAFETY: as in `put`.
         match unsafe { backend.local.push::<C>(&self.rows, column, object) } {
             Pushed::Done => return Ok(()),
@@ -277,7 +281,7 @@ where
         let seen = (cpu < rows)
             .then(|| self.seen.get(usize::from(info.id) * rows + cpu))
             .flatten();
-        // Relaxed: a hint, this CPU's own but for callers that have moved on.
+        // Relaxed: a hint. The word is this CPU's own, except for callers that have moved on.
         let idle = seen.is_some_and(|seen| seen.swap(top, Ordering::Relaxed) == top);
         if idle && top != closed() && self.detach::<C>(backend, cpu, column, top, closed()) {
             // Nothing has changed since the last time: nobody uses the cache here.

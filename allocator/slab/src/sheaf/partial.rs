@@ -1,9 +1,10 @@
-//! The partial list: slabs with free objects, and which objects those are, a bit each. All of it behind
-//! the depot's lock.
+//! The partial list: slabs with free objects, and which objects those are, a bit each. All of it is
+//! behind the depot's lock.
 //!
-//! Invariant `on-the-partial-list`: a slab is on its depot's list exactly if one of its bits is set; when
-//! its last object comes back it leaves and gives its pages back, one without any is on no list. So
-//! a slab all of whose bits are set has never been touched; `untouched` counts those.
+//! Invariant `on-the-partial-list`: a slab is on its depot's list exactly if one of its bits is
+//! set. When its last object comes back, it leaves the list and gives its pages back. A slab
+//! without a set bit is on no list. So a slab with all bits set has never been touched; `untouched`
+//! counts those.
 
 use super::depot::Depot;
 use super::words::Sheaf;
@@ -47,15 +48,15 @@ pub(super) fn take_untouched(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo)
     gone
 }
 
-/// A slab whose objects are all in it is one no longer.
+/// Removes a slab that has all of its objects: it is a slab no longer.
 fn end(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, head: usize) {
     depot.slabs.unlink(pages, head);
     depot.slabs.remove(pages, info, head);
     depot.counts.slabs_gone.add(1);
 }
 
-/// Takes up to `want` objects off the partial list and hands each to `each`, address by address within a
-/// slab.
+/// Takes up to `want` objects off the partial list and hands each to `each`, in the order of their
+/// addresses within a slab.
 fn take(
     depot: &Depot,
     pages: &Pages<'_>,
@@ -95,21 +96,22 @@ fn take(
     }
 }
 
-/// One object.
+/// Takes one object.
 pub(super) fn take_one(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo) -> Option<usize> {
     let mut found = None;
     take(depot, pages, info, 1, |object| found = Some(object));
     found
 }
 
-/// Fills a sheaf with what there is.
+/// Fills a sheaf as far as there are objects.
 pub(super) fn fill(depot: &Depot, pages: &Pages<'_>, info: &CacheInfo, sheaf: &Sheaf) {
     take(depot, pages, info, sheaf.room(), |object| {
         sheaf.push(object)
     });
 }
 
-/// Puts an object back: number `index` of the slab that begins at page `head`.
+/// Puts an object back: number `index` of the slab that begins at page `head`. Returns the slab if
+/// it is empty now.
 fn put(
     depot: &Depot,
     pages: &Pages<'_>,
@@ -138,7 +140,7 @@ fn put(
     Ok(Some(head))
 }
 
-/// Puts one object back; the slab, if it is empty now and its pages are to be given back.
+/// Puts one object back. Returns the slab if it is empty now and its pages are to be given back.
 pub(super) fn give_one(
     depot: &Depot,
     pages: &Pages<'_>,
@@ -150,7 +152,7 @@ pub(super) fn give_one(
     put.inspect_err(|_| depot.counts.refused.add(1))
 }
 
-/// Puts one of many objects back; a bad one is counted and told.
+/// Puts one of many objects back. A bad one is counted and returned as an error.
 pub(super) fn give(
     depot: &Depot,
     pages: &Pages<'_>,
@@ -165,7 +167,7 @@ pub(super) fn give(
     Ok(())
 }
 
-/// Is the object free in its slab?
+/// Returns true if the object is free in its slab.
 pub(super) fn is_free(pages: &Pages<'_>, head: usize, index: usize) -> bool {
     pages.record(head).free[index / 64].get() & (1 << (index % 64)) != 0
 }

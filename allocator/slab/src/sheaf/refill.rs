@@ -15,8 +15,8 @@ use crate::caller::Caller;
 use crate::local::Local;
 use crate::source::PageSource;
 
-/// A sheaf in hand while pages are taken and objects made, by code that may panic: it goes to the
-/// barn when this is dropped.
+/// A sheaf in hand while pages are taken and objects are made by code that may panic. When this is
+/// dropped, the sheaf goes to the barn.
 struct InHand<'a, 'm, C: Caller, S: PageSource, L: Local, K: RawLock> {
     sheaves: &'a Sheafed<'m, S, L, K>,
     backend: &'a Backend<'m, S, L>,
@@ -42,9 +42,9 @@ impl<C: Caller, S: PageSource, L: Local, K: RawLock> Drop for InHand<'_, '_, C, 
 }
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// Fills `sheaf` from the partial list of `node`, growing it where it has too little: each slab made
-    /// brings an object at least, so there are never more of them than a sheaf has places. True if
-    /// it has something.
+    /// Fills `sheaf` from the partial list of `node`, and makes slabs where that has too little.
+    /// Each slab made brings at least one object, so there are never more of them than a sheaf has
+    /// places. Returns true if the sheaf has something.
     pub(super) fn fill<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -70,7 +70,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         !sheaf.is_empty()
     }
 
-    /// A full sheaf in exchange for an empty one, or an empty one filled.
+    /// Returns a full sheaf in exchange for an empty one, or fills the empty one.
     pub(super) fn full_sheaf<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,

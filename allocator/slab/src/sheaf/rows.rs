@@ -12,7 +12,8 @@ use crate::local::Local;
 use crate::source::PageSource;
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// Takes what `column` of this CPU's row holds, if that is `expected`, for itself.
+    /// Replaces what `column` of this CPU's row holds by `new`, if it is `expected`. Returns true
+    /// if it did; the caller then owns the old value.
     pub(super) fn detach<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -22,7 +23,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         new: usize,
     ) -> bool {
         // SAFETY: `sheaf-in-one-place`: the callers here put in 0, `closed`, or the top of a sheaf
-        // in hand, and let go of it if it is done.
+        // in hand. If this succeeds, they let go of that sheaf.
         unsafe {
             backend
                 .local
@@ -30,7 +31,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         }
     }
 
-    /// The spare sheaf of this CPU, taken out of the row.
+    /// Takes the spare sheaf of this CPU out of the row.
     pub(super) fn take_spare<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -45,7 +46,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         unsafe { Sheaf::of_row(spare) }
     }
 
-    /// Objects that lie in all CPUs' rows, as far as that can be told while the CPUs go on.
+    /// Returns how many objects lie in all CPUs' rows: an estimate, since the CPUs go on.
     pub(super) fn queued(&self, info: &CacheInfo) -> u64 {
         let empty = words::sentinel(info.geometry.capacity as usize);
         self.held(info)
@@ -53,7 +54,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             .sum()
     }
 
-    /// The tops of all sheaves that CPUs' rows have of a cache, empty ones too.
+    /// Returns the tops of all sheaves that CPUs' rows have of a cache, empty ones too.
     pub(super) fn held(&self, info: &CacheInfo) -> impl Iterator<Item = usize> {
         let parts = if self.nodes > 1 { AWAY + 1 } else { SPARE + 1 };
         let words = (0..self.rows.rows()).flat_map(move |cpu| {
@@ -61,19 +62,19 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             columns.filter_map(move |column| self.rows.word(cpu, column))
         });
         let closed = closed();
-        // Relaxed: an estimate. The word alone tells; the sheaf is not looked at, since it may be
-        // somebody else's by now.
+        // Relaxed: an estimate. Only the word is used; the sheaf is not looked at, since it may
+        // belong to somebody else by now.
         let tops = words.map(|word| word.load(Ordering::Relaxed));
         tops.filter(move |&top| top != 0 && top != closed)
     }
 
-    /// Takes the sheaf out of `column` of this CPU's row and leaves it closed.
+    /// Takes the sheaf out of `column` of this CPU's row and leaves the row closed.
     pub(super) fn close<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
         column: usize,
     ) -> Option<Sheaf> {
-        // Again only where the caller has come to another CPU meanwhile, or somebody here has used
+        // Repeats only if the caller has moved to another CPU meanwhile, or somebody here has used
         // the row.
         loop {
             let (cpu, top) = backend.local.read::<C>(&self.rows, column);

@@ -1,5 +1,5 @@
-//! One object at a time, past all sheaves: out of a slab and back, a new slab where none has any.
-//! So are sheaves themselves had, and so they go back.
+//! One object at a time, without sheaves: out of a slab and back, with a new slab where none has a
+//! free object. The memory of sheaves themselves is allocated and freed in this way too.
 
 use core::ptr::NonNull;
 
@@ -18,7 +18,7 @@ use crate::local::Local;
 use crate::source::PageSource;
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// One object out of a slab, past all sheaves.
+    /// Takes one object out of a slab, without sheaves.
     pub(super) fn single<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -27,7 +27,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         self.single_on::<C>(backend, info, backend.node_here())
     }
 
-    /// The same, best of this node's memory.
+    /// Takes one object out of a slab, preferably of the memory of `node`.
     pub(super) fn single_on<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -46,13 +46,13 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         let grown = |node| self.grow::<C, _>(backend, info, node, one).flatten();
         at_hand
             .or_else(|| grown(Some(node)))
-            // What is free elsewhere first: else every request that comes here would take another
-            // slab there.
+            // First what is free on other nodes. Otherwise every request that comes here would take
+            // another slab there.
             .or_else(|| self.single_elsewhere::<C>(backend, info, node))
             .or_else(|| (self.nodes > 1).then(|| grown(None)).flatten())
     }
 
-    /// One object out of a slab of another node.
+    /// Takes one free object of another node.
     pub(super) fn single_elsewhere<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -79,8 +79,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
             })
     }
 
-    /// Another slab, of this node's memory or of any, for the depot of the node whose memory it is.
-    /// What `take` takes of it then, nobody else has taken before. `None`: there are no pages.
+    /// Makes another slab, of this node's memory or of any, in the depot of the node whose memory
+    /// it is. `take` then takes from it before anybody else can. `None`: there are no pages.
     pub(super) fn grow<C: Caller, T>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -105,15 +105,15 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         Some(take(&depot))
     }
 
-    /// One object into its slab, past all sheaves.
+    /// Puts one object into its slab, without sheaves.
     pub(super) fn give_single<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
         info: &CacheInfo,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
-        // Only what lies in a slab has a node; and behind the lock it is looked at again, since a
-        // bad free's slab may go meanwhile.
+        // Only what lies in a slab has a node. It is looked up again behind the lock, since a bad
+        // free's slab may go meanwhile.
         backend.find(info, object)?;
         let empty = {
             let _inside = backend.inside::<C>();
@@ -128,7 +128,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         Ok(())
     }
 
-    /// Looks behind the lock whether an object is free in its slab: then it is freed twice.
+    /// Checks behind the lock that an object is not free in its slab. If it is, this is a double
+    /// free.
     pub(super) fn check_out<C: Caller>(
         &self,
         backend: &Backend<'m, S, L>,
@@ -144,8 +145,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         Ok(())
     }
 
-    /// Memory for a sheaf of the cache: from the cache of sheaves, which has no queues itself, so that
-    /// the two never need each other.
+    /// Makes a sheaf for the cache. Its memory is from the cache of sheaves, which has no queues
+    /// itself. So the two caches never need each other.
     pub(super) fn new_sheaf(&self, backend: &Backend<'m, S, L>, info: &CacheInfo) -> Option<Sheaf> {
         let boot = backend.info(BOOT_CACHE)?;
         let memory = self.single::<Everywhere>(backend, boot)?;
@@ -154,7 +155,7 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
         Some(unsafe { Sheaf::make(memory, info.geometry.capacity as usize) })
     }
 
-    /// The memory of an empty sheaf goes back.
+    /// Gives the memory of an empty sheaf back.
     pub(super) fn drop_sheaf(&self, backend: &Backend<'m, S, L>, sheaf: Sheaf) {
         if let Some(boot) = backend.info(BOOT_CACHE) {
             let memory = backend.pointer(sheaf.address());

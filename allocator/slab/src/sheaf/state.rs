@@ -1,4 +1,4 @@
-//! The state of the design: a row of words a CPU, a depot a cache and node.
+//! The state of the design: a row of words per CPU, and a depot per cache and node.
 
 use core::marker::PhantomData;
 
@@ -11,36 +11,37 @@ use crate::local::Local;
 use crate::rows::Rows;
 use crate::source::PageSource;
 
-/// The parts of a row, each with a word a cache: the number of a cache is where its `main` is.
+/// The parts of a row, each with a word per cache. The number of a cache is the column of its
+/// `main`.
 pub(super) const MAIN: usize = 0;
 pub(super) const SPARE: usize = 1;
-/// Objects of other nodes; with more than one node only.
+/// Objects of other nodes. Used only with more than one node.
 pub(super) const AWAY: usize = 2;
 
-/// A depot, its lock, and nothing else, in lines of their own.
+/// A depot and its lock, in cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Guarded<K>(pub(super) Locked<K, Depot>);
 
-/// The default: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps beside
-/// the slabs. Its state lies in the caller's memory.
+/// The default design: arrays of free objects ("sheaves"), so that a hit touches no object; bitmaps
+/// beside the slabs. Its state lies in the caller's memory.
 #[derive(Debug)]
 pub struct Sheafed<'m, S, L, K = TicketLock> {
     pub(super) rows: Rows<'m>,
-    /// What each CPU's `main` of each cache was at the last trim: cache by cache, CPU by CPU.
+    /// The value of each CPU's `main` of each cache at the last trim: cache by cache, CPU by CPU.
     pub(super) seen: &'m [AtomicUsize],
-    /// Words of a part of a row.
+    /// The number of words in a part of a row.
     pub(super) numbers: usize,
-    /// A cache's depots, node by node.
+    /// All caches' depots: cache by cache, node by node.
     pub(super) depots: &'m [Guarded<K>],
     pub(super) nodes: usize,
-    /// A function type, so that it is `Send` and `Sync` whatever these are.
+    /// A function type, so that it is `Send` and `Sync` whatever `S` and `L` are.
     pub(super) over: PhantomData<fn() -> (S, L)>,
 }
 
 impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
-    /// All CPUs' rows, for a fast path of one's own: the number of a cache is the column of its
-    /// `main`. They stay these slabs' (`rows-of-one-system`).
+    /// Returns all CPUs' rows, for a custom fast path. The number of a cache is the column of its
+    /// `main`. The rows stay with these slabs (`rows-of-one-system`).
     #[must_use]
     pub const fn rows(&self) -> &Rows<'m> {
         &self.rows
@@ -63,7 +64,8 @@ impl<'m, S: PageSource, L: Local, K: RawLock> Sheafed<'m, S, L, K> {
     }
 }
 
-/// Rows and depots are words; what they point at is memory of the source. So it is shared as it is.
+/// Rows and depots are words; what they point at is memory of the source. So the state is shared as
+/// it is.
 const _: () = {
     const fn is_sync<T: Sync>() {}
     is_sync::<Sheafed<'static, *const u8, *const u8>>();

@@ -1,4 +1,4 @@
-//! A sheaf in hand: nobody else has it, and what is in it can be changed by more than one store.
+//! A sheaf in hand: nobody else has it, so it can be changed by more than one store.
 
 use core::ptr::NonNull;
 
@@ -12,37 +12,38 @@ struct Closed([AtomicUsize; SHEAF_WORDS]);
 
 static CLOSED_SHEAF: Closed = Closed([const { AtomicUsize::new(0) }; SHEAF_WORDS]);
 
-/// The top of a sheaf that is empty and full at once: its last word, which is 0.
+/// Returns the top of a sheaf that is empty and full at once: the address of its last word, which
+/// is 0.
 #[must_use]
 pub fn closed() -> usize {
     CLOSED_SHEAF.0.as_ptr().expose_provenance() + SHEAF_BYTES - WORD_BYTES
 }
 
-/// A sheaf that belongs to whoever has this value (`sheaf-in-one-place`). It can be lost, which
-/// loses its memory and what it holds, but not be copied.
+/// A sheaf that belongs to the holder of this value (`sheaf-in-one-place`). It cannot be copied. It
+/// can be lost, which loses its memory and what it holds.
 #[derive(Debug)]
 #[must_use = "a sheaf that is dropped is lost"]
 pub(super) struct Sheaf {
     address: usize,
 }
 
-/// The word that holds a link.
+/// The word that holds the link.
 const LINK: usize = 0;
-/// The word that holds the top, while no row does.
+/// The word that holds the top while no row does.
 const TOP: usize = 1;
 
-/// Where the sentinel of a sheaf of `capacity` entries stands, in bytes from its begin: the top of
-/// an empty one.
+/// Returns where the sentinel of a sheaf of `capacity` entries stands, in bytes from its begin.
+/// That is the top of an empty sheaf.
 pub(super) const fn sentinel(capacity: usize) -> usize {
     SHEAF_BYTES - (capacity + 1) * WORD_BYTES
 }
 
 impl Sheaf {
-    /// An empty sheaf in `memory`.
+    /// Makes an empty sheaf in `memory`.
     ///
     /// # Safety
-    /// The memory has a sheaf's size and alignment and is the caller's, until the sheaf is given
-    /// up.
+    /// The memory has a sheaf's size and alignment. It belongs to the caller until the sheaf is
+    /// given up.
     pub(super) unsafe fn make(memory: NonNull<u8>, capacity: usize) -> Self {
         let first = memory.cast::<AtomicUsize>();
         for word in 0..SHEAF_WORDS {
@@ -55,7 +56,7 @@ impl Sheaf {
         sheaf
     }
 
-    /// The sheaf at an address that a list held.
+    /// Returns the sheaf at an address that a list held.
     ///
     /// # Safety
     /// The caller has just taken it from there.
@@ -63,7 +64,7 @@ impl Sheaf {
         Self { address }
     }
 
-    /// The sheaf whose top a row held; `None` if it was closed.
+    /// Returns the sheaf whose top a row held; `None` if the row was closed or held 0.
     ///
     /// # Safety
     /// The caller has just exchanged that word for another.
@@ -89,19 +90,19 @@ impl Sheaf {
     }
 
     fn get(&self, word: usize) -> usize {
-        // Relaxed: the sheaf is the caller's; the lock or the row that it came through has ordered
+        // Relaxed: the sheaf is the caller's. The lock or the row that it came through has ordered
         // this.
         self.word(self.address + word * WORD_BYTES)
             .load(Ordering::Relaxed)
     }
 
     fn set(&self, word: usize, value: usize) {
-        // Relaxed: see `get`; what the sheaf goes through next publishes it.
+        // Relaxed: see `get`. What the sheaf goes through next publishes it.
         self.word(self.address + word * WORD_BYTES)
             .store(value, Ordering::Relaxed);
     }
 
-    /// The address of the last entry in use, or of the sentinel.
+    /// Returns the address of the last entry in use, or of the sentinel.
     pub(super) fn top(&self) -> usize {
         self.get(TOP)
     }
@@ -115,7 +116,7 @@ impl Sheaf {
         (self.top() + WORD_BYTES).is_multiple_of(SHEAF_BYTES)
     }
 
-    /// The last object.
+    /// Takes the last object.
     pub(super) fn pop(&self) -> Option<usize> {
         let top = self.top();
         // Relaxed: see `get`.
@@ -136,7 +137,7 @@ impl Sheaf {
         self.set(TOP, next);
     }
 
-    /// How many more it can hold.
+    /// Returns how many more objects it can hold.
     pub(super) fn room(&self) -> usize {
         let last = self.address + SHEAF_BYTES - WORD_BYTES;
         (last - self.top()) / WORD_BYTES

@@ -1,9 +1,9 @@
-//! What is done to objects of caches that are checked: at an allocation, at a free, with a slab.
-//! And what is told of frees that are refused, in any cache.
+//! What is done to objects of checked caches: at an allocation, at a free, and when a slab begins
+//! and ends. And what is reported of frees that are refused, in any cache.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `place.rs` | where all that is checked lies |
+//! | `place.rs` | the layout of an object and what is checked around it |
 //! | `paint.rs`, `spot.rs` | red zones and poison; an object's place in memory |
 //! | `mod.rs` | what happens when |
 
@@ -26,12 +26,12 @@ use crate::source::PageSource;
 
 pub(crate) use place::Place;
 
-/// Where the first object's place begins in the slab that begins at page `head`, in bytes.
+/// Returns where the first object's place begins in the slab that begins at page `head`, in bytes.
 fn colour_of<S: PageSource, L: Local>(backend: &Backend<'_, S, L>, head: usize) -> usize {
     backend.pages.record(head).colour.get() as usize
 }
 
-/// All places of a slab.
+/// Returns all places of a slab.
 fn places<S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
     info: &CacheInfo,
@@ -41,7 +41,7 @@ fn places<S: PageSource, L: Local>(
     (0..info.geometry.objects as usize).map(move |index| backend.pointer(first + index * stride))
 }
 
-/// A slab has been made, whose first place begins at `first`: its objects are free.
+/// Paints the objects of a new slab, whose first place begins at `first`. They are free.
 pub(crate) fn new_slab<S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
     info: &CacheInfo,
@@ -58,8 +58,8 @@ pub(crate) fn new_slab<S: PageSource, L: Local>(
     }
 }
 
-/// The pages of the slab that begins at page `head` are about to be given back: what was written to
-/// its free objects would be noticed by nobody any more. It is reported, no more.
+/// Checks the free objects of the slab that begins at page `head`, whose pages are about to be
+/// given back. Nobody would notice later what was written to them. Damage is only reported.
 #[track_caller]
 pub(crate) fn old_slab<S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
@@ -83,8 +83,8 @@ pub(crate) fn old_slab<S: PageSource, L: Local>(
     }
 }
 
-/// The object at `place` has left its slab and is to be handed out. An error: it is damaged, which
-/// has been reported, and must be left out.
+/// Checks the object at `place`, which has left its slab, before it is handed out. An error means
+/// that it is damaged and must be left out; that has been reported.
 pub(crate) fn on_alloc<S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
     info: &CacheInfo,
@@ -103,7 +103,7 @@ pub(crate) fn on_alloc<S: PageSource, L: Local>(
     Ok(())
 }
 
-/// An object is freed: its place, if it may be put back into its slab.
+/// Checks an object that is freed. Returns its place, if it may be put back into its slab.
 pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
     backend: &BackendOf<'m, D>,
     design: &D,
@@ -117,7 +117,7 @@ pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
         fault
     };
     let (head, index, spot) = locate(backend, info, object).map_err(refused)?;
-    // Out: then it is its caller's, and keeps its slab.
+    // If it is out, it is its caller's, and keeps its slab.
     match design.look(backend, info, head, index, |_, at| at) {
         Some(Whereabouts::Out) => {}
         Some(Whereabouts::InSlab) => return Err(refused(FreeFault::DoubleFree)),
@@ -125,7 +125,7 @@ pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
         None => return Err(refused(FreeFault::NotASlab)),
     }
     if let Some(fault) = spot.zones(paint::ZONE_USED) {
-        // An object that was left out, or that another CPU is just freeing.
+        // An object that was left out, or that another CPU is freeing at the same time.
         if spot.zones(paint::ZONE_FREE).is_none() {
             return Err(refused(FreeFault::DoubleFree));
         }
@@ -140,15 +140,15 @@ pub(crate) fn on_free<'m, D: SlabDesign<'m>>(
     Ok(spot.place)
 }
 
-/// Which object of which slab of the cache begins at an address: the slab's first page, the object's
-/// number, its place.
+/// Finds which object of which slab of the cache begins at an address. Returns the slab's first
+/// page, the object's number, and its place.
 fn locate<'k, S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
     info: &'k CacheInfo,
     object: NonNull<u8>,
 ) -> Result<(usize, usize, Spot<'k>), FreeFault> {
     match backend.find(info, object) {
-        // By the place, not the object: see below.
+        // The place is on the grid, and not the object: whether this is an object is decided below.
         Ok(_) | Err(FreeFault::OffGrid) => {}
         Err(fault) => return Err(fault),
     }
@@ -180,7 +180,8 @@ pub fn refuse_late<'m, D: SlabDesign<'m>>(
     );
 }
 
-/// Reports a free that is refused for what `object` is: whose it is, and who had to do with it.
+/// Reports a free that is refused because of what `object` is: whose it is, and who allocated and
+/// freed it.
 pub(crate) fn refuse<'m, D: SlabDesign<'m>>(
     backend: &BackendOf<'m, D>,
     design: &D,
@@ -219,15 +220,15 @@ pub(crate) fn refuse<'m, D: SlabDesign<'m>>(
     });
 }
 
-/// Who had to do with an object that the caller does not have: read while its slab cannot go.
-/// `None` if it has gone, or the caller must not look.
+/// Returns who allocated and freed an object that the caller does not hold, read while its slab
+/// cannot go. `None` if the slab has gone, or if the caller must not look.
 fn users_of<'m, D: SlabDesign<'m>>(
     backend: &BackendOf<'m, D>,
     design: &D,
     spot: Spot<'_>,
 ) -> Option<[User; 2]> {
     let info = spot.info;
-    // The cache may be another than the one that the caller came to.
+    // The cache may be another one than the caller used.
     if !backend.may_touch(info) {
         return None;
     }
@@ -237,8 +238,8 @@ fn users_of<'m, D: SlabDesign<'m>>(
     })
 }
 
-/// Reports that what the design keeps in the free object at `place` was written over, on which
-/// `lost` others hung.
+/// Reports that what the design keeps in the free object at `place` was written over. `lost` others
+/// hung on that object.
 #[track_caller]
 pub fn overwritten<S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
@@ -254,7 +255,7 @@ pub fn overwritten<S: PageSource, L: Local>(
     (backend.report)(&spot.finding(Fault::Overwritten { title, lost }, Moment::Queue, noticed));
 }
 
-/// The place of the cache that an address lies in, if it lies in one.
+/// Returns the place of the cache that an address lies in, if it lies in one.
 fn spot_around<'k, S: PageSource, L: Local>(
     backend: &Backend<'_, S, L>,
     info: &'k CacheInfo,
@@ -269,13 +270,13 @@ fn spot_around<'k, S: PageSource, L: Local>(
     Some(Spot { info, place })
 }
 
-/// The object whose place this is.
+/// Returns the object whose place this is.
 pub(crate) fn object_at(info: &CacheInfo, place: NonNull<u8>) -> NonNull<u8> {
     Spot { info, place }.object()
 }
 
-/// Who took the object whose place this is, where that is tracked and nobody has written over it.
-/// The slab is there meanwhile.
+/// Returns who allocated the object whose place this is, if that is tracked and the record is not
+/// written over. The slab must stay there meanwhile.
 pub(crate) fn last_alloc(info: &CacheInfo, place: NonNull<u8>) -> Option<Track> {
     let [allocated, _] = Spot { info, place }.users();
     allocated.track()

@@ -1,4 +1,4 @@
-//! Bytes put where nobody may write, and looked at later.
+//! Bytes put where nobody may write, and checked later.
 //!
 //! The values are Linux's, so that they are known on sight: 6b in free objects with a5 at their
 //! end, bb around free objects, cc around objects in use.
@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 /// A byte of a free object ...
 pub(super) const POISON: u8 = 0x6b;
-/// ... but its last one.
+/// ... except its last one.
 pub(super) const POISON_END: u8 = 0xa5;
 /// A byte of a red zone around a free object.
 pub(super) const ZONE_FREE: u8 = 0xbb;
@@ -38,10 +38,11 @@ pub(super) unsafe fn poison(at: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Have all of these bytes this value? Word by word, once the address is a word's.
+/// Returns true if all of these bytes have this value. Compares word by word once the address is
+/// aligned.
 ///
 /// # Safety
-/// They can be read, and have been written since their memory was had.
+/// They can be read, and have been written since their memory was allocated.
 pub(super) unsafe fn is_all(at: NonNull<u8>, bytes: usize, value: u8) -> bool {
     let head = at.as_ptr().align_offset(WORD).min(bytes);
     let words = (bytes - head) / WORD;
@@ -52,7 +53,7 @@ pub(super) unsafe fn is_all(at: NonNull<u8>, bytes: usize, value: u8) -> bool {
         let begin = at.add(head).cast::<u64>();
         let tail = head + words * WORD;
         let same = |from: usize, to: usize| (from..to).all(|i| at.add(i).read() == value);
-        // No way out in between, so that the compiler takes several words at once.
+        // No early exit in the loop, so that the compiler can compare several words at once.
         let mut unlike = 0;
         for i in 0..words {
             unlike |= begin.add(i).read() ^ pattern;
@@ -61,7 +62,7 @@ pub(super) unsafe fn is_all(at: NonNull<u8>, bytes: usize, value: u8) -> bool {
     }
 }
 
-/// Is a free object as [`poison`] left it?
+/// Returns true if a free object is as [`poison`] left it.
 ///
 /// # Safety
 /// As [`is_all`], of at least one byte.

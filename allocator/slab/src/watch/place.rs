@@ -1,4 +1,4 @@
-//! Where an object lies in the place that a slab has for it, and what lies around it there.
+//! Where an object lies in its place in a slab, and what lies around it there.
 //!
 //! ```text
 //! | red zone | object | red zone, up to what follows | tail | who allocated | who freed |
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The left red zone is as long as the object's alignment (a word at least), so the object stays
-//! aligned; the right one begins at its last byte's end, so that not one byte can be written past
-//! it unnoticed. What is known of users stands at the end, behind the red zone, where a small
-//! overflow does not reach it. The tail is the design's: it needs one where what it keeps in a free
-//! object may not lie in the object itself.
+//! aligned. The right one begins directly behind the object's last byte, so that not one byte can
+//! be written past it unnoticed. The tracks of users stand at the end, behind the red zone, where a
+//! small overflow does not reach them. The tail is the design's. A design needs one if what it
+//! keeps in a free object may not lie in the object itself.
 
 use crate::cache_info::{CacheInfo, CacheSpec};
 use crate::debug::{Checks, TRACK_BYTES};
@@ -17,26 +17,26 @@ use crate::geometry::MAX_SIZE;
 
 const WORD: usize = 8;
 
-/// What places of checked objects are a multiple of: what the bitmap's grid asks for, so that
-/// nothing is added to them later.
+/// The places of checked objects are a multiple of this: the bitmap's grid, so that nothing is
+/// added to them later.
 const GRID: usize = 16;
 
-/// Where an object lies in the place that a slab has for it.
+/// Where an object lies in its place in a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// From where the place begins to the object.
+    /// The bytes from the begin of the place to the object.
     pub(crate) before: usize,
-    /// The bytes behind it that are the design's.
+    /// The bytes behind it that belong to the design.
     pub(crate) tail: usize,
     /// The bytes of the place.
     pub(crate) bytes: usize,
-    /// What its address is a multiple of.
+    /// The alignment of the place.
     pub(crate) align: usize,
 }
 
 impl Place {
-    /// The place of objects of `spec` with so many bytes for the design, as they are where nothing
-    /// can be made of the specification.
+    /// Returns the place of objects of `spec`, with `tail` bytes for the design. If the
+    /// specification is impossible, its values are passed through as they are.
     pub(crate) const fn of(spec: &CacheSpec, tail: usize) -> Self {
         let plain = Self {
             before: 0,
@@ -80,23 +80,24 @@ const fn tracks_of(checks: Checks) -> usize {
 }
 
 impl CacheInfo {
-    /// Are its free objects poisoned?
+    /// Returns true if its free objects are poisoned.
     pub(super) const fn is_poisoned(&self) -> bool {
         self.spec.checks.has(Checks::POISON) && self.spec.constructor.is_none()
     }
 
-    /// Where the tracks begin, from where the place begins; the stride where there are none.
+    /// Returns where the tracks begin, from the begin of the place; the stride where there are
+    /// none.
     pub(super) const fn tracks_at(&self) -> usize {
         self.geometry.stride as usize - tracks_of(self.spec.checks)
     }
 
-    /// Where the tail begins, from where the place begins.
+    /// Returns where the tail begins, from the begin of the place.
     #[must_use]
     pub const fn tail_at(&self) -> usize {
         self.tracks_at() - self.tail
     }
 
-    /// Where the right red zone begins and how many bytes it has.
+    /// Returns where the right red zone begins and how many bytes it has.
     pub(super) const fn right_zone(&self) -> (usize, usize) {
         let begin = self.before + self.spec.size;
         (begin, self.tail_at() - begin)
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
     use crate::geometry::Geometry;
 
-    /// Kinds of all checks, with and without a tail.
+    /// Cache descriptions with all sets of checks, with and without a tail.
     fn caches() -> impl Iterator<Item = CacheInfo> {
         let sets = (0..16).map(|set: u32| {
             let members = Checks::LETTERS.iter().enumerate();

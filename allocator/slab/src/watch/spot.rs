@@ -11,9 +11,9 @@ use crate::debug::{Checks, Damage, Fault, Finding, Moment, Stored, TRACK_BYTES, 
 ///
 /// Invariant `in-its-place`: the place is a stride long and lies in its slab.
 ///
-/// Invariant `painted`: what lies around the object is written by whoever makes the slab, before
-/// anybody else knows of it, and then only by who takes or frees the object, while it is neither in
-/// its slab nor in use.
+/// Invariant `painted`: what lies around the object is written by the maker of the slab, before
+/// anybody else knows of it. After that it is written only by a caller that takes or frees the
+/// object, while the object is neither in its slab nor in use.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'k> {
     pub(super) info: &'k CacheInfo,
@@ -23,7 +23,7 @@ pub(super) struct Spot<'k> {
 impl<'k> Spot<'k> {
     fn at(&self, offset: usize) -> NonNull<u8> {
         debug_assert!(offset < self.info.geometry.stride as usize);
-        // SAFETY: `in-its-place`: a place is a stride long, and all offsets here are below.
+        // SAFETY: `in-its-place`: a place is a stride long, and all offsets here are below that.
         unsafe { self.place.add(offset) }
     }
 
@@ -31,7 +31,7 @@ impl<'k> Spot<'k> {
         self.at(self.info.before)
     }
 
-    /// Both red zones take this value, where the cache has them.
+    /// Fills both red zones with this value, if the cache has them.
     pub(super) fn paint_zones(&self, value: u8) {
         if !self.info.spec.checks.has(Checks::RED_ZONES) {
             return;
@@ -51,7 +51,7 @@ impl<'k> Spot<'k> {
         }
     }
 
-    /// Have both red zones this value? If not, what is wrong.
+    /// Checks that both red zones have this value. Returns what is wrong, if anything.
     pub(super) fn zones(&self, value: u8) -> Option<Fault> {
         if !self.info.spec.checks.has(Checks::RED_ZONES) {
             return None;
@@ -74,7 +74,7 @@ impl<'k> Spot<'k> {
         None
     }
 
-    /// Is the free object as it was painted? If not, what is wrong.
+    /// Checks that the free object is as it was painted. Returns what is wrong, if anything.
     fn poisoned(&self) -> Option<Fault> {
         let (object, size) = (self.object(), self.info.spec.size);
         // SAFETY: `painted`: the object has been written when the slab was made.
@@ -93,18 +93,18 @@ impl<'k> Spot<'k> {
         Damage::between(0, size, found, expected).map(Fault::UseAfterFree)
     }
 
-    /// What is wrong with the free object, or around it?
+    /// Returns what is wrong with the free object or around it, if anything.
     pub(super) fn damage_while_free(&self) -> Option<Fault> {
         self.zones(paint::ZONE_FREE).or_else(|| self.poisoned())
     }
 
-    /// A byte of what is painted.
+    /// Returns a byte of what is painted.
     fn read(&self, offset: usize) -> u8 {
         // SAFETY: `painted`.
         unsafe { self.at(offset).read() }
     }
 
-    /// Who allocated and who freed last, in memory.
+    /// Returns the records of who allocated and who freed last, in memory.
     pub(super) fn stored(&self) -> Option<[&'k Stored; 2]> {
         if !self.info.spec.checks.has(Checks::TRACK) {
             return None;
@@ -119,7 +119,7 @@ impl<'k> Spot<'k> {
         })
     }
 
-    /// Who allocated and who freed last.
+    /// Returns who allocated and who freed last.
     pub(super) fn users(&self) -> [User; 2] {
         match self.stored() {
             Some(stored) => stored.map(Stored::user),
@@ -141,7 +141,7 @@ impl<'k> Spot<'k> {
         }
     }
 
-    /// Nobody has allocated or freed it yet.
+    /// Records that nobody has allocated or freed it yet.
     pub(super) fn clear_tracks(&self) {
         if self.info.spec.checks.has(Checks::TRACK) {
             for offset in [self.info.tracks_at(), self.info.tracks_at() + TRACK_BYTES] {

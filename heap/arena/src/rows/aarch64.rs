@@ -1,6 +1,6 @@
 //! The instructions of the sequences on aarch64.
 //!
-//! A shifted register is part of an addition here, so the CPU's number is read as it is.
+//! An addition can shift a register here, so the CPU's number is read as it is.
 
 /// The signature, as the word of a `brk`, and the way back.
 #[doc(hidden)]
@@ -11,7 +11,7 @@ macro_rules! left_midway {
     };
 }
 
-/// A sequence of these lines, which may use `row`, and `here`, the address of the area.
+/// A sequence of these lines. They may use `row`, and `here`, the address of the area.
 macro_rules! sequence {
     ([$($lines:expr),*], $area:ident, [$($shift:ident)?], $($operand:tt)*) => {
         asm!(

@@ -1,7 +1,7 @@
-//! A row a CPU or a row a thread, as one type: chosen once, wherever the rows lie, and however far
-//! apart.
+//! A row per CPU or a row per thread, as one type: chosen once, for rows at any place and any
+//! distance.
 //!
-//! What a heap composes for itself is a little shorter, since it knows its rows.
+//! A heap's own code is a little shorter, since it knows its rows.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -11,12 +11,12 @@ use brickyard_slab::{Caller, Local, Pushed, Rows};
 
 use super::{Rseq, ThreadRows, pop_shifted, push_shifted, replace};
 
-/// How this process reaches its rows: the [`Local`] of slabs in user space.
+/// The way in which this process reaches its rows: the [`Local`] of slabs in user space.
 #[derive(Debug, Clone, Copy)]
 pub enum Cpus {
-    /// A row a CPU. A thread can be moved at any moment.
+    /// A row per CPU. A thread can be moved at any moment.
     PerCpu(Rseq),
-    /// A row a thread, which never leaves it.
+    /// A row per thread, which the thread never leaves.
     PerThread(ThreadRows),
 }
 
@@ -30,19 +30,19 @@ macro_rules! either {
 }
 
 impl Cpus {
-    /// A row a CPU, where the system has restartable sequences; else a row a thread.
+    /// Uses a row per CPU if the system has restartable sequences, else a row per thread.
     #[must_use]
     pub fn registered() -> Self {
         Rseq::registered().map_or_else(Self::threads, Self::PerCpu)
     }
 
-    /// A row a thread.
+    /// Uses a row per thread.
     #[must_use]
     pub fn threads() -> Self {
         Self::PerThread(ThreadRows::new())
     }
 
-    /// Rows that there are to be.
+    /// Returns how many rows there have to be.
     #[must_use]
     pub const fn rows(&self) -> usize {
         match self {
@@ -51,13 +51,14 @@ impl Cpus {
         }
     }
 
-    /// Where a thread's area is, from the thread pointer on.
+    /// Returns the offset of a thread's area from the thread pointer.
     #[must_use]
     pub const fn area(&self) -> isize {
         either!(self, cpus => cpus.area())
     }
 
-    /// Where the rows lie and how far apart, if every number has one: sequences do not ask.
+    /// Returns where the rows lie and how far apart, if every number has a row: sequences do not
+    /// check.
     #[inline(always)]
     fn place(&self, rows: &Rows<'_>) -> Option<(*const AtomicUsize, u32)> {
         (rows.rows() >= self.rows()).then(|| (rows.start(), rows.row_shift()))
@@ -82,20 +83,20 @@ impl Platform for Cpus {
         either!(self, cpus => cpus.ticks())
     }
 
-    /// The thread, by the system's number.
+    /// Returns the thread, by the system's number.
     fn task(&self) -> u64 {
         let thread = rustix::thread::gettid().as_raw_nonzero();
         thread.get().unsigned_abs().into()
     }
 }
 
-// SAFETY: `one-store` and `row-of-its-own` are the trait's conditions; of one kind of rows all use
-// the same sequences. `place` keeps them from rows that are not there.
+// SAFETY: `one-store` and `row-of-its-own` are the trait's conditions. All users of one kind of
+// rows use the same sequences. `place` keeps them from rows that are not there.
 unsafe impl Local for Cpus {
     #[inline(always)]
     unsafe fn pop<C: Caller>(&self, rows: &Rows<'_>, column: usize) -> Option<NonNull<u8>> {
         let place = self.place(rows)?;
-        // SAFETY: there is a row for every number, and `top-in-sheaf`, the library's own invariant,
+        // SAFETY: there is a row for every number. `top-in-sheaf`, the library's own invariant,
         // says what its words are.
         NonNull::new(unsafe { pop_shifted(self.area(), place, column) })
     }
@@ -134,7 +135,7 @@ unsafe impl Local for Cpus {
         let Some(word) = rows.place(cpu, column) else {
             return false;
         };
-        // SAFETY: the word is one of the row of `cpu`, there as long as this view of the rows.
+        // SAFETY: the word is in the row of `cpu`, and is there as long as this view of the rows.
         unsafe { replace(self.area(), cpu as u32, &*word, expected, new) }
     }
 }

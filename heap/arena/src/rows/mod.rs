@@ -1,32 +1,32 @@
 //! A row of words for each CPU, or for each thread, and the few instructions that change one.
 //!
-//! | file | what it tells |
+//! | file | what it holds |
 //! |---|---|
 //! | `sequence` | the restartable sequences |
 //! | `x86_64`, `aarch64` | their instructions |
-//! | `rseq` | a row a CPU: [`Rseq`] |
-//! | `thread_rows` | a row a thread, where the system has no restartable sequences: [`ThreadRows`] |
+//! | `rseq` | a row per CPU: [`Rseq`] |
+//! | `thread_rows` | a row per thread, where the system has no restartable sequences: [`ThreadRows`] |
 //! | `cpus` | either, chosen once, as the library's [`Local`](brickyard_slab::Local): [`Cpus`] |
 //!
 //! # One form for both
 //!
-//! The system tells a thread its CPU by a word of the thread's *area*, registered by the C library
-//! (`__rseq_offset`). A thread without restartable sequences has an area of the same shape, in
-//! which the word is the thread's own number, and which nobody else reads. So the sequences are the
-//! same instructions for both, and where the area is, relative to the thread pointer, is a value:
-//! one load of a static.
+//! The system tells a thread its CPU by a word of the thread's *area*, which the C library has
+//! registered (`__rseq_offset`). A thread without restartable sequences has an area of the same
+//! layout. There the word is the thread's own number, and nobody else reads the area. So the
+//! sequences are the same instructions for both. The position of the area, relative to the thread
+//! pointer, is a value: one load of a static.
 //!
 //! # Invariants
 //!
 //! - Invariant `registered-everywhere`: where `__rseq_size` is not 0, the C library has registered
-//!   the area of every thread before the thread runs anything else; so the CPU's number there is
+//!   the area of every thread before the thread runs anything else. So the CPU's number there is
 //!   always valid. (A thread made by a bare `clone` with shared memory has no area, nor other
 //!   thread-local memory, and must not allocate.)
-//! - Invariant `one-store`: a sequence changes what others see by its last instruction alone.
-//!   Whoever is moved, preempted or interrupted by a signal before that has done nothing, and
+//! - Invariant `one-store`: a sequence changes what others see only by its last instruction. A
+//!   thread that is moved, preempted or interrupted by a signal before that has done nothing, and
 //!   begins again.
-//! - Invariant `row-of-its-own`: a row's words are written by sequences of the CPU (or by the
-//!   thread) that the row belongs to, and by nobody else.
+//! - Invariant `row-of-its-own`: a row's words are written only by sequences on the CPU (or by the
+//!   thread) that the row belongs to.
 
 #[cfg(target_arch = "aarch64")]
 #[macro_use]
@@ -54,7 +54,7 @@ pub use thread_rows::ThreadRows;
 /// them, are the row's offset.
 pub const ROW_SHIFT: u32 = 16;
 
-/// A top whose next entry has these bits all zero is the last of its sheaf.
+/// A top is the last of its sheaf if the address behind it has these bits all zero.
 const SHEAF_MASK: u32 = 1023;
 
 const _: () = assert!(SHEAF_MASK as usize == brickyard_slab::sheaf::SHEAF_BYTES - 1);

@@ -1,8 +1,8 @@
-//! A row a CPU, by restartable sequences.
+//! A row per CPU, by restartable sequences.
 //!
-//! The area is the one that the C library registers for every thread (glibc from 2.35 on); none is
-//! registered here, since a thread can have but one. Only its `rseq_cs` is ever written, so every
-//! rule of the system's is kept.
+//! The area is the one that the C library registers for every thread (glibc from 2.35 on). None is
+//! registered here, since a thread can have only one. Only its `rseq_cs` is ever written, so all of
+//! the system's rules are kept.
 
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -12,12 +12,12 @@ use brickyard::Platform;
 use crate::Threads;
 use crate::area::thread_pointer;
 
-/// CPUs as rows. A thread may be moved at any moment; what it was about to do with a row then
+/// CPUs as rows. A thread may be moved at any moment. What it was about to do with a row then
 /// begins again on the new CPU.
 ///
-/// As a [`Platform`] it tells the CPU from the thread's own memory (a load), waits by spinning and
-/// then letting others run, and runs work on another CPU by going there: the calling thread
-/// restricts its own affinity to that CPU, and takes back what it had.
+/// As a [`Platform`] it reads the CPU from the thread's own memory (a load), and waits by spinning
+/// and then letting others run. It runs work on another CPU by going there: the calling thread
+/// restricts its own affinity to that CPU, and restores it afterwards.
 #[derive(Debug, Clone, Copy)]
 pub struct Rseq {
     area: isize,
@@ -27,7 +27,7 @@ pub struct Rseq {
 // Weak: null where the C library has none.
 global_asm!(".weak __rseq_offset", ".weak __rseq_size");
 
-/// The address of a symbol of the C library's, which may be absent.
+/// The address of a symbol of the C library, which may be absent.
 macro_rules! weak_address {
     ($name:literal) => {{
         let address: *const u8;
@@ -52,9 +52,9 @@ macro_rules! weak_address {
 }
 
 impl Rseq {
-    /// What the C library has registered; `None` where it has not: an old C library or system, one
-    /// that was told not to (`glibc.pthread.rseq=0`), or a simulator such as valgrind. A few calls
-    /// of the system.
+    /// Returns the area that the C library has registered. `None` if there is none: an old C
+    /// library or system, one that was told not to (`glibc.pthread.rseq=0`), or a simulator such as
+    /// valgrind. Makes a few system calls.
     #[must_use]
     pub fn registered() -> Option<Self> {
         let offset = weak_address!("__rseq_offset").cast::<isize>();
@@ -69,17 +69,17 @@ impl Rseq {
             area,
             cpus: possible_cpus(),
         };
-        // The number is negative in a thread for which it failed.
+        // The number is negative in a thread whose registration failed.
         (size != 0 && rseq.cpu() < rseq.cpus).then_some(rseq)
     }
 
-    /// CPUs that the machine can have: one more than the highest number.
+    /// Returns how many CPUs the machine can have: one more than the highest number.
     #[must_use]
     pub const fn cpus(&self) -> usize {
         self.cpus
     }
 
-    /// Where the area is, from the thread pointer on: what [`pop`](super::pop) wants to know.
+    /// Returns the offset of the area from the thread pointer, which [`pop`](super::pop) needs.
     #[must_use]
     pub const fn area(&self) -> isize {
         self.area
@@ -91,7 +91,7 @@ impl Platform for Rseq {
     fn cpu(&self) -> usize {
         let word = thread_pointer().wrapping_offset(self.area + 4);
         // SAFETY: `registered-everywhere`: the word is the `cpu_id` of this thread's area. Only the
-        // system writes it, and only while the thread stands still.
+        // system writes it, and only while the thread is not running.
         let cpu = unsafe { AtomicU32::from_ptr(word.cast()) };
         // Relaxed: a thread's own word.
         cpu.load(Ordering::Relaxed) as usize
@@ -102,11 +102,11 @@ impl Platform for Rseq {
     }
 
     /// Runs `work` with the calling thread kept on `cpu` by its affinity, which is restored
-    /// afterwards. False where the thread may not go there: the CPU is offline, or not of its
-    /// cpuset. Some microseconds, or as long as the CPU is busy with others.
+    /// afterwards. False if the thread may not go there: the CPU is offline, or not in its cpuset.
+    /// Takes some microseconds, or as long as the CPU is busy with others.
     ///
-    /// An affinity that somebody else gives the thread meanwhile is lost; one that takes it away
-    /// from `cpu` makes what `work` tries with the row fail. `work` may panic.
+    /// An affinity that somebody else gives the thread meanwhile is lost. If that takes the thread
+    /// away from `cpu`, what `work` tries with the row fails. `work` may panic.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         if cpu >= self.cpus {
             return false;
@@ -127,10 +127,10 @@ impl Platform for Rseq {
     }
 }
 
-/// CPUs that the system counts at most (`CONFIG_NR_CPUS`).
+/// The most CPUs that the system counts (`CONFIG_NR_CPUS`).
 const MOST_CPUS: usize = 8192;
 
-/// CPUs that a thread may run on.
+/// The CPUs that a thread may run on.
 struct Affinity([u64; MOST_CPUS / 64]);
 
 impl Affinity {
@@ -160,13 +160,13 @@ impl Affinity {
     }
 }
 
-/// The thread gets the affinity back that it had, when this is dropped.
+/// Restores the thread's affinity when this is dropped.
 struct Back(Affinity);
 
 impl Drop for Back {
     fn drop(&mut self) {
-        // It was this thread's a moment ago. Should all those CPUs have gone offline since, the
-        // system has chosen others already.
+        // It was this thread's a moment ago. If all those CPUs have gone offline since, the system
+        // has chosen others already.
         let _ = self.0.set();
     }
 }
@@ -179,18 +179,18 @@ pub fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
     // SAFETY: the C library's own word of this thread, there as long as the thread is.
     let found = unsafe { errno.read() };
     let result = call();
-    // SAFETY: as above. The call may have used the word by another pointer, to which this one is no
-    // obstacle.
+    // SAFETY: as above. The call may have used the word by another pointer, which does not conflict
+    // with this one.
     unsafe { errno.write(found) };
     result
 }
 
-/// One more than the highest CPU number that the machine can have.
+/// Returns one more than the highest CPU number that the machine can have.
 fn possible_cpus() -> usize {
     from_sysfs().or_else(from_mask).unwrap_or(MOST_CPUS)
 }
 
-/// From a list such as `0-3,8-11`: its last number.
+/// Reads it from a list such as `0-3,8-11`: its last number.
 fn from_sysfs() -> Option<usize> {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -208,7 +208,7 @@ fn highest_of(list: &[u8]) -> Option<usize> {
     (number < MOST_CPUS).then_some(number + 1)
 }
 
-/// From the length of the system's own sets of CPUs: too many, but never too few.
+/// Reads it from the length of the system's own sets of CPUs: too many, but never too few.
 fn from_mask() -> Option<usize> {
     let mut set = [0_u64; MOST_CPUS / 64];
     // SAFETY: the system writes at most as many bytes as it is told that there are. (The C

@@ -1,19 +1,19 @@
 //! The restartable sequences: what they do, for every processor. Their instructions are in
 //! `x86_64.rs` and `aarch64.rs`.
 //!
-//! A sequence has a *descriptor* (section `__rseq_cs`): where it begins, how long it is, and where
-//! to go on if it was left midway. It begins when the descriptor's address is stored in the
-//! thread's area; if the system finds the thread between begin and end when it moves it, preempts
-//! it or delivers a signal, it sends it to the third address instead, before which a signature
-//! stands (the bytes of an instruction that nobody executes). There it jumps back and begins anew.
+//! A sequence has a *descriptor* (section `__rseq_cs`): its begin, its length, and an abort
+//! address. The sequence begins when the descriptor's address is stored in the thread's area. If
+//! the system moves or preempts the thread, or delivers a signal to it, between begin and end, it
+//! sends the thread to the abort address. There the thread jumps back and begins anew. Before the
+//! abort address stands a signature (the bytes of an instruction that nobody executes).
 
 use core::arch::asm;
 use core::sync::atomic::AtomicUsize;
 
 use brickyard_slab::Pushed;
 
-/// The text of a sequence: the descriptor from label 4 to label 5, and what happens when it is left
-/// midway: back to label 2, which comes first; then the lines. For `asm!` and `naked_asm!`.
+/// The text of a sequence: the descriptor from label 4 to label 5; the abort code, which goes back
+/// to label 2; and then the lines. For `asm!` and `naked_asm!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! restartable {
@@ -35,13 +35,13 @@ macro_rules! restartable {
 /// Defines `pop` and `push`: how the row is found, and by which shift.
 macro_rules! pop_and_push {
     ($vis:vis $pop:ident, $push:ident, $shift:ident: $type:ty, $find:ident, $operand:tt) => {
-        /// The last object of the sheaf in `column` of this CPU's row; null if it has none. The row
-        /// then has one less.
+        /// Takes the last object of the sheaf in `column` of this CPU's row; null if it has none.
+        /// The sheaf then has one less.
         ///
         /// # Safety
         /// `area` is an area of all threads ([`Rseq`](super::Rseq),
-        /// [`ThreadRows`](super::ThreadRows)); `rows` are rows for every number that can stand
-        /// there, as far apart as the shift says ([`ROW_SHIFT`](super::ROW_SHIFT) without one), and
+        /// [`ThreadRows`](super::ThreadRows)). `rows` are rows for every number that can stand
+        /// there, as far apart as the shift says ([`ROW_SHIFT`](super::ROW_SHIFT) without one).
         /// `column` of each holds the top of a sheaf.
         #[inline(always)]
         $vis unsafe fn $pop(
@@ -79,8 +79,8 @@ macro_rules! pop_and_push {
             column: usize,
             object: *mut u8,
         ) -> Pushed {
-            // SAFETY: as in `pop`. The entry behind the top is free: that it is written early is
-            // seen by nobody (`one-store`).
+            // SAFETY: as in `pop`. The entry behind the top is free, so nobody sees that it is
+            // written early (`one-store`).
             unsafe {
                 sequence!(
                     [$find!(), push_lines!()],
@@ -100,14 +100,15 @@ macro_rules! pop_and_push {
     };
 }
 
-// Rows `ROW_SHIFT` apart, as the instructions say it.
+// Rows `ROW_SHIFT` apart, as the instructions assume.
 const _: () = assert!(super::ROW_SHIFT == 16);
 pop_and_push!(pub pop, push, _shift: (), find_row, []);
 
 // Rows any power of two apart.
 pop_and_push!(pub(super) pop_shifted, push_shifted, shift: u32, find_row_shifted, [shift]);
 
-/// Stores `new` in `word` if the caller runs on `cpu` and the word holds `expected`.
+/// Stores `new` in `word` if the caller runs on `cpu` and the word holds `expected`. Returns true
+/// if it did.
 ///
 /// # Safety
 /// `area` as in [`pop`]; `word` is a word of the row of `cpu`.
@@ -119,7 +120,7 @@ pub unsafe fn replace(
     expected: usize,
     new: usize,
 ) -> bool {
-    // SAFETY: `one-store`, and the word is the caller's to write while it runs on `cpu`
+    // SAFETY: `one-store`. The word is the caller's to write while it runs on `cpu`
     // (`row-of-its-own`).
     unsafe {
         sequence!(

@@ -39,7 +39,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Rows with an empty sheaf each, but for those that are to be without.
+    /// Makes rows with an empty sheaf each, except those that are to be without.
     fn new(rows: usize, without: usize) -> Self {
         let bench = Self {
             rows: (0..rows * ROW_WORDS).map(|_| AtomicUsize::new(0)).collect(),
@@ -70,7 +70,7 @@ impl Bench {
         unsafe { push(area, (self.rows.as_ptr(), ()), COLUMN, token) == Pushed::Done }
     }
 
-    /// What lies in the sheaves, nobody else being at work.
+    /// Returns what lies in the sheaves. Nobody else may be at work.
     fn contents(&self) -> Vec<usize> {
         let mut found = Vec::new();
         for row in 0..self.sheaves.len() {
@@ -85,7 +85,7 @@ impl Bench {
     }
 }
 
-/// Who has each token: 1 where somebody holds it, 0 where it lies in a sheaf.
+/// Whether each token is held: 1 if somebody holds it, 0 if it lies in a sheaf.
 struct Tokens(Vec<AtomicU8>);
 
 impl Tokens {
@@ -151,7 +151,7 @@ fn churn(
     held
 }
 
-/// Threads churn; then every token must be there once.
+/// Runs threads that churn; afterwards every token must be there once.
 fn storm(
     bench: &Bench,
     area: isize,
@@ -250,10 +250,10 @@ fn replace_wants_the_cpu_and_the_word() {
     assert!(done > 0);
 }
 
-/// What the signal handler needs.
+/// The state of the signal handler.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
-/// How many threads are in the handler. Any thread of the process may be, also one that knows
-/// nothing of this test and does not run when the test ends.
+/// The number of threads in the handler. Any thread of the process may be there, even one that
+/// knows nothing of this test and does not run when the test ends.
 static HANDLING: AtomicUsize = AtomicUsize::new(0);
 static STRAYS: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
 static BENCH: AtomicPtr<Bench> = AtomicPtr::new(null_mut());
@@ -261,8 +261,8 @@ static TOKENS: AtomicPtr<Tokens> = AtomicPtr::new(null_mut());
 static AREA: AtomicIsize = AtomicIsize::new(0);
 
 extern "C" fn on_alarm(_: c_int) {
-    // With the test's store and load of the same two words: it sees who has come in, or who comes
-    // in sees that it is over.
+    // Pairs with the test's store and load of the same two words: the test sees a handler that has
+    // come in, or the handler sees that the test is over.
     HANDLING.fetch_add(1, Ordering::SeqCst);
     let bench = BENCH.load(Ordering::SeqCst);
     if !bench.is_null() {
@@ -270,7 +270,7 @@ extern "C" fn on_alarm(_: c_int) {
         // first.
         unsafe { take_or_move(&*bench, &*TOKENS.load(Ordering::Relaxed)) };
     }
-    // Pairs with the load of who waits for all handlers: what this one kept is seen.
+    // Pairs with the load of the test, which waits for all handlers: it sees what this one kept.
     HANDLING.fetch_sub(1, Ordering::Release);
 }
 

@@ -1,8 +1,8 @@
-//! A row a thread, where the system has no restartable sequences.
+//! A row per thread, where the system has no restartable sequences.
 //!
-//! Rows go by the numbers of [`Threads`]: number *n* has row *n* + 1. Row 0 is nobody's: threads
-//! that have no number (yet, or any longer, or because all are taken), or one too high, find a row
-//! in which there is never anything.
+//! Rows follow the numbers of [`Threads`]: number *n* has row *n* + 1. Row 0 belongs to nobody and
+//! never holds anything. It is used by threads whose number is too high, and by threads that have
+//! no number (yet, or any longer, or because all are taken).
 
 use brickyard::Platform;
 
@@ -11,33 +11,33 @@ use crate::area::{ThreadArea, own_offset};
 
 /// Threads as rows: see [`ThreadRows::ROWS`] for how many.
 ///
-/// As a [`Platform`], a thread's row is its CPU, and all else is as with [`Threads`]. A signal
-/// handler that uses a row which its own thread was just using finds it as it was, and what the
-/// handler did is lost: as with every allocator, handlers must not allocate here.
+/// As a [`Platform`], a thread's row is its CPU, and everything else is as with [`Threads`]. A
+/// signal handler that uses a row in the middle of its own thread's use finds it as it was, and
+/// what the handler did is lost. So handlers must not allocate here, as with every allocator.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadRows {
     area: isize,
 }
 
 impl ThreadRows {
-    /// Rows that there are to be, the empty one included: so many threads less one have one at a
-    /// time.
+    /// The number of rows that there have to be, the empty one included. So one thread less than
+    /// that can have a row at a time.
     pub const ROWS: usize = 256;
 
-    /// The way for every thread of this process.
+    /// Makes the value; it serves every thread of this process.
     #[must_use]
     pub fn new() -> Self {
         Self { area: own_offset() }
     }
 
-    /// Where the area is, from the thread pointer on: what [`pop`](super::pop) wants to know.
+    /// Returns the offset of the area from the thread pointer, which [`pop`](super::pop) needs.
     #[must_use]
     pub const fn area(&self) -> isize {
         self.area
     }
 
-    /// The row of the calling thread, which takes a number now if it never did; `None` if it has
-    /// none.
+    /// Returns the row of the calling thread, which takes a number now if it never did. `None` if
+    /// it has no row.
     #[inline]
     pub(crate) fn row(&self) -> Option<usize> {
         let _ = Threads.cpu();
@@ -53,7 +53,7 @@ impl Default for ThreadRows {
 }
 
 impl Platform for ThreadRows {
-    /// The row of the thread; `usize::MAX` if it has none.
+    /// Returns the row of the thread; `usize::MAX` if it has none.
     #[inline]
     fn cpu(&self) -> usize {
         self.row().unwrap_or(usize::MAX)
@@ -63,7 +63,7 @@ impl Platform for ThreadRows {
         Threads.relax();
     }
 
-    /// As [`Threads`] do it for the number of the row.
+    /// As [`Threads`] does it for the number of the row.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         (1..Self::ROWS).contains(&cpu) && Threads.run_on(cpu - 1, work)
     }

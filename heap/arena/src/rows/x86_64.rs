@@ -1,9 +1,9 @@
-//! The instructions of the sequences on x86-64: eleven for `pop` and thirteen for `push`, one more
-//! with a shift.
+//! The instructions of the sequences on x86-64: ten for `pop` and twelve for `push`, and one more
+//! with a shift. Loading the operands is not counted.
 //!
 //! **The row's offset**: the area begins with `cpu_id_start` and `cpu_id`, four bytes each, both
-//! below 65,536 (`registered-everywhere`). Four bytes read from the third on are two zero bytes and
-//! the lower half of `cpu_id`: the CPU's number times 64 KiB, which is
+//! below 65,536 (`registered-everywhere`). The four bytes from the third on are two zero bytes and
+//! the lower half of `cpu_id`. Read as one number, they are the CPU's number times 64 KiB, which is
 //! [`ROW_SHIFT`](super::ROW_SHIFT).
 
 /// The signature, as `ud1 edi, [rip + signature]`, and the way back.
@@ -15,7 +15,7 @@ macro_rules! left_midway {
     };
 }
 
-/// A sequence of these lines, which may use `row`, and the shift of the rows in `cl`.
+/// A sequence of these lines. They may use `row`, and the shift of the rows in `cl`.
 macro_rules! sequence {
     ([$($lines:expr),*], $area:ident, [$($shift:ident)?], $($operand:tt)*) => {
         asm!(

@@ -1,14 +1,14 @@
 //! Which free pages may have memory, and how it goes back to the system.
 //!
 //! Invariant `idle-bit`: the bit of a page is set if the page is free and has been in use since its
-//! memory was last given back; it is clear while the page is in use. It is set before the page
-//! becomes free, and cleared after it has been taken, so who takes free pages to release them is
-//! right about those that it gets, and does not get the others. A free page whose bit is clear is
-//! zero: it has never been touched, or its memory has been given back since.
+//! memory was last given back. It is clear while the page is in use. It is set before the page
+//! becomes free, and cleared after it has been taken. So a thread that takes free pages to release
+//! them can rely on the bits of the pages that it gets; it does not get the others. A free page
+//! whose bit is clear is zero: it has never been touched, or its memory has been given back since.
 //!
-//! Whoever releases takes free blocks for a moment, a few at a time, exactly where the bits say
-//! that they lie (`Zone::alloc_at`): lost races cost nothing. A request that finds nothing
-//! meanwhile waits for it (`Span::find_behind_release`).
+//! A thread that releases takes free blocks for a moment, a few at a time, exactly where the bits
+//! say that they lie (`Zone::alloc_at`). A lost race costs nothing. A request that finds nothing
+//! meanwhile waits for that thread (`Span::find_behind_release`).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,25 +17,25 @@ use brickyard_arena::{Release, Threads};
 
 use super::{Contents, RUN_BYTES_MAX, Span};
 
-/// So much may be idle, whatever is in use.
+/// So many bytes may be idle, however little is in use.
 const IDLE_BYTES: usize = 8 << 20;
 
-/// One part of what is in use may be idle.
+/// One part in so many of what is in use may be idle.
 const IDLE_PART: usize = 8;
 
-/// What is given back by age at a time.
+/// The bytes that are given back by age at a time.
 const PIECE_BYTES: usize = 16 << 20;
 
-/// Pages of a word of bits.
+/// The pages of a word of bits.
 const WORD: usize = 64;
 
-/// Bits `from..to` of a word.
+/// Returns the mask of bits `from..to` of a word.
 const fn bits_of(from: usize, to: usize) -> u64 {
     let below = if to == WORD { !0 } else { (1 << to) - 1 };
     below & !((1 << from) - 1)
 }
 
-/// Calls `each` for every word that pages have bits in, with the mask of these.
+/// Calls `each` for every word in which these pages have bits, with the mask of the bits.
 fn by_words(page: usize, pages: usize, mut each: impl FnMut(usize, u64)) {
     let end = page + pages;
     let mut at = page;
@@ -47,12 +47,12 @@ fn by_words(page: usize, pages: usize, mut each: impl FnMut(usize, u64)) {
     }
 }
 
-/// Free blocks, one behind the other, that are held for a moment.
+/// Consecutive free blocks that are held for a moment.
 struct Held<'s> {
     span: &'s Span,
     first: usize,
     pages: usize,
-    /// Those of them that were idle.
+    /// The number of pages that were idle.
     idle: usize,
     blocks: [(u32, u8); Held::BLOCKS],
     count: usize,
@@ -61,7 +61,7 @@ struct Held<'s> {
 
 impl<'s> Held<'s> {
     const BLOCKS: usize = 32;
-    /// More than so many pages are not held at once.
+    /// At most so many pages are held at once.
     const PAGES: usize = 1024;
 
     const fn new(span: &'s Span) -> Self {
@@ -76,7 +76,8 @@ impl<'s> Held<'s> {
         }
     }
 
-    /// Takes the free block at `page`, of which so many pages are idle, if it is one still.
+    /// Takes the free block at `page`, of which `idle` pages are idle. False if it is no longer
+    /// free.
     fn take(&mut self, (page, order): (usize, u8), idle: usize) -> bool {
         let order = Order::new(order);
         let is_full = self.count == Self::BLOCKS || self.pages + order.frames() > Self::PAGES;
@@ -110,7 +111,7 @@ impl<'s> Held<'s> {
         }
         let shift = self.span.layout.page_shift;
         let part = self.first << shift..(self.first + self.pages) << shift;
-        // SAFETY: these pages are this caller's own for the moment, and nobody has anything in
+        // SAFETY: these pages belong to this caller for the moment, and nobody has anything in
         // them.
         let done = unsafe { self.span.region.release(part, Release::Now) };
         // Locked memory stays, and so do its bits.
@@ -134,22 +135,22 @@ impl<'s> Held<'s> {
 impl Span {
     fn idle_word(&self, word: usize) -> &AtomicU64 {
         let first = self.tables.at(self.layout.idle_at).cast::<AtomicU64>();
-        // SAFETY: the tables have a bit for each page, zero at first.
+        // SAFETY: the tables have a bit for each page, initially zero.
         unsafe { first.add(word).as_ref() }
     }
 
-    /// Pages that are about to become free.
+    /// Accounts pages that are about to become free.
     pub(super) fn now_idle(&self, page: usize, pages: usize) {
         by_words(page, pages, |word, mask| {
-            // Relaxed, here and below: whether a page is free is the zone's to say; who gets it
-            // from the zone sees this too.
+            // Relaxed, here and below: the zone decides whether a page is free. A thread that gets
+            // it from the zone sees this store too.
             let _ = self.idle_word(word).fetch_or(mask, Ordering::Relaxed);
         });
         let _ = self.counts.idle.fetch_add(pages, Ordering::Relaxed);
         let _ = self.counts.in_use.fetch_sub(pages, Ordering::Relaxed);
     }
 
-    /// Pages that have just been taken, and what is in them.
+    /// Accounts pages that have just been taken. Returns what is in them.
     pub(super) fn now_in_use(&self, page: usize, pages: usize) -> Contents {
         let idle = self.no_longer_idle(page, pages);
         let _ = self.counts.in_use.fetch_add(pages, Ordering::Relaxed);
@@ -160,7 +161,7 @@ impl Span {
         }
     }
 
-    /// Clears the bits of pages that the caller owns; how many were set.
+    /// Clears the bits of pages that the caller owns. Returns how many were set.
     fn no_longer_idle(&self, page: usize, pages: usize) -> usize {
         let mut idle = 0;
         by_words(page, pages, |word, mask| {
@@ -176,7 +177,7 @@ impl Span {
         idle
     }
 
-    /// Bytes that are free and may have memory. A hint while others are at work.
+    /// Returns the bytes that are free and may have memory. A hint while others are at work.
     #[must_use]
     pub fn idle_bytes(&self) -> usize {
         // Relaxed: a hint. It may be read between the two changes that a page makes on its way.
@@ -184,22 +185,22 @@ impl Span {
         pages.min(self.layout.pages) << self.layout.page_shift
     }
 
-    /// Gives the memory of all idle pages back to the system; how many bytes. Some tenths of a
-    /// microsecond a page, and a call of the system for each piece of free memory. Others can
-    /// allocate and free meanwhile.
+    /// Gives the memory of all idle pages back to the system. Returns the number of bytes. Takes
+    /// some tenths of a microsecond per page, and a system call for each piece of free memory.
+    /// Others can allocate and free meanwhile.
     pub fn release_idle(&self) -> usize {
         let _held = self.counts.releasing.lock(|| Threads.relax());
         self.release(Order::ZERO, 0)
     }
 
-    /// One round of giving memory back, to be called about once a second: all that is idle if pages
-    /// have neither come nor gone since the last round, else the half of it, so that what is idle
-    /// for ten seconds is a thousandth of what it was. In pieces, each inside what `enter` returns,
-    /// so that nobody waits long for who is inside. True if something is left for the next round,
-    /// or was done.
+    /// Does one round of giving memory back. To be called about once a second. It releases all that
+    /// is idle if pages have neither come nor gone since the last round, else half of it. So what
+    /// is idle for ten seconds shrinks to a thousandth. It works in pieces. Each is done under the
+    /// guard that `enter` returns, so that nobody waits long for the guard. Returns true if
+    /// anything was released.
     pub(crate) fn release_by_age<G>(&self, enter: impl Fn() -> G) -> bool {
         let (in_use, idle) = (self.bytes_in_use(), self.idle_bytes());
-        // Relaxed: this thread's own, and a hint.
+        // Relaxed: only this thread uses it, and it is a hint.
         let last = self
             .counts
             .last_round
@@ -229,7 +230,7 @@ impl Span {
         let Some(_held) = self.counts.releasing.try_lock() else {
             return;
         };
-        // A quarter less than is allowed, so that the next page is not too much again.
+        // A quarter less than is allowed, so that the next freed page does not exceed it again.
         let enough = allowed(self) / 4 * 3;
         let _ = self.release(self.largest(), enough);
         if self.idle_bytes() > enough {
@@ -242,17 +243,17 @@ impl Span {
         Order::new(pages.trailing_zeros() as u8)
     }
 
-    /// Goes once around the span, from where the last call ended, and releases idle blocks of at
-    /// least this order, until no more than `enough` bytes are idle. The lock is held.
+    /// Goes once around the span, from where the last call ended. Releases idle blocks of at least
+    /// order `least`, until no more than `enough` bytes are idle. The lock must be held.
     fn release(&self, least: Order, enough: usize) -> usize {
         let block = self.largest().frames();
-        // Relaxed: changed under the lock only; what is added to the span meanwhile was never in
+        // Relaxed: changed under the lock only. What is added to the span meanwhile was never in
         // use.
         let blocks = self.grown.load(Ordering::Relaxed).div_ceil(block);
         let cursor = self.counts.cursor.load(Ordering::Relaxed);
         let mut held = Held::new(self);
         for step in 0..blocks {
-            // What is held is as good as released.
+            // The held pages are as good as released.
             let held_bytes = held.idle << self.layout.page_shift;
             if self.idle_bytes().saturating_sub(held_bytes) <= enough {
                 break;
@@ -288,7 +289,7 @@ impl Span {
                 let aligned = if from == 0 { 6 } else { from.trailing_zeros() };
                 let order = aligned.min(run.ilog2());
                 let at = word * WORD + from as usize;
-                // If one of its pages was taken in between: the next time.
+                // If one of its pages was taken in between, it is left for the next time.
                 let _ = held.take((at, order as u8), 1 << order);
                 bits &= !bits_of(from as usize, from as usize + (1 << order));
             }

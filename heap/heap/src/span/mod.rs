@@ -1,23 +1,22 @@
-//! The pages of a heap: one reservation of addresses, handed out by this library's own page
-//! allocator.
+//! The pages of a heap: one reservation of addresses, managed by this library's own page allocator.
 //!
-//! Addresses cost nothing, so many are reserved at once, and an address says by a subtraction
-//! whether it is of the span. The span is divided into **zones** of 1 GiB, each a lock-free bitmap
-//! store; a zone's metadata is built when the zones before it cannot serve, and it gets its memory
-//! in steps of 32 MiB, so that a small program touches little of it. Only what zones have got can
-//! be read and written (`mprotect`): the rest is neither charged where memory is counted strictly,
-//! nor made by `mlockall`.
+//! Addresses cost nothing, so many are reserved at once. One subtraction then tells whether an
+//! address is in the span. The span is divided into **zones** of 1 GiB, each a lock-free bitmap
+//! store. A zone's metadata is built when the zones before it cannot serve. The zone gets its
+//! memory in steps of 32 MiB, so a small program touches little of it. Only what zones have got can
+//! be read and written (`mprotect`). The rest is not charged where memory is counted strictly, and
+//! `mlockall` does not populate it.
 //!
-//! A block is a power of two of pages; a **run** is any number of pages up to 2 MiB: of the
-//! smallest block that holds it, the tail is freed again at once.
+//! A block is a power of two of pages. A **run** is any number of pages up to 2 MiB: it takes the
+//! smallest block that holds it, and the tail is freed again at once.
 //!
-//! **Idle pages** are those that are free and may have memory, since they have been in use; a bit
-//! each (`idle.rs`). They go back to the system by [`Span::release_idle`], and whenever they are
-//! more than an eighth of what is in use (and 8 MiB), by who frees.
+//! **Idle pages** are free but may have memory, since they have been in use. Each page has a bit
+//! for that (`idle.rs`). [`Span::release_idle`] gives them back to the system. A caller that frees
+//! does so too, when they are more than an eighth of what is in use (and more than 8 MiB).
 //!
-//! Invariant `in-span`: what a zone hands out is a page of the span, by number; the pages of zone
-//! `z` begin at `z` times its length. The region and the tables live as long as the span, and
-//! whatever refers to them is inside it.
+//! Invariant `in-span`: what a zone hands out is a page of the span, by number. The pages of zone
+//! `z` begin at `z` times its length. The region and the tables live as long as the span, and all
+//! references to them are inside it.
 
 mod idle;
 mod runs;
@@ -41,33 +40,33 @@ pub const RUN_BYTES_MAX: usize = 2 << 20;
 /// The least and the usual length of a span, in bytes.
 pub const SPAN_BYTES: (usize, usize) = (64 << 20, 256 << 30);
 
-/// The largest length of a span, in bytes: a zone less than 16 TiB.
+/// The largest length of a span, in bytes: 16 TiB less one zone.
 const SPAN_BYTES_MAX: usize = ZONES * ZONE_BYTES;
 
-/// Slabs can number its pages, however small the system's are.
+/// Slabs can number its pages, even with the smallest pages of a system, 4 KiB.
 const _: () = assert!(SPAN_BYTES_MAX >> 12 <= brickyard_slab::MAX_PAGES);
 
-/// What its start is a multiple of.
+/// The span's start is a multiple of this.
 const SPAN_ALIGN: usize = 4 << 20;
 
 const ZONE_BYTES: usize = 1 << 30;
 
-/// The most zones of a span: 16 TiB are one page of 4 KiB more than slabs can number.
+/// The most zones of a span: 16 TiB would be one page of 4 KiB more than slabs can number.
 const ZONES: usize = (16 << 10) - 1;
 
-/// What a zone grows by.
+/// The step by which a zone grows.
 const STEP_BYTES: usize = 32 << 20;
 
-/// What is in memory that has just been given.
+/// The contents of memory that has just been allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
     /// Whatever its last user left.
     Anything,
-    /// Zeros, and it has not been touched.
+    /// Zeros; the memory has not been touched.
     Zeros,
 }
 
-/// How zones wait: they know nothing of CPUs.
+/// How zones wait. They know nothing of CPUs.
 #[derive(Debug, Clone, Copy)]
 struct Waits;
 
@@ -81,28 +80,28 @@ impl Platform for Waits {
     }
 }
 
-/// Without stashes: slabs and runs have caches of their own.
+/// Zones without stashes: slabs and runs have caches of their own.
 type SpanZone = Zone<'static, Waits, Exclusive>;
 
-/// Pages of a heap, as a source of slabs and as runs: one reservation of addresses, handed out by
-/// this library's page allocator in zones of 1 GiB.
+/// Pages of a heap, as a source of slabs and as runs: one reservation of addresses, managed by this
+/// library's page allocator in zones of 1 GiB.
 ///
-/// What is free and has memory goes back to the system by [`Span::release_idle`], and by who frees
-/// whenever it is more than an eighth of what is in use, and than 8 MiB.
+/// [`Span::release_idle`] gives free pages that have memory back to the system. A caller that frees
+/// does so too, when they are more than an eighth of what is in use, and more than 8 MiB.
 pub struct Span {
     region: Region,
-    /// Zones with their metadata, then a bit a page, then a length a page.
+    /// Zones with their metadata, then a bit per page, then a length per page.
     tables: Region,
     layout: Layout,
-    /// Zones that there are.
+    /// The number of zones that are built.
     zones: AtomicUsize,
-    /// Pages that zones have got.
+    /// The number of pages that zones have got.
     grown: AtomicUsize,
     growing: Locked<TicketLock, ()>,
     counts: Counts,
 }
 
-/// What every request changes.
+/// The words that every request changes.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Counts {
@@ -110,21 +109,21 @@ struct Counts {
     in_use: AtomicUsize,
     /// Pages that are free and may have memory.
     idle: AtomicUsize,
-    /// Held by who gives memory back.
+    /// Held by a caller that gives memory back.
     releasing: Locked<TicketLock, ()>,
-    /// Where that went on last time.
+    /// The block at which the last such call stopped.
     cursor: AtomicUsize,
-    /// What was in use and idle at the last round of [`Span::release_by_age`], folded.
+    /// The bytes in use and idle at the last round of [`Span::release_by_age`], folded into a word.
     last_round: AtomicUsize,
 }
 
-/// Where everything is.
+/// The layout of the tables.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     page_shift: u32,
     pages: usize,
     zone_pages: usize,
-    /// From zone to zone in the tables, in bytes.
+    /// The distance of zones in the tables, in bytes.
     zone_stride: usize,
     idle_at: usize,
     runs_at: usize,
@@ -166,9 +165,10 @@ impl Layout {
 }
 
 impl Span {
-    /// A span of `bytes` bytes; or half of that, or a quarter, and so on, down to 64 MiB, where the
-    /// system does not give as much (`ulimit -v`, or `2` in `/proc/sys/vm/overcommit_memory`).
-    /// Rounded up to a multiple of 64 MiB. Some calls of the system.
+    /// Reserves a span of `bytes` bytes, rounded up to a multiple of 64 MiB, or of 1 GiB if that is
+    /// more than 1 GiB. If the system does not give as much (`ulimit -v`, or `2` in
+    /// `/proc/sys/vm/overcommit_memory`), it reserves half of that, or a quarter, and so on, down
+    /// to 64 MiB. Makes some system calls.
     ///
     /// # Errors
     /// [`MapError::Refused`], if not even 64 MiB can be had.
@@ -206,26 +206,26 @@ impl Span {
         })
     }
 
-    /// The size of a page, in bytes.
+    /// Returns the size of a page, in bytes.
     #[must_use]
     pub const fn page_bytes(&self) -> usize {
         1 << self.layout.page_shift
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.region.bytes()
     }
 
-    /// Bytes in use. A hint while others are at work.
+    /// Returns the bytes in use. A hint while others are at work.
     #[must_use]
     pub fn bytes_in_use(&self) -> usize {
         // Relaxed: a hint.
         self.counts.in_use.load(Ordering::Relaxed) << self.layout.page_shift
     }
 
-    /// Does an address lie in the span?
+    /// Returns true if an address lies in the span.
     #[inline]
     #[must_use]
     pub fn contains(&self, byte: *const u8) -> bool {
@@ -243,7 +243,7 @@ impl Span {
 
     // ---- zones ----
 
-    /// A zone that there is.
+    /// Returns a zone that is built.
     fn zone(&self, index: usize) -> &SpanZone {
         let place = self.tables.at(index * self.layout.zone_stride);
         // SAFETY: `in-span`: zones below the count, which the caller has loaded with acquire, have
@@ -251,7 +251,7 @@ impl Span {
         unsafe { place.cast().as_ref() }
     }
 
-    /// How many zones there are; acquires what builds them.
+    /// Returns how many zones are built, and acquires what built them.
     fn zones(&self) -> usize {
         // Acquire: pairs with the release in `build`.
         self.zones.load(Ordering::Acquire)
@@ -262,8 +262,8 @@ impl Span {
         self.zone(page / self.layout.zone_pages)
     }
 
-    /// Adds memory to the zones. False if the span has no more, or the system allows none. The lock
-    /// is held.
+    /// Adds memory to the zones. False if the span has no more, or if the system refuses. The lock
+    /// must be held.
     fn grow(&self) -> bool {
         // Relaxed: changed under the lock only.
         let grown = self.grown.load(Ordering::Relaxed);
@@ -273,7 +273,7 @@ impl Span {
         }
         let shift = self.layout.page_shift;
         let most = self.layout.pages.min((index + 1) * self.layout.zone_pages);
-        // Where a limit leaves no room for a step, perhaps for a smaller one: of two of the largest
+        // If a limit leaves no room for a whole step, it may for a smaller one: two of the largest
         // blocks.
         let usable = [STEP_BYTES, SPAN_ALIGN].into_iter().find_map(|step| {
             let end = most.min(grown + (step >> shift));
@@ -305,9 +305,9 @@ impl Span {
             .tables
             .at(index * zone_stride)
             .cast::<MaybeUninit<SpanZone>>();
-        // SAFETY: `in-span`: the stride has room for a zone and its metadata, which nobody else
-        // refers to before the count says so; the tables live as long as what is built here, which
-        // is never dropped.
+        // SAFETY: `in-span`: the stride has room for a zone and its metadata, and nobody else
+        // refers to them before the count includes them. The tables live as long as what is built
+        // here, which is never dropped.
         let (place, metadata): (&mut MaybeUninit<SpanZone>, &'static mut [MaybeUninit<u8>]) = unsafe {
             let behind = place.add(1).cast::<MaybeUninit<u8>>();
             let bytes = zone_stride - size_of::<MaybeUninit<SpanZone>>();
@@ -324,10 +324,10 @@ impl Span {
 
     // ---- requests ----
 
-    /// The first page of a block, not yet accounted.
+    /// Finds a free block and returns its first page. It is not accounted yet.
     fn find(&self, request: &Request) -> Option<usize> {
         loop {
-            // Relaxed: a hint of whether somebody has grown the span since.
+            // Relaxed: a hint of whether another thread has grown the span since.
             let grown = self.grown.load(Ordering::Relaxed);
             for index in 0..self.zones() {
                 let zone = self.zone(index);
@@ -347,7 +347,8 @@ impl Span {
         }
     }
 
-    /// Who gives memory back holds some free pages meanwhile: without those, nothing is refused.
+    /// Searches again under the lock of the threads that give memory back. These hold some free
+    /// pages for a moment, so a request must not be refused before they are done.
     #[cold]
     fn find_behind_release(&self, request: &Request) -> Option<usize> {
         let _held = self.counts.releasing.lock(|| Threads.relax());
@@ -388,7 +389,7 @@ impl fmt::Debug for Span {
 }
 
 // SAFETY: `in-span`: zones hand out each page to one owner, in blocks aligned to their size by
-// number; the span's start is aligned to the largest, and what zones have got can be read and
+// number. The span's start is aligned to the largest block. What zones have got can be read and
 // written.
 unsafe impl PageSource for Span {
     fn start(&self) -> NonNull<u8> {

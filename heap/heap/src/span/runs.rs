@@ -1,5 +1,5 @@
-//! Runs: any number of pages up to 2 MiB, in one piece. Of the smallest block that holds one the
-//! tail is freed again at once; its length stands in a word of its first page.
+//! Runs: any number of pages up to 2 MiB, in one piece. A run takes the smallest block that holds
+//! it, and the tail is freed again at once. Its length stands in a word of its first page.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -9,8 +9,8 @@ use brickyard::{Context, Frame, FrameRange, Mobility, Order};
 use super::{Contents, RUN_BYTES_MAX, Span};
 
 impl Span {
-    /// A run of `pages` pages, aligned to the next power of two of pages, and what is in them.
-    /// `None` if there is none, or it is longer than [`RUN_BYTES_MAX`], or 0.
+    /// Takes a run of `pages` pages, aligned to the next power of two of pages. Also returns what
+    /// is in them. `None` if there is none, or if `pages` is 0 or more than [`RUN_BYTES_MAX`].
     #[must_use]
     pub fn take_run(&self, pages: usize) -> Option<(NonNull<u8>, Contents)> {
         if pages == 0 || pages > RUN_BYTES_MAX >> self.layout.page_shift {
@@ -18,7 +18,7 @@ impl Span {
         }
         let block = pages.next_power_of_two();
         let order = Order::new(block.trailing_zeros() as u8);
-        // Movable: away from slabs, which stay longer.
+        // Movable, to keep runs away from slabs, which stay longer.
         let page = self.find(&Self::request(order, Mobility::Movable, Context::MaySleep))?;
         if block > pages {
             let tail = FrameRange::at(Frame::new(page + pages), block - pages);
@@ -26,13 +26,13 @@ impl Span {
             debug_assert!(freed.is_ok(), "part of a block just taken: {freed:?}");
         }
         let contents = self.now_in_use(page, pages);
-        // Relaxed, here and below: the run's owner hands its address on by ways that carry this
-        // along.
+        // Relaxed, here and below: the run's owner hands its address on in ways that carry this
+        // store along.
         self.run_length(page).store(pages as u16, Ordering::Relaxed);
         Some((self.address_of(page), contents))
     }
 
-    /// How many pages the run has that begins at `first`; `None` if none does.
+    /// Returns how many pages the run has that begins at `first`; `None` if none begins there.
     #[inline]
     #[must_use]
     pub fn run_at(&self, first: NonNull<u8>) -> Option<usize> {
@@ -45,20 +45,20 @@ impl Span {
 
     fn run_length(&self, page: usize) -> &AtomicU16 {
         let word = self.tables.at(self.layout.runs_at).cast::<AtomicU16>();
-        // SAFETY: the tables have such a word for each page, zero at first.
+        // SAFETY: the tables have such a word for each page, initially zero.
         unsafe { word.add(page).as_ref() }
     }
 
     /// Takes a run back. False, and nothing has changed, if none begins there.
     ///
     /// # Safety
-    /// If one does, nobody uses it any more.
+    /// If one begins there, nobody uses it any more.
     pub unsafe fn give_run(&self, first: NonNull<u8>) -> bool {
         if !self.contains(first.as_ptr()) || !first.addr().get().is_multiple_of(self.page_bytes()) {
             return false;
         }
         let page = self.page_of(first);
-        // Of two who free the same run, one finds it.
+        // Of two callers that free the same run, only one finds it.
         let pages = usize::from(self.run_length(page).swap(0, Ordering::Relaxed));
         if pages == 0 {
             return false;
@@ -73,10 +73,10 @@ impl Span {
     }
 
     /// Gives the tail of a run back, so that it has `pages` pages from now on. False, and nothing
-    /// has changed, if no run begins there, or it is not longer.
+    /// has changed, if no run begins there, or if it is not longer.
     ///
     /// # Safety
-    /// If one does, nobody uses the tail any more.
+    /// If one begins there, nobody uses the tail any more.
     pub unsafe fn cut_run(&self, first: NonNull<u8>, pages: usize) -> bool {
         match self.run_at(first) {
             Some(length) if pages > 0 && pages < length => {

@@ -1,5 +1,4 @@
-//! Every page has one owner, nothing fails while memory is given back, and what was given back is
-//! gone.
+//! Every page has one owner. Nothing fails while memory is given back. What was given back is gone.
 
 use core::sync::atomic::AtomicBool;
 use std::thread;
@@ -22,8 +21,7 @@ fn next(state: &mut u64) -> usize {
     (*state >> 33) as usize
 }
 
-/// Writes into the first and last word of every page of a run whose it is, or looks whether it is
-/// still there.
+/// Calls `each` with the first and last word of every page of a run.
 fn each_word(span: &Span, first: NonNull<u8>, pages: usize, mut each: impl FnMut(*mut usize)) {
     for page in 0..pages {
         for at in [0, span.page_bytes() - 8] {
@@ -52,7 +50,7 @@ fn zeros(span: &Span, first: NonNull<u8>, pages: usize) {
     each_word(span, first, pages, |word| unsafe { assert_eq!(*word, 0) });
 }
 
-/// How many pages of a part have memory.
+/// Returns how many pages of a part have memory.
 fn resident(span: &Span, first: NonNull<u8>, pages: usize) -> usize {
     let mut map = vec![0_u8; pages];
     // SAFETY: the pages are mapped, and there is a byte for each.
