@@ -23,7 +23,7 @@ impl fmt::Display for SlabError {
         f.write_str(match self {
             Self::Exhausted => "no pages can be had for another slab",
             Self::TaskOnly => {
-                "an interrupt used a cache for tasks only, or a cache was used as another info of caller than it was made for: make it a cache for `Everywhere`, and use it as that"
+                "an interrupt used a cache for tasks only, or a cache was used as another kind of caller than it was made for: make it a cache for `Everywhere`, and use it as that"
             }
             Self::Constructed => {
                 "zeros would undo what the cache's constructor made: use a cache without one"
