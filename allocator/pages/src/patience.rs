@@ -145,8 +145,8 @@ impl Patience {
 
     /// Waits until `arrived` says that the frames in transit have arrived, and at least `least`
     /// times. Gives up after [`PATIENCE`] waits, when the CPU that has the frames in hand evidently
-    /// stands still; later calls then wait `least` times only. `arrived` is called rarely, since a
-    /// look costs more than a wait.
+    /// stands still; later calls then wait only `least` times. In any case it stops when the
+    /// patience is used up. `arrived` is called rarely, since a look costs more than a wait.
     pub fn wait_for_moves(&self, least: u32, platform: &impl Platform, arrived: impl Fn() -> bool) {
         let most = match self.moves_stuck.get() {
             true => least,

@@ -17,12 +17,12 @@
 //! to the other by one compare-and-swap. While a CPU writes its words on the way to or from open,
 //! the block is *changing*: nothing can be taken from it, and what is freed into it is refused.
 //!
-//! **Promises.** A CPU that wants frames first lowers the block's count by as many, and only then
-//! takes them out of its words. A CPU that frees first puts them into the words, and then raises
-//! the count. So a count that says "all" means that all bits are there and no CPU has a claim to
-//! any. The block can then be taken as a whole by its state alone, without a look at its words. A
-//! promise cannot be kept if other CPUs took the run that was seen. The count is then raised again
-//! and the search goes on; those other CPUs have made progress meanwhile.
+//! **Promises.** A CPU that wants frames first lowers the block's count by their number. Only then
+//! does it take them out of its words. A CPU that frees first puts them into the words, and then
+//! raises the count. So a count that says "all" means that all bits are there and no CPU has a
+//! claim to any. The block can then be taken as a whole by its state alone, without a look at its
+//! words. A promise cannot be kept if other CPUs took the run that was seen. The count is then
+//! raised again and the search goes on; those other CPUs have made progress meanwhile.
 //!
 //! **The summary.** Sets of blocks (`index.rs`) by mobility and fullness, and by mobility and
 //! largest run. They let a request find the fullest block that serves it in a bounded number of

@@ -134,7 +134,7 @@ impl Bitmap<'_> {
         debug_assert_eq!(refused, 0, "one-owner");
     }
 
-    /// Removes all frames of `range`. Returns their number.
+    /// Removes all frames of `range`, including reserved ones. Returns their number.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame that is neither free nor reserved. Nothing has

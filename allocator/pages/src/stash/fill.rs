@@ -100,7 +100,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.pop()
     }
 
-    /// Gives back the colder three quarters of a full array.
+    /// Makes room in a full array: doubles its limit if it may grow, and otherwise gives back the
+    /// colder three quarters.
     #[cold]
     #[inline(never)]
     pub(super) fn flush<P: Platform>(

@@ -20,8 +20,10 @@
 //! and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
 //! Invariant `cached-once`: a block in a stash is in use to the store, is of the order of its
-//! array, and lies in no other place. Invariant `lent-to-somebody`: some CPU fetches from each
-//! block that is lent, so that the loan ends with the next drain.
+//! array, and lies in no other place.
+//!
+//! Invariant `lent-to-somebody`: some CPU fetches from each block that is lent, so that the loan
+//! ends with the next drain.
 
 mod blocks;
 mod cpu;

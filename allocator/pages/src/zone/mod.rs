@@ -260,9 +260,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// Waits for other CPUs, at least `least` times, until one of these holds: frames in transit
-    /// have arrived and what other CPUs have in hand in the store is available; other CPUs have
-    /// done something; or the CPU that has the frames in hand evidently stands still.
+    /// Waits for other CPUs, at least `least` times, until frames in transit have arrived. Also
+    /// waits until what other CPUs have in hand in the store is available, or other CPUs have done
+    /// something. Gives up when the CPU that has the frames in hand evidently stands still.
     fn wait_for_others(&self, request: &Request, least: u32, patience: &Patience) {
         let activity = || {
             let moves = self.backing.moves.started();
