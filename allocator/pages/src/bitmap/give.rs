@@ -162,9 +162,9 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Returns the number of the mobility of a frame if, as far as anyone but its owner can see, it
-    /// is a block of order 0 in use, in a plain block. A front checks this before it keeps the
-    /// frame. Returns `None` for a position outside all blocks.
+    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, in a
+    /// plain block. This is what can be seen without owning the frame; a front checks it before it
+    /// keeps the frame. Returns `None` for a position outside all blocks.
     #[inline(always)]
     pub(crate) fn mobility_of_plain_single(&self, offset: usize) -> Option<usize> {
         // Relaxed, twice: the caller claims to own the frame. If it does, the parts of the state

@@ -2,9 +2,9 @@
 //!
 //! There are two questions, after Gorman and Healy, "Supporting Superpage Allocation without
 //! Additional Hardware Support" (ISMM 2008). How much of the free memory is useless to a request of
-//! some order? If such a request fails, is the cause lack of memory or fragmentation? The integers
-//! are those of Linux's `unusable_index`, `extfrag_index` and proactive compaction. Each is rounded
-//! in the same places, so that it can be compared with that of a running kernel.
+//! some order? And if such a request fails, is the cause lack of memory or fragmentation? The
+//! integers are those of Linux's `unusable_index`, `extfrag_index` and proactive compaction. Each
+//! is rounded in the same places, so that it can be compared with that of a running kernel.
 //!
 //! All sums use 128 bits. 2^64 blocks of each of the 19 orders are less than 2^83 frames, or 2^93
 //! in thousandths. So no count that fits into the structure overflows.
