@@ -16,7 +16,7 @@ pub enum Context {
     Interrupt,
 }
 
-/// A kind of zone, from the scarcest to the most plentiful. A request that may use one kind may use
+/// A kind of zone, from the most to the least sought after. A request that may use one kind may use
 /// all kinds before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

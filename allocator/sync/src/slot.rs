@@ -44,7 +44,7 @@ pub unsafe trait SlotAccess: Sync + 'static {
     /// Lets the owner in. Returns false while a visitor is inside.
     fn try_enter(&self) -> bool;
 
-    /// Lets a foreign CPU in. Returns false while another CPU is inside, and if foreign CPUs are
+    /// Lets a foreign CPU in. Returns false while another caller is inside, and if foreign CPUs are
     /// never let in.
     fn try_visit(&self) -> bool;
 
@@ -85,22 +85,22 @@ unsafe impl SlotAccess for Exclusive {
 /// Costs one compare-and-swap to enter and a plain store to leave.
 #[derive(Debug)]
 pub struct Shared {
-    // 1 while a CPU is inside.
+    // 1 while a caller is inside.
     inside: AtomicU32,
 }
 
 impl Shared {
     #[inline(always)]
     fn go_in(&self) -> bool {
-        // Acquire: pairs with the release in `leave` by the CPU that was inside before. Relaxed on
-        // failure: nothing is read then.
+        // Acquire: pairs with the release in `leave` by the caller that was inside before. Relaxed
+        // on failure: nothing is read then.
         self.inside
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 }
 
-// SAFETY: the CPU that turned the word from 0 to 1 is inside, and only `leave` turns it back.
+// SAFETY: the caller that turned the word from 0 to 1 is inside, and only `leave` turns it back.
 unsafe impl SlotAccess for Shared {
     const EMPTY: Self = Self {
         inside: AtomicU32::new(0),
@@ -119,7 +119,7 @@ unsafe impl SlotAccess for Shared {
 
     #[inline]
     unsafe fn leave(&self) {
-        // Release: pairs with the acquire in `go_in` by the CPU that is inside next.
+        // Release: pairs with the acquire in `go_in` by the caller that is inside next.
         self.inside.store(0, Ordering::Release);
     }
 }
@@ -166,7 +166,7 @@ impl<A: SlotAccess, T> Slot<A, T> {
     }
 
     /// Lets a foreign CPU in, if this kind of slot can be lent. Returns `None` if it cannot, or if
-    /// another CPU is inside for longer than [`PATIENCE`] looks.
+    /// another caller is inside for longer than [`PATIENCE`] looks.
     pub fn visit(&self, relax: impl FnMut()) -> Option<Inside<'_, A, T>> {
         self.visit_within(PATIENCE, relax)
     }
@@ -203,7 +203,7 @@ fn wait(try_again: impl Fn() -> bool, waits: u32, mut relax: impl FnMut()) -> bo
     })
 }
 
-/// A CPU is inside the slot as long as this value lives.
+/// The caller is inside the slot as long as this value lives.
 ///
 /// Invariant `inside-while-alive`: it is made only by a call that let its caller in, and cannot be
 /// cloned.
