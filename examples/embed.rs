@@ -1,5 +1,5 @@
 //! An embedder in about forty lines: a kernel's platform, a zone in static memory, a request, a
-//! free, a look at the state.
+//! free, and a look at the state.
 //!
 //! Run it with `cargo run --example embed`.
 
@@ -12,7 +12,7 @@ use brickyard::{
     FrameRange, InterruptState, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
 };
 
-/// What a kernel tells the allocator. Here: one CPU, interrupts that only exist on paper.
+/// What a kernel tells the allocator. Here: one CPU, and interrupts that exist only on paper.
 struct Kernel;
 
 impl Platform for Kernel {
@@ -25,10 +25,10 @@ impl Platform for Kernel {
     fn restore_interrupts(&self, _found: InterruptState) {} // restore the flags
 }
 
-/// With stashes that other CPUs may drain.
+/// A zone with stashes that other CPUs may drain.
 type KernelZone<'m> = Zone<'m, Kernel, Shared>;
 
-/// 64 MiB from frame 0 on, for one CPU: `BYTES` is a constant, so the memory can be static.
+/// 64 MiB from frame 0 on, for one CPU. `BYTES` is a constant, so the memory can be static.
 const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, 16 * 1024), 1);
 const BYTES: usize = KernelZone::bytes(&PLAN);
 

@@ -8,18 +8,18 @@ use crate::Frame;
 /// An invariant that does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation {
-    /// The invariant, by the name that the file which owns it defines it by.
+    /// The invariant's name, as defined in the file that keeps the invariant.
     pub invariant: &'static str,
     /// What was found.
     pub found: &'static str,
-    /// A frame that shows it, where there is one.
+    /// A frame that shows it, if there is one.
     pub frame: Option<Frame>,
-    /// The number that was expected, and the one found, where it is about numbers.
+    /// The expected number and the number found, if the invariant is about numbers.
     pub numbers: Option<(usize, usize)>,
 }
 
 impl Violation {
-    /// It does not hold at this frame.
+    /// Reports that the invariant does not hold at this frame.
     #[must_use]
     pub const fn at(invariant: &'static str, found: &'static str, frame: Frame) -> Self {
         Self {
@@ -30,10 +30,10 @@ impl Violation {
         }
     }
 
-    /// An error unless the two are equal.
+    /// Returns an error unless the two numbers are equal.
     ///
     /// # Errors
-    /// That one, with both numbers.
+    /// The violation, with both numbers.
     pub fn unless_equal(
         invariant: &'static str,
         found: &'static str,

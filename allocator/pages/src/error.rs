@@ -1,4 +1,4 @@
-//! What can go wrong, as values. A request or a free that is refused has changed nothing.
+//! The errors, as values. A request or a free that is refused has changed nothing.
 
 use core::error::Error;
 use core::fmt;
@@ -10,28 +10,28 @@ use crate::{Frame, FrameRange, Order};
 pub enum AllocError {
     /// Too little memory is free in the zones that may serve the request.
     Exhausted {
-        /// Frames free there, reserves included.
+        /// The frames free there, reserves included.
         free: usize,
     },
-    /// Enough memory is free, but in pieces too small.
+    /// Enough memory is free, but in pieces that are too small.
     Fragmented {
-        /// The order asked for.
+        /// The order requested.
         order: Order,
-        /// Frames free in the zone judged.
+        /// The frames free in the zone that this is about.
         free: usize,
-        /// The fragmentation index in thousandths: near 0 is lack of memory, near 1000 is
-        /// fragmentation (Gorman and Healy 2008). `None` where the store has no lists of free
-        /// blocks: [`Zone::free_counts`](crate::AnyZone::free_counts) counts them.
+        /// The fragmentation index in thousandths: near 0 means lack of memory, near 1000 means
+        /// fragmentation (Gorman and Healy 2008). `None` if the store keeps no lists of free
+        /// blocks; [`Zone::free_counts`](crate::AnyZone::free_counts) counts them.
         index: Option<u16>,
     },
-    /// Nothing below the limit can be had.
+    /// No memory below the limit is available.
     LimitUnsatisfiable {
-        /// Every frame had to lie below this one.
+        /// The limit: every frame had to lie below this one.
         limit: Frame,
     },
     /// No zone ever holds a block of this order.
     OrderTooLarge {
-        /// The order asked for.
+        /// The order requested.
         order: Order,
         /// The highest order of the zones that may serve the request.
         max: Order,
@@ -76,39 +76,40 @@ pub enum PlanError {
     TooLittleMemory {
         /// The bytes that were supplied.
         supplied: usize,
-        /// The bytes that suffice.
+        /// The bytes that would suffice.
         needed: usize,
     },
     /// The span has more frames than a zone can have.
     TooManyFrames {
-        /// Its frames; in a bitmap store counted from the start of its first page block.
+        /// The frames in the span. A bitmap store counts from the start of its first page block.
         frames: usize,
-        /// The most there can be, see [`FRAMES_MOST`](crate::FRAMES_MOST).
+        /// The most frames a zone can have, see [`FRAMES_MOST`](crate::FRAMES_MOST).
         most: usize,
     },
     /// The span has more page blocks than a bitmap store can have.
     TooManyBlocks {
-        /// Its blocks, counted from the start of the block of the highest order it begins in.
+        /// The blocks in the span, counted from the start of the highest-order block that it begins
+        /// in.
         blocks: usize,
-        /// The most there can be, see [`BLOCKS_MOST`](crate::bitmap::Bitmap::BLOCKS_MOST).
+        /// The most blocks, see [`BLOCKS_MOST`](crate::bitmap::Bitmap::BLOCKS_MOST).
         most: usize,
     },
-    /// The metadata needs more bytes than this machine has addresses.
+    /// The metadata would need more bytes than this machine can address.
     TooManyBytes,
-    /// The store groups by page blocks, and these are larger than the largest block.
+    /// The store groups by page blocks, and a page block is larger than the largest block.
     PageBlockTooLarge {
         /// The order of a page block.
         page_block_order: Order,
         /// The highest order of the zone.
         max_order: Order,
     },
-    /// The caches before the store could hold nothing: the text says what they need.
+    /// The caches in front of the store could hold nothing. The text says what they need.
     CacheSizes(&'static str),
 }
 
 impl PlanError {
-    /// Ends the compilation where a constant is evaluated, and else panics, in words that name the
-    /// limit. A constant cannot print numbers, so these are in the text.
+    /// Panics with a message that names the limit. In a constant, that is a compile error. A
+    /// constant cannot print numbers, so they are in the text.
     pub const fn refuse(self) -> ! {
         match self {
             Self::TooLittleMemory { .. } => panic!("the zone's metadata needs more bytes"),
@@ -172,11 +173,11 @@ impl Error for PlanError {}
 pub enum FreeError {
     /// The frame is not in this zone, was never added, or is reserved.
     NotOwned,
-    /// The frame is free already, or lies in a cache of free frames.
+    /// The frame is already free, or lies in a cache of free frames.
     DoubleFree,
     /// The block is smaller than what is freed, or the part is not aligned to its own size.
     WrongOrder {
-        /// The order of the block that the frame lies in.
+        /// The order of the block that contains the frame.
         allocated: Order,
     },
 }
@@ -196,12 +197,12 @@ impl fmt::Display for FreeError {
 
 impl Error for FreeError {}
 
-/// Where and why a free of many frames ended.
+/// Where and why a free of many frames stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkFreeError {
-    /// So many were freed; the next one is bad.
+    /// The number of frames freed. The next one is bad.
     pub freed: usize,
-    /// What is wrong with it.
+    /// The error of that frame.
     pub error: FreeError,
 }
 
@@ -216,9 +217,9 @@ impl Error for BulkFreeError {}
 /// Why a range could not be added, removed, reserved, taken or isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeError {
-    /// The range reaches outside what the zone's records cover.
+    /// The range reaches outside the zone's records.
     OutsideSpan {
-        /// What they cover.
+        /// The span of the records.
         span: FrameRange,
     },
     /// A frame of the range is in use.
@@ -231,10 +232,10 @@ pub enum RangeError {
         /// The first such frame.
         frame: Frame,
     },
-    /// The range overlaps one that is isolated already, or too many ranges are.
+    /// The range overlaps one that is already isolated, or too many ranges are isolated.
     Isolated,
-    /// The request makes no sense: no frames, an alignment or boundary that is no power of two,
-    /// more than a boundary holds.
+    /// The request makes no sense: it has no frames, an alignment or boundary that is not a power
+    /// of two, or more frames than fit between two boundaries.
     Malformed,
 }
 

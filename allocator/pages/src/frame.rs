@@ -1,7 +1,7 @@
 //! Frames, orders and ranges: the numbers that go in and out of the allocator.
 //!
-//! A frame is named by its number (physical address / page size). The allocator never turns it into
-//! an address and never touches the memory behind it.
+//! A frame is named by its number (physical address / page size). The allocator never turns the
+//! number into an address, and never touches the memory behind it.
 
 use core::fmt;
 
@@ -10,50 +10,52 @@ use core::fmt;
 pub struct Frame(usize);
 
 impl Frame {
-    /// The frame with this number.
+    /// Returns the frame with this number.
     #[inline]
     #[must_use]
     pub const fn new(number: usize) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the frame's number.
     #[inline]
     #[must_use]
     pub const fn number(self) -> usize {
         self.0
     }
 
-    /// The frame `frames` further up. Saturates at the highest number.
+    /// Returns the frame `frames` further up. Saturates at the highest number.
     #[inline]
     #[must_use]
     pub const fn plus(self, frames: usize) -> Self {
         Self(self.0.saturating_add(frames))
     }
 
-    /// May a block of this order start here?
+    /// Returns true if a block of this order may start here.
     #[inline]
     #[must_use]
     pub const fn is_aligned(self, order: Order) -> bool {
         self.0 & (order.frames() - 1) == 0
     }
 
-    /// The start of the block of this order that the frame lies in.
+    /// Returns the start of the block of this order that contains the frame.
     #[inline]
     #[must_use]
     pub const fn align_down(self, order: Order) -> Self {
         Self(self.0 & !(order.frames() - 1))
     }
 
-    /// The start of the block that merges with the one of this order that starts here.
+    /// Returns the start of the buddy: the block that merges with the one of this order that starts
+    /// here.
     #[must_use]
     pub const fn buddy(self, order: Order) -> Self {
         Self(self.0 ^ order.frames())
     }
 }
 
-/// The most frames that a zone can span: 16 TiB of 4 KiB frames, less two. Every place in it, and
-/// one that means "none", fits into 32 bits. A node has room for any number of zones.
+/// The most frames that a zone can span: 16 TiB of 4 KiB frames, less two frames. Every position in
+/// the zone, and one value that means "none", fits into 32 bits. A node may have any number of
+/// zones.
 pub const FRAMES_MOST: usize = u32::MAX as usize - 1;
 
 impl fmt::Debug for Frame {
@@ -77,15 +79,15 @@ impl Order {
     pub const ZERO: Self = Self(0);
     /// A huge page of 2 MiB in frames of 4 KiB, and the usual page block.
     pub const HUGE: Self = Self(9);
-    /// The highest order of a zone that asks for nothing else: 4 MiB in frames of 4 KiB, as in
+    /// The highest order of a zone unless its plan says otherwise: 4 MiB in frames of 4 KiB, as in
     /// Linux.
     pub const DEFAULT_MAX: Self = Self(10);
-    /// The highest order there is: 1 GiB in frames of 4 KiB.
+    /// The highest order supported: 1 GiB in frames of 4 KiB.
     pub const MAX: Self = Self(18);
-    /// How many orders there are.
+    /// The number of orders.
     pub const COUNT: usize = Self::MAX.0 as usize + 1;
 
-    /// This order, or `None` above [`Order::MAX`].
+    /// Returns this order, or `None` above [`Order::MAX`].
     #[must_use]
     pub const fn try_new(order: u8) -> Option<Self> {
         if order <= Self::MAX.0 {
@@ -95,10 +97,10 @@ impl Order {
         }
     }
 
-    /// This order.
+    /// Returns this order.
     ///
     /// # Panics
-    /// Above [`Order::MAX`]; in a constant, that is an error of the compiler.
+    /// Panics above [`Order::MAX`]. In a constant, that is a compile error.
     #[inline]
     #[must_use]
     pub const fn new(order: u8) -> Self {
@@ -108,7 +110,7 @@ impl Order {
         }
     }
 
-    /// The smallest order whose blocks hold `frames`, or `None` where none does.
+    /// Returns the smallest order whose blocks hold `frames`, or `None` if no order does.
     #[must_use]
     pub const fn holding(frames: usize) -> Option<Self> {
         match frames.checked_next_power_of_two() {
@@ -117,34 +119,34 @@ impl Order {
         }
     }
 
-    /// The order as a number.
+    /// Returns the order as a number.
     #[inline]
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// The order as an index.
+    /// Returns the order as an index.
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// How many frames a block has.
+    /// Returns the number of frames in a block of this order.
     #[inline]
     #[must_use]
     pub const fn frames(self) -> usize {
         1 << self.0
     }
 
-    /// The next higher order, or `None` at [`Order::MAX`].
+    /// Returns the next higher order, or `None` at [`Order::MAX`].
     #[must_use]
     pub const fn up(self) -> Option<Self> {
         Self::try_new(self.0 + 1)
     }
 
-    /// The next lower order, or `None` at order 0.
+    /// Returns the next lower order, or `None` at order 0.
     #[must_use]
     pub const fn down(self) -> Option<Self> {
         match self.0.checked_sub(1) {
@@ -153,7 +155,7 @@ impl Order {
         }
     }
 
-    /// Every order from this one up to `last`, in rising order.
+    /// Returns every order from this one up to and including `last`, in rising order.
     pub fn up_to(self, last: Self) -> impl DoubleEndedIterator<Item = Self> {
         (self.0..=last.0).map(Self)
     }
@@ -171,17 +173,17 @@ impl fmt::Display for Order {
     }
 }
 
-/// Frames from `start` up to, but not including, `end`.
+/// The frames from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FrameRange {
     /// The first frame.
     pub start: Frame,
-    /// The frame behind the last one.
+    /// The frame after the last one.
     pub end: Frame,
 }
 
 impl FrameRange {
-    /// The frames with the numbers `start..end`; empty where `end` is not above `start`.
+    /// Returns the frames numbered `start..end`. The range is empty if `end` is not above `start`.
     #[inline]
     #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
@@ -191,7 +193,7 @@ impl FrameRange {
         }
     }
 
-    /// `frames` frames from `start` on.
+    /// Returns the range of `frames` frames that begins at `start`.
     #[must_use]
     pub const fn at(start: Frame, frames: usize) -> Self {
         Self {
@@ -200,40 +202,40 @@ impl FrameRange {
         }
     }
 
-    /// The frames of one block.
+    /// Returns the frames of one block.
     #[must_use]
     pub const fn of_block(first: Frame, order: Order) -> Self {
         Self::at(first, order.frames())
     }
 
-    /// How many frames.
+    /// Returns the number of frames.
     #[inline]
     #[must_use]
     pub const fn len(self) -> usize {
         self.end.0.saturating_sub(self.start.0)
     }
 
-    /// No frame at all?
+    /// Returns true if the range has no frames.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Is this frame among them?
+    /// Returns true if the range contains `frame`.
     #[inline]
     #[must_use]
     pub const fn contains(self, frame: Frame) -> bool {
         frame.0 >= self.start.0 && frame.0 < self.end.0
     }
 
-    /// Are all frames of `other` among them?
+    /// Returns true if the range contains all frames of `other`.
     #[must_use]
     pub const fn covers(self, other: Self) -> bool {
         other.is_empty() || (other.start.0 >= self.start.0 && other.end.0 <= self.end.0)
     }
 
-    /// The frames that are in both.
+    /// Returns the frames that are in both ranges.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         let start = if self.start.0 > other.start.0 {
@@ -249,12 +251,12 @@ impl FrameRange {
         Self { start, end }
     }
 
-    /// Each frame, upwards.
+    /// Returns each frame, in rising order.
     pub fn frames(self) -> impl DoubleEndedIterator<Item = Frame> {
         (self.start.0..self.end.0.max(self.start.0)).map(Frame)
     }
 
-    /// The range as the fewest aligned blocks of at most `max`, upwards.
+    /// Splits the range into the fewest aligned blocks of at most order `max`, in rising order.
     ///
     /// ```
     /// use brickyard::{FrameRange, Order};

@@ -1,27 +1,27 @@
-//! Isolated ranges: from these nothing is handed out. At most four at a time.
+//! Isolated ranges: nothing is handed out from them. There are at most four at a time.
 
 use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::{Frame, FrameRange, RangeError};
 
-/// Ranges that can be isolated at a time.
+/// The most ranges that can be isolated at a time.
 const SLOTS: usize = 4;
 
 /// The ranges that are isolated now, at most four.
 #[derive(Debug)]
 pub struct Isolation {
-    // What places are counted from.
+    // The frame that positions are counted from.
     base: usize,
-    // How many slots are in use: the only word that is read while nothing is isolated.
+    // The number of slots in use: the only word that is read while nothing is isolated.
     active: AtomicUsize,
-    // A range each: where it starts in the low half, where it ends in the high half; 0 while
-    // unused. One word, so that nobody sees the start of one range with the end of another. Written
-    // under the zone's lock, read by all as a hint.
+    // One range each: its start in the low half, its end in the high half. 0 means unused. A range
+    // is one word, so that no CPU sees the start of one range with the end of another. Slots are
+    // written under the zone's lock; CPUs without it read them as a hint.
     slots: [AtomicU64; SLOTS],
 }
 
 impl Isolation {
-    /// Of ranges from `base` on, and less than 2^32 frames behind it.
+    /// Returns an `Isolation` for ranges at or above `base`, less than 2^32 frames beyond it.
     #[must_use]
     pub const fn new(base: usize) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Isolation {
         }
     }
 
-    /// A range as a word; `None` of one that cannot be isolated here.
+    /// Encodes a range as a word. Returns `None` for a range that cannot be isolated here.
     fn packed(&self, range: FrameRange) -> Option<u64> {
         if range.is_empty() {
             return Some(0);
@@ -43,7 +43,7 @@ impl Isolation {
         Some(place(range.end)? << 32 | place(range.start)?)
     }
 
-    /// The range of a word; an empty one of 0.
+    /// Decodes a word into its range; 0 gives an empty range.
     const fn unpacked(&self, word: u64) -> FrameRange {
         if word == 0 {
             return FrameRange::new(0, 0);
@@ -52,34 +52,34 @@ impl Isolation {
         FrameRange::new(self.base + start, self.base + end)
     }
 
-    /// The ranges, empty ones among them.
+    /// Returns the ranges, including empty ones.
     pub fn ranges(&self) -> impl Iterator<Item = FrameRange> {
         // Relaxed: exact under the zone's lock. A front that reads an old value keeps a page of an
-        // isolated range, which the next drain brings back.
+        // isolated range, and the next drain brings that page back.
         self.slots
             .iter()
             .map(|slot| self.unpacked(slot.load(Ordering::Relaxed)))
     }
 
-    /// Is anything isolated at all?
+    /// Returns true if any range is isolated.
     #[inline]
     pub fn any(&self) -> bool {
         // Relaxed: as above.
         self.active.load(Ordering::Relaxed) != 0
     }
 
-    /// Is `frame` in an isolated range?
+    /// Returns true if `frame` lies in an isolated range.
     #[inline]
     pub fn contains(&self, frame: Frame) -> bool {
         self.any() && self.ranges().any(|range| range.contains(frame))
     }
 
-    /// Does an isolated range reach into `range`?
+    /// Returns true if an isolated range overlaps `range`.
     pub fn overlaps(&self, range: FrameRange) -> bool {
         self.any() && self.ranges().any(|r| !r.intersection(range).is_empty())
     }
 
-    /// Does the edge of an isolated range lie inside `range`?
+    /// Returns true if the edge of an isolated range lies inside `range`.
     pub fn cuts(&self, range: FrameRange) -> bool {
         self.any()
             && self
@@ -87,11 +87,11 @@ impl Isolation {
                 .any(|isolated| !isolated.intersection(range).is_empty() && !isolated.covers(range))
     }
 
-    /// From now on `range` is isolated. Called under the zone's lock.
+    /// Isolates `range` from now on. Called under the zone's lock.
     ///
     /// # Errors
-    /// [`RangeError::Malformed`] of an empty range; [`RangeError::Isolated`] where it overlaps an
-    /// isolated one, or four ranges are isolated already.
+    /// [`RangeError::Malformed`] for an empty range; [`RangeError::Isolated`] if it overlaps an
+    /// isolated range, or four ranges are already isolated.
     pub fn begin(&self, range: FrameRange) -> Result<(), RangeError> {
         if range.is_empty() {
             return Err(RangeError::Malformed);
@@ -103,7 +103,8 @@ impl Isolation {
         Ok(())
     }
 
-    /// Exactly `range` is isolated no longer; false where it was not. Called under the zone's lock.
+    /// Ends the isolation of exactly `range`. Returns false if it was not isolated. Called under
+    /// the zone's lock.
     pub fn end(&self, range: FrameRange) -> bool {
         let ended = !range.is_empty() && self.replace(range, FrameRange::default());
         if ended {
@@ -112,7 +113,7 @@ impl Isolation {
         ended
     }
 
-    /// Writes `new` over the slot that holds `old`; false where there is none.
+    /// Writes `new` over the slot that holds `old`. Returns false if no slot does.
     fn replace(&self, old: FrameRange, new: FrameRange) -> bool {
         let (Some(old), Some(new)) = (self.packed(old), self.packed(new)) else {
             return false;

@@ -1,19 +1,19 @@
 //! Brickyard: the physical page allocator as a library.
 //!
-//! It hands out page frames, by number, to many CPUs at once, and keeps memory in pieces large
-//! enough for huge pages. It is for whoever writes a kernel, a hypervisor, a unikernel or a large
-//! arena: no `std`, no heap, no global state; the embedder brings the metadata's memory, the lock,
-//! and a [`Platform`]. It has no line of `unsafe`.
+//! It hands out page frames, by number, to many CPUs at once, and keeps free memory in pieces large
+//! enough for huge pages. It is for authors of kernels, hypervisors, unikernels and large arenas.
+//! It needs no `std` and no heap, and has no global state. The embedder supplies the memory for
+//! metadata, the lock, and a [`Platform`]. The crate contains no `unsafe` code.
 //!
-//! - **One zone**: [`zone::Zone`], built by [`zone::ZonePlan`] in a piece of memory;
+//! - **One zone**: [`zone::Zone`], built by [`zone::ZonePlan`] in a piece of memory, with
 //!   [`alloc`](zone::Zone::alloc), [`free`](zone::Zone::free), and the rest.
 //! - **Several zones and nodes**, with watermarks, reclaim and compaction: [`node::Nodes`].
-//! - **Objects smaller than pages** are the crate `brickyard-slab`: caches over a zone, or over
-//!   pages of one's own.
-//! - **A zone of your own**: whatever implements [`AnyZone`] takes part in nodes, fallback and
+//! - **Objects smaller than pages** are the subject of the crate `brickyard-slab`: caches over a
+//!   zone, or over pages of your own.
+//! - **A zone of your own**: any type that implements [`AnyZone`] takes part in nodes, fallback and
 //!   pressure.
 //!
-//! The memory that is handed out is never touched: only frame numbers go in and out.
+//! The allocator never touches the memory that it hands out: only frame numbers go in and out.
 //!
 //! The modules, each of which uses only those above it:
 //!
@@ -21,13 +21,13 @@
 //! |---|---|
 //! | [`sync`] | shared memory: atomics, guarded words, locks, slots |
 //! | the root, [`block`], [`platform`], [`check`] | the vocabulary: [`Frame`], [`Order`], [`Mobility`], [`Request`], [`Platform`], the errors |
-//! | [`isolation`], [`transit`], [`patience`], [`watermark`] | what a zone of any make is put together from |
-//! | [`bitmap`] | free frames in words: the store, which nobody locks |
-//! | [`stash`] | a CPU's own frame numbers, refilled and flushed by words |
-//! | [`AnyZone`] | what nodes, pressure and statistics ask of a zone |
+//! | [`isolation`], [`transit`], [`patience`], [`watermark`] | the parts that a zone of any design is built from |
+//! | [`bitmap`] | the store of free frames: words of bits, without a lock |
+//! | [`stash`] | a CPU's own frame numbers, refilled and flushed a word at a time |
+//! | [`AnyZone`] | what nodes, pressure and statistics require of a zone |
 //! | [`pressure`] | the embedder's hooks; reclaim, compaction, contiguous ranges |
-//! | [`zone`] | the store, the stashes, the watermarks |
-//! | [`stats`] | indices of fragmentation, the texts of buddyinfo and pagetypeinfo |
+//! | [`zone`] | the store, the stashes and the watermarks together |
+//! | [`stats`] | fragmentation indices, the texts of buddyinfo and pagetypeinfo |
 //! | [`node`] | zones in order, fallback, the slow path, ZONE_MOVABLE |
 
 #![no_std]

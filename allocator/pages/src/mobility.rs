@@ -1,40 +1,39 @@
-//! Mobility: what can be done with a page once it is in use, and the lists that follow from it.
+//! Mobility: what can be done with a page while it is in use, and the lists that follow from it.
 //!
-//! A *request* has one of three mobilities. A *list* of free pages, and a page block, may in
-//! addition be kept for atomic requests of order 1 and up, or be isolated, so that nothing is
-//! handed out from it.
+//! A *request* has one of three mobilities. A *list* of free pages, and a page block, has two more
+//! types. One is kept for atomic requests of order 1 and up. The other is isolated, so that nothing
+//! is handed out from it.
 
 /// What the owner of a page allows later (Gorman 2007).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mobility {
-    /// Stays where it is until it is freed: page tables, kernel stacks, most slabs.
+    /// Stays in place until it is freed: page tables, kernel stacks, most slabs.
     #[default]
     Unmovable,
-    /// Can be moved or written out: anonymous memory, page cache.
+    /// Can be migrated or written out: anonymous memory, page cache.
     Movable,
-    /// Cannot be moved, but can be given back on request: caches of inodes and directory entries.
+    /// Cannot be moved, but can be reclaimed on request: caches of inodes and directory entries.
     Reclaimable,
 }
 
 impl Mobility {
-    /// All three, in the order of Linux's numbers.
+    /// All three mobilities, in the order of Linux's numbers.
     pub const ALL: [Self; 3] = [Self::Unmovable, Self::Movable, Self::Reclaimable];
 }
 
-/// The type of a list of free pages and of a page block, with the numbers that Linux has given them
-/// since 4.4.
+/// The type of a list of free pages and of a page block. The numbers are those of Linux since 4.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum MigrateType {
-    /// For requests that stay where they are.
+    /// For requests whose pages stay in place.
     Unmovable = 0,
-    /// For requests that can be moved.
+    /// For requests whose pages can be moved.
     Movable = 1,
-    /// For requests that can be given back.
+    /// For requests whose pages can be reclaimed.
     Reclaimable = 2,
     /// For atomic requests of order 1 and up.
     HighAtomic = 3,
-    /// For nobody: the range is about to be taken as a whole.
+    /// For no request: the range is about to be taken as a whole.
     Isolate = 4,
 }
 
@@ -47,16 +46,16 @@ impl MigrateType {
         Self::HighAtomic,
         Self::Isolate,
     ];
-    /// How many there are.
+    /// The number of types.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// The type as an index.
+    /// Returns the type as an index.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The type with this number.
+    /// Returns the type with this number.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         match bits {
@@ -68,7 +67,7 @@ impl MigrateType {
         }
     }
 
-    /// The name that pagetypeinfo gives it.
+    /// Returns the type's name in pagetypeinfo.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

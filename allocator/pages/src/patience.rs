@@ -1,10 +1,11 @@
-//! How far one request goes to get at what others hold, and how long it waits for them, in all: for
-//! whoever is in a cache, who does not answer, or who has frames in hand.
+//! Patience: how far one request goes to get frames that other CPUs hold, and how long it waits for
+//! them in all. It waits for a CPU that is in a cache, that does not answer, or that has frames in
+//! hand.
 //!
-//! A request looks everywhere up to 64 times in each zone, and after each reclaim again. Each of
-//! these looks may meet somebody who stands still, and it is mostly the same one. So the waits are
-//! counted for the request as a whole, and who has let it wait in vain is tried from then on, and
-//! no longer waited for.
+//! A request looks everywhere up to 64 times in each zone, and again after each reclaim. Each of
+//! these looks may meet a CPU that stands still, and mostly it is the same one. So the waits are
+//! counted for the request as a whole. A CPU that the request has waited for without success is
+//! still tried from then on, but no longer waited for.
 
 use core::cell::Cell;
 
@@ -12,15 +13,14 @@ use brickyard_sync::PATIENCE;
 
 use crate::{Context, Frame, Order, Platform};
 
-/// Calls of [`Platform::relax`] that one request makes at most while it looks everywhere.
+/// The most calls of [`Platform::relax`] that one request makes while it looks everywhere.
 pub const WAITS_MOST: u32 = 16 * PATIENCE;
 
-/// CPUs that are asked in vain by one request, at most, before it asks none any more. A platform
-/// may wait for the answer.
+/// The most CPUs that one request asks without success before it asks no more. A platform may wait
+/// for the answer.
 pub const UNANSWERED_MOST: u32 = 16;
 
-/// CPUs that are remembered as standing still. Of more than these, the number of waits is all that
-/// is known.
+/// The most CPUs that are remembered as standing still. Waits for any others are only counted.
 const STUCK_MOST: usize = 4;
 
 const NOBODY: u32 = u32::MAX;
@@ -28,15 +28,15 @@ const NOBODY: u32 = u32::MAX;
 /// What a drain has brought to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
-    /// So many frames.
+    /// The number of frames.
     pub frames: usize,
-    /// How many caches hold something, and could not be entered for as long as the caller waits:
-    /// somebody is inside.
+    /// The number of caches that hold something but could not be entered: another CPU was inside
+    /// for as long as the caller waits.
     pub left_out: usize,
 }
 
 impl Drained {
-    /// All of a cache.
+    /// Returns the result of draining a whole cache.
     #[must_use]
     pub const fn of(frames: usize) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Drained {
         }
     }
 
-    /// Nothing of a cache that somebody is in.
+    /// The result for a cache that another CPU is inside of: no frames.
     pub const LEFT_OUT: Self = Self {
         frames: 0,
         left_out: 1,
@@ -61,20 +61,21 @@ impl core::iter::Sum for Drained {
     }
 }
 
-/// How far a drain may go, by what its caller may do.
+/// How far a drain may go, depending on what its caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The own CPU's frames at most: the caller is in an interrupt and waits for nobody.
+    /// At most the frames of the caller's CPU: the caller is in an interrupt and waits for no other
+    /// CPU.
     Own,
-    /// What locks lead to: the caller may spin, but not wait for another CPU to take an interrupt,
-    /// since that CPU may be waiting for this one.
+    /// Whatever locks give access to. The caller may spin, but may not wait for another CPU to take
+    /// an interrupt, since that CPU may be waiting for this one.
     Locks,
-    /// Everything; other CPUs may be interrupted.
+    /// Everything. Other CPUs may be interrupted.
     All,
 }
 
 impl Reach {
-    /// The reach of a caller in this context on this platform.
+    /// Returns the reach of a caller in this context on this platform.
     #[must_use]
     pub fn of(context: Context, platform: &impl Platform) -> Self {
         match context {
@@ -86,7 +87,7 @@ impl Reach {
     }
 }
 
-/// What is left of one request's patience.
+/// The rest of one request's patience.
 #[derive(Debug)]
 pub struct Patience {
     left: Cell<u32>,
@@ -96,7 +97,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// All of it.
+    /// Returns the full patience that a request starts with.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -107,8 +108,8 @@ impl Patience {
         }
     }
 
-    /// Lets `go_in` wait for `cpu`, so often as it is told, each time with a call of what it is
-    /// given.
+    /// Calls `go_in`, which may wait for `cpu`. `go_in` gets the most waits allowed and a function
+    /// to call at each wait. If it fails, `cpu` is no longer waited for.
     pub fn wait_for<R>(
         &self,
         cpu: usize,
@@ -131,7 +132,7 @@ impl Patience {
         inside
     }
 
-    /// Runs `work` on `cpu`, unless it has left the request without an answer before.
+    /// Runs `work` on `cpu`, unless that CPU has kept this request waiting without success before.
     pub fn run_on(&self, cpu: usize, platform: &impl Platform, work: &mut dyn FnMut()) {
         if self.is_stuck(cpu) || self.unanswered.get() == UNANSWERED_MOST {
             return;
@@ -142,9 +143,10 @@ impl Patience {
         }
     }
 
-    /// Waits, at `least` so often, until `arrived` what is on its way; or until it is clear that
-    /// whoever has it in hand stands still. It is asked rarely, since to look costs more than to
-    /// wait.
+    /// Waits until `arrived` says that the frames in transit have arrived, and at least `least`
+    /// times. Gives up after [`PATIENCE`] waits, when the CPU that has the frames in hand evidently
+    /// stands still; later calls then wait only `least` times. In any case it stops when the
+    /// patience is used up. `arrived` is called rarely, since a look costs more than a wait.
     pub fn wait_for_moves(&self, least: u32, platform: &impl Platform, arrived: impl Fn() -> bool) {
         let most = match self.moves_stuck.get() {
             true => least,
@@ -183,29 +185,29 @@ impl Default for Patience {
     }
 }
 
-/// How often a request for one frame looks everywhere at most.
+/// The most times that a request for one frame looks everywhere.
 pub const LOOKS_MOST: u32 = 64;
 
-/// How often a request does so that may not have what is free, since that is below a mark: frames
-/// on their way may lift the zone above it, but no more than so many times is reclaim put off.
+/// The most such looks for a request that may not have what is free because it is below a mark.
+/// Frames in transit may lift the zone above the mark, but reclaim is delayed no longer than this.
 pub const LOOKS_BELOW_A_MARK: u32 = 4;
 
-/// What a look everywhere has found.
+/// The result of looking everywhere once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// This.
+    /// A frame was found.
     Found(Frame),
-    /// Nothing that the request may have was free all the while.
+    /// Nothing that the request may have was free at any time during the look.
     Nothing,
-    /// Nothing; but frames came and went meanwhile, or somebody has some in hand.
+    /// Nothing was found, but frames came and went meanwhile, or another CPU has some in hand.
     Unsettled,
-    /// The same, and what is free is below a mark.
+    /// As [`Look::Unsettled`], and what is free is below a mark.
     UnsettledBelowAMark,
 }
 
-/// Looks everywhere until something is found, or nothing was free all the while
-/// (`order-0-succeeds`), but [`LOOKS_MOST`] times at most; once for orders above 0 and in an
-/// interrupt. Between two looks `wait` is called with the number of the look.
+/// Looks everywhere until something is found, or a look says that nothing was free
+/// (`order-0-succeeds`), at most [`LOOKS_MOST`] times. For orders above 0 and in an interrupt it
+/// looks once. Between two looks it calls `wait` with the number of the look.
 pub fn look_everywhere(
     order: Order,
     reach: Reach,

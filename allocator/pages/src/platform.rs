@@ -1,27 +1,26 @@
-//! The platform: what the allocator asks of the kernel, hypervisor or process that it is embedded
-//! in.
+//! The platform: what the allocator requires of the kernel, hypervisor or process that embeds it.
 
 use core::ptr::NonNull;
 
 use crate::Frame;
 
-/// What [`Platform::mask_interrupts`] found, to be given back to [`Platform::restore_interrupts`].
+/// The state found by [`Platform::mask_interrupts`], for [`Platform::restore_interrupts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterruptState(pub usize);
 
-/// What the allocator asks of its embedder. Every method is called often, and should be a few
-/// instructions.
+/// What the allocator requires of its embedder. Every method is called often, and should take only
+/// a few instructions.
 ///
-/// The methods are safe to write, but the allocator believes them: a platform that lets two CPUs
-/// into one pinned section makes it hand out one frame twice.
+/// The methods are safe to implement, but the allocator relies on them. A platform that lets two
+/// CPUs into one pinned section makes the allocator hand out one frame twice.
 pub trait Platform: Sync {
-    /// The CPU that runs the caller, counted from 0. Where the caller is not pinned it may be out
-    /// of date at once.
+    /// Returns the CPU that runs the caller, counted from 0. If the caller is not pinned, the
+    /// answer may be out of date at once.
     fn cpu(&self) -> usize;
 
-    /// Keeps the caller running on its CPU until [`Platform::unpin`], and says which CPU that is:
-    /// it is neither moved nor preempted, since it may hold a magazine's lock. Pins nest. Where
-    /// threads own slots, a thread is a CPU and nothing is to be done.
+    /// Keeps the caller running on its CPU until [`Platform::unpin`], and returns that CPU. The
+    /// caller must be neither migrated nor preempted, since it may hold a magazine's lock. Pins
+    /// nest. Where threads own slots, a thread counts as a CPU and nothing need be done.
     #[inline]
     fn pin(&self) -> usize {
         self.cpu()
@@ -31,59 +30,60 @@ pub trait Platform: Sync {
     #[inline]
     fn unpin(&self) {}
 
-    /// Does the caller run in an interrupt, or with interrupts masked? Then it may have interrupted
-    /// anything.
+    /// Returns true if the caller runs in an interrupt, or with interrupts masked. It may then have
+    /// interrupted anything.
     #[inline]
     fn in_interrupt(&self) -> bool {
         false
     }
 
-    /// Keeps interrupts away from this CPU; nests by what it returns.
+    /// Masks interrupts on this CPU. Calls nest: each is undone with the state that it returned.
     #[inline]
     fn mask_interrupts(&self) -> InterruptState {
         InterruptState(0)
     }
 
-    /// Back to what [`Platform::mask_interrupts`] found.
+    /// Restores the state that [`Platform::mask_interrupts`] returned.
     #[inline]
     fn restore_interrupts(&self, _found: InterruptState) {}
 
-    /// Called while waiting for another CPU: a pause instruction, a yield of the virtual CPU or of
-    /// the thread.
+    /// Called while waiting for another CPU. Execute a pause instruction, or yield the virtual CPU
+    /// or the thread.
     #[inline]
     fn relax(&self) {
         brickyard_sync::spin_hint();
     }
 
-    /// Runs `work` on `cpu` (by an interrupt sent there) and waits for its end, or runs it here
-    /// while that CPU is known to be outside the allocator (offline, stopped). False, and nothing
-    /// run, where neither can be done.
+    /// Runs `work` on `cpu` (by an interrupt sent there) and waits for its end. If that CPU is
+    /// known to be outside the allocator (offline, stopped), it may run `work` here instead.
+    /// Returns false, without running `work`, if neither can be done.
     ///
-    /// A front that masks interrupts (per-CPU lists) takes an interrupt for it. A stash masks none,
-    /// so there `work` must run as a task on that CPU: in an interrupt it leaves the stash alone.
+    /// A front that masks interrupts (per-CPU lists) accepts an interrupt for this. A stash does
+    /// not mask them, so for a stash `work` must run as a task on that CPU: in an interrupt it
+    /// leaves the stash alone.
     ///
-    /// Asked only by callers that may sleep, with no lock held and interrupts not masked by the
-    /// allocator, so that two CPUs can ask each other at once.
+    /// Called only by callers that may sleep, with no lock held and interrupts not masked by the
+    /// allocator. So two CPUs can ask each other at the same time.
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
         let _ = (cpu, work);
         false
     }
 
-    /// A clock for wait and hold times, in any unit that only grows. Asked only where a zone
-    /// measures its lock.
+    /// Returns a clock for wait and hold times. The unit is free, but the value never falls. Called
+    /// only where a zone measures its lock.
     #[inline]
     fn ticks(&self) -> u64 {
         0
     }
 
-    /// The task or thread that runs the caller, for reports; 0 where nobody can tell.
+    /// Returns the task or thread that runs the caller, for reports; 0 if unknown.
     #[inline]
     fn task(&self) -> u64 {
         0
     }
 
-    /// Where the caller can reach a frame, if it is mapped. The page allocator itself never asks;
-    /// slabs and zeroing do.
+    /// Returns the address at which the caller can reach a frame, if it is mapped. The page
+    /// allocator itself never calls this; slabs and zeroing do.
     #[inline]
     fn address(&self, _frame: Frame) -> Option<NonNull<u8>> {
         None
@@ -147,7 +147,7 @@ impl<P: Platform> Platform for &P {
     }
 }
 
-/// One CPU, no interrupts, no clock: boot code, tests, a single-threaded program.
+/// One CPU, no interrupts, no clock: for boot code, tests, or a single-threaded program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OneCpu;
 
@@ -157,14 +157,14 @@ impl Platform for OneCpu {
         0
     }
 
-    /// The only CPU is the caller's own.
+    /// Runs `work` here: the only CPU is the caller's own.
     fn run_on(&self, _cpu: usize, work: &mut dyn FnMut()) -> bool {
         work();
         true
     }
 }
 
-/// Interrupts are masked as long as this lives.
+/// Keeps interrupts masked as long as this value lives.
 #[derive(Debug)]
 pub struct MaskGuard<'p, P: Platform> {
     platform: &'p P,
@@ -172,7 +172,7 @@ pub struct MaskGuard<'p, P: Platform> {
 }
 
 impl<'p, P: Platform> MaskGuard<'p, P> {
-    /// Masks them.
+    /// Masks interrupts.
     #[inline]
     pub fn new(platform: &'p P) -> Self {
         Self {
@@ -189,16 +189,16 @@ impl<P: Platform> Drop for MaskGuard<'_, P> {
     }
 }
 
-/// The caller stays on its CPU as long as this lives.
+/// Keeps the caller on its CPU as long as this value lives.
 #[derive(Debug)]
 pub struct PinGuard<'p, P: Platform> {
     platform: &'p P,
-    /// Which one that is.
+    /// The CPU that the caller is kept on.
     pub cpu: usize,
 }
 
 impl<'p, P: Platform> PinGuard<'p, P> {
-    /// Keeps the caller where it is.
+    /// Pins the caller to its CPU.
     #[inline]
     pub fn new(platform: &'p P) -> Self {
         Self {

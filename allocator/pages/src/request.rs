@@ -1,4 +1,4 @@
-//! A request: how much, how mobile, from where, and in which situation the caller is.
+//! A request: how much memory, how mobile, from where, and what the caller may do meanwhile.
 
 use crate::{Frame, Mobility, Order};
 
@@ -8,16 +8,16 @@ pub enum Context {
     /// May wait for reclaim and compaction.
     #[default]
     MaySleep,
-    /// May not wait: holds a spin lock, say. Five eighths of the reserve below the min watermark
-    /// are open to it.
+    /// May not wait, for example because it holds a spin lock. Such a request may use five eighths
+    /// of the reserve below the min watermark.
     Atomic,
-    /// Runs in an interrupt. As [`Context::Atomic`], and never waits for a lock that its own CPU
-    /// may hold.
+    /// Runs in an interrupt. As [`Context::Atomic`], and also never waits for a lock that its own
+    /// CPU may hold.
     Interrupt,
 }
 
-/// A kind of zone, from the most to the least sought after. A request that may use one may use all
-/// before it.
+/// A kind of zone, from the most to the least sought after. A request that may use one kind may use
+/// all kinds before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ZoneKind {
@@ -25,9 +25,9 @@ pub enum ZoneKind {
     Dma = 0,
     /// Below 4 GiB.
     Dma32 = 1,
-    /// All that the kernel maps.
+    /// All memory that the kernel maps.
     Normal = 2,
-    /// What the kernel does not map permanently (32-bit machines).
+    /// Memory that the kernel does not map permanently (32-bit machines).
     HighMem = 3,
     /// Only for pages that can be moved (Gorman 2007, zone-based).
     Movable = 4,
@@ -42,10 +42,10 @@ impl ZoneKind {
         Self::HighMem,
         Self::Movable,
     ];
-    /// How many there are.
+    /// The number of kinds.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// The name in buddyinfo.
+    /// Returns the kind's name in buddyinfo.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl ZoneKind {
         }
     }
 
-    /// The kind as an index.
+    /// Returns the kind as an index.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -77,19 +77,19 @@ impl ZoneKind {
 pub struct Request {
     /// The size: 2^order frames.
     pub order: Order,
-    /// What may be done with the pages later.
+    /// What may be done with the pages while they are in use.
     pub mobility: Mobility,
-    /// The highest kind of zone that may serve it.
+    /// The highest kind of zone that may serve the request.
     pub highest: ZoneKind,
-    /// Every frame lies below this one.
+    /// If set, every frame of the block lies below this one.
     pub limit: Option<Frame>,
     /// What the caller may do while it waits.
     pub context: Context,
 }
 
 impl Request {
-    /// A request that may sleep, from any zone that its mobility allows: movable pages from all,
-    /// others up to [`ZoneKind::Normal`].
+    /// Returns a request that may sleep and may use any zone that its mobility allows. Movable
+    /// pages may come from all zones, others from those up to [`ZoneKind::Normal`].
     #[must_use]
     pub const fn new(order: Order, mobility: Mobility) -> Self {
         Self {
@@ -104,21 +104,21 @@ impl Request {
         }
     }
 
-    /// One frame of this mobility.
+    /// Returns a request for one frame of this mobility.
     #[must_use]
     pub const fn page(mobility: Mobility) -> Self {
         Self::new(Order::ZERO, mobility)
     }
 
-    /// Every frame below `limit`.
+    /// Requires every frame to lie below `limit`.
     #[must_use]
     pub const fn below(mut self, limit: Frame) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// From `highest` or a kind of zone before it. Only movable requests reach
-    /// [`ZoneKind::Movable`].
+    /// Allows `highest` and the kinds of zone before it. Only movable requests reach
+    /// [`ZoneKind::Movable`]; others stop at [`ZoneKind::HighMem`].
     #[must_use]
     pub const fn from_zones_up_to(mut self, highest: ZoneKind) -> Self {
         self.highest = match (highest, self.mobility) {
@@ -128,27 +128,27 @@ impl Request {
         self
     }
 
-    /// In this situation.
+    /// Sets the context of the caller.
     #[must_use]
     pub const fn in_context(mut self, context: Context) -> Self {
         self.context = context;
         self
     }
 
-    /// In a situation where the caller may not sleep.
+    /// Declares that the caller may not sleep.
     #[must_use]
     pub const fn atomic(self) -> Self {
         self.in_context(Context::Atomic)
     }
 
-    /// The same for one frame.
+    /// Returns the same request for one frame.
     #[must_use]
     pub const fn single(mut self) -> Self {
         self.order = Order::ZERO;
         self
     }
 
-    /// Is it one of those that the high-atomic blocks are kept for?
+    /// Returns true for a request of the kind that high-atomic blocks are kept for.
     #[must_use]
     pub const fn is_high_atomic(&self) -> bool {
         self.order.get() > 0 && !matches!(self.context, Context::MaySleep)

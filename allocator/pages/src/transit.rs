@@ -1,26 +1,28 @@
-//! Frames on their way: how a request that finds nothing knows whether it may say so.
+//! Frames in transit: how a request that finds nothing knows whether it may report failure.
 
 use brickyard_sync::{AtomicUsize, Ordering};
 
-/// Frames on their way between a cache and the store, where neither shows them.
+/// Counts frames in transit between a cache and the store, where neither shows them.
 ///
-/// A request may fail only if no frame was on its way while it looked: it reads [`Moves::settled`]
-/// before it looks everywhere, and asks [`Moves::still`] after. A move begins before the lock is
-/// given up under which the frames left, so whoever then finds that place empty under its lock sees
-/// the move. A lock-free store has no lock to publish it; there the frames' own words do: they are
-/// taken by an instruction that releases, and the total that says that nothing is free is lowered
-/// by one, which whoever is about to refuse acquires.
+/// A request may fail only if no frame was in transit while it looked. So it reads
+/// [`Moves::settled`] before it looks everywhere, and asks [`Moves::still`] afterwards. A move
+/// begins before the CPU releases the lock under which the frames left. A CPU that then finds that
+/// place empty under its lock therefore sees the move.
 ///
-/// Counted in lanes, so that CPUs of different lanes write no common line.
+/// A lock-free store has no lock to publish the move; the frames' own words do it instead. The
+/// instruction that takes the frames releases. So does the one that lowers the total of free
+/// frames, and a request that is about to fail acquires that total.
+///
+/// Moves are counted in lanes, so that CPUs of different lanes write no common cache line.
 #[derive(Debug)]
 pub struct Moves {
     lanes: [Lane; LANES],
 }
 
-/// Lanes of [`Moves`].
+/// The number of lanes of [`Moves`].
 const LANES: usize = 16;
 
-/// Moves that have begun and ended.
+/// Counts the moves that have begun and those that have ended.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Lane {
@@ -29,7 +31,7 @@ struct Lane {
 }
 
 impl Moves {
-    /// Nothing has moved yet.
+    /// Returns a counter of moves, of which there have been none.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -42,8 +44,8 @@ impl Moves {
         }
     }
 
-    /// Frames leave one place now; they have arrived when the result is dropped. Called under the
-    /// lock of that place, on `cpu`.
+    /// Begins a move: frames leave one place now, and have arrived when the result is dropped.
+    /// Called under the lock of that place, on `cpu`.
     pub fn begin(&self, cpu: usize) -> InTransit<'_> {
         let lane = &self.lanes[cpu % LANES];
         // Relaxed: the lock held here publishes it, see the type.
@@ -51,25 +53,25 @@ impl Moves {
         InTransit { lane }
     }
 
-    /// How many moves have begun, if all of them have ended.
+    /// Returns the number of moves that have begun, if all of them have ended.
     pub fn settled(&self) -> Option<usize> {
-        // Acquire: pairs with the release in `InTransit::drop`; what has arrived is then seen under
-        // the lock of its place.
+        // Acquire: pairs with the release in `InTransit::drop`. What has arrived is then visible
+        // under the lock of its place.
         let ended = self.sum(|lane| lane.ended.load(Ordering::Acquire));
-        // All read second, and neither ever falls, so that equal means none was under way between
-        // the two.
+        // The starts are all read second, and neither count ever falls. So if the two are equal, no
+        // move was under way between the two reads.
         let started = self.started();
         (started == ended).then_some(started)
     }
 
-    /// Has no move begun since [`Moves::settled`] said `started`?
+    /// Returns true if no move has begun since [`Moves::settled`] returned `started`.
     pub fn still(&self, started: usize) -> bool {
         self.started() == started
     }
 
-    /// How many moves have begun.
+    /// Returns the number of moves that have begun.
     pub fn started(&self) -> usize {
-        // Relaxed: the locks taken in between have ordered it, see the type.
+        // Relaxed: the locks taken in between have ordered this, see the type.
         self.sum(|lane| lane.started.load(Ordering::Relaxed))
     }
 
@@ -78,7 +80,7 @@ impl Moves {
     }
 }
 
-/// Frames are on their way as long as this lives.
+/// Frames are in transit as long as this value lives.
 #[derive(Debug)]
 #[must_use = "the move ends as soon as this is dropped"]
 pub struct InTransit<'m> {

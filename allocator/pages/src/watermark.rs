@@ -1,19 +1,19 @@
-//! Watermarks: how much of a zone stays free, for whom, and the arithmetic of the test whether a
-//! request may go below.
+//! Watermarks: how much of a zone stays free, for whom, and the test of whether a request may go
+//! below.
 //!
-//! Linux's rules of today, each a pure function:
+//! The rules are those of today's Linux, each a pure function:
 //!
-//! - [`min_free_kbytes`] makes the reserve of the whole machine from its memory, growing with the
-//!   square root: large machines need more, but not in proportion. [`recommended_min_free_frames`]
-//!   is what grouping by mobility asked for in 2007.
-//! - [`zone_marks`] gives each zone its share of it as the min mark, and the low and high marks
-//!   above, between which background reclaim works.
+//! - [`min_free_kbytes`] computes the reserve of the whole machine from its memory. It grows with
+//!   the square root: large machines need more, but not in proportion.
+//!   [`recommended_min_free_frames`] is what grouping by mobility required in 2007.
+//! - [`zone_marks`] gives each zone its share of the reserve as the min mark. Background reclaim
+//!   works between the low and high marks above it.
 //! - [`lowmem_reserve`] keeps requests that could use a higher zone from filling the lower ones.
-//! - [`reserved_mark`] lets those that cannot wait go below the min mark, and [`above_mark`] is the
-//!   test itself.
+//! - [`reserved_mark`] lets requests that cannot wait go below the min mark, and [`above_mark`] is
+//!   the test itself.
 //!
-//! All amounts are frames where nothing else is said. Frames meet kB only where `frame_bytes`, the
-//! size of a frame, is a parameter.
+//! All amounts are frames unless stated otherwise. Frames are converted to kB only where
+//! `frame_bytes`, the size of a frame, is a parameter.
 
 use brickyard_sync::{AtomicUsize, Ordering};
 
@@ -26,24 +26,24 @@ pub const SCALE_FACTOR: usize = 10;
 /// Linux's default of `lowmem_reserve_ratio`, by [`ZoneKind`].
 pub const LOWMEM_RESERVE_RATIO: [usize; ZoneKind::COUNT] = [256, 256, 32, 0, 0];
 
-/// The min mark of a zone that the kernel's own objects cannot come from lies between these, in
-/// frames.
+/// The bounds of the min mark, in frames, for a zone that the kernel's own objects cannot come
+/// from.
 const MIN_OUTSIDE_LOWMEM: (usize, usize) = (32, 128);
 
-/// `min_free_kbytes` lies between these, in kB.
+/// The bounds of `min_free_kbytes`, in kB.
 const MIN_FREE_KBYTES: (u64, u64) = (128, 262_144);
 
-/// So many frames in kB, rounded down. Stops at the largest number.
+/// Converts frames to kB, rounded down. Saturates.
 #[must_use]
 pub const fn kbytes_of_frames(frames: usize, frame_bytes: usize) -> usize {
     let kbytes = frames as u128 * frame_bytes as u128 / 1024;
     saturated(kbytes)
 }
 
-/// So many kB in whole frames. Stops at the largest number.
+/// Converts kB to whole frames, rounded down. Saturates.
 ///
 /// # Panics
-/// If `frame_bytes` is 0.
+/// Panics if `frame_bytes` is 0.
 #[must_use]
 pub const fn frames_of_kbytes(kbytes: usize, frame_bytes: usize) -> usize {
     let frames = kbytes as u128 * 1024 / frame_bytes as u128;
@@ -58,14 +58,14 @@ const fn saturated(number: u128) -> usize {
     }
 }
 
-/// Linux's default of `min_free_kbytes`, in kB, for a machine with so many kB in zones up to
-/// [`ZoneKind::Normal`].
+/// Returns Linux's default of `min_free_kbytes`, in kB, for a machine with `lowmem_kbytes` kB in
+/// zones up to [`ZoneKind::Normal`].
 ///
-/// sqrt(16 * `lowmem_kbytes`), rounded down, and at least 128, at most 262144.
+/// This is sqrt(16 * `lowmem_kbytes`), rounded down, at least 128 and at most 262144.
 #[must_use]
 pub const fn min_free_kbytes(lowmem_kbytes: usize) -> usize {
     let (least, most) = MIN_FREE_KBYTES;
-    // Saturating changes nothing: the root would be far above the most.
+    // Saturation changes nothing: the root would be far above the upper bound.
     let root = (lowmem_kbytes as u64).saturating_mul(16).isqrt();
     if root < least {
         least as usize
@@ -76,39 +76,40 @@ pub const fn min_free_kbytes(lowmem_kbytes: usize) -> usize {
     }
 }
 
-/// What to keep free, in frames, for grouping by mobility to work well (Gorman 2007): four blocks
-/// of the highest order.
+/// Returns the number of frames to keep free so that grouping by mobility works well (Gorman 2007):
+/// four blocks of the highest order.
 #[must_use]
 pub const fn recommended_min_free_frames(max_order: Order) -> usize {
     4 * max_order.frames()
 }
 
-/// [`recommended_min_free_frames`] in kB: the 16384 of the posting for blocks of order 10 in frames
-/// of 4 KiB.
+/// Returns [`recommended_min_free_frames`] in kB. For blocks of order 10 in frames of 4 KiB, this
+/// is the 16384 of the posting.
 #[must_use]
 pub const fn recommended_min_free_kbytes(max_order: Order, frame_bytes: usize) -> usize {
     kbytes_of_frames(recommended_min_free_frames(max_order), frame_bytes)
 }
 
-/// The marks of a zone, in frames: min <= low <= high.
+/// The watermarks of a zone, in frames: min <= low <= high.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
-    /// Below this only those that cannot wait are served, see [`reserved_mark`].
+    /// Below this, only requests that cannot wait are served, see [`reserved_mark`].
     pub min: usize,
-    /// Below this background reclaim is woken.
+    /// Below this, background reclaim is woken.
     pub low: usize,
-    /// Above this it sleeps again.
+    /// Above this, background reclaim sleeps again.
     pub high: usize,
 }
 
-/// The marks of a zone of `managed` frames, on a machine that keeps `min_free_frames` free and
-/// whose zones up to [`ZoneKind::Normal`] have `lowmem_managed` frames together.
+/// Returns the watermarks of a zone of `managed` frames, on a machine that keeps `min_free_frames`
+/// free and whose zones up to [`ZoneKind::Normal`] have `lowmem_managed` frames together.
 ///
 /// The min mark is the zone's share of `min_free_frames` by size. [`ZoneKind::HighMem`] and
-/// [`ZoneKind::Movable`] serve no requests that matter to the machine's survival, so theirs is
-/// 1/1024 of the zone, at least 32 and at most 128 frames. The gap to low, and from low to high, is
-/// a quarter of the share (of the share also in those two), or, if more, `watermark_scale_factor`
-/// ten-thousandths of the zone.
+/// [`ZoneKind::Movable`] serve no requests that matter to the machine's survival. So their min mark
+/// is 1/1024 of the zone, at least 32 and at most 128 frames.
+///
+/// The gap from min to low, and from low to high, is a quarter of the share (in those two kinds as
+/// well). It is `watermark_scale_factor` ten-thousandths of the zone if that is more.
 #[must_use]
 pub fn zone_marks(
     kind: ZoneKind,
@@ -134,21 +135,21 @@ pub fn zone_marks(
     }
 }
 
-/// What falls to one of several zones of a kind in a node: their memory is one, and so are its
-/// marks and reserves. In frames.
+/// The part of one of several zones of a kind in a node: their memory counts as one, and so do
+/// their marks and reserves. In frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
-    /// What the zones before it have.
+    /// The frames of the zones before it.
     pub(crate) before: usize,
-    /// What it has.
+    /// The zone's own frames.
     pub(crate) own: usize,
-    /// What all have together.
+    /// The frames of all the zones together.
     pub(crate) all: usize,
 }
 
 impl Part {
-    /// Its part of `whole`. The parts of all zones add up to it; a zone that has all has it whole,
-    /// also where that is nothing.
+    /// Returns the zone's part of `whole`. The parts of all zones add up to `whole`. A zone that
+    /// has all frames gets all of `whole`, even if it has no frames.
     pub(crate) fn of(self, whole: usize) -> usize {
         let up_to = |frames: usize| match frames {
             0 => 0,
@@ -162,8 +163,8 @@ impl Part {
         up_to(self.before.saturating_add(self.own)).saturating_sub(up_to(self.before))
     }
 
-    /// Its part of the marks of all. The gaps are split, not their sums, so that rounding keeps the
-    /// order.
+    /// Returns the zone's part of the marks of all. The gaps are split, not their sums, so that
+    /// rounding keeps the order.
     pub(crate) fn of_marks(self, marks: Marks) -> Marks {
         let min = self.of(marks.min);
         let low = min.saturating_add(self.of(marks.low - marks.min));
@@ -172,15 +173,15 @@ impl Part {
     }
 }
 
-/// `whole` * `part` / `of`, rounded down; 0 where `of` is 0. Stops at the largest number.
+/// Returns `whole` * `part` / `of`, rounded down; 0 if `of` is 0. Saturates.
 fn proportion(whole: usize, part: usize, of: usize) -> usize {
     let product = whole as u128 * part as u128;
     saturated(product.checked_div(of as u128).unwrap_or(0))
 }
 
-/// What zone i of a node holds back from requests whose highest zone is j, at `[i][j]`: the memory
-/// of the zones above i up to j, divided by the ratio of i. Nothing where the ratio is 0 or the
-/// zone has no memory.
+/// Returns what zone i of a node holds back from requests whose highest zone is j, at `[i][j]`.
+/// This is the memory of the zones above i up to j, divided by the ratio of i. It is 0 if the ratio
+/// is 0 or the zone has no memory.
 #[must_use]
 pub fn lowmem_reserve(
     managed: &[usize; ZoneKind::COUNT],
@@ -200,11 +201,11 @@ pub fn lowmem_reserve(
     reserve
 }
 
-/// The mark that a zone's free memory must stay above for a request to be served.
+/// The watermark that a zone's free memory must stay above for a request to be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// The low mark, for the first zone of a request's list: what lies in this CPU's cache was
-    /// fetched for requests like this one, and is to be had without another look.
+    /// The low mark, for the first zone of a request's list. What lies in this CPU's cache was
+    /// fetched for such requests, and is available without another check.
     First,
     /// The low mark.
     Low,
@@ -212,7 +213,7 @@ pub enum Mark {
     Min,
 }
 
-/// What a zone keeps free: its marks, and what it holds back from requests that could also use
+/// What a zone keeps free: its watermarks, and what it holds back from requests that could also use
 /// higher zones.
 #[derive(Debug)]
 pub struct Watermarks {
@@ -222,7 +223,7 @@ pub struct Watermarks {
 }
 
 impl Watermarks {
-    /// Nothing is kept free.
+    /// Returns watermarks that keep nothing free.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -243,7 +244,7 @@ impl Watermarks {
         }
     }
 
-    /// The marks, in frames.
+    /// Returns the marks, in frames.
     #[must_use]
     pub fn marks(&self) -> Marks {
         // Relaxed: as above.
@@ -251,20 +252,20 @@ impl Watermarks {
         Marks { min, low, high }
     }
 
-    /// What is held back from requests whose highest zone is `highest`, in frames.
+    /// Returns what is held back from requests whose highest zone is `highest`, in frames.
     #[must_use]
     pub fn reserve_against(&self, highest: ZoneKind) -> usize {
         // Relaxed: as above.
         self.reserve[highest.index()].load(Ordering::Relaxed)
     }
 
-    /// Is something kept that this request may not have?
+    /// Returns true if something is kept that this request may not have.
     #[must_use]
     pub fn hold_back_from(&self, request: &Request) -> bool {
         self.marks().min > 0 || self.reserve_against(request.highest) > 0
     }
 
-    /// More frames than these must be left when `request` has been served.
+    /// Returns the floor: more frames than this must be left after `request` has been served.
     #[must_use]
     pub fn floor(&self, request: &Request, mark: Mark) -> usize {
         let marks = self.marks();
@@ -288,13 +289,13 @@ pub enum Access {
     /// Not at all.
     #[default]
     Ordinary,
-    /// Half of the mark: what others wait for (`__GFP_HIGH`).
+    /// Half of the mark: for a request that others wait for (`__GFP_HIGH`).
     High,
-    /// Half of the mark and a quarter of the rest, 62.5 %: as [`Access::High`], and cannot wait
-    /// (`GFP_ATOMIC`).
+    /// Half of the mark and a quarter of the rest, 62.5 %: as [`Access::High`], for a request that
+    /// also cannot wait (`GFP_ATOMIC`).
     Atomic,
-    /// Half of the mark: is about to die and to free its memory (a victim of the out-of-memory
-    /// killer).
+    /// Half of the mark: for a task that is about to die and to free its memory (a victim of the
+    /// out-of-memory killer).
     Victim,
 }
 
@@ -307,10 +308,10 @@ impl From<Context> for Access {
     }
 }
 
-/// What is left of the min mark for a request with this access. Takes an [`Access`], or a request's
-/// [`Context`].
+/// Returns what is left of the min mark for a request with this access. Takes an [`Access`], or a
+/// request's [`Context`].
 ///
-/// Each part that is taken off is rounded down, so of a mark above 0 something is left.
+/// Each part that is taken off is rounded down, so something is left of any mark above 0.
 #[must_use]
 pub fn reserved_mark(mark: usize, access: impl Into<Access>) -> usize {
     let half = mark - mark / 2;
@@ -321,9 +322,9 @@ pub fn reserved_mark(mark: usize, access: impl Into<Access>) -> usize {
     }
 }
 
-/// Would more than `floor` frames be left if `request` were served from `free` frames that it may
-/// have? That there is a block large enough is for the caller to see. All frames of the block but
-/// one count as gone.
+/// Returns true if more than `floor` frames would be left after `request` is served from the `free`
+/// frames that it may have. All frames of the block but one count as gone. The caller must see that
+/// there is a block large enough.
 #[must_use]
 pub const fn above_mark(free: usize, request: &Request, floor: usize) -> bool {
     free > floor.saturating_add(request.order.frames() - 1)
@@ -335,7 +336,8 @@ mod tests {
     use crate::Mobility;
 
     /// The zones of a Linux 6.18 host: managed frames of DMA, DMA32 and Normal, with
-    /// `min_free_kbytes` 67584. What is expected of them below is what its zoneinfo said.
+    /// `min_free_kbytes`
+    /// 67584. The expected values below are what its zoneinfo said.
     const HOST: [usize; ZoneKind::COUNT] = [3840, 772_917, 327_680, 0, 0];
 
     const fn marks(min: usize, low: usize, high: usize) -> Marks {

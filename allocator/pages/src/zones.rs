@@ -1,9 +1,9 @@
-//! What nodes, pressure and statistics ask of a zone.
+//! The interface that nodes, pressure and statistics require of a zone.
 //!
-//! [`Zone`](crate::zone::Zone) is one; a zone of another make implements [`AnyZone`] and takes part
-//! in nodes, fallback, compaction, contiguous ranges and statistics like it. What it may build on
-//! is public too: [`transit`](crate::transit), [`patience`](crate::patience),
-//! [`isolation`](crate::isolation), [`Watermarks`].
+//! [`Zone`](crate::zone::Zone) implements it. A zone of another design implements [`AnyZone`], and
+//! then takes part in nodes, fallback, compaction, contiguous ranges and statistics in the same
+//! way. The parts that it may build on are public too: [`transit`](crate::transit),
+//! [`patience`](crate::patience), [`isolation`](crate::isolation), [`Watermarks`].
 
 use crate::block::{Census, FreeTable, State};
 use crate::check::Violation;
@@ -18,52 +18,55 @@ use crate::{
     Request, ZoneKind,
 };
 
-/// What never changes in a zone.
+/// The properties of a zone that never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Its kind.
+    /// The zone's kind.
     pub kind: ZoneKind,
-    /// The frames that it has records for; not all of them need be memory.
+    /// The frames that the zone has records for. Not all of them need be memory.
     pub span: FrameRange,
-    /// The highest order that it hands out.
+    /// The highest order that the zone hands out.
     pub max_order: Order,
     /// The order of the unit in which mobility is grouped and huge pages are counted.
     pub page_block_order: Order,
 }
 
-/// A zone, of whatever make. Any number of CPUs call all of it at once.
+/// A zone of any design. Any number of CPUs may call all of its methods at once.
 pub trait AnyZone: Sync {
-    /// What it is embedded in.
+    /// The platform that the zone is embedded in.
     type Platform: Platform;
 
-    /// The platform it runs on.
+    /// Returns the platform that the zone runs on.
     fn platform(&self) -> &Self::Platform;
 
-    /// Its kind, span and orders.
+    /// Returns the zone's kind, span and orders.
     fn shape(&self) -> Shape;
 
-    /// What it keeps free.
+    /// Returns the watermarks: how much the zone keeps free.
     fn watermarks(&self) -> &Watermarks;
 
-    /// What compaction remembers of it.
+    /// Returns what compaction remembers of the zone.
     fn compaction(&self) -> &compact::Memory;
 
-    /// A block for `request`, whatever stays free: for who has no other zone to ask.
+    /// Takes a block for `request`, whatever stays free: for a caller that has no other zone to
+    /// ask.
     ///
     /// # Errors
-    /// Why it could not be served. No frame has changed hands then, though caches may have been
-    /// drained.
+    /// The reason why the request could not be served. No frame has changed hands then, though
+    /// caches may have been drained.
     fn alloc(&self, request: &Request) -> Result<Frame, AllocError>;
 
-    /// A block for `request` from the caches or the store, where enough stays free: see [`Mark`].
+    /// Takes a block for `request` from the caches or the store, if enough stays free: see
+    /// [`Mark`].
     fn alloc_above(&self, request: &Request, mark: Mark) -> Option<Frame>;
 
-    /// The same after a look everywhere: caches are drained, and what is on its way is waited for
-    /// as long as there is `patience`, which is one for all zones and tries of a request.
+    /// As [`AnyZone::alloc_above`], after a look everywhere. Caches are drained, and frames in
+    /// transit are waited for as long as there is `patience`. One `patience` serves all zones and
+    /// tries of a request.
     fn alloc_drained(&self, request: &Request, mark: Mark, patience: &Patience) -> Option<Frame>;
 
-    /// The last means before a request is refused: of what the zone has set aside for others. By
-    /// default nothing is.
+    /// Takes a block from what the zone has set aside for others: the last resort before a request
+    /// is refused. By default nothing is set aside.
     fn alloc_set_aside(
         &self,
         _request: &Request,
@@ -73,23 +76,23 @@ pub trait AnyZone: Sync {
         None
     }
 
-    /// A block past the caches, from no isolated range.
+    /// Takes a block without using the caches, from outside all isolated ranges.
     fn alloc_uncached(&self, request: &Request) -> Option<Frame>;
 
-    /// Fills `out` with single frames, as many as are at hand, if the zone stays above its low mark
-    /// with all of them gone. Returns how many.
+    /// Fills `out` with as many single frames as are at hand, if the zone stays above its low
+    /// watermark without them. Returns the number of frames taken.
     fn alloc_batch(&self, request: &Request, out: &mut [Frame]) -> usize;
 
     /// Takes exactly the block of `request`'s order at `frame`, if it is free in the store.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] where a part is in use, or lies in a cache; [`RangeError::Absent`] or
-    /// [`RangeError::OutsideSpan`] where it is no memory of this zone; [`RangeError::Isolated`]
-    /// where it is isolated; [`RangeError::Malformed`] for a misaligned frame or too high an order.
-    /// Nothing has changed then.
+    /// [`RangeError::Busy`] if a part is in use or lies in a cache; [`RangeError::Absent`] or
+    /// [`RangeError::OutsideSpan`] if it is not memory of this zone; [`RangeError::Isolated`] if it
+    /// is isolated; [`RangeError::Malformed`] for a misaligned frame or too high an order. Nothing
+    /// has changed then.
     fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError>;
 
-    /// Why `request` cannot be served now: whether memory is full or in pieces.
+    /// Returns the reason why `request` cannot be served now: memory is full, or in pieces.
     fn why_not(&self, request: &Request) -> AllocError;
 
     /// Takes back the 2^order frames at `frame`: a whole block, or any aligned part of one.
@@ -98,7 +101,7 @@ pub trait AnyZone: Sync {
     /// A free of anything else is refused and changes nothing.
     fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError>;
 
-    /// The same past the caches.
+    /// As [`AnyZone::free`], without using the caches.
     ///
     /// # Errors
     /// As [`AnyZone::free`].
@@ -107,20 +110,20 @@ pub trait AnyZone: Sync {
     /// Takes back single frames.
     ///
     /// # Errors
-    /// At the first bad one; those before it are freed, it and those behind it are not.
+    /// The error of the first bad frame. Those before it are freed; it and those after it are not.
     fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError>;
 
-    /// Takes back a range of any size in use.
+    /// Takes back a range of any size that is in use.
     ///
     /// # Errors
-    /// What a free of the first frame would be refused with that is not in use; nothing has changed
-    /// then.
+    /// The error that a free of the first frame not in use would return. Nothing has changed then.
     fn free_range(&self, range: FrameRange) -> Result<(), FreeError>;
 
-    /// Gives the frames of every cache that can be reached back to the store. Returns how many.
+    /// Returns the frames of every reachable cache to the store. Returns the number of frames.
     fn drain(&self) -> usize;
 
-    /// From now on nothing is handed out from `range`, and what is freed there stays there.
+    /// Isolates `range`: from now on nothing is handed out from it, and what is freed there stays
+    /// there.
     ///
     /// # Errors
     /// [`RangeError::Isolated`] where it overlaps an isolated range, or too many are isolated.
@@ -129,101 +132,103 @@ pub trait AnyZone: Sync {
     /// Ends the isolation of exactly `range`. Does nothing if it is not isolated.
     fn unisolate(&self, range: FrameRange);
 
-    /// Takes all of `range`, which is isolated and wholly free, as blocks in use.
+    /// Takes all of `range`, which must be isolated and wholly free, as blocks in use.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame that is not free; then nothing has changed.
     fn take_isolated(&self, range: FrameRange, mobility: Mobility) -> Result<(), RangeError>;
 
-    /// Makes `range` memory of the zone; what of it is memory already stays as it is. Returns how
-    /// many frames are new.
+    /// Adds `range` to the memory of the zone. Memory that the zone already has stays as it is.
+    /// Returns the number of new frames.
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
     fn add(&self, range: FrameRange) -> Result<usize, RangeError>;
 
-    /// Keeps all free frames of `range` from being handed out; reservations may overlap. Returns
-    /// how many frames that were.
+    /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Returns
+    /// the number of frames reserved.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame in use; nothing has changed then.
+    /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
     fn reserve(&self, range: FrameRange) -> Result<usize, RangeError>;
 
-    /// Frees what is reserved of `range`. Returns how many frames that were.
+    /// Frees the reserved frames of `range`. Returns the number of frames freed.
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
     fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError>;
 
-    /// Forgets all of `range`, which nobody may be using. Returns how many frames it had.
+    /// Removes all of `range` from the zone; no caller may be using it. Returns the number of
+    /// frames removed.
     ///
     /// # Errors
-    /// [`RangeError::Busy`]; nothing has changed then.
+    /// [`RangeError::Busy`]. Nothing has changed then.
     fn remove(&self, range: FrameRange) -> Result<usize, RangeError>;
 
-    /// The block that `frame` lies in, as the store sees it now: its first frame and what it is.
+    /// Returns the block that contains `frame`, as the store sees it now: its first frame and its
+    /// state.
     fn block_of(&self, frame: Frame) -> Option<(Frame, State)>;
 
-    /// The type of the page block that `frame` lies in, where blocks have types; `Isolate` in an
-    /// isolated range.
+    /// Returns the type of the page block that contains `frame`, if blocks have types; `Isolate` in
+    /// an isolated range.
     fn block_type(&self, frame: Frame) -> Option<MigrateType>;
 
-    /// Can a block in use be moved, as far as the zone itself knows? Where it does not, the
+    /// Returns whether a block in use can be moved, if the zone itself knows. If it does not, the
     /// embedder's [`Migrate::can_move`] is asked.
     fn knows_to_move(&self, state: State) -> Option<bool> {
         Some(state.kind == MigrateType::Movable)
     }
 
-    /// Frames free in the store. A hint while others use the zone.
+    /// Returns the number of frames free in the store. A hint while others use the zone.
     fn free_frames(&self) -> usize;
 
-    /// Those of them that this request may have. A hint too.
+    /// Returns the number of those that this request may have. Also a hint.
     fn free_frames_for(&self, _request: &Request) -> usize {
         self.free_frames()
     }
 
-    /// Frames under management: all that were added, less those reserved.
+    /// Returns the number of managed frames: all that were added, less those reserved.
     fn managed_frames(&self) -> usize;
 
-    /// Is there a free block of this order or more that the request may have?
+    /// Returns true if the request may have a free block of its order or more.
     fn can_serve(&self, request: &Request) -> bool;
 
-    /// Free blocks by order and type.
+    /// Returns the number of free blocks by order and type.
     fn free_table(&self) -> FreeTable;
 
-    /// The fragmentation index at `order`, in thousandths; `None` where it costs a look at each
-    /// page block.
+    /// Returns the fragmentation index at `order`, in thousandths; `None` if that takes a look at
+    /// each page block.
     fn quick_index(&self, order: Order) -> Option<i32> {
         Some(self.free_counts().fragmentation_index(order))
     }
 
-    /// Tests every invariant of the zone. Nobody else may be using it.
+    /// Tests every invariant of the zone. No other CPU may be using it.
     ///
     /// # Errors
     /// The first invariant that does not hold.
     fn check(&self) -> Result<Census, Violation>;
 
-    // ---- what follows from these ----
+    // ---- provided methods ----
 
-    /// Its kind.
+    /// Returns the zone's kind.
     #[inline]
     fn kind(&self) -> ZoneKind {
         self.shape().kind
     }
 
-    /// The frames that it has records for; not all of them need be memory.
+    /// Returns the frames that the zone has records for. Not all of them need be memory.
     #[inline]
     fn span(&self) -> FrameRange {
         self.shape().span
     }
 
-    /// The highest order it hands out.
+    /// Returns the highest order that the zone hands out.
     #[inline]
     fn max_order(&self) -> Order {
         self.shape().max_order
     }
 
-    /// Is `frame` memory of this zone? A look at its records, without a lock.
+    /// Returns true if `frame` is memory of this zone. Looks at the zone's records without a lock.
     fn has(&self, frame: Frame) -> bool {
         self.block_of(frame).is_some()
     }
@@ -236,7 +241,7 @@ pub trait AnyZone: Sync {
         compact_for(self, request, hooks, || false)
     }
 
-    /// Free blocks by order that can be had: of all types but isolated ones.
+    /// Returns the number of available free blocks by order: of all types but the isolated one.
     fn free_counts(&self) -> FreeCounts {
         let isolated = MigrateType::Isolate.index();
         FreeCounts {
@@ -246,8 +251,8 @@ pub trait AnyZone: Sync {
         }
     }
 
-    /// Free blocks by order and type, and page blocks by type, for the texts of buddyinfo and
-    /// pagetypeinfo. O(page blocks).
+    /// Returns the free blocks by order and type, and the page blocks by type, for the texts of
+    /// buddyinfo and pagetypeinfo. O(page blocks).
     fn snapshot(&self, node: u32) -> ZoneSnapshot {
         let Shape {
             kind,

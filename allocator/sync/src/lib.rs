@@ -1,22 +1,22 @@
-//! The seam: all that the allocator knows of memory which several CPUs share.
+//! The seam: everything that the allocator knows of memory shared between CPUs.
 //!
-//! The allocator reaches every shared word, atomic or guarded by a lock, through this crate and
-//! nothing else. Exchange this crate for another with the same items, and the same source runs on
-//! another machine: on hardware (the backend here), under the `loom` model checker (`--cfg loom`),
-//! or on a simulated multiprocessor that charges each access by its address. Only `backend` differs
-//! between them; all else is written on top of it.
+//! The allocator accesses every shared word, atomic or guarded by a lock, only through this crate.
+//! Replace this crate by another with the same items, and the same source runs on another machine.
+//! It runs on hardware (the backend here), under the `loom` model checker (`--cfg loom`), or on a
+//! simulated multiprocessor that charges each access by its address. Only `backend` differs between
+//! them; everything else is written on top of it.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `backend/` | atomic words, guarded words, the spin hint |
 //! | `lock.rs` | [`RawLock`], [`TicketLock`], [`TestAndSetLock`], [`OwnLine`], and [`Locked`], data with its lock |
-//! | `slot.rs` | [`Slot`]: how a CPU reaches its own slot, and whether others can |
-//! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while others look |
+//! | `slot.rs` | [`Slot`]: how a CPU accesses its own slot, and whether other CPUs can |
+//! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while other CPUs look |
 //! | `place.rs` | [`place`]: typed slices out of the caller's memory |
 //!
 //! A **guarded word** ([`GuardedU32`]) is one that a lock, or the ownership of a frame, makes
-//! private to whoever touches it. On hardware it is a plain load or store that can never be
-//! undefined behaviour; under loom an access that no lock ordered is reported as a race.
+//! private to the code that accesses it. On hardware an access is a plain load or store, and can
+//! never be undefined behaviour. Under loom, an access that no lock ordered is reported as a race.
 
 #![cfg_attr(not(loom), no_std)]
 

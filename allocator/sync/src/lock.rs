@@ -1,12 +1,13 @@
 //! Locks: one small trait, the two kinds of spin lock that the source documents compare, and data
 //! behind a lock.
 //!
-//! A lock is asked for three things beyond locking: to try, to say whether somebody *waits* (Porter
-//! 2007 yields the zone lock only then; Gorman 2013 ends a batch early then), and to be made in a
-//! constant. Interrupts are no business of a lock: the zone masks them before it locks.
+//! A lock must provide three things beyond locking. It can be tried. It says whether another CPU
+//! *waits* (Porter 2007 yields the zone lock only then; Gorman 2013 ends a batch early then). And
+//! it can be made in a constant. Interrupts do not concern a lock: the zone masks them before it
+//! locks.
 //!
 //! Invariant `ticket-order`: `next - owner` is the number of CPUs that hold or wait for a
-//! [`TicketLock`]; only the holder writes `owner`, and it adds one.
+//! [`TicketLock`]. Only the holder writes `owner`, and it adds one.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,49 +15,50 @@ use core::ops::Deref;
 
 use crate::{AtomicU32, Ordering};
 
-/// A lock as the allocator needs it. Implement it to bring your own; any `lock_api::RawMutex` comes
-/// along with the feature `lock_api`.
+/// A lock as the allocator needs it. Implement it to use your own lock. With the feature
+/// `lock_api`, any `lock_api::RawMutex` can be used.
 ///
 /// # Safety
-/// After `lock`, or a `try_lock` that returned true, no other call of either may return true or
-/// return before `unlock`; `unlock` must make all that was written under the lock visible to the
-/// next holder.
+/// After `lock` returns, or `try_lock` returns true, no other `lock` may return, and no other
+/// `try_lock` may return true, before `unlock`. `unlock` must make everything written under the
+/// lock visible to the next holder.
 pub unsafe trait RawLock: Sync + 'static {
-    /// A lock that nobody holds.
+    /// An unlocked lock.
     #[allow(
         clippy::declare_interior_mutable_const,
         reason = "a pattern to make locks from, never used in place"
     )]
     const UNLOCKED: Self;
 
-    /// Takes the lock, calling `relax` while it waits. Where that panics, no memory is at risk, but
-    /// the caller keeps its place among those who wait: a lock that is handed on in order is never
-    /// had again. So it had better not.
+    /// Takes the lock, calling `relax` while it waits. `relax` should not panic. If it does, no
+    /// memory is at risk, but the caller keeps its place in the queue. A lock that is handed on in
+    /// order can then never be taken again.
     fn lock(&self, relax: impl FnMut());
 
-    /// Takes the lock if nobody holds it. Never waits.
+    /// Takes the lock if it is free. Never waits.
     fn try_lock(&self) -> bool;
 
-    /// Gives the lock up.
+    /// Releases the lock.
     ///
     /// # Safety
     /// The caller holds the lock.
     unsafe fn unlock(&self);
 
-    /// Does somebody wait for the lock, holder apart? A hint, out of date at once. A lock that
-    /// cannot tell says no.
+    /// Returns true if a CPU other than the holder waits for the lock. A hint, out of date at once.
+    /// A lock that cannot tell returns false.
     fn is_contended(&self) -> bool;
 
-    /// Does somebody hold the lock? A hint, out of date at once.
+    /// Returns true if the lock is held. A hint, out of date at once.
     fn is_locked(&self) -> bool;
 }
 
-/// First come, first served: each waiter draws a ticket (Linux x86 from 2.6.25 to 4.1).
+/// A fair lock, first come, first served: each waiter draws a ticket (Linux x86 from 2.6.25 to
+/// 4.1).
 ///
-/// Fair, so that giving the lock up and taking it again really lets a waiter in, which is what the
-/// lock policy "yield when contended" of 2007 rests on. Two 32-bit words, `next` and `owner`, where
-/// Linux had two 16-bit halves of one: the holder then unlocks by a plain store, and a 64-bit pair
-/// is never read as one. At most 2^31 - 1 waiters.
+/// Because it is fair, releasing it and taking it again really lets a waiter in. The lock policy
+/// "yield when contended" of 2007 relies on that. It has two 32-bit words, `next` and `owner`,
+/// where Linux had two 16-bit halves of one word. So the holder unlocks by a plain store, and a
+/// 64-bit pair is never read as one. There can be at most 2^31 - 1 waiters.
 #[derive(Debug)]
 pub struct TicketLock {
     next: AtomicU32,
@@ -64,7 +66,7 @@ pub struct TicketLock {
 }
 
 // SAFETY: invariant `ticket-order`: a caller returns from `lock` only when `owner` is its own
-// ticket, tickets are drawn by an atomic addition and so are unique, and `owner` moves on by one in
+// ticket. Tickets are drawn by an atomic addition, so they are unique. `owner` moves on by one, in
 // `unlock` alone.
 unsafe impl RawLock for TicketLock {
     const UNLOCKED: Self = Self {
@@ -74,9 +76,9 @@ unsafe impl RawLock for TicketLock {
 
     #[inline]
     fn lock(&self, mut relax: impl FnMut()) {
-        // Relaxed: drawing a ticket publishes nothing; the load of `owner` below is what acquires.
+        // Relaxed: drawing a ticket publishes nothing. The load of `owner` below is what acquires.
         let ticket = self.next.fetch_add(1, Ordering::Relaxed);
-        // Acquire: pairs with the release store of `owner` in `unlock` by the holder before.
+        // Acquire: pairs with the release store of `owner` in `unlock` by the previous holder.
         while self.owner.load(Ordering::Acquire) != ticket {
             relax();
         }
@@ -84,12 +86,12 @@ unsafe impl RawLock for TicketLock {
 
     #[inline]
     fn try_lock(&self) -> bool {
-        // Acquire: pairs with the release store in `unlock`, should this ticket be the one it let
-        // in.
+        // Acquire: pairs with the release store in `unlock`, in case this ticket is the one that it
+        // let in.
         let owner = self.owner.load(Ordering::Acquire);
-        // Look before the exchange: a failed exchange would still pull the line away from the
-        // holder (Kleen 2013). Relaxed on both: the acquire load above saw the `owner` that this
-        // ticket equals, and only its holder, that is this caller, can move it on.
+        // Look before the exchange: a failed exchange would still pull the cache line away from the
+        // holder (Kleen 2013). Relaxed on both: the acquire load above saw the `owner` that equals
+        // this ticket, and only the ticket's holder, which is this caller, can move it on.
         self.next.load(Ordering::Relaxed) == owner
             && self
                 .next
@@ -125,11 +127,12 @@ unsafe impl RawLock for TicketLock {
     }
 }
 
-/// The older kind (Linux x86 before 2.6.25): whoever sees the word free first has it. Not fair: the
-/// CPU that gives the lock up usually wins it back, because the line is still in its cache.
+/// An unfair lock, the older kind (Linux x86 before 2.6.25): the first CPU to see the word free
+/// takes it. The CPU that releases the lock usually wins it back, because the cache line is still
+/// in its cache.
 ///
-/// It counts its waiters in the same word, so that contention can be asked for on equal terms with
-/// [`TicketLock`]. Bit 0 says held, the bits above count those that wait.
+/// It counts its waiters in the same word, so that contention can be queried on equal terms with
+/// [`TicketLock`]. Bit 0 means held; the bits above count the waiters.
 #[derive(Debug)]
 pub struct TestAndSetLock {
     word: AtomicU32,
@@ -163,7 +166,7 @@ unsafe impl RawLock for TestAndSetLock {
 
     #[inline]
     fn try_lock(&self) -> bool {
-        // Relaxed: only to spare the line while another CPU holds the lock.
+        // Relaxed: only to spare the cache line while another CPU holds the lock.
         self.word.load(Ordering::Relaxed) & Self::HELD == 0
             // Acquire: pairs with the release in `unlock`.
             && self.word.fetch_or(Self::HELD, Ordering::Acquire) & Self::HELD == 0
@@ -188,13 +191,13 @@ unsafe impl RawLock for TestAndSetLock {
     }
 }
 
-/// A lock with its cache line to itself (64 bytes), as Porter tried in 2008: waiters then leave the
-/// data's lines alone, and the holder misses once more.
+/// A lock on a cache line of its own (64 bytes), as Porter tried in 2008. Waiters then leave the
+/// data's lines alone, but the holder has one more cache miss.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct OwnLine<L>(L);
 
-// SAFETY: each call is passed on to a lock that keeps the contract.
+// SAFETY: each call is forwarded to a lock that keeps the contract.
 unsafe impl<L: RawLock> RawLock for OwnLine<L> {
     const UNLOCKED: Self = Self(L::UNLOCKED);
 
@@ -225,15 +228,15 @@ unsafe impl<L: RawLock> RawLock for OwnLine<L> {
     }
 }
 
-/// An adapter: any `lock_api::RawMutex` as a [`RawLock`]. It cannot tell whether anybody waits, so
-/// the policies that ask treat it as never contended.
+/// An adapter that makes a [`RawLock`] of any `lock_api::RawMutex`. It cannot tell whether a CPU
+/// waits, so the policies that ask treat it as never contended.
 #[cfg(feature = "lock_api")]
 #[derive(Debug)]
 pub struct LockApi<M>(M);
 
 #[cfg(feature = "lock_api")]
-// SAFETY: `lock_api::RawMutex` promises mutual exclusion and the acquire and release that go with
-// it.
+// SAFETY: `lock_api::RawMutex` promises mutual exclusion, with the acquire and release that belong
+// to it.
 unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
     const UNLOCKED: Self = Self(M::INIT);
 
@@ -265,11 +268,11 @@ unsafe impl<M: lock_api::RawMutex + Sync + 'static> RawLock for LockApi<M> {
 }
 
 /// Data and the lock that guards it. The data is made of words of this crate, so a shared reference
-/// is enough to change it; [`Locked::lock`] is the way to the reference.
+/// is enough to change it. [`Locked::lock`] gives that reference.
 ///
 /// The lock gives out no exclusive reference, so it makes nothing sound that is not sound without
-/// it: it can be shared between threads exactly if the data can. [`Locked::unlocked`] and a
-/// forgotten [`Held`] are safe for that reason.
+/// it. It can be shared between threads exactly if the data can. That is why [`Locked::unlocked`]
+/// and a forgotten [`Held`] are safe.
 #[derive(Debug)]
 pub struct Locked<L, T> {
     lock: L,
@@ -277,7 +280,7 @@ pub struct Locked<L, T> {
 }
 
 impl<L: RawLock, T> Locked<L, T> {
-    /// `data` behind a lock that nobody holds.
+    /// Returns `data` behind an unlocked lock.
     #[must_use]
     pub const fn new(data: T) -> Self {
         Self {
@@ -286,7 +289,7 @@ impl<L: RawLock, T> Locked<L, T> {
         }
     }
 
-    /// Takes the lock; `relax` is called while it waits.
+    /// Takes the lock, calling `relax` while it waits.
     #[inline]
     pub fn lock(&self, relax: impl FnMut()) -> Held<'_, L, T> {
         self.lock.lock(relax);
@@ -296,7 +299,7 @@ impl<L: RawLock, T> Locked<L, T> {
         }
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if it is free.
     #[inline]
     #[must_use]
     pub fn try_lock(&self) -> Option<Held<'_, L, T>> {
@@ -306,21 +309,21 @@ impl<L: RawLock, T> Locked<L, T> {
         })
     }
 
-    /// Does somebody wait for the lock? A hint.
+    /// Returns true if a CPU waits for the lock. A hint.
     #[inline]
     #[must_use]
     pub fn is_contended(&self) -> bool {
         self.lock.is_contended()
     }
 
-    /// Does somebody hold the lock? A hint.
+    /// Returns true if the lock is held. A hint.
     #[inline]
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.lock.is_locked()
     }
 
-    /// The data without the lock: for what is constant in it, for its atomic words, and for the
+    /// Returns the data without the lock: for its constant parts, for its atomic words, and for the
     /// records of frames that the caller owns.
     #[inline]
     #[must_use]
@@ -329,19 +332,19 @@ impl<L: RawLock, T> Locked<L, T> {
     }
 }
 
-/// The lock is held as long as this lives.
+/// Holds the lock as long as this value lives.
 ///
 /// Invariant `held-while-alive`: it is made only by a call that took the lock, and cannot be
 /// cloned.
 #[must_use = "the lock is given up as soon as this is dropped"]
 pub struct Held<'l, L: RawLock, T> {
     of: &'l Locked<L, T>,
-    // Some locks must be given up where they were taken.
+    // Some locks must be released where they were taken.
     stays: PhantomData<*const ()>,
 }
 
 impl<L: RawLock, T> Held<'_, L, T> {
-    /// Does somebody wait for the lock that is held here? A hint.
+    /// Returns true if a CPU waits for the lock that is held here. A hint.
     #[inline]
     #[must_use]
     pub fn is_contended(&self) -> bool {
@@ -361,7 +364,7 @@ impl<L: RawLock, T> Deref for Held<'_, L, T> {
 impl<L: RawLock, T> Drop for Held<'_, L, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: by `held-while-alive`; it is given up here, once.
+        // SAFETY: by `held-while-alive`; the lock is released here, once.
         unsafe { self.of.lock.unlock() }
     }
 }

@@ -1,5 +1,5 @@
-//! A place for a value that is put in once, while others may look, and is constant until it is
-//! taken out.
+//! A place for a value that is put in once, while other CPUs may look. The value is constant until
+//! it is taken out.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -10,30 +10,32 @@ use crate::{AtomicU32, Ordering};
 
 const EMPTY: u32 = 0;
 const BUSY: u32 = 1;
-/// There, but nobody new is let in.
+/// The value is there, but no new leases are given.
 const CLOSED: u32 = 2;
-/// There; above it, so many leases are out.
+/// The value is there. Numbers above this one count the leases that are out.
 const SET: u32 = 3;
 
-/// A place for one value. Nobody waits: who comes while another puts its value in finds the place
-/// taken, and who looks too early finds nothing.
+/// A place for one value. Nothing here waits. A caller that comes while another puts its value in
+/// finds the place taken. A caller that looks too early finds nothing.
 ///
 /// Invariant `set-means-there`: while `state` is `CLOSED`, `SET` or above, the value is there and
-/// is not changed; while it is `BUSY` only the one who turned it from `EMPTY` touches the value.
-/// What `state` is above `SET` are [leases](OnceSlot::lease), and [`OnceSlot::close`] waits for
-/// none and refuses while there are some. They are counted up to the last number and not beyond it,
-/// so forgetting leases keeps a place from being closed, no more.
+/// does not change; while it is `BUSY`, only the caller that turned it from `EMPTY` touches the
+/// value.
+///
+/// Numbers of `state` above `SET` count [leases](OnceSlot::lease). [`OnceSlot::close`] does not
+/// wait for leases; it refuses while there are some. They are counted up to the last number and not
+/// beyond it. So forgotten leases only keep a place from being closed.
 pub struct OnceSlot<T> {
     state: AtomicU32,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: `set-means-there`: the value is shared as `&T` only, and moves in and out by one thread
-// at a time.
+// SAFETY: `set-means-there`: the value is shared as `&T` only, and is moved in and out by one
+// thread at a time.
 unsafe impl<T: Send + Sync> Sync for OnceSlot<T> {}
 
 impl<T: Copy> OnceSlot<T> {
-    /// A place without a value.
+    /// Returns a place without a value.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -42,13 +44,13 @@ impl<T: Copy> OnceSlot<T> {
         }
     }
 
-    /// Puts a value in, if the place has none and nobody is just putting one in.
+    /// Puts a value in, if the place has none and no other caller is putting one in.
     ///
     /// # Errors
-    /// The value, where the place is taken.
+    /// The value, if the place is taken.
     pub fn set(&self, value: T) -> Result<&T, T> {
         // Acquire: pairs with the release in `clear`, whose caller was done with the last value.
-        // Relaxed where it fails: then nothing is read.
+        // Relaxed on failure: nothing is read then.
         let busy = self
             .state
             .compare_exchange(EMPTY, BUSY, Ordering::Acquire, Ordering::Relaxed);
@@ -62,8 +64,8 @@ impl<T: Copy> OnceSlot<T> {
         Ok(value)
     }
 
-    /// The value, if one is there. Who empties the place has to know of who looks like this; see
-    /// also [`OnceSlot::lease`].
+    /// Returns the value, if there is one. A caller that empties the place must know of all callers
+    /// that read it in this way; see also [`OnceSlot::lease`].
     #[inline]
     #[must_use]
     pub fn get(&self) -> Option<&T> {
@@ -75,15 +77,16 @@ impl<T: Copy> OnceSlot<T> {
         Some(unsafe { (*self.value.get()).assume_init_ref() })
     }
 
-    /// The value, if one is there and the place is not closed; [`OnceSlot::close`] refuses as long
-    /// as the lease lives. `None` too where 2^32 - 4 leases are out, which only those can be that
-    /// were forgotten: one more, and the place would seem empty.
+    /// Returns a lease of the value, if there is one and the place is not closed.
+    /// [`OnceSlot::close`] refuses as long as the lease lives. Also returns `None` if 2^32 - 4
+    /// leases are out, which can only happen if they were forgotten: with one more, the place would
+    /// seem empty.
     #[must_use]
     pub fn lease(&self) -> Option<Lease<'_, T>> {
         // Relaxed: the exchange below decides.
         let mut state = self.state.load(Ordering::Relaxed);
         while (SET..u32::MAX).contains(&state) {
-            // Acquire: pairs with the release in `set`, through other leases' exchanges too.
+            // Acquire: pairs with the release in `set`, also through other leases' exchanges.
             let leased =
                 self.state
                     .compare_exchange(state, state + 1, Ordering::Acquire, Ordering::Relaxed);
@@ -95,7 +98,7 @@ impl<T: Copy> OnceSlot<T> {
         None
     }
 
-    /// No lease is given from now on. False, and nothing has changed, where leases are out, or
+    /// Stops giving leases from now on. Returns false, and changes nothing, if leases are out or
     /// there is no value.
     #[must_use]
     pub fn close(&self) -> bool {
@@ -106,10 +109,10 @@ impl<T: Copy> OnceSlot<T> {
         closed.is_ok()
     }
 
-    /// Leases are given again, after [`OnceSlot::close`].
+    /// Gives leases again after [`OnceSlot::close`].
     pub fn reopen(&self) {
-        // Release: as in `set`, for who gets a lease by it. Fails where it was not closed, and then
-        // there is nothing to do.
+        // Release: as in `set`, for a caller that gets a lease because of this. Fails if the place
+        // was not closed, and then there is nothing to do.
         let _ = self
             .state
             .compare_exchange(CLOSED, SET, Ordering::Release, Ordering::Relaxed);
@@ -118,17 +121,17 @@ impl<T: Copy> OnceSlot<T> {
     /// Empties the place.
     ///
     /// # Safety
-    /// Nobody has a reference to the value or a lease any more, or gets one meanwhile:
-    /// [`OnceSlot::close`] sees to leases, unless somebody else [reopens](OnceSlot::reopen) the
-    /// place.
+    /// No caller has a reference to the value or a lease any more, or gets one meanwhile.
+    /// [`OnceSlot::close`] ensures this for leases, unless another caller
+    /// [reopens](OnceSlot::reopen) the place.
     pub unsafe fn clear(&self) {
-        // Release: pairs with the acquire in `set` of who comes next. The value is `Copy`, so there
-        // is nothing to drop.
+        // Release: pairs with the acquire in `set` by the next caller. The value is `Copy`, so
+        // there is nothing to drop.
         self.state.store(EMPTY, Ordering::Release);
     }
 }
 
-/// The value of a [`OnceSlot`], which stays there as long as this lives.
+/// The value of a [`OnceSlot`], which stays there as long as this lease lives.
 pub struct Lease<'s, T: Copy> {
     slot: &'s OnceSlot<T>,
 }
@@ -191,7 +194,7 @@ mod tests {
     fn more_leases_than_can_be_counted_are_refused() {
         let slot = OnceSlot::new();
         let seen = slot.set(1).unwrap();
-        // So many that all but two of those that can be counted have been forgotten.
+        // All leases but two of those that can be counted have been forgotten.
         slot.state.store(u32::MAX - 2, Ordering::Relaxed);
         let (a, b) = (slot.lease().unwrap(), slot.lease().unwrap());
         assert!(slot.lease().is_none());

@@ -1,17 +1,16 @@
-//! Typed slices out of memory that the caller supplies: the allocator has no heap to put its
-//! records on.
+//! Typed slices out of memory that the caller supplies: the allocator has no heap for its records.
 
 use core::mem::{MaybeUninit, align_of, size_of};
 use core::slice;
 
 /// Makes `count` values with `make` at the start of `memory`, aligned as they need it.
 ///
-/// Returns the values and the memory behind them, or `None` where `memory` is too small (nothing is
-/// written then). The values are never dropped, those made before a `make` that panics included.
-/// Costs one call of `make` each.
+/// Returns the values and the memory after them, or `None` if `memory` is too small (then nothing
+/// is written). The values are never dropped, including those made before a `make` that panics. The
+/// cost is one call of `make` for each value.
 ///
-/// Both parts are borrowed as the memory was, for as long, and do not overlap; so two owners of one
-/// value cannot be made.
+/// Both parts are borrowed for as long as the memory was, and do not overlap. So one value cannot
+/// get two owners.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -39,16 +38,16 @@ pub fn place<T>(
         // SAFETY: by `place-in-bounds`.
         unsafe { first.add(i).write(make()) };
     }
-    // SAFETY: `place-in-bounds`, and all `count` values were written. The memory is borrowed
-    // mutably, for as long as the slice lives, and `rest` does not overlap it.
+    // SAFETY: `place-in-bounds`, and all `count` values have been written. The memory is borrowed
+    // mutably for as long as the slice lives, and `rest` does not overlap it.
     Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
 }
 
-/// Values that are good when all their bytes are 0.
+/// Values that are valid when all their bytes are 0.
 ///
 /// # Safety
-/// They are, and are then what [`Zeroable::ZERO`] is. (Under loom words are more than their bytes;
-/// there nothing relies on it.)
+/// Such values are valid, and then equal [`Zeroable::ZERO`]. (Under loom, words are more than their
+/// bytes; nothing there relies on this.)
 pub unsafe trait Zeroable: Sized {
     /// The value whose bytes are 0.
     #[allow(
@@ -72,7 +71,7 @@ zeroable!(AtomicU8 AtomicU32 AtomicU64 AtomicUsize GuardedU32 GuardedU64);
 /// Takes `count` values at the start of `memory`, which is zero, without touching it. For tables as
 /// long as the address space that they describe.
 ///
-/// Returns the values and the memory behind them, or `None` where `memory` is too small.
+/// Returns the values and the memory after them, or `None` if `memory` is too small.
 ///
 /// # Safety
 /// Every byte of `memory` is 0.
@@ -90,8 +89,8 @@ pub unsafe fn place_zeroed<T: Zeroable>(
     }
     let (ours, rest) = memory.split_at_mut(skip + bytes);
     let first = ours.get_mut(skip..)?.as_mut_ptr().cast::<T>();
-    // SAFETY: `place-in-bounds`: aligned, and all values lie in `ours`; they are good, being zero;
-    // the memory is borrowed mutably as long as the slice lives.
+    // SAFETY: `place-in-bounds`: `first` is aligned, and all values lie in `ours`. They are valid,
+    // since their bytes are zero. The memory is borrowed mutably as long as the slice lives.
     Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
 }
 

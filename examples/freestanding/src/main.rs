@@ -1,6 +1,6 @@
-//! The library in a program that has nothing: no `std`, no libc, no heap, no start files. It
-//! allocates and frees pages and objects, checks every invariant, and ends with exit code 0, by
-//! system calls of its own (Linux on x86-64 or aarch64).
+//! The library in a bare program: no `std`, no libc, no heap, no start files. The program allocates
+//! and frees pages and objects, checks every invariant, and ends with exit code 0. It makes its
+//! system calls by itself (Linux on x86-64 or aarch64).
 
 #![no_std]
 #![no_main]
@@ -19,7 +19,7 @@ use brickyard::{FrameRange, Mobility, OneCpu, Order, Request, Zone, ZoneKind, Zo
 /// 32 MiB of memory that is never touched.
 const PLAN: ZonePlan = ZonePlan::new(ZoneKind::Normal, FrameRange::new(16, 16 + 8192), 1);
 
-/// Uses a zone of pages; true if all went as it should.
+/// Uses a zone of pages. Returns true if everything went as it should.
 fn run() -> bool {
     let mut metadata = [MaybeUninit::uninit(); Zone::<OneCpu>::bytes(&PLAN)];
     let Ok(zone) = Zone::<OneCpu>::new(&PLAN, OneCpu, &mut metadata) else {
@@ -56,7 +56,7 @@ fn exit(code: usize) -> ! {
     }
 }
 
-/// Called by `_start` with the stack as the calling convention wants it.
+/// Called by `_start`, with the stack as the calling convention requires.
 extern "C" fn main() -> ! {
     exit(usize::from(!(run() && objects::run())))
 }

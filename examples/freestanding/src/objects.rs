@@ -1,5 +1,5 @@
-//! Objects out of a zone of static memory, by both designs of slabs: typed, by size, zeroed,
-//! reserved; then nothing may be left in use.
+//! Objects out of a zone of static memory, by both slab designs: typed, by size, zeroed, reserved.
+//! At the end nothing may be left in use.
 
 use core::alloc::Layout;
 use core::cell::UnsafeCell;
@@ -15,11 +15,11 @@ use brickyard_slqb::Slqb2008;
 
 const PAGES: usize = 256;
 
-/// One MiB, aligned to itself.
+/// Memory of one MiB, aligned to its own size.
 #[repr(align(1048576))]
 struct Memory(UnsafeCell<MaybeUninit<[u8; PAGES << 12]>>);
 
-// SAFETY: its bytes are handed out by the zone, each to one user.
+// SAFETY: the zone hands out its bytes, each to one user.
 unsafe impl Sync for Memory {}
 
 static MEMORY: Memory = Memory(UnsafeCell::new(MaybeUninit::uninit()));
@@ -40,14 +40,14 @@ impl Platform for Machine {
     }
 }
 
-/// A zone whose largest block is its memory's alignment.
+/// A zone whose largest block has the alignment of its memory.
 const PLAN: ZonePlan = ZonePlan {
     max_order: Order::new(8),
     page_block_order: Order::new(8),
     ..ZonePlan::new(ZoneKind::Normal, FrameRange::new(0, PAGES), 1)
 };
 
-/// The zone, which owns that memory.
+/// The zone that owns that memory.
 type Mapped<'z> = DirectMapped<'z, Machine>;
 
 /// Builds slabs of a design over the zone, and uses them.
@@ -56,18 +56,18 @@ macro_rules! on {
         const SLABS: SlabPlan = SlabPlan::new(48, 1).pages(PAGES);
         type System<'m, 'z> = Slabs<'m, $design<'m, ZonePages<'m, Mapped<'z>>, Pinned<Machine>>>;
         let mut memory = [MaybeUninit::uninit(); System::bytes(&SLABS)];
-        // SAFETY: one CPU, whose interrupts do not come here.
+        // SAFETY: there is one CPU, and its interrupts do not come here.
         let machine = unsafe { Pinned::new(Machine) };
         System::over_zone(SLABS, $zone, machine, &mut memory)
             .is_ok_and(|slabs| use_slabs(&slabs).is_some())
     }};
 }
 
-/// True if all went as it should, on both designs.
+/// Returns true if everything went as it should, on both designs.
 pub(crate) fn run() -> bool {
     let mut metadata = [MaybeUninit::uninit(); Mapped::bytes(&PLAN)];
-    // SAFETY: frame `i` is page `i` of the memory, which nobody uses but by this; one CPU, whose
-    // interrupts do not come here.
+    // SAFETY: frame `i` is page `i` of the memory, which only this map uses. There is one CPU, and
+    // its interrupts do not come here.
     let map = unsafe { DirectMap::new(Machine, 12) };
     let Ok(mut zone) = Mapped::new(&PLAN, map, &mut metadata) else {
         return false;
@@ -79,7 +79,7 @@ pub(crate) fn run() -> bool {
     fine && zone.check().is_ok()
 }
 
-/// `Some` if all went as it should.
+/// Returns `Some` if everything went as it should.
 fn use_slabs<'m, D: SlabDesign<'m>>(slabs: &Slabs<'m, D>) -> Option<()> {
     let points = slabs.typed::<[u64; 3], TaskOnly>("point").ok()?;
     let mut point = points.alloc([1, 2, 3]).ok()?;

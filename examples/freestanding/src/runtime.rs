@@ -1,6 +1,6 @@
-//! What the compiler itself calls, and a kernel brings along: copying and setting memory, and the
-//! name of the unwinder, which nothing here ever uses. Byte by byte and volatile, so that the
-//! compiler cannot turn the loops into calls of themselves.
+//! Functions that the compiler itself calls and that a kernel must supply: copying and setting
+//! memory, and the name of the unwinder, which nothing here ever uses. They work byte by byte and
+//! volatile, so that the compiler cannot turn the loops into calls of themselves.
 
 /// # Safety
 /// As in C: both areas have `bytes` bytes and do not overlap.
@@ -31,7 +31,7 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut
     let forwards = to.cast_const() <= from;
     for i in 0..bytes {
         let i = if forwards { i } else { bytes - 1 - i };
-        // SAFETY: both areas have `bytes` bytes; the order keeps what is still to be read.
+        // SAFETY: both areas have `bytes` bytes. The direction keeps what is still to be read.
         unsafe { to.add(i).write_volatile(from.add(i).read_volatile()) }
     }
     to
@@ -55,10 +55,10 @@ unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
 /// As in C: both areas have `bytes` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
-    // SAFETY: passed on.
+    // SAFETY: as for the caller.
     unsafe { memcmp(a, b, bytes) }
 }
 
-/// The prebuilt `core` names it, though a program that aborts never calls it.
+/// The prebuilt `core` refers to this symbol, though a program that aborts never calls it.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

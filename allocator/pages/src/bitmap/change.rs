@@ -10,13 +10,13 @@ use super::{Bitmap, Borrower, Kept, Masks, Raised};
 impl Bitmap<'_> {
     #[inline]
     pub(super) fn state(&self, block: usize) -> BlockState {
-        // Acquire: pairs with the release of every change: who sees a count sees the bits that it
-        // counts.
+        // Acquire: pairs with the release of every change. A CPU that sees a count sees the bits
+        // that it counts.
         BlockState::from_bits(self.states[block].load(Ordering::Acquire))
     }
 
-    /// Puts `new` in the place of `old`, if that is still the state. The sets are the caller's to
-    /// change.
+    /// Replaces the state `old` by `new`, if `old` is still the state. The caller must update the
+    /// sets.
     pub(super) fn replace(&self, block: usize, old: BlockState, new: BlockState) -> bool {
         self.count_loan(old, new);
         // Release: pairs with `state`, for the bits set before. Acquire: a promise comes before
@@ -28,13 +28,13 @@ impl Bitmap<'_> {
             Ordering::Relaxed,
         );
         if changed.is_err() {
-            // It was not lent.
+            // The exchange failed, so the block was not lent.
             self.count_end_of_loan(new, old);
         }
         changed.is_ok()
     }
 
-    /// The same, and moves the block to the sets that it now belongs to.
+    /// As [`Bitmap::replace`], and moves the block to the sets that it now belongs to.
     pub(super) fn change_once(&self, block: usize, old: BlockState, new: BlockState) -> bool {
         let changed = self.replace(block, old, new);
         if changed {
@@ -44,12 +44,12 @@ impl Bitmap<'_> {
         changed
     }
 
-    /// Changes the state by `next`, until nobody comes between. `None` where `next` will not; else
-    /// what it was, and what it is.
+    /// Changes the state by `next`, and retries until no other CPU changes it meanwhile. Returns
+    /// the old and the new state, or `None` if `next` returns `None`.
     ///
-    /// Each try in vain is another's change of this block, so somebody gets on, and nobody who
-    /// stands still is waited for. It serves what cannot be left undone: frees, and promises that
-    /// are taken back.
+    /// Each failed try is another CPU's change of this block, so some CPU makes progress, and no
+    /// CPU that stands still is waited for. This serves what must not be left undone: frees, and
+    /// promises that are taken back.
     pub(super) fn change(
         &self,
         block: usize,
@@ -64,11 +64,12 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees frames whose bits have just been set in the words of `masks`, by raising the count.
-    /// The block is lent to whoever frees them if `loan` says so.
+    /// Raises the count, and so frees the frames whose bits have just been set in the words of
+    /// `masks`. The block is lent to the CPU that frees them if `loan` says so.
     ///
-    /// A block that frames in use lie in is open, and has room for them in its count. Where that is
-    /// not so they have been freed twice, and the block was taken as a whole after the first time.
+    /// A block that contains frames in use is open, and has room for them in its count. If that is
+    /// not so, the frames have been freed twice, and the block was taken as a whole after the first
+    /// free.
     pub(super) fn raise(
         &self,
         block: usize,
@@ -82,12 +83,12 @@ impl Bitmap<'_> {
                 return None;
             }
             if count == self.block_frames() {
-                // Nothing is in use in it, so nothing is mixed or joined.
+                // Nothing in the block is in use, so nothing is mixed or joined.
                 return Some(state.with_free(count, self.block_order).unmixed());
             }
-            // `run-known`: what was free before and still is has no larger run than the state says,
-            // but where the count was 0: then others may have taken these very frames, and what is
-            // counted here is theirs, elsewhere.
+            // `run-known`: frames that were free before and still are form no larger run than the
+            // state says. The exception is a count of 0: other CPUs may then have taken these very
+            // frames, and what is counted here is theirs, elsewhere.
             let run = match state.count() {
                 0 => self.largest_run(block, |word| self.free_bits(word)),
                 _ => self.run_with(block, state.run(), masks),
@@ -101,8 +102,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes a promise of so many frames back, and with it the loan of the block, if that came of
-    /// the promise alone.
+    /// Takes back a promise of `frames` frames. Also ends the block's loan unless `loan` keeps it:
+    /// a loan that came of this promise alone must end.
     pub(super) fn take_back(&self, block: usize, frames: usize, loan: Kept) {
         self.change(block, |state| {
             let count = state.count() + frames;
@@ -115,20 +116,21 @@ impl Bitmap<'_> {
         });
     }
 
-    /// The words of a block all of whose frames are free, as `free_bits` tells them, a bit each.
+    /// Returns the words of a block whose frames are all free, one bit each. `free_bits` gives the
+    /// free frames of a word.
     pub(super) fn whole_words(&self, block: usize, free_bits: impl Fn(usize) -> u64) -> u64 {
         let first = self.first_word(block);
         let whole = (0..self.block_words()).map(|i| u64::from(free_bits(first + i) == !0) << i);
         whole.fold(0, |words, word| words | word)
     }
 
-    /// The order of the largest run of whole words.
+    /// Returns the order of the largest run of whole words.
     pub(super) fn run_of_words(&self, whole: u64) -> u8 {
-        // Bits can be there before they are counted, and then make a block look free as a whole.
+        // Bits may be set before they are counted, and then make a block look free as a whole.
         (WORD_ORDER + word::largest(whole, 0)).min(self.block_order - 1)
     }
 
-    /// The order of the largest run of an open block of which something is free.
+    /// Returns the order of the largest run of an open block that has free frames.
     pub(super) fn largest_run(&self, block: usize, free_bits: impl Fn(usize) -> u64) -> u8 {
         let whole = self.whole_words(block, &free_bits);
         if whole != 0 {
@@ -137,12 +139,13 @@ impl Bitmap<'_> {
         let first = self.first_word(block);
         let words = first..first + self.block_words();
         let run = words.fold(0, |run, word| word::largest(free_bits(word), run));
-        // Bits that came between the two looks may have made a block of one word look free as a
+        // Bits that were set between the two looks may have made a block of one word look free as a
         // whole.
         run.min(self.block_order - 1)
     }
 
-    /// The same, where it was `known` until the bits in the words of `masks` were set.
+    /// As [`Bitmap::largest_run`], if it was `known` until the bits in the words of `masks` were
+    /// set.
     pub(super) fn run_with(&self, block: usize, known: u8, masks: &Masks) -> u8 {
         let first = self.first_word(block);
         let mut run = known;
@@ -162,8 +165,8 @@ impl Bitmap<'_> {
         run
     }
 
-    /// The same, where it was `known` until bits were taken; `free_bits` says what is left. 0 of
-    /// nothing.
+    /// As [`Bitmap::largest_run`], if it was `known` until bits were taken. `free_bits` gives what
+    /// is left. Returns 0 if nothing is left.
     pub(super) fn run_without(
         &self,
         block: usize,
@@ -186,8 +189,8 @@ impl Bitmap<'_> {
 
     #[inline]
     pub(super) fn free_bits(&self, word: usize) -> u64 {
-        // Acquire: pairs with the release with which a free sets bits: who takes a frame comes
-        // after who gave it.
+        // Acquire: pairs with the release by which a free sets bits. The taker of a frame comes
+        // after the CPU that freed it.
         self.free[word].load(Ordering::Acquire)
     }
 
@@ -225,8 +228,8 @@ impl Bitmap<'_> {
             if self.belongs(set, block) {
                 return;
             }
-            // It has gone on meanwhile, and whoever moved it may have cleared the bit before it was
-            // set.
+            // The block has moved on meanwhile. The CPU that moved it may have cleared the bit
+            // before it was set here.
             self.index.remove(set, block + self.phase);
             if !self.belongs(set, block) {
                 return;

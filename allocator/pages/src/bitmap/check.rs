@@ -1,4 +1,4 @@
-//! Every invariant of the bitmap store, tested over the whole span. Nobody else may be using it.
+//! Tests of every invariant of the bitmap store, over the whole span. No other CPU may be using it.
 
 use brickyard_sync::Ordering;
 
@@ -14,7 +14,7 @@ impl Bitmap<'_> {
     /// Tests every invariant of the store. O(span).
     ///
     /// # Errors
-    /// The first that does not hold.
+    /// The first invariant that does not hold.
     pub fn check(&self) -> Result<Census, Violation> {
         let mut census = Census::default();
         for block in 0..self.states.len() {
@@ -31,7 +31,7 @@ impl Bitmap<'_> {
             self.count(block, state, &mut census);
         }
         let lent = self.lent_blocks().count();
-        // Relaxed: nobody else is at work.
+        // Relaxed: no other CPU is at work.
         let counted = self.totals.lent.load(Ordering::Relaxed);
         Violation::unless_equal("counted", "blocks that are lent", lent, counted)?;
         self.check_found()?;
@@ -39,7 +39,7 @@ impl Bitmap<'_> {
         let free = self.totals.free.frames();
         let counted = census.free + census.isolated;
         Violation::unless_equal("counted", "free frames in all", counted, free)?;
-        // Relaxed: nobody else is at work.
+        // Relaxed: no other CPU is at work.
         let managed = self.totals.managed.load(Ordering::Relaxed);
         let memory = counted + census.allocated;
         Violation::unless_equal("counted", "managed frames", memory, managed)?;
@@ -106,7 +106,7 @@ impl Bitmap<'_> {
         Ok(())
     }
 
-    /// Every set.
+    /// Returns every set.
     fn sets(&self) -> impl Iterator<Item = Set> + '_ {
         let kinds = Self::KINDS.map(MigrateType::from);
         let graded = kinds
@@ -118,7 +118,7 @@ impl Bitmap<'_> {
         graded.chain(runs).chain([Index::WHOLE])
     }
 
-    /// What a search finds in every set must be as much as is in it: no bit may be missing above.
+    /// Tests that a search finds all that is in every set: no bit may be missing in a level above.
     fn check_found(&self) -> Result<(), Violation> {
         for set in self.sets() {
             let blocks = 0..self.states.len();
@@ -166,7 +166,7 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Walks the span from block to block: each must be aligned and end where the next begins.
+    /// Walks the span from block to block. Each must be aligned and end where the next begins.
     fn check_blocks(&self) -> Result<(), Violation> {
         let mut at = self.span.start;
         while at < self.span.end {

@@ -1,4 +1,4 @@
-//! Giving back: what is refused, and how frames become free.
+//! Frees: which are refused, and how frames become free.
 
 use brickyard_sync::Ordering;
 
@@ -7,43 +7,43 @@ use super::word::WORD_FRAMES;
 use super::{Bitmap, Borrower, Borrows, MOST_WORDS, Masks, Raised, TRIES};
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order};
 
-/// Frames that are sorted by block at a time.
+/// The number of frames sorted by block at a time.
 const CHUNK: usize = 768;
 
-/// Fewer than these in one block are worth sorting.
+/// Runs of fewer frames in one block are worth sorting.
 const IN_A_ROW: u32 = 16;
 
-/// Chains of frames that are sorted into, by the number of their block.
+/// The number of chains that frames are sorted into, by the number of their block.
 const CHAINS: usize = 64;
 
-/// What came of a free.
+/// The outcome of a free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Given {
-    /// Frames that were free already.
+    /// The number of frames that were already free.
     pub(super) refused: usize,
-    /// The block is lent to whoever freed them, and was not.
+    /// True if this free put the block on loan to the CPU that frees.
     pub(super) lent: bool,
 }
 
-/// Do the frames begin with a word's worth of them, in rising order?
+/// Returns true if the frames begin with a whole word of them, in rising order.
 fn is_word(frames: &[Frame]) -> bool {
     let Some(frames) = frames.first_chunk::<WORD_FRAMES>() else {
         return false;
     };
-    // Without a way out in the middle, so that several are compared at once.
+    // Without an early exit, so that several are compared at once.
     let first = frames[0].number();
     let wrong = |wrong: usize, (i, frame): (usize, &Frame)| wrong | (frame.number() ^ (first + i));
     frames.iter().enumerate().fold(0, wrong) == 0
 }
 
-/// The bits of those places from the `i`th of `count` on that lie in one word with it, and where
-/// the next begin.
+/// Returns the bits of the positions from the `i`th of `count` on that lie in one word with it, and
+/// where the next word begins.
 fn word_of(i: u32, count: u32, offset_of: impl Fn(u32) -> u32) -> (u64, u32) {
     let first = offset_of(i);
     let place = first / u64::BITS;
     if first.is_multiple_of(u64::BITS) && count - i >= u64::BITS {
-        // A whole word in rising order, as it was handed out? Without a way out in the middle,
-        // which costs more than it saves.
+        // Tests for a whole word in rising order, as it was handed out. There is no early exit,
+        // which would cost more than it saves.
         let wrong = |wrong: u32, bit: u32| wrong | (offset_of(i + bit) ^ (first + bit));
         if (0..u64::BITS).fold(0, wrong) == 0 {
             return (!0, i + u64::BITS);
@@ -61,8 +61,8 @@ impl Bitmap<'_> {
     /// Takes back any aligned part of a block in use.
     pub(super) fn give_block(&self, offset: usize, order: Order) -> Result<(), FreeError> {
         let block = self.block_at(offset);
-        // Open or huge, and huge at most once: while a part of it is the caller's it can become
-        // open, and no more than that. If it goes on changing, nothing in it is the caller's.
+        // The block is open or huge, and huge at most once. While the caller owns a part of it, it
+        // can become open, and nothing else. If it keeps changing, the caller owns nothing in it.
         for _ in 0..TRIES {
             match self.state(block).mode() {
                 Mode::Free | Mode::Changing => return Err(FreeError::DoubleFree),
@@ -82,7 +82,7 @@ impl Bitmap<'_> {
         Err(FreeError::DoubleFree)
     }
 
-    /// The same, in an open block.
+    /// As [`Bitmap::give_block`], in an open block.
     fn give_narrow(&self, offset: usize, order: Order) -> Result<(), FreeError> {
         let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
         if !self.is_memory(offset) {
@@ -97,8 +97,8 @@ impl Bitmap<'_> {
             return Err(FreeError::WrongOrder { allocated });
         }
         if !self.state(self.block_at(offset)).is_open() {
-            // While a part of it is the caller's it stays open. It was free, and somebody has just
-            // taken it as a whole: what was read above is what he has written.
+            // While the caller owns a part of the block, it stays open. So it was free, and another
+            // CPU has just taken it as a whole and written what was read above.
             return Err(FreeError::DoubleFree);
         }
         if joined > 0 {
@@ -112,13 +112,13 @@ impl Bitmap<'_> {
         }
         match self.give_masks(block, &masks, Borrower::Nobody).refused {
             0 => Ok(()),
-            // Somebody frees the same frames at this moment.
+            // Another CPU frees the same frames at this moment.
             _ => Err(FreeError::DoubleFree),
         }
     }
 
-    /// Frees single frames of an open block. Says how many were free already, which nothing is done
-    /// about, and whether the block is lent now.
+    /// Frees single frames of an open block. Returns how many were already free, which are left as
+    /// they are, and whether this call put the block on loan.
     pub(super) fn give_masks(&self, block: usize, all: &Masks, borrower: Borrower) -> Given {
         let first = self.first_word(block);
         let masks = &all[..self.block_words()];
@@ -151,8 +151,8 @@ impl Bitmap<'_> {
         let raised = self.raise(block, freed, all, borrower);
         if raised == Raised::Refused {
             // Two CPUs have freed the same frames at the same moment, and a third has taken their
-            // block as a whole in between. Whoever opens the block next writes over what was set
-            // here.
+            // block as a whole in between. The CPU that next opens the block overwrites what was
+            // set here.
             self.totals.free.remove(block, freed);
             refused = frames;
         }
@@ -162,13 +162,13 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The number of the mobility of a frame that is, as far as can be seen without being its
-    /// owner, a block of order 0 in use, in a block that is plain. What a front asks before it
-    /// keeps it. A place outside all blocks is none.
+    /// Returns the number of a frame's mobility if the frame is a block of order 0 in use, in a
+    /// plain block. This is what can be seen without owning the frame; a front checks it before it
+    /// keeps the frame. Returns `None` for a position outside all blocks.
     #[inline(always)]
     pub(crate) fn mobility_of_plain_single(&self, offset: usize) -> Option<usize> {
-        // Relaxed, twice: the caller says that it owns the frame; if it does, what is asked of the
-        // state and of the bit does not change.
+        // Relaxed, twice: the caller claims to own the frame. If it does, the parts of the state
+        // and the bit that are read here do not change.
         let state = self.states.get(self.block_at(offset))?;
         let state = BlockState::from_bits(state.load(Ordering::Relaxed));
         let word = self.free.get(offset / WORD_FRAMES)?;
@@ -179,8 +179,8 @@ impl Bitmap<'_> {
         Some(state.mobility_in(self.eighth(offset)))
     }
 
-    /// How many frames from the first on lie in one word of a plain block, each once, and are
-    /// single frames in use; and the number of their mobility.
+    /// Returns how many frames from the first on lie in one word of a plain block, each once, and
+    /// are single frames in use. Also returns the number of their mobility.
     pub(crate) fn run_of_plain_singles(&self, frames: &[Frame]) -> (usize, usize) {
         let first = frames.first().map(|&first| self.offset(first));
         let Some((offset, mobility)) =
@@ -201,13 +201,13 @@ impl Bitmap<'_> {
         // Relaxed: as in `mobility_of_plain_single`.
         let free = self.free[offset / WORD_FRAMES].load(Ordering::Relaxed);
         if free & bits != 0 {
-            // One of them is free already: one by one.
+            // One of them is already free: handle them one by one.
             run = 1;
         }
         (run, mobility)
     }
 
-    /// As [`Bitmap::mobility_of_plain_single`], in any block that nothing is isolated in.
+    /// As [`Bitmap::mobility_of_plain_single`], for any block in which nothing is isolated.
     pub(crate) fn mobility_of_single(&self, offset: usize) -> Option<usize> {
         if let Some(mobility) = self.mobility_of_plain_single(offset) {
             return Some(mobility);
@@ -218,12 +218,12 @@ impl Bitmap<'_> {
         single.then(|| self.mobility_of(offset).index())
     }
 
-    /// Is the frame a block of order 0 in use?
+    /// Returns true if the frame is a block of order 0 in use.
     fn is_single_in_use(&self, offset: usize) -> bool {
         self.is_block_in_use(offset, Order::ZERO)
     }
 
-    /// Is the frame the first of a block of exactly `order` in use?
+    /// Returns true if the frame is the first of a block of exactly `order` in use.
     pub(crate) fn is_block_in_use(&self, offset: usize, order: Order) -> bool {
         let state = self.state(self.block_at(offset));
         match state.mode() {
@@ -241,7 +241,7 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The mobility of a block in use, so that a front can keep it among its like.
+    /// Returns the mobility of a block in use, so that a front can keep it with others of its kind.
     pub(crate) fn mobility_of(&self, offset: usize) -> MigrateType {
         let state = self.state(self.block_at(offset));
         match state.mode() {
@@ -250,20 +250,20 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Is anything isolated in the block of this frame?
+    /// Returns true if anything is isolated in the block of this frame.
     #[inline]
     pub(crate) fn is_isolated_near(&self, offset: usize) -> bool {
         self.state(self.block_at(offset)).is_isolated()
     }
 
-    /// Takes back `count` single frames that a front held, by their places. What turns out to be
-    /// free already is left alone, and counted.
+    /// Takes back `count` single frames that a front held, by their positions. Frames that turn out
+    /// to be already free are left alone, and counted.
     ///
-    /// As long as many in a row lie in one block, that is one change of each of its words and one
-    /// of its state; the rest is sorted by block first.
+    /// As long as many frames in a row lie in one block, this is one change of each of its words
+    /// and one of its state. The rest is sorted by block first.
     ///
-    /// `borrows` is asked before each block whether the CPU has room for one more to fetch from,
-    /// and told each that is lent to it.
+    /// Before each block, `borrows` is asked whether the CPU has room for one more block to fetch
+    /// from. It is told each block that is lent to the CPU.
     pub(crate) fn give_cached(
         &self,
         count: u32,
@@ -278,8 +278,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees frames from the first on, block by block, until only few in a row lie in one. Returns
-    /// how many.
+    /// Frees frames from the first on, block by block, until only few in a row lie in one block.
+    /// Returns the number freed.
     fn give_in_order(
         &self,
         count: u32,
@@ -309,7 +309,7 @@ impl Bitmap<'_> {
         given
     }
 
-    /// A cache gave back frames that were not its own.
+    /// Counts frames that a cache gave back although they were not its own.
     pub(crate) fn refuse_late(&self, frames: usize) {
         // Relaxed: statistics.
         self.totals
@@ -329,7 +329,7 @@ impl Bitmap<'_> {
             heads[chain] = i;
         }
         for mut first in heads {
-            // Each turn frees one block's frames and leaves those of others in the chain.
+            // Each turn frees one block's frames and leaves those of other blocks in the chain.
             while first != END {
                 let block = block_of(first);
                 let mut masks = [0; MOST_WORDS];
@@ -357,8 +357,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frees what of `masks` is single frames in use, and counts what is not, besides those that
-    /// came `twice`.
+    /// Frees those frames of `masks` that are single frames in use, and counts the others, plus
+    /// those that came `twice`.
     fn give_back_singles(
         &self,
         block: usize,
@@ -392,8 +392,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes back single frames in use, up to the first that is refused. Returns how many, and why
-    /// no more.
+    /// Takes back single frames in use, up to the first that is refused. Returns the number taken
+    /// back, and why it stopped.
     pub fn give_frames(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
         let mut given = 0;
         while let Some(&first) = frames.get(given) {
@@ -410,7 +410,7 @@ impl Bitmap<'_> {
     }
 
     /// Frees the frames at the start of a list that lie in one plain block and are good. Returns
-    /// how many; none where the first is anything but simple.
+    /// how many; 0 if the first is not such a simple case.
     fn give_run(&self, frames: &[Frame]) -> usize {
         let Some(&first) = frames.first().filter(|&&first| self.span.contains(first)) else {
             return 0;
@@ -447,7 +447,7 @@ impl Bitmap<'_> {
         if bad {
             return 0;
         }
-        // Somebody frees the same frames at this moment.
+        // Frames counted as refused here are being freed by another CPU at this moment.
         let refused = self.give_masks(block, &masks, Borrower::Nobody).refused;
         if refused > 0 {
             self.refuse_late(refused);
@@ -474,12 +474,13 @@ impl Bitmap<'_> {
     }
 
     fn clear_inner(&self, offset: usize, bits: u64) {
-        // Release: pairs with the acquire in `inner_bits` of who frees another part of the block at
-        // this moment.
+        // Release: pairs with the acquire in `inner_bits` of a CPU that frees another part of the
+        // block at this moment.
         self.inner[offset / WORD_FRAMES].fetch_and(!bits, Ordering::Release);
     }
 
-    /// Frames that are about to be freed into isolated ranges are not to be had.
+    /// Counts the frames of `range` that are about to be freed into isolated ranges, as
+    /// unavailable.
     pub(super) fn count_isolated(&self, range: FrameRange) {
         if self.isolation.any() {
             let inside = self

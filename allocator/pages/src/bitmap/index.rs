@@ -1,17 +1,17 @@
 //! The summary: sets of page blocks, each a tree of 64-bit words in which a bit says that something
 //! lies below it.
 //!
-//! A block is in the set of its mobility and fullness, and in that of its mobility and largest run;
-//! a block that is free as a whole is in the set of those, whatever its mobility. So the fullest
-//! block that serves a request is the first one of the first set that is not empty: a look at the
-//! roots, and one step a level down. With 64 branches a node, four levels hold 16 TiB of 4 KiB
-//! frames.
+//! A block is in the set of its mobility and fullness, and in that of its mobility and largest run.
+//! A block that is free as a whole is in the set of whole blocks, whatever its mobility. So the
+//! fullest block that serves a request is the first one of the first set that is not empty. Finding
+//! it takes a look at the roots, and one step down per level. With 64 branches per node, four
+//! levels hold 16 TiB of 4 KiB frames.
 //!
-//! A set is changed after the block's state, by atomic instructions on one word at a time, so for a
-//! moment it may be behind. Whoever has taken a block out of a set looks at the state once more,
-//! and puts it back if it belongs there; whoever has put one in does the reverse (see
-//! `Bitmap::moved`). Whoever has emptied a word clears its bit above, looks again, and sets the bit
-//! again if the word has filled meanwhile. So where nobody is at work every set is exact
+//! A set is changed after the block's state, by atomic instructions on one word at a time, so it
+//! may lag for a moment. A CPU that has taken a block out of a set looks at the state again, and
+//! puts the block back if it belongs there. A CPU that has put one in does the reverse (see
+//! `Bitmap::moved`). A CPU that has emptied a word clears its bit above, looks again, and sets the
+//! bit again if the word has filled meanwhile. So every set is exact while no CPU is at work
 //! (`indexed`).
 
 use brickyard_sync::{AtomicU64, Ordering};
@@ -19,12 +19,12 @@ use brickyard_sync::{AtomicU64, Ordering};
 use super::state::{BlockState, Mode};
 use crate::{MigrateType, Mobility};
 
-/// From which end blocks are looked for.
+/// The end from which blocks are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The low end: unmovable and reclaimable requests.
+    /// The low end: for unmovable and reclaimable requests.
     Low,
-    /// The high end: movable ones.
+    /// The high end: for movable requests.
     High,
 }
 
@@ -32,17 +32,17 @@ pub(super) enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Set(u16);
 
-/// How many grades of fullness there are.
+/// The number of grades of fullness.
 pub(super) const GRADES: usize = 6;
 
-/// The trees have at most this many levels.
+/// The most levels of a tree.
 const LEVELS: usize = 4;
 
-/// Branches of a node, and their logarithm.
+/// The branches of a node, and the logarithm of that number.
 const FANOUT: usize = 64;
 const FANOUT_SHIFT: u32 = 6;
 
-/// Where the levels of a tree begin among its words; a level that is not there has no words.
+/// Where each level of a tree begins among its words. An absent level has no words.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     starts: [usize; LEVELS + 1],
@@ -78,20 +78,20 @@ pub(super) struct Index<'m> {
 }
 
 impl<'m> Index<'m> {
-    /// Blocks that are free as a whole.
+    /// The set of blocks that are free as a whole.
     pub(super) const WHOLE: Set = Set(0);
 
     const fn sets(block_order: u8) -> usize {
-        // The runs of order 0 are those of any block that has something free.
+        // The runs of order 0 would be those of any block that has free frames.
         1 + Mobility::ALL.len() * (GRADES + block_order as usize - 1)
     }
 
-    /// How many words the sets of so many positions need.
+    /// Returns the number of words that the sets of `positions` positions need.
     pub(super) const fn words_for(positions: usize, block_order: u8) -> usize {
         Self::sets(block_order) * Shape::new(positions).words()
     }
 
-    /// Empty sets over words that are all zero.
+    /// Returns empty sets over words that are all zero.
     pub(super) const fn new(positions: usize, block_order: u8, words: &'m [AtomicU64]) -> Self {
         Self {
             words,
@@ -100,13 +100,13 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// Blocks of a mobility, by how much of them is free: grade 0 up to a 128th, then a 32nd, an
-    /// 8th, 5 16ths, 5 8ths, all but whole.
+    /// Returns the set of blocks of a mobility by how much of them is free. Grade 0 is up to a
+    /// 128th, then up to a 32nd, an 8th, 5 16ths, 5 8ths, all but whole.
     pub(super) const fn of_grade(&self, kind: MigrateType, grade: usize) -> Set {
         Set((1 + kind.index() * GRADES + grade) as u16)
     }
 
-    /// Blocks of a mobility whose largest run is of this order, 1 and up.
+    /// Returns the set of blocks of a mobility whose largest run is of this order, 1 and up.
     pub(super) const fn of_run(&self, kind: MigrateType, order: u8) -> Set {
         let graded = 1 + Mobility::ALL.len() * GRADES;
         let runs = self.block_order as usize - 1;
@@ -123,7 +123,7 @@ impl<'m> Index<'m> {
         grade
     }
 
-    /// The sets that a block in this state belongs to.
+    /// Returns the sets that a block in this state belongs to.
     pub(super) const fn sets_of(&self, state: BlockState) -> [Option<Set>; 2] {
         let whole = state.count() == 1 << self.block_order;
         if state.is_isolated() {
@@ -161,7 +161,7 @@ impl<'m> Index<'m> {
         self.insert_bits(set, position / FANOUT, 1 << (position % FANOUT));
     }
 
-    /// Puts in the positions of `bits`, of those from `64 * leaf` on.
+    /// Inserts the positions of `bits`, of those from `64 * leaf` on.
     pub(super) fn insert_bits(&self, set: Set, leaf: usize, bits: u64) {
         // AcqRel: as in `insert_from`.
         let before = self.word(set, 0, leaf).fetch_or(bits, Ordering::AcqRel);
@@ -176,10 +176,11 @@ impl<'m> Index<'m> {
         for level in level..self.shape.levels {
             let bit = 1 << (place % FANOUT);
             place /= FANOUT;
-            // AcqRel: whoever finds the bit sees the state for which it was set; and see `remove`.
+            // AcqRel: a CPU that finds the bit sees the state for which it was set; also see
+            // `remove`.
             let before = self.word(set, level, place).fetch_or(bit, Ordering::AcqRel);
             if before != 0 {
-                // Whoever set the first bit of this word sets the one above.
+                // The CPU that set the first bit of this word sets the one above.
                 return;
             }
         }
@@ -189,12 +190,12 @@ impl<'m> Index<'m> {
         self.remove_bits(set, position / FANOUT, 1 << (position % FANOUT));
     }
 
-    /// Takes out the positions of `bits`, of those from `64 * leaf` on.
+    /// Removes the positions of `bits`, of those from `64 * leaf` on.
     pub(super) fn remove_bits(&self, set: Set, leaf: usize, bits: u64) {
         let (mut place, mut bits) = (leaf, bits);
         for level in 0..self.shape.levels {
-            // AcqRel: pairs with the `fetch_or` in `insert_bits` and `insert_from`: of bits set and
-            // bits cleared in one word, the later sees the other.
+            // AcqRel: pairs with the `fetch_or` in `insert_bits` and `insert_from`. If bits of one
+            // word are set and cleared, the later change sees the other.
             let before = self
                 .word(set, level, place)
                 .fetch_and(!bits, Ordering::AcqRel);
@@ -215,7 +216,7 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// Is there anything in it? A hint.
+    /// Returns true if the set is empty. A hint.
     pub(super) fn is_empty(&self, set: Set) -> bool {
         let root = self.word(set, self.shape.levels - 1, 0);
         // Relaxed: a hint.
@@ -228,13 +229,14 @@ impl<'m> Index<'m> {
         word.load(Ordering::Acquire) >> (position % FANOUT) & 1 != 0
     }
 
-    /// The word of level 0 that holds the bits of 64 positions from `64 * place` on.
+    /// Returns the word of level 0 that holds the bits of 64 positions from `64 * place` on.
     pub(super) fn leaf(&self, set: Set, place: usize) -> u64 {
         // Acquire: pairs with `insert_from`.
         self.word(set, 0, place).load(Ordering::Acquire)
     }
 
-    /// The first word of level 0 with a bit, at or behind `place` as seen from that end.
+    /// Returns the first word of level 0 with a bit set, at or after `place` in the direction of
+    /// search.
     pub(super) fn next_leaf(&self, set: Set, place: usize, end: End) -> Option<usize> {
         if self.shape.levels == 1 {
             return (place == 0 && self.leaf(set, 0) != 0).then_some(0);
@@ -242,14 +244,14 @@ impl<'m> Index<'m> {
         self.find_from(set, 1, place, end)
     }
 
-    /// The first position of `set`, at or behind `position` as seen from that end.
+    /// Returns the first position of `set`, at or after `position` in the direction of search.
     #[inline]
     pub(super) fn find(&self, set: Set, position: usize, end: End) -> Option<usize> {
         self.find_from(set, 0, position, end)
     }
 
-    /// The first bit at `level`, at or behind the one of `place`. Up while there is nothing, then
-    /// down; again from there where a bit led to an empty word.
+    /// Returns the first bit at `level`, at or after that of `place`. Goes up while there is
+    /// nothing, then down. If a bit led to an empty word, starts again from there.
     fn find_from(&self, set: Set, lowest: usize, place: usize, end: End) -> Option<usize> {
         let (mut level, mut place) = (lowest, place);
         loop {
@@ -268,7 +270,7 @@ impl<'m> Index<'m> {
                 if level >= self.shape.levels {
                     return None;
                 }
-                // Behind the word just seen.
+                // Past the word just seen.
                 place = match end {
                     End::Low => word + 1,
                     End::High => word.checked_sub(1)?,
@@ -314,7 +316,7 @@ mod tests {
             for step in 0..4000 {
                 dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let position = (dice >> 33) as usize % positions;
-                // Filled in the first half, emptied in the second.
+                // The set is filled in the first half, emptied in the second.
                 if (dice >> 20) % 4 == u64::from(step < 2000) {
                     index.remove(set, position);
                     model.remove(&position);
@@ -346,7 +348,7 @@ mod tests {
         let index = Index::new(10_000, 9, &words);
         index.insert(Index::WHOLE, 130);
         index.insert(Index::WHOLE, 9000);
-        // As if its remover had stopped before it went up.
+        // As if the CPU that removed the last bit had stopped before it went up.
         index.word(Index::WHOLE, 0, 2).store(0, Ordering::Relaxed);
         assert_eq!(index.find(Index::WHOLE, 0, End::Low), Some(9000));
         assert_eq!(index.find(Index::WHOLE, 8999, End::High), None);

@@ -1,14 +1,15 @@
-//! Loans: page blocks that a CPU's stash fetches from, and that are in no set while it does.
+//! Loans: page blocks that a CPU's stash fetches from, and that are in no set meanwhile.
 //!
-//! A CPU that takes and frees many frames moves its blocks from set to set all the time, and the
-//! sets' words are written by all CPUs: with many of them they wait for each other there. A block
-//! that is lent stays out of the sets, so that this CPU's traffic with it writes the block's own
-//! words alone. Nobody is kept from it: its frames are counted, who frees one of them meets no
-//! difference, and whoever finds nothing in the sets of its own mobility calls all loans in before
-//! it takes from another's. Loans are given only while blocks are free as a whole, so that there is
-//! no haste.
+//! A CPU that takes and frees many frames keeps moving its blocks from set to set. The sets' words
+//! are written by all CPUs, and many CPUs would wait for each other there. A block on loan stays
+//! out of the sets, so that this CPU's traffic with it writes only the block's own words.
 //!
-//! A CPU opens blocks next to those that it has already, since eight of them have their states in
+//! The block stays open to all. Its frames are counted, and a CPU that frees one of them notices no
+//! difference. A CPU that finds nothing in the sets of its own mobility calls all loans in before
+//! it takes from another mobility. Loans are given only while some blocks are free as a whole, so
+//! there is no shortage then.
+//!
+//! A CPU opens blocks next to those that it already has, since the states of eight neighbours share
 //! one cache line.
 
 use brickyard_sync::Ordering;
@@ -19,37 +20,37 @@ use super::take::Wanted;
 use super::{Attempt, Bitmap};
 use crate::MigrateType;
 
-/// Page blocks whose states share a cache line.
+/// The number of page blocks whose states share a cache line.
 const NEIGHBOURS: usize = 8;
 
-/// Words of a set that are looked through for neighbours that are all free.
+/// The most words of a set that are searched for neighbours that are all free.
 const LEAVES_MOST: usize = 16;
 
-/// Positions that share a word of a set.
+/// The number of positions that share a word of a set.
 const LEAF: usize = 64;
 
-/// Does a block that frames are taken from become the taker's to fetch from?
+/// Whether a block that frames are taken from goes on loan to the taker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loan {
-    /// No.
+    /// It does not.
     None,
-    /// Yes.
+    /// It does.
     Any,
-    /// Yes, and one that has to be opened is best a neighbour of this one.
+    /// It does, and if a block has to be opened, a neighbour of this one is best.
     Near(usize),
 }
 
-/// Whom a block may be lent to that frames are freed in.
+/// Which CPU may reserve a block when frames are freed into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Borrower {
-    /// Nobody.
+    /// No CPU.
     Nobody,
     /// A CPU that wants blocks of this mobility.
     Cpu(MigrateType),
 }
 
 impl Borrower {
-    /// The state of a block, lent if it is to be.
+    /// Returns the state of a block after a free, with the loan if it is to be lent.
     pub(super) fn take(self, state: BlockState) -> BlockState {
         match self {
             Self::Cpu(kind) if kind == state.kind() && state.is_open() => state.with_lent(true),
@@ -58,16 +59,16 @@ impl Borrower {
     }
 }
 
-/// What a CPU has on loan, as whoever gives its frames back sees it.
+/// What a CPU has on loan, as the code that gives its frames back sees it.
 pub(crate) trait Borrows {
-    /// Whom the next block may be lent to.
+    /// Returns who may borrow the next block.
     fn borrower(&self) -> Borrower;
 
-    /// The CPU has got this one.
+    /// Reports that the CPU has borrowed this block.
     fn lent(&mut self, block: usize);
 }
 
-/// Nobody borrows.
+/// No CPU borrows.
 impl Borrows for () {
     fn borrower(&self) -> Borrower {
         Borrower::Nobody
@@ -77,14 +78,14 @@ impl Borrows for () {
 }
 
 impl Bitmap<'_> {
-    /// May loans be given? Not where there is no block left that is free as a whole: then each is
-    /// wanted by somebody.
+    /// Returns true if loans may be given. They may not while no block is free as a whole: then
+    /// every block may be needed by some CPU.
     pub(crate) fn may_lend(&self) -> bool {
         !self.index.is_empty(Index::WHOLE) && !self.isolation.any()
     }
 
-    /// How many frames the stash of a CPU can fetch from a block of this mobility that it has;
-    /// `None` if it is no such block any more.
+    /// Returns how many frames the stash of a CPU can fetch from a block of this mobility that it
+    /// has; `None` if the block no longer serves.
     pub(crate) fn at_hand(&self, block: usize, kind: MigrateType) -> Option<usize> {
         if block >= self.states.len() {
             return None;
@@ -94,7 +95,7 @@ impl Bitmap<'_> {
         good.then_some(state.count())
     }
 
-    /// A loan ends: the block is back in the sets.
+    /// Ends a loan: the block goes back to the sets.
     pub(crate) fn end_loan(&self, block: usize) {
         if block < self.states.len() {
             self.change(block, |state| {
@@ -103,22 +104,22 @@ impl Bitmap<'_> {
         }
     }
 
-    /// All loans end. Were there any?
+    /// Ends all loans. Returns true if there were any.
     pub(super) fn call_in_loans(&self) -> bool {
         let lent = self.lent_blocks();
         lent.map(|block| self.end_loan(block)).count() > 0
     }
 
-    /// The blocks that are lent, as far as they are known to be.
+    /// Returns the blocks on loan, as far as they are known.
     pub(crate) fn lent_blocks(&self) -> impl Iterator<Item = usize> + use<'_> {
-        // Acquire: pairs with `count_loan`: who lent a block has counted it before.
+        // Acquire: pairs with `count_loan`. A CPU that lends a block has counted it before.
         let any = self.totals.lent.load(Ordering::Acquire) > 0;
         let all = if any { self.states.len() } else { 0 };
         (0..all).filter(|&block| self.state(block).is_lent())
     }
 
-    /// A block's state is to go from `old` to `new`. Counts it where it will be lent: before it is,
-    /// so that whoever stops here hides none.
+    /// Counts a loan, if a change of a block's state from `old` to `new` begins one. Called before
+    /// the change, so that a CPU that stops in between hides no loan.
     pub(super) fn count_loan(&self, old: BlockState, new: BlockState) {
         if new.is_lent() && !old.is_lent() {
             // Release: pairs with the acquire in `lent_blocks`.
@@ -126,8 +127,9 @@ impl Bitmap<'_> {
         }
     }
 
-    /// A block's state has gone from `old` to `new`, or, the other way round, has not. Where it was
-    /// lent it is counted no more: after it is back in its sets.
+    /// Uncounts a loan, if a change of a block's state from `old` to `new` has ended one, after the
+    /// block is back in its sets. Called with the two exchanged, it undoes the count of a change
+    /// that failed.
     pub(super) fn count_end_of_loan(&self, old: BlockState, new: BlockState) {
         if old.is_lent() && !new.is_lent() {
             // Release: as above.
@@ -135,8 +137,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes single frames from the best block, or, where a block that is free as a whole would be
-    /// opened, from one near those that the CPU has.
+    /// Takes single frames from the best block. If that would open a block that is free as a whole,
+    /// tries one near those that the CPU has first.
     pub(super) fn take_near<T>(
         &self,
         loan: Loan,
@@ -161,7 +163,7 @@ impl Bitmap<'_> {
         self.take_best(0, wanted, attempt)
     }
 
-    /// A block that is free as a whole and has its state beside that of `block`.
+    /// Returns a block that is free as a whole and whose state shares the cache line of `block`'s.
     fn neighbour_of(&self, block: usize) -> Option<usize> {
         if block >= self.states.len() {
             return None;
@@ -173,7 +175,7 @@ impl Bitmap<'_> {
             .find(|&block| self.index.contains(Index::WHOLE, block + self.phase))
     }
 
-    /// The highest block whose neighbours are all free as a whole, as it is.
+    /// Returns the highest block that is free as a whole together with all its neighbours.
     fn fresh_neighbours(&self) -> Option<usize> {
         let last = (self.states.len() + self.phase - 1) / LEAF;
         let lowest = last.saturating_sub(LEAVES_MOST - 1);

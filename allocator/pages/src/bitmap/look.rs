@@ -1,5 +1,5 @@
-//! Looking: what a frame is used for, by its words and its block's state. Hints, where others are
-//! at work.
+//! Lookups: what a frame is used for, by its words and its block's state. The answers are hints
+//! while other CPUs are at work.
 
 use brickyard_sync::Ordering;
 
@@ -11,13 +11,13 @@ use crate::{Frame, FrameRange, FreeError, MigrateType, Order, RangeError};
 
 impl Bitmap<'_> {
     pub(super) fn inner_bits(&self, word: usize) -> u64 {
-        // Acquire: pairs with the release in `clear_inner`: who sees one cut of a block sees those
-        // made before.
+        // Acquire: pairs with the release in `clear_inner`. A CPU that sees one cut of a block sees
+        // those made before.
         self.inner[word].load(Ordering::Acquire)
     }
 
     pub(super) fn memory_bits(&self, word: usize) -> u64 {
-        // Relaxed: changed by administration alone, for frames that nobody has.
+        // Relaxed: changed by administration alone, for frames that no caller has.
         self.memory[word].load(Ordering::Relaxed)
     }
 
@@ -25,17 +25,18 @@ impl Bitmap<'_> {
         self.memory_bits(offset / WORD_FRAMES) >> (offset % WORD_FRAMES) & 1 != 0
     }
 
-    /// Does the frame at `offset` go on with the block before it? What is not memory does not.
+    /// Returns true if the frame at `offset` continues the block before it. Frames that are not
+    /// memory do not.
     fn is_inner(&self, offset: usize) -> bool {
         let place = offset / WORD_FRAMES;
         let bits = self.inner_bits(place) & self.memory_bits(place);
         bits >> (offset % WORD_FRAMES) & 1 != 0
     }
 
-    /// The block in use that a frame of an open block lies in: where it starts, and its order.
+    /// Returns the start and the order of the block in use that a frame of an open block lies in.
     pub(super) fn block_around(&self, offset: usize) -> (usize, u8) {
-        // Who frees another part of the block cuts it meanwhile, at most once for each order: then
-        // what is seen may not hold the frame.
+        // Other CPUs that free parts of the block cut it meanwhile, at most once for each order.
+        // What is seen then may not contain the frame.
         for _ in 0..=self.block_order {
             let (head, order) = self.block_seen(offset);
             if offset < head + (1 << order) {
@@ -50,8 +51,8 @@ impl Bitmap<'_> {
         let head = { starts }.find(|&start| !self.is_inner(start));
         let head = head.unwrap_or(offset);
         let mut order = 0;
-        // A block of order n has an inner frame at each 2^i below its end, and what follows it is
-        // not inner.
+        // A block of order n has an inner frame at `head` + 2^i for each i below n, and the frame
+        // after the block is not inner.
         while order < self.block_order
             && head >> order & 1 == 0
             && self.is_inner(head + (1 << order))
@@ -61,7 +62,7 @@ impl Bitmap<'_> {
         (head, order)
     }
 
-    /// The block that `frame` lies in: its first frame, use, order and type.
+    /// Returns the block that contains `frame`: its first frame, use, order and type.
     pub fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
         if !self.span.contains(frame) {
             return None;
@@ -100,8 +101,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The free block of `order` at `first`, or the part of it round `frame` that no edge of an
-    /// isolated range cuts.
+    /// Returns the free block of `order` at `first`, or the part of it around `frame` that no edge
+    /// of an isolated range cuts.
     fn free_around(
         &self,
         frame: Frame,
@@ -134,8 +135,8 @@ impl Bitmap<'_> {
         (frame.align_down(order), State::new(Use::Free, order, kind))
     }
 
-    /// The order of the largest aligned run of free frames in an open block that holds the one at
-    /// `offset`.
+    /// Returns the order of the largest aligned run of free frames in an open block that contains
+    /// the frame at `offset`.
     fn free_order(&self, block: usize, offset: usize) -> u8 {
         let (place, bit) = (offset / WORD_FRAMES, offset % WORD_FRAMES);
         let bits = self.free_bits(place);
@@ -154,10 +155,10 @@ impl Bitmap<'_> {
         WORD_ORDER + words.unwrap_or(0)
     }
 
-    /// Are all frames of `range` in use?
+    /// Checks that all frames of `range` are in use.
     ///
     /// # Errors
-    /// What a free of the first other frame would be refused with.
+    /// The error that a free of the first frame not in use would return.
     pub fn check_in_use(&self, range: FrameRange) -> Result<(), FreeError> {
         self.all(range, |usage| match usage {
             Some(Use::Allocated) => Ok(()),
@@ -167,7 +168,7 @@ impl Bitmap<'_> {
         .map_err(|(_, error)| error)
     }
 
-    /// Is all of the range free, as far as can be seen?
+    /// Checks that all of the range is free, as far as can be seen.
     pub(super) fn all_free(&self, range: FrameRange) -> Result<(), RangeError> {
         self.all(range, |usage| match usage {
             Some(Use::Free) => Ok(()),
@@ -179,8 +180,8 @@ impl Bitmap<'_> {
         })
     }
 
-    /// Asks `judge` about every block and every run of the range; the first frame that it does not
-    /// like, and what it says.
+    /// Passes every block and every run of the range to `judge`. Returns the first frame that it
+    /// rejects, and its verdict.
     fn all<E>(
         &self,
         range: FrameRange,
@@ -197,7 +198,7 @@ impl Bitmap<'_> {
         Ok(())
     }
 
-    /// Free blocks by order and type, as a buddy store would have merged them. O(span).
+    /// Returns the free blocks by order and type, as a buddy store would have merged them. O(span).
     pub fn free_table(&self) -> FreeTable {
         let mut table = [[0; MigrateType::COUNT]; Order::COUNT];
         let mut block = 0;
@@ -218,8 +219,8 @@ impl Bitmap<'_> {
         table
     }
 
-    /// The order, in blocks, of the largest aligned group of blocks that are free as a whole and
-    /// starts here.
+    /// Returns the order, in blocks, of the largest aligned group of blocks that starts here and is
+    /// free as a whole.
     fn free_group(&self, block: usize) -> u8 {
         let most = self.max_order.get().saturating_sub(self.block_order);
         let is_whole = |block: usize| {

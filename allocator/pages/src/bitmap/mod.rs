@@ -1,70 +1,78 @@
-//! The bitmap store, the default: one bit a frame says that it is free, and nobody ever waits for
-//! anybody.
+//! The bitmap store, the default: one bit per frame says that it is free. The store is lock-free.
 //!
 //! # How it works
 //!
-//! **Words.** Three bits a frame, in three planes of 64-bit words. `free`: to be had. `inner`: goes
-//! on with the block in use that the frame before it belongs to; so a frame in use without it is
-//! the first of its block, and single frames come and go without a write here. `memory`: memory of
-//! the zone; without it, `inner` says reserved, else absent.
+//! **Words.** There are three bits per frame, in three planes of 64-bit words.
 //!
-//! **States.** A page block has a word of state (`state.rs`): how many frames are free and promised
-//! to nobody, the largest run of them, the mobility it is for. It is *open* (the words tell), or
-//! *free* or *huge* as a whole, and then goes from one to the other by one compare-and-swap. While
-//! a CPU writes its words on the way to or from open it is *changing*: nothing can be taken from
-//! it, and what is freed into it is refused.
+//! - `free`: the frame is available.
+//! - `inner`: the frame continues the block in use that the frame before it belongs to. So a frame
+//!   in use without this bit is the first of its block, and single frames come and go without a
+//!   write here.
+//! - `memory`: the frame is memory of the zone. Without this bit, `inner` says reserved, else
+//!   absent.
 //!
-//! **Promises.** Who wants frames first lowers the block's count by as many, and only then takes
-//! them out of its words; who frees, first puts them into the words and then raises the count. So a
-//! count that says "all" means that all bits are there and nobody has a claim to any: the block can
-//! be taken as a whole by its state alone, though its words were never looked at. Where a promise
-//! cannot be kept, because others took the run that was seen, the count is raised again and the
-//! search goes on; others have got on meanwhile.
+//! **States.** A page block has a word of state (`state.rs`). It holds how many frames are free and
+//! not promised, the largest run of them, and the mobility that the block is for. A block is *open*
+//! if its words tell what is free. Otherwise it is *free* or *huge* as a whole, and goes from one
+//! to the other by one compare-and-swap. While a CPU writes its words on the way to or from open,
+//! the block is *changing*: nothing can be taken from it, and what is freed into it is refused.
+//!
+//! **Promises.** A CPU that wants frames first lowers the block's count by their number. Only then
+//! does it take them out of its words. A CPU that frees first puts them into the words, and then
+//! raises the count. So a count that says "all" means that all bits are there and no CPU has a
+//! claim to any. The block can then be taken as a whole by its state alone, without a look at its
+//! words. A promise cannot be kept if other CPUs took the run that was seen. The count is then
+//! raised again and the search goes on; those other CPUs have made progress meanwhile.
 //!
 //! **The summary.** Sets of blocks (`index.rs`) by mobility and fullness, and by mobility and
-//! largest run, so that the fullest block that serves a request is found in a bounded number of
-//! steps. Every change of a state is followed by the changes of sets that it asks for.
+//! largest run. They let a request find the fullest block that serves it in a bounded number of
+//! steps. Every change of a state is followed by the changes of sets that it requires.
 //!
-//! **Loans** (`lend.rs`). A block that a CPU's stash fetches from is in no set while that lasts, so
-//! that the CPU's own traffic with it writes no word that others write. It is nobody's own: whoever
-//! finds nothing else calls all loans in.
+//! **Loans** (`lend.rs`). A block that a CPU's stash fetches from is in no set meanwhile. So the
+//! CPU's own traffic with it writes no word that other CPUs write. The block is not private: a CPU
+//! that finds nothing else calls all loans in.
 //!
 //! **The total.** A counter (`totals.rs`), raised before frames become free and lowered after they
-//! were taken: while it says 0, nothing is free. A request for one frame is refused only then
-//! (`order-0-succeeds`); while frames are on their way it says more.
+//! were taken. While it says 0, nothing is free. Only then is a request for one frame refused
+//! (`order-0-succeeds`). While frames are in transit, it says more than is free.
 //!
-//! A request goes to the fullest block of its mobility that can serve it, then opens a block that
-//! is free as a whole (unmovable and reclaimable ones the lowest, movable ones the highest), then
-//! falls back on a block of another mobility. That becomes the requester's if at least half of it
-//! is free, or if it was movable and is spoilt by a request that is not.
+//! A request goes to the fullest block of its mobility that can serve it. Next it opens a block
+//! that is free as a whole: the lowest for unmovable and reclaimable requests, the highest for
+//! movable ones. Last, it falls back on a block of another mobility. That block becomes the
+//! requester's if at least half of it is free, or if it was movable and is spoilt by a request that
+//! is not.
 //!
-//! Administration (ranges that come and go, isolation) is one at a time, by the zone's lock; it
+//! Administration (adding and removing ranges, isolation) is serialized by the zone's lock. It
 //! meets requests as they meet each other.
 //!
-//! **Bounds.** A search passes over its sets at most `TRIES` (64) times, each block of them once a
-//! pass, and goes round again only because others were faster; it calls loans in at most `CALL_INS`
-//! (2) times, and then looks at the lent blocks themselves. A try to take bits out of a word is
-//! made again at most as often. What must not be left undone (a free, a promise taken back, a set
-//! that has to follow its block) is a change of one word, tried until nobody comes between: each
-//! try in vain is another's success. Nothing here waits for anybody. A CPU that stands still keeps
-//! from others what it has in hand: frames that it has promised itself, a page block while it opens
-//! it, and, above order 0, a block whose state it has changed until it has moved it to its sets.
+//! **Bounds.** A search makes at most `TRIES` (64) passes over its sets, and tries each of their
+//! blocks once per pass. It makes another pass only because other CPUs were faster. It calls loans
+//! in at most `CALL_INS` (2) times, and then looks at the lent blocks themselves. Taking bits out
+//! of a word is also retried at most `TRIES` times.
+//!
+//! Some work must not be left undone: a free, a promise taken back, a set that has to follow its
+//! block. Each of these is a change of one word, retried until no other CPU changes the word
+//! meanwhile. Every failed try is another CPU's success. Nothing here waits for another CPU.
+//!
+//! A CPU that stands still keeps from others only what it has in hand: frames that it has promised
+//! itself; a page block while it opens it; and, above order 0, a block whose state it has changed
+//! until it has moved the block to its sets.
 //!
 //! # Invariants
 //!
 //! - Invariant `counted`: a block's count is the number of its free bits, less promises made and
-//!   frees not yet counted. So "all" means that all bits are there and nobody has a claim.
-//! - Invariant `run-known`: no run of free frames in a block is larger than its state says; should
-//!   it be smaller, the first request that finds out puts it right.
-//! - Invariant `indexed`: a block is in exactly the sets that its state asks for.
+//!   frees not yet counted. So "all" means that all bits are there and no CPU has a claim.
+//! - Invariant `run-known`: no run of free frames in a block is larger than its state says. If the
+//!   largest is smaller, the first request that finds out corrects the state.
+//! - Invariant `indexed`: a block is in exactly the sets that its state requires.
 //! - Invariant `whole-blocks`: blocks are aligned, and each ends where the next begins.
-//! - Invariant `one-owner`: a frame is free in its word, or in no word and owned by one.
+//! - Invariant `one-owner`: a frame is free in its word, or is in no word and has one owner.
 //!
-//! The last holds always, the others where nobody is at work.
+//! The last one always holds, the others while no CPU is at work.
 //!
-//! The wide orders of others (bits over several words, taken back if one is missing) hand out a
-//! frame twice when what is taken back was no longer one's own. Here a word is taken whole or not
-//! at all, and a whole word belongs to its taker, who alone can put it back.
+//! Other allocators serve wide orders by taking bits of several words, and putting them back if one
+//! is missing. They hand out a frame twice if what they put back was no longer theirs. Here a word
+//! is taken whole or not at all, and a whole word belongs to its taker, who alone can put it back.
 
 mod change;
 mod check;
@@ -90,26 +98,26 @@ pub(crate) use lend::{Borrower, Borrows, Loan};
 use totals::Total;
 use word::{WORD_FRAMES, WORD_ORDER};
 
-/// A block has at most so many words.
+/// The most words that a block has.
 const MOST_WORDS: usize = 1 << (Bitmap::BLOCK_ORDERS.1.get() - WORD_ORDER);
 
-/// For each word of a block, some of its frames.
+/// Some of the frames of a block, as a mask for each of its words.
 type Masks = [u64; MOST_WORDS];
 
 /// A lock-free store over caller-supplied words.
 ///
-/// Metadata: three bits a frame, 8 bytes a page block, and the summary, 43 bits a block of 512
-/// frames: 0.0098 % of memory in frames of 4 KiB.
+/// Metadata: three bits per frame, 8 bytes per page block, and the summary, 43 bits per block of
+/// 512 frames. That is 0.0098 % of memory in frames of 4 KiB.
 #[derive(Debug)]
 pub struct Bitmap<'m> {
     span: FrameRange,
     max_order: Order,
     // The order of a page block.
     block_order: u8,
-    // The frame that the first block starts at; the span may start inside it.
+    // The frame that the first block starts at. The span may start inside that block.
     base: usize,
-    // Where the first block lies among those of the largest order, so that what is aligned for the
-    // index is aligned for all.
+    // The position of the first block among those of the largest order, so that what is aligned for
+    // the index is aligned for all.
     phase: usize,
     // Per word of frames, see the module.
     free: &'m [AtomicU64],
@@ -126,71 +134,71 @@ pub struct Bitmap<'m> {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Totals {
-    // Frames free or on their way from or to the words, isolated ones included.
+    // Frames that are free, or in transit from or to the words, including isolated ones.
     free: Total,
-    // About as many of these are isolated.
+    // Approximately how many of these are isolated.
     isolated: AtomicUsize,
     managed: AtomicUsize,
-    // By what a request fell back on, and whether it claimed the block.
+    // Requests that fell back on another mobility, by whether they claimed the block.
     mixed: AtomicUsize,
     claimed: AtomicUsize,
-    // Frames that a cache gave back though they were free.
+    // Frames that a cache gave back although they were free.
     refused_late: AtomicUsize,
-    // Blocks that are lent.
+    // Blocks that are on loan.
     lent: AtomicUsize,
 }
 
-/// How often a request tries again because others came between, in each search and at each word:
-/// then it has been unlucky for long enough, and goes on to the next means.
+/// How often a request tries again because of other CPUs, in each search and at each word. After so
+/// much bad luck it goes on to the next step.
 const TRIES: usize = 64;
 
-/// How often a search calls all loans in: each time costs a look at every page block.
+/// How often a search calls all loans in. Each time costs a look at every page block.
 const CALL_INS: usize = 2;
 
-/// Whether a request that fell back on a page block of another mobility made it its own.
+/// Whether a request that fell back on a page block of another mobility claimed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Claimed {
-    /// The block keeps its mobility: from now on it is mixed.
+    /// The block keeps its mobility, and is mixed from now on.
     No,
     /// The block is the requester's from now on.
     Yes,
 }
 
-/// Does a block stay on loan?
+/// Whether a block stays on loan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
-    /// As it is.
+    /// If it is on loan, it stays so.
     Yes,
-    /// No: nobody would know that he has it.
+    /// It does not: no CPU would know that it has the loan.
     No,
 }
 
-/// What came of raising a block's count.
+/// The outcome of raising a block's count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Raised {
     Counted,
-    /// The same, and the block is lent to whoever frees, and was not.
+    /// As `Counted`, and the block is newly lent to the CPU that frees.
     Lent,
-    /// These frames were no longer in use.
+    /// The frames were no longer in use.
     Refused,
 }
 
-/// What came of a try to take from one block.
+/// The outcome of trying to take from one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempt<T> {
     Got(T),
-    /// Somebody else was faster.
+    /// Another CPU was faster.
     Lost,
-    /// It has not what is wanted.
+    /// The block lacks what is wanted.
     Nothing,
 }
 
 impl<'m> Bitmap<'m> {
-    /// The least and the highest order of a page block: a word, and 32 of them (huge pages of 32
+    /// The lowest and the highest order of a page block: one word, and 32 words (huge pages of 32
     /// MiB in frames of 16 KiB).
     pub const BLOCK_ORDERS: (Order, Order) = (Order::new(WORD_ORDER), Order::new(11));
 
-    /// The order of page blocks that is used where `wanted` is asked for.
+    /// Returns the order of page blocks that is used if `wanted` is requested.
     #[must_use]
     pub const fn block_order(wanted: Order) -> Order {
         let (least, most) = Self::BLOCK_ORDERS;
@@ -210,21 +218,21 @@ impl<'m> Bitmap<'m> {
         ((span.end.number() - 1) >> block_order) - (span.start.number() >> block_order) + 1
     }
 
-    /// Where the block that the span starts in lies among those of the largest order.
+    /// Returns the position of the span's first block among those of the largest order.
     const fn phase_of(span: FrameRange, max_order: Order, block_order: u8) -> usize {
         let groups = max_order.get().saturating_sub(block_order);
         (span.start.number() >> block_order) & ((1 << groups) - 1)
     }
 
-    /// The most page blocks of a store: what four levels of the summary have room for. Those before
-    /// the first one count too, up to where a block of the highest order may start.
+    /// The most page blocks of a store: what four levels of the summary have room for. Blocks
+    /// before the first one count too, back to where a block of the highest order may start.
     pub const BLOCKS_MOST: usize = 1 << 24;
 
-    /// How many words [`Bitmap::new`] needs for a span.
+    /// Returns the number of words that [`Bitmap::new`] needs for a span.
     ///
     /// # Panics
-    /// Where [`Bitmap::checked_words`] says that no store is that large; in a constant, that is an
-    /// error of the compiler.
+    /// Panics if [`Bitmap::checked_words`] says that no store is that large. In a constant, that is
+    /// a compile error.
     #[must_use]
     pub const fn words(span: FrameRange, max_order: Order, page_block_order: Order) -> usize {
         match Self::checked_words(span, max_order, page_block_order) {
@@ -233,7 +241,7 @@ impl<'m> Bitmap<'m> {
         }
     }
 
-    /// The same, for a span that is known at run time only.
+    /// As [`Bitmap::words`], for a span that is known only at run time.
     ///
     /// # Errors
     /// [`PlanError::TooManyFrames`] above [`FRAMES_MOST`], counted from the start of the first page
@@ -263,12 +271,12 @@ impl<'m> Bitmap<'m> {
             + Index::words_for(positions, block_order))
     }
 
-    /// An empty store over `words`, all of which are zero: nothing is memory yet, see
+    /// Returns an empty store over `words`, all of which must be zero. Nothing is memory yet, see
     /// [`Bitmap::add`]. Page blocks have the [order nearest](Bitmap::block_order) to
     /// `page_block_order`.
     ///
     /// # Panics
-    /// With fewer words than [`Bitmap::words`] says, and where that panics.
+    /// Panics if there are fewer words than [`Bitmap::words`] says, and if that panics.
     #[must_use]
     pub const fn new(
         span: FrameRange,
@@ -315,10 +323,10 @@ impl<'m> Bitmap<'m> {
 
     // ---- places ----
 
-    /// The frame's place, counted from the start of the first block.
+    /// Returns the frame's position, counted from the start of the first block.
     #[inline]
     pub(crate) const fn offset(&self, frame: Frame) -> usize {
-        // A frame below the first block gets a place behind the last.
+        // A frame below the first block gets a position after the last.
         frame.number().wrapping_sub(self.base)
     }
 
@@ -332,35 +340,35 @@ impl<'m> Bitmap<'m> {
         offset >> self.block_order
     }
 
-    /// Frames in a block.
+    /// Returns the number of frames in a block.
     const fn block_frames(&self) -> usize {
         1 << self.block_order
     }
 
-    /// Words in a block.
+    /// Returns the number of words in a block.
     const fn block_words(&self) -> usize {
         1 << (self.block_order - WORD_ORDER)
     }
 
-    /// The number of the first word of a block.
+    /// Returns the number of a block's first word.
     const fn first_word(&self, block: usize) -> usize {
         block << (self.block_order - WORD_ORDER)
     }
 
-    /// The eighth of its block that a frame lies in.
+    /// Returns the eighth of its block that a frame lies in.
     #[inline]
     const fn eighth(&self, offset: usize) -> usize {
         offset >> (self.block_order - 3) & 7
     }
 
-    /// The eighths of its block that a word covers, a bit each.
+    /// Returns the eighths of its block that a word covers, one bit each.
     const fn eighths(&self, word: usize) -> u8 {
         let first = self.eighth(word * WORD_FRAMES);
         let last = self.eighth(word * WORD_FRAMES + WORD_FRAMES - 1);
         (!0_u8 >> (7 - (last - first))) << first
     }
 
-    /// The frames of a range, clipped to a block, as masks of its words.
+    /// Returns the frames of a range, clipped to a block, as masks of its words.
     fn masks_of(&self, block: usize, range: FrameRange) -> Masks {
         let mut masks = [0; MOST_WORDS];
         let first = self.frame_at(block << self.block_order);
@@ -380,7 +388,7 @@ impl<'m> Bitmap<'m> {
         masks
     }
 
-    /// The blocks that a range touches.
+    /// Returns the blocks that a range touches.
     fn blocks_of(&self, range: FrameRange) -> core::ops::Range<usize> {
         if range.is_empty() {
             return 0..0;
@@ -391,44 +399,45 @@ impl<'m> Bitmap<'m> {
 }
 
 impl Bitmap<'_> {
-    /// The frames that it has bits for.
+    /// Returns the frames that the store has bits for.
     #[inline]
     #[must_use]
     pub const fn span(&self) -> FrameRange {
         self.span
     }
 
-    /// The highest order that it hands out.
+    /// Returns the highest order that the store hands out.
     #[inline]
     #[must_use]
     pub const fn max_order(&self) -> Order {
         self.max_order
     }
 
-    /// The order of a page block.
+    /// Returns the order of a page block.
     #[inline]
     #[must_use]
     pub const fn page_block_order(&self) -> Order {
         Order::new(self.block_order)
     }
 
-    /// Frames free and to be had. A hint.
+    /// Returns the number of frames that are free and available. A hint.
     #[must_use]
     pub fn free_frames(&self) -> usize {
         let free = self.totals.free.frames();
         free.saturating_sub(self.isolated_frames())
     }
 
-    /// As many, or somewhat fewer where counting would cost: what a watermark is held against.
+    /// Returns that number, or somewhat less where counting would cost: the number that watermarks
+    /// are compared with.
     #[must_use]
     pub fn free_frames_at_least(&self) -> usize {
         let free = self.totals.free.frames_at_least();
         free.saturating_sub(self.isolated_frames())
     }
 
-    /// About how many free frames are isolated; exactly none where nothing is. A free that saw a
-    /// range isolated may count its frames after the range has been counted anew, so the counter
-    /// alone may say too much for good.
+    /// Returns approximately how many free frames are isolated; exactly 0 if nothing is isolated. A
+    /// free that saw a range isolated may count its frames after the range has been counted anew.
+    /// So the counter alone could stay too high for good.
     fn isolated_frames(&self) -> usize {
         if self.isolation.any() {
             // Relaxed: a hint.
@@ -438,15 +447,15 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Frames that it manages: all that were added, less those reserved. A hint.
+    /// Returns the number of managed frames: all that were added, less those reserved. A hint.
     #[must_use]
     pub fn managed_frames(&self) -> usize {
         // Relaxed: a hint.
         self.totals.managed.load(Ordering::Relaxed)
     }
 
-    /// Requests that fell back on a page block of another mobility: without claiming it, and
-    /// claiming it.
+    /// Returns the number of requests that fell back on a page block of another mobility: first
+    /// those that did not claim the block, then those that did.
     #[must_use]
     pub fn fallbacks(&self) -> (u64, u64) {
         // Relaxed: statistics.
@@ -465,15 +474,16 @@ impl Bitmap<'_> {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many frames came back from caches that were free already: double frees that could not
-    /// be noticed at once.
+    /// Returns the number of frames that came back from caches but were already free: double frees
+    /// that could not be noticed at once.
     #[must_use]
     pub fn refused_late(&self) -> usize {
         // Relaxed: statistics.
         self.totals.refused_late.load(Ordering::Relaxed)
     }
 
-    /// The mobility of the page block that `frame` lies in; `Isolate` in an isolated range.
+    /// Returns the mobility of the page block that contains `frame`; `Isolate` in an isolated
+    /// range.
     #[must_use]
     pub fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         if !self.span.contains(frame) {
@@ -485,7 +495,7 @@ impl Bitmap<'_> {
         })
     }
 
-    /// The page block of `frame` is for this mobility from now on; nothing where it is free as a
+    /// Dedicates the page block of `frame` to this mobility. Does nothing if the block is free as a
     /// whole.
     pub fn dedicate(&self, frame: Frame, mobility: Mobility) {
         if self.span.contains(frame) {
@@ -497,14 +507,13 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Is `frame` in an isolated range? A hint.
+    /// Returns true if `frame` lies in an isolated range. A hint.
     #[must_use]
     pub fn is_isolated(&self, frame: Frame) -> bool {
         self.isolation.contains(frame)
     }
 
-    /// Takes a block for `request`, whose limit is honoured. The cost and the bounds are in the
-    /// [module](self).
+    /// Takes a block for `request`, within its limit. For cost and bounds, see the [module](self).
     pub fn take(&self, request: &Request) -> Option<Frame> {
         if request.order > self.max_order {
             return None;
@@ -516,7 +525,7 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Fills `out` with single frames, as many as can be had. Returns how many.
+    /// Fills `out` with as many single frames as are available. Returns the number of frames taken.
     pub fn take_frames(&self, request: &Request, out: &mut [Frame]) -> usize {
         let mut taken = 0;
         self.take_singles(request, out.len(), Loan::None, |offset, mut bits| {
@@ -541,7 +550,7 @@ impl Bitmap<'_> {
     /// Takes back any aligned part of a block in use.
     ///
     /// # Errors
-    /// Anything else is refused and changes nothing.
+    /// A free of anything else is refused and changes nothing.
     pub fn give(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         if !self.span.contains(frame) {
             return Err(FreeError::NotOwned);
@@ -552,8 +561,7 @@ impl Bitmap<'_> {
     /// Takes back a range of blocks in use.
     ///
     /// # Errors
-    /// What a free of the first frame would be refused with that is not in use; nothing has changed
-    /// then.
+    /// The error that a free of the first frame not in use would return. Nothing has changed then.
     pub fn give_range(&self, range: FrameRange) -> Result<(), FreeError> {
         if !self.span.covers(range) {
             return Err(FreeError::NotOwned);

@@ -1,8 +1,8 @@
-//! Administration: ranges come and go, are reserved and isolated, of any alignment. O(frames of the
-//! range), one at a time, under the zone's lock; requests and frees go on meanwhile.
+//! Administration: adding, removing, reserving and isolating ranges of any alignment. O(frames of
+//! the range). Operations are serialized by the zone's lock; requests and frees go on meanwhile.
 //!
-//! What is to leave is first taken, as a request would take it; then nobody else has anything to do
-//! with it, and its bits can be written one after the other.
+//! Frames that are to leave are first taken, as a request would take them. Then no other CPU has
+//! anything to do with them, and their bits can be written one after the other.
 
 use brickyard_sync::Ordering;
 
@@ -14,9 +14,9 @@ use crate::{FrameRange, MigrateType, RangeError};
 /// What becomes of frames that leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaves {
-    /// They are memory no longer, nor are those that were reserved.
+    /// They are no longer memory. Reserved frames become absent, too.
     Absent,
-    /// They are reserved.
+    /// They become reserved.
     Reserved,
 }
 
@@ -32,7 +32,8 @@ impl Bitmap<'_> {
         Err(RangeError::OutsideSpan { span: self.span })
     }
 
-    /// What of `masks` is no memory, and is reserved, or not.
+    /// Returns the frames of `masks` that are not memory, and are reserved or not, as `reserved`
+    /// says.
     fn not_memory(&self, block: usize, masks: &Masks, reserved: bool) -> Masks {
         let first = self.first_word(block);
         let mut found = [0; MOST_WORDS];
@@ -50,7 +51,7 @@ impl Bitmap<'_> {
         found
     }
 
-    /// What of `masks` is memory.
+    /// Returns the frames of `masks` that are memory.
     fn only_memory(&self, block: usize, masks: &Masks) -> Masks {
         let first = self.first_word(block);
         let mut found = *masks;
@@ -60,8 +61,8 @@ impl Bitmap<'_> {
         found
     }
 
-    /// Makes all frames of `range` that are not yet memory of this store free. Returns how many
-    /// there were.
+    /// Makes all frames of `range` free that are not yet memory of this store. Returns their
+    /// number.
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
@@ -69,7 +70,7 @@ impl Bitmap<'_> {
         self.make_memory(range, false)
     }
 
-    /// Frees all reserved frames of `range`. Returns how many there were.
+    /// Frees all reserved frames of `range`. Returns their number.
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
@@ -77,7 +78,8 @@ impl Bitmap<'_> {
         self.make_memory(range, true)
     }
 
-    /// Frees all frames of the range that are no memory, of this kind of not being memory.
+    /// Frees all frames of the range that are not memory: the reserved or the absent ones, as
+    /// `reserved` says.
     fn make_memory(&self, range: FrameRange, reserved: bool) -> Result<usize, RangeError> {
         self.within_span(range)?;
         let mut made = 0;
@@ -101,7 +103,7 @@ impl Bitmap<'_> {
         let words = self.first_word(block)..self.first_word(block) + self.block_words();
         let nothing_yet = words.clone().all(|word| self.memory_bits(word) == 0);
         for (word, mask) in words.clone().zip(masks) {
-            // Relaxed: frames that nobody has; what makes them free publishes these.
+            // Relaxed: no caller has these frames; what makes them free publishes these.
             self.inner[word].fetch_and(!mask, Ordering::Relaxed);
             self.memory[word].fetch_or(*mask, Ordering::Relaxed);
         }
@@ -120,7 +122,7 @@ impl Bitmap<'_> {
             return;
         }
         self.change(block, |state| {
-            // All blocks are movable at first: whoever wants one for anything else must claim it.
+            // All blocks are movable at first. A request for anything else must claim one.
             let new = if nothing_yet {
                 state.with_kind(MigrateType::Movable)
             } else {
@@ -132,11 +134,11 @@ impl Bitmap<'_> {
         debug_assert_eq!(refused, 0, "one-owner");
     }
 
-    /// Forgets all frames of `range`. Returns how many there were.
+    /// Removes all frames of `range`, including reserved ones. Returns their number.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved; then nothing
-    /// has changed.
+    /// [`RangeError::Busy`] with the first frame that is neither free nor reserved. Nothing has
+    /// changed then.
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Absent)
     }
@@ -144,12 +146,12 @@ impl Bitmap<'_> {
     /// Keeps all free frames of `range` from being handed out. Returns how many became reserved.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame in use; then nothing has changed.
+    /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.leave(range, Leaves::Reserved)
     }
 
-    /// The first frame of the range that somebody uses.
+    /// Checks that no frame of the range is in use; fails with the first that is.
     fn busy_in(&self, range: FrameRange) -> Result<(), RangeError> {
         let mut at = range.start;
         while at < range.end {
@@ -164,8 +166,8 @@ impl Bitmap<'_> {
         Ok(())
     }
 
-    /// Takes all frames of the range that are free; what else there is must be no memory, or
-    /// nothing has changed.
+    /// Takes all free frames of the range. The other frames must not be memory; otherwise nothing
+    /// changes.
     fn take_all_free(&self, range: FrameRange) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.busy_in(range)?;
@@ -205,7 +207,7 @@ impl Bitmap<'_> {
             }
             let first = self.first_word(block);
             for i in 0..self.block_words() {
-                // Relaxed: frames that this caller has taken, or that are no memory.
+                // Relaxed: frames that this caller has taken, or that are not memory.
                 self.memory[first + i].fetch_and(!memory[i], Ordering::Relaxed);
                 match leaves {
                     Leaves::Absent => {
@@ -224,7 +226,8 @@ impl Bitmap<'_> {
         Ok(left)
     }
 
-    /// From now on nothing is handed out from `range`, and what is freed there stays there.
+    /// Isolates `range`: from now on nothing is handed out from it, and what is freed there stays
+    /// there.
     ///
     /// # Errors
     /// As [`Isolation::begin`](crate::isolation::Isolation::begin).
@@ -253,7 +256,7 @@ impl Bitmap<'_> {
         self.recount_isolated();
     }
 
-    /// Counts anew how much of what is free is isolated.
+    /// Counts anew how many free frames are isolated.
     fn recount_isolated(&self) {
         let mut isolated = 0;
         if self.isolation.any() {
@@ -271,7 +274,7 @@ impl Bitmap<'_> {
         self.totals.isolated.store(isolated, Ordering::Relaxed);
     }
 
-    /// How many of the frames of `masks` are free.
+    /// Returns how many of the frames of `masks` are free.
     fn free_of(&self, block: usize, masks: &Masks) -> usize {
         match self.state(block).mode() {
             Mode::Free | Mode::Changing => frames_in(masks),
@@ -284,10 +287,10 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes all of `range`, which is isolated and wholly free, as blocks in use.
+    /// Takes all of `range`, which must be isolated and wholly free, as blocks in use.
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame that is not free; then nothing has changed.
+    /// [`RangeError::Busy`] with the first frame that is not free. Nothing has changed then.
     pub fn take_isolated(&self, range: FrameRange, kind: MigrateType) -> Result<(), RangeError> {
         self.within_span(range)?;
         self.all_free(range)?;

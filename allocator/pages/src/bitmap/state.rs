@@ -2,30 +2,30 @@
 //!
 //! | bits | field |
 //! |---|---|
-//! | 0..14 | frames free and not promised to anybody |
+//! | 0..14 | frames free and not promised |
 //! | 14..18 | the order of the largest free run, below the block's own |
 //! | 18..20 | the mobility that the block is for |
 //! | 20..22 | its [`Mode`] |
-//! | 22 | `TAIL`: it goes on with the block in use that the page block before it belongs to |
-//! | 23 | `JOINED`: blocks in use of order 1 and up may lie in it |
+//! | 22 | `TAIL`: it continues the block in use that the page block before it belongs to |
+//! | 23 | `JOINED`: it may contain blocks in use of order 1 and up |
 //! | 24 | `SOLID`: each of its frames is memory |
 //! | 25 | `ISOLATED`: a part of it is isolated |
-//! | 26..34 | eighths in which other than movable frames may lie |
+//! | 26..34 | the eighths that may contain other than movable frames |
 //! | 34 | `LENT`: it is in no set, since a CPU's stash fetches from it |
 //! | 35..64 | a version, so that no change is mistaken for another |
 //!
-//! All zero is a block with no memory at all.
+//! All zero means a block with no memory at all.
 
 use crate::MigrateType;
 
-/// Who knows what is free in a block.
+/// What tells which frames of a block are free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Its words.
+    /// The block's words tell.
     Open = 0,
     /// All of it is free.
     Free = 1,
-    /// All of it is in use by one owner, alone or as a part of something larger.
+    /// All of it is in use by one owner, alone or as part of something larger.
     Huge = 2,
     /// All of it is free, and a CPU is writing its words.
     Changing = 3,
@@ -62,30 +62,31 @@ impl BlockState {
         self.0
     }
 
-    /// Frames free and promised to nobody.
+    /// Returns the number of frames that are free and not promised.
     #[inline]
     pub(super) const fn count(self) -> usize {
         (self.0 & COUNT) as usize
     }
 
-    /// The order of the largest free run; nothing is meant by it where nothing is free.
+    /// Returns the order of the largest free run. It means nothing if no frame is free.
     #[inline]
     pub(super) const fn run(self) -> u8 {
         ((self.0 & RUN) >> RUN_SHIFT) as u8
     }
 
-    /// The mobility that it is for.
+    /// Returns the mobility that the block is for.
     #[inline]
     pub(super) const fn kind(self) -> MigrateType {
         MigrateType::from_bits(((self.0 & KIND) >> KIND_SHIFT) as u32)
     }
 
-    /// The mobility, as its number, of single frames in use in an eighth of it: movable where
-    /// nothing else may be near, else that of the block, or unmovable in a movable one.
+    /// Returns the number of the mobility of single frames in use in an eighth of the block. This
+    /// is movable if no other mobility may be near. Otherwise it is the block's own mobility, or
+    /// unmovable in a movable block.
     #[inline]
     pub(super) const fn mobility_in(self, eighth: usize) -> usize {
         const MOVABLE: usize = MigrateType::Movable.index();
-        // Of the numbers 0, 1 and 2 the middle one is movable.
+        // Of the numbers 0, 1 and 2, the middle one is movable.
         const { assert!(MOVABLE == 1) };
         let mixed = (self.0 & MIXED) >> MIXED_SHIFT;
         if mixed == 0 || mixed != 0xff && mixed >> eighth & 1 == 0 {
@@ -134,26 +135,27 @@ impl BlockState {
         self.0 & LENT != 0
     }
 
-    /// Open, all of it memory, nothing isolated, every block in use in it a single frame.
+    /// Returns true if the block is open, all of it is memory, nothing is isolated, and every block
+    /// in use in it is a single frame.
     #[inline]
     pub(super) const fn is_plain(self) -> bool {
         self.0 & (MODE | JOINED | SOLID | ISOLATED) == SOLID
     }
 
-    /// May other than movable frames lie in this eighth?
+    /// Returns true if other than movable frames may lie in this eighth.
     #[cfg(test)]
     pub(super) const fn is_mixed(self, eighth: usize) -> bool {
         self.0 >> (MIXED_SHIFT + eighth as u32) & 1 != 0
     }
 
-    /// With so many frames free, in runs of up to `run`.
+    /// Sets the number of free frames, and the order of the largest run to `run`.
     #[inline]
     #[must_use]
     pub(super) const fn with_free(self, count: usize, run: u8) -> Self {
         Self(self.0 & !(COUNT | RUN) | count as u64 | (run as u64) << RUN_SHIFT)
     }
 
-    /// For this mobility.
+    /// Sets the mobility.
     #[inline]
     #[must_use]
     pub(super) const fn with_kind(self, kind: MigrateType) -> Self {
@@ -193,21 +195,21 @@ impl BlockState {
         Self(self.0 & !LENT | if lent { LENT } else { 0 })
     }
 
-    /// With these eighths mixed too.
+    /// Marks these eighths as mixed, in addition to others.
     #[inline]
     #[must_use]
     pub(super) const fn with_mixed(self, eighths: u8) -> Self {
         Self(self.0 | (eighths as u64) << MIXED_SHIFT)
     }
 
-    /// Nothing in use in it: nothing mixed, nothing joined.
+    /// Declares that nothing in the block is in use: nothing is mixed, nothing is joined.
     #[inline]
     #[must_use]
     pub(super) const fn unmixed(self) -> Self {
         Self(self.0 & !(MIXED | JOINED))
     }
 
-    /// What is put in its place after a change.
+    /// Returns this state with the next version, as stored by a change.
     #[inline]
     #[must_use]
     pub(super) const fn next_version(self) -> Self {
@@ -238,7 +240,7 @@ mod tests {
         assert!(flags.is_tail() && flags.is_joined() && flags.is_solid());
         assert_eq!(flags.with_tail(false).with_solid(false).unmixed().run(), 10);
         assert!(!flags.unmixed().is_joined() && !flags.unmixed().is_mixed(7));
-        // The version runs over without touching anything.
+        // The version wraps around without touching the other fields.
         let last = BlockState::from_bits(state.to_bits() | !(VERSION - 1));
         assert_eq!(last.next_version().to_bits(), state.to_bits());
     }

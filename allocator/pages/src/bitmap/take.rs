@@ -1,4 +1,4 @@
-//! Taking from open blocks: which block, which frames of it, and how they become the taker's.
+//! Taking from open blocks: which block, which of its frames, and how they become the taker's.
 
 use brickyard_sync::Ordering;
 
@@ -13,12 +13,12 @@ use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) kind: MigrateType,
-    /// Every frame lies below this place.
+    /// If set, every frame must lie below this position.
     pub(super) limit: Option<usize>,
 }
 
 impl Bitmap<'_> {
-    /// The request's limit, if it cuts into the span.
+    /// Returns the request's limit, if it cuts into the span.
     pub(super) fn limit_of(&self, request: &Request) -> Option<Frame> {
         request.limit.filter(|&limit| limit < self.span.end)
     }
@@ -39,8 +39,8 @@ impl Bitmap<'_> {
         Some(self.frame_at(offset))
     }
 
-    /// Takes up to `most` single frames and hands them to `each`, as the place of a word and bits
-    /// of it. Returns how many: all that were asked for, or all that could be had.
+    /// Takes up to `most` single frames. Hands them to `each`, as the position of a word and bits
+    /// of that word. Returns the number taken: all that were wanted, or all that are available.
     pub(crate) fn take_singles(
         &self,
         request: &Request,
@@ -61,8 +61,8 @@ impl Bitmap<'_> {
         taken
     }
 
-    /// As [`Bitmap::take_singles`], from one block, where more of its mobility is left: the one
-    /// that a CPU took from last.
+    /// As [`Bitmap::take_singles`], from one block, if more of its mobility is left: the block that
+    /// a CPU took from last.
     pub(crate) fn take_singles_from(
         &self,
         block: usize,
@@ -86,8 +86,8 @@ impl Bitmap<'_> {
 
     // ---- which block ----
 
-    /// Tries blocks, the best first, until one serves. `None` where none does, or others were
-    /// faster in each of [`TRIES`] passes.
+    /// Tries blocks, best first, until one serves. Returns `None` if none does, or if other CPUs
+    /// were faster in each of [`TRIES`] passes.
     pub(super) fn take_best<T>(
         &self,
         order: u8,
@@ -121,21 +121,22 @@ impl Bitmap<'_> {
         self.try_any(order, wanted, attempt)
     }
 
-    /// The sets in which a block may serve without harm, the best first: those of its mobility by
-    /// fullness or by the least run that suffices, then blocks that are free as a whole.
+    /// Returns the sets whose blocks may serve without harm, best first. These are the sets of the
+    /// mobility, by fullness or by the smallest run that suffices; then blocks that are free as a
+    /// whole.
     fn own_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
         let own = (0..self.steps(order)).map(move |step| self.step(order, kind, step));
         own.chain([Index::WHOLE])
     }
 
-    /// The sets of single frames of a mobility, the fullest blocks first.
+    /// Returns the sets for single frames of a mobility, the fullest blocks first.
     pub(super) fn graded_sets(&self, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
         (0..GRADES).map(move |grade| self.index.of_grade(kind, grade))
     }
 
-    /// Those of others. There, a request that may not be moved looks for the emptiest block, to
-    /// claim it and so to stay among its own kind; one that can be moved does no harm where it is
-    /// and takes the fullest.
+    /// Returns the sets of other mobilities. There, a request that cannot be moved looks for the
+    /// emptiest block, to claim it and so stay among its own kind. A movable request does no harm
+    /// anywhere, and takes from the fullest.
     fn foreign_sets(&self, order: u8, kind: MigrateType) -> impl Iterator<Item = Set> + use<'_> {
         let others = match kind {
             MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
@@ -152,7 +153,7 @@ impl Bitmap<'_> {
         })
     }
 
-    /// How many sets of one mobility may serve.
+    /// Returns how many sets of one mobility may serve.
     fn steps(&self, order: u8) -> usize {
         if order == 0 {
             GRADES
@@ -168,7 +169,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The end that a request's blocks are looked for from. Below a limit, the low one.
+    /// Returns the end from which blocks are searched for a request. Below a limit, it is the low
+    /// one.
     pub(super) const fn end_for(wanted: Wanted) -> End {
         match wanted.kind {
             MigrateType::Movable if wanted.limit.is_none() => End::High,
@@ -213,8 +215,8 @@ impl Bitmap<'_> {
         None
     }
 
-    /// A block has not the run that its state names, or not where it is wanted: a free has looked
-    /// at bits that were promised already.
+    /// Corrects the largest run in a block's state. The block lacks the run that its state names,
+    /// or lacks it where it is wanted, since a free looked at bits that were already promised.
     fn correct_run(&self, block: usize) {
         self.change(block, |state| {
             let known = state.is_open() && (1..self.block_frames()).contains(&state.count());
@@ -223,9 +225,10 @@ impl Bitmap<'_> {
         });
     }
 
-    /// Looks at the blocks themselves. All of them for a single frame, if the total says that there
-    /// is one, and while something is isolated, since blocks that are so in part are in no set;
-    /// else those that are lent again already.
+    /// Tries the blocks themselves instead of the sets. For a single frame, if the total says that
+    /// there is one, it tries all blocks. It also tries all while something is isolated, since
+    /// partly isolated blocks are in no set. Otherwise it tries those that are already on loan
+    /// again.
     fn try_any<T>(
         &self,
         order: u8,
@@ -245,7 +248,7 @@ impl Bitmap<'_> {
         }
     }
 
-    /// The blocks that something wanted may lie in, as far as its limit tells.
+    /// Returns the blocks in which the request may be served, as far as its limit tells.
     fn blocks_below(&self, wanted: Wanted) -> core::ops::Range<usize> {
         let limit = wanted.limit.unwrap_or(usize::MAX);
         0..limit.div_ceil(self.block_frames()).min(self.states.len())
@@ -253,12 +256,12 @@ impl Bitmap<'_> {
 
     // ---- which frames ----
 
-    /// The free frames of a word that may be had.
+    /// Returns the free frames of a word that the request may have.
     fn visible(&self, word: usize, wanted: Wanted) -> u64 {
         self.free_bits(word) & self.eligible(word, wanted)
     }
 
-    /// The frames of a word that may be had if they are free.
+    /// Returns the frames of a word that the request may have if they are free.
     fn eligible(&self, word: usize, wanted: Wanted) -> u64 {
         let mut bits = !0;
         let first = word * WORD_FRAMES;
@@ -274,7 +277,7 @@ impl Bitmap<'_> {
         bits
     }
 
-    /// The frames of a word that are isolated.
+    /// Returns the isolated frames of a word.
     pub(super) fn isolated_bits(&self, word: usize) -> u64 {
         let block = word >> (self.block_order - WORD_ORDER);
         let in_block = word - self.first_word(block);
@@ -285,19 +288,19 @@ impl Bitmap<'_> {
         })
     }
 
-    /// Opens a block that is free as a whole. `false` if somebody else was faster.
+    /// Opens a block that is free as a whole. Returns false if another CPU was faster.
     pub(super) fn open(&self, block: usize, old: BlockState) -> bool {
         debug_assert_eq!(old.mode(), Mode::Free);
-        // Until its words are written nobody can take from it, and a free of anything in it is a
-        // double free. The sets follow when it is open.
+        // Until its words are written nothing can be taken from the block, and a free of anything
+        // in it is a double free. The sets follow when it is open.
         let emptied = old.with_mode(Mode::Changing).with_free(0, 0).unmixed();
         if !self.replace(block, old, emptied) {
             return false;
         }
         let first = self.first_word(block);
         for word in first..first + self.block_words() {
-            // Relaxed: every frame of it is this caller's until the count is raised, which
-            // publishes these.
+            // Relaxed: every frame of the block is this caller's until the count is raised, which
+            // publishes these stores.
             self.inner[word].store(0, Ordering::Relaxed);
             self.free[word].store(!0, Ordering::Relaxed);
         }
@@ -309,15 +312,16 @@ impl Bitmap<'_> {
                     .with_free(self.block_frames(), self.block_order),
             )
         });
-        // All the while it has been in the set of whole blocks. It was isolated meanwhile? Then it
-        // belongs there no more, and whoever isolated it saw it in no set.
+        // The block has been in the set of whole blocks all the while. If it was isolated
+        // meanwhile, it no longer belongs there, and the CPU that isolated it saw it in no set.
         if opened.is_some_and(|(_, new)| new.is_isolated()) {
             self.take_out_of(Index::WHOLE, block);
         }
         true
     }
 
-    /// The state that a request is served from, the block opened if need be; or why not.
+    /// Returns the state from which a request is served, after opening the block if necessary; or
+    /// the reason why it cannot be.
     fn opened<T>(&self, block: usize, frames: usize) -> Result<BlockState, Attempt<T>> {
         let mut state = self.state(block);
         if state.mode() == Mode::Free {
@@ -332,9 +336,9 @@ impl Bitmap<'_> {
         Ok(state)
     }
 
-    /// Whose the block is after `wanted` was served from it, and what that was. A request that
-    /// cannot be moved makes a movable block its own: it is spoilt for huge pages until then, and
-    /// the next such request shall spoil no other.
+    /// Returns the block's state after it has served `wanted`, and whether the block was claimed. A
+    /// request that cannot be moved claims a movable block: its frames spoil the block for huge
+    /// pages, and the next such request should not spoil another.
     fn claim(&self, old: BlockState, wanted: Wanted) -> (BlockState, Option<Claimed>) {
         let whole = old.count() == self.block_frames();
         if whole || old.kind() == wanted.kind {
@@ -348,7 +352,8 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes a run of `order` from a block, which is opened if need be. Gives its place.
+    /// Takes a run of `order` from a block, which is opened if necessary. Returns the run's
+    /// position.
     pub(super) fn take_run(&self, block: usize, order: u8, wanted: Wanted) -> Attempt<usize> {
         let frames = 1 << order;
         let old = match self.opened(block, frames) {
@@ -381,7 +386,7 @@ impl Bitmap<'_> {
         if !self.change_once(block, old, new) {
             return Attempt::Lost;
         }
-        // From here on so many frames of the block are promised to this caller.
+        // From here on, that many frames of the block are promised to this caller.
         if let Err(freed) = self.clear_free(first, words, bits) {
             self.return_promise(block, frames, freed);
             return Attempt::Lost;
@@ -447,15 +452,15 @@ impl Bitmap<'_> {
         let mut taken = 0;
         for (i, mask) in masks[..self.block_words()].iter_mut().enumerate() {
             if *mask != 0 {
-                // Acquire: pairs with the release of who freed them. Release: who sees them gone
-                // sees what was written before, see `Moves`.
+                // Acquire: pairs with the release of the CPU that freed them. Release: a CPU that
+                // sees them gone sees what was written before, see `Moves`.
                 *mask &= self.free[first + i].fetch_and(!*mask, Ordering::AcqRel);
                 taken += mask.count_ones() as usize;
             }
         }
         if taken < promised {
-            // Others took a part of what was seen. If they took all, the caller will not hear of
-            // this block, so that a loan made above would be nobody's.
+            // Other CPUs took a part of what was seen. If they took all, the caller will not learn
+            // of this block, so that no CPU would have a loan made above.
             let orphan = taken == 0 && new.is_lent() && !old.is_lent();
             let loan = if orphan { Kept::No } else { Kept::Yes };
             self.take_back(block, promised - taken, loan);
@@ -474,8 +479,9 @@ impl Bitmap<'_> {
         Attempt::Got(taken)
     }
 
-    /// Where a run of `order` lies in an open block: in the smallest larger run of the first word
-    /// that has one and is not whole; of whole words, in the one whose neighbours are worth least.
+    /// Finds a run of `order` in an open block. Prefers the first word that is partly free and has
+    /// such a run, and there the smallest run that is large enough. Among wholly free words, it
+    /// prefers the one whose neighbours are worth least.
     fn find_run(&self, block: usize, order: u8, wanted: Wanted) -> Option<usize> {
         let first = self.first_word(block);
         let mut whole = 0_u64;
@@ -493,8 +499,8 @@ impl Bitmap<'_> {
         Some((first + word as usize) * WORD_FRAMES)
     }
 
-    /// The words of the run of `order` at `offset`: the first, how many, and the run's bits in
-    /// each.
+    /// Returns the words of the run of `order` at `offset`: the first, how many, and the run's bits
+    /// in each.
     pub(super) const fn bits_of(offset: usize, order: u8) -> (usize, usize, u64) {
         let first = offset / WORD_FRAMES;
         if order >= WORD_ORDER {
@@ -503,8 +509,8 @@ impl Bitmap<'_> {
         (first, 1, word::run(order) << (offset % WORD_FRAMES))
     }
 
-    /// Takes `bits` out of each of some words, all of them or none. Fails with as many as somebody
-    /// has freed meanwhile though he did not own them.
+    /// Takes `bits` out of each of some words, all of them or none. On failure, returns the number
+    /// of frames that another CPU has freed meanwhile although it did not own them.
     fn clear_free(&self, first: usize, words: usize, bits: u64) -> Result<(), usize> {
         for word in first..first + words {
             if !self.clear_bits(word, bits) {
@@ -516,15 +522,15 @@ impl Bitmap<'_> {
         Ok(())
     }
 
-    /// Puts bits back that the caller has taken. Every one is its own, so nobody else can have set
-    /// one, save by a free of what was not his. Returns how many were.
+    /// Puts back bits that the caller has taken. The caller owns all of them, so only a bad free by
+    /// another CPU can have set one. Returns how many were set.
     fn put_bits_back(&self, word: usize, bits: u64) -> usize {
         // Release: as a free.
         let before = self.free[word].fetch_or(bits, Ordering::Release);
         (before & bits).count_ones() as usize
     }
 
-    /// Takes a promise back, of which a bad free has counted `freed` frames already.
+    /// Takes a promise back, of which a bad free has already counted `freed` frames.
     fn return_promise(&self, block: usize, frames: usize, freed: usize) {
         if freed > 0 {
             self.totals.free.remove(block, freed);
@@ -532,8 +538,8 @@ impl Bitmap<'_> {
         self.take_back(block, frames - freed, Kept::Yes);
     }
 
-    /// Takes `bits` out of a word, all of them or none; none, too, where others came between
-    /// [`TRIES`] times.
+    /// Takes `bits` out of a word, all of them or none. Also takes none if other CPUs changed the
+    /// word meanwhile [`TRIES`] times.
     pub(super) fn clear_bits(&self, word: usize, bits: u64) -> bool {
         let mut seen = self.free_bits(word);
         for _ in 0..TRIES {
@@ -554,7 +560,7 @@ impl Bitmap<'_> {
         false
     }
 
-    /// Makes the frames at `offset`, which are the caller's, one block of `order`.
+    /// Makes the frames at `offset`, which must be the caller's, one block of `order`.
     pub(super) fn join(&self, offset: usize, order: u8) {
         if order == 0 {
             return;
@@ -566,15 +572,15 @@ impl Bitmap<'_> {
             } else {
                 0
             };
-            // Relaxed: the frames are this caller's, and who frees them has them from it.
+            // Relaxed: the frames are this caller's, and a CPU that frees them has them from it.
             self.inner[word].fetch_or(bits & !head, Ordering::Relaxed);
         }
     }
 
     // ---- given places ----
 
-    /// Takes exactly the frames of `masks` from a block, all or none, isolated ones included; none,
-    /// too, where others came between [`TRIES`] times.
+    /// Takes exactly the frames of `masks` from a block, all or none, including isolated ones. Also
+    /// takes none if other CPUs changed the block meanwhile [`TRIES`] times.
     pub(super) fn take_masks(&self, block: usize, masks: &[u64; MOST_WORDS]) -> bool {
         let first = self.first_word(block);
         let frames: usize = masks.iter().map(|mask| mask.count_ones() as usize).sum();
@@ -612,7 +618,8 @@ impl Bitmap<'_> {
         true
     }
 
-    /// May a request that found nothing be refused, or is something on its way that it may have?
+    /// Returns true if a request that found nothing may be refused; false if frames that it may
+    /// have could be in transit.
     pub fn may_refuse(&self, request: &Request) -> bool {
         if request.order > Order::ZERO {
             return true;
@@ -623,9 +630,9 @@ impl Bitmap<'_> {
         if self.limit_of(request).is_none() && !self.isolation.any() {
             return false;
         }
-        // The total counts what this request may not have. So every block is looked at that it
-        // might be served from. If one has changed meanwhile, a frame may have been freed behind
-        // this look by who then took one ahead of it.
+        // The total also counts frames that this request may not have. So every block that might
+        // serve it is checked. If one has changed meanwhile, another CPU may have freed a frame
+        // behind this look after taking one ahead of it.
         let wanted = self.wanted(request);
         let before = self.states_below(wanted);
         let something = self.blocks_below(wanted).any(|block| {
@@ -640,8 +647,8 @@ impl Bitmap<'_> {
         !something && self.states_below(wanted) == before
     }
 
-    /// The states of all blocks that something wanted may lie in, as one number: another one once
-    /// any of them has changed, since each change counts up a state's version.
+    /// Returns the states of all blocks that may serve the request, folded into one number. The
+    /// number differs once any of them has changed, since each change advances a state's version.
     fn states_below(&self, wanted: Wanted) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let states = self.blocks_below(wanted).map(|block| self.state(block));
@@ -653,7 +660,7 @@ impl Bitmap<'_> {
     /// Takes exactly the block of `request`'s order at `frame`.
     ///
     /// # Errors
-    /// [`RangeError`](crate::RangeError) where a part of it is not free, or is isolated.
+    /// [`RangeError`](crate::RangeError) if a part of it is not free, or is isolated.
     pub fn take_at(&self, frame: Frame, request: &Request) -> Result<(), crate::RangeError> {
         use crate::RangeError;
         let order = request.order;
@@ -661,7 +668,7 @@ impl Bitmap<'_> {
         if order > self.max_order || !frame.is_aligned(order) {
             return Err(RangeError::Malformed);
         }
-        // Near the end of all numbers a range comes out short.
+        // Near the highest frame number, a range comes out short.
         if !self.span.covers(range) || range.len() < order.frames() {
             return Err(RangeError::OutsideSpan { span: self.span });
         }
@@ -691,7 +698,8 @@ impl Bitmap<'_> {
         true
     }
 
-    /// The frames at `offset` are the caller's, and become a block of `order` and mobility `kind`.
+    /// Makes the frames at `offset`, which must be the caller's, a block of `order` and mobility
+    /// `kind`.
     fn now_in_use(&self, block: usize, offset: usize, order: u8, kind: MigrateType) {
         let (first, words, _) = Self::bits_of(offset, order);
         self.change(block, |state| {
@@ -709,7 +717,7 @@ impl Bitmap<'_> {
         self.join(offset, order);
     }
 
-    /// Can a free block of this order serve this request, be it of another mobility?
+    /// Returns true if a free block of this order can serve the request, of whatever mobility.
     pub fn can_serve(&self, request: &Request) -> bool {
         if request.order > self.max_order {
             return false;
@@ -742,6 +750,6 @@ impl Bitmap<'_> {
             .any(|block| look(block) != Attempt::Nothing)
     }
 
-    /// The lists of mobilities that there are.
+    /// All mobilities that have sets.
     pub(super) const KINDS: [Mobility; 3] = Mobility::ALL;
 }

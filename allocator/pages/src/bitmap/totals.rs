@@ -1,34 +1,35 @@
-//! How much is free in all: a counter in parts, so that CPUs that work on different page blocks do
-//! not write the same cache line.
+//! The total number of free frames: a counter in parts, so that CPUs that work on different page
+//! blocks do not write the same cache line.
 //!
-//! Every change is made to the part of the block's neighbourhood. A part that has drifted far is
-//! settled with the counter that all share, as Linux does with the counters of its CPUs. So the
-//! shared one is off by a known amount at most, which is enough to see that plenty is free; whoever
-//! must know exactly adds up the parts.
+//! Every change goes to the part of the block's neighbourhood. A part that has drifted far is
+//! settled with the shared counter, as Linux does with the counters of its CPUs. So the shared
+//! counter is off by at most a known amount, which is enough to see that plenty is free. A caller
+//! that must know exactly adds up the parts.
 //!
 //! Invariant `never-too-little`: at every moment the parts and the shared counter together say at
-//! least what is free. So a settlement first adds, then takes away.
+//! least what is free. So a settlement first adds, then subtracts.
 
 use brickyard_sync::{AtomicU64, AtomicUsize, Ordering};
 
-/// How many parts there are, and how many page blocks in a row belong to one: as many as have their
-/// states in one cache line.
+/// The number of parts, and the number of page blocks in a row that belong to one part: those whose
+/// states share a cache line.
 const PARTS: usize = 16;
 const NEIGHBOURS: usize = 8;
 
-/// A part that is off by more is settled.
+/// A part that has drifted further is settled.
 const DRIFT_MOST: usize = 2048;
 
-/// Zones below so many frames have nothing to gain: all is counted by the shared counter.
+/// Zones with fewer frames have nothing to gain from parts: the shared counter counts everything.
 const SMALL_ZONE: usize = 2048;
 
-/// How often the parts are added up at most, for a sum that is of one moment.
+/// The most times that the parts are added up, to get a sum of one moment.
 const READINGS: usize = 4;
 
-/// Counts changes in the high half of a part, so that nobody who looks twice takes two for none.
+/// Counts changes in the high half of a part. So a CPU that looks twice does not mistake two
+/// changes for none.
 const CHANGE: u64 = 1 << 32;
 
-/// A part: how far it is off, signed, in the low half; changes in the high half.
+/// A part: its drift, signed, in the low half; the number of changes in the high half.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Part(AtomicU64);
@@ -38,7 +39,7 @@ impl Part {
         word as u32 as i32 as isize
     }
 
-    /// Changes it by `frames`. What it was off by then.
+    /// Changes the drift by `frames`. Returns the new drift.
     fn change(&self, frames: isize, order: Ordering) -> isize {
         let step = CHANGE.wrapping_add(frames as i64 as u64);
         Self::drift(self.0.fetch_add(step, order).wrapping_add(step))
@@ -49,16 +50,16 @@ impl Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reading {
     frames: isize,
-    /// Else it is put together from different moments.
+    /// If false, the sum is put together from different moments.
     of_one_moment: bool,
 }
 
-/// Frames that are free or on their way to or from the words.
+/// Frames that are free, or in transit to or from the words.
 #[derive(Debug)]
 pub(super) struct Total {
     shared: Shared,
     parts: [Part; PARTS],
-    // 0: the parts are not used.
+    // 0 means that the parts are not used.
     drift_most: usize,
 }
 
@@ -67,7 +68,7 @@ pub(super) struct Total {
 struct Shared(AtomicUsize);
 
 impl Total {
-    /// Of a zone that spans so many frames.
+    /// Returns the total of a zone that spans `span` frames.
     pub(super) const fn new(span: usize) -> Self {
         let drift = span / 128;
         Self {
@@ -81,10 +82,10 @@ impl Total {
         }
     }
 
-    /// So many frames are about to become free near `block`.
+    /// Counts frames near `block` that are about to become free.
     pub(super) fn add(&self, block: usize, frames: usize) {
         if self.is_shared(frames) {
-            // Relaxed: before the frames are free; the release that frees them publishes it
+            // Relaxed: before the frames are free. The release that frees them publishes it
             // together with them.
             self.shared.0.fetch_add(frames, Ordering::Relaxed);
             return;
@@ -93,17 +94,17 @@ impl Total {
         // Relaxed: as above.
         let drift = part.change(frames as isize, Ordering::Relaxed);
         if drift > self.drift_most as isize {
-            // `never-too-little`. Release: pairs with the acquire in `is_nothing`: who sees the
-            // part lowered sees this.
+            // `never-too-little`. Release: pairs with the acquire in `is_nothing`. A CPU that sees
+            // the part lowered sees this.
             self.shared.0.fetch_add(drift as usize, Ordering::Release);
             part.change(-drift, Ordering::Release);
         }
     }
 
-    /// So many frames near `block` have been taken.
+    /// Uncounts frames near `block` that have been taken.
     pub(super) fn remove(&self, block: usize, frames: usize) {
         if self.is_shared(frames) {
-            // Release: pairs with the acquire of who is about to say that nothing is free.
+            // Release: pairs with the acquire of a CPU that is about to say that nothing is free.
             self.shared.0.fetch_sub(frames, Ordering::Release);
             return;
         }
@@ -119,8 +120,8 @@ impl Total {
         }
     }
 
-    /// Does a change of so many frames go to the shared counter at once? It would soon be settled
-    /// anyway.
+    /// Returns true if a change by `frames` goes to the shared counter at once, since it would soon
+    /// be settled anyway.
     const fn is_shared(&self, frames: usize) -> bool {
         frames * 2 > self.drift_most
     }
@@ -129,13 +130,13 @@ impl Total {
         &self.parts[block / NEIGHBOURS % PARTS]
     }
 
-    /// How far the shared counter can be off: each part by what it may drift, and by what is just
-    /// being settled.
+    /// Returns how far the shared counter can be off. Each part adds what it may drift, and what is
+    /// just being settled.
     const fn error_most(&self) -> usize {
         2 * PARTS * self.drift_most
     }
 
-    /// Is nothing free, nor on its way, at some moment of this call?
+    /// Returns true if at some moment of this call nothing was free or in transit.
     pub(super) fn is_nothing(&self) -> bool {
         // Acquire: pairs with the releases in `remove`.
         let shared = self.shared.0.load(Ordering::Acquire) as isize;
@@ -149,7 +150,7 @@ impl Total {
             }
     }
 
-    /// All parts and the shared counter, added up.
+    /// Returns the sum of all parts and the shared counter.
     fn reading(&self) -> Reading {
         let before: [u64; PARTS] = self.words();
         // Acquire: pairs with the releases in `remove` and of settlements.
@@ -157,7 +158,7 @@ impl Total {
         let parts: isize = before.iter().map(|&word| Part::drift(word)).sum();
         Reading {
             frames: shared + parts,
-            // The parts as they were while the shared counter was read, if none has changed.
+            // The parts as they were while the shared counter was read, if none has changed since.
             of_one_moment: self.words() == before,
         }
     }
@@ -167,8 +168,8 @@ impl Total {
         core::array::from_fn(|part| self.parts[part].0.load(Ordering::Acquire))
     }
 
-    /// How many: as it was at one moment, if others have left it alone in one of [`READINGS`]
-    /// readings; else about as many.
+    /// Returns the total as it was at one moment, if no other CPU changed it during one of
+    /// [`READINGS`] readings; else approximately.
     pub(super) fn frames(&self) -> usize {
         if self.drift_most == 0 {
             // Relaxed: a hint.
@@ -184,8 +185,8 @@ impl Total {
         reading.frames.max(0) as usize
     }
 
-    /// As many, or fewer by an amount that is small beside it: one word read as long as plenty is
-    /// free.
+    /// Returns the total, or less by an amount that is small in comparison. Reads one word while
+    /// plenty is free.
     pub(super) fn frames_at_least(&self) -> usize {
         // Relaxed: a hint.
         let shared = self.shared.0.load(Ordering::Relaxed) as isize;

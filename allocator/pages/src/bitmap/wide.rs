@@ -1,8 +1,8 @@
-//! Blocks of the size of a page block and up: by the states of page blocks alone.
+//! Blocks of the size of a page block and up, managed only by the states of page blocks.
 //!
 //! A block of several page blocks is in use as a *group*: all of them are huge, and all but the
 //! first are tails. As with the `inner` bits of frames, tails are only ever cleared while the group
-//! is in use, so parts of it can be freed by several CPUs at once.
+//! is in use. So several CPUs can free parts of it at once.
 
 use brickyard_sync::Ordering;
 
@@ -13,15 +13,15 @@ use super::word;
 use super::{Attempt, Bitmap, CALL_INS, TRIES};
 use crate::{Frame, FrameRange, FreeError, MigrateType, Order, Request};
 
-/// Page blocks whose bits share a word of the index.
+/// The number of page blocks whose bits share a word of the index.
 const LEAF: usize = 64;
 
-/// May an isolated block be taken?
+/// Whether an isolated block may be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Isolated {
-    /// No: by requests.
+    /// It may not: for requests.
     Not,
-    /// Yes: by who isolated it, who looks at the whole range itself.
+    /// It may: for the caller that isolated it, which checks the whole range itself.
     Too,
 }
 
@@ -50,20 +50,20 @@ impl Bitmap<'_> {
         None
     }
 
-    /// Takes any page block that is free as a whole: one of the set, or one that is lent, though
-    /// nothing in it is in use.
+    /// Takes any page block that is free as a whole: one in the set, or one that is on loan
+    /// although nothing in it is in use.
     fn take_one_block(&self, wanted: Wanted) -> Option<Frame> {
         let mut attempt =
             |block: usize| match self.take_whole(block, wanted.kind, false, Isolated::Not) {
                 true => Attempt::Got(block),
-                // Not free as a whole: then it has no place in the set. Whoever changed it may
+                // Not free as a whole, so it has no place in the set. The CPU that changed it may
                 // stand still before it says so there.
                 false => Attempt::Nothing,
             };
         let mut from_set = || self.try_set(Index::WHOLE, wanted, &mut attempt, &mut false);
         let block = from_set().or_else(|| self.call_in_loans().then(&mut from_set).flatten());
         let block = block.or_else(|| {
-            // Lent again by now, it may be.
+            // It may be on loan again by now.
             let mut lent = self.lent_blocks();
             lent.find(|&block| self.take_whole(block, wanted.kind, false, Isolated::Not))
         })?;
@@ -71,7 +71,7 @@ impl Bitmap<'_> {
         Some(self.frame_at(block << self.block_order))
     }
 
-    /// An aligned group of blocks that are free as a whole and lie below the limit.
+    /// Finds an aligned group of blocks that are free as a whole and lie below the limit.
     pub(super) fn find_blocks(&self, order: u8, wanted: Wanted) -> Option<usize> {
         let group = order - self.block_order;
         let end = Self::end_for(wanted);
@@ -87,7 +87,7 @@ impl Bitmap<'_> {
                 self.index.next_leaf(Index::WHOLE, last, end)
             }
         };
-        // So many leaves are one group.
+        // The number of leaves that make up one group.
         let leaves = (1_usize << group).div_ceil(LEAF);
         while let Some(place) = leaf {
             let found = if leaves == 1 {
@@ -105,7 +105,8 @@ impl Bitmap<'_> {
                 (inside && (first..first + leaves).all(whole)).then_some(first * LEAF)
             };
             if let Some(position) = found {
-                // Looked for upwards wherever there is a limit, so behind it there is nothing.
+                // With a limit the search goes upwards, so there is nothing below the limit after
+                // this.
                 return below(position);
             }
             let step = match end {
@@ -132,7 +133,7 @@ impl Bitmap<'_> {
             if !self.belongs(Index::WHOLE, block) {
                 self.take_out_of(Index::WHOLE, block);
             }
-            // These are this caller's.
+            // These blocks are this caller's.
             for taken in first..block {
                 self.free_whole(taken);
             }
@@ -143,7 +144,7 @@ impl Bitmap<'_> {
         true
     }
 
-    /// Takes a block that is free as a whole; false if it is not.
+    /// Takes a block that is free as a whole. Returns false if it is not.
     fn take_whole(&self, block: usize, kind: MigrateType, tail: bool, isolated: Isolated) -> bool {
         let taken = self.claim_whole(block, kind, tail, isolated);
         if let Some((old, new)) = taken {
@@ -152,7 +153,8 @@ impl Bitmap<'_> {
         taken.is_some()
     }
 
-    /// The same, with the sets left to the caller. What the state was, and is.
+    /// As [`Bitmap::take_whole`], but the caller must update the sets. Returns the old and the new
+    /// state.
     fn claim_whole(
         &self,
         block: usize,
@@ -176,7 +178,7 @@ impl Bitmap<'_> {
                 }
                 continue;
             }
-            // Open: first nobody else may touch the words.
+            // The block is open. First, no other CPU may touch its words any more.
             if self.replace(block, old, old.with_mode(Mode::Changing).with_free(0, 0)) {
                 self.write_as_one(block);
                 return self.change_quietly(block, huge).map(|new| (old, new));
@@ -185,7 +187,8 @@ impl Bitmap<'_> {
         None
     }
 
-    /// Changes the state by `next`, until nobody comes between; the sets are left to the caller.
+    /// Changes the state by `next`, and retries until no other CPU changes it meanwhile. The caller
+    /// must update the sets.
     fn change_quietly(
         &self,
         block: usize,
@@ -201,8 +204,9 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Takes up to `most` page blocks that lie near each other, and hands the place of each to
-    /// `each`. Returns how many. One change of the summary and of the total for all of them.
+    /// Takes up to `most` page blocks that lie near each other, and hands the position of each to
+    /// `each`. Returns the number taken. All of them cost one change of the summary and of the
+    /// total.
     pub(crate) fn take_page_blocks(
         &self,
         kind: MigrateType,
@@ -247,7 +251,8 @@ impl Bitmap<'_> {
         taken
     }
 
-    /// Takes back page blocks that a front held, by their places; counts what is none in use.
+    /// Takes back page blocks that a front held, by their positions. Counts those that are not in
+    /// use.
     pub(crate) fn give_page_blocks(&self, offsets: impl ExactSizeIterator<Item = usize>) {
         let frames = self.block_frames();
         let (mut leaf, mut back) = (0, 0_u64);
@@ -261,7 +266,7 @@ impl Bitmap<'_> {
             self.totals.free.add(block, frames);
             self.count_isolated(FrameRange::at(self.frame_at(offset), frames));
             if !self.replace(block, state, self.free_as_a_whole(state)) {
-                // It is being isolated, say; or it came back twice.
+                // It is being isolated, for example, or it came back twice.
                 if !self.free_whole(block) {
                     self.totals.free.remove(block, frames);
                     self.refuse_late(frames);
@@ -284,7 +289,7 @@ impl Bitmap<'_> {
         }
         self.index.insert_bits(Index::WHOLE, leaf, bits);
         self.for_blocks(leaf, bits, |block| {
-            // It may have gone again meanwhile, or be isolated.
+            // It may have been taken again meanwhile, or be isolated.
             if !self.belongs(Index::WHOLE, block) {
                 self.take_out_of(Index::WHOLE, block);
             }
@@ -301,20 +306,20 @@ impl Bitmap<'_> {
         }
     }
 
-    /// Writes the words of a block that is the caller's as those of one block in use.
+    /// Writes the words of a block, which must be the caller's, as those of one block in use.
     pub(super) fn write_as_one(&self, block: usize) {
         let first = self.first_word(block);
         for word in first..first + self.block_words() {
             let head = u64::from(word == first);
-            // Release: who reads this for a bad free sees that the block is no longer open. All
-            // else is published by the change of state that follows, or by what hands the block on:
-            // every frame of it is the caller's.
+            // Release: a CPU that reads this for a bad free sees that the block is no longer open.
+            // The change of state that follows, or whatever hands the block on, publishes the rest:
+            // every frame of the block is the caller's.
             self.free[word].store(0, Ordering::Release);
             self.inner[word].store(!head, Ordering::Release);
         }
     }
 
-    /// Frees a huge block that is the caller's; false if it is none.
+    /// Frees a huge block, which must be the caller's. Returns false if the block is not huge.
     fn free_whole(&self, block: usize) -> bool {
         let freed = self.change(block, |state| {
             let free = state.with_mode(Mode::Free).with_tail(false);
@@ -324,10 +329,10 @@ impl Bitmap<'_> {
         freed.is_some()
     }
 
-    /// The group that a huge block belongs to: its first block, and its order in blocks.
+    /// Returns the group that a huge block belongs to: its first block, and its order in blocks.
     pub(super) fn group_of(&self, block: usize) -> (usize, u8) {
-        // Who frees another part of the group cuts it meanwhile, at most once for each order: then
-        // what is seen may not hold the block.
+        // Other CPUs that free parts of the group cut it meanwhile, at most once for each order.
+        // What is seen then may not contain the block.
         for _ in 0..=self.max_order.get() {
             let (head, order) = self.group_seen(block);
             if block < head + (1 << order) {
@@ -356,8 +361,8 @@ impl Bitmap<'_> {
         (head, order)
     }
 
-    /// Cuts the group at `head` so that the part of 2^`part_order` blocks at `part` stands alone;
-    /// the rest becomes groups of their own.
+    /// Cuts the group at `head` so that the part of 2^`part_order` blocks at `part` stands alone.
+    /// The rest becomes groups of their own.
     fn cut_group(&self, head: usize, order: u8, part: usize, part_order: u8) {
         let (mut from, mut size) = (head, order);
         while size > part_order {
@@ -387,7 +392,7 @@ impl Bitmap<'_> {
         ));
         for freed in 0..blocks {
             if !self.free_whole(block + freed) {
-                // Somebody frees the same block at this moment.
+                // Another CPU frees the same block at this moment.
                 let rest = (blocks - freed) << self.block_order;
                 self.totals.free.remove(block, rest);
                 return Err(FreeError::DoubleFree);
@@ -412,12 +417,12 @@ impl Bitmap<'_> {
         });
     }
 
-    /// The order of a group of page blocks.
+    /// Returns the order of a group of page blocks.
     pub(super) const fn order_of_group(&self, group: u8) -> Order {
         Order::new(self.block_order + group)
     }
 
-    /// The state of a block that has just become free as a whole.
+    /// Returns the state of a block that has just become free as a whole.
     pub(super) const fn free_as_a_whole(&self, state: BlockState) -> BlockState {
         state
             .with_mode(Mode::Free)

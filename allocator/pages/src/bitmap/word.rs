@@ -1,15 +1,15 @@
 //! Runs of free frames inside one 64-bit word: pure arithmetic, no memory.
 //!
 //! A run of order n is 2^n set bits, the first at a multiple of 2^n. The same arithmetic finds runs
-//! of words in a mask of words, and of blocks in a mask of blocks.
+//! of words in a mask of words, and runs of blocks in a mask of blocks.
 
 /// The order of a whole word.
 pub(super) const WORD_ORDER: u8 = 6;
 
-/// Frames in a word.
+/// The number of frames in a word.
 pub(super) const WORD_FRAMES: usize = 1 << WORD_ORDER;
 
-/// The bits at multiples of 2^order.
+/// For each order, the bits at multiples of 2^order.
 const ALIGNED: [u64; WORD_ORDER as usize + 1] = [
     !0,
     0x5555_5555_5555_5555,
@@ -20,7 +20,7 @@ const ALIGNED: [u64; WORD_ORDER as usize + 1] = [
     1,
 ];
 
-/// The bits at which a run of `order` starts. `order` is at most 6.
+/// Returns the bits at which a run of `order` starts. `order` is at most 6.
 #[inline]
 pub(super) const fn starts(free: u64, order: u8) -> u64 {
     let mut runs = free;
@@ -32,13 +32,13 @@ pub(super) const fn starts(free: u64, order: u8) -> u64 {
     runs & ALIGNED[order as usize]
 }
 
-/// 2^order set bits, from bit 0 on. `order` is at most 6.
+/// Returns 2^order set bits, from bit 0 on. `order` is at most 6.
 #[inline]
 pub(super) const fn run(order: u8) -> u64 {
     !0 >> (64 - (1_u32 << order))
 }
 
-/// The order of the largest run, if it is above `known`; else `known`.
+/// Returns the order of the largest run, if it is above `known`; else `known`.
 #[inline]
 pub(super) const fn largest(free: u64, known: u8) -> u8 {
     let mut order = known;
@@ -48,8 +48,8 @@ pub(super) const fn largest(free: u64, known: u8) -> u8 {
     order
 }
 
-/// Where to take a run of `order` from: where the smallest run that holds it starts, so that larger
-/// ones stay whole.
+/// Returns the bit to take a run of `order` from: the start of the smallest run that contains one,
+/// so that larger runs stay whole.
 #[inline]
 pub(super) const fn best_fit(free: u64, order: u8) -> Option<u32> {
     let mut runs = starts(free, order);
@@ -70,7 +70,7 @@ pub(super) const fn best_fit(free: u64, order: u8) -> Option<u32> {
     Some(runs.trailing_zeros())
 }
 
-/// The lowest `count` set bits of `free`, which has more.
+/// Returns the lowest `count` set bits of `free`, which must have more.
 pub(super) const fn lowest(free: u64, count: u32) -> u64 {
     if free == !0 {
         return !(!0 << count);
@@ -88,7 +88,7 @@ pub(super) const fn lowest(free: u64, count: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// The definition, bit by bit.
+    /// The definition of [`starts`], bit by bit.
     fn starts_slowly(free: u64, order: u8) -> u64 {
         let frames = 1 << order;
         let is_free = |bit: usize| free >> bit & 1 == 1;
@@ -98,7 +98,7 @@ mod tests {
             .fold(0, |found, first| found | 1 << first)
     }
 
-    /// Words of every density.
+    /// Returns words of every density.
     fn words() -> impl Iterator<Item = u64> {
         let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
         let mut roll = move || {
@@ -140,7 +140,7 @@ mod tests {
                     continue;
                 };
                 assert_eq!(starts_slowly(free, order) >> bit & 1, 1);
-                // The order of the largest run around a place.
+                // The order of the largest run around a position.
                 let around = |bit: u32| {
                     let holds = |&o: &u8| starts_slowly(free, o) >> (bit >> o << o) & 1 == 1;
                     (0..=WORD_ORDER).rev().find(holds)

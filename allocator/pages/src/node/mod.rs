@@ -1,8 +1,9 @@
 //! Nodes: zones in order, with fallback from zone to zone and from node to node.
 //!
-//! The way of a request: the zones that may serve it, best first; in each, the low watermark, then
-//! the zone's front. If none has anything, the slow path: wake background reclaim, try down to the
-//! min mark, drain the caches, compact, reclaim, and try again while that helps.
+//! A request tries the zones that may serve it, best first. In each it checks the low watermark,
+//! then asks the zone's front. If no zone has anything, it takes the slow path: wake background
+//! reclaim, try down to the min watermark, drain the caches, compact, reclaim, and try again while
+//! that helps.
 
 pub mod movable;
 mod slow;
@@ -24,38 +25,38 @@ use crate::{
 
 /// A node: the zones of memory that is equally far from some CPUs, lowest kind first.
 ///
-/// Memory that is [too large](crate::zone#limits) for one zone is several zones of one kind, in the
-/// order of their spans, which do not overlap. They share what one zone would have: the marks and
-/// what is held back are split among them. Requests go to the last of them first. No block and no
-/// contiguous range reaches from one into the next; so they had better meet at a multiple of the
-/// largest block.
+/// Memory that is [too large](crate::zone#limits) for one zone is split into several zones of one
+/// kind, in the order of their spans, which must not overlap. They share what one zone would have:
+/// the watermarks and reserves are split among them. Requests go to the last of them first. No
+/// block and no contiguous range crosses from one into the next. So they should meet at a multiple
+/// of the largest block.
 pub struct Node<'z, Z> {
     id: u32,
     zones: &'z [Z],
 }
 
 impl<'z, Z: AnyZone> Node<'z, Z> {
-    /// A node of these zones: in rising order of their kind, and where there are several of one
-    /// kind, in that of their spans ([`Nodes::check`] tells of zones that are not; a constant
-    /// cannot see them).
+    /// Returns a node of these zones. They must be in rising order of their kind, and those of one
+    /// kind in rising order of their spans. [`Nodes::check`] reports zones that are not; a constant
+    /// cannot see them.
     #[must_use]
     pub const fn new(id: u32, zones: &'z [Z]) -> Self {
         Self { id, zones }
     }
 
-    /// Its number.
+    /// Returns the node's number.
     #[must_use]
     pub const fn id(&self) -> u32 {
         self.id
     }
 
-    /// Its zones, lowest kind first.
+    /// Returns the node's zones, lowest kind first.
     #[must_use]
     pub const fn zones(&self) -> &'z [Z] {
         self.zones
     }
 
-    /// The frames that its zones of each kind manage.
+    /// Returns the number of frames that the zones of each kind manage.
     fn managed_by_kind(&self) -> [usize; ZoneKind::COUNT] {
         let mut managed = [0_usize; ZoneKind::COUNT];
         for zone in self.zones {
@@ -66,7 +67,7 @@ impl<'z, Z: AnyZone> Node<'z, Z> {
     }
 
     /// Invariant `kinds-in-order`: zones of a node stand in rising order of their kinds.
-    /// Invariant `spans-in-order`: the spans of those of one kind follow each other.
+    /// Invariant `spans-in-order`: the spans of zones of one kind follow each other.
     fn check_order(&self) -> Result<(), Violation> {
         for (lower, upper) in self.zones.iter().zip(self.zones.iter().skip(1)) {
             let start = upper.span().start;
@@ -107,7 +108,7 @@ pub struct Nodes<'z, Z, H = NoHooks> {
 }
 
 impl<'z, Z> Nodes<'z, Z, NoHooks> {
-    /// These nodes, without hooks: what is not free cannot be had.
+    /// Returns these nodes, without hooks: memory that is not free is not available.
     #[must_use]
     pub const fn new(nodes: &'z [Node<'z, Z>]) -> Self {
         Self {
@@ -119,7 +120,7 @@ impl<'z, Z> Nodes<'z, Z, NoHooks> {
 }
 
 impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
-    /// These nodes, with hooks.
+    /// Returns these nodes, with hooks.
     #[must_use]
     pub const fn with_hooks(nodes: &'z [Node<'z, Z>], hooks: H, slow_path: SlowPath) -> Self {
         Self {
@@ -129,26 +130,26 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     #[must_use]
     pub const fn nodes(&self) -> &'z [Node<'z, Z>] {
         self.nodes
     }
 
-    /// The embedder's hooks.
+    /// Returns the embedder's hooks.
     #[must_use]
     pub const fn hooks(&self) -> &H {
         &self.hooks
     }
 
-    /// Every zone, node by node, lowest kind first.
+    /// Returns every zone, node by node, lowest kind first.
     pub fn zones(&self) -> impl Iterator<Item = &'z Z> + Clone + use<'z, Z, H> {
         self.nodes.iter().flat_map(|node| node.zones)
     }
 
-    /// The zones that may serve `request`, best first: those of node `from`, from the highest kind
-    /// allowed to the lowest, then those of the nodes behind it, round to the one before it. Of
-    /// several zones of one kind, the last is the best.
+    /// Returns the zones that may serve `request`, best first. First come those of node `from`,
+    /// from the highest kind allowed to the lowest. Then come those of the nodes after it, wrapping
+    /// around to the one before it. Of several zones of one kind, the last is the best.
     pub(crate) fn zonelist(
         &self,
         from: usize,
@@ -169,22 +170,22 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
             && request.limit.is_none_or(|limit| zone.span().start < limit)
     }
 
-    /// The first zone of the zonelist, if it is the last one of node `from`.
+    /// Returns the first zone of the zonelist, if it is the last zone of node `from`.
     #[inline]
     fn first(&self, from: usize, request: &Request) -> Option<&'z Z> {
         let last = self.nodes.get(from)?.zones.last()?;
         Self::may_serve(last, request).then_some(last)
     }
 
-    /// A block for `request`, from node `from` if it can be.
+    /// Takes a block for `request`, from node `from` if possible.
     ///
-    /// Cost: what the first zone takes: a pop of this CPU's stash, where something lies in it; else
-    /// for each zone tried a few words read, then what a miss costs there. On a miss of all, see
-    /// [`SlowPath`].
+    /// Cost: that of the first zone, which is a pop from this CPU's stash if it holds something.
+    /// Otherwise, for each zone tried, a few words read and then the cost of a miss there. If all
+    /// zones miss, see [`SlowPath`].
     ///
     /// # Errors
-    /// Why it could not be served, as judged in the zone with the most free memory. No frame has
-    /// changed hands then, but for what the hooks freed and moved.
+    /// The reason why the request could not be served, judged in the zone with the most free
+    /// memory. No frame has changed hands then, except those that the hooks freed and moved.
     #[inline]
     pub fn alloc(&self, from: usize, request: &Request) -> Result<Frame, AllocError> {
         let first = self.first(from, request);
@@ -194,7 +195,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// The same where the first zone had nothing above its low mark.
+    /// As [`Nodes::alloc`], after the first zone had nothing above its low watermark.
     #[cold]
     #[inline(never)]
     fn alloc_behind(
@@ -214,11 +215,11 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// Fills `out` with single frames, as many as can be had. The first zone that stays above its
-    /// low mark gives them all at once; what is still missing comes one by one.
+    /// Fills `out` with as many single frames as are available. The first zone that stays above its
+    /// low watermark gives as many as it has at once; the rest come one by one.
     ///
     /// # Errors
-    /// Why none could be had.
+    /// The reason why none was available.
     pub fn alloc_bulk(
         &self,
         from: usize,
@@ -241,8 +242,8 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         Ok(taken)
     }
 
-    /// The zone that `frame` belongs to. O(zones): a look at each one's span, and at its records
-    /// where the spans of nodes interleave.
+    /// Returns the zone that `frame` belongs to. O(zones): a look at each zone's span, and at its
+    /// records where the spans of nodes interleave.
     #[must_use]
     #[inline]
     pub fn zone_of(&self, frame: Frame) -> Option<&'z Z> {
@@ -258,7 +259,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         found
     }
 
-    /// The zone whose frame it is, of several whose spans contain it.
+    /// Returns the zone that owns the frame, of several whose spans contain it.
     #[inline(never)]
     fn zone_among(&self, frame: Frame) -> Option<&'z Z> {
         let mut around = self.zones().filter(|zone| zone.span().contains(frame));
@@ -270,8 +271,8 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         others.find(|zone| zone.has(frame)).or(Some(first))
     }
 
-    /// Takes back a block or any aligned part of one, see [`AnyZone::free`]. Costs what finding the
-    /// [zone](Nodes::zone_of) costs, and a hit of its front.
+    /// Takes back a block or any aligned part of one, see [`AnyZone::free`]. The cost is that of
+    /// finding the [zone](Nodes::zone_of), and a hit of its front.
     ///
     /// # Errors
     /// A bad free is refused and changes nothing.
@@ -282,10 +283,10 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
             .free(frame, order)
     }
 
-    /// Takes back single frames, run by run of one zone. See [`AnyZone::free_bulk`].
+    /// Takes back single frames, in runs that lie in one zone. See [`AnyZone::free_bulk`].
     ///
     /// # Errors
-    /// At the first bad one; those before it are freed, it and those behind it are not.
+    /// The error of the first bad frame. Those before it are freed; it and those after it are not.
     pub fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
         let mut freed = 0;
         while let Some(&first) = frames.get(freed) {
@@ -295,7 +296,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
                 self.zone_of(frame)
                     .is_some_and(|other| core::ptr::eq(other, zone))
             };
-            // The first is of it, even if its zone would be told otherwise by now.
+            // The first belongs to this zone, even if a lookup would give another zone by now.
             let run = 1 + frames[freed + 1..].iter().take_while(same).count();
             zone.free_bulk(&frames[freed..][..run])
                 .map_err(|bad| BulkFreeError {
@@ -310,18 +311,18 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
     /// Takes back a range of one zone, see [`AnyZone::free_range`].
     ///
     /// # Errors
-    /// As there; nothing has changed then.
+    /// As [`AnyZone::free_range`]. Nothing has changed then.
     pub fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
         self.zone_of(range.start)
             .ok_or(FreeError::NotOwned)?
             .free_range(range)
     }
 
-    /// Adjacent frames from any zone, of node `from` first and highest kind first, see
+    /// Takes adjacent frames from any zone, starting with node `from` and the highest kind, see
     /// [`alloc_contiguous`].
     ///
     /// # Errors
-    /// Why the last zone that was asked had none; [`RangeError::Malformed`] for a request that
+    /// The reason why the last zone asked had none; [`RangeError::Malformed`] for a request that
     /// cannot be met anywhere.
     pub fn alloc_contiguous(
         &self,
@@ -338,15 +339,15 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         Err(error)
     }
 
-    /// Gives the frames of every cache that can be reached back to the stores. Returns how many.
+    /// Returns the frames of every reachable cache to the stores. Returns the number of frames.
     pub fn drain(&self) -> usize {
         self.zones().map(AnyZone::drain).sum()
     }
 
-    /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed, by
-    /// Linux's rules, with the ratios 256, 256, 32, 0, 0 of `lowmem_reserve_ratio`. To be called
-    /// again when memory is added or removed. Zones of one kind in a node have together what one
-    /// zone of all their memory would have, each by its memory.
+    /// Sets all watermarks and reserves from `min_free_kbytes` and the memory now managed. Uses
+    /// Linux's rules, with the ratios 256, 256, 32, 0, 0 of `lowmem_reserve_ratio`. Call it again
+    /// when memory is added or removed. Zones of one kind in a node share what one zone of all
+    /// their memory would have, each in proportion to its memory.
     pub fn set_min_free_kbytes(&self, kbytes: usize, frame_bytes: usize) {
         let is_low = |zone: &&Z| zone.kind() <= ZoneKind::Normal;
         let min_free = watermark::frames_of_kbytes(kbytes, frame_bytes);
@@ -358,7 +359,7 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         for node in self.nodes {
             let managed = node.managed_by_kind();
             let reserves = watermark::lowmem_reserve(&managed, &watermark::LOWMEM_RESERVE_RATIO);
-            // What the zones before have of their kind.
+            // The frames of each kind that the zones before this one manage.
             let mut before = [0_usize; ZoneKind::COUNT];
             for zone in node.zones {
                 let index = zone.kind().index();
@@ -382,14 +383,14 @@ impl<'z, Z: AnyZone, H: Reclaim + Migrate> Nodes<'z, Z, H> {
         }
     }
 
-    /// What buddyinfo and pagetypeinfo tell of each zone, by place in [`Nodes::zones`].
+    /// Returns what buddyinfo and pagetypeinfo show of each zone, in the order of [`Nodes::zones`].
     pub fn snapshots(&self) -> impl Iterator<Item = ZoneSnapshot> + '_ {
         self.nodes
             .iter()
             .flat_map(|node| node.zones.iter().map(|zone| zone.snapshot(node.id)))
     }
 
-    /// Tests every invariant of every zone. O(memory). Nobody else may be using them.
+    /// Tests every invariant of every zone. O(memory). No other CPU may be using them.
     ///
     /// # Errors
     /// The first invariant that does not hold.

@@ -1,50 +1,50 @@
-//! Where the zone for movable pages starts in each node (Gorman 2007, zone-based; `kernelcore=` and
+//! The start of the zone for movable pages in each node (Gorman 2007, zone-based; `kernelcore=` and
 //! `movablecore=` of Linux).
 //!
 //! The kernel's part of the memory, in which anything may be allocated, is spread over the nodes as
-//! evenly as they allow; what a node has above its share becomes its `ZONE_MOVABLE`. In steps:
+//! evenly as they allow. What a node has above its share becomes its `ZONE_MOVABLE`. In steps:
 //!
 //! 1. [`Sizing`] and the memory of all nodes give the kernel's part. If that is nothing, or
 //!    everything, there is no zone for movable pages.
-//! 2. Each node that has memory gets an equal share. Its memory is walked upwards: frames below
-//!    `lowest` are the kernel's whatever its share, and count towards it; above, the node gives
+//! 2. Each node that has memory gets an equal share. Its memory is walked upwards. Frames below
+//!    `lowest` belong to the kernel whatever its share, and count towards it. Above, the node gives
 //!    frames until its share is full. There its zone for movable pages may start.
-//! 3. As soon as less is missing than a share, because nodes had more low memory than theirs, what
-//!    is missing is shared anew, by as many nodes as before.
+//! 3. Nodes may have more low memory than their share, so that less than one share is missing in
+//!    all. As soon as that is so, what is missing is shared anew, by as many nodes as before.
 //! 4. If nodes were too small for their share, something is still missing at the end. Another pass
 //!    shares it by one node fewer, and each node goes on from where it stopped. This ends when
 //!    fewer frames are missing than the last pass had nodes, or after a pass with one share.
 //! 5. Each start is rounded up to a block of the highest order, so that no block lies in two zones.
-//!    A start that is then not below the end of its node is none.
+//!    If a start is then not below the end of its node, the node has no such zone.
 //!
-//! Step 4 may leave the kernel short by one frame for each node but one; the rounding nearly always
-//! gives it more than that back.
+//! Step 4 may leave the kernel short by one frame for each node but one. The rounding nearly always
+//! gives it back more than that.
 
 use crate::{Frame, FrameRange, Order};
 
 /// How much memory is for movable pages only.
 ///
-/// Linux takes both `kernelcore` and `movablecore` at once, and the larger of the two kernel's
-/// parts counts; whoever wants that compares [`Sizing::kernel_frames`].
+/// Linux accepts both `kernelcore` and `movablecore` at once, and uses the larger of the two
+/// kernel's parts. A caller that wants that compares [`Sizing::kernel_frames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizing {
-    /// `kernelcore=`: what so many frames for the kernel leave.
+    /// `kernelcore=`: all memory except this many frames for the kernel.
     KernelCore(usize),
-    /// `kernelcore=%`: what so many hundredths of the memory for the kernel, rounded down, leave.
+    /// `kernelcore=%`: all memory except this percentage for the kernel, rounded down.
     KernelCorePercent(u8),
-    /// `movablecore=`: so many frames, rounded up to blocks of the highest order.
+    /// `movablecore=`: this many frames, rounded up to blocks of the highest order.
     MovableCore(usize),
-    /// `movablecore=%`: so many hundredths of the memory, rounded down, and then up as for
+    /// `movablecore=%`: this percentage of the memory, rounded down, and then up as for
     /// [`Sizing::MovableCore`].
     MovableCorePercent(u8),
 }
 
 impl Sizing {
-    /// How many of `total` frames are the kernel's; `None` where there is no zone for movable
+    /// Returns how many of `total` frames are the kernel's; `None` if there is no zone for movable
     /// pages.
     ///
-    /// That is so, as in Linux, where the kernel's part would be all memory, where it would be none
-    /// at all (`movablecore` of everything), and where the size is 0, which stands for "not given".
+    /// As in Linux, there is none if the kernel's part would be all memory, if it would be nothing
+    /// (`movablecore` of everything), or if the size is 0, which stands for "not given".
     ///
     /// ```
     /// use brickyard::Order;
@@ -71,14 +71,15 @@ impl Sizing {
     }
 }
 
-/// So many hundredths of `total`, rounded down; from 100 on, all.
+/// Returns `percent` hundredths of `total`, rounded down; from 100 on, all of it.
 const fn hundredths(total: usize, percent: u8) -> usize {
     let percent = if percent < 100 { percent as usize } else { 100 };
-    // In two parts, so that nothing overflows; both are exact but for the one rounding at the end.
+    // In two parts, so that nothing overflows. Both are exact, except for the one rounding at the
+    // end.
     total / 100 * percent + total % 100 * percent / 100
 }
 
-/// What `movable` frames, rounded up, leave of `total`.
+/// Returns what remains of `total` without `movable` frames, rounded up.
 const fn all_but(movable: usize, total: usize, max_order: Order) -> usize {
     match movable.checked_next_multiple_of(max_order.frames()) {
         Some(movable) => total.saturating_sub(movable),
@@ -86,13 +87,13 @@ const fn all_but(movable: usize, total: usize, max_order: Order) -> usize {
     }
 }
 
-/// Writes to `starts` where the zone for movable pages starts in each node; `None` where it has
+/// Writes to `starts` where the zone for movable pages starts in each node; `None` if the node has
 /// none.
 ///
 /// `nodes` are the ranges of memory of each node, ascending and disjoint; a node may be empty.
 /// `lowest` is the first frame that can be movable memory: the start of the highest zone that has
-/// memory on this machine. A start may lie in a hole between two ranges. The steps are told at the
-/// [module](self). O(nodes^2 * ranges).
+/// memory on this machine. A start may lie in a hole between two ranges. The [module](self)
+/// describes the steps. O(nodes^2 * ranges).
 ///
 /// ```
 /// use brickyard::node::movable::{self, Sizing};
@@ -105,7 +106,7 @@ const fn all_but(movable: usize, total: usize, max_order: Order) -> usize {
 /// ```
 ///
 /// # Panics
-/// If there are more or fewer `starts` than `nodes`.
+/// Panics if there are more or fewer `starts` than `nodes`.
 pub fn starts(
     nodes: &[&[FrameRange]],
     lowest: Frame,
@@ -131,7 +132,7 @@ pub fn starts(
     }
 }
 
-/// Steps 2 to 4: gives `kernel` frames to the kernel, and moves the start of each node behind its
+/// Steps 2 to 4: gives `kernel` frames to the kernel, and moves the start of each node past its
 /// part of them.
 fn spread(nodes: &[&[FrameRange]], lowest: Frame, kernel: usize, starts: &mut [Option<Frame>]) {
     let populated = nodes.iter().filter(|ranges| frames_of(ranges) > 0).count();
@@ -150,8 +151,8 @@ fn spread(nodes: &[&[FrameRange]], lowest: Frame, kernel: usize, starts: &mut [O
     }
 }
 
-/// Walks a node from `start` up until the kernel has `share` more frames of it, or all. Returns how
-/// many it has more: above the share where frames below `lowest` made it so.
+/// Walks a node from `start` up until the kernel has `share` more frames of it, or all of it.
+/// Returns how many more it has. That is above the share if frames below `lowest` made it so.
 fn fill_share(
     ranges: &[FrameRange],
     lowest: Frame,
@@ -160,7 +161,7 @@ fn fill_share(
 ) -> usize {
     let mut given = 0;
     for range in ranges {
-        // What an earlier pass has counted is not counted again.
+        // Frames that an earlier pass has counted are not counted again.
         let ahead = FrameRange {
             start: range.start.max(start.unwrap_or_default()),
             end: range.end,
@@ -187,7 +188,7 @@ fn fill_share(
     given
 }
 
-/// Step 5. A start that rounds up past the last frame number is none, too.
+/// Step 5. A start that would round up past the last frame number is dropped, too.
 fn rounded_up(start: Frame, ranges: &[FrameRange], max_order: Order) -> Option<Frame> {
     let number = start
         .number()
@@ -197,7 +198,8 @@ fn rounded_up(start: Frame, ranges: &[FrameRange], max_order: Order) -> Option<F
     Some(Frame::new(number)).filter(|&start| start < end)
 }
 
-/// Disjoint ranges have no more frames than there are numbers, so the sum does not overflow.
+/// Returns the sum of the ranges' frames. Disjoint ranges have no more frames than there are
+/// numbers, so the sum does not overflow.
 fn frames_of(ranges: &[FrameRange]) -> usize {
     ranges.iter().map(|range| range.len()).sum()
 }
@@ -208,7 +210,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// The starts as numbers.
+    /// Returns the starts as numbers.
     fn starts_of(
         nodes: &[&[FrameRange]],
         lowest: usize,
@@ -412,8 +414,8 @@ mod tests {
         );
     }
 
-    /// Without low memory and rounding the kernel gets what it asked for, short by less than a
-    /// frame a node, and no more.
+    /// Without low memory and rounding, the kernel gets what it asked for and no more. It may be
+    /// short by less than one frame per node.
     #[test]
     fn the_kernel_gets_what_it_asked_for() {
         let mut seed = 1_u64;

@@ -1,10 +1,12 @@
-//! The slow path: what a request goes through when no zone has a block above its low mark.
+//! The slow path: what happens when no zone has a block above its low watermark.
 //!
-//! 1. Background reclaim is woken. 2. Down to the min mark, and below it for those that may. 3. The
-//!    caches are drained, and the same again. An atomic request skips the next step. 4. Up to
-//!    [`RETRIES`] times, while it helps: compaction (above order 0; above order 3 in the first
-//!    quarter only), reclaim, lumpy where that is on and offered, the caches drained once more, and
-//!    another try. 5. What zones have set aside for others.
+//! 1. Background reclaim is woken.
+//! 2. Zones are tried down to the min watermark, and below it for requests that may go there.
+//! 3. The caches are drained, and the same is tried again. An atomic request skips the next step.
+//! 4. Up to [`RETRIES`] times, while it helps: compaction (above order 0; above order 3 in the
+//!    first quarter of the tries only), reclaim (lumpy if that is on and offered), the caches
+//!    drained once more, and another try.
+//! 5. What zones have set aside for others.
 
 use super::Nodes;
 use crate::patience::Patience;
@@ -18,9 +20,9 @@ use crate::{AllocError, Context, Frame, Order, Request};
 /// Whether lumpy reclaim is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lumpy {
-    /// The oldest pages, wherever they are.
+    /// Reclaim frees the oldest pages, wherever they are.
     Off,
-    /// Above order 0, the block round the oldest page (2007 to 2012).
+    /// Above order 0, reclaim frees the block around the oldest page (2007 to 2012).
     On,
 }
 
@@ -43,17 +45,17 @@ pub struct SlowPath {
 }
 
 impl SlowPath {
-    /// Compaction, no lumpy reclaim.
+    /// Compaction, but no lumpy reclaim.
     pub const MODERN: Self = Self {
         lumpy: Lumpy::Off,
         compaction: Compaction::On,
     };
-    /// Lumpy reclaim, no compaction: with Whitcroft's patches of 2007.
+    /// Lumpy reclaim, but no compaction: as with Whitcroft's patches of 2007.
     pub const LUMPY_2007: Self = Self {
         lumpy: Lumpy::On,
         compaction: Compaction::Off,
     };
-    /// Neither: before them.
+    /// Neither: as before those patches.
     pub const PLAIN: Self = Self {
         lumpy: Lumpy::Off,
         compaction: Compaction::Off,
@@ -81,25 +83,25 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
             .ok_or_else(|| self.why_not(from, request))
     }
 
-    /// Down to the min mark, or as far below it as the request may go.
+    /// Tries the zones down to the min watermark, or as far below it as the request may go.
     fn try_to_min(&self, from: usize, request: &Request) -> Option<Frame> {
         self.zonelist(from, request)
             .find_map(|zone| zone.alloc_above(request, Mark::Min))
     }
 
-    /// Is there no zone that could ever serve the request? Then nobody need be troubled.
+    /// Returns true if no zone could ever serve the request. Then no other CPU need be disturbed.
     fn is_hopeless(&self, from: usize, request: &Request) -> bool {
         let mut zones = self.zonelist(from, request);
         !zones.any(|zone| zone.max_order() >= request.order)
     }
 
-    /// The same, with every cache drained that can be reached.
+    /// As [`Nodes::try_to_min`], with every reachable cache drained.
     fn try_drained(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
         self.zonelist(from, request)
             .find_map(|zone| zone.alloc_drained(request, Mark::Min, patience))
     }
 
-    /// The same, with what zones have set aside for others.
+    /// As [`Nodes::try_to_min`], from what zones have set aside for others.
     fn try_set_aside(&self, from: usize, request: &Request, patience: &Patience) -> Option<Frame> {
         self.zonelist(from, request)
             .find_map(|zone| zone.alloc_set_aside(request, Mark::Min, patience))
@@ -166,7 +168,8 @@ impl<Z: AnyZone, H: Reclaim + Migrate> Nodes<'_, Z, H> {
         self.hooks.reclaim(need)
     }
 
-    /// Why no zone could serve the request, as judged in the zone with the most free memory.
+    /// Returns the reason why no zone could serve the request, judged in the zone with the most
+    /// free memory.
     fn why_not(&self, from: usize, request: &Request) -> AllocError {
         let zones = self.zonelist(from, request);
         let Some(max) = zones.clone().map(AnyZone::max_order).max() else {

@@ -1,16 +1,17 @@
-//! Compaction (Gorman 2010, Linux 2.6.35): movable pages from the low end of a zone go to free
+//! Compaction (Gorman 2010, Linux 2.6.35): moves movable pages from the low end of a zone to free
 //! places at its high end, until a block of the wanted order is free.
 //!
-//! Places that something lies in which cannot be moved are left alone as a whole: moving the rest
-//! of them would gain nothing. (Linux moves what it can, in its default mode.)
+//! A place that contains something immovable is left alone as a whole: moving the rest would gain
+//! nothing. (Linux moves what it can, in its default mode.)
 //!
-//! Two scanners: one walks up and gathers what can be moved, 32 blocks at a time; one walks down
-//! and takes free places, from movable page blocks only. They end where they meet. A zone is
-//! compacted only if that can help (enough free memory for the copies, and fragmentation rather
-//! than lack of memory), and after a failure it is left alone for a while, twice as long each time.
+//! There are two scanners. One walks up and gathers blocks that can be moved, 32 at a time. The
+//! other walks down and takes free places, only from movable page blocks. They end where they meet.
+//! A zone is compacted only if that can help: there must be enough free memory for the copies, and
+//! fragmentation rather than lack of memory. After a failure the zone is left alone for a while,
+//! twice as long each time.
 //!
-//! No lock is held meanwhile: what is seen of a block may be otherwise a moment later, and whoever
-//! moves it finds out.
+//! No lock is held meanwhile. What is seen of a block may have changed a moment later, and the hook
+//! that moves it finds out.
 
 use super::deferral::Deferral;
 use super::scanners::Scanners;
@@ -20,29 +21,30 @@ use crate::watermark::above_mark;
 use crate::zones::AnyZone;
 use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
-/// Blocks that the migration scanner gathers at a time (Linux's `COMPACT_CLUSTER_MAX`).
+/// The number of blocks that the migration scanner gathers at a time (Linux's
+/// `COMPACT_CLUSTER_MAX`).
 const CLUSTER: usize = 32;
 
-/// Up to this fragmentation index, in thousandths, it is memory that lacks (Linux's
+/// Up to this fragmentation index, in thousandths, the cause is lack of memory (Linux's
 /// `extfrag_threshold`).
 const LACK_UP_TO: i32 = 500;
 
-/// Orders up to this one are asked for without end; compaction is choosy only above (Linux's costly
-/// order).
+/// Up to this order a request keeps trying, and compaction is selective only above it (Linux's
+/// costly order).
 pub(crate) const COSTLY: Order = Order::new(3);
 
 /// How compaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// A block for the request was caught or is free now.
+    /// A block for the request was caught, or is free now.
     Succeeded,
     /// The scanners met.
     Complete,
-    /// Not tried: too little free memory for the copies.
+    /// Not tried: there is too little free memory for the copies.
     TooLittleFree,
-    /// Not tried: memory is lacking, not fragmented; reclaim helps, moving does not.
+    /// Not tried: memory is lacking, not fragmented. Reclaim helps, moving does not.
     NotFragmented,
-    /// Not tried: it failed lately.
+    /// Not tried: it failed recently.
     Deferred,
 }
 
@@ -51,11 +53,11 @@ pub enum Why {
 pub struct Compacted {
     /// How it ended.
     pub why: Why,
-    /// Frames moved.
+    /// The number of frames moved.
     pub moved: usize,
-    /// Frames that could not be moved.
+    /// The number of frames that could not be moved.
     pub stuck: usize,
-    /// The block for the request, where the zone has caught it on its way to the free ones.
+    /// The block for the request, if the zone has caught it on its way to the free blocks.
     pub caught: Option<Frame>,
 }
 
@@ -67,7 +69,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Nothing was tried yet.
+    /// Returns the memory of a zone where nothing has been tried yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -94,12 +96,12 @@ impl Compacted {
     }
 }
 
-/// Compacts `zone` for `request`, unless that cannot help or it failed lately. Ends too as soon as
-/// `is_caught` says that the zone has put a block aside for the request.
+/// Compacts `zone` for `request`, unless that cannot help or has failed recently. Also ends as soon
+/// as `is_caught` returns true: the zone has then put a block aside for the request.
 ///
-/// Goes on where the last one that succeeded stood; where that gives nothing, from the ends of the
-/// zone. Costs at most two passes over the zone, and in each one call of `hooks` for each movable
-/// block in it.
+/// Continues where the last successful compaction stopped. If that gives nothing, it starts again
+/// from the ends of the zone. Costs at most two passes over the zone, each with one call of `hooks`
+/// for each movable block.
 pub fn compact_for<Z: AnyZone>(
     zone: &Z,
     request: &Request,
@@ -138,14 +140,15 @@ pub fn compact_for<Z: AnyZone>(
     result
 }
 
-/// Compacts all of `zone`, whatever may be asked for later (`/proc/sys/vm/compact_memory`).
+/// Compacts all of `zone`, whatever may be requested later (`/proc/sys/vm/compact_memory`).
 pub fn compact_all<Z: AnyZone>(zone: &Z, hooks: &impl Migrate) -> Compacted {
     zone.drain();
     let wanted = zone.shape().page_block_order;
     Compaction::new(zone, wanted, zone.span()).run(hooks, &|| false, &|| false)
 }
 
-/// Is there too little free memory to copy to, or is fragmentation not the trouble?
+/// Returns the reason why compaction cannot help, if there is one: too little free memory to copy
+/// to, or no fragmentation.
 fn cannot_help<Z: AnyZone>(zone: &Z, request: &Request) -> Option<Why> {
     let order = request.order;
     let watermarks = zone.watermarks();
@@ -161,7 +164,8 @@ fn cannot_help<Z: AnyZone>(zone: &Z, request: &Request) -> Option<Why> {
     if order <= COSTLY {
         return None;
     }
-    // Where the index would cost a look at all blocks: enough is free, so pieces it must be.
+    // `None` means that the index would cost a look at all blocks. Enough is free, so the memory
+    // must be fragmented.
     let index = zone.quick_index(order)?;
     (0..=LACK_UP_TO)
         .contains(&index)
@@ -173,19 +177,19 @@ struct Compaction<'z, Z> {
     zone: &'z Z,
     // The size of the places that are to become free.
     wanted: Order,
-    // Up to here it is known that everything can be moved.
+    // Up to here, everything is known to be movable.
     judged_to: Frame,
-    // Everything below has been gathered from.
+    // Everything below has been gathered.
     migrate_from: Frame,
-    // Everything from here on has been looked at for free places, by order: a place too small for
-    // one block serves another.
+    // By order: everything from here on has been searched for free places. A place that is too
+    // small for one block may serve another.
     free_below: [Frame; Order::COUNT],
     moved: usize,
     stuck: usize,
 }
 
 impl<'z, Z: AnyZone> Compaction<'z, Z> {
-    /// Between the ends of `left`.
+    /// Returns a pass between the ends of `left`.
     fn new(zone: &'z Z, wanted: Order, left: FrameRange) -> Self {
         let mut free_below = [zone.span().end; Order::COUNT];
         free_below[0] = left.end;
@@ -200,8 +204,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         }
     }
 
-    /// What is left between the scanners; the place that was being made free counts as not yet
-    /// looked at.
+    /// Returns what is left between the scanners. The place that was being cleared counts as not
+    /// yet searched.
     fn left(&self) -> FrameRange {
         FrameRange {
             start: self.migrate_from.align_down(self.wanted),
@@ -227,8 +231,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         }
     }
 
-    /// Moves what it can until the request is served, and says whether it is; or until the
-    /// scanners have met.
+    /// Moves what it can until the request is served or the scanners have met. Returns true if the
+    /// request is served.
     fn pass(
         &mut self,
         hooks: &impl Migrate,
@@ -241,7 +245,7 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
             for &(from, order) in &cluster[..gathered] {
                 match self.free_place(from, order) {
                     Some(to) => self.move_one(hooks, from, order, to),
-                    // No place above it at all, or none of its size.
+                    // There is no place above it at all, or none of its size.
                     None if self.have_met() || order == Order::ZERO => return false,
                     None => self.stuck += order.frames(),
                 }
@@ -256,13 +260,13 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         false
     }
 
-    /// Is there nothing left between the scanners?
+    /// Returns true if nothing is left between the scanners.
     fn have_met(&self) -> bool {
         self.migrate_from >= self.free_below[0]
     }
 
-    /// The migration scanner: the next blocks that might be moved, at most a cluster of them. It
-    /// passes over every place of the wanted size that something lies in which cannot be moved.
+    /// The migration scanner: gathers the next blocks that might be moved, at most a cluster of
+    /// them. It passes over every place of the wanted size that contains something immovable.
     fn gather(&mut self, hooks: &impl Migrate, cluster: &mut [(Frame, Order); CLUSTER]) -> usize {
         let mut gathered = 0;
         while gathered < CLUSTER && !self.have_met() {
@@ -280,7 +284,7 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
                 _ => State::INNER,
             };
             let small = state.order < self.wanted || state.order == Order::ZERO;
-            // What has come since the place was judged is not asked for.
+            // The hook is not asked about blocks that have come since the place was judged.
             let movable = self.zone.knows_to_move(state).unwrap_or(true);
             if state.usage == Use::Allocated && small && movable {
                 cluster[gathered] = (at, state.order);
@@ -294,8 +298,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         gathered
     }
 
-    /// Can everything from `from` to the end of `place` be moved, as far as can be known
-    /// beforehand?
+    /// Returns true if everything from `from` to the end of `place` can be moved, as far as can be
+    /// known beforehand.
     fn is_clearable(&self, hooks: &impl Migrate, from: Frame, place: FrameRange) -> bool {
         if !self.zone.span().covers(place) {
             return false;
@@ -303,8 +307,8 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
         let mut at = from;
         while at < place.end {
             let Some((first, state)) = self.zone.block_of(at) else {
-                // A hole is no place for a block; above the wanted size of single pages, nothing is
-                // to be had here.
+                // A block cannot lie across a hole. If more than single pages are wanted, nothing
+                // can be gained here.
                 return self.wanted == Order::ZERO;
             };
             let moves = match state.usage {
@@ -346,7 +350,7 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
             if suits && self.zone.take_at(at, &request).is_ok() {
                 return Some(at);
             }
-            // Over a block that will not do in one step.
+            // Skips an unsuitable block in one step.
             if let Some((first, state)) = block
                 && !(suits && state.order >= order)
             {
@@ -366,7 +370,7 @@ impl<'z, Z: AnyZone> Compaction<'z, Z> {
             }
         }
         if answer != Migration::Moved {
-            // The place is free again, and the next one to look at.
+            // The place is free again, and is the next one to look at.
             self.free_below[order.index()] = to.plus(order.frames());
         }
     }

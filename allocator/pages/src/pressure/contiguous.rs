@@ -1,34 +1,34 @@
 //! Contiguous ranges of any size: isolate, drain, migrate, take; on failure, undo.
 //!
-//! While a range is isolated nothing is handed out from it, and what is freed there stays there. So
-//! once the movable pages in it have been moved away, and the caches drained, all of it is free and
-//! can be taken. The same serves to take memory offline.
+//! While a range is isolated, nothing is handed out from it, and what is freed there stays there.
+//! So once its movable pages have been moved away and the caches drained, all of it is free and can
+//! be taken. The same method takes memory offline.
 
 use super::{Migrate, Migration, settle};
 use crate::block::Use;
 use crate::zones::AnyZone;
 use crate::{Frame, FrameRange, MigrateType, Mobility, Order, Platform, RangeError, Request};
 
-/// How often one candidate is gone over before it is given up (Linux: 5).
+/// The most passes over one candidate before it is given up (Linux: 5).
 const PASSES: usize = 5;
 
 /// A request for adjacent frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContiguousRequest {
-    /// How many; need not be a power of two.
+    /// The number of frames; need not be a power of two.
     pub frames: usize,
     /// The first frame's number is a multiple of this power of two.
     pub align: usize,
-    /// No multiple of this power of two lies inside; 0 for no boundary.
+    /// No multiple of this power of two lies inside the range; 0 means no boundary.
     pub boundary: usize,
-    /// All frames lie in here.
+    /// All frames lie within this range.
     pub within: FrameRange,
-    /// What may be done with them later.
+    /// What may be done with the frames while they are in use.
     pub mobility: Mobility,
 }
 
 impl ContiguousRequest {
-    /// `frames` adjacent frames anywhere in `within`.
+    /// Returns a request for `frames` adjacent frames anywhere in `within`.
     #[must_use]
     pub const fn new(frames: usize, within: FrameRange) -> Self {
         Self {
@@ -40,14 +40,14 @@ impl ContiguousRequest {
         }
     }
 
-    /// Starting at a multiple of `align`.
+    /// Requires the start to be a multiple of `align`.
     #[must_use]
     pub const fn aligned(mut self, align: usize) -> Self {
         self.align = align;
         self
     }
 
-    /// Not across a multiple of `boundary`.
+    /// Forbids a multiple of `boundary` inside the range.
     #[must_use]
     pub const fn not_across(mut self, boundary: usize) -> Self {
         self.boundary = boundary;
@@ -60,7 +60,8 @@ impl ContiguousRequest {
         self.frames > 0 && self.align.is_power_of_two() && boundary_holds
     }
 
-    /// The first place at or behind `from` that has the right alignment and crosses no boundary.
+    /// Returns the first place at or after `from` that has the right alignment and crosses no
+    /// boundary.
     fn place_from(&self, from: Frame) -> Option<FrameRange> {
         let mut start = from.number().checked_next_multiple_of(self.align)?;
         if self.boundary != 0 {
@@ -77,24 +78,24 @@ impl ContiguousRequest {
 /// What may lie in a place that is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tolerates {
-    /// Free frames alone.
+    /// Only free frames.
     Free,
     /// Free frames, and blocks that can be moved away.
     Movable,
 }
 
-/// Takes adjacent frames from `zone`: first fit from the low end among the places that are free as
-/// they are, then among those that can be cleared by moving. They are freed by
+/// Takes adjacent frames from `zone`. Takes the first fit from the low end, first among the places
+/// that are already free, then among those that can be cleared by moving. Free them by
 /// [`AnyZone::free_range`], whole or in parts.
 ///
-/// Costs one look at each block of the candidates, and for each candidate without an obstacle as
+/// Costs one look at each block of the candidates. A candidate without an obstacle also costs as
 /// many calls of `hooks` as it has movable blocks, at most five times. No page that stays is in two
 /// candidates for which `hooks` are called.
 ///
 /// # Errors
-/// [`RangeError::Malformed`] for a request that cannot be met anywhere, [`RangeError::OutsideSpan`]
-/// where the zone has no such place, else what was in the way at the first place that was tried.
-/// What was moved stays moved.
+/// [`RangeError::Malformed`] for a request that cannot be met anywhere; [`RangeError::OutsideSpan`]
+/// if the zone has no such place; otherwise what was in the way at the first place that was tried.
+/// Pages that were moved stay moved.
 pub fn alloc_contiguous<Z: AnyZone>(
     zone: &Z,
     request: &ContiguousRequest,
@@ -136,13 +137,13 @@ fn first_fit<Z: AnyZone>(
     Err(first_error.unwrap_or(RangeError::OutsideSpan { span: zone.span() }))
 }
 
-/// Takes `range` out of `zone` for good, moving what is movable out of it. Returns how many frames
-/// it had. A range with holes is fine.
+/// Takes `range` out of `zone` for good, moving movable pages out of it. Returns the number of
+/// frames it had. The range may have holes.
 ///
 /// # Errors
-/// [`RangeError::Busy`] with the first frame that could not be freed, [`RangeError::Isolated`]
-/// where somebody else is clearing a part of it. The memory stays in the zone then; what was moved
-/// stays moved.
+/// [`RangeError::Busy`] with the first frame that could not be freed; [`RangeError::Isolated`] if
+/// another CPU is clearing a part of it. The memory then stays in the zone, and pages that were
+/// moved stay moved.
 pub fn offline<Z: AnyZone>(
     zone: &Z,
     range: FrameRange,
@@ -153,24 +154,24 @@ pub fn offline<Z: AnyZone>(
     zone.remove(range)
 }
 
-/// Why a range could not be had.
+/// Why a range could not be taken.
 #[derive(Debug, Clone, Copy)]
 struct Stayed {
-    /// With the first frame that is in the way, where it is known.
+    /// The reason, with the first frame that is in the way if it is known.
     why: RangeError,
-    /// No range can be had that begins before this, and reaches as far.
+    /// No range can be taken that begins before this frame and is as long.
     behind: Frame,
 }
 
 impl Stayed {
-    /// A block is in the way that ends before `behind`.
+    /// Reports a block in the way that ends before `behind`.
     const fn at(frame: Frame, behind: Frame) -> Self {
         let why = RangeError::Busy { frame };
         Self { why, behind }
     }
 }
 
-/// A range is isolated as long as this lives; no longer, too, where a hook panics.
+/// Keeps a range isolated as long as this value lives. So the isolation also ends if a hook panics.
 struct Isolated<'z, Z: AnyZone> {
     zone: &'z Z,
     range: FrameRange,
@@ -189,8 +190,8 @@ impl<Z: AnyZone> Drop for Isolated<'_, Z> {
     }
 }
 
-/// The last frame of the last thing in `place` that is not tolerated there: no place can begin
-/// before its end.
+/// Returns the last frame of the last thing in `place` that is not tolerated there. No place can
+/// begin at or before that frame.
 fn last_obstacle<Z: AnyZone>(zone: &Z, place: FrameRange, tolerates: Tolerates) -> Option<Frame> {
     let last_of_place = Frame::new(place.end.number() - 1);
     let mut at = place.start;
@@ -250,18 +251,18 @@ fn clear<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> Resul
     outcome
 }
 
-/// What one pass has brought.
+/// The result of one pass.
 enum Cleared {
     All,
     /// Some blocks stay for now: the first of them, and the end of the last.
     NotYet(Stayed),
-    /// One stays for good, as far as is known: the end is its block's, the frame the first that
-    /// stays at all.
+    /// One block stays for good, as far as is known. The end is that block's; the frame is the
+    /// first that stays at all.
     Never(Stayed),
 }
 
 impl Cleared {
-    /// The first frame that stays.
+    /// Returns the first frame that stays.
     const fn first(&self) -> Option<Frame> {
         match self {
             Self::NotYet(Stayed {
@@ -273,8 +274,8 @@ impl Cleared {
     }
 }
 
-/// One pass: moves each movable block away. It goes on behind a block that stays, unless that never
-/// can be moved.
+/// Makes one pass and moves each movable block away. It continues past a block that stays, unless
+/// that block can never be moved.
 fn clear_once<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> Cleared {
     let mut outcome = Cleared::All;
     let mut at = range.start;
@@ -297,7 +298,7 @@ fn clear_once<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> 
             Some(Migration::Later | Migration::Unknown) => {
                 outcome = Cleared::NotYet(Stayed::at(outcome.first().unwrap_or(at), end));
             }
-            // Nowhere to move to, or never movable.
+            // There is no place to move to, or the block can never be moved.
             Some(Migration::Never) | None => {
                 return Cleared::Never(Stayed::at(outcome.first().unwrap_or(at), end));
             }
@@ -307,7 +308,8 @@ fn clear_once<Z: AnyZone>(zone: &Z, range: FrameRange, hooks: &impl Migrate) -> 
     outcome
 }
 
-/// Moves one block to a place outside the isolated ranges; `None` where there is none.
+/// Moves one block to a place outside the isolated ranges. Returns `None` if there is no such
+/// place.
 fn move_away<Z: AnyZone>(
     zone: &Z,
     from: Frame,

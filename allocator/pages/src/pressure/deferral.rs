@@ -1,14 +1,14 @@
-//! After a failed compaction a zone is left alone for a while, twice as long each time (Linux 6.1's
-//! rule).
+//! Deferral: after a failed compaction a zone is left alone for a while, twice as long each time
+//! (Linux 6.1's rule).
 
 use brickyard_sync::{AtomicU32, Ordering};
 
 use crate::Order;
 
-/// Most attempts that are skipped after failures: 1 << 6.
+/// The most attempts that are skipped after failures: 1 << 6.
 const MOST_SHIFT: u32 = 6;
 
-/// How long a zone is left alone after compaction has failed there (Linux 6.1's rule).
+/// How long a zone is left alone after a failed compaction (Linux 6.1's rule).
 #[derive(Debug)]
 pub(super) struct Deferral {
     // Guesses that only steer effort, so races between CPUs do no harm.
@@ -18,7 +18,7 @@ pub(super) struct Deferral {
 }
 
 impl Deferral {
-    /// Nothing has failed yet.
+    /// Returns the deferral of a zone where nothing has failed yet.
     pub(super) const fn new() -> Self {
         Self {
             considered: AtomicU32::new(0),
@@ -27,7 +27,7 @@ impl Deferral {
         }
     }
 
-    /// Should this attempt be skipped? Counts it.
+    /// Counts this attempt. Returns true if it should be skipped.
     pub(super) fn skips(&self, order: Order) -> bool {
         // Relaxed, here and below: see the fields.
         if u32::from(order.get()) < self.failed_order.load(Ordering::Relaxed) {

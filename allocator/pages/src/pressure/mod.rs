@@ -1,11 +1,12 @@
-//! What happens when memory is short or in pieces: reclaim, compaction, contiguous ranges.
+//! What happens when memory is short or fragmented: reclaim, compaction, contiguous ranges.
 //!
 //! The allocator cannot free or move a page by itself; the embedder can, through two hooks. Both
-//! are called with no lock held and interrupts as the caller had them, and, but for
-//! [`Reclaim::wake`], only for requests that may sleep. A hook may free; what it allocates it asks
-//! for as [atomic](crate::Context::Atomic), so that it does not end up in itself. Progress rule: a
-//! request calls [`Reclaim`] again only while the call before has freed something, and at most
-//! [`RETRIES`] times; each compaction passes over a zone twice at most.
+//! are called with no lock held and with interrupts as the caller had them. Except for
+//! [`Reclaim::wake`], they are called only for requests that may sleep. A hook may free. What it
+//! allocates it must request as [atomic](crate::Context::Atomic), so that it does not call itself.
+//!
+//! Progress rule: a request calls [`Reclaim`] again only while the previous call has freed
+//! something, and at most [`RETRIES`] times. Each compaction passes over a zone at most twice.
 
 pub mod compact;
 pub mod contiguous;
@@ -19,15 +20,15 @@ pub use contiguous::{ContiguousRequest, alloc_contiguous, offline};
 use crate::zones::AnyZone;
 use crate::{Frame, FrameRange, Order, ZoneKind};
 
-/// How often a request calls for reclaim at most (Linux: 16).
+/// The most times that a request calls for reclaim (Linux: 16).
 pub const RETRIES: usize = 16;
 
 /// What a request that found nothing would need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
-    /// Frames to free, at least.
+    /// The least number of frames to free.
     pub frames: usize,
-    /// The order that is asked for.
+    /// The order requested.
     pub order: Order,
     /// The highest kind of zone that helps.
     pub highest: ZoneKind,
@@ -36,9 +37,9 @@ pub struct Need {
 /// A page's place in the order of age, as its owner keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// Not used lately: to be freed.
+    /// Not used recently: free it.
     Inactive,
-    /// Used lately: to be made inactive first.
+    /// Used recently: make it inactive first.
     Active,
 }
 
@@ -47,82 +48,86 @@ pub enum Activity {
 pub enum Eviction {
     /// Freed, through the allocator's own free.
     Freed,
-    /// Was active, is inactive now.
+    /// It was active, and is inactive now.
     Deactivated,
-    /// Cannot be done now.
+    /// It cannot be taken now.
     Busy,
-    /// No such page, or not of that activity.
+    /// There is no such page, or it is not of that activity.
     Unsuitable,
-    /// No memory at all: the lump ends here.
+    /// There is no memory here: the lump ends here.
     Hole,
 }
 
 /// Takes pages away from their users.
 pub trait Reclaim {
-    /// Frees at least `need.frames` frames if it can, oldest first, by the allocator's own free.
-    /// Returns how many it freed; 0 ends the attempt.
+    /// Frees at least `need.frames` frames if it can, oldest first, through the allocator's own
+    /// free. Returns the number freed; 0 ends the attempt.
     fn reclaim(&self, need: &Need) -> usize;
 
-    /// The page of `zone` that would be taken next, with its activity. None: lumpy reclaim is not
-    /// offered.
+    /// Returns the page of `zone` that would be taken next, with its activity. `None` means that
+    /// lumpy reclaim is not offered.
     fn oldest(&self, _zone: FrameRange) -> Option<(Frame, Activity)> {
         None
     }
 
-    /// Takes this page away if it has this activity, for lumpy reclaim round an old page. A part of
-    /// a larger page counts as unsuitable.
+    /// Takes this page away if it has this activity, for lumpy reclaim around an old page. A part
+    /// of a larger page counts as unsuitable.
     fn evict(&self, _frame: Frame, _activity: Activity) -> Eviction {
         Eviction::Unsuitable
     }
 
-    /// Memory has fallen below the low mark of a zone: time for whatever frees pages in the
-    /// background to wake up. Must not wait.
+    /// Called when memory has fallen below a zone's low watermark. Wakes whatever frees pages in
+    /// the background. Must not wait.
     fn wake(&self, _need: &Need) {}
 }
 
 /// The answer to a request to move a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Migration {
-    /// Its contents are in the new place, which is the owner's now; the old one is the allocator's.
+    /// The contents are in the new place, which is the owner's now. The old place is the
+    /// allocator's.
     Moved,
-    /// The owner needs neither: the old place is the allocator's, and so is the new one.
+    /// The owner needs neither: both the old and the new place are the allocator's.
     NotNeeded,
-    /// Not now: the page is under I/O, locked, or the like. Worth another try.
+    /// Not now: the page is under I/O, locked, or similar. Another try is worthwhile.
     Later,
     /// This block can never be moved.
     Never,
-    /// Nobody here knows the block: it has just been freed, say. Neither place changes hands.
+    /// The owner does not know the block; it may have just been freed, for example. Neither place
+    /// changes hands.
     Unknown,
 }
 
 /// Moves pages.
 pub trait Migrate {
-    /// Does it ever move anything? Where it does not, nothing is compacted.
+    /// Whether the hook ever moves anything. If not, nothing is compacted.
     const MOVES: bool = true;
 
-    /// Could the block of `order` at `frame` be moved, as far as can be told without trying? Asked
-    /// of blocks in use before any of their neighbourhood is moved, where the store itself does not
-    /// know; must be quick and may be wrong. [`Migrate::migrate`] is then asked for what was said
-    /// to move, and for what has come since.
+    /// Returns true if the block of `order` at `frame` could be moved, as far as can be told
+    /// without trying. Called for blocks in use, before anything near them is moved, if the store
+    /// itself does not know. Must be quick, and may be wrong. [`Migrate::migrate`] is then called
+    /// for the blocks that were said to move, and for those that have come since.
     fn can_move(&self, frame: Frame, order: Order) -> bool {
         let _ = (frame, order);
         true
     }
 
-    /// Moves the contents of the block of `order` at `from` to the one at `to`, which is allocated
-    /// already.
+    /// Moves the contents of the block of `order` at `from` to the block at `to`, which is already
+    /// allocated.
     ///
-    /// Called without any lock, so the owner may be freeing the block at this moment, and since it
-    /// was looked at it may have been freed and handed out again, at another order or mobility.
-    /// Whoever implements this makes sure, by a lock of its own, that [`Migration::Moved`] and
-    /// [`Migration::NotNeeded`] are said only of a block of this order that is still its own, and
-    /// that it frees such a block no more. The allocator does not remember the address limit that a
-    /// block was asked for with: where a page must stay below one, it is not moved. Where it panics
-    /// nobody knows how far it came: both blocks stay in use, and all else is as before.
+    /// Called without any lock, so the owner may be freeing the block at this moment. Since the
+    /// look at it, the block may also have been freed and handed out again, at another order or
+    /// mobility. The implementer must use a lock of its own to make sure of two things. It returns
+    /// [`Migration::Moved`] and [`Migration::NotNeeded`] only for a block of this order that is
+    /// still its own. It does not free such a block any more.
+    ///
+    /// The allocator does not remember the address limit that a block was requested with. So a page
+    /// that must stay below a limit must not be moved. If this call panics, its progress is
+    /// unknown: both blocks stay in use, and everything else is as before.
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration;
 }
 
-/// No hooks: nothing can be freed, nothing moved.
+/// No hooks: nothing can be freed or moved.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 
@@ -170,7 +175,7 @@ impl<H: Migrate> Migrate for &H {
     }
 }
 
-/// After a hook's answer: gives back what is the allocator's, `from` or `to` or both.
+/// Acts on a hook's answer: frees what is now the allocator's, `from` or `to` or both.
 fn settle<Z: AnyZone>(zone: &Z, answer: Migration, from: Frame, order: Order, to: Frame) {
     let (old, new) = match answer {
         Migration::Moved => (true, false),

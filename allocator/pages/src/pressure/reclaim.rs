@@ -1,10 +1,10 @@
-//! Lumpy reclaim (Whitcroft 2007): not the oldest pages wherever they are, but the oldest page and
-//! all that lies in the block round it.
+//! Lumpy reclaim (Whitcroft 2007): instead of the oldest pages wherever they are, it takes the
+//! oldest page and everything in the block around it.
 //!
-//! For requests above order 0. Round the page that would be taken next, every page of the aligned
-//! block of the wanted order is taken that has the same activity and lies in the same zone; those
-//! that cannot be had are passed over, a hole ends it. Only pages really taken count as scanned
-//! (version 5).
+//! It is for requests above order 0. It starts at the page that would be taken next, and looks at
+//! the aligned block of the wanted order around it. It takes every page there that has the same
+//! activity and lies in the same zone. Pages that cannot be taken are passed over; a hole ends it.
+//! Only pages really taken count as scanned (version 5).
 
 use super::{Activity, Eviction, Reclaim};
 use crate::{FrameRange, Order};
@@ -12,22 +12,22 @@ use crate::{FrameRange, Order};
 /// What one round of lumpy reclaim did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lump {
-    /// Pages freed.
+    /// The number of pages freed.
     pub freed: usize,
-    /// Pages made inactive.
+    /// The number of pages made inactive.
     pub deactivated: usize,
-    /// Pages of the block that could not be had.
+    /// The number of pages of the block that could not be taken.
     pub passed_over: usize,
 }
 
-/// Frees what it can of the aligned block of `order` round the oldest page of `zone`. `None` where
-/// no page is offered.
+/// Frees what it can of the aligned block of `order` around the oldest page of `zone`. Returns
+/// `None` if no page is offered.
 ///
 /// Costs one call of [`Reclaim::evict`] for each frame of the block, and a second one for an active
 /// block.
 pub fn lump_round_oldest(hooks: &impl Reclaim, zone: FrameRange, order: Order) -> Option<Lump> {
     let (oldest, activity) = hooks.oldest(zone)?;
-    // The end of the zone may cut the block: the search ends there.
+    // The end of the zone may cut the block. The search ends there.
     let block = FrameRange::of_block(oldest.align_down(order), order).intersection(zone);
     let mut lump = Lump::default();
     take(hooks, block, activity, &mut lump);

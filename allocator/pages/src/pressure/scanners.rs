@@ -1,11 +1,11 @@
-//! Where the two scanners of compaction stood when it last succeeded, so that the next one goes on
-//! there (as Linux does): what lies behind them was looked at, and gave what it could.
+//! Where the two scanners of compaction stood when it last succeeded, so that the next compaction
+//! continues there (as in Linux). What they have passed was searched, and gave what it could.
 
 use brickyard_sync::{AtomicUsize, Ordering};
 
 use crate::{Frame, FrameRange};
 
-/// What is left between the scanners.
+/// The range that is left between the scanners.
 #[derive(Debug)]
 pub(super) struct Scanners {
     // Guesses that only steer effort, so races between CPUs do no harm.
@@ -14,7 +14,7 @@ pub(super) struct Scanners {
 }
 
 impl Scanners {
-    /// Nothing has been looked at yet.
+    /// Returns scanners that have not looked at anything yet.
     pub(super) const fn new() -> Self {
         Self {
             from: AtomicUsize::new(0),
@@ -22,7 +22,7 @@ impl Scanners {
         }
     }
 
-    /// What is left of `span`; all of it, if nothing is.
+    /// Returns what is left of `span`, or all of it if nothing is left.
     pub(super) fn left(&self, span: FrameRange) -> FrameRange {
         // Relaxed, here and below: see the fields.
         let start = Frame::new(self.from.load(Ordering::Relaxed)).max(span.start);
@@ -34,13 +34,13 @@ impl Scanners {
         }
     }
 
-    /// They stand at the ends of `left`.
+    /// Remembers that the scanners stand at the ends of `left`.
     pub(super) fn remember(&self, left: FrameRange) {
         self.from.store(left.start.number(), Ordering::Relaxed);
         self.to.store(left.end.number(), Ordering::Relaxed);
     }
 
-    /// They have met: the next one begins anew.
+    /// Forgets the positions, since the scanners have met: the next compaction starts anew.
     pub(super) fn forget(&self) {
         self.from.store(0, Ordering::Relaxed);
         self.to.store(usize::MAX, Ordering::Relaxed);

@@ -1,18 +1,18 @@
-//! The page blocks that a CPU fetches single frames from first: those that it has on loan, or had.
+//! The page blocks that a CPU fetches single frames from first: those that it has, or had, on loan.
 
 use brickyard_sync::GuardedU32;
 
 use crate::MigrateType;
 use crate::bitmap::{Bitmap, Borrower, Borrows, Loan};
 
-/// How many: with page blocks of 2 MiB they are 32 MiB for each mobility.
+/// The number of page blocks. With page blocks of 2 MiB, they are 32 MiB for each mobility.
 const MOST: usize = 16;
 
 /// No page block.
 const NONE: u32 = u32::MAX;
 
-/// Page blocks by number, those added last first. Whoever is inside the stash reads and writes
-/// them.
+/// Page blocks by number, those added last first. Read and written by whichever CPU is inside the
+/// stash.
 #[derive(Debug)]
 pub(super) struct Blocks([GuardedU32; MOST]);
 
@@ -21,8 +21,8 @@ impl Blocks {
         Self([const { GuardedU32::new(NONE) }; MOST])
     }
 
-    /// The fullest of them that something is free in. Lets go of those that have become something
-    /// else.
+    /// Returns the fullest of the blocks that have free frames. Drops those that no longer serve
+    /// this purpose.
     pub(super) fn fullest(&self, store: &Bitmap<'_>, kind: MigrateType) -> Option<usize> {
         let mut best = None;
         for entry in &self.0 {
@@ -43,7 +43,7 @@ impl Blocks {
         best.map(|(_, block)| block)
     }
 
-    /// Adds a block, in the place of one that is used up, or of the one that was added longest ago.
+    /// Adds a block. It replaces one that is used up, or the one that was added longest ago.
     pub(super) fn adopt(&self, store: &Bitmap<'_>, kind: MigrateType, block: usize) {
         let mut goes = MOST - 1;
         for (place, entry) in self.0.iter().enumerate() {
@@ -67,24 +67,24 @@ impl Blocks {
         block == NONE || store.at_hand(block as usize, kind) == Some(0)
     }
 
-    /// How the next block is to be had: one that nobody else writes, while there are such.
+    /// Returns how to get the next block: one that no other CPU writes, while such blocks exist.
     pub(super) fn loan(&self, store: &Bitmap<'_>, kind: MigrateType, cpus: usize) -> Loan {
         if !store.may_lend() {
             return Loan::None;
         }
-        // What cannot be moved stays at its end of the zone.
+        // Unmovable and reclaimable blocks stay at their end of the zone.
         if cpus == 1 || kind != MigrateType::Movable {
             return Loan::Any;
         }
         Loan::Near(self.0[0].get() as usize)
     }
 
-    /// Is it one of them?
+    /// Returns true if `block` is one of them.
     pub(super) fn contains(&self, block: usize) -> bool {
         self.0.iter().any(|entry| entry.get() == block as u32)
     }
 
-    /// All loans end.
+    /// Ends all loans.
     pub(super) fn let_go(&self, store: &Bitmap<'_>) {
         for entry in &self.0 {
             store.end_loan(entry.get() as usize);
@@ -92,7 +92,8 @@ impl Blocks {
         }
     }
 
-    /// As what frames are given back by: blocks come on loan as far as there is room.
+    /// Returns these blocks as the borrower for frames given back: blocks come on loan as far as
+    /// there is room.
     pub(super) fn borrowing<'s, 'm>(
         &'s self,
         store: &'s Bitmap<'m>,
@@ -111,7 +112,7 @@ impl Blocks {
     }
 }
 
-/// A CPU's blocks while it gives frames back.
+/// A CPU's blocks while the CPU gives frames back.
 #[derive(Debug)]
 pub(super) struct Borrowing<'s, 'm> {
     blocks: &'s Blocks,

@@ -5,12 +5,12 @@ use super::blocks::Blocks;
 use super::stack::Stack;
 use crate::{MigrateType, Mobility, Order};
 
-/// Most single frames in an array, blocks of a small order, and page blocks.
+/// The most entries of an array: of single frames, of blocks of a small order, and of page blocks.
 pub(super) const SINGLES: usize = 1024;
 pub(super) const SMALL: usize = 16;
 pub(super) const HUGE: usize = 8;
 
-/// Orders 1 to 3 have arrays of their own.
+/// Orders 1 to 3 each have arrays of their own.
 pub(super) const SMALL_ORDERS: usize = 3;
 
 pub(super) const KINDS: usize = Mobility::ALL.len();
@@ -18,7 +18,7 @@ pub(super) const KINDS: usize = Mobility::ALL.len();
 /// The stash of one CPU: 13 KiB.
 #[derive(Debug)]
 pub struct CpuStash {
-    // The page blocks that single frames of each mobility are fetched from first.
+    // For each mobility, the page blocks that single frames are fetched from first.
     pub(super) blocks: [Blocks; KINDS],
     pub(super) singles: [Stack<SINGLES>; KINDS],
     pub(super) small: [[Stack<SMALL>; KINDS]; SMALL_ORDERS],
@@ -26,7 +26,7 @@ pub struct CpuStash {
 }
 
 impl CpuStash {
-    /// An empty stash.
+    /// Returns an empty stash.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -37,7 +37,7 @@ impl CpuStash {
         }
     }
 
-    /// How many blocks were ever freed to it, modulo 2^32.
+    /// Returns the number of blocks ever freed to the stash, modulo 2^32.
     pub(super) fn freed(&self) -> u32 {
         let singles = self.singles.iter().map(|stack| stack.peek().1);
         let small = self.small.iter().flatten().map(|stack| stack.peek().1);
@@ -45,7 +45,7 @@ impl CpuStash {
         singles.chain(small).chain(huge).fold(0, u32::wrapping_add)
     }
 
-    /// How many frames lie in it. A hint.
+    /// Returns the number of frames in the stash. A hint.
     pub(super) fn frames(&self, huge: Order) -> usize {
         let singles = self.singles.iter().map(|stack| stack.peek().0 as usize);
         let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
@@ -60,7 +60,7 @@ impl CpuStash {
         singles.chain(small).chain(huge).sum()
     }
 
-    /// Every block in it, with its order.
+    /// Returns every block in the stash, with its order.
     pub(super) fn blocks(&self, huge: Order) -> impl Iterator<Item = (u32, Order)> + '_ {
         let small = self.small.iter().zip(1..).flat_map(|(stacks, order)| {
             let entries = stacks.iter().flat_map(Stack::entries);
@@ -81,7 +81,7 @@ impl Default for CpuStash {
     }
 }
 
-/// The array for a mobility.
+/// Returns the array for a mobility.
 #[inline]
 pub(super) const fn place_of(kind: MigrateType) -> usize {
     match kind {

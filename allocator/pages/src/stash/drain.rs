@@ -1,4 +1,4 @@
-//! How stashes are emptied: by their owner, by a visitor, or by a task that is run on their CPU.
+//! How stashes are emptied: by their owner, by a visitor, or by a task that runs on their CPU.
 
 use brickyard_sync::{Inside, Slot, SlotAccess};
 
@@ -8,7 +8,7 @@ use crate::platform::PinGuard;
 use crate::{Order, Platform};
 
 impl<A: SlotAccess> Stash<'_, A> {
-    /// Gives every frame within `reach` back to the store. Waits for others as long as there is
+    /// Returns every frame within `reach` to the store. Waits for other CPUs while there is
     /// `patience`.
     pub(crate) fn drain<P: Platform>(
         &self,
@@ -23,7 +23,7 @@ impl<A: SlotAccess> Stash<'_, A> {
             .sum()
     }
 
-    /// Empties a stash that is entered. Returns how many frames.
+    /// Empties a stash that the caller is inside of. Returns the number of frames.
     fn drain_inside<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -62,7 +62,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         frames
     }
 
-    /// Empties the slot of `cpu` from wherever the caller runs, if that is within its reach.
+    /// Empties the slot of `cpu` from any CPU, if it is within the caller's reach.
     fn drain_slot<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -72,7 +72,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         patience: &Patience,
     ) -> Drained {
         if reach == Reach::Own {
-            // Whoever is interrupted may be in the middle of its stash.
+            // The interrupted task may be in the middle of its stash.
             return Drained::default();
         }
         let platform = &backing.platform;
@@ -85,7 +85,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         };
         let mut drained = Drained::default();
         let mut drain_here = || {
-            // Nor where a platform runs this in an interrupt.
+            // The same holds if a platform runs this in an interrupt.
             if platform.in_interrupt() {
                 return;
             }
@@ -101,7 +101,7 @@ impl<A: SlotAccess> Stash<'_, A> {
             }
             own
         };
-        // A CPU that holds nothing is left in peace.
+        // A CPU that holds nothing is not disturbed.
         if own || holds_nothing() {
             return drained;
         }

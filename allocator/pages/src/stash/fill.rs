@@ -1,4 +1,4 @@
-//! How a stash is filled from the store and gives back what is too much: by whole words.
+//! How a stash is filled from the store, and how it gives back its surplus: by whole words.
 
 use brickyard_sync::SlotAccess;
 
@@ -7,25 +7,25 @@ use super::stack::Stack;
 use super::{Backing, Stash};
 use crate::{Frame, MigrateType, Mobility, Platform, Request};
 
-/// An array of single frames starts with this limit.
+/// The limit that an array of single frames starts with.
 const FIRST_LIMIT: u32 = 64;
 
-/// So many single frames are fetched at a time at most: what the slowest requests wait for.
+/// The most single frames fetched at a time: what the slowest requests wait for.
 const FETCH_MOST: usize = 320;
 
 impl<A: SlotAccess> Stash<'_, A> {
-    /// The limit that an array of single frames starts with.
+    /// Returns the limit that an array of single frames starts with, within the stash's sizes.
     pub(super) fn first_limit(&self) -> u32 {
         FIRST_LIMIT.min(self.sizes.singles as u32)
     }
 
-    /// Twice the limit from now on, as far as there is room.
+    /// Doubles the limit, as far as there is room.
     fn grow(&self, stack: &Stack<SINGLES>) {
         let limit = stack.limit(self.first_limit());
         stack.limit.set((limit * 2).min(self.sizes.singles as u32));
     }
 
-    /// [`Stash::refill`], where the store may be asked.
+    /// As [`Stash::refill`], if the store may be asked.
     #[cold]
     #[inline(never)]
     pub(super) fn refill_if<P: Platform>(
@@ -42,8 +42,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         Some(backing.store.frame_at(entry as usize))
     }
 
-    /// Fills an array of single frames that is empty to half, or by as much as is fetched at a
-    /// time, and takes one.
+    /// Fills an empty array of single frames to half of its limit, or by as much as is fetched at a
+    /// time. Takes one frame.
     pub(super) fn refill<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -58,12 +58,12 @@ impl<A: SlotAccess> Stash<'_, A> {
         let half = (stack.limit(self.first_limit()) / 2).max(1) as usize;
         let wanted = half.min(FETCH_MOST);
         self.grow(stack);
-        // They leave the store before they lie here.
+        // The frames leave the store before they arrive in the stash.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let blocks = &own.blocks[place];
         let mut len = 0;
         let mut keep = |offset: usize, mut bits: u64| {
-            // From the top, so that they are handed out upwards.
+            // From the top down, so that they are handed out in rising order.
             if bits == !0 {
                 for bit in (0..u64::BITS).rev() {
                     stack.entry(len).set(offset as u32 + bit);
@@ -84,7 +84,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         {
             let more = store.take_singles_from(block, kind, wanted - taken, &mut keep);
             if more == 0 {
-                // Others were faster, or a part of it is just being isolated: elsewhere then.
+                // Other CPUs were faster, or a part of it is being isolated now: try elsewhere.
                 break;
             }
             taken += more;
@@ -100,7 +100,8 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.pop()
     }
 
-    /// Gives the colder three quarters of a full array back.
+    /// Makes room in a full array: doubles its limit if it may grow, and otherwise gives back the
+    /// colder three quarters.
     #[cold]
     #[inline(never)]
     pub(super) fn flush<P: Platform>(
@@ -122,7 +123,7 @@ impl<A: SlotAccess> Stash<'_, A> {
             }
         }
         let leaving = (stack.len() * 3 / 4).max(1);
-        // They leave here before they are in the store.
+        // The frames leave the stash before they are in the store.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let entry_at = |place| stack.entry(place).get();
         let store = &backing.store;
@@ -132,8 +133,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.shift(leaving);
     }
 
-    /// Fetches half as many page blocks as there is room for into an array that is empty, and takes
-    /// one.
+    /// Fetches page blocks into an empty array, half as many as there is room for, and takes one.
     pub(super) fn refill_huge<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -144,7 +144,7 @@ impl<A: SlotAccess> Stash<'_, A> {
         if wanted == 0 {
             return None;
         }
-        // They leave the store before they lie here.
+        // The blocks leave the store before they arrive in the stash.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let mut len = 0;
         backing.store.take_page_blocks(kind, wanted, |offset| {
@@ -155,10 +155,10 @@ impl<A: SlotAccess> Stash<'_, A> {
         stack.pop()
     }
 
-    /// Gives half of the page blocks of a full array back.
+    /// Gives back half of the page blocks of a full array.
     pub(super) fn flush_huge<P: Platform>(&self, backing: &Backing<'_, P>, stack: &Stack<HUGE>) {
         let leaving = stack.len().div_ceil(2);
-        // They leave here before they are in the store.
+        // The blocks leave the stash before they are in the store.
         let _transit = backing.moves.begin(backing.platform.cpu());
         let cold = stack.entries().take(leaving as usize);
         let store = &backing.store;

@@ -1,29 +1,29 @@
-//! The stash: per CPU, arrays of frame numbers that are to be had at once. The front of the
-//! default.
+//! The stash: per-CPU arrays of frame numbers that are available at once. It is the default front.
 //!
-//! A request pops a number, a free pushes one. Nothing is masked, since interrupts never come here:
-//! they go to the store, which needs no lock. Where slots are
-//! [`Exclusive`](brickyard_sync::Exclusive) a hit has no atomic instruction in it; where they are
-//! [`Shared`](brickyard_sync::Shared) it takes a lock that is nearly always free, and anyone can
-//! drain any stash by it; the owner waits while somebody does.
+//! A request pops a number, a free pushes one. Nothing is masked, since interrupts never use the
+//! stash: they go to the store, which needs no lock. Where slots are
+//! [`Exclusive`](brickyard_sync::Exclusive), a hit has no atomic instruction. Where they are
+//! [`Shared`](brickyard_sync::Shared), a hit takes a lock that is nearly always free. Any CPU can
+//! take that lock to drain any stash; the owner waits meanwhile.
 //!
 //! There is an array for each order class (single frames, orders 1 to 3, whole page blocks) and
-//! mobility. A frame that is freed goes to the array of the mobility that its neighbourhood shows,
-//! so that what cannot be moved is handed out again where it does no harm. An empty array of single
-//! frames is filled by words of the store, a full one gives its colder three quarters back, sorted
-//! by block. It starts small, doubles whenever it runs empty or full, and is small again after a
-//! drain.
+//! mobility. A freed frame goes to the array of the mobility that its neighbourhood shows. So
+//! memory that cannot be moved is handed out again where it does no harm. An empty array of single
+//! frames is filled by words of the store. A full one gives back its colder three quarters, sorted
+//! by block. An array of single frames starts small, doubles whenever it runs empty or full, and is
+//! small again after a drain.
 //!
-//! **What a free is asked.** The store sees a block in a stash as one in use. So a free of what is
-//! free in the store, was never allocated, or is larger than the block is refused at once; so is
-//! one of the block freed just before. A second free of a block that lies elsewhere in a stash,
-//! whole or in parts, is not noticed at once: at the store, later, it is refused and
-//! [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
+//! **What a free checks.** To the store, a block in a stash is in use. A free of something that is
+//! free in the store, was never allocated, or is larger than the block is refused at once. So is a
+//! second free of the block freed just before. A second free of a block that lies elsewhere in a
+//! stash, whole or in parts, is not noticed at once. When it reaches the store later it is refused
+//! and [counted](crate::zone::Zone::refused_late), unless the block was handed out twice before.
 //!
-//! Invariant `cached-once`: what lies in a stash is a block in use to the store, of the order of
-//! its array, and lies in no other place.
-//! Invariant `lent-to-somebody`: a block that is lent is one that some CPU fetches from, so that
-//! the loan ends with the next drain.
+//! Invariant `cached-once`: a block in a stash is in use to the store, is of the order of its
+//! array, and lies in no other place.
+//!
+//! Invariant `lent-to-somebody`: some CPU fetches from each block that is lent, so that the loan
+//! ends with the next drain.
 
 mod blocks;
 mod cpu;
@@ -42,10 +42,10 @@ pub use cpu::CpuStash;
 use cpu::{HUGE, SINGLES, SMALL, SMALL_ORDERS, place_of};
 use stack::Stack;
 
-/// Batches of so many single frames go straight to the store.
+/// Batches of at least this many single frames go straight to the store.
 const BULK: usize = 256;
 
-/// How much a CPU's stash holds at most, for each mobility.
+/// The most that a CPU's stash holds, for each mobility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StashSizes {
     /// Single frames, at most 1024.
@@ -57,7 +57,7 @@ pub struct StashSizes {
 }
 
 impl StashSizes {
-    /// All that there is room for: 4 MiB in single frames of 4 KiB, 16 MiB in page blocks.
+    /// The largest sizes: 4 MiB in single frames of 4 KiB, 16 MiB in page blocks.
     pub const DEFAULT: Self = Self {
         singles: SINGLES,
         small: SMALL,
@@ -65,28 +65,28 @@ impl StashSizes {
     };
 }
 
-/// What stands behind the stashes of a zone.
+/// What lies behind the stashes of a zone.
 #[derive(Debug)]
 pub(crate) struct Backing<'m, P> {
     pub(crate) store: Bitmap<'m>,
     pub(crate) platform: P,
-    /// What is on its way between a stash and the store.
+    /// The frames in transit between a stash and the store.
     pub(crate) moves: Moves,
 }
 
-/// What became of a freed block that a stash was offered.
+/// The outcome of offering a freed block to a stash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Returned {
-    /// It is kept.
+    /// The block was kept.
     Kept,
-    /// It is a case for the store: an isolated range, an interrupt, or not a block that may be
-    /// freed like this at all.
+    /// The store must handle it: an isolated range, an interrupt, or not a block that may be freed
+    /// like this at all.
     ToStore,
-    /// It lies here already.
+    /// The block lies in the stash already.
     FreeAlready,
 }
 
-/// Which arrays an order belongs to.
+/// The class of arrays that an order belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Single,
@@ -105,7 +105,7 @@ pub struct Stash<'m, A> {
 }
 
 impl<'m, A: SlotAccess> Stash<'m, A> {
-    /// Stashes for the CPUs `0..slots.len()`. Sizes above what there is room for are cut.
+    /// Returns stashes for the CPUs `0..slots.len()`. Sizes above the room of a slot are cut.
     #[must_use]
     pub const fn new(slots: &'m [Slot<A, CpuStash>], sizes: StashSizes) -> Self {
         const fn at_most(size: usize, most: usize) -> usize {
@@ -138,9 +138,9 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Class::None
     }
 
-    /// Calls `with` inside the caller's own slot; `None` in an interrupt, on a CPU without one, and
-    /// where a visitor stands still in it. What is looked at in one call may be otherwise in the
-    /// next: another task may have run on this CPU meanwhile, or the caller be on another.
+    /// Calls `with` inside the caller's own slot. Returns `None` in an interrupt, on a CPU without
+    /// a slot, and if a visitor stands still in it. What one call sees may have changed by the
+    /// next: another task may have run on this CPU meanwhile, or the caller may be on another CPU.
     fn with_own<P: Platform, R>(
         &self,
         platform: &P,
@@ -154,11 +154,11 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Some(with(&own))
     }
 
-    /// A block for `request`: what lies here, else what is fetched from the store, or, of an order
-    /// that is not fetched, taken there.
+    /// Takes a block for `request`: one that lies here, else one fetched from the store. A block of
+    /// an order that is not fetched is taken from the store directly.
     ///
-    /// What lies here has passed the watermark when it was fetched; `admitted` says whether the
-    /// store may be asked. `None` where it may not, or has nothing.
+    /// A block that lies here passed the watermark when it was fetched. `admitted` says whether the
+    /// store may be asked. Returns `None` if it may not, or has nothing.
     #[inline(always)]
     pub(crate) fn take<P: Platform>(
         &self,
@@ -172,7 +172,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         let platform = &backing.platform;
         if request.context != Context::Interrupt && !platform.in_interrupt() {
             let pinned = PinGuard::new(platform);
-            // At once or not at all: a visitor is waited for on the longer way.
+            // At once or not at all: only the slow path waits for a visitor.
             if let Some(own) = self.slots.get(pinned.cpu).and_then(Slot::try_enter) {
                 let popped = own.singles[request.mobility as usize].pop();
                 return match popped {
@@ -184,8 +184,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         self.take_elsewhere(backing, request, admitted)
     }
 
-    /// The same where the caller is in no stash: in its own after a visitor has left, else in the
-    /// store.
+    /// As [`Stash::take`], for a caller that is in no stash: from its own stash after a visitor has
+    /// left, else from the store.
     #[cold]
     #[inline(never)]
     fn take_elsewhere<P: Platform>(
@@ -195,7 +195,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         admitted: impl Fn() -> bool + Copy,
     ) -> Option<Frame> {
         if request.context != Context::Interrupt {
-            // In an interrupt, whatever was interrupted may be in the middle of the stash.
+            // In an interrupt, the interrupted task may be in the middle of the stash.
             let here = self.with_own(&backing.platform, |own| {
                 match own.singles[place_of(request.mobility.into())].pop() {
                     Some(entry) => Some(backing.store.frame_at(entry as usize)),
@@ -209,7 +209,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         admitted().then(|| backing.store.take(request)).flatten()
     }
 
-    /// The same above order 0.
+    /// As [`Stash::take`], above order 0.
     #[inline(never)]
     fn take_block<P: Platform>(
         &self,
@@ -231,8 +231,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 let pop = |own: &CpuStash| {
                     let stack = &own.huge[place];
                     let fetched = || self.refill_huge(backing, stack, request.mobility.into());
-                    // Fetched in the visit that finds none: by the next, another task of this CPU
-                    // may have freed some.
+                    // Fetched in the visit that finds none: before another visit, another task of
+                    // this CPU may have freed some.
                     stack.pop().or_else(|| admitted().then(fetched).flatten())
                 };
                 self.with_own(&backing.platform, pop).flatten()
@@ -245,8 +245,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         }
     }
 
-    /// Single frames into `out`, as many as can be had. Returns how many; `None` where the caller
-    /// has no stash here, or so many are the store's.
+    /// Takes single frames into `out`, as many as are available. Returns the number taken. Returns
+    /// `None` if the caller has no stash here, or if so many frames should come from the store.
     pub(crate) fn take_many<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -282,7 +282,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         })
     }
 
-    /// Offers a freed block to the caller's stash. Any frame may be offered, also one outside the
+    /// Offers a freed block to the caller's stash. Any frame may be offered, even one outside the
     /// span.
     #[inline(always)]
     pub(crate) fn put<P: Platform>(
@@ -302,8 +302,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
                 let plain = store.mobility_of_plain_single(offset);
                 if let Some(stack) = plain.and_then(|place| own.singles.get(place)) {
                     let len = stack.len();
-                    // Where it is empty, what is compared is none of its entries; then the longer
-                    // way finds out.
+                    // If the stack is empty, the entry compared is not one of its own. The longer
+                    // way finds that out.
                     let last = stack.entry(len.wrapping_sub(1)).get();
                     if len < stack.limit.get() && last != offset as u32 {
                         stack.push(offset as u32);
@@ -316,7 +316,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         self.put_elsewhere(backing, offset)
     }
 
-    /// Offers a single frame where the caller could not go into its stash at once.
+    /// Offers a single frame when the caller could not enter its stash at once.
     #[cold]
     #[inline(never)]
     fn put_elsewhere<P: Platform>(&self, backing: &Backing<'_, P>, offset: usize) -> Returned {
@@ -326,7 +326,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         .unwrap_or(Returned::ToStore)
     }
 
-    /// Keeps a freed single frame, after a flush if need be.
+    /// Keeps a freed single frame, after a flush if necessary.
     #[inline(never)]
     fn put_single<P: Platform>(
         &self,
@@ -349,7 +349,7 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         Returned::Kept
     }
 
-    /// Keeps a freed block of another order, if it is one and there is room.
+    /// Keeps a freed block of another order, if it is a block and there is room.
     #[inline(never)]
     fn put_block<P: Platform>(
         &self,
@@ -383,9 +383,9 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         put.unwrap_or(Returned::ToStore)
     }
 
-    /// Keeps freed single frames until one cannot be kept. Returns how many were kept, and what
-    /// became of the one behind them ([`Returned::Kept`] if there is none); `None` where the caller
-    /// has no stash here, or so many are the store's.
+    /// Keeps freed single frames until one cannot be kept. Returns the number kept, and what became
+    /// of the one after them ([`Returned::Kept`] if there is none). Returns `None` if the caller
+    /// has no stash here, or if so many frames should go to the store.
     pub(crate) fn put_many<P: Platform>(
         &self,
         backing: &Backing<'_, P>,
@@ -418,13 +418,14 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
         })
     }
 
-    /// How many blocks were ever freed to stashes, modulo 2^32: unchanged if none was meanwhile.
+    /// Returns the number of blocks ever freed to stashes, modulo 2^32. It is unchanged if no block
+    /// was freed meanwhile.
     pub(crate) fn arrivals(&self) -> usize {
         let freed = self.slots.iter().map(|slot| slot.outside().freed());
         freed.fold(0, u32::wrapping_add) as usize
     }
 
-    /// How many frames they hold. A hint.
+    /// Returns the number of frames in the stashes. A hint.
     pub(crate) fn cached(&self, store: &Bitmap<'_>) -> usize {
         let huge = store.page_block_order();
         self.slots
@@ -433,7 +434,8 @@ impl<'m, A: SlotAccess> Stash<'m, A> {
             .sum()
     }
 
-    /// Tests the invariants while nobody else uses the zone. Returns how many frames lie here.
+    /// Tests the invariants while no other CPU uses the zone. Returns the number of frames in the
+    /// stashes.
     ///
     /// # Errors
     /// The first invariant that does not hold.
@@ -466,7 +468,7 @@ const fn size_or_one(size: usize) -> usize {
     if size == 0 { 1 } else { size }
 }
 
-/// Puts a block into an array of up to `most`, if there is room.
+/// Adds a block to an array of at most `most` blocks, if there is room.
 fn keep<const N: usize>(stack: &Stack<N>, offset: usize, most: usize) -> Returned {
     if stack.ends_with(offset as u32) {
         return Returned::FreeAlready;

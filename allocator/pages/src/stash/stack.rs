@@ -1,19 +1,20 @@
-//! An array of blocks: what a CPU's stash is made of.
+//! An array of blocks: the building part of a CPU's stash.
 
 use brickyard_sync::{AtomicU64, GuardedU32, Ordering};
 
-/// An array with a limit: pushed and popped at its end.
+/// An array with a limit, pushed and popped at its end.
 #[derive(Debug)]
 pub(super) struct Stack<const N: usize> {
-    // Low half: how many entries. High half: how many were ever freed to it, modulo 2^32. One word,
-    // so that a free writes one. Written by whoever is inside; others peek.
+    // Low half: the number of entries. High half: the number ever freed to it, modulo 2^32. They
+    // share one word, so that a free writes only one. The CPU that is inside writes it; others
+    // peek.
     word: AtomicU64,
-    // How many it may hold now.
+    // The number of entries that it may hold now.
     pub(super) limit: GuardedU32,
     entries: [GuardedU32; N],
 }
 
-/// One entry more, freed by somebody.
+/// One more entry, added by a free.
 const FREED: u64 = 1 << 32 | 1;
 
 impl<const N: usize> Stack<N> {
@@ -28,7 +29,7 @@ impl<const N: usize> Stack<N> {
 
     #[inline(always)]
     pub(super) fn word(&self) -> u64 {
-        // Relaxed: exact for whoever is inside, else a hint.
+        // Relaxed: exact for the CPU that is inside, else a hint.
         self.word.load(Ordering::Relaxed)
     }
 
@@ -37,11 +38,11 @@ impl<const N: usize> Stack<N> {
         self.word() as u32
     }
 
-    /// How many, for a drainer that goes in only if there are any; and how many were ever freed to
-    /// it.
+    /// Returns the number of entries, for a drainer that goes in only if there are any. Also
+    /// returns the number ever freed to the array.
     pub(super) fn peek(&self) -> (u32, u32) {
-        // Acquire: pairs with the release in `set_word`: who sees that frames have left sees that
-        // their move has begun, and who sees that one was freed sees it.
+        // Acquire: pairs with the release in `set_word`. A CPU that sees that frames have left sees
+        // that their move has begun. A CPU that sees that one was freed sees that frame.
         let word = self.word.load(Ordering::Acquire);
         (word as u32, (word >> 32) as u32)
     }
@@ -58,7 +59,7 @@ impl<const N: usize> Stack<N> {
 
     #[inline(always)]
     pub(super) fn entry(&self, place: u32) -> &GuardedU32 {
-        // A length never exceeds N; the mask only tells the compiler so.
+        // A length never exceeds N. The mask only tells the compiler so.
         &self.entries[place as usize & (N - 1)]
     }
 
@@ -71,7 +72,7 @@ impl<const N: usize> Stack<N> {
         Some(entry)
     }
 
-    /// Puts an entry at the end that was freed. There is room.
+    /// Adds a freed entry at the end. There must be room.
     #[inline(always)]
     pub(super) fn push(&self, entry: u32) {
         let word = self.word();
@@ -80,7 +81,7 @@ impl<const N: usize> Stack<N> {
         self.set_word(word.wrapping_add(FREED));
     }
 
-    /// Puts entries at the end that were freed. There is room for all of them.
+    /// Adds freed entries at the end. There must be room for all of them.
     pub(super) fn push_all(&self, entries: impl Iterator<Item = usize>) {
         let mut word = self.word();
         for entry in entries {
@@ -91,14 +92,14 @@ impl<const N: usize> Stack<N> {
         self.set_word(word);
     }
 
-    /// Is this the entry at the end?
+    /// Returns true if `entry` is the one at the end.
     pub(super) fn ends_with(&self, entry: u32) -> bool {
-        // Below an empty stack there is what was popped last; that one is in use.
+        // Below an empty stack lies what was popped last, and that block is in use.
         let len = self.len();
         len > 0 && self.entry(len - 1).get() == entry
     }
 
-    /// The limit; `least` where none was set yet.
+    /// Returns the limit, or `least` if none has been set yet.
     pub(super) fn limit(&self, least: u32) -> u32 {
         self.limit.get().max(least)
     }
@@ -107,7 +108,7 @@ impl<const N: usize> Stack<N> {
         (0..self.len()).map(|place| self.entry(place).get())
     }
 
-    /// Forgets the first `gone` entries.
+    /// Removes the first `gone` entries.
     pub(super) fn shift(&self, gone: u32) {
         let left = self.len() - gone;
         for place in 0..left {

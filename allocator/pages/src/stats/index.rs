@@ -1,19 +1,19 @@
-//! How fragmented free memory is, from the number of free blocks of each order alone.
+//! How fragmented free memory is, computed only from the number of free blocks of each order.
 //!
-//! Two questions, after Gorman and Healy, "Supporting Superpage Allocation without Additional
-//! Hardware Support" (ISMM 2008): how much of the free memory is of no use to a request of some
-//! order, and, if such a request fails, is that for lack of memory or for fragmentation? The
-//! integers are those of Linux's `unusable_index`, `extfrag_index` and proactive compaction, each
-//! rounded in the same places, so that they can be held against those of a running kernel.
+//! There are two questions, after Gorman and Healy, "Supporting Superpage Allocation without
+//! Additional Hardware Support" (ISMM 2008). How much of the free memory is useless to a request of
+//! some order? And if such a request fails, is the cause lack of memory or fragmentation? The
+//! integers are those of Linux's `unusable_index`, `extfrag_index` and proactive compaction. Each
+//! is rounded in the same places, so that it can be compared with that of a running kernel.
 //!
-//! All sums are made in 128 bits: 2^64 blocks of each of the 19 orders are less than 2^83 frames,
-//! 2^93 in thousandths, so no count that fits into the structure overflows.
+//! All sums use 128 bits. 2^64 blocks of each of the 19 orders are less than 2^83 frames, or 2^93
+//! in thousandths. So no count that fits into the structure overflows.
 
 use core::fmt;
 
 use crate::Order;
 
-/// How many blocks are free, by order.
+/// The number of free blocks of each order.
 ///
 /// ```
 /// use brickyard::Order;
@@ -27,41 +27,43 @@ use crate::Order;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FreeCounts {
-    /// Free blocks of each order.
+    /// The free blocks of each order.
     pub by_order: [usize; Order::COUNT],
 }
 
 impl FreeCounts {
-    /// How many frames are free. Stops at the largest number.
+    /// Returns the number of free frames. Saturates.
     #[must_use]
     pub fn free_frames(&self) -> usize {
         saturated(self.frames_from(Order::ZERO))
     }
 
-    /// How many blocks are free, whatever their size. Stops at the largest number.
+    /// Returns the number of free blocks of any size. Saturates.
     #[must_use]
     pub fn blocks(&self) -> usize {
         saturated(self.all_blocks())
     }
 
-    /// How many blocks of this order can be had without moving anything: those of this order, and
-    /// what larger ones split into. Stops at the largest number.
+    /// Returns how many blocks of this order are available without moving anything: those of this
+    /// order, and what larger ones split into. Saturates.
     #[must_use]
     pub fn suitable(&self, order: Order) -> usize {
         saturated(self.frames_from(order) >> order.get())
     }
 
-    /// The part of the free memory that a request of this order cannot use, in thousandths, rounded
-    /// down: 0 is none, 1000 is all. With nothing free, all.
+    /// Returns the part of the free memory that a request of this order cannot use, in thousandths,
+    /// rounded down: 0 is none, 1000 is all. Returns 1000 if nothing is free.
     #[must_use]
     pub fn unusable_index(&self, order: Order) -> u32 {
         self.unusable_part(order, 1000).unwrap_or(1000)
     }
 
-    /// Why a request of this order fails, in thousandths: towards 0 for lack of memory, towards
-    /// 1000 for fragmentation; -1000 if it would not fail. With nothing free, 0.
+    /// Returns the reason why a request of this order fails, in thousandths: towards 0 for lack of
+    /// memory, towards 1000 for fragmentation. Returns -1000 if it would not fail, and 0 if nothing
+    /// is free.
     ///
-    /// With a single free block it is -free / 2^order, between -500 and 0, as in Linux.
+    /// With a single free block that is too small, the result is -free / 2^order, between -500 and
+    /// 0, as in Linux.
     #[must_use]
     pub fn fragmentation_index(&self, order: Order) -> i32 {
         let blocks = self.all_blocks();
@@ -78,15 +80,16 @@ impl FreeCounts {
         1000 - lack as i32
     }
 
-    /// The part of the free memory that a request of this order cannot use, in per cent, rounded
-    /// down; what proactive compaction goes by. With nothing free, 0: then compaction would not
-    /// help.
+    /// Returns the part of the free memory that a request of this order cannot use, in per cent,
+    /// rounded down. Proactive compaction goes by it. Returns 0 if nothing is free, since
+    /// compaction would not help then.
     #[must_use]
     pub fn extfrag_percent(&self, order: Order) -> u32 {
         self.unusable_part(order, 100).unwrap_or(0)
     }
 
-    /// The part of the free frames in blocks below `order`, of `whole`; `None` with nothing free.
+    /// Returns the part of the free frames in blocks below `order`, scaled to `whole`; `None` if
+    /// nothing is free.
     fn unusable_part(&self, order: Order, whole: u128) -> Option<u32> {
         let free = self.frames_from(Order::ZERO);
         let unusable = free - self.frames_from(order);
@@ -94,7 +97,7 @@ impl FreeCounts {
         Some(part as u32)
     }
 
-    /// Frames in free blocks of order `lowest` and up.
+    /// Returns the number of frames in free blocks of order `lowest` and up.
     fn frames_from(&self, lowest: Order) -> u128 {
         let frames = |order: Order| (self.by_order[order.index()] as u128) << order.get();
         lowest.up_to(Order::MAX).map(frames).sum()
@@ -110,7 +113,7 @@ fn saturated(number: u128) -> usize {
 }
 
 /// A value of [`FreeCounts::unusable_index`] as Linux prints it in `unusable_index`: `%d.%03d `,
-/// with the space behind it.
+/// with the trailing space.
 ///
 /// ```
 /// use brickyard::stats::UnusableText;
@@ -125,10 +128,10 @@ impl fmt::Display for UnusableText {
     }
 }
 
-/// A value of [`FreeCounts::fragmentation_index`] as Linux prints it in `extfrag_index`:
-/// `%2d.%03d `, with the space behind it.
+/// A value of [`FreeCounts::fragmentation_index`] as Linux prints it in `extfrag_index`: `%2d.%03d
+/// `, with the trailing space.
 ///
-/// Quotient and remainder are those of C, so the sign of a small negative value stands behind the
+/// Quotient and remainder are those of C. So the sign of a small negative value comes after the
 /// point, with room for two more digits.
 ///
 /// ```
@@ -141,7 +144,7 @@ pub struct FragmentationText(pub i32);
 
 impl fmt::Display for FragmentationText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rust's division and its zero padding are C's: towards zero, and the sign is one of the
+        // Rust's division and zero padding are those of C: towards zero, and the sign is one of the
         // three characters.
         write!(f, "{:2}.{:03} ", self.0 / 1000, self.0 % 1000)
     }
@@ -184,8 +187,8 @@ mod tests {
         assert_eq!(counts.suitable(Order::new(4)), 0);
     }
 
-    /// Zone DMA of a Linux 6.18 host: one block of order 8, one of order 9, three of order 10, and
-    /// what its files said.
+    /// Zone DMA of a Linux 6.18 host: one block of order 8, one of order 9, three of order 10. The
+    /// expected values are what its files said.
     #[test]
     fn the_indices_of_a_real_zone() {
         let dma = counts(&[(8, 1), (9, 1), (10, 3)]);

@@ -1,9 +1,9 @@
-//! What can be told of free memory: as numbers that separate lack from fragmentation, and as the
+//! Statistics of free memory: numbers that separate lack of memory from fragmentation, and the
 //! exact text of Linux's files.
 //!
-//! Nothing here looks at a zone: a zone fills in a [`ZoneSnapshot`] or [`FreeCounts`], and
-//! everything else follows from that. So the numbers of a running kernel, of a replay and of a file
-//! that was read can all be judged and printed by the same code.
+//! Nothing here looks at a zone. A zone fills in a [`ZoneSnapshot`] or [`FreeCounts`], and
+//! everything else follows from that. So the same code can judge and print the numbers of a running
+//! kernel, of a replay, or of a file that was read.
 
 mod index;
 mod text;

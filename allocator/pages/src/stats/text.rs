@@ -1,14 +1,14 @@
 //! Linux's text of free memory: `/proc/buddyinfo`, `/proc/pagetypeinfo`, and `unusable_index` and
 //! `extfrag_index` of `/sys/kernel/debug/extfrag`.
 //!
-//! Byte by byte what Linux 6.18 prints (compared with such a host), so that whatever reads those
-//! files reads ours: paddings, the space behind each number, and pagetypeinfo's repeated head. Each
-//! file is a `Display` over the snapshots of all zones, node by node and lowest zone first; nothing
-//! is gathered in memory. Zones without memory are left out by Linux, so the caller leaves them out
-//! too.
+//! The text is byte for byte what Linux 6.18 prints (compared with such a host). So any program
+//! that reads those files reads ours: paddings, the space after each number, and pagetypeinfo's
+//! repeated head. Each file is a `Display` over the snapshots of all zones, node by node and lowest
+//! zone first. Nothing is gathered in memory. Linux leaves out zones without memory, so the caller
+//! leaves them out too.
 //!
-//! Where ours has more freedom than Linux: zones may differ in their highest order. Each line then
-//! ends with the highest order of its zone, and what is said once for a node says the highest of
+//! Our zones have more freedom than Linux's: they may differ in their highest order. Each line then
+//! ends with the highest order of its zone, and what is printed once per node uses the highest of
 //! its zones.
 
 use core::fmt;
@@ -16,20 +16,20 @@ use core::fmt;
 use super::{FragmentationText, FreeCounts, UnusableText};
 use crate::{MigrateType, Order, ZoneKind};
 
-/// From so many blocks on pagetypeinfo counts no further: Linux walks the lists, with interrupts
+/// From this many blocks on, pagetypeinfo stops counting: Linux walks the lists with interrupts
 /// off.
 const COUNTED: usize = 100_000;
 
 /// What is known of the free memory of one zone at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZoneSnapshot {
-    /// The number of its node.
+    /// The number of the zone's node.
     pub node: u32,
-    /// Its kind.
+    /// The zone's kind.
     pub zone: ZoneKind,
-    /// Its highest order.
+    /// The zone's highest order.
     pub max_order: Order,
-    /// The order of its page blocks.
+    /// The order of the zone's page blocks.
     pub page_block_order: Order,
     /// Free blocks, by order and type. None above the highest order.
     pub free: [[usize; MigrateType::COUNT]; Order::COUNT],
@@ -38,11 +38,11 @@ pub struct ZoneSnapshot {
 }
 
 impl ZoneSnapshot {
-    /// Free blocks of each order, of all types.
+    /// Returns the free blocks of each order, of all types.
     ///
-    /// Isolated ones too, although nobody can have them: buddyinfo and the indices of Linux all
-    /// come from one count an order that every free block is in. For what can be had, see
-    /// [`ZoneSnapshot::counts_to_be_had`].
+    /// Isolated blocks are included, although they are not available. In Linux, buddyinfo and the
+    /// indices all come from one count per order that includes every free block. For the available
+    /// blocks, see [`ZoneSnapshot::counts_to_be_had`].
     #[must_use]
     pub fn counts(&self) -> FreeCounts {
         FreeCounts {
@@ -50,7 +50,7 @@ impl ZoneSnapshot {
         }
     }
 
-    /// Free blocks of each order, of all types but [`MigrateType::Isolate`].
+    /// Returns the free blocks of each order, of all types but [`MigrateType::Isolate`].
     #[must_use]
     pub fn counts_to_be_had(&self) -> FreeCounts {
         let mut counts = self.counts();
@@ -61,7 +61,7 @@ impl ZoneSnapshot {
     }
 }
 
-/// The text of `/proc/buddyinfo`: free blocks by order, a line for each zone.
+/// The text of `/proc/buddyinfo`: free blocks by order, one line per zone.
 ///
 /// ```
 /// use brickyard::stats::{BuddyInfo, ZoneSnapshot};
@@ -88,7 +88,7 @@ impl fmt::Display for BuddyInfo<'_> {
     }
 }
 
-/// The text of `unusable_index`: [`FreeCounts::unusable_index`] by order, a line for each zone.
+/// The text of `unusable_index`: [`FreeCounts::unusable_index`] by order, one line per zone.
 #[derive(Debug, Clone, Copy)]
 pub struct UnusableIndex<'a>(pub &'a [ZoneSnapshot]);
 
@@ -100,7 +100,7 @@ impl fmt::Display for UnusableIndex<'_> {
     }
 }
 
-/// The text of `extfrag_index`: [`FreeCounts::fragmentation_index`] by order, a line for each zone.
+/// The text of `extfrag_index`: [`FreeCounts::fragmentation_index`] by order, one line per zone.
 #[derive(Debug, Clone, Copy)]
 pub struct ExtfragIndex<'a>(pub &'a [ZoneSnapshot]);
 
@@ -115,8 +115,9 @@ impl fmt::Display for ExtfragIndex<'_> {
 
 /// The text of `/proc/pagetypeinfo`: free blocks by order and type, and page blocks by type.
 ///
-/// The whole text, its first lines included, is repeated for each node, with nothing in between. A
-/// node is a run of snapshots with the same number. From 100,000 free blocks on it says `>100000`.
+/// The whole text, including its first lines, is repeated for each node, with nothing in between. A
+/// node is a run of snapshots with the same number. From 100,000 free blocks on, the text says
+/// `>100000`.
 #[derive(Debug, Clone, Copy)]
 pub struct PageTypeInfo<'a>(pub &'a [ZoneSnapshot]);
 
@@ -131,7 +132,7 @@ impl fmt::Display for PageTypeInfo<'_> {
     }
 }
 
-/// A line for each zone, with an entry for each of its orders.
+/// Writes one line per zone, with an entry for each of its orders.
 fn line_by_order(
     zones: &[ZoneSnapshot],
     f: &mut fmt::Formatter<'_>,
@@ -152,7 +153,7 @@ fn start_of_line(zone: &ZoneSnapshot, f: &mut fmt::Formatter<'_>) -> fmt::Result
     write!(f, "Node {}, zone {:>8} ", zone.node, zone.zone.name())
 }
 
-/// The size of a page block, and an empty line.
+/// Writes the size of a page block, and an empty line.
 fn block_size(zones: &[ZoneSnapshot], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let order = highest(zones, |zone| zone.page_block_order);
     writeln!(f, "Page block order: {order}")?;
@@ -160,7 +161,7 @@ fn block_size(zones: &[ZoneSnapshot], f: &mut fmt::Formatter<'_>) -> fmt::Result
     writeln!(f)
 }
 
-/// Free blocks by type and order.
+/// Writes the free blocks by type and order.
 fn free_by_type(zones: &[ZoneSnapshot], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{:43} ", "Free pages count per migrate type at order")?;
     for order in Order::ZERO.up_to(highest(zones, |zone| zone.max_order)) {
@@ -175,7 +176,7 @@ fn free_by_type(zones: &[ZoneSnapshot], f: &mut fmt::Formatter<'_>) -> fmt::Resu
     Ok(())
 }
 
-/// The line of one zone and type.
+/// Writes the line of one zone and type.
 fn free_of_type(zone: &ZoneSnapshot, kind: MigrateType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let name = zone.zone.name();
     write!(
@@ -193,7 +194,7 @@ fn free_of_type(zone: &ZoneSnapshot, kind: MigrateType, f: &mut fmt::Formatter<'
     writeln!(f)
 }
 
-/// An empty line, and page blocks by type.
+/// Writes an empty line, and the page blocks by type.
 fn page_blocks_by_type(zones: &[ZoneSnapshot], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "\n{:23}", "Number of blocks type ")?;
     for kind in MigrateType::ALL {
@@ -238,8 +239,8 @@ mod tests {
         zone
     }
 
-    /// A Linux 6.18 host with 4 GiB, its four files read in one quiet moment. The expected texts
-    /// are what it printed.
+    /// A Linux 6.18 host with 4 GiB, whose four files were read in one quiet moment. The expected
+    /// texts are what it printed.
     fn host() -> [ZoneSnapshot; 3] {
         let dma = zone(0, ZoneKind::Dma, 10);
         let dma = with_free(dma, Unmovable, &[0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -337,7 +338,7 @@ Node 0, zone   Normal -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1.000 -1
         assert_eq!(BuddyInfo(&zones).to_string(), expected);
     }
 
-    /// As on hosts with two nodes: the head again, and no line between them.
+    /// As on hosts with two nodes: the head is repeated, and no line stands between them.
     #[test]
     fn pagetypeinfo_starts_anew_for_each_node() {
         let mut second = zone(12, ZoneKind::Normal, 1);

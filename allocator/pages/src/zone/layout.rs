@@ -1,4 +1,4 @@
-//! How much metadata a zone needs, and a zone built in one piece of the embedder's memory.
+//! The amount of metadata a zone needs, and how to build a zone in one piece of memory.
 //!
 //! ```
 //! use core::mem::MaybeUninit;
@@ -21,16 +21,17 @@
 //! | each page block of 512 frames | 13.5 |
 //! | each CPU, for its stash | 13 KiB |
 //!
-//! Apart from the CPUs, that is 0.0098 % of memory in frames of 4 KiB.
+//! Apart from the CPUs' part, that is 0.0098 % of memory in frames of 4 KiB.
 //!
 //! # Limits
 //!
 //! A zone spans at most [`FRAMES_MOST`](crate::FRAMES_MOST) frames, 2^32 - 2: 16 TiB of 4 KiB
-//! frames. These are counted from the start of the first page block, and there are at most
-//! [`BLOCKS_MOST`](Bitmap::BLOCKS_MOST) page blocks, 2^24, which is less only where page blocks are
-//! below order 8. Larger memory is several zones of one kind, see [`Node`](crate::node::Node).
+//! frames. They are counted from the start of the first page block. There are at most
+//! [`BLOCKS_MOST`](Bitmap::BLOCKS_MOST) page blocks, 2^24; this is the smaller limit only where
+//! page blocks are below order 8. Larger memory needs several zones of one kind, see
+//! [`Node`](crate::node::Node).
 //!
-//! A plan that is a constant is refused by the compiler, where its `bytes` are another:
+//! If a plan and its `bytes` are constants, the compiler refuses a plan that is too large:
 //!
 //! ```compile_fail
 //! use brickyard::{FrameRange, OneCpu, ZoneKind};
@@ -43,7 +44,7 @@
 //! println!("{BYTES}");
 //! ```
 //!
-//! With one frame less there is such a zone:
+//! With one frame less, the plan is accepted:
 //!
 //! ```
 //! use brickyard::{FrameRange, OneCpu, ZoneKind};
@@ -55,7 +56,7 @@
 //! println!("{BYTES}");
 //! ```
 //!
-//! One that is known at run time only is asked for its `checked_bytes`:
+//! For a plan that is known only at run time, call `checked_bytes`:
 //!
 //! ```
 //! use brickyard::{FrameRange, OneCpu, PlanError, ZoneKind};
@@ -78,22 +79,23 @@ use crate::{FrameRange, Order, PlanError, Platform, ZoneKind};
 /// The values that a zone is built with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZonePlan {
-    /// Its kind.
+    /// The zone's kind.
     pub kind: ZoneKind,
-    /// The frames that it can ever hold.
+    /// The frames that the zone can ever hold.
     pub span: FrameRange,
-    /// The highest order it hands out.
+    /// The highest order that the zone hands out.
     pub max_order: Order,
     /// The order of a page block.
     pub page_block_order: Order,
-    /// How many CPUs have a stash of their own.
+    /// The number of CPUs that have a stash of their own.
     pub cpus: usize,
-    /// What a CPU's stash keeps.
+    /// The sizes of a CPU's stash.
     pub stash: StashSizes,
 }
 
 impl ZonePlan {
-    /// Orders up to 10 and page blocks of order 9, as in Linux, and stashes as large as can be.
+    /// Returns a plan with orders up to 10 and page blocks of order 9, as in Linux, and stashes of
+    /// the largest size.
     #[must_use]
     pub const fn new(kind: ZoneKind, span: FrameRange, cpus: usize) -> Self {
         Self {
@@ -106,23 +108,23 @@ impl ZonePlan {
         }
     }
 
-    /// How many words the store needs.
+    /// Returns the number of words that the store needs.
     const fn words(&self) -> Result<usize, PlanError> {
         Bitmap::checked_words(self.span, self.max_order, self.page_block_order)
     }
 }
 
-/// A cache line. The words of a page block lie in one, so the first begins at one.
+/// A cache line. The words of a page block share one, so the first word begins at a line's start.
 const LINE: usize = 64;
 
 impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
-    /// The bytes of metadata that a zone by `plan` needs, wherever they lie.
+    /// Returns the bytes of metadata that a zone built from `plan` needs, at any address.
     ///
-    /// For constants. A plan that is known at run time only is asked for its
+    /// For constants. For a plan that is known only at run time, use
     /// [`checked_bytes`](Self::checked_bytes).
     ///
     /// # Panics
-    /// Where no zone is that large; in a constant, that is an error of the compiler.
+    /// Panics if no zone can be that large. In a constant, that is a compile error.
     #[must_use]
     pub const fn bytes(plan: &ZonePlan) -> usize {
         match Self::checked_bytes(plan) {
@@ -131,11 +133,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// The same, for a plan that is known at run time only.
+    /// As [`bytes`](Self::bytes), for a plan that is known only at run time.
     ///
     /// # Errors
     /// [`PlanError::TooManyFrames`], [`PlanError::TooManyBlocks`], and [`PlanError::TooManyBytes`]
-    /// where the sum has no number.
+    /// if the sum overflows.
     pub const fn checked_bytes(plan: &ZonePlan) -> Result<usize, PlanError> {
         let words = match plan.words() {
             Ok(words) => words,
@@ -157,11 +159,12 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// A zone by `plan` with its metadata in `memory`. It has no memory to hand out yet.
+    /// Builds a zone from `plan` with its metadata in `memory`. The zone has no memory to hand out
+    /// yet.
     ///
     /// # Errors
-    /// What [`checked_bytes`](Self::checked_bytes) is refused with; [`PlanError::TooLittleMemory`]
-    /// where `memory` is shorter.
+    /// The errors of [`checked_bytes`](Self::checked_bytes); [`PlanError::TooLittleMemory`] if
+    /// `memory` is too short.
     pub fn new(
         plan: &ZonePlan,
         platform: P,
@@ -187,8 +190,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     }
 }
 
-/// The bytes of so many values of a size and alignment, and what may have to be skipped before the
-/// first. `None` where that is no number.
+/// Returns the bytes of `count` values of a size and alignment, including what may have to be
+/// skipped before the first. Returns `None` on overflow.
 const fn bytes_of(count: usize, (size, align): (usize, usize)) -> Option<usize> {
     match count.checked_mul(size) {
         Some(bytes) => bytes.checked_add(align - 1),

@@ -1,9 +1,9 @@
-//! A zone: the bitmap store, a stash per CPU before it, and watermarks.
+//! A zone: the bitmap store, a stash per CPU in front of it, and watermarks.
 //!
-//! It may be used alone: an embedder with one kind of memory and no reclaim needs no more.
+//! A zone may be used alone: an embedder with one kind of memory and no reclaim needs no more.
 //! [`Nodes`](crate::node::Nodes) puts several in order. [`Zone::new`] builds one in memory found at
-//! run time. Every part can also be made in a constant, so that a kernel has its zone from the
-//! first instruction on:
+//! run time. Every part can also be made in a constant, so that a kernel has its zone from its
+//! first instruction:
 //!
 //! ```
 //! use brickyard::bitmap::Bitmap;
@@ -29,39 +29,44 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! **The way of a request.** It pops a block of this CPU's stash. An empty stash is refilled from
-//! the store, if enough stays free. If the store has nothing, every cache that can be reached is
-//! drained, and the store asked again, before [`Zone::why_not`] says why. **The way of a free.** It
-//! is pushed on this CPU's stash. A full one is flushed to the store; what no stash may hold goes
-//! there at once.
+//! **How a request is served.** It pops a block from this CPU's stash. An empty stash is refilled
+//! from the store, if enough stays free. If the store has nothing, every cache that can be reached
+//! is drained, and the store is asked again. Only then does [`Zone::why_not`] say why the request
+//! fails.
+//!
+//! **How a free is served.** The block is pushed on this CPU's stash. A full stash is flushed to
+//! the store. A block that no stash may hold goes to the store at once.
 //!
 //! Invariant `order-0-succeeds`: a request for order 0 fails only if no frame was free that it may
-//! have, caches and frames on their way between a stash and the store included. The exceptions:
+//! have. Frames in caches, and in transit between a stash and the store, count as free. The
+//! exceptions:
 //!
-//! - requests in an interrupt, which wait for nobody, leave other CPUs' caches alone, and of
-//!   stashes their own, too;
+//! - requests in an interrupt, which wait for no other CPU, leave other CPUs' caches alone, and
+//!   leave even their own CPU's stash alone;
 //! - atomic requests where slots are exclusive, which may interrupt no other CPU;
 //! - CPUs with exclusive slots on which the platform cannot [run](crate::Platform::run_on)
 //!   anything;
-//! - frames that somebody has in hand who stands still: on their way, promised, of a block that he
-//!   is opening, in a shared slot that he is in;
-//! - requests with a limit inside the zone, and all while something is isolated: frames of a larger
-//!   block that is being given up or opened at that moment;
+//! - frames in hand of a CPU that stands still: frames in transit or promised, frames of a block
+//!   that it is opening, or frames in a shared slot that it is in;
+//! - requests with a limit inside the zone, and all requests while something is isolated: they may
+//!   miss frames of a larger block that is being given up or opened at that moment;
 //! - a request that has looked everywhere [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times, while
-//!   each time frames came or went; where what is free is below a mark,
+//!   frames came or went each time; if what is free is below a mark,
 //!   [`LOOKS_BELOW_A_MARK`](crate::patience::LOOKS_BELOW_A_MARK) times.
 //!
-//! **Bounds.** A request asks the stash and the store, and as a last resort looks everywhere at
-//! most [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times: each look visits every cache once,
-//! searches the store once, which has its own bound, see [`bitmap`](crate::bitmap), and waits for
-//! frames that somebody has in hand, with a look at what the store says now and then. Orders above
-//! 0 and interrupts look once. Whatever others do, it then goes on to compaction and reclaim (by
-//! [`Nodes`](crate::node::Nodes), which does all of this in each zone, and again after each reclaim
-//! that helped) or is refused. All these looks together wait for others
-//! [`WAITS_MOST`](crate::patience::WAITS_MOST) calls of [`Platform::relax`] at most, and
-//! [`PATIENCE`](brickyard_sync::PATIENCE) for any one CPU's cache; who has let the request wait in
-//! vain is not waited for, or asked to run anything, again. Besides, it waits that long for its own
-//! CPU's cache, each time it asks it.
+//! **Bounds.** A request asks the stash and the store. As a last resort it looks everywhere, at
+//! most [`LOOKS_MOST`](crate::patience::LOOKS_MOST) times. Each look visits every cache once and
+//! searches the store once, which has its own bound, see [`bitmap`](crate::bitmap). Each look then
+//! waits for frames that another CPU has in hand, and now and then reads what the store says.
+//! Orders above 0 and interrupts look once. Whatever other CPUs do, the request is then refused or
+//! goes on to compaction and reclaim. (That is done by [`Nodes`](crate::node::Nodes), which does
+//! all of the above in each zone, and again after each reclaim that helped.)
+//!
+//! All looks of a request together wait for other CPUs at most
+//! [`WAITS_MOST`](crate::patience::WAITS_MOST) calls of [`Platform::relax`], and at most
+//! [`PATIENCE`](brickyard_sync::PATIENCE) for any one CPU's cache. A CPU that the request has
+//! waited for without success is not waited for, or asked to run anything, again. In addition, the
+//! request waits up to `PATIENCE` calls for its own CPU's cache, each time it asks that cache.
 
 mod layout;
 
@@ -87,19 +92,20 @@ use crate::{
     RangeError, Request, ZoneKind,
 };
 
-/// A zone of memory on platform `P`, whose stashes are reached by `A`.
+/// A zone of memory on platform `P`, with stashes accessed through `A`.
 pub struct Zone<'m, P, A = Exclusive> {
     kind: ZoneKind,
     stash: Stash<'m, A>,
     watermarks: Watermarks,
     compaction: compact::Memory,
     backing: Backing<'m, P>,
-    // Ranges come, go and are isolated one at a time.
+    // Serializes operations that add, remove, reserve or isolate ranges.
     administration: Locked<TicketLock, ()>,
 }
 
 impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
-    /// A zone of these parts with no memory yet (see [`Zone::add`]) and no watermarks.
+    /// Returns a zone made of these parts, with no memory yet (see [`Zone::add`]) and no
+    /// watermarks.
     #[must_use]
     pub const fn of(kind: ZoneKind, platform: P, store: Bitmap<'m>, stash: Stash<'m, A>) -> Self {
         Self {
@@ -121,14 +127,14 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         &self.backing.store
     }
 
-    /// Its kind.
+    /// Returns the zone's kind.
     #[inline]
     #[must_use]
     pub const fn kind(&self) -> ZoneKind {
         self.kind
     }
 
-    /// The frames that it has records for; not all of them need be memory.
+    /// Returns the frames that the zone has records for. Not all of them need be memory.
     #[inline]
     #[must_use]
     pub const fn span(&self) -> FrameRange {
@@ -137,16 +143,16 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     // ---- requests ----
 
-    /// A block for `request`. The zone's watermarks are not looked at: they are for who asks
-    /// several zones.
+    /// Takes a block for `request`. The zone's watermarks are ignored: they are for a caller that
+    /// can ask several zones.
     ///
-    /// Cost: a pop of this CPU's stash, where something lies in it; else a few atomic instructions
-    /// for up to 320 frames. Where the store has nothing, every cache that can be reached is
-    /// drained first.
+    /// Cost: a pop from this CPU's stash, if it holds something; else a few atomic instructions for
+    /// up to 320 frames. If the store has nothing, every cache that can be reached is drained
+    /// first.
     ///
     /// # Errors
-    /// Why it could not be served. No frame has changed hands then, though caches may have been
-    /// drained.
+    /// The reason why the request could not be served. No frame has changed hands then, though
+    /// caches may have been drained.
     #[inline]
     pub fn alloc(&self, request: &Request) -> Result<Frame, AllocError> {
         match self.take(request, || true) {
@@ -162,7 +168,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             .ok_or_else(|| self.why_not(request))
     }
 
-    /// A block from this CPU's stash, or where `admitted` says so from the store.
+    /// Takes a block from this CPU's stash, or from the store if `admitted` returns true.
     #[inline(always)]
     fn take(&self, request: &Request, admitted: impl Fn() -> bool + Copy) -> Option<Frame> {
         if request.limit.is_some() {
@@ -171,7 +177,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.stash.take(&self.backing, request, admitted)
     }
 
-    /// The same for a request with an address limit: stashes do not know how low their blocks lie.
+    /// As [`Zone::take`], for a request with an address limit: stashes do not know how low their
+    /// blocks lie.
     #[cold]
     #[inline(never)]
     fn take_below(&self, request: &Request, admitted: impl Fn() -> bool + Copy) -> Option<Frame> {
@@ -181,17 +188,17 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.stash.take(&self.backing, request, admitted)
     }
 
-    /// Does the request's limit cut into this zone?
+    /// Returns true if the request's limit cuts into this zone.
     fn is_limited(&self, request: &Request) -> bool {
         let end = self.store().span().end;
         request.limit.is_some_and(|limit| limit < end)
     }
 
-    /// Would the zone stay above the mark?
+    /// Returns true if the zone would stay above the mark.
     fn admits(&self, request: &Request, mark: Mark) -> bool {
         let floor = self.watermarks.floor(request, mark);
-        // Where nothing is held back, what is free can be had, and the store knows better than any
-        // sum of its counts. Else the quick count is as a rule far above.
+        // If nothing is held back, all that is free is available, and the store knows better than
+        // any sum of its counts. Otherwise the quick count is usually far above the floor.
         floor == 0
             || above_mark(self.store().free_frames_at_least(), request, floor)
             || above_mark(self.store().free_frames(), request, floor)
@@ -213,7 +220,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         )
     }
 
-    /// Brings what caches hold to the store, and takes what `request` wants there.
+    /// Drains the caches to the store, and takes a block for `request` there.
     fn look(
         &self,
         request: &Request,
@@ -233,18 +240,19 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
             || drained.left_out == 0 && settled.is_some_and(|started| moves.still(started));
         let nothing_was_freed = || self.stash.arrivals() == arrivals;
         if !admitted && self.watermarks.hold_back_from(request) {
-            // With all that the caches had the zone is below its mark. That is for reclaim to mend.
+            // Even with all that the caches held, the zone is below its mark. That is a case for
+            // reclaim.
             return match all_seen() && nothing_was_freed() {
                 true => Look::Nothing,
                 false => Look::UnsettledBelowAMark,
             };
         }
-        // A frame may have been freed to a cache that was looked at already, by someone who then
-        // took one that was still to be found.
+        // A frame may have been freed to a cache that this look had already passed, by a CPU that
+        // then took a frame which this look had still to find.
         let nothing_came = drained.frames == 0
             && self.store().may_refuse(request)
             && nothing_was_freed()
-            // Asked last: the store was looked at since.
+            // Checked last: the store has been searched since.
             && all_seen();
         match nothing_came {
             true => Look::Nothing,
@@ -252,9 +260,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// Waits a little, at `least` so often, until frames that are on their way have arrived, and
-    /// what somebody has in hand in the store is to be had, or others have done something; or until
-    /// it is clear that whoever has them stands still.
+    /// Waits for other CPUs, at least `least` times, until frames in transit have arrived. Also
+    /// waits until what other CPUs have in hand in the store is available, or other CPUs have done
+    /// something. Gives up when the CPU that has the frames in hand evidently stands still.
     fn wait_for_others(&self, request: &Request, least: u32, patience: &Patience) {
         let activity = || {
             let moves = self.backing.moves.started();
@@ -270,11 +278,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         patience.wait_for_moves(least, self.platform(), arrived);
     }
 
-    /// Fills `out` with single frames of `request`'s mobility, context and limit, as many as can be
-    /// had. Returns how many.
+    /// Fills `out` with as many single frames of `request`'s mobility, context and limit as are
+    /// available. Returns the number of frames taken.
     ///
     /// # Errors
-    /// Why none could be had.
+    /// The reason why none was available.
     pub fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
         let request = &request.single();
         let mut taken = self.take_many(request, out);
@@ -289,7 +297,7 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         Ok(taken)
     }
 
-    /// As many single frames as are at hand.
+    /// Takes as many single frames as are at hand.
     fn take_many(&self, request: &Request, out: &mut [Frame]) -> usize {
         if self.is_limited(request) {
             return self.store().take_frames(request, out);
@@ -298,12 +306,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         from_stash.unwrap_or_else(|| self.store().take_frames(request, out))
     }
 
-    /// The block of `request`'s order that starts exactly at `frame`. Where it lies in a cache, the
-    /// caches are drained as far as the request's context allows.
+    /// Takes exactly the block of `request`'s order that starts at `frame`. If it lies in a cache,
+    /// the caches are drained as far as the request's context allows.
     ///
     /// # Errors
-    /// As [`AnyZone::take_at`]; [`RangeError::Busy`] too where others came between each time it was
-    /// tried.
+    /// As [`AnyZone::take_at`]; also [`RangeError::Busy`] if other CPUs interfered at each try.
     pub fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
         match self.store().take_at(frame, request) {
             Err(RangeError::Busy { .. }) => {
@@ -320,9 +327,9 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
     /// Takes back the 2^order frames at `frame`: a whole block, or any aligned part of one.
     ///
     /// # Errors
-    /// A free of anything else is refused and changes nothing. What the store alone keeps is always
-    /// noticed; a second free of a frame that lies in a [stash](crate::stash) may not be, unless it
-    /// is the one freed last.
+    /// A free of anything else is refused and changes nothing. Errors about frames in the store are
+    /// always noticed. A second free of a frame that lies in a [stash](crate::stash) may go
+    /// unnoticed, unless that frame is the one freed last.
     #[inline]
     pub fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         match self.stash.put(&self.backing, frame, order) {
@@ -332,11 +339,11 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// Takes back single frames: into the stash, or where they are many straight to the store.
+    /// Takes back single frames: into the stash, or straight to the store if they are many.
     ///
     /// # Errors
-    /// At the first bad one: its place and what is wrong with it. Those before it are freed; it and
-    /// those behind it are not.
+    /// The position and error of the first bad frame. Those before it are freed; it and those after
+    /// it are not.
     pub fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
         let mut freed = 0;
         while freed < frames.len() {
@@ -359,27 +366,26 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         Ok(())
     }
 
-    /// Takes back a range of any size, such as
-    /// [`alloc_contiguous`](crate::pressure::alloc_contiguous) gives.
+    /// Takes back a range of any size, such as one from
+    /// [`alloc_contiguous`](crate::pressure::alloc_contiguous).
     ///
     /// # Errors
-    /// What a free of the first frame would be refused with that is not in use; nothing has changed
-    /// then.
+    /// The error that a free of the first frame not in use would return. Nothing has changed then.
     pub fn free_range(&self, range: FrameRange) -> Result<(), FreeError> {
         self.store().give_range(range)
     }
 
     // ---- administration ----
 
-    /// One at a time.
+    /// Runs one administrative operation; at most one runs at a time.
     fn administer<R>(&self, work: impl FnOnce(&Bitmap<'m>) -> R) -> R {
         let _masked = MaskGuard::new(self.platform());
         let _held = self.administration.lock(|| self.platform().relax());
         work(self.store())
     }
 
-    /// The same; if frames are in the way, drains the caches, among which they may be, and tries
-    /// once more.
+    /// As [`Zone::administer`]. If frames are in the way, they may lie in caches: drains the caches
+    /// and tries once more.
     fn administer_drained<R>(
         &self,
         work: impl Fn(&Bitmap<'m>) -> Result<R, RangeError>,
@@ -393,8 +399,8 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         }
     }
 
-    /// Makes `range` memory of the zone; what of it is memory already stays as it is. Returns how
-    /// many frames are new. O(frames).
+    /// Adds `range` to the memory of the zone. Memory that the zone already has stays as it is.
+    /// Returns the number of new frames. O(frames).
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
@@ -402,25 +408,25 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.administer(|store| store.add(range))
     }
 
-    /// Forgets all of `range`, which nobody may be using. Returns how many frames it had.
-    /// O(frames).
+    /// Removes all of `range` from the zone; no caller may be using it. Returns the number of
+    /// frames removed. O(frames).
     ///
     /// # Errors
-    /// [`RangeError::Busy`]; nothing has changed then.
+    /// [`RangeError::Busy`]. Nothing has changed then.
     pub fn remove(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.administer_drained(|store| store.remove(range))
     }
 
-    /// Keeps all free frames of `range` from being handed out; reservations may overlap. Returns
-    /// how many frames that were. O(frames).
+    /// Keeps all free frames of `range` from being handed out. Reservations may overlap. Returns
+    /// the number of frames reserved. O(frames).
     ///
     /// # Errors
-    /// [`RangeError::Busy`] with the first frame in use; nothing has changed then.
+    /// [`RangeError::Busy`] with the first frame in use. Nothing has changed then.
     pub fn reserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.administer_drained(|store| store.reserve(range))
     }
 
-    /// Frees what is reserved of `range`. Returns how many frames that were. O(frames).
+    /// Frees the reserved frames of `range`. Returns the number of frames freed. O(frames).
     ///
     /// # Errors
     /// [`RangeError::OutsideSpan`].
@@ -428,15 +434,15 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
         self.administer(|store| store.unreserve(range))
     }
 
-    /// The page block of `frame` is for pages of this mobility from now on: for an embedder that
-    /// takes over memory in use, and knows what most of a block is. What is in use in it goes on to
-    /// be taken for movable, unless it was asked for as something else; hooks say better. Does
-    /// nothing where the block is free as a whole.
+    /// Dedicates the page block of `frame` to pages of this mobility. For an embedder that takes
+    /// over memory in use, and knows what most of a block is. What is in use in the block is still
+    /// taken to be movable, unless it was requested as something else; the embedder's hooks know
+    /// better. Does nothing if the block is free as a whole.
     pub fn dedicate(&self, frame: Frame, mobility: Mobility) {
         self.administer(|store| store.dedicate(frame, mobility));
     }
 
-    /// Gives the frames of every cache that can be reached back to the store. Returns how many. For
+    /// Returns the frames of every reachable cache to the store. Returns the number of frames. For
     /// callers that may sleep; in an interrupt it reaches nothing.
     pub fn drain(&self) -> usize {
         let reach = Reach::of(Context::MaySleep, self.platform());
@@ -446,39 +452,39 @@ impl<'m, P: Platform, A: SlotAccess> Zone<'m, P, A> {
 
     // ---- numbers ----
 
-    /// Frames free in the store. A hint while others use the zone.
+    /// Returns the number of frames free in the store. A hint while others use the zone.
     #[must_use]
     pub fn free_frames(&self) -> usize {
         self.store().free_frames()
     }
 
-    /// Frames free in stashes. A hint while others use the zone.
+    /// Returns the number of frames free in stashes. A hint while others use the zone.
     #[must_use]
     pub fn cached_frames(&self) -> usize {
         self.stash.cached(self.store())
     }
 
-    /// Frames that came back from stashes although they were free: double frees that could not be
-    /// noticed at once, see [`stash`](crate::stash).
+    /// Returns the number of frames that came back from stashes although they were free. They are
+    /// double frees that could not be noticed at once, see [`stash`](crate::stash).
     #[must_use]
     pub fn refused_late(&self) -> usize {
         self.store().refused_late()
     }
 
-    /// Requests that fell back on a page block of another mobility: without claiming it, and
-    /// claiming it.
+    /// Returns the number of requests that fell back on a page block of another mobility: first
+    /// those that did not claim the block, then those that did.
     #[must_use]
     pub fn fallbacks(&self) -> (u64, u64) {
         self.store().fallbacks()
     }
 
-    /// Tests every invariant of the zone. O(span). Nobody else may be using it.
+    /// Tests every invariant of the zone. O(span). No other CPU may be using it.
     ///
     /// # Errors
     /// The first invariant that does not hold.
     pub fn check(&self) -> Result<Census, Violation> {
         let mut census = self.administer(Bitmap::check)?;
-        // To the store they are in use; that each of them is, the stash tests.
+        // To the store, cached frames are in use. The stash tests that each of them is.
         census.cached = self.stash.check(self.store())?;
         census.allocated = census.allocated.saturating_sub(census.cached);
         Ok(census)
@@ -571,8 +577,8 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
         {
             return AllocError::LimitUnsatisfiable { limit };
         }
-        // Counting all free blocks would cost a look at each. Enough is free, and yet there is no
-        // block: that can be said at once.
+        // Counting all free blocks would cost a look at each. That enough is free, yet no block is
+        // available, can be said at once.
         let free = self.free_frames();
         match order {
             Order::ZERO => AllocError::Exhausted { free },
@@ -643,7 +649,7 @@ impl<P: Platform, A: SlotAccess> AnyZone for Zone<'_, P, A> {
     }
 
     fn knows_to_move(&self, _state: State) -> Option<bool> {
-        // The bitmap knows mobilities only roughly, by the place.
+        // The bitmap knows mobilities only roughly, by location.
         None
     }
 

@@ -1,5 +1,5 @@
-//! The words of the real machine: `core`'s atomics, and guarded words that cost what a plain access
-//! costs.
+//! The words of the real machine: `core`'s atomics, and guarded words that cost as little as a
+//! plain access.
 
 pub use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
@@ -14,13 +14,13 @@ macro_rules! guarded {
         pub struct $name($atomic);
 
         impl $name {
-            /// A word that holds `value`.
+            /// Returns a word that holds `value`.
             #[must_use]
             pub const fn new(value: $value) -> Self {
                 Self(<$atomic>::new(value))
             }
 
-            /// The value; the caller holds what guards the word.
+            /// Returns the value. The caller holds what guards the word.
             #[inline(always)]
             #[must_use]
             pub fn get(&self) -> $value {
@@ -28,7 +28,7 @@ macro_rules! guarded {
                 self.0.load(core::sync::atomic::Ordering::Relaxed)
             }
 
-            /// Puts `value` in; the caller holds what guards the word.
+            /// Stores `value`. The caller holds what guards the word.
             #[inline(always)]
             pub fn set(&self, value: $value) {
                 // Relaxed: releasing the lock that guards the word publishes this to its next
@@ -36,7 +36,7 @@ macro_rules! guarded {
                 self.0.store(value, core::sync::atomic::Ordering::Relaxed);
             }
 
-            /// Adds to the value, wrapping around; the caller holds what guards the word.
+            /// Adds to the value, wrapping around. The caller holds what guards the word.
             #[inline(always)]
             pub fn add(&self, more: $value) {
                 self.set(self.get().wrapping_add(more));
@@ -46,11 +46,12 @@ macro_rules! guarded {
 }
 
 guarded!(
-    /// A 32-bit word that a lock, or the ownership of a frame, makes private to whoever touches it.
+    /// A 32-bit word that a lock, or the ownership of a frame, makes private to the code that
+    /// accesses it.
     GuardedU32, AtomicU32, u32
 );
 guarded!(
-    /// A 64-bit word that a lock makes private to whoever touches it.
+    /// A 64-bit word that a lock makes private to the code that accesses it.
     GuardedU64, AtomicU64, u64
 );
 

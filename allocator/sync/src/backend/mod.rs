@@ -1,4 +1,4 @@
-//! Which machine the words live on. The only place in the allocator that asks.
+//! The choice of the machine that the words live on. No other code in the allocator asks for it.
 
 #[cfg(not(loom))]
 mod hardware;

@@ -1,29 +1,29 @@
-//! The words under loom: every atomic access is a choice point of the model, every guarded access
-//! is checked for races.
+//! The words under loom: every atomic access is a choice point of the model, and every guarded
+//! access is checked for races.
 //!
 //! Loom's own types can only be made inside a model run, and not in constants. So each word here
-//! keeps its first value and makes its loom twin at the first access. To loom that making is a
-//! write by the thread that came first, so a model touches all its atomic words (asks each lock
-//! whether it is held, say) before it starts its threads; where it forgot one that two threads then
-//! race for, loom reports it, so nothing is missed.
+//! keeps its first value, and makes its loom twin at the first access. To loom, making the twin is
+//! a write by the thread that came first. So a model must touch all its atomic words before it
+//! starts its threads (for example, by asking each lock whether it is held). If it forgets one and
+//! two threads race for it, loom reports the race, so nothing is missed.
 //!
 //! Invariant `one-thread-at-a-time`: loom runs its threads as coroutines of one system thread and
 //! switches only inside loom's own operations, so no cell is entered twice at once.
 //!
-//! Where a model has failed, guards are dropped while the panic unwinds. Their accesses do nothing
-//! then: another switch between threads, or a second panic, would bury the report of the first.
+//! After a model has failed, guards are dropped while the panic unwinds. Their accesses then do
+//! nothing: another switch between threads, or a second panic, would hide the first report.
 
 use core::cell::OnceCell;
 use core::fmt;
 
 use super::super::Ordering;
 
-/// Has the model failed already?
+/// Returns true if the model has already failed.
 fn unwinding() -> bool {
     std::thread::panicking()
 }
 
-/// The operations that exchange a word for another.
+/// The operations that exchange a word's value for another.
 macro_rules! exchange {
     ($value:ty: $($name:ident),+) => {$(
         /// See `core::sync::atomic`.
@@ -39,7 +39,7 @@ macro_rules! exchange {
 
 macro_rules! atomic {
     ($name:ident, $value:ty) => {
-        /// An atomic word whose every access loom explores.
+        /// An atomic word; loom explores its every access.
         pub struct $name {
             first: $value,
             word: OnceCell<loom::sync::atomic::$name>,
@@ -51,7 +51,7 @@ macro_rules! atomic {
         unsafe impl Send for $name {}
 
         impl $name {
-            /// A word that holds `value`.
+            /// Returns a word that holds `value`.
             #[must_use]
             pub const fn new(value: $value) -> Self {
                 Self {
@@ -88,7 +88,7 @@ macro_rules! atomic {
             /// See `core::sync::atomic`.
             ///
             /// # Errors
-            /// The value found, when it was not `current`.
+            /// The value found, if it was not `current`.
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -137,7 +137,7 @@ macro_rules! guarded {
         unsafe impl Send for $name {}
 
         impl $name {
-            /// A word that holds `value`.
+            /// Returns a word that holds `value`.
             #[must_use]
             pub const fn new(value: $value) -> Self {
                 Self {
@@ -150,7 +150,7 @@ macro_rules! guarded {
                 self.cell.get_or_init(|| loom::cell::Cell::new(self.first))
             }
 
-            /// The value; the caller holds what guards the word.
+            /// Returns the value. The caller holds what guards the word.
             #[must_use]
             #[track_caller]
             pub fn get(&self) -> $value {
@@ -160,7 +160,7 @@ macro_rules! guarded {
                 self.cell().get()
             }
 
-            /// Puts `value` in; the caller holds what guards the word.
+            /// Stores `value`. The caller holds what guards the word.
             #[track_caller]
             pub fn set(&self, value: $value) {
                 if unwinding() {
@@ -169,7 +169,7 @@ macro_rules! guarded {
                 self.cell().set(value);
             }
 
-            /// Adds to the value, wrapping around; the caller holds what guards the word.
+            /// Adds to the value, wrapping around. The caller holds what guards the word.
             #[track_caller]
             pub fn add(&self, more: $value) {
                 self.set(self.get().wrapping_add(more));
@@ -193,7 +193,7 @@ macro_rules! guarded {
 guarded!(GuardedU32, u32);
 guarded!(GuardedU64, u64);
 
-/// Lets another modelled thread run: a spinning thread makes no progress by itself.
+/// Lets another modelled thread run, since a spinning thread makes no progress by itself.
 pub fn spin_hint() {
     if !unwinding() {
         loom::thread::yield_now();
