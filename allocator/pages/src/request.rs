@@ -16,8 +16,8 @@ pub enum Context {
     Interrupt,
 }
 
-/// A kind of zone, from the most to the least sought after. A request that may use one kind may use
-/// all kinds before it.
+/// A kind of zone, from the one that serves the most kinds of request to the one that serves the
+/// fewest. A request that may use one kind may use all kinds before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ZoneKind {

@@ -12,7 +12,7 @@
 //! | `lock.rs` | [`RawLock`], [`TicketLock`], [`TestAndSetLock`], [`OwnLine`], and [`Locked`], data with its lock |
 //! | `slot.rs` | [`Slot`]: how a CPU accesses its own slot, and whether other CPUs can |
 //! | `once.rs` | [`OnceSlot`]: a place for a value that is put in while other CPUs look |
-//! | `place.rs` | [`place`]: typed slices out of the caller's memory |
+//! | `place.rs` | [`place()`]: typed slices out of the caller's memory |
 //!
 //! A **guarded word** ([`GuardedU32`]) is one that a lock, or the ownership of a frame, makes
 //! private to the code that accesses it. On hardware an access is a plain load or store, and can

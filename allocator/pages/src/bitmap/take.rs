@@ -648,7 +648,8 @@ impl Bitmap<'_> {
     }
 
     /// Returns the states of all blocks that may serve the request, folded into one number. The
-    /// number differs once any of them has changed, since each change advances a state's version.
+    /// number differs once any of them has changed, since each change advances a state's version;
+    /// only a collision of 64 bits could hide that.
     fn states_below(&self, wanted: Wanted) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let states = self.blocks_below(wanted).map(|block| self.state(block));
