@@ -54,7 +54,8 @@ impl Page {
 
 /// There is no such command below `above`.
 fn unknown(above: &Command, name: &str) -> Misuse {
-    let names: Vec<_> = above.get_subcommands().map(Command::get_name).collect();
+    let shown = above.get_subcommands().filter(|one| !one.is_hide_set());
+    let names: Vec<_> = shown.map(Command::get_name).collect();
     let known = match names.is_empty() {
         true => "it has none".to_owned(),
         false => format!("there are {}", names.join(", ")),
