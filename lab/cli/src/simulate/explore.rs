@@ -31,15 +31,15 @@ use crate::{interrupt, progress};
 ///
 /// Modes:
 ///
-///   mixed All operations, interrupts, reclaim, compaction, ranges that leave and come back, all at
-///   once.
+///   mixed   All operations, interrupts, reclaim, compaction, ranges that leave and come back, all
+///   at once.
 ///
-///   stop The same, while CPUs are stopped for millions of cycles wherever they are: the others go
-///   on.
+///   stop    The same, while CPUs are stopped for millions of cycles wherever they are: the others
+///   go on.
 ///
-///   starve One task asks for what is not there while all other CPUs allocate and free for ever: it
-///   is served or refused within a stated number of its own steps, and not before memory was to be
-///   reclaimed for it.
+///   starve  One task asks for what is not there while all other CPUs allocate and free for ever:
+///   it is served or refused within a stated number of its own steps, and not before memory was to
+///   be reclaimed for it.
 #[derive(Debug, Args)]
 pub(crate) struct Explore {
     /// How many seeds.
