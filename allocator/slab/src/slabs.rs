@@ -19,7 +19,7 @@ use crate::pages::{PageCaches, Pages, Tables};
 use crate::plan::SlabPlan;
 use crate::rows::Rows;
 use crate::source::PageSource;
-use crate::watch::Place;
+use crate::watch::ObjectLayout;
 use crate::zone::{DirectMapped, ZonePages};
 
 /// The memory of slabs. Rows and tables may lie apart from the rest.
@@ -233,17 +233,17 @@ impl<'m, D: SlabDesign<'m>> Slabs<'m, D> {
         if ids.start() > &BOOT_CACHE {
             spec.checks = spec.checks.with(self.plan.rules.checks_of(spec.name));
         }
-        let place = Place::of(&spec, D::tail_of(&spec));
+        let layout = ObjectLayout::of(&spec, D::tail_of(&spec));
         let page_bytes = 1 << self.backend.source.page_shift();
-        let geometry = D::shape(place.bytes, place.align, page_bytes)?;
+        let geometry = D::shape(layout.bytes, layout.align, page_bytes)?;
         for id in ids {
             let info = CacheInfo {
                 id,
                 spec,
                 callers: Callers::of::<C>(),
                 geometry,
-                before: place.before,
-                tail: place.tail,
+                before: layout.before,
+                tail: layout.tail,
             };
             if let Ok(info) = self.backend.caches[usize::from(id)].set(info) {
                 self.queues.open(&self.backend, info);

@@ -61,7 +61,7 @@ pub(super) enum Background {
 }
 
 /// The part that can be used before the heap is built.
-pub(super) struct Place {
+pub(super) struct Instance {
     state: AtomicU32,
     span: UnsafeCell<MaybeUninit<Span>>,
     heap: UnsafeCell<MaybeUninit<Heap>>,
@@ -79,9 +79,9 @@ const BUSY_SHIFT: u32 = 2;
 // Invariant `built-once`: the cells are written only by the one thread that turned the state to
 // busy, and read only after it is `BUILT`.
 // SAFETY: by `built-once`.
-unsafe impl Sync for Place {}
+unsafe impl Sync for Instance {}
 
-pub(super) static PLACE: Place = Place {
+pub(super) static INSTANCE: Instance = Instance {
     state: AtomicU32::new(NEW),
     span: UnsafeCell::new(MaybeUninit::uninit()),
     heap: UnsafeCell::new(MaybeUninit::uninit()),
@@ -111,11 +111,11 @@ impl core::error::Error for HeapError {}
 #[inline]
 pub(super) fn built() -> Option<&'static Heap> {
     // Acquire: pairs with the release in `heap`.
-    if PLACE.state.load(Ordering::Acquire) != BUILT {
+    if INSTANCE.state.load(Ordering::Acquire) != BUILT {
         return None;
     }
     // SAFETY: `built-once`.
-    Some(unsafe { (*PLACE.heap.get()).assume_init_ref() })
+    Some(unsafe { (*INSTANCE.heap.get()).assume_init_ref() })
 }
 
 /// Returns the heap, and builds it first if needed.
@@ -130,7 +130,7 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
         // SAFETY: a plain call.
         let busy = (unsafe { libc::getpid() } as u32) << BUSY_SHIFT;
         // Relaxed: a guess, verified below.
-        let state = PLACE.state.load(Ordering::Relaxed);
+        let state = INSTANCE.state.load(Ordering::Relaxed);
         if state == busy {
             if Thread::this().inside.get() > 0 {
                 // Something that building calls needs memory itself: it has to do without.
@@ -143,9 +143,10 @@ pub(super) fn heap() -> Result<&'static Heap, HeapError> {
             continue;
         }
         // Acquire: pairs with the release of a thread that failed before.
-        let begun = PLACE
-            .state
-            .compare_exchange(state, busy, Ordering::Acquire, Ordering::Relaxed);
+        let begun =
+            INSTANCE
+                .state
+                .compare_exchange(state, busy, Ordering::Acquire, Ordering::Relaxed);
         if begun.is_err() {
             continue;
         }
@@ -175,7 +176,7 @@ impl Drop for Attempt {
         let inside = Thread::this().inside;
         inside.set(inside.get() - 1);
         // Release: pairs with the acquire in `built`, or with that of the thread that tries next.
-        PLACE.state.store(self.outcome, Ordering::Release);
+        INSTANCE.state.store(self.outcome, Ordering::Release);
     }
 }
 
@@ -192,7 +193,7 @@ fn build() -> Result<(), HeapError> {
         .map_or_else(usual_span, |gib| gib.saturating_mul(1 << 30));
     let (span, tables) = reserve(bytes)?;
     // SAFETY: `built-once`: this thread has turned the state to busy.
-    let span: &'static Span = unsafe { (*PLACE.span.get()).write(span) };
+    let span: &'static Span = unsafe { (*INSTANCE.span.get()).write(span) };
     let cpus = match variable(c"BRICKYARD_ROWS") {
         Some(b"thread") => Cpus::threads(),
         _ => Cpus::registered(),
@@ -212,7 +213,7 @@ fn build() -> Result<(), HeapError> {
         background,
     };
     // SAFETY: `built-once`.
-    unsafe { (*PLACE.heap.get()).write(heap) };
+    unsafe { (*INSTANCE.heap.get()).write(heap) };
     // Relaxed: published by the two stores at the end (`built-before-seen`).
     FAST.area.store(cpus.area(), Ordering::Relaxed);
     FAST.rows.store(rows.cast_mut(), Ordering::Relaxed);

@@ -10,7 +10,7 @@ use brickyard_arena::rows::{Cpus, keeping_errno};
 use brickyard_slab::Finding;
 use brickyard_slab::sheaf::closed;
 
-use super::build::{Background, Heap, PLACE, ROW_WORDS, built};
+use super::build::{Background, Heap, INSTANCE, ROW_WORDS, built};
 use crate::background::{self, Tick};
 
 /// Called when the heap has just been built.
@@ -28,11 +28,11 @@ pub(super) fn begin() {
 }
 
 unsafe extern "C" fn before_fork() {
-    PLACE.gate.close();
+    INSTANCE.gate.close();
 }
 
 unsafe extern "C" fn after_fork() {
-    PLACE.gate.open();
+    INSTANCE.gate.open();
 }
 
 unsafe extern "C" fn in_child() {
@@ -43,7 +43,7 @@ unsafe extern "C" fn in_child() {
         unsafe { Threads.forget_others() };
     }
     BACKGROUND.forget();
-    PLACE.gate.open_in_child();
+    INSTANCE.gate.open_in_child();
 }
 
 /// The heap has a background thread once so many bytes are in use or idle.
@@ -96,7 +96,7 @@ fn look() -> Tick {
     if looks.is_multiple_of(LOOKS_A_VISIT) {
         visit_cpus(heap);
     }
-    let released = heap.span.release_by_age(|| PLACE.gate.enter(0));
+    let released = heap.span.release_by_age(|| INSTANCE.gate.enter(0));
     if released || heap.span.bytes_in_use() < before {
         Tick::Again
     } else {
@@ -109,14 +109,14 @@ fn visit_cpus(heap: &'static Heap) {
     let mut visited = 0;
     for cpu in (0..heap.cpus.rows()).filter(|&cpu| holds_anything(heap, cpu)) {
         let ran = heap.cpus.run_on(cpu, &mut || {
-            let _inside = PLACE.gate.enter(cpu);
+            let _inside = INSTANCE.gate.enter(cpu);
             heap.slabs.trim();
         });
         visited += usize::from(ran);
     }
     if visited == 0 {
         // No CPU had anything, so it is the turn of what CPUs share.
-        let _inside = PLACE.gate.enter(0);
+        let _inside = INSTANCE.gate.enter(0);
         heap.slabs.shrink();
     }
 }

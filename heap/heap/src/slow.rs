@@ -8,7 +8,7 @@ use brickyard::Platform;
 use brickyard_slab::TaskOnly;
 use brickyard_slab::sizes::{CLASSES, MAX_GENERAL, SIZES, STEP};
 
-use super::build::{Heap, PLACE, built, heap};
+use super::build::{Heap, INSTANCE, built, heap};
 use super::life::{self, MayStart};
 use super::{FIRST_GENERAL, alloc, cache_of, quick_free};
 use crate::gate::Inside;
@@ -21,7 +21,7 @@ fn caller() -> &'static Location<'static> {
 }
 
 fn enter(heap: &Heap) -> Inside<'static> {
-    PLACE.gate.enter(heap.cpus.cpu())
+    INSTANCE.gate.enter(heap.cpus.cpu())
 }
 
 fn or_null(memory: Option<NonNull<u8>>) -> *mut u8 {
@@ -77,7 +77,7 @@ fn slow(heap: &'static Heap, layout: Layout) -> Option<(NonNull<u8>, Contents)> 
             return Some((run, contents));
         }
     }
-    Some((PLACE.large.alloc(bytes, align)?, Contents::Zeros))
+    Some((INSTANCE.large.alloc(bytes, align)?, Contents::Zeros))
 }
 
 /// Allocates `bytes` zeros, aligned to 16; null if there is no memory. This is `calloc`.
@@ -153,7 +153,7 @@ unsafe fn take_back(memory: *mut u8, may: MayStart) {
         }
     } else {
         // SAFETY: passed on, both.
-        let freed = unsafe { heap.span.give_run(memory) || PLACE.large.free(memory) };
+        let freed = unsafe { heap.span.give_run(memory) || INSTANCE.large.free(memory) };
         if !freed {
             life::complain("free of what was not allocated, or is free already", memory);
         }
@@ -174,7 +174,7 @@ pub fn usable_size(memory: *mut u8) -> usize {
             Some(pages) => pages * heap.span.page_bytes(),
             None => {
                 let _inside = enter(heap);
-                PLACE.large.bytes_at(memory).unwrap_or(0)
+                INSTANCE.large.bytes_at(memory).unwrap_or(0)
             }
         },
     }
@@ -240,7 +240,7 @@ unsafe fn resize_pages(memory: *mut u8, bytes: usize) -> Option<*mut u8> {
         return None;
     }
     // SAFETY: passed on.
-    unsafe { PLACE.large.resize(memory, bytes) }.map(NonNull::as_ptr)
+    unsafe { INSTANCE.large.resize(memory, bytes) }.map(NonNull::as_ptr)
 }
 
 /// Gives back what is free: queues of this CPU, queues that CPUs share, and idle pages. Returns
@@ -270,7 +270,7 @@ pub struct Statistics {
 pub fn statistics() -> Statistics {
     built().map_or_else(Statistics::default, |heap| Statistics {
         pages: heap.span.bytes_in_use(),
-        large: PLACE.large.bytes(),
+        large: INSTANCE.large.bytes(),
         idle: heap.span.idle_bytes(),
     })
 }

@@ -194,19 +194,19 @@ mod tests {
     use brickyard_classics::Configuration;
 
     use super::*;
-    use crate::pages::Ground;
+    use crate::pages::PageMemory;
 
     const SHORT: Duration = Duration::from_millis(1);
 
     #[test]
     fn a_turn_has_17_operations_and_page_test_takes_16_pages() {
-        let mut ground = Ground::new(PAGES).unwrap();
+        let mut memory = PageMemory::new(PAGES).unwrap();
         for configuration in Configuration::ALL {
             let test = Aim9 {
                 test: Test::Page,
                 least: SHORT,
             };
-            let done = ground.with(configuration, test).unwrap().unwrap();
+            let done = memory.with(configuration, test).unwrap().unwrap();
             let turns = done.operations / 17;
             assert_eq!(done.operations, turns * 17, "{configuration}");
             assert_eq!((done.taken, done.given), (turns * 16, turns * 16));
@@ -218,13 +218,13 @@ mod tests {
 
     #[test]
     fn brk_test_asks_for_no_page() {
-        let mut ground = Ground::new(PAGES).unwrap();
+        let mut memory = PageMemory::new(PAGES).unwrap();
         for configuration in Configuration::ALL {
             let test = Aim9 {
                 test: Test::Brk,
                 least: SHORT,
             };
-            let done = ground.with(configuration, test).unwrap().unwrap();
+            let done = memory.with(configuration, test).unwrap().unwrap();
             assert_eq!((done.taken, done.given), (0, 0), "{configuration}");
             assert!(done.operations > 0 && done.operations.is_multiple_of(1700));
         }
@@ -233,13 +233,13 @@ mod tests {
     #[test]
     fn everything_comes_back() {
         // Far more pages over the runs than there are.
-        let mut ground = Ground::new(PAGES).unwrap();
+        let mut memory = PageMemory::new(PAGES).unwrap();
         for _ in 0..40 {
             let test = Aim9 {
                 test: Test::Page,
                 least: Duration::ZERO,
             };
-            assert!(ground.with(Configuration::Vanilla, test).unwrap().is_some());
+            assert!(memory.with(Configuration::Vanilla, test).unwrap().is_some());
         }
     }
 }

@@ -20,7 +20,7 @@ use super::machine::{CANNOT_BUILD, metadata};
 /// Memory of the process, mapped and touched, so that the system maps nothing of it while something
 /// is timed.
 #[derive(Debug)]
-pub struct Ground(Arena);
+pub struct PageMemory(Arena);
 
 /// A page, until it is given back.
 pub struct Page<'a> {
@@ -63,7 +63,7 @@ impl<'a, Z: LabZone<Platform = &'a Arena>> Pages<'_, 'a, Z> {
         let first = self.arena.address(frame)?;
         // SAFETY: all of the arena is mapped for as long as it lives, which is longer than 'a, and
         // was zero at first, so it is initialised. Nobody else has a reference to this page:
-        // `Ground::with` has the arena for this allocator alone, and the allocator gives a frame to
+        // `PageMemory::with` has the arena for this allocator alone, and the allocator gives a frame to
         // one holder, until `give` takes it back and the reference with it.
         let bytes = unsafe { slice::from_raw_parts_mut(first.as_ptr(), self.arena.page_bytes()) };
         Some(Page { frame, bytes })
@@ -102,7 +102,7 @@ impl<'a, W: Work> Experiment<&'a Arena> for OnPages<'a, W> {
     }
 }
 
-impl Ground {
+impl PageMemory {
     /// So many pages.
     ///
     /// # Errors

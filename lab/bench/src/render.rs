@@ -213,7 +213,7 @@ mod tests {
     use brickyard_classics::Configuration;
 
     use super::*;
-    use crate::pages::Ground;
+    use crate::pages::PageMemory;
 
     #[test]
     fn an_interrupted_stretch_counts_as_the_others_do() {
@@ -228,10 +228,10 @@ mod tests {
 
     #[test]
     fn the_picture_is_the_same_whoever_gives_the_pages() {
-        let mut ground = Ground::new(PAGES).unwrap();
+        let mut memory = PageMemory::new(PAGES).unwrap();
         let mut pictures = Vec::new();
         for configuration in Configuration::ALL {
-            let spent = ground.with(configuration, Render).unwrap().unwrap();
+            let spent = memory.with(configuration, Render).unwrap().unwrap();
             assert!(spent.sys > Duration::ZERO && spent.user > Duration::ZERO);
             pictures.push(spent.picture);
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use brickyard_bench::stop;
 use brickyard_classics::Configuration;
-use brickyard_experiments::antifrag::{Filmed, Load, Run, Settings};
+use brickyard_experiments::antifrag::{AntifragRun, Filmed, Load, Settings};
 use brickyard_report::Better;
 use brickyard_report::bytes_text;
 use brickyard_report::pagetypes::Film;
@@ -94,7 +94,7 @@ impl Protocol {
 /// The largest tree.
 const MOST_TREE: usize = 16 << 30;
 
-type Done = (Run, antifrag::Result, Option<Film>);
+type Done = (AntifragRun, antifrag::Result, Option<Film>);
 
 impl Antifrag {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
@@ -114,7 +114,7 @@ impl Antifrag {
         for &profile in &profiles {
             for &reclaim in &hows {
                 for &config in configs {
-                    runs.push(Run {
+                    runs.push(AntifragRun {
                         profile,
                         reclaim,
                         config,
@@ -194,7 +194,7 @@ impl Antifrag {
         Ok(())
     }
 
-    fn run_all(&self, runs: &[Run], load: &Load<'_>) -> anyhow::Result<Vec<Done>> {
+    fn run_all(&self, runs: &[AntifragRun], load: &Load<'_>) -> anyhow::Result<Vec<Done>> {
         // Progress counts runs: how many steps one has depends on how its allocator fares.
         let units = runs.len() as u64;
         let done = progress::runs(runs.len(), self.jobs, units, |place, mut follow| {
@@ -245,7 +245,7 @@ impl Antifrag {
         for profile in profiles {
             for &how in hows {
                 let of = |config: Configuration| {
-                    let same = |run: &Run| {
+                    let same = |run: &AntifragRun| {
                         run.profile == *profile && run.reclaim == how && run.config == config
                     };
                     done.iter()

@@ -114,7 +114,7 @@ impl Replay {
         machine: &Machine,
         start: Start,
         script: &Script,
-    ) -> anyhow::Result<Vec<Run>> {
+    ) -> anyhow::Result<Vec<Replayed>> {
         let options = Options {
             start,
             rules: Rules {
@@ -136,7 +136,7 @@ impl Replay {
             let camera = Camera::new(follow, film.as_mut());
             let outcome = replayed(config, machine, script, &options, camera)
                 .with_context(|| format!("{config} cannot be replayed"))?;
-            Ok(Run {
+            Ok(Replayed {
                 config,
                 outcome,
                 film,
@@ -145,7 +145,7 @@ impl Replay {
         runs.into_iter().collect()
     }
 
-    fn sheet(&self, trace: &Trace, script: &Script, machine: &Machine, runs: &[Run]) -> Sheet {
+    fn sheet(&self, trace: &Trace, script: &Script, machine: &Machine, runs: &[Replayed]) -> Sheet {
         let columns = runs
             .iter()
             .map(|run| run.config.name().to_owned())
@@ -201,7 +201,7 @@ impl Replay {
             sheet.note("Requests failed, and pages of processes could not be written out: --swap lets them.");
         }
         if runs.iter().any(|run| run.outcome.interrupted) {
-            let done = |run: &Run| format!("{} after {} steps", run.config, run.outcome.steps);
+            let done = |run: &Replayed| format!("{} after {} steps", run.config, run.outcome.steps);
             let done: Vec<String> = runs.iter().map(done).collect();
             sheet.note(format!("Interrupted: {}.", done.join(", ")));
         }
@@ -211,18 +211,18 @@ impl Replay {
 
 /// One configuration, replayed.
 #[derive(Debug)]
-struct Run {
+struct Replayed {
     config: Configuration,
     outcome: Outcome,
     film: Option<Film>,
 }
 
 /// Values of all runs.
-fn each(runs: &[Run], value: impl Fn(&Outcome) -> u64) -> impl Iterator<Item = u64> {
+fn each(runs: &[Replayed], value: impl Fn(&Outcome) -> u64) -> impl Iterator<Item = u64> {
     runs.iter().map(move |run| value(&run.outcome))
 }
 
-fn requests(sheet: &mut Sheet, runs: &[Run]) {
+fn requests(sheet: &mut Sheet, runs: &[Replayed]) {
     const SECTION: &str = "allocations";
     let asked = |order: Order| {
         runs.iter()
@@ -243,7 +243,7 @@ fn requests(sheet: &mut Sheet, runs: &[Run]) {
     }
 }
 
-fn frees(sheet: &mut Sheet, runs: &[Run]) {
+fn frees(sheet: &mut Sheet, runs: &[Replayed]) {
     const SECTION: &str = "frees";
     let mut line = |label: &str, value: fn(&Outcome) -> u64| {
         sheet.counts(SECTION, label, "", Better::Lower, each(runs, value));
@@ -258,7 +258,7 @@ fn frees(sheet: &mut Sheet, runs: &[Run]) {
     line("start: not placed", |o| o.unplaced);
 }
 
-fn mixing(sheet: &mut Sheet, runs: &[Run], named: usize) {
+fn mixing(sheet: &mut Sheet, runs: &[Replayed], named: usize) {
     const SECTION: &str = "fallbacks";
     let mut line = |label: &str, value: fn(&Outcome) -> u64| {
         sheet.counts(SECTION, label, "", Better::Lower, each(runs, value));
@@ -284,7 +284,7 @@ fn mixing(sheet: &mut Sheet, runs: &[Run], named: usize) {
     }
 }
 
-fn over_time(sheet: &mut Sheet, runs: &[Run]) {
+fn over_time(sheet: &mut Sheet, runs: &[Replayed]) {
     const SECTION: &str = "over time (last sample)";
     let mut line = |label: &str, unit, better, value: fn(&Sample) -> f64| {
         let cells = runs.iter().map(|run| Cell {
@@ -304,14 +304,15 @@ fn over_time(sheet: &mut Sheet, runs: &[Run]) {
     });
 }
 
-fn indices(sheet: &mut Sheet, max: Order, runs: &[Run]) {
+fn indices(sheet: &mut Sheet, max: Order, runs: &[Replayed]) {
     for order in Order::ZERO.up_to(max) {
         let unusable = each(runs, |o| u64::from(o.free.unusable_index(order)));
         let (label, unit) = (format!("order {order}"), "per mille");
         sheet.counts("unusable index", label, unit, Better::Lower, unusable);
     }
     for order in Order::ZERO.up_to(max) {
-        let index = |run: &Run| f64::from(run.outcome.free.fragmentation_index(order)) / 1000.0;
+        let index =
+            |run: &Replayed| f64::from(run.outcome.free.fragmentation_index(order)) / 1000.0;
         let section = "fragmentation index (-1 would succeed, 0 lack, 1 pieces)";
         let cells = runs.iter().map(|run| Cell::of(index(run)));
         sheet.push(Line {
@@ -322,7 +323,7 @@ fn indices(sheet: &mut Sheet, max: Order, runs: &[Run]) {
     }
 }
 
-fn huge_pages(sheet: &mut Sheet, machine: &Machine, runs: &[Run]) {
+fn huge_pages(sheet: &mut Sheet, machine: &Machine, runs: &[Replayed]) {
     let section = format!("huge pages (order {})", machine.huge_order);
     let mut line = |label: &str, unit, better, value: fn(&Outcome) -> usize| {
         let values = each(runs, |o| value(o) as u64);
@@ -339,7 +340,7 @@ fn huge_pages(sheet: &mut Sheet, machine: &Machine, runs: &[Run]) {
     line("idle in caches at the end", "frames", lower, |o| o.idle);
 }
 
-fn pressure(sheet: &mut Sheet, runs: &[Run]) {
+fn pressure(sheet: &mut Sheet, runs: &[Replayed]) {
     const SECTION: &str = "reclaim and compaction";
     let mut line = |label: &str, unit, value: fn(&Outcome) -> u64| {
         sheet.counts(SECTION, label, unit, Better::Lower, each(runs, value));
@@ -355,7 +356,7 @@ fn pressure(sheet: &mut Sheet, runs: &[Run]) {
     line("waited for writes", "ms", |o| o.pressure.waited / 1_000_000);
 }
 
-fn time(sheet: &mut Sheet, runs: &[Run]) {
+fn time(sheet: &mut Sheet, runs: &[Replayed]) {
     let mut line = |label: &str, unit, better, decimals, value: fn(&Outcome) -> f64| {
         let cells = runs.iter().map(|run| Cell::of(value(&run.outcome)));
         sheet.push(Line {

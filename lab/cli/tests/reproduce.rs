@@ -14,7 +14,7 @@ use std::time::Instant;
 use brickyard_experiments::data::Data;
 use brickyard_experiments::documents;
 use brickyard_experiments::judge::Judge;
-use brickyard_experiments::raw::Kind;
+use brickyard_experiments::raw::Method;
 use brickyard_experiments::store::{Folder, read_rows};
 use serde_json::Value;
 
@@ -140,7 +140,7 @@ fn a_cell_is_one_file_and_the_same_again() {
     };
     assert_eq!(fs::read(file(&one)).unwrap(), fs::read(file(&two)).unwrap());
     let read = Folder::new(&one).read(CELL).unwrap();
-    assert_eq!((read.kind, read.seed), (Kind::Simulated, 1));
+    assert_eq!((read.kind, read.seed), (Method::Simulated, 1));
     assert!(!one.join("report.html").exists());
     // Another seed is other work, and not for a folder that has one already.
     let other = ["--cell", CELL, "--seed", "2", "--output"];

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use brickyard_experiments::raw::{CellRows, Kind, Raw};
+use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_experiments::store::Folder;
 use brickyard_report::Better;
 
@@ -31,7 +31,7 @@ fn run(cells: &[&str], seed: &str) -> Vec<CellRows> {
 }
 
 /// The rows of one cell.
-fn rows(cell: &str, kind: Kind) -> Vec<Raw> {
+fn rows(cell: &str, kind: Method) -> Vec<Raw> {
     let ran = run(&[cell], "1").pop().unwrap();
     assert_eq!(ran.kind, kind, "{cell}");
     for row in &ran.rows {
@@ -87,7 +87,7 @@ const BULKS: [(&str, &str); 8] = [
 
 #[test]
 fn a_simulated_lock_has_its_times_and_waits_and_bulks() {
-    let hold = rows("locks.metatm-2007.objdump-8.hold.1", Kind::Simulated);
+    let hold = rows("locks.metatm-2007.objdump-8.hold.1", Method::Simulated);
     let of_hold = by_config(&hold);
     let mut expected = lower("metatm-2007", &WAITS);
     let bulks = lower("metatm-2007", &BULKS).into_iter();
@@ -102,14 +102,14 @@ fn a_simulated_lock_has_its_times_and_waits_and_bulks() {
     assert!(value("time") > 1.0);
 
     let own_line = "locks.xeon-x5355.objdump-8.ticket+yield+own-line.1";
-    let own_line = rows(own_line, Kind::Simulated);
+    let own_line = rows(own_line, Method::Simulated);
     let config = ("objdump cpus-8", "ticket+yield+own-line");
     let expected = lower("xeon-x5355", &WAITS);
     assert_eq!(by_config(&own_line), [(config, expected)].into());
 
     for machine in ["metatm-2007", "xeon-x5355"] {
         let cell = format!("locks.{machine}.objdump-8.brickyard.1");
-        let today = rows(&cell, Kind::Simulated);
+        let today = rows(&cell, Method::Simulated);
         let expected = lower(machine, &WAITS[..1]);
         assert_eq!(
             by_config(&today),
@@ -120,7 +120,7 @@ fn a_simulated_lock_has_its_times_and_waits_and_bulks() {
 
 #[test]
 fn a_round_of_locks_has_all_columns_for_one_thread_and_two() {
-    let rows = rows("locks.host.bursts.1", Kind::Timed);
+    let rows = rows("locks.host.bursts.1", Method::Timed);
     let expected = lower("host", &[("time", "us/burst")]);
     let workloads = ["bursts threads-1", "bursts threads-2"];
     let columns = [
@@ -139,7 +139,7 @@ fn a_round_of_locks_has_all_columns_for_one_thread_and_two() {
 
 #[test]
 fn a_round_of_batches_has_all_configurations() {
-    let rows = rows("pagealloc.host.batches.1", Kind::Timed);
+    let rows = rows("pagealloc.host.batches.1", Method::Timed);
     let unit = "ns/page";
     let expected = lower("host", &[("alloc", unit), ("free", unit), ("total", unit)]);
     let configurations = [
@@ -168,7 +168,7 @@ fn a_round_of_batches_has_all_configurations() {
 #[test]
 fn a_storm_has_percentiles_and_throughput() {
     let cell = "pagealloc.metatm-2007.storm-1.vanilla.1";
-    let rows = rows(cell, Kind::Simulated);
+    let rows = rows(cell, Method::Simulated);
     let mut expected = lower(
         "metatm-2007",
         &[
@@ -192,14 +192,14 @@ fn page_faults_are_counted_by_cpu_time_and_by_time() {
     let expected = |machine| {
         ["faults/cpu", "faults/sec"].map(|metric| (machine, metric, "faults/s", Better::Higher))
     };
-    let simulated = rows("pft.i7-2013.cpus-2.brickyard.1", Kind::Simulated);
+    let simulated = rows("pft.i7-2013.cpus-2.brickyard.1", Method::Simulated);
     let of_two = ("cpus-2", "brickyard");
     let all = [(of_two, expected("i7-2013").to_vec())];
     assert_eq!(by_config(&simulated), all.into());
     // Two CPUs do more a second, and no more a second of CPU time.
     assert!(simulated[1].value > simulated[0].value);
 
-    let timed = rows("pft.host.threads.1", Kind::Timed);
+    let timed = rows("pft.host.threads.1", Method::Timed);
     let configurations = ["list-2007", "magazine-2013", "vanilla", "brickyard"];
     let all = ["threads-1", "threads-2"].into_iter().flat_map(|threads| {
         configurations.map(|config| ((threads, config), expected("host").to_vec()))
@@ -209,7 +209,7 @@ fn page_faults_are_counted_by_cpu_time_and_by_time() {
 
 #[test]
 fn a_build_has_its_times() {
-    let rows = rows("kernbench.i7-2013.build-8.brickyard.1", Kind::Simulated);
+    let rows = rows("kernbench.i7-2013.build-8.brickyard.1", Method::Simulated);
     let mut expected = lower(
         "i7-2013",
         &[("user", "s"), ("system", "s"), ("elapsed", "s")],
@@ -226,7 +226,7 @@ fn a_build_has_its_times() {
 
 #[test]
 fn a_round_of_slabs_has_each_heap_alone_and_with_eight_tasks() {
-    let rows = rows("slab.host.heaps.1", Kind::Timed);
+    let rows = rows("slab.host.heaps.1", Method::Timed);
     let mut socket = vec![("pair", "ns"), ("cpu", "ns"), ("zeroing", "ns")];
     let mut tail = Vec::new();
     // Flags and a time stamp counter, as we know them.

@@ -42,7 +42,7 @@ impl Settings {
 
 /// One run: a machine, a way of reclaim, a configuration.
 #[derive(Debug, Clone, Copy)]
-pub struct Run {
+pub struct AntifragRun {
     /// The machine.
     pub profile: Profile,
     /// How reclaim works.
@@ -71,7 +71,7 @@ pub enum Filmed {
     No,
 }
 
-impl Run {
+impl AntifragRun {
     /// Runs the protocol on it, with a film of it where one is asked for.
     ///
     /// # Errors

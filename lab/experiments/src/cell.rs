@@ -8,7 +8,7 @@
 
 use core::fmt;
 
-use crate::raw::{Kind, Raw};
+use crate::raw::{Method, Raw};
 
 use brickyard_bench::side_by_side::Follow;
 
@@ -122,7 +122,7 @@ pub struct Cell {
     /// `locks.metatm-2007.find-8.hold.1`.
     pub name: String,
     /// How its rows come about. Those that are timed have the host for themselves.
-    pub kind: Kind,
+    pub kind: Method,
     /// The smallest scale that it is a part of.
     pub scale: Scale,
     /// How long it takes on a core of today, in seconds, roughly: for the time that is left.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub use contradiction::Contradiction;
 
-use crate::raw::{CellRows, Kind, Raw};
+use crate::raw::{CellRows, Method, Raw};
 
 /// What a row is of: all rows with the same key are samples of one thing, or points of its series.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -68,7 +68,7 @@ pub struct Samples<'d> {
     /// Which way is better.
     pub better: Better,
     /// How they came about.
-    pub kind: Kind,
+    pub kind: Method,
     /// The runs, rising.
     pub runs: Vec<u32>,
     /// The values, in the order of the runs.

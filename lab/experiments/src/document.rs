@@ -69,16 +69,16 @@ impl Document {
 pub struct Finding {
     /// Its pieces, in order. One of whose figures cannot be computed is left out as a whole.
     pub pieces: Vec<Piece>,
-    /// Does it stand on the first screen?
-    pub place: Place,
+    /// Where it is shown.
+    pub shown: ShownIn,
 }
 
-/// Where a finding stands.
+/// Where a finding is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// On the first screen, and in its document's part.
-    Summary,
-    /// In its document's part.
+pub enum ShownIn {
+    /// In the summary on the first screen, and in its document's section.
+    SummaryToo,
+    /// In its document's section only.
     Document,
 }
 

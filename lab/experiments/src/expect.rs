@@ -22,7 +22,7 @@ use crate::data::{Data, Key};
 use crate::document::{Document, Figure, Statistic};
 use crate::documents;
 use crate::judge::{Judge, Judgement};
-use crate::raw::{CellRows, Kind, Raw};
+use crate::raw::{CellRows, Method, Raw};
 use crate::store::{ReadError, read_rows};
 
 /// How far a simulated or replayed figure may be off, in percent of what is expected.
@@ -69,7 +69,7 @@ impl Differences {
         self.exact.compared + self.timed.compared
     }
 
-    fn count(&mut self, kind: Kind, place: &str, outcome: Outcome) {
+    fn count(&mut self, kind: Method, place: &str, outcome: Outcome) {
         let tally = if kind.is_exact() {
             &mut self.exact
         } else {
@@ -160,7 +160,7 @@ impl<'c> Common<'c> {
     /// The rows of these, and of all that is timed.
     fn part(&self, data: &Data) -> Data {
         data.part(|cell| {
-            cell.kind == Kind::Timed || self.same_seed.contains_key(cell.cell.as_str())
+            cell.kind == Method::Timed || self.same_seed.contains_key(cell.cell.as_str())
         })
     }
 
@@ -285,11 +285,11 @@ fn outcome(
     figure: &Figure,
     (expected, old): (&Data, &Judge<'_>),
     (found, new): (&Data, &Judge<'_>),
-) -> Option<(Kind, Outcome)> {
+) -> Option<(Method, Outcome)> {
     let mut kinds = figure.of.iter().filter_map(|key| expected.samples(key));
     let kind = kinds.next()?.kind;
     let outcome = match kind {
-        Kind::Timed => timed(old.judge(figure), new.judge(figure)),
+        Method::Timed => timed(old.judge(figure), new.judge(figure)),
         _ if !is_compared(figure.statistic) => None,
         _ if is_same_work(figure, expected, found) => exact(old.judge(figure), new.judge(figure)),
         _ => {
@@ -367,7 +367,7 @@ mod tests {
 
     /// Rows for every key of the documents, two runs of each; a cell for each experiment and
     /// configuration.
-    fn record(kind: Kind) -> Vec<CellRows> {
+    fn record(kind: Method) -> Vec<CellRows> {
         let mut cells: Vec<CellRows> = Vec::new();
         for (place, key) in documents::keys().into_iter().enumerate() {
             let name = format!("{}.{}", key.experiment, key.config);
@@ -410,7 +410,7 @@ mod tests {
     const POINTS: u32 = 200;
 
     /// A run like the record, but for this change, against it.
-    fn differences(kind: Kind, change: impl FnOnce(&mut Vec<CellRows>)) -> Differences {
+    fn differences(kind: Method, change: impl FnOnce(&mut Vec<CellRows>)) -> Differences {
         let mut found = record(kind);
         change(&mut found);
         let expected = Expected {
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn the_same_is_as_expected() {
-        for kind in Kind::ALL {
+        for kind in Method::ALL {
             let found = differences(kind, |_| {});
             assert!(found.compared() > 100, "{}", found.compared());
             assert_eq!(found.lines, [""; 0]);
@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn nothing_to_compare_is_a_difference() {
-        for kind in Kind::ALL {
+        for kind in Method::ALL {
             let found = differences(kind, Vec::clear);
             assert_eq!((found.compared(), found.lines.len()), (0, 1));
             assert!(found.lines[0].starts_with("no figure could be compared"));
@@ -445,22 +445,22 @@ mod tests {
     #[test]
     fn another_seed_is_told_with_the_way_out() {
         let other = |cell: &mut CellRows| cell.seed = 1;
-        let found = differences(Kind::Simulated, |cells| cells.iter_mut().for_each(other));
+        let found = differences(Method::Simulated, |cells| cells.iter_mut().for_each(other));
         assert_eq!((found.compared(), found.lines.len()), (0, 1));
         let line = &found.lines[0];
         assert!(line.ends_with("run again with --seed 2007"), "{line}");
         // Of some of them, the others are compared.
-        let found = differences(Kind::Simulated, |cells| other(&mut cells[0]));
+        let found = differences(Method::Simulated, |cells| other(&mut cells[0]));
         assert!(found.compared() > 100, "{}", found.compared());
         assert_eq!(found.lines, [""; 0]);
     }
 
     #[test]
     fn a_cell_that_was_not_run_is_not_asked_for_but_a_lacking_row_is() {
-        let found = differences(Kind::Replayed, |cells| drop(cells.remove(0)));
+        let found = differences(Method::Replayed, |cells| drop(cells.remove(0)));
         assert_eq!(found.lines, [""; 0]);
         let mut name = String::new();
-        let found = differences(Kind::Replayed, |cells| {
+        let found = differences(Method::Replayed, |cells| {
             name.clone_from(&cells[0].cell);
             drop(cells[0].rows.pop());
         });
@@ -473,7 +473,7 @@ mod tests {
     fn a_series_has_as_many_points_as_are_expected() {
         let points = POINTS as usize;
         for (kept, is_told) in [(points - 2, false), (points - 3, true), (1, true)] {
-            let found = differences(Kind::Replayed, |cells| {
+            let found = differences(Method::Replayed, |cells| {
                 drop(cells[0].rows.drain(kept..points));
             });
             assert_eq!(
@@ -493,7 +493,7 @@ mod tests {
                 );
             }
         }
-        let found = differences(Kind::Replayed, |cells| {
+        let found = differences(Method::Replayed, |cells| {
             drop(cells[0].rows.drain(..points));
         });
         assert_eq!(found.lines.len(), 1, "{:?}", found.lines);
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn exact_figures_may_be_off_by_one_percent() {
         for (times, is_told) in [(1.009, false), (1.011, true), (0.989, true)] {
-            let found = differences(Kind::Simulated, |cells| {
+            let found = differences(Method::Simulated, |cells| {
                 each_value(cells, |raw| raw.value *= times);
             });
             assert_eq!(!found.lines.is_empty(), is_told, "{times}");
@@ -512,11 +512,11 @@ mod tests {
 
     #[test]
     fn what_scatters_is_counted() {
-        let settled = differences(Kind::Timed, |_| {}).timed;
+        let settled = differences(Method::Timed, |_| {}).timed;
         assert!(settled.compared > 100, "{settled:?}");
         assert_eq!(settled.skipped, 0);
         // Some configurations win the first round by far, and lose the second.
-        let found = differences(Kind::Timed, |cells| {
+        let found = differences(Method::Timed, |cells| {
             each_value(cells, |raw| {
                 let wins = (raw.run == 1) == (raw.config.len() % 2 == 1);
                 raw.value *= if wins { 0.1 } else { 10.0 };
@@ -531,11 +531,11 @@ mod tests {
 
     #[test]
     fn timed_figures_may_be_faster_or_slower_but_together() {
-        let found = differences(Kind::Timed, |cells| {
+        let found = differences(Method::Timed, |cells| {
             each_value(cells, |raw| raw.value *= 10.0);
         });
         assert_eq!(found.lines, [""; 0]);
-        let found = differences(Kind::Timed, |cells| {
+        let found = differences(Method::Timed, |cells| {
             each_value(&mut cells[..1], |raw| raw.value *= 10.0);
         });
         assert!(!found.lines.is_empty());

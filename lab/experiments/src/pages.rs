@@ -65,7 +65,7 @@ fn is_plain(name: &str) -> bool {
 mod tests {
     use std::path::Path;
 
-    use crate::raw::{Kind, Raw};
+    use crate::raw::{Method, Raw};
     use brickyard_report::{Better, Host};
 
     use super::*;
@@ -87,7 +87,7 @@ mod tests {
         };
         let cell = CellRows {
             cell: "mobility.made-up.pictures".to_owned(),
-            kind: Kind::Replayed,
+            kind: Method::Replayed,
             seed: 1,
             host: Host::unknown(),
             program: String::new(),

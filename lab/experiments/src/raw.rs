@@ -38,7 +38,7 @@ pub struct Raw {
 /// How the rows of a cell came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum Method {
     /// By the simulated multiprocessor: the same on every host, by the same build of the program.
     Simulated,
     /// By a replayed trace, in which nothing is timed: the same on every host, by the same build of
@@ -48,7 +48,7 @@ pub enum Kind {
     Timed,
 }
 
-impl Kind {
+impl Method {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Simulated, Self::Replayed, Self::Timed];
 
@@ -70,7 +70,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -81,7 +81,7 @@ impl fmt::Display for Kind {
 #[error("a kind of cell is one of simulated, replayed, timed")]
 pub struct UnknownKind;
 
-impl FromStr for Kind {
+impl FromStr for Method {
     type Err = UnknownKind;
 
     fn from_str(name: &str) -> Result<Self, UnknownKind> {
@@ -96,7 +96,7 @@ pub struct CellRows {
     /// The cell, such as `locks.metatm-2007.find-8.hold.1`. Its first word is the experiment.
     pub cell: String,
     /// How it came about.
-    pub kind: Kind,
+    pub kind: Method,
     /// The seed that all chance of the run came from: that of the first run of the experiment.
     pub seed: u64,
     /// Where it was run; [`Host::unknown`] where nobody knows, as of rows from a file that does not

@@ -3,15 +3,15 @@
 use brickyard_report::{Host, Metric, Results, Row, SampleKind};
 
 use crate::data::{Data, Key};
-use crate::raw::Kind;
+use crate::raw::Method;
 
 /// The samples of some keys as a document that `brickyard compare` reads: with their kind and their
 /// runs, by which exact ones are compared pair by pair.
 ///
 /// # Errors
 /// Where two rows of a document would be one, or a figure is none.
-pub fn results(data: &Data, wanted: impl Fn(&Key, Kind) -> bool) -> anyhow::Result<Results> {
-    let host = data.cells().iter().find(|cell| cell.kind == Kind::Timed);
+pub fn results(data: &Data, wanted: impl Fn(&Key, Method) -> bool) -> anyhow::Result<Results> {
+    let host = data.cells().iter().find(|cell| cell.kind == Method::Timed);
     let host = host
         .or(data.cells().first())
         .map_or_else(Host::unknown, |cell| cell.host.clone());
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use crate::raw::{CellRows, Raw};
 
-    fn cell(name: &str, kind: Kind, run: u32, better: Better) -> CellRows {
+    fn cell(name: &str, kind: Method, run: u32, better: Better) -> CellRows {
         let raw = Raw {
             machine: "m".into(),
             workload: "w".into(),
@@ -67,10 +67,10 @@ mod tests {
     #[test]
     fn a_row_says_its_kind_and_its_runs() -> anyhow::Result<()> {
         let data = Data::new(vec![
-            cell("a.1", Kind::Simulated, 1, Better::Lower),
-            cell("a.3", Kind::Simulated, 3, Better::Lower),
-            cell("b.1", Kind::Replayed, 1, Better::Neither),
-            cell("c.1", Kind::Timed, 1, Better::Higher),
+            cell("a.1", Method::Simulated, 1, Better::Lower),
+            cell("a.3", Method::Simulated, 3, Better::Lower),
+            cell("b.1", Method::Replayed, 1, Better::Neither),
+            cell("c.1", Method::Timed, 1, Better::Higher),
         ])?;
         let results = results(&data, |_, _| true)?;
         let rows = results.rows().iter();

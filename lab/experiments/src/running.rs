@@ -222,7 +222,7 @@ impl Outcome {
 mod tests {
     use std::path::Path;
 
-    use crate::raw::{Kind, Raw};
+    use crate::raw::{Method, Raw};
     use brickyard_bench::progress::Silent;
     use brickyard_report::Better;
 
@@ -232,7 +232,7 @@ mod tests {
     fn cell(name: &str, work: fn(Context<'_>) -> anyhow::Result<Done>) -> Cell {
         Cell {
             name: name.to_owned(),
-            kind: Kind::Simulated,
+            kind: Method::Simulated,
             scale: Scale::Quick,
             seconds: 1.0,
             work: Box::new(work),

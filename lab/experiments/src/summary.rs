@@ -2,7 +2,7 @@
 //! findings.
 
 use crate::directions::{Directions, Judged};
-use crate::document::{Among, Document, Place};
+use crate::document::{Among, Document, ShownIn};
 use crate::documents;
 
 /// All of it, a line each.
@@ -32,7 +32,7 @@ fn one(document: &Document, judged: Judged<'_>) -> String {
     let first = document
         .findings
         .iter()
-        .filter(|finding| finding.place == Place::Summary);
+        .filter(|finding| finding.shown == ShownIn::SummaryToo);
     for text in first.filter_map(|finding| finding.plain(judged, document)) {
         out += &format!("  {text}\n");
     }

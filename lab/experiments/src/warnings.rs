@@ -6,7 +6,7 @@ use brickyard_report::{Host, noise_warning};
 
 use crate::data::{Data, Key};
 use crate::document::{Document, Judged};
-use crate::raw::{CellRows, Kind};
+use crate::raw::{CellRows, Method};
 
 use super::plan::counted;
 use super::program;
@@ -25,13 +25,18 @@ pub fn of(documents: &[Document], data: &Data) -> anyhow::Result<Vec<String>> {
     let keys: BTreeSet<&Key> = judged
         .flat_map(|figure| figure.of.iter().chain(&figure.against))
         .collect();
-    let timed = results(data, |key, kind| kind == Kind::Timed && keys.contains(key))?;
+    let timed = results(data, |key, kind| {
+        kind == Method::Timed && keys.contains(key)
+    })?;
     warnings.extend(noise_warning(&timed));
     Ok(warnings)
 }
 
 fn several_hosts(data: &Data) -> Option<String> {
-    let timed = data.cells().iter().filter(|cell| cell.kind == Kind::Timed);
+    let timed = data
+        .cells()
+        .iter()
+        .filter(|cell| cell.kind == Method::Timed);
     let mut hosts: Vec<&Host> = Vec::new();
     for cell in timed {
         if !hosts.contains(&&cell.host) {

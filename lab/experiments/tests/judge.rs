@@ -4,10 +4,10 @@
 
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
-    Claim, Document, Figure, Finding, Judged, Line, Piece, Place, Published, Statistic, Table,
+    Claim, Document, Figure, Finding, Judged, Line, Piece, Published, ShownIn, Statistic, Table,
 };
 use brickyard_experiments::judge::{Judge, Verdict};
-use brickyard_experiments::raw::{CellRows, Kind, Raw};
+use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_report::{Better, Host, PairedT, Summary, Welch};
 
 fn rows(config: &str, better: Better, values: &[f64]) -> Vec<Raw> {
@@ -27,7 +27,7 @@ fn rows(config: &str, better: Better, values: &[f64]) -> Vec<Raw> {
         .collect()
 }
 
-fn data(kind: Kind, better: Better, columns: &[(&str, &[f64])]) -> Data {
+fn data(kind: Method, better: Better, columns: &[(&str, &[f64])]) -> Data {
     let cell = |(config, values): &(&str, &[f64])| CellRows {
         cell: format!("x.{config}"),
         kind,
@@ -72,7 +72,7 @@ fn document(figures: &[Figure]) -> Document {
         asked: "",
         findings: vec![Finding {
             pieces,
-            place: Place::Document,
+            shown: ShownIn::Document,
         }],
         mistakes: &[],
         tables: Vec::new(),
@@ -84,7 +84,7 @@ fn document(figures: &[Figure]) -> Document {
 #[test]
 fn each_statistic_is_what_its_name_says() {
     let data = data(
-        Kind::Timed,
+        Method::Timed,
         Better::Lower,
         &[("old", &[4.0, 5.0, 6.0]), ("new", &[1.0, 2.0, 6.0])],
     );
@@ -114,7 +114,7 @@ fn each_statistic_is_what_its_name_says() {
 
 #[test]
 fn what_was_not_measured_has_no_number() {
-    let data = data(Kind::Timed, Better::Lower, &[("new", &[1.0])]);
+    let data = data(Method::Timed, Better::Lower, &[("new", &[1.0])]);
     let judge = Judge::new(&[], &data);
     assert!(judge.judge(&figure(Statistic::Speedup, None)).is_none());
     assert!(judge.judge(&figure(Statistic::StdDev, None)).is_none());
@@ -142,7 +142,7 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
         // A tenth is the least that counts.
         (Better::Lower, 3.0, Verdict::WithinNoise),
     ] {
-        let data = data(Kind::Timed, better, &[("old", &old), ("new", &new)]);
+        let data = data(Method::Timed, better, &[("old", &old), ("new", &new)]);
         let figure = figure(Statistic::Speedup, Some(published));
         let judge = Judge::new(&[document(core::slice::from_ref(&figure))], &data);
         let judgement = judge.judge(&figure).unwrap();
@@ -160,7 +160,7 @@ fn a_direction_is_judged_by_the_interval_of_pairs() {
 fn a_few_pairs_are_judged_by_student() {
     // Both have grown, but two pairs do not rule out that neither has.
     let data = data(
-        Kind::Timed,
+        Method::Timed,
         Better::Higher,
         &[("old", &[10.0, 20.0]), ("new", &[10.5, 22.5])],
     );
@@ -177,7 +177,11 @@ fn a_few_pairs_are_judged_by_student() {
 fn from_ten_samples_on_the_interval_is_drawn() {
     let old: Vec<f64> = (0..10).map(|i| 100.0 + f64::from(i * 3 % 10)).collect();
     let new: Vec<f64> = old.iter().rev().map(|value| value * 1.2).collect();
-    let data = data(Kind::Timed, Better::Higher, &[("old", &old), ("new", &new)]);
+    let data = data(
+        Method::Timed,
+        Better::Higher,
+        &[("old", &old), ("new", &new)],
+    );
     let figure = figure(Statistic::Speedup, Some(1.1));
     let judgement = Judge::new(&[], &data).judge(&figure).unwrap();
     assert_eq!(judgement.interval_by, Some("bootstrap"));
@@ -188,7 +192,7 @@ fn from_ten_samples_on_the_interval_is_drawn() {
 fn exact_samples_that_do_not_vary_are_one_run() {
     // Seven pairs, all of one sign: but they are one run seven times.
     let (old, new) = ([2.0; 7], [1.9, 1.9, 1.9, 1.9, 1.9, 1.9, 1.900_000_001]);
-    for (kind, exact) in [(Kind::Simulated, true), (Kind::Timed, false)] {
+    for (kind, exact) in [(Method::Simulated, true), (Method::Timed, false)] {
         let data = data(kind, Better::Lower, &[("old", &old), ("new", &new)]);
         let figure = figure(Statistic::Speedup, Some(1.5));
         let judge = Judge::new(&[document(core::slice::from_ref(&figure))], &data);
@@ -204,10 +208,10 @@ fn exact_samples_that_do_not_vary_are_one_run() {
 #[test]
 fn where_no_difference_was_published_none_is_to_be_found() {
     for (kind, new, expected) in [
-        (Kind::Simulated, [2.01; 3], Verdict::NoDifference),
-        (Kind::Simulated, [2.1; 3], Verdict::OnlyHere),
-        (Kind::Timed, [2.01, 2.0, 1.99], Verdict::Unclear),
-        (Kind::Timed, [2.001, 2.0, 1.999], Verdict::NoDifference),
+        (Method::Simulated, [2.01; 3], Verdict::NoDifference),
+        (Method::Simulated, [2.1; 3], Verdict::OnlyHere),
+        (Method::Timed, [2.01, 2.0, 1.99], Verdict::Unclear),
+        (Method::Timed, [2.001, 2.0, 1.999], Verdict::NoDifference),
     ] {
         let data = data(kind, Better::Lower, &[("old", &[2.0; 3]), ("new", &new)]);
         let judge = Judge::new(&[], &data);
@@ -220,7 +224,7 @@ fn where_no_difference_was_published_none_is_to_be_found() {
 fn percent_of_nothing_are_no_number() {
     for old in [[0.0, 0.0], [-1.0, -2.0]] {
         let data = data(
-            Kind::Timed,
+            Method::Timed,
             Better::Lower,
             &[("old", &old), ("new", &[1.0, 2.0])],
         );
@@ -243,9 +247,13 @@ fn percent_of_nothing_are_no_number() {
 fn many_directions_are_corrected_together() {
     let old = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
     let new = [9.0, 9.5, 10.0, 10.5, 11.0, 11.5];
-    let mut cells = data(Kind::Timed, Better::Lower, &[("old", &old), ("new", &new)])
-        .cells()
-        .to_vec();
+    let mut cells = data(
+        Method::Timed,
+        Better::Lower,
+        &[("old", &old), ("new", &new)],
+    )
+    .cells()
+    .to_vec();
     let other = |cell: &CellRows, machine: &str| CellRows {
         cell: format!("{}.{machine}", cell.cell),
         rows: cell
@@ -282,7 +290,7 @@ fn the_tables_of_today_are_a_family_of_their_own() {
     let old = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
     let [new, third] = [0.9, 0.8].map(|times| old.map(|value| value * times));
     let data = data(
-        Kind::Timed,
+        Method::Timed,
         Better::Lower,
         &[("old", &old), ("new", &new), ("third", &third)],
     );
@@ -324,10 +332,10 @@ fn the_tables_of_today_are_a_family_of_their_own() {
 #[test]
 fn one_replayed_run_counts_and_no_other_does() {
     for (kind, expected) in [
-        (Kind::Replayed, Some(Verdict::Same)),
+        (Method::Replayed, Some(Verdict::Same)),
         // Another seed may give another.
-        (Kind::Simulated, None),
-        (Kind::Timed, None),
+        (Method::Simulated, None),
+        (Method::Timed, None),
     ] {
         let data = data(kind, Better::Lower, &[("old", &[2.0]), ("new", &[1.0])]);
         let figure = figure(Statistic::Speedup, Some(1.5));
@@ -342,7 +350,7 @@ fn only_common_runs_are_compared() {
     let old: Vec<f64> = (1..=15).map(f64::from).collect();
     let new: Vec<f64> = old[..5].iter().map(|value| value * 1.01).collect();
     let data = data(
-        Kind::Simulated,
+        Method::Simulated,
         Better::Higher,
         &[("old", &old), ("new", &new)],
     );
@@ -361,7 +369,7 @@ fn only_common_runs_are_compared() {
 #[test]
 fn sides_without_a_common_run_are_independent() {
     let mut cells = data(
-        Kind::Timed,
+        Method::Timed,
         Better::Higher,
         &[("old", &[1.0, 1.1, 0.9]), ("new", &[2.0, 2.1, 1.9])],
     )
@@ -379,7 +387,7 @@ fn sides_without_a_common_run_are_independent() {
 }
 
 /// Workloads `a` and `b`, two configurations: the rows of `runs` runs, each `new` some times `old`.
-fn two_workloads(kind: Kind, times: [&[f64]; 2]) -> Data {
+fn two_workloads(kind: Method, times: [&[f64]; 2]) -> Data {
     let mut cells = Vec::new();
     for (workload, times) in ["a", "b"].into_iter().zip(times) {
         let old: Vec<f64> = (1..=times.len()).map(|run| run as f64).collect();
@@ -411,7 +419,7 @@ fn gmean_of_two() -> Figure {
 #[test]
 fn a_geometric_mean_varies_as_that_of_each_run() {
     // The runs' own geometric means are 2, 2.2 and 1.8.
-    let data = two_workloads(Kind::Timed, [&[4.0, 4.0, 4.0], &[1.0, 1.21, 0.81]]);
+    let data = two_workloads(Method::Timed, [&[4.0, 4.0, 4.0], &[1.0, 1.21, 0.81]]);
     let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
     let logarithms = [2.0_f64, 2.2, 1.8].map(f64::ln);
     let summary = Summary::of(&logarithms).unwrap();
@@ -425,26 +433,26 @@ fn a_geometric_mean_varies_as_that_of_each_run() {
 
 #[test]
 fn a_geometric_mean_of_what_is_exact_is_exact() {
-    let data = two_workloads(Kind::Replayed, [&[4.0], &[1.0]]);
+    let data = two_workloads(Method::Replayed, [&[4.0], &[1.0]]);
     let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
     assert_eq!((judgement.value, judgement.n), (2.0, 2));
     assert!(judgement.exact && judgement.interval.is_none());
     // One simulated run each: nobody knows.
-    let data = two_workloads(Kind::Simulated, [&[4.0], &[1.0]]);
+    let data = two_workloads(Method::Simulated, [&[4.0], &[1.0]]);
     let judgement = Judge::new(&[], &data).judge(&gmean_of_two()).unwrap();
     assert!(!judgement.exact && judgement.interval.is_none());
 }
 
 #[test]
 fn a_geometric_mean_with_a_zero_in_it_is_none() {
-    let data = two_workloads(Kind::Replayed, [&[4.0], &[0.0]]);
+    let data = two_workloads(Method::Replayed, [&[4.0], &[0.0]]);
     assert_eq!(Judge::new(&[], &data).judge(&gmean_of_two()), None);
 }
 
 #[test]
 fn the_same_samples_under_two_names_are_one_test() {
     let times: &[f64] = &[1.1, 1.2, 1.1, 1.3, 1.1, 1.2];
-    for (kind, tests) in [(Kind::Simulated, 1.0), (Kind::Timed, 2.0)] {
+    for (kind, tests) in [(Method::Simulated, 1.0), (Method::Timed, 2.0)] {
         let data = two_workloads(kind, [times, times]);
         let of = |workload: &str| {
             let key = |config| Key::new("x", "m", workload, config, "time");
@@ -464,7 +472,7 @@ fn the_same_samples_under_two_names_are_one_test() {
 
 #[test]
 fn a_sentence_says_what_its_means_are_not_over() {
-    let data = two_workloads(Kind::Replayed, [&[4.0], &[1.0]]);
+    let data = two_workloads(Method::Replayed, [&[4.0], &[1.0]]);
     let mut cells = data.cells().to_vec();
     cells.retain(|cell| !cell.cell.ends_with(".b"));
     for (data, expected) in [
@@ -480,7 +488,7 @@ fn a_sentence_says_what_its_means_are_not_over() {
                 Piece::Figure(gmean_of_two()),
                 Piece::Text(" times.".to_owned()),
             ],
-            place: Place::Document,
+            shown: ShownIn::Document,
         };
         let said = finding.plain(&|figure| judge.judge(figure), &document(&[]));
         assert_eq!(said.as_deref(), Some(expected));

@@ -15,7 +15,7 @@ use brickyard_experiments::document::{Among, Document, Figure, Points, Statistic
 use brickyard_experiments::documents;
 use brickyard_experiments::judge::{Judge, Verdict};
 use brickyard_experiments::page::Embedded;
-use brickyard_experiments::raw::{CellRows, Kind, Raw};
+use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_report::pagetypes::html;
 use brickyard_report::{Better, policy};
 
@@ -269,7 +269,7 @@ fn rows_for(documents: &[Document]) -> Data {
         .chain(series)
         .map(|(key, number, rows): (_, _, Vec<Raw>)| CellRows {
             cell: format!("{}.made-up.{number}", key.experiment),
-            kind: Kind::Simulated,
+            kind: Method::Simulated,
             seed: 1,
             host: brickyard_report::Host::unknown(),
             program: String::new(),

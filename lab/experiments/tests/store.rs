@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use brickyard_experiments::data::Data;
-use brickyard_experiments::raw::{CellRows, Kind, Raw};
+use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_experiments::store::{
     Folder, appear, read_cell, read_cell_bytes, read_rows, write_cell, write_csv, write_rows,
 };
@@ -49,7 +49,7 @@ fn cell() -> impl Strategy<Value = CellRows> {
     (about, proptest::collection::vec(raw(), 1..40)).prop_map(
         |((cell, kind, seed, program, cpus), rows)| CellRows {
             cell,
-            kind: Kind::ALL[kind],
+            kind: Method::ALL[kind],
             seed,
             host: Host {
                 cpus: Some(cpus),
@@ -115,7 +115,7 @@ proptest! {
 fn one_row(cell: &str) -> CellRows {
     CellRows {
         cell: cell.to_owned(),
-        kind: Kind::Timed,
+        kind: Method::Timed,
         seed: 1,
         host: Host::unknown(),
         program: String::new(),

@@ -3,7 +3,7 @@
 
 use crate::engine::Timing;
 use crate::failure::Failure;
-use crate::seam::Kind;
+use crate::seam::AccessKind;
 use crate::state::{State, catch_up, suspend, with};
 use crate::task::{Cpu, Spent, Watched};
 
@@ -25,7 +25,7 @@ enum Way {
 /// An access is about to be made by the running task. Returns when it may be made, and before any
 /// other CPU does anything.
 #[inline]
-pub(crate) fn charge(address: usize, kind: Kind) {
+pub(crate) fn charge(address: usize, kind: AccessKind) {
     if with(|state| state.try_access(address, kind)) != Some(Way::Blocked) {
         return;
     }
@@ -33,7 +33,7 @@ pub(crate) fn charge(address: usize, kind: Kind) {
 }
 
 #[inline(never)]
-fn blocked(address: usize, kind: Kind) {
+fn blocked(address: usize, kind: AccessKind) {
     if with(State::is_disturbed) == Some(true) {
         disturb();
     }
@@ -76,7 +76,7 @@ impl State {
     /// with lines that lie in its own caches: what the others do meanwhile cannot reach it earlier.
     /// That spares the host most of its switches.
     #[inline]
-    fn try_access(&mut self, address: usize, kind: Kind) -> Way {
+    fn try_access(&mut self, address: usize, kind: AccessKind) -> Way {
         if self.disturbed {
             return Way::Blocked;
         }
@@ -139,7 +139,7 @@ impl State {
 
     /// Charges an access; false where the run ends here.
     #[inline]
-    fn access(&mut self, simulated: Option<usize>, kind: Kind) -> bool {
+    fn access(&mut self, simulated: Option<usize>, kind: AccessKind) -> bool {
         self.accesses += 1;
         if self.accesses > self.setup.accesses_most {
             self.no_end();
@@ -163,7 +163,7 @@ impl State {
                 let cpu = &mut self.cpus[self.running];
                 cpu.watched.touch(line);
                 let cycles = memory.access(self.running, line, kind, now);
-                if self.parked > 0 && kind != Kind::Load {
+                if self.parked > 0 && kind != AccessKind::Load {
                     self.wake_parked(line, now + cycles);
                 }
                 instructions + cycles

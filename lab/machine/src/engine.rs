@@ -12,7 +12,7 @@ use crate::order::HappensBefore;
 use crate::profile::Profile;
 use crate::region::Regions;
 use crate::state::{Handler, NEVER, Running, State, catch_up, with};
-use crate::task::{Cpu, CpuTimes, Place, Stage, Task, TaskId, TaskTimes};
+use crate::task::{Affinity, Cpu, CpuTimes, Stage, Task, TaskId, TaskTimes};
 use crate::{Dice, MOST_CPUS};
 
 /// What an access costs.
@@ -217,17 +217,17 @@ impl<'a> Machine<'a> {
     pub fn task(
         &mut self,
         name: impl Into<String>,
-        place: Place,
+        affinity: Affinity,
         body: impl FnOnce() + 'a,
     ) -> usize {
-        if let Place::On(cpu) = place {
+        if let Affinity::Cpu(cpu) = affinity {
             assert!(
                 cpu < self.state.cpus.len(),
                 "a task for a CPU that is there"
             );
         }
         let id = self.fibers.len();
-        self.state.tasks.push(Task::new(name.into(), place));
+        self.state.tasks.push(Task::new(name.into(), affinity));
         let body = move |exit: Exit| {
             with(|state| state.tasks[id].exit = Some(exit));
             body();

@@ -9,7 +9,7 @@ use core::mem::transmute;
 use crate::failure::Failure;
 use crate::fiber::{Exit, Fiber};
 use crate::state::{State, catch_up, suspend, with};
-use crate::task::{Place, Spent, Stage, Steps, Task, TaskId};
+use crate::task::{Affinity, Spent, Stage, Steps, Task, TaskId};
 
 /// Does the caller run on a simulated machine?
 #[must_use]
@@ -234,7 +234,10 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
     catch_up();
     with(|state| {
         let waiter = state.running_id();
-        let id = state.newcomer(format!("errand of CPU {}", state.running), Place::On(cpu));
+        let id = state.newcomer(
+            format!("errand of CPU {}", state.running),
+            Affinity::Cpu(cpu),
+        );
         state.tasks[id].errand = true;
         let body = move |exit: Exit| {
             with(|state| state.tasks[id].exit = Some(exit));
@@ -269,9 +272,9 @@ pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
 
 impl State {
     /// A task that comes while the machine runs; its fiber is to follow.
-    fn newcomer(&mut self, name: String, place: Place) -> TaskId {
+    fn newcomer(&mut self, name: String, affinity: Affinity) -> TaskId {
         let id = self.tasks.len();
-        self.tasks.push(Task::new(name, place));
+        self.tasks.push(Task::new(name, affinity));
         id
     }
 

@@ -49,6 +49,6 @@ pub use hash::fnv1a;
 pub use memory::{Incoherent, Memory, Traffic};
 pub use order::{Conflict, HappensBefore, Race};
 pub use profile::{CacheShape, Profile, UnknownProfile};
-pub use seam::Kind;
-pub use task::{CpuTimes, Place, Steps, TaskTimes};
+pub use seam::AccessKind;
+pub use task::{Affinity, CpuTimes, Steps, TaskTimes};
 pub use wait::WaitQueue;

@@ -39,7 +39,7 @@ use thiserror::Error;
 
 use crate::cache::Cache;
 use crate::directory::{CpuSet, Entry, MOST_CPUS};
-use crate::{Dice, Kind, Profile};
+use crate::{AccessKind, Dice, Profile};
 
 /// Defines counts that add up, and of which an earlier state can be taken off.
 macro_rules! counts {
@@ -139,14 +139,14 @@ struct Cpu {
 /// The memory of a machine as its CPUs see it: what each access costs. Holds no contents.
 ///
 /// ```
-/// use brickyard_machine::{Kind, Memory, Profile};
+/// use brickyard_machine::{AccessKind, Memory, Profile};
 ///
 /// let mut memory = Memory::new(Profile::by_name("xeon-x5355")?, 2, 1);
 /// memory.grow(1);
-/// let first = memory.access(0, 0, Kind::Store, 0);
+/// let first = memory.access(0, 0, AccessKind::Store, 0);
 /// assert!(first >= 293); // from memory
-/// assert_eq!(memory.access(0, 0, Kind::Store, first), 0); // its own
-/// assert!(memory.access(1, 0, Kind::Load, first) >= 257); // from CPU 0
+/// assert_eq!(memory.access(0, 0, AccessKind::Store, first), 0); // its own
+/// assert!(memory.access(1, 0, AccessKind::Load, first) >= 257); // from CPU 0
 /// assert!(memory.holds(0, 0) && memory.holds(1, 0));
 /// # Ok::<(), brickyard_machine::UnknownProfile>(())
 /// ```
@@ -220,13 +220,13 @@ impl Memory {
     ///
     /// Where there is no such CPU or line.
     #[inline]
-    pub fn access(&mut self, cpu: usize, line: u32, kind: Kind, now: u64) -> u64 {
+    pub fn access(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
         let asking = &mut self.cpus[cpu];
         asking.traffic.accesses += 1;
         if !asking.l1.touch(line) {
             return self.beyond_l1(cpu, line, kind, now);
         }
-        if kind != Kind::Load && !self.directory[line as usize].is_owner(cpu) {
+        if kind != AccessKind::Load && !self.directory[line as usize].is_owner(cpu) {
             return self.upgrade(cpu, line, kind, now);
         }
         asking.traffic.l1_hits += 1;
@@ -251,11 +251,11 @@ impl Memory {
     /// Where there is no such CPU or line.
     #[inline]
     #[must_use]
-    pub fn would_hit(&self, cpu: usize, line: u32, kind: Kind) -> bool {
+    pub fn would_hit(&self, cpu: usize, line: u32, kind: AccessKind) -> bool {
         let entry = &self.directory[line as usize];
         match kind {
-            Kind::Load => entry.holders().contains(cpu),
-            Kind::Store | Kind::Exchange => entry.is_owner(cpu),
+            AccessKind::Load => entry.holders().contains(cpu),
+            AccessKind::Store | AccessKind::Exchange => entry.is_owner(cpu),
         }
     }
 
@@ -294,14 +294,14 @@ impl Memory {
         Ok(())
     }
 
-    fn beyond_l1(&mut self, cpu: usize, line: u32, kind: Kind, now: u64) -> u64 {
+    fn beyond_l1(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
         let asking = &mut self.cpus[cpu];
         if !asking.l2.touch(line) {
             return self.miss(cpu, line, kind, now);
         }
         // What falls out here still lies in the second level.
         asking.l1.insert(line);
-        if kind != Kind::Load && !self.directory[line as usize].is_owner(cpu) {
+        if kind != AccessKind::Load && !self.directory[line as usize].is_owner(cpu) {
             return self.upgrade(cpu, line, kind, now);
         }
         asking.traffic.l2_hits += 1;
@@ -309,7 +309,7 @@ impl Memory {
     }
 
     /// A write to a line that lies here, shared.
-    fn upgrade(&mut self, cpu: usize, line: u32, kind: Kind, now: u64) -> u64 {
+    fn upgrade(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
         let entry = self.directory[line as usize];
         let begins = entry.busy_until.max(now);
         let traffic = &mut self.cpus[cpu].traffic;
@@ -324,7 +324,7 @@ impl Memory {
     }
 
     /// The line does not lie here: it is fetched from where it is.
-    fn miss(&mut self, cpu: usize, line: u32, kind: Kind, now: u64) -> u64 {
+    fn miss(&mut self, cpu: usize, line: u32, kind: AccessKind, now: u64) -> u64 {
         let entry = self.directory[line as usize];
         let begins = entry.busy_until.max(now);
         self.cpus[cpu].traffic.waited_cycles += begins - now;
@@ -336,7 +336,7 @@ impl Memory {
         };
         let done = begins + fetched + delay + self.beyond_plain(kind);
 
-        if kind != Kind::Load || entry.holders().is_empty() {
+        if kind != AccessKind::Load || entry.holders().is_empty() {
             self.own(cpu, line, done);
         } else {
             let moment = match entry.owner() {
@@ -362,7 +362,7 @@ impl Memory {
 
     /// Cycles of a fetch from the home's last level or memory, of a line that nobody owns; for a
     /// write its holders give it up meanwhile.
-    fn fetch_from_home(&mut self, cpu: usize, line: u32, kind: Kind, holders: CpuSet) -> u64 {
+    fn fetch_from_home(&mut self, cpu: usize, line: u32, kind: AccessKind, holders: CpuSet) -> u64 {
         let (home, node) = (self.home(line), self.cpus[cpu].node);
         let found = self.look_up(home, line);
         let traffic = &mut self.cpus[cpu].traffic;
@@ -376,7 +376,7 @@ impl Memory {
                 self.profile.memory_cycles
             }
         };
-        if kind == Kind::Load || holders.is_empty() {
+        if kind == AccessKind::Load || holders.is_empty() {
             return fetched + self.way(home != node);
         }
         let away = home != node || holders.any_outside(&self.nodes[node]);
@@ -431,10 +431,10 @@ impl Memory {
 
     /// What an access of this kind takes beyond a plain one.
     #[inline]
-    fn beyond_plain(&self, kind: Kind) -> u64 {
+    fn beyond_plain(&self, kind: AccessKind) -> u64 {
         match kind {
-            Kind::Load | Kind::Store => 0,
-            Kind::Exchange => self.profile.atomic_cycles,
+            AccessKind::Load | AccessKind::Store => 0,
+            AccessKind::Exchange => self.profile.atomic_cycles,
         }
     }
 }

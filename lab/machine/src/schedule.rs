@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 
 use crate::failure::Failure;
 use crate::state::State;
-use crate::task::{Place, Spent, Stage, TaskId};
+use crate::task::{Affinity, Spent, Stage, TaskId};
 
 impl State {
     /// A task can run from `time` on.
@@ -28,7 +28,7 @@ impl State {
 
     fn choose_cpu(&mut self, id: TaskId) -> usize {
         let task = &self.tasks[id];
-        if let Place::On(cpu) = task.place {
+        if let Affinity::Cpu(cpu) = task.affinity {
             return cpu;
         }
         if !task.begun {
@@ -90,11 +90,11 @@ impl State {
 
     /// A task from the longest queue that any CPU may run.
     fn steal(&mut self) -> Option<TaskId> {
-        let movable = |&id: &TaskId| self.tasks[id].place == Place::Anywhere;
+        let movable = |&id: &TaskId| self.tasks[id].affinity == Affinity::Any;
         let waiting = |cpu: usize| self.cpus[cpu].queue.iter().filter(|id| movable(id)).count();
         let longest = (0..self.cpus.len()).max_by_key(|&cpu| (waiting(cpu), Reverse(cpu)))?;
-        let place = self.cpus[longest].queue.iter().position(movable)?;
-        self.cpus[longest].queue.remove(place)
+        let at = self.cpus[longest].queue.iter().position(movable)?;
+        self.cpus[longest].queue.remove(at)
     }
 
     /// The running task sleeps, until it is made ready. Its CPU takes another one.
@@ -117,7 +117,7 @@ impl State {
     pub(crate) fn requeue(&mut self) {
         self.leaves("was preempted");
         let id = self.running_id();
-        if self.is_random() && self.tasks[id].place == Place::Anywhere {
+        if self.is_random() && self.tasks[id].affinity == Affinity::Any {
             let now = self.now();
             self.next_task();
             self.ready(id, now);

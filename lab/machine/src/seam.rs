@@ -13,7 +13,7 @@ use crate::state::{State, suspend, with};
 
 /// What an access does to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum AccessKind {
     /// Reads.
     Load,
     /// Writes.
@@ -34,7 +34,7 @@ pub enum Exchanged {
 /// An access of this kind is about to be made at this address of the host. Charges it, and lets the
 /// CPUs go first that are behind.
 #[inline]
-pub fn begin(address: usize, kind: Kind) {
+pub fn begin(address: usize, kind: AccessKind) {
     charge::charge(address, kind);
 }
 
@@ -71,15 +71,15 @@ pub fn exchanged(address: usize, order: Ordering, how: Exchanged) {
 /// A guarded word is about to be read.
 #[inline]
 pub fn guarded_read(address: usize) {
-    charge::charge(address, Kind::Load);
-    guarded(address, Kind::Load);
+    charge::charge(address, AccessKind::Load);
+    guarded(address, AccessKind::Load);
 }
 
 /// A guarded word is about to be written.
 #[inline]
 pub fn guarded_write(address: usize) {
-    charge::charge(address, Kind::Store);
-    guarded(address, Kind::Store);
+    charge::charge(address, AccessKind::Store);
+    guarded(address, AccessKind::Store);
 }
 
 /// The caller waits for another CPU: its next look may as well come later.
@@ -88,7 +88,7 @@ pub fn spin() {
 }
 
 #[inline]
-fn guarded(address: usize, kind: Kind) {
+fn guarded(address: usize, kind: AccessKind) {
     if with(|state| state.is_fine(address, kind)) == Some(false) {
         suspend();
     }
@@ -117,13 +117,13 @@ impl State {
 
     /// Was this access to a guarded word ordered after those before it? If not, the run ends here.
     #[inline]
-    fn is_fine(&mut self, address: usize, kind: Kind) -> bool {
+    fn is_fine(&mut self, address: usize, kind: AccessKind) -> bool {
         let Some((watch, cpu, word)) = self.watched(address) else {
             return true;
         };
         let found = match kind {
-            Kind::Load => watch.guarded_read(cpu, word),
-            Kind::Store | Kind::Exchange => watch.guarded_write(cpu, word),
+            AccessKind::Load => watch.guarded_read(cpu, word),
+            AccessKind::Store | AccessKind::Exchange => watch.guarded_write(cpu, word),
         };
         match found {
             Ok(()) => true,

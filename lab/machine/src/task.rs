@@ -9,11 +9,11 @@ pub(crate) type TaskId = usize;
 
 /// Which CPUs may run a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// All.
-    Anywhere,
-    /// One.
-    On(usize),
+pub enum Affinity {
+    /// Every CPU.
+    Any,
+    /// Only this one.
+    Cpu(usize),
 }
 
 /// When a task ran, in cycles.
@@ -100,7 +100,7 @@ pub(crate) enum Stage {
 
 #[derive(Debug)]
 pub(crate) struct Task {
-    pub(crate) place: Place,
+    pub(crate) affinity: Affinity,
     pub(crate) stage: Stage,
     /// How it leaves its stack; known once it has begun.
     pub(crate) exit: Option<Exit>,
@@ -117,14 +117,14 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    pub(crate) fn new(name: String, place: Place) -> Self {
+    pub(crate) fn new(name: String, affinity: Affinity) -> Self {
         Self {
-            place,
+            affinity,
             stage: Stage::Ready,
             exit: None,
-            last_cpu: match place {
-                Place::Anywhere => 0,
-                Place::On(cpu) => cpu,
+            last_cpu: match affinity {
+                Affinity::Any => 0,
+                Affinity::Cpu(cpu) => cpu,
             },
             woken: false,
             begun: false,

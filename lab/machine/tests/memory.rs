@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use brickyard_machine::Kind::{self, Exchange, Load, Store};
+use brickyard_machine::AccessKind::{self, Exchange, Load, Store};
 use brickyard_machine::{CacheShape, Dice, MOST_CPUS, Memory, Profile, Traffic};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ impl OneByOne {
         }
     }
 
-    fn access(&mut self, cpu: usize, line: u32, kind: Kind) -> u64 {
+    fn access(&mut self, cpu: usize, line: u32, kind: AccessKind) -> u64 {
         let cycles = self.memory.access(cpu, line, kind, self.now);
         self.now += cycles.max(1_000_000);
         self.memory.check().unwrap();
@@ -476,7 +476,7 @@ struct Naive {
 }
 
 /// What the naive model expects of an access, by its cost in [`roomy`].
-fn naive_access(line: &mut Naive, cpu: usize, kind: Kind) -> u64 {
+fn naive_access(line: &mut Naive, cpu: usize, kind: AccessKind) -> u64 {
     let held = line.holders.contains(&cpu);
     let alone = line.holders.len() == 1;
     let cost = match (held, kind) {
@@ -497,7 +497,7 @@ fn naive_access(line: &mut Naive, cpu: usize, kind: Kind) -> u64 {
     cost
 }
 
-fn kinds() -> impl Strategy<Value = Kind> {
+fn kinds() -> impl Strategy<Value = AccessKind> {
     prop_oneof![3 => Just(Load), 1 => Just(Store), 1 => Just(Exchange)]
 }
 

@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::thread;
 use std::time::Instant;
 
-use brickyard_machine::{Kind, Memory, Profile};
+use brickyard_machine::{AccessKind, Memory, Profile};
 
 /// Additions of a thread in a round: fewer than fit in a time slice, so that most rounds run
 /// undisturbed.
@@ -87,7 +87,8 @@ fn simulated(profile: &Profile, lines: [u32; 2]) -> u64 {
     let mut clocks = [0_u64; 2];
     for _ in 0..20_000 {
         let cpu = usize::from(clocks[1] < clocks[0]);
-        clocks[cpu] += memory.access(cpu, lines[cpu], Kind::Exchange, clocks[cpu]) + LOOP_CYCLES;
+        clocks[cpu] +=
+            memory.access(cpu, lines[cpu], AccessKind::Exchange, clocks[cpu]) + LOOP_CYCLES;
     }
     memory.check().unwrap();
     clocks[0].max(clocks[1])
@@ -130,8 +131,8 @@ fn simulated_turn(profile: &Profile) -> u64 {
     let mut now = 0;
     for turn in 0..TURNS {
         let cpu = (turn % 2) as usize;
-        now += memory.access(cpu, 0, Kind::Load, now);
-        now += memory.access(cpu, 0, Kind::Exchange, now);
+        now += memory.access(cpu, 0, AccessKind::Load, now);
+        now += memory.access(cpu, 0, AccessKind::Exchange, now);
     }
     now / TURNS
 }

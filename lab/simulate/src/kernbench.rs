@@ -11,10 +11,10 @@ use core::cell::Cell;
 
 use brickyard::node::Node;
 use brickyard_classics::LabZone;
-use brickyard_machine::{Ended, Failure, Place};
+use brickyard_machine::{Affinity, Ended, Failure};
 use brickyard_workload::jobs::Job as Compile;
 
-use crate::ground::{Ground, Job, Piece};
+use crate::build::{Blueprint, Job, SharedPages};
 use crate::platform::Simulated;
 use crate::setting::{RunError, Setting};
 use crate::tasks::{Counts, Runner};
@@ -71,22 +71,22 @@ impl Kernbench<'_> {
     /// # Errors
     /// [`RunError`] for a machine that there cannot be, and where a run fails.
     pub fn run(&self, setting: &Setting) -> Result<Measured, RunError> {
-        self.run_on(setting, &setting.ground())
+        self.run_on(setting, &setting.blueprint())
     }
 
     /// The same by an allocator of one's own, such as one with a certain zone for movable pages
-    /// ([`Setting::ground_of`]). Its slots are exclusive and its locks ticket locks, whatever it
+    /// ([`Setting::blueprint_of`]). Its slots are exclusive and its locks ticket locks, whatever it
     /// says.
     ///
     /// # Errors
     /// As [`Kernbench::run`].
-    pub fn run_on(&self, setting: &Setting, ground: &Ground) -> Result<Measured, RunError> {
+    pub fn run_on(&self, setting: &Setting, blueprint: &Blueprint) -> Result<Measured, RunError> {
         setting.check(self.frames_needed(setting.cpus))?;
         let pool = Pool {
             build: *self,
             setting: *setting,
         };
-        let (ended, counts) = ground
+        let (ended, counts) = blueprint
             .run(pool)
             .map_err(|failure| setting.failed(failure))?;
         let sum = |of: fn(&brickyard_machine::CpuTimes) -> u64| {
@@ -113,7 +113,7 @@ impl Job for Pool<'_> {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[Piece],
+        pieces: &[SharedPages],
     ) -> Self::Output {
         let Kernbench {
             recorded,
@@ -122,10 +122,10 @@ impl Job for Pool<'_> {
         } = self.build;
         let runner = Runner::new(core::slice::from_ref(node));
         let next = Cell::new(0);
-        let mut machine = Piece::machine(self.setting.machine(), pieces);
+        let mut machine = SharedPages::machine(self.setting.machine(), pieces);
         for worker in 0..workers.min(jobs) {
             let (runner, next) = (&runner, &next);
-            machine.task(format!("make {worker}"), Place::Anywhere, move || {
+            machine.task(format!("make {worker}"), Affinity::Any, move || {
                 while next.get() < jobs {
                     let job = next.replace(next.get() + 1);
                     runner.run(&recorded[job % recorded.len()]);

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `platform.rs` | [`Simulated`]: the machine as the allocator's platform |
 //! | [`explore`] | randomised schedules of the real allocator, and everything looked at |
-//! | `ground.rs` | [`Ground`]: an allocator built in memory that a machine can be given |
+//! | `build.rs` | [`Blueprint`]: an allocator built in memory that a machine can be given |
 //! | [`locks`] | how long to hold the zone lock: the experiment of 2007 |
 //! | [`setting`] | [`Setting`]: machine, allocator, memory, seed; [`instructions`]: what lies between two accesses |
 //! | [`tasks`] | [`Runner`]: recorded jobs as tasks |
@@ -15,8 +15,8 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
+pub mod build;
 pub mod explore;
-pub mod ground;
 pub mod instructions;
 pub mod kernbench;
 pub mod locks;
@@ -29,7 +29,7 @@ pub mod storm;
 pub mod tasks;
 
 pub use brickyard_classics::Configuration;
-pub use ground::{Apart, Ground, Job, Piece, Slots};
+pub use build::{Blueprint, Job, OwnPages, SharedPages, Slots};
 pub use platform::Simulated;
 pub use setting::{RunError, Setting};
 pub use tasks::Runner;

@@ -15,10 +15,10 @@ use core::cell::RefCell;
 use brickyard::node::{Node, Nodes};
 use brickyard::{Frame, Mobility, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Ended, Failure, Place, here};
+use brickyard_machine::{Affinity, Ended, Failure, here};
 
 use crate::barrier::Barrier;
-use crate::ground::{Job, Piece};
+use crate::build::{Job, SharedPages};
 use crate::platform::Simulated;
 use crate::setting::{RunError, Setting};
 
@@ -91,7 +91,7 @@ impl Pft {
             setting: *setting,
         };
         let (_, logs) = setting
-            .ground()
+            .blueprint()
             .run(processes)
             .map_err(|failure| setting.failed(failure))?;
         let half = |of: fn(&Log) -> Span| {
@@ -138,19 +138,19 @@ impl Job for Processes {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[Piece],
+        pieces: &[SharedPages],
     ) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let cpus = self.setting.cpus;
         let barrier = Barrier::new(cpus);
         let logs = RefCell::new(Vec::new());
-        let mut machine = Piece::machine(self.setting.machine(), pieces);
+        let mut machine = SharedPages::machine(self.setting.machine(), pieces);
         for cpu in 0..cpus {
             let (nodes, barrier, logs) = (&nodes, &barrier, &logs);
             let all = self.pft.pages;
             let share = all / cpus + usize::from(cpu < all % cpus);
             let trap = self.setting.profile.page_fault_cycles;
-            machine.task(format!("faults on {cpu}"), Place::On(cpu), move || {
+            machine.task(format!("faults on {cpu}"), Affinity::Cpu(cpu), move || {
                 once(nodes, barrier, share, trap);
                 let log = once(nodes, barrier, share, trap);
                 logs.borrow_mut().push(log);

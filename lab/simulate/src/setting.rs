@@ -7,7 +7,7 @@ use brickyard_classics::{Configuration, MachinePlan};
 use brickyard_machine::{Failure, MOST_CPUS, Profile, Setup};
 use thiserror::Error;
 
-use crate::ground::Ground;
+use crate::build::Blueprint;
 use crate::instructions;
 
 /// Bytes of a frame.
@@ -111,9 +111,9 @@ impl Setting {
     /// The allocator, with all its memory free. A zone for movable pages has half of it, where the
     /// configuration has one.
     #[must_use]
-    pub const fn ground(&self) -> Ground {
+    pub const fn blueprint(&self) -> Blueprint {
         let span = FrameRange::new(0, self.frames);
-        Ground::new(self.configuration, MachinePlan::new(span, self.cpus))
+        Blueprint::new(self.configuration, MachinePlan::new(span, self.cpus))
     }
 
     /// The same, with `kernel_core` per cent of its memory for the kernel too where the
@@ -131,16 +131,16 @@ impl Setting {
     ///     frames: 100 << 10,
     ///     seed: 1,
     /// };
-    /// let (kernel, movable) = setting.ground_of(60).plan.zones(Configuration::Zone2007);
+    /// let (kernel, movable) = setting.blueprint_of(60).plan.zones(Configuration::Zone2007);
     /// assert_eq!(kernel.span.len(), 60 << 10);
     /// assert_eq!(movable.map(|zone| zone.span.len()), Some(40 << 10));
     /// # Ok::<(), brickyard_machine::UnknownProfile>(())
     /// ```
     #[must_use]
-    pub const fn ground_of(&self, kernel_core: u8) -> Ground {
-        let mut ground = self.ground();
-        ground.plan.sizing = Sizing::KernelCorePercent(kernel_core);
-        ground
+    pub const fn blueprint_of(&self, kernel_core: u8) -> Blueprint {
+        let mut blueprint = self.blueprint();
+        blueprint.plan.sizing = Sizing::KernelCorePercent(kernel_core);
+        blueprint
     }
 
     /// The error of a run that failed.

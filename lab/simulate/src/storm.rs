@@ -20,11 +20,11 @@ use brickyard::node::{Node, Nodes};
 use brickyard::sync::{Exclusive, Found, LockLog, TicketLock, Timed, timed};
 use brickyard::{Frame, Mobility, Order, Request};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Dice, Ended, Failure, Place, Traffic, here};
+use brickyard_machine::{Affinity, Dice, Ended, Failure, Traffic, here};
 use brickyard_workload::named;
 
 use crate::barrier::Barrier;
-use crate::ground::{Job, Piece};
+use crate::build::{Job, SharedPages};
 use crate::platform::Simulated;
 use crate::ring::{BURSTS_SENT_MOST, Ring};
 use crate::setting::{RunError, Setting};
@@ -200,7 +200,7 @@ impl Storm {
                 part,
             };
             let blown = setting
-                .ground()
+                .blueprint()
                 .with::<Exclusive, Timed<TicketLock>, _>(blow);
             blown.map_err(|failure| setting.failed(failure))
         };
@@ -256,17 +256,17 @@ impl Job for Blow {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[Piece],
+        pieces: &[SharedPages],
     ) -> Self::Output {
         let nodes = Nodes::new(core::slice::from_ref(node));
         let cpus = self.setting.cpus;
         let (ring, barrier) = (Ring::new(cpus), Barrier::new(cpus));
         let logs = RefCell::new(Vec::new());
-        let mut machine = Piece::machine(self.setting.machine(), pieces);
+        let mut machine = SharedPages::machine(self.setting.machine(), pieces);
         for cpu in 0..cpus {
             let (nodes, ring, barrier, logs) = (&nodes, &ring, &barrier, &logs);
             let (storm, part, seed) = (self.storm, self.part, self.setting.seed);
-            machine.task(format!("storms on {cpu}"), Place::On(cpu), move || {
+            machine.task(format!("storms on {cpu}"), Affinity::Cpu(cpu), move || {
                 let mut worker = Worker {
                     nodes,
                     ring,

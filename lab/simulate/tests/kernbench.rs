@@ -136,8 +136,8 @@ fn the_zone_for_movable_pages_is_as_large_as_asked() {
         (Configuration::List2007, 20, false),
     ] {
         let setting = setting(configuration);
-        let ground = setting.ground_of(percent);
-        let counts = build.run_on(&setting, &ground).unwrap().counts;
+        let blueprint = setting.blueprint_of(percent);
+        let counts = build.run_on(&setting, &blueprint).unwrap().counts;
         assert_eq!(
             counts.failed > 0,
             fails,

@@ -8,10 +8,10 @@ use brickyard::node::Node;
 use brickyard::sync::{Exclusive, Found, Locked, RawLock, TicketLock, Timed, timed};
 use brickyard_classics::LabZone;
 use brickyard_classics::MachinePlan;
-use brickyard_machine::{Ended, Machine, Place, Profile, Setup, here};
+use brickyard_machine::{Affinity, Ended, Machine, Profile, Setup, here};
 use brickyard_simulate::locks::{Cell, Column, Load, Measured, Part, Plan, lists_of};
 use brickyard_simulate::tasks::Runner;
-use brickyard_simulate::{Configuration, Ground, Job, Piece, Simulated};
+use brickyard_simulate::{Blueprint, Configuration, Job, SharedPages, Simulated};
 use brickyard_workload::jobs::{self, Cut, Instances, Step, Urgency, Waits, Workload};
 
 fn profile() -> &'static Profile {
@@ -51,8 +51,8 @@ fn waits_and_holds_are_exact() {
         drop(held);
     };
     let mut machine = Machine::new(Setup::new(profile(), 2, 1));
-    machine.task("first", Place::On(0), || hold(0, 1000));
-    machine.task("second", Place::On(1), || hold(100, 30));
+    machine.task("first", Affinity::Cpu(0), || hold(0, 1000));
+    machine.task("second", Affinity::Cpu(1), || hold(100, 30));
     let (ended, log) = timed(|| machine.run());
     ended.unwrap();
     assert_eq!(log.holds, [1000, 30]);
@@ -71,7 +71,11 @@ struct Few;
 impl Job for Few {
     type Output = Ended;
 
-    fn run<Z: LabZone<Platform = Simulated>>(self, node: &Node<'_, Z>, pieces: &[Piece]) -> Ended {
+    fn run<Z: LabZone<Platform = Simulated>>(
+        self,
+        node: &Node<'_, Z>,
+        pieces: &[SharedPages],
+    ) -> Ended {
         let runner = Runner::new(core::slice::from_ref(node));
         let crew = Load::storm(Part::Events(512)).crew(4, 3);
         let mut machine = Machine::new(Setup::new(profile(), 4, 3));
@@ -80,7 +84,7 @@ impl Job for Few {
         }
         for (cpu, duty) in crew.duties.iter().enumerate() {
             let runner = &runner;
-            machine.task("few", Place::On(cpu), move || {
+            machine.task("few", Affinity::Cpu(cpu), move || {
                 duty.jobs.iter().for_each(|job| runner.run(job));
             });
         }
@@ -92,7 +96,7 @@ impl Job for Few {
 fn watching_a_lock_changes_nothing() {
     fn of<L: RawLock>() -> Ended {
         let plan = MachinePlan::new(FrameRange::new(0, 16384), 4);
-        Ground::new(Configuration::Vanilla, plan).with::<Exclusive, L, _>(Few)
+        Blueprint::new(Configuration::Vanilla, plan).with::<Exclusive, L, _>(Few)
     }
     let plain = of::<TicketLock>();
     assert!(plain.accesses > 10_000);

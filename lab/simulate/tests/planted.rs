@@ -8,8 +8,8 @@ use core::mem;
 use brickyard::sync::{
     AtomicU32, GuardedU32, Locked, Ordering, RawLock, TestAndSetLock, TicketLock, spin_hint,
 };
-use brickyard_machine::{Failure, Machine, Place, WaitQueue, here};
-use brickyard_simulate::Apart;
+use brickyard_machine::{Affinity, Failure, Machine, WaitQueue, here};
+use brickyard_simulate::OwnPages;
 use brickyard_simulate::explore::{
     Case, Configuration, Covered, Explored, Fault, Library, Log, Memory, Mode, Plan, System,
     WithLock, explore,
@@ -179,7 +179,7 @@ fn the_allocator_survives_200_seeds() {
 fn run_tasks<T>(
     case: &Case,
     log: &Log,
-    shared: &Apart<T>,
+    shared: &OwnPages<T>,
     turn: impl Fn(&T, usize, usize),
 ) -> Result<Covered, Fault> {
     let _ = log;
@@ -187,7 +187,7 @@ fn run_tasks<T>(
     shared.piece().map(&mut machine);
     let turn = &turn;
     for number in 0..case.tasks.max(2) {
-        machine.task(format!("task {number}"), Place::Anywhere, move || {
+        machine.task(format!("task {number}"), Affinity::Any, move || {
             for operation in 0..case.operations {
                 turn(shared, number, operation);
             }
@@ -236,7 +236,7 @@ impl Bulk {
 
 impl System for Bulk {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
-        let pool = Apart::new(Locked::new(Pool {
+        let pool = OwnPages::new(Locked::new(Pool {
             len: GuardedU32::new(16),
             pages: core::array::from_fn(|page| GuardedU32::new(page as u32)),
         }));
@@ -271,7 +271,7 @@ struct Waiting {
 
 impl System for Waiting {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
-        let said = Apart::new(AtomicU32::new(0));
+        let said = OwnPages::new(AtomicU32::new(0));
         let queue = WaitQueue::new();
         // Two tasks take turns: even numbers are the one's, odd ones the other's.
         let case = Case { tasks: 2, ..*case };

@@ -12,7 +12,7 @@ use brickyard_sync::{Held, Ordering, RawLock};
 
 use super::links::{FreePointers, ObjectLinks, link_of};
 use super::lists::{At, CpuState, NodeState, Outgoing, Own};
-use super::queue::{Broken, Run};
+use super::queue::{Broken, ObjectList};
 use super::shape::Marks;
 use super::slabs::owner_of;
 use super::state::{Pins, Slqb2008};
@@ -154,7 +154,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
                     remote += 1;
                     match at.outgoing {
                         Some(outgoing) => self.send_later(outgoing, owner, object),
-                        None => self.send(owner, Run::one(&links, object)),
+                        None => self.send(owner, ObjectList::one(&links, object)),
                     }
                 }
                 // Without an owner it is no object, which `put` counts.
@@ -193,7 +193,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
             outgoing.to.set(owner);
         }
         let links = self.links;
-        let one = Run::one(&links, object);
+        let one = ObjectList::one(&links, object);
         outgoing.queue.change(|queue| queue.append(&links, one));
         if outgoing.queue.count() >= self.marks.batch {
             self.flush_outgoing(outgoing);
@@ -212,7 +212,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
 
     /// Sends objects to the list that owns their slabs: into its incoming queue, or, where more
     /// than half of the high-water mark waits there already, straight into the slabs.
-    pub(super) fn send(&mut self, owner: u32, run: Run) {
+    pub(super) fn send(&mut self, owner: u32, run: ObjectList) {
         let backend = self.backend();
         let Some((list, check)) = self.slqb.list(owner, self.info().id) else {
             debug_assert!(false, "no list {owner}");
@@ -228,7 +228,7 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
     }
 
     /// Puts objects into slabs of one list.
-    pub(super) fn put_all(&mut self, owner: u32, mut run: Run) {
+    pub(super) fn put_all(&mut self, owner: u32, mut run: ObjectList) {
         let (backend, links) = (self.backend(), self.links);
         let Some((list, _)) = self.slqb.list(owner, self.info().id) else {
             return;

@@ -9,7 +9,7 @@ use brickyard_sync::RawLock;
 use super::errand::Errand;
 use super::links::FreePointers;
 use super::lists::{At, CpuState};
-use super::queue::Run;
+use super::queue::ObjectList;
 use super::slabs::owner_of;
 use super::state::Pins;
 
@@ -43,7 +43,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
         if self.info().is_checked() {
             return self.put(owner, object);
         }
-        self.send(owner, Run::one(&self.links, object));
+        self.send(owner, ObjectList::one(&self.links, object));
         Ok(())
     }
 

@@ -12,7 +12,7 @@
 use brickyard_slab::{CacheNumbers, counts};
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, RawLock};
 
-use super::queue::{Chain, Incoming, Run};
+use super::queue::{Chain, Incoming, ObjectList};
 use super::slabs::SlabList;
 
 /// What is counted of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, of slightly
@@ -88,7 +88,7 @@ counts! {
 impl Own {
     /// A cache's begin.
     pub(super) fn begin(&self, limit: u32, link: usize) {
-        self.lifo.set(Run::EMPTY);
+        self.lifo.set(ObjectList::EMPTY);
         self.limit.set(limit);
         self.link.set(link as u32);
         // Relaxed: nobody uses the cache yet.
@@ -128,7 +128,7 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     pub(super) fn begin(&self) {
-        self.queue.set(Run::EMPTY);
+        self.queue.set(ObjectList::EMPTY);
         self.away.set(0);
         self.counts.begin();
         self.more.begin();

@@ -44,7 +44,7 @@ impl Broken {
 /// Linked free objects in the hands of one caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[must_use = "whoever drops a run loses its objects"]
-pub struct Run {
+pub struct ObjectList {
     /// The first object, 0 if there is none.
     pub head: usize,
     /// The last object; of no meaning if there is none.
@@ -53,7 +53,7 @@ pub struct Run {
     pub count: u32,
 }
 
-impl Run {
+impl ObjectList {
     /// No object.
     pub const EMPTY: Self = Self {
         head: 0,
@@ -119,7 +119,7 @@ pub(super) fn is_right(left: u32, next: usize, is_object: impl FnOnce(usize) -> 
     }
 }
 
-/// A [`Run`] in words that a lock, or a CPU that they belong to, guards.
+/// A [`ObjectList`] in words that a lock, or a CPU that they belong to, guards.
 #[derive(Debug, Default)]
 pub struct Chain {
     head: GuardedU64,
@@ -130,8 +130,8 @@ pub struct Chain {
 impl Chain {
     /// What is in it, for looking.
     #[inline(always)]
-    pub fn run(&self) -> Run {
-        Run {
+    pub fn run(&self) -> ObjectList {
+        ObjectList {
             head: self.head.get() as usize,
             tail: self.tail.get() as usize,
             count: self.count.get(),
@@ -140,7 +140,7 @@ impl Chain {
 
     /// Puts `run` in place of what is in it.
     #[inline(always)]
-    pub fn set(&self, run: Run) {
+    pub fn set(&self, run: ObjectList) {
         self.head.set(run.head as u64);
         self.tail.set(run.tail as u64);
         self.count.set(run.count);
@@ -168,14 +168,14 @@ impl Chain {
     }
 
     /// Takes all that is in it.
-    pub fn take(&self) -> Run {
+    pub fn take(&self) -> ObjectList {
         let run = self.run();
-        self.set(Run::EMPTY);
+        self.set(ObjectList::EMPTY);
         run
     }
 
     /// Changes what is in it.
-    pub fn change<R>(&self, change: impl FnOnce(&mut Run) -> R) -> R {
+    pub fn change<R>(&self, change: impl FnOnce(&mut ObjectList) -> R) -> R {
         let mut run = self.run();
         let done = change(&mut run);
         self.set(run);
@@ -209,7 +209,7 @@ impl<K: RawLock> Incoming<K> {
     pub fn receive(
         &self,
         links: &impl Links,
-        run: Run,
+        run: ObjectList,
         batch: u32,
         check: &AtomicU32,
         relax: impl FnMut(),
@@ -226,9 +226,9 @@ impl<K: RawLock> Incoming<K> {
     }
 
     /// Takes all that waits, and clears `check`. No lock is taken where nothing waits.
-    pub fn claim(&self, check: &AtomicU32, relax: impl FnMut()) -> Run {
+    pub fn claim(&self, check: &AtomicU32, relax: impl FnMut()) -> ObjectList {
         if self.waiting() == 0 {
-            return Run::EMPTY;
+            return ObjectList::EMPTY;
         }
         let queue = self.queue.lock(relax);
         // Relaxed, both: as in `receive`.

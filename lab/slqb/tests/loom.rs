@@ -29,7 +29,7 @@ use brickyard::sync::{AtomicU32, GuardedU32, GuardedU64, RawLock, TicketLock};
 use brickyard::{Order, Platform};
 use brickyard_slab::{CacheSpec, PageAsk, PageSource, Pinned, RawCache, SlabPlan, Slabs, TaskOnly};
 use brickyard_slqb::Slqb2008;
-use brickyard_slqb::queue::{Broken, Incoming, Links, Run};
+use brickyard_slqb::queue::{Broken, Incoming, Links, ObjectList};
 use loom::sync::Mutex;
 use loom::thread::{self, JoinHandle};
 
@@ -201,7 +201,7 @@ impl<K: RawLock> Queue<K> {
         };
         queue.incoming.receive(
             &queue.objects,
-            Run::EMPTY,
+            ObjectList::EMPTY,
             BATCH,
             &queue.check,
             || unreachable!(),
@@ -217,10 +217,10 @@ impl<K: RawLock> Queue<K> {
 
     /// Frees these objects to the queue, as one run.
     fn send(&self, objects: core::ops::RangeInclusive<usize>) {
-        let mut run = Run::EMPTY;
+        let mut run = ObjectList::EMPTY;
         for object in objects {
             self.objects.use_it(object);
-            run.append(&self.objects, Run::one(&self.objects, object));
+            run.append(&self.objects, ObjectList::one(&self.objects, object));
         }
         self.incoming
             .receive(&self.objects, run, BATCH, &self.check, relax);

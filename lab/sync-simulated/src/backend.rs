@@ -7,7 +7,7 @@
 
 use core::sync::atomic::{self, Ordering};
 
-use brickyard_machine::seam::{self, Exchanged, Kind};
+use brickyard_machine::seam::{self, AccessKind, Exchanged};
 
 /// The operations that exchange a word for another.
 macro_rules! exchange {
@@ -42,7 +42,7 @@ macro_rules! atomic {
             /// See `core::sync::atomic`.
             #[inline]
             pub fn load(&self, order: Ordering) -> $value {
-                seam::begin(self.at(), Kind::Load);
+                seam::begin(self.at(), AccessKind::Load);
                 let value = self.0.load(Ordering::Relaxed);
                 seam::loaded(self.at(), order);
                 value
@@ -51,7 +51,7 @@ macro_rules! atomic {
             /// See `core::sync::atomic`.
             #[inline]
             pub fn store(&self, value: $value, order: Ordering) {
-                seam::begin(self.at(), Kind::Store);
+                seam::begin(self.at(), AccessKind::Store);
                 self.0.store(value, Ordering::Relaxed);
                 seam::stored(self.at(), order);
             }
@@ -70,7 +70,7 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                seam::begin(self.at(), Kind::Exchange);
+                seam::begin(self.at(), AccessKind::Exchange);
                 let done =
                     self.0
                         .compare_exchange(current, new, Ordering::Relaxed, Ordering::Relaxed);
@@ -87,7 +87,7 @@ macro_rules! atomic {
                 order: Ordering,
                 change: impl FnOnce(&atomic::$name) -> $value,
             ) -> $value {
-                seam::begin(self.at(), Kind::Exchange);
+                seam::begin(self.at(), AccessKind::Exchange);
                 let before = change(&self.0);
                 seam::exchanged(self.at(), order, Exchanged::Done);
                 before

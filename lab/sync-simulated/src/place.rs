@@ -1,1 +1,120 @@
-../../../allocator/sync/src/place.rs
+//! Typed slices out of memory that the caller supplies: the allocator has no heap for its records.
+
+use core::mem::{MaybeUninit, align_of, size_of};
+use core::slice;
+
+/// Makes `count` values with `make` at the start of `memory`, aligned as they need it.
+///
+/// Returns the values and the memory after them, or `None` if `memory` is too small (then nothing
+/// is written). The values are never dropped, including those made before a `make` that panics. The
+/// cost is one call of `make` for each value.
+///
+/// Both parts are borrowed for as long as the memory was, and do not overlap. So one value cannot
+/// get two owners.
+///
+/// ```
+/// use core::mem::MaybeUninit;
+/// let mut memory = [MaybeUninit::<u8>::uninit(); 64];
+/// let (words, rest) = brickyard_sync::place(&mut memory, 4, || 7_u32).unwrap();
+/// assert_eq!(words, [7; 4]);
+/// assert!(rest.len() >= 64 - 4 * 4 - 3);
+/// assert!(brickyard_sync::place(rest, 1000, || 0_u64).is_none());
+/// ```
+pub fn place<T>(
+    memory: &mut [MaybeUninit<u8>],
+    count: usize,
+    mut make: impl FnMut() -> T,
+) -> Option<(&mut [T], &mut [MaybeUninit<u8>])> {
+    let skip = memory.as_ptr().align_offset(align_of::<T>());
+    let bytes = size_of::<T>().checked_mul(count)?;
+    if skip.checked_add(bytes)? > memory.len() {
+        return None;
+    }
+    let (ours, rest) = memory.split_at_mut(skip + bytes);
+    let first = ours.get_mut(skip..)?.as_mut_ptr().cast::<T>();
+    for i in 0..count {
+        // Invariant `place-in-bounds`: `first` is aligned for T, and `count` values fit between it
+        // and the end of `ours`, as computed above.
+        // SAFETY: by `place-in-bounds`.
+        unsafe { first.add(i).write(make()) };
+    }
+    // SAFETY: `place-in-bounds`, and all `count` values have been written. The memory is borrowed
+    // mutably for as long as the slice lives, and `rest` does not overlap it.
+    Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
+}
+
+/// Values that are valid when all their bytes are 0.
+///
+/// # Safety
+/// Such values are valid, and then equal [`Zeroable::ZERO`]. (Under loom, words are more than their
+/// bytes; nothing there relies on this.)
+pub unsafe trait Zeroable: Sized {
+    /// The value whose bytes are 0.
+    #[allow(
+        clippy::declare_interior_mutable_const,
+        reason = "a pattern to make values from, never used in place"
+    )]
+    const ZERO: Self;
+}
+
+macro_rules! zeroable {
+    ($($word:ident)*) => {$(
+        // SAFETY: an integer.
+        unsafe impl Zeroable for crate::$word {
+            const ZERO: Self = Self::new(0);
+        }
+    )*};
+}
+
+zeroable!(AtomicU8 AtomicU32 AtomicU64 AtomicUsize GuardedU32 GuardedU64);
+
+/// Takes `count` values at the start of `memory`, which is zero, without touching it. For tables as
+/// long as the address space that they describe.
+///
+/// Returns the values and the memory after them, or `None` if `memory` is too small.
+///
+/// # Safety
+/// Every byte of `memory` is 0.
+pub unsafe fn place_zeroed<T: Zeroable>(
+    memory: &mut [MaybeUninit<u8>],
+    count: usize,
+) -> Option<(&mut [T], &mut [MaybeUninit<u8>])> {
+    if cfg!(loom) {
+        return place(memory, count, || T::ZERO);
+    }
+    let skip = memory.as_ptr().align_offset(align_of::<T>());
+    let bytes = size_of::<T>().checked_mul(count)?;
+    if skip.checked_add(bytes)? > memory.len() {
+        return None;
+    }
+    let (ours, rest) = memory.split_at_mut(skip + bytes);
+    let first = ours.get_mut(skip..)?.as_mut_ptr().cast::<T>();
+    // SAFETY: `place-in-bounds`: `first` is aligned, and all values lie in `ours`. They are valid,
+    // since their bytes are zero. The memory is borrowed mutably as long as the slice lives.
+    Some((unsafe { slice::from_raw_parts_mut(first, count) }, rest))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligns_and_leaves_the_rest() {
+        #[repr(align(16))]
+        struct Memory([MaybeUninit<u8>; 96]);
+        let mut memory = Memory([MaybeUninit::uninit(); 96]);
+        let (_, odd) = memory.0.split_at_mut(1);
+        let (words, rest) = place(odd, 3, || 5_u64).unwrap();
+        assert_eq!(words, [5, 5, 5]);
+        assert_eq!(words.as_ptr() as usize % 8, 0);
+        assert_eq!(rest.len(), 96 - 8 - 24);
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        let mut memory = [MaybeUninit::uninit(); 16];
+        assert!(place(&mut memory, 5, || 0_u32).is_none());
+        assert!(place(&mut memory, usize::MAX, || 0_u32).is_none());
+        assert!(place(&mut memory, 0, || 0_u32).is_some());
+    }
+}

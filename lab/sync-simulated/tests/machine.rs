@@ -6,7 +6,7 @@
 use core::cell::{Cell, RefCell};
 
 use brickyard_machine::{
-    Ended, Failure, Machine, Place, Profile, Setup, Stops, Timing, WaitQueue, Watch, here,
+    Affinity, Ended, Failure, Machine, Profile, Setup, Stops, Timing, WaitQueue, Watch, here,
 };
 use brickyard_sync_simulated::{
     AtomicU32, AtomicU64, GuardedU64, Locked, Ordering, RawLock, TestAndSetLock, TicketLock,
@@ -42,7 +42,7 @@ fn count<L: RawLock>(setup: Setup) -> (Result<Ended, Failure>, u64) {
     counter.map(&mut machine);
     for cpu in 0..setup.cpus {
         let counter = &counter.0;
-        machine.task(format!("adds {cpu}"), Place::Anywhere, move || {
+        machine.task(format!("adds {cpu}"), Affinity::Any, move || {
             for _ in 0..100 {
                 here::pin();
                 counter.lock(spin_hint).add(1);
@@ -138,13 +138,13 @@ fn sleepers_wake_in_time_and_the_disk_is_fixed() {
     let mut machine = Machine::new(Setup::new(metatm(), 2, 1));
     for (name, cycles) in [("late", 9000), ("early", 3000)] {
         let woke = &woke;
-        machine.task(name, Place::Anywhere, move || {
+        machine.task(name, Affinity::Any, move || {
             here::sleep(cycles);
             woke.borrow_mut().push((name, here::now() >= cycles));
         });
     }
     let woke_up = &woke;
-    machine.task("reads", Place::Anywhere, move || {
+    machine.task("reads", Affinity::Any, move || {
         let before = here::now();
         here::disk();
         assert!(here::now() - before >= 5_500_000);
@@ -162,7 +162,7 @@ fn tasks_share_a_cpu_by_slices_and_idle_cpus_take_over() {
     let run = |cpus, tasks| {
         let mut machine = Machine::new(Setup::new(metatm(), cpus, 1));
         for task in 0..tasks {
-            machine.task(format!("computes {task}"), Place::Anywhere, || {
+            machine.task(format!("computes {task}"), Affinity::Any, || {
                 here::compute(1_000_000_000)
             });
         }
@@ -188,9 +188,9 @@ fn tasks_share_a_cpu_by_slices_and_idle_cpus_take_over() {
 fn an_errand_calls_a_cpu_away_from_what_it_computes() {
     let (ran_on, told) = (Cell::new(9), Cell::new(0));
     let mut machine = Machine::new(Setup::new(metatm(), 3, 1));
-    machine.task("computes", Place::On(2), || here::compute(50_000_000));
+    machine.task("computes", Affinity::Cpu(2), || here::compute(50_000_000));
     let (ran, when) = (&ran_on, &told);
-    machine.task("asks", Place::On(0), move || {
+    machine.task("asks", Affinity::Cpu(0), move || {
         here::compute(1000);
         let here_before = here::cpu();
         assert!(here::run_on(2, &mut || ran.set(here::cpu())));
@@ -211,7 +211,7 @@ fn two_cpus_can_ask_each_other_at_once() {
         let mut machine = Machine::new(setup);
         for cpu in 0..2 {
             let runs = &runs;
-            machine.task(format!("asks {cpu}"), Place::On(cpu), move || {
+            machine.task(format!("asks {cpu}"), Affinity::Cpu(cpu), move || {
                 for _ in 0..50 {
                     assert!(here::run_on(1 - cpu, &mut || runs.set(runs.get() + 1)));
                 }
@@ -228,10 +228,10 @@ fn two_cpus_can_ask_each_other_at_once() {
 fn an_errand_ends_before_the_task_of_its_cpu_goes_on() {
     let last = Cell::new(0);
     let mut machine = Machine::new(Setup::new(metatm(), 4, 1));
-    machine.task("computes", Place::On(3), || here::compute(500_000_000));
+    machine.task("computes", Affinity::Cpu(3), || here::compute(500_000_000));
     for cpu in 0..3 {
         let last = &last;
-        machine.task(format!("asks {cpu}"), Place::On(cpu), move || {
+        machine.task(format!("asks {cpu}"), Affinity::Cpu(cpu), move || {
             let errand = &mut || {
                 for _ in 0..100 {
                     here::pin();
@@ -255,13 +255,13 @@ fn who_waits_for_a_line_is_woken_by_its_write() {
     flag.map(&mut machine);
     let flag = &flag.0;
     let seen_by = &seen;
-    machine.task("waits", Place::On(0), move || {
+    machine.task("waits", Affinity::Cpu(0), move || {
         while flag.load(Ordering::Acquire) == 0 {
             spin_hint();
         }
         seen_by.set(here::now());
     });
-    machine.task("writes", Place::On(1), move || {
+    machine.task("writes", Affinity::Cpu(1), move || {
         here::compute(1_000_000);
         flag.store(1, Ordering::Release);
     });
@@ -283,7 +283,7 @@ fn a_wait_queue_misses_no_call_unless_one_looks_too_early() {
         come.map(&mut machine);
         let (come, queue) = (&come.0, &queue);
         let has_come = move || come.load(Ordering::Acquire) == 1;
-        machine.task("waits", Place::On(0), move || {
+        machine.task("waits", Affinity::Cpu(0), move || {
             if careful {
                 queue.wait_until(has_come);
             } else if !has_come() {
@@ -292,7 +292,7 @@ fn a_wait_queue_misses_no_call_unless_one_looks_too_early() {
                 queue.finish();
             }
         });
-        machine.task("wakes", Place::On(1), move || {
+        machine.task("wakes", Affinity::Cpu(1), move || {
             come.store(1, Ordering::Release);
             queue.wake_all();
         });
@@ -310,8 +310,8 @@ fn a_wait_queue_misses_no_call_unless_one_looks_too_early() {
 fn what_goes_wrong_is_told() {
     let fails = |body: fn()| {
         let mut machine = Machine::new(random(2, 1));
-        machine.task("errs", Place::Anywhere, body);
-        machine.task("sleeps", Place::Anywhere, || here::sleep(1 << 40));
+        machine.task("errs", Affinity::Any, body);
+        machine.task("sleeps", Affinity::Any, || here::sleep(1 << 40));
         machine.run().map(|_| ()).unwrap_err()
     };
     let panicked = fails(|| panic!("on purpose"));
@@ -357,7 +357,7 @@ fn interrupts_come_where_they_are_let_in() {
         total.set(total.get() + 1);
     });
     let (word, inside) = (&word.0, &inside);
-    machine.task("masks", Place::On(0), move || {
+    machine.task("masks", Affinity::Cpu(0), move || {
         for _ in 0..1000 {
             let found = here::mask();
             inside.set(true);
@@ -399,7 +399,7 @@ fn steps_are_ones_own_and_can_be_bounded() {
             flag.fetch_add(0, Ordering::Relaxed);
         }
     });
-    machine.task("looks", Place::On(0), move || {
+    machine.task("looks", Affinity::Cpu(0), move || {
         let before = here::steps();
         here::within(110, || {
             for _ in 0..100 {
@@ -427,7 +427,7 @@ fn steps_are_ones_own_and_can_be_bounded() {
 fn who_may_not_wait_does_not() {
     let ends = |body: fn()| {
         let mut machine = Machine::new(random(2, 1));
-        machine.task("hurries", Place::On(0), body);
+        machine.task("hurries", Affinity::Cpu(0), body);
         machine.run().map(|_| ())
     };
     let slept = ends(|| here::atomically(|| here::sleep(1))).unwrap_err();
@@ -462,14 +462,14 @@ fn a_cpu_stands_still_wherever_it_is_and_others_go_on() {
         });
         word.map(&mut machine);
         let (word, seen_, alone_) = (&word.0, &seen, &alone);
-        machine.task("stops", Place::On(0), move || {
+        machine.task("stops", Affinity::Cpu(0), move || {
             here::pin();
             for _ in 0..300 {
                 word.fetch_add(1, Ordering::Relaxed);
             }
             here::unpin();
         });
-        machine.task("goes on", Place::On(1), move || {
+        machine.task("goes on", Affinity::Cpu(1), move || {
             for _ in 0..2_000 {
                 word.load(Ordering::Relaxed);
                 let (standing, stops) = here::stopped();

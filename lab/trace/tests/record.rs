@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use brickyard::{MigrateType, Order};
 use brickyard_trace::record::decode::{Decoder, TypeNumbers};
-use brickyard_trace::record::format::{Format, FormatError, Place};
+use brickyard_trace::record::format::{Content, Format, FormatError};
 use brickyard_trace::record::page::{Layout, Missed, PageError};
 use brickyard_trace::record::row::{Body, Codec, Record};
 use brickyard_trace::record::spool::Spool;
@@ -99,7 +99,7 @@ fn fields_are_found_by_name() {
     let flags = alloc.field("gfp_flags").unwrap();
     assert_eq!((flags.offset, flags.size), (24, 8));
     let pid = alloc.field("common_pid").unwrap();
-    assert_eq!((pid.offset, pid.size, pid.place), (4, 4, Place::Here));
+    assert_eq!((pid.offset, pid.size, pid.content), (4, 4, Content::Inline));
     assert!(alloc.field("page").is_none());
 
     let texts = format(
@@ -115,7 +115,7 @@ fn fields_are_found_by_name() {
     );
     let names: Vec<_> = texts.fields.iter().map(|field| &*field.name).collect();
     assert_eq!(&names[4..], ["pid", "oldcomm", "newcomm", "page", "name"]);
-    assert_eq!(texts.field("newcomm").unwrap().place, Place::Elsewhere);
+    assert_eq!(texts.field("newcomm").unwrap().content, Content::DataLoc);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use brickyard::pressure::{Activity, Eviction, Migrate, Migration, Need, Reclaim}
 use brickyard::{AllocError, Frame, FrameRange, Order, Request, ZoneKind};
 use brickyard_classics::LabZone;
 
-use crate::pages::{Age, Block, PageId, Pages, Place, Role, mark};
+use crate::pages::{Age, Block, PageId, Pages, Role, Whereabouts, mark};
 use crate::stopwatch::Stopwatch;
 
 /// What is taken at a time (Linux's `SWAP_CLUSTER_MAX`).
@@ -246,7 +246,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let taken = self.stopwatch.allocs.time(|| nodes.alloc(from, request));
         match taken {
             Ok(frame) => self.own(frame, request.order, role, marks, page),
-            Err(_) => self.change(|pages| pages.set_absent(page, Place::Refused)),
+            Err(_) => self.change(|pages| pages.set_absent(page, Whereabouts::Refused)),
         }
         taken
     }
@@ -268,7 +268,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
     #[inline]
     pub fn give(&self, page: PageId, order: Order) -> Freed {
         let place = self.state.borrow().pages.place(page);
-        if let Place::At(frame) = place {
+        if let Whereabouts::At(frame) = place {
             let mut state = self.state.borrow_mut();
             if state
                 .pages
@@ -308,13 +308,13 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let mut state = self.state.borrow_mut();
         let around = state.pages.place_around(page);
         let (first, frame) = match around {
-            Some((first, Place::At(frame))) => (first, frame),
-            Some((_, Place::Reclaimed)) => {
-                state.pages.set_absent(page, Place::Unknown);
+            Some((first, Whereabouts::At(frame))) => (first, frame),
+            Some((_, Whereabouts::Reclaimed)) => {
+                state.pages.set_absent(page, Whereabouts::Unknown);
                 return (Freed::WasReclaimed, 1);
             }
-            Some((_, Place::Refused)) => {
-                state.pages.set_absent(page, Place::Unknown);
+            Some((_, Whereabouts::Refused)) => {
+                state.pages.set_absent(page, Whereabouts::Unknown);
                 return (Freed::WasRefused, 1);
             }
             _ => return (Freed::Unknown, 1),
@@ -467,7 +467,7 @@ impl<'z, Z: LabZone> Kernel<'z, Z> {
         let Some(block) = state.pages.remove(frame) else {
             return 0;
         };
-        state.pages.set_absent(block.page, Place::Reclaimed);
+        state.pages.set_absent(block.page, Whereabouts::Reclaimed);
         let frames = block.order.frames() as u64;
         let pressure = &mut state.pressure;
         match who {

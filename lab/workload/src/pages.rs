@@ -165,7 +165,7 @@ pub struct Block {
 
 /// Where a page of a trace is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Whereabouts {
     /// Never heard of, or freed.
     Unknown,
     /// At this frame, the first of its block.
@@ -252,30 +252,30 @@ impl Pages {
 
     /// Where a page is. O(1) for the first page of a block, O(orders) inside one.
     #[must_use]
-    pub fn place(&self, page: PageId) -> Place {
+    pub fn place(&self, page: PageId) -> Whereabouts {
         match self.places.get(page.0 as usize) {
-            None | Some(0) => Place::Unknown,
-            Some(&RECLAIMED) => Place::Reclaimed,
-            Some(&REFUSED) => Place::Refused,
-            Some(&place) => Place::At(self.frame(place - 1)),
+            None | Some(0) => Whereabouts::Unknown,
+            Some(&RECLAIMED) => Whereabouts::Reclaimed,
+            Some(&REFUSED) => Whereabouts::Refused,
+            Some(&place) => Whereabouts::At(self.frame(place - 1)),
         }
     }
 
     /// The block that `page` lies in: its first page, and what [`Pages::place`] says of that one.
     /// Blocks are aligned in the trace too, and page 0 to the largest.
     #[must_use]
-    pub fn place_around(&self, page: PageId) -> Option<(PageId, Place)> {
+    pub fn place_around(&self, page: PageId) -> Option<(PageId, Whereabouts)> {
         for order in Order::ZERO.up_to(Order::MAX) {
             let first = PageId(page.0 >> order.get() << order.get());
             match self.place(first) {
-                Place::At(frame) => {
+                Whereabouts::At(frame) => {
                     let block = self.block(frame)?;
                     let covers = (page.0 - first.0) < block.order.frames() as u32;
                     if covers {
-                        return Some((first, Place::At(frame)));
+                        return Some((first, Whereabouts::At(frame)));
                     }
                 }
-                Place::Unknown => {}
+                Whereabouts::Unknown => {}
                 known if first == page => return Some((first, known)),
                 _ => {}
             }
@@ -284,12 +284,12 @@ impl Pages {
     }
 
     /// Notes that `page` is not there, and why.
-    pub fn set_absent(&mut self, page: PageId, why: Place) {
+    pub fn set_absent(&mut self, page: PageId, why: Whereabouts) {
         if let Some(place) = self.places.get_mut(page.0 as usize) {
             *place = match why {
-                Place::Reclaimed => RECLAIMED,
-                Place::Refused => REFUSED,
-                Place::Unknown | Place::At(_) => 0,
+                Whereabouts::Reclaimed => RECLAIMED,
+                Whereabouts::Refused => REFUSED,
+                Whereabouts::Unknown | Whereabouts::At(_) => 0,
             };
         }
     }

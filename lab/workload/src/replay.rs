@@ -17,7 +17,7 @@ use crate::build::{BuildError, Job, build};
 use crate::kernel::{Freed, Kernel, Rules};
 use crate::machine::Machine;
 use crate::outcome::{HugePages, Mixer, Outcome, mobility_name};
-use crate::pages::{Block, PageId, Pages, Place, Role};
+use crate::pages::{Block, PageId, Pages, Role, Whereabouts};
 use crate::processor::Processor;
 use crate::script::{Action, Script, Step};
 use crate::view::{View, free_counts};
@@ -112,7 +112,7 @@ impl<W: Watcher> Job for Replay<'_, W> {
         );
         let kernel = Kernel::new(Nodes::new(nodes), pages, self.options.rules);
         let hooked = Nodes::with_hooks(nodes, &kernel, self.options.rules.slow_path);
-        let mut run = Run {
+        let mut run = Replaying {
             script: self.script,
             kernel: &kernel,
             nodes: &hooked,
@@ -134,7 +134,7 @@ impl<W: Watcher> Job for Replay<'_, W> {
 }
 
 /// A replay under way.
-struct Run<'a, 'z, Z: LabZone> {
+struct Replaying<'a, 'z, Z: LabZone> {
     script: &'a Script,
     kernel: &'a Kernel<'z, Z>,
     nodes: &'a Nodes<'z, Z, &'a Kernel<'z, Z>>,
@@ -145,7 +145,7 @@ struct Run<'a, 'z, Z: LabZone> {
     outcome: Outcome,
 }
 
-impl<Z: LabZone> Run<'_, '_, Z> {
+impl<Z: LabZone> Replaying<'_, '_, Z> {
     /// Puts every page that was in use at the start where it was.
     fn place_standing(&mut self) {
         for standing in self.script.standing() {
@@ -225,7 +225,7 @@ impl<Z: LabZone> Run<'_, '_, Z> {
 
     #[inline]
     fn take(&mut self, step: &Step, request: &Request) {
-        let is_known = self.kernel.look(|pages| pages.place(step.page)) != Place::Unknown;
+        let is_known = self.kernel.look(|pages| pages.place(step.page)) != Whereabouts::Unknown;
         if is_known || step.lies_on_others() {
             self.clear(step);
         }
@@ -254,7 +254,7 @@ impl<Z: LabZone> Run<'_, '_, Z> {
             self.outcome.double += 1;
         }
         self.kernel
-            .change(|pages| pages.set_absent(step.page, Place::Unknown));
+            .change(|pages| pages.set_absent(step.page, Whereabouts::Unknown));
     }
 
     #[inline]

@@ -15,7 +15,7 @@ use brickyard_classics::LabZone;
 use brickyard_workload::build::{Job, build};
 use brickyard_workload::kernel::{Freed, WRITE_NANOSECONDS};
 use brickyard_workload::mixing::{Held, Mixed};
-use brickyard_workload::pages::{Age, Block, PageId, Pages, Place, Role, mark};
+use brickyard_workload::pages::{Age, Block, PageId, Pages, Role, Whereabouts, mark};
 use brickyard_workload::{Kernel, Machine, Processor, Rules, Swap};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -72,7 +72,7 @@ fn both_ways<Z: LabZone>(kernel: &Kernel<'_, Z>) {
             .collect();
         for page in (0..PAGES as u32).map(PageId) {
             match pages.place(page) {
-                Place::At(frame) => assert_eq!(by_page.get(&page), Some(&frame)),
+                Whereabouts::At(frame) => assert_eq!(by_page.get(&page), Some(&frame)),
                 _ => assert_eq!(by_page.get(&page), None),
             }
         }
@@ -110,7 +110,7 @@ fn take<Z: LabZone>(
 /// How many of these pages are still there.
 fn there<Z: LabZone>(kernel: &Kernel<'_, Z>, pages: core::ops::Range<u32>) -> usize {
     let is_there =
-        |&page: &u32| kernel.look(|pages| matches!(pages.place(PageId(page)), Place::At(_)));
+        |&page: &u32| kernel.look(|pages| matches!(pages.place(PageId(page)), Whereabouts::At(_)));
     pages.filter(is_there).count()
 }
 
@@ -187,7 +187,7 @@ on_every_design! {
         take(&kernel, &plain, 0..100, Order::ZERO, Role::Anonymous, 0);
         assert_eq!(kernel.reclaim(&need(64)), 0);
         let frame = kernel.look(|pages| pages.place(PageId(3)));
-        let Place::At(frame) = frame else { panic!("it is there") };
+        let Whereabouts::At(frame) = frame else { panic!("it is there") };
         assert_eq!(kernel.evict(frame, Activity::Inactive), Eviction::Unsuitable);
         assert_eq!(there(&kernel, 0..100), 100);
     }
@@ -331,7 +331,7 @@ on_every_design! {
         let huge = Request::new(Order::new(11), Mobility::Unmovable);
         let refused = kernel.take(&nodes, 0, &huge, Role::Kernel, 0, PageId(2048));
         assert!(refused.is_err());
-        assert_eq!(kernel.look(|pages| pages.place(PageId(2048))), Place::Refused);
+        assert_eq!(kernel.look(|pages| pages.place(PageId(2048))), Whereabouts::Refused);
         assert_eq!(kernel.give(PageId(2048), Order::new(11)), Freed::WasRefused);
         assert_eq!(kernel.give(PageId(2048), Order::new(11)), Freed::Unknown);
     }
@@ -358,7 +358,7 @@ on_every_design! {
         for page in (0..800).filter(|page| page % 3 != 0) {
             assert_eq!(kernel.give(PageId(page), Order::ZERO), Freed::Whole);
         }
-        let before: Vec<Place> = kernel.look(|pages| (0..832).map(|page| pages.place(PageId(page))).collect());
+        let before: Vec<Whereabouts> = kernel.look(|pages| (0..832).map(|page| pages.place(PageId(page))).collect());
         let lists = |kernel: &Kernel<'_, Z>| {
             let zones = 0..plain.zones().count();
             let of = |zone| kernel.look(|pages| {
@@ -374,7 +374,7 @@ on_every_design! {
         assert_eq!(kernel.pressure().moved, moved as u64);
         both_ways(&kernel);
         assert_eq!((lists(&kernel), kernel.look(Pages::in_use)), (listed, used));
-        let after: Vec<Place> = kernel.look(|pages| (0..832).map(|page| pages.place(PageId(page))).collect());
+        let after: Vec<Whereabouts> = kernel.look(|pages| (0..832).map(|page| pages.place(PageId(page))).collect());
         let elsewhere = before.iter().zip(&after).filter(|(a, b)| a != b).count();
         assert!(elsewhere <= moved && (moved == 0) == (elsewhere == 0), "{moved} {elsewhere}");
         for page in (0..800).step_by(3) {
@@ -449,7 +449,7 @@ fn a_split_keeps_every_page_at_its_frame_and_its_marks() {
     );
     assert_eq!(
         pages.place_around(PageId(27)),
-        Some((PageId(24), Place::At(Frame::new(1024 + 24))))
+        Some((PageId(24), Whereabouts::At(Frame::new(1024 + 24))))
     );
     // Of nothing, nothing; and a block of that size stays as it is.
     pages.split(Frame::new(1024), Frame::new(1024), Order::ZERO);
@@ -466,10 +466,10 @@ fn of_two_blocks_that_say_they_have_a_page_the_later_one_has_it() {
         page: PageId(0),
         ..new
     });
-    assert_eq!(pages.place(PageId(0)), Place::At(new.frame));
+    assert_eq!(pages.place(PageId(0)), Whereabouts::At(new.frame));
     assert_eq!(pages.block(old.frame).unwrap().page, PageId::NONE);
     pages.remove(old.frame);
-    assert_eq!(pages.place(PageId(0)), Place::At(new.frame));
+    assert_eq!(pages.place(PageId(0)), Whereabouts::At(new.frame));
 }
 
 #[test]

@@ -3,12 +3,12 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `place.rs` | the layout of an object and what is checked around it |
+//! | `layout.rs` | the layout of an object and what is checked around it |
 //! | `paint.rs`, `spot.rs` | red zones and poison; an object's place in memory |
 //! | `mod.rs` | what happens when |
 
+mod layout;
 mod paint;
-mod place;
 mod spot;
 
 use core::panic::Location;
@@ -24,7 +24,7 @@ use crate::error::FreeFault;
 use crate::local::Local;
 use crate::source::PageSource;
 
-pub(crate) use place::Place;
+pub(crate) use layout::ObjectLayout;
 
 /// Returns where the first object's place begins in the slab that begins at page `head`, in bytes.
 fn colour_of<S: PageSource, L: Local>(backend: &Backend<'_, S, L>, head: usize) -> usize {

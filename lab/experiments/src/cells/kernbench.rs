@@ -11,7 +11,7 @@ use brickyard_report::Metric;
 use brickyard_simulate::kernbench::{Kernbench, Measured};
 use brickyard_simulate::{Configuration, Setting};
 
-use crate::raw::{Kind, Raw};
+use crate::raw::{Method, Raw};
 
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::configs::SIMULATED_OF_2013;
@@ -55,7 +55,7 @@ pub(super) fn cells() -> Vec<Cell> {
 fn cell(configuration: Configuration, run: u32) -> Cell {
     Cell {
         name: format!("kernbench.{MACHINE}.build-{CPUS}.{configuration}.{run}"),
-        kind: Kind::Simulated,
+        kind: Method::Simulated,
         scale: Scale::Quick,
         seconds: 0.5,
         work: Box::new(move |context| Ok(rows(&context, configuration, run)?.into())),

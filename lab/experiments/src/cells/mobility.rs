@@ -15,11 +15,11 @@ use brickyard_report::Metric;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_workload::antifrag::{Profile, Reclaim, Result as Protocol};
 
-use crate::raw::{Kind, Raw};
+use crate::raw::{Method, Raw};
 
 use super::protocol;
 use super::rows::Of;
-use crate::antifrag::{Filmed, Run};
+use crate::antifrag::{AntifragRun, Filmed};
 use crate::cell::{Cell, Scale};
 
 /// All cells.
@@ -33,15 +33,17 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 /// Every machine with every way of reclaim and every configuration.
-fn all_runs() -> impl Iterator<Item = Run> {
+fn all_runs() -> impl Iterator<Item = AntifragRun> {
     let machines = Profile::OF_2007.into_iter();
     machines.flat_map(|profile| {
         Reclaim::ALL.into_iter().flat_map(move |reclaim| {
-            Configuration::ALL.into_iter().map(move |config| Run {
-                profile,
-                reclaim,
-                config,
-            })
+            Configuration::ALL
+                .into_iter()
+                .map(move |config| AntifragRun {
+                    profile,
+                    reclaim,
+                    config,
+                })
         })
     })
 }
@@ -71,15 +73,15 @@ const HUGE_FREE: Metric<'static> = Metric::higher("huge-free", "% of memory");
 
 const MIXED: Metric<'static> = Metric::lower("mixed", "blocks");
 
-fn protocol_cell(run: Run) -> Cell {
-    let Run {
+fn protocol_cell(run: AntifragRun) -> Cell {
+    let AntifragRun {
         profile,
         reclaim,
         config,
     } = run;
     Cell {
         name: format!("mobility.{}.{}.{config}", profile.name, reclaim.name()),
-        kind: Kind::Replayed,
+        kind: Method::Replayed,
         scale: scale_of(&run),
         seconds: seconds_of(&profile, reclaim),
         work: Box::new(move |context| {
@@ -91,7 +93,7 @@ fn protocol_cell(run: Run) -> Cell {
 
 /// Quick: without the patches all three machines, with them those whose memory is in few huge pages
 /// and so is soon tried.
-fn scale_of(run: &Run) -> Scale {
+fn scale_of(run: &AntifragRun) -> Scale {
     let patches = match run.reclaim {
         Reclaim::Plain => true,
         Reclaim::Lumpy => run.profile.name != "elm3b245",
@@ -112,7 +114,7 @@ fn seconds_of(profile: &Profile, reclaim: Reclaim) -> f64 {
     }
 }
 
-fn protocol_rows(run: &Run, result: &Protocol) -> Vec<Raw> {
+fn protocol_rows(run: &AntifragRun, result: &Protocol) -> Vec<Raw> {
     let workload = |when: &str| format!("{} {when}", run.reclaim.name());
     let (load, rest) = (workload("under load"), workload("at rest"));
     let of = |workload| Of {

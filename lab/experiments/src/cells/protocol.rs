@@ -5,7 +5,7 @@ use anyhow::bail;
 use brickyard_report::pagetypes::Film;
 use brickyard_workload::antifrag;
 
-use crate::antifrag::{Filmed, Load, Run, Settings};
+use crate::antifrag::{AntifragRun, Filmed, Load, Settings};
 use crate::cell::Context;
 
 /// The traces that it runs by.
@@ -21,7 +21,7 @@ pub(super) const KERNEL_CORE: u8 = Settings::USUAL.kernelcore;
 /// # Errors
 /// Where a trace is missing, the machine cannot be built, or the user has ended it.
 pub(super) fn run(
-    run: &Run,
+    run: &AntifragRun,
     filmed: Filmed,
     context: &Context<'_>,
 ) -> anyhow::Result<(antifrag::Result, Option<Film>)> {

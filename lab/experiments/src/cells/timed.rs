@@ -6,7 +6,7 @@ use core::fmt;
 
 use anyhow::{Context as _, bail};
 
-use crate::raw::{Kind, Raw};
+use crate::raw::{Method, Raw};
 
 use super::order::order;
 use super::rows::{HOST, Of};
@@ -40,7 +40,7 @@ impl Timed {
         let Self { name, work, .. } = self;
         Cell {
             name: format!("{name}.{number}"),
-            kind: Kind::Timed,
+            kind: Method::Timed,
             scale: Scale::quick_if(number <= self.quick),
             seconds: self.seconds,
             work: Box::new(move |context| {
@@ -151,7 +151,7 @@ impl<T, D> IntoIterator for Taken<T, D> {
 /// change of the host's mood within minutes is in all experiments and in no one's rounds alone.
 pub(crate) fn by_rounds(cells: &mut [Cell]) {
     cells.sort_by_key(|cell| match cell.kind {
-        Kind::Timed => (0, cell.run()),
+        Method::Timed => (0, cell.run()),
         _ => (1, None),
     });
 }
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(exact(&cells), before, "the others stay as they are");
         let timed: Vec<&str> = cells
             .iter()
-            .take_while(|cell| cell.kind == Kind::Timed)
+            .take_while(|cell| cell.kind == Method::Timed)
             .map(|cell| &*cell.name)
             .collect();
         let of_a_round = timed.len() / ROUNDS as usize;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn exact(cells: &[Cell]) -> Vec<String> {
-        let exact = cells.iter().filter(|cell| cell.kind != Kind::Timed);
+        let exact = cells.iter().filter(|cell| cell.kind != Method::Timed);
         exact.map(|cell| cell.name.clone()).collect()
     }
 }

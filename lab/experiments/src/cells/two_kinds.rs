@@ -16,11 +16,11 @@ use brickyard_classics::Configuration;
 use brickyard_report::Metric;
 use brickyard_workload::antifrag::{Profile, Reclaim};
 
-use crate::raw::Kind;
+use crate::raw::Method;
 
 use super::protocol;
 use super::rows::Of;
-use crate::antifrag::{Filmed, Run};
+use crate::antifrag::{AntifragRun, Filmed};
 use crate::cell::{Cell, Scale};
 
 /// All cells.
@@ -55,11 +55,11 @@ const HUGE_PAGES: Metric<'static> = Metric::higher("huge-pages", "pages");
 fn huge_pages(config: Configuration) -> Cell {
     Cell {
         name: format!("two-kinds.{}.protocol.{config}", Profile::OF_2005.name),
-        kind: Kind::Replayed,
+        kind: Method::Replayed,
         scale: scale_of(config.name()),
         seconds: 0.9,
         work: Box::new(move |context| {
-            let run = Run {
+            let run = AntifragRun {
                 profile: Profile::OF_2005,
                 reclaim: Reclaim::Plain,
                 config,

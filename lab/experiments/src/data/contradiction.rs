@@ -8,7 +8,7 @@ use brickyard_report::Better;
 use thiserror::Error;
 
 use super::{Data, Key};
-use crate::raw::{CellRows, Kind, Raw};
+use crate::raw::{CellRows, Method, Raw};
 
 /// Why some cells are not those of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -34,7 +34,7 @@ pub enum Contradiction {
         key: String,
         /// The cell of the first row.
         first: String,
-        /// Kind, unit, and which way is better there.
+        /// Method, unit, and which way is better there.
         first_says: String,
         /// The cell of the other one.
         second: String,
@@ -47,7 +47,7 @@ pub enum Contradiction {
 const FIX: &str = "delete the files of these cells, and run with --resume: then this build of the program runs again what it has of them";
 
 /// All rows of a key are to agree on this.
-type Meaning<'d> = (Kind, &'d str, Better);
+type Meaning<'d> = (Method, &'d str, Better);
 
 /// Looks at every row once.
 pub(super) fn check(data: &Data) -> Result<(), Contradiction> {
@@ -128,7 +128,7 @@ mod tests {
     fn cell(name: &str, rows: Vec<Raw>) -> CellRows {
         CellRows {
             cell: name.to_owned(),
-            kind: Kind::Timed,
+            kind: Method::Timed,
             seed: 1,
             host: Host::unknown(),
             program: String::new(),
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn kind_unit_and_direction_are_one_in_all_rows_of_a_key() {
         let changes: [fn(&mut CellRows); 3] = [
-            |cell| cell.kind = Kind::Simulated,
+            |cell| cell.kind = Method::Simulated,
             |cell| cell.rows[0].unit = "ms".to_owned(),
             |cell| cell.rows[0].better = Better::Higher,
         ];

@@ -5,7 +5,7 @@ use brickyard_report::plot::{Axis, Scale};
 
 use crate::data::Key;
 use crate::document::{
-    Among, Claim, Curve, Figure, Finding, Head, Line, Outcome, Piece, Place, Points, Statistic,
+    Among, Claim, Curve, Figure, Finding, Head, Line, Outcome, Piece, Points, ShownIn, Statistic,
     Table, Word, number,
 };
 
@@ -163,15 +163,15 @@ impl Today<'_> {
 
 /// A finding of the first screen: a sentence in which each `{}` is the next of these pieces.
 pub(super) fn summary(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
-    told(Place::Summary, words, pieces)
+    told(ShownIn::SummaryToo, words, pieces)
 }
 
 /// The same in the document's part.
 pub(super) fn finding(words: &str, pieces: impl IntoIterator<Item = Piece>) -> Finding {
-    told(Place::Document, words, pieces)
+    told(ShownIn::Document, words, pieces)
 }
 
-fn told(place: Place, words: &str, between: impl IntoIterator<Item = Piece>) -> Finding {
+fn told(shown: ShownIn, words: &str, between: impl IntoIterator<Item = Piece>) -> Finding {
     let mut between = between.into_iter();
     let mut pieces = Vec::new();
     for (number, text) in words.split("{}").enumerate() {
@@ -183,7 +183,7 @@ fn told(place: Place, words: &str, between: impl IntoIterator<Item = Piece>) -> 
         }
     }
     assert!(between.next().is_none(), "a `{{}}` for each piece");
-    Finding { pieces, place }
+    Finding { pieces, shown }
 }
 
 /// These over those: the geometric mean, or of one the speedup, whose interval is known.

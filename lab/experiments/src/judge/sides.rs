@@ -6,7 +6,7 @@ use brickyard_report::{Better, PairedT, RatioInterval, Runs, SignedRank, Welch, 
 
 use super::statistic::mean;
 use crate::data::Samples;
-use crate::raw::Kind;
+use crate::raw::Method;
 
 /// The fewest pairs with which the signed-rank test can reach 5 %.
 pub const PAIRS_LEAST: usize = 6;
@@ -70,9 +70,9 @@ impl<'d> Sides<'d> {
                     (low.min(value), high.max(value))
                 });
             let enough = match side.kind {
-                Kind::Replayed => true,
-                Kind::Simulated => side.values.len() > 1,
-                Kind::Timed => false,
+                Method::Replayed => true,
+                Method::Simulated => side.values.len() > 1,
+                Method::Timed => false,
             };
             enough && high - low <= CONSTANT * low.abs().max(high.abs())
         })

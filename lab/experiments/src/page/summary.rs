@@ -7,7 +7,7 @@ use super::Report;
 use super::finding::{self, Length, write_counts};
 use super::markup::{Escaped, Prose, counted, opening, question};
 use crate::directions::Directions;
-use crate::document::{Among, Document, Place};
+use crate::document::{Among, Document, ShownIn};
 
 /// So many reasons for which cells are missing are told, and of each so many cells.
 const REASONS_SHOWN: usize = 6;
@@ -79,7 +79,7 @@ fn write_line(report: &Report<'_>, document: &Document, counts: Directions, out:
     );
     let findings = document.findings.iter();
     let told: Vec<String> = findings
-        .filter(|finding| finding.place == Place::Summary)
+        .filter(|finding| finding.shown == ShownIn::SummaryToo)
         .filter_map(|finding| finding::of(report, document, finding))
         .collect();
     for finding in &told {

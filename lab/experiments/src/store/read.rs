@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use brickyard_report::{Better, Host};
-use brickyard_trace::table::{self, Column, Fault, Place, check_claims, guarded};
+use brickyard_trace::table::{self, Column, Fault, RowGroup, check_claims, guarded};
 use bytes::Bytes;
 use parquet::data_type::{ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::FileMetaData;
@@ -17,7 +17,7 @@ use super::VERSION;
 use super::error::ReadError;
 use super::ran::Ran;
 use super::schema::{EXPERIMENT, HOST_KEY, NAMES, PROGRAM_KEY, RAN_KEY, VERSION_KEY};
-use crate::raw::{CellRows, Kind, Raw, experiment_of};
+use crate::raw::{CellRows, Method, Raw, experiment_of};
 
 /// More rows no run has: the longest series has some thousands.
 const ROWS_MOST: usize = 1 << 20;
@@ -129,12 +129,12 @@ fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut rows = 0;
     for index in 0..file.num_row_groups() {
-        let group = file.get_row_group(index)?;
-        let place = Place {
-            group: group.as_ref(),
+        let reader = file.get_row_group(index)?;
+        let group = RowGroup {
+            reader: reader.as_ref(),
             schema,
         };
-        let mut columns = Columns::open(&place, form)?;
+        let mut columns = Columns::open(&group, form)?;
         loop {
             let read = columns.fill()?;
             if read == 0 {
@@ -186,7 +186,7 @@ fn check_pairs(about: &FileMetaData, form: Form) -> Result<Ran, String> {
 /// A row, taken apart.
 struct Next {
     cell: String,
-    kind: Kind,
+    kind: Method,
     seed: u64,
     raw: Raw,
 }
@@ -237,24 +237,24 @@ struct Columns {
 }
 
 impl Columns {
-    fn open(place: &Place<'_>, form: Form) -> Result<Self, Fault> {
+    fn open(group: &RowGroup<'_>, form: Form) -> Result<Self, Fault> {
         let experiment = form.columns().first();
         Ok(Self {
             experiment: experiment
-                .map(|name| Column::open(place, name))
+                .map(|name| Column::open(group, name))
                 .transpose()?,
-            cell: Column::open(place, "cell")?,
-            kind: Column::open(place, "kind")?,
-            seed: Column::open(place, "seed")?,
-            machine: Column::open(place, "machine")?,
-            workload: Column::open(place, "workload")?,
-            config: Column::open(place, "config")?,
-            metric: Column::open(place, "metric")?,
-            unit: Column::open(place, "unit")?,
-            better: Column::open(place, "better")?,
-            run: Column::open(place, "run")?,
-            at: Column::open(place, "at")?,
-            value: Column::open(place, "value")?,
+            cell: Column::open(group, "cell")?,
+            kind: Column::open(group, "kind")?,
+            seed: Column::open(group, "seed")?,
+            machine: Column::open(group, "machine")?,
+            workload: Column::open(group, "workload")?,
+            config: Column::open(group, "config")?,
+            metric: Column::open(group, "metric")?,
+            unit: Column::open(group, "unit")?,
+            better: Column::open(group, "better")?,
+            run: Column::open(group, "run")?,
+            at: Column::open(group, "at")?,
+            value: Column::open(group, "value")?,
         })
     }
 
@@ -298,7 +298,7 @@ impl Columns {
                 ));
             }
         }
-        let kind = text(&mut self.kind, row)?.parse::<Kind>();
+        let kind = text(&mut self.kind, row)?.parse::<Method>();
         let seed = self.seed.take(row).ok_or_else(|| wrong("seed", WHOLE))?;
         let run = self.run.take(row).ok_or_else(|| wrong("run", WHOLE))?;
         let better = match text(&mut self.better, row)?.as_str() {

@@ -192,12 +192,12 @@ mod tests {
     use parquet::schema::parser::parse_message_type;
 
     use super::*;
-    use crate::raw::Kind;
+    use crate::raw::Method;
     use crate::store::read_rows;
     use crate::store::schema::COLUMNS;
 
     /// Two cells of two rows each.
-    fn cells(kind: Kind) -> [CellRows; 2] {
+    fn cells(kind: Method) -> [CellRows; 2] {
         ["e.a", "e.b"].map(|cell| CellRows {
             cell: cell.to_owned(),
             kind,
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn rows_in_another_order_are_of_the_same_cells() {
-        let [a, b] = cells(Kind::Timed);
+        let [a, b] = cells(Method::Timed);
         let rows = [
             (&a, &a.rows[0]),
             (&b, &b.rows[0]),
@@ -251,10 +251,10 @@ mod tests {
         ];
         assert_eq!(
             read(&rows, of_rows, &experiment),
-            Ok(cells(Kind::Timed).to_vec())
+            Ok(cells(Method::Timed).to_vec())
         );
-        // Kind and seed are one in all of them.
-        let [other, _] = cells(Kind::Simulated);
+        // Method and seed are one in all of them.
+        let [other, _] = cells(Method::Simulated);
         let rows = [(&a, &a.rows[0]), (&b, &b.rows[0]), (&other, &other.rows[1])];
         let said = read(&rows, of_rows, &experiment).unwrap_err();
         assert!(
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_first_column_is_the_experiment_of_its_cell() {
-        let [a, _] = cells(Kind::Timed);
+        let [a, _] = cells(Method::Timed);
         let rows = [(&a, &a.rows[0])];
         let other_name = || {
             let columns = format!("message rows {{ required binary note (STRING); {COLUMNS} }}");

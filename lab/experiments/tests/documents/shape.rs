@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use brickyard_experiments::document::{
-    Among, Claim, Figure, Judged, Piece, Place, Points, Statistic,
+    Among, Claim, Figure, Judged, Piece, Points, ShownIn, Statistic,
 };
 use brickyard_experiments::documents;
 use brickyard_experiments::judge::Judgement;
@@ -139,7 +139,7 @@ fn only_what_was_tested_is_called_significant() {
 fn a_summary_has_one_finding_of_each() {
     for document in documents::all() {
         let first = document.findings.iter();
-        let first = first.filter(|one| one.place == Place::Summary).count();
+        let first = first.filter(|one| one.shown == ShownIn::SummaryToo).count();
         assert_eq!(first, 1, "{}", document.experiment);
         for finding in &document.findings {
             let computed = finding

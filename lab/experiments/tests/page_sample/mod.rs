@@ -3,12 +3,12 @@
 
 use brickyard_experiments::data::{Data, Key};
 use brickyard_experiments::document::{
-    Among, Claim, Curve, Document, Figure, Finding, Head, Line, Outcome, Piece, Place, Plot,
-    Points, Statistic, Table, Word,
+    Among, Claim, Curve, Document, Figure, Finding, Head, Line, Outcome, Piece, Plot, Points,
+    ShownIn, Statistic, Table, Word,
 };
 use brickyard_experiments::judge::{Judge, Judgement};
 use brickyard_experiments::page::{Embedded, Missing, Report, write};
-use brickyard_experiments::raw::{CellRows, Kind, Raw};
+use brickyard_experiments::raw::{CellRows, Method, Raw};
 use brickyard_report::pagetypes::{Film, PageKind, Plan, ZoneSpan, html};
 use brickyard_report::plot::{Axis, Scale};
 use brickyard_report::{Better, Host};
@@ -34,7 +34,7 @@ fn batch(batch: u32, config: &str) -> Key {
 /// The rows: batches with a spread, huge pages on machines, and a series.
 pub(crate) fn data() -> Data {
     let mut cells = Vec::new();
-    let cell = |name: &str, kind: Kind, rows: Vec<Raw>| CellRows {
+    let cell = |name: &str, kind: Method, rows: Vec<Raw>| CellRows {
         cell: format!("pagealloc.{name}"),
         kind,
         seed: u64::MAX,
@@ -52,7 +52,7 @@ pub(crate) fn data() -> Data {
                 rows.push(raw(&of, "ns/page", Better::Lower, round, value));
             }
         }
-        cells.push(cell(&format!("timed.{round}"), Kind::Timed, rows));
+        cells.push(cell(&format!("timed.{round}"), Method::Timed, rows));
     }
     let mut rows = Vec::new();
     for (i, config) in CONFIGS.into_iter().enumerate() {
@@ -71,7 +71,7 @@ pub(crate) fn data() -> Data {
             });
         }
     }
-    cells.push(cell("replayed.all", Kind::Replayed, rows));
+    cells.push(cell("replayed.all", Method::Replayed, rows));
     Data::new(cells).unwrap()
 }
 
@@ -169,7 +169,7 @@ fn findings() -> Vec<Finding> {
                 Piece::Directions(Outcome::Same, Among::All),
                 text(" come out."),
             ],
-            place: Place::Summary,
+            shown: ShownIn::SummaryToo,
         },
         Finding {
             pieces: vec![
@@ -177,7 +177,7 @@ fn findings() -> Vec<Finding> {
                 Piece::Figure(Figure::new(Statistic::Median, batch(1, "brickyard")).decimals(1)),
                 text(" ns for a page and its way back."),
             ],
-            place: Place::Document,
+            shown: ShownIn::Document,
         },
         Finding {
             pieces: vec![
@@ -187,7 +187,7 @@ fn findings() -> Vec<Finding> {
                     key("host", "never", "run", "x"),
                 )),
             ],
-            place: Place::Summary,
+            shown: ShownIn::SummaryToo,
         },
     ]
 }
@@ -390,7 +390,7 @@ fn winner() -> Finding {
             Piece::Directions(Outcome::Any, Among::All),
             Piece::Text(" differences.".to_owned()),
         ],
-        place: Place::Summary,
+        shown: ShownIn::SummaryToo,
     }
 }
 

@@ -31,7 +31,7 @@ const COSINE: f64 = 0.809;
 
 /// A label beside the end of a curve, or an entry of the legend: where its middle stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Anchor {
     /// From the left.
     pub(super) x: f64,
     /// From the top.
@@ -42,9 +42,9 @@ pub(super) struct Place {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Names {
     /// Beside their ends.
-    Beside(Vec<Place>),
+    Beside(Vec<Anchor>),
     /// In a block below.
-    Below(Vec<Place>),
+    Below(Vec<Anchor>),
 }
 
 /// How the names across are written.
@@ -158,7 +158,7 @@ impl Layout {
     }
 
     /// The names beside the ends of their curves, moved apart as far as they need.
-    fn beside(&self, plot: &Plot) -> Vec<Place> {
+    fn beside(&self, plot: &Plot) -> Vec<Anchor> {
         let end = |number: usize| {
             let last = plot.curves[number].points.last();
             last.map_or(self.bottom, |point| self.upward(point.y))
@@ -167,9 +167,9 @@ impl Layout {
         order.sort_by(|&a, &b| end(a).total_cmp(&end(b)));
         let mut wanted: Vec<f64> = order.iter().map(|&number| end(number)).collect();
         spread_out(&mut wanted, self.top - LINE / 2.0, self.bottom + LINE / 2.0);
-        let mut places = vec![Place { x: 0.0, y: 0.0 }; order.len()];
+        let mut places = vec![Anchor { x: 0.0, y: 0.0 }; order.len()];
         for (&number, &y) in order.iter().zip(&wanted) {
-            places[number] = Place {
+            places[number] = Anchor {
                 x: self.right + 20.0,
                 y,
             };
@@ -186,7 +186,7 @@ impl Layout {
             if x > self.left && x + width > WIDTH {
                 (x, y) = (self.left, y + LINE);
             }
-            places.push(Place { x, y });
+            places.push(Anchor { x, y });
             x += width;
         }
         self.height = y + LINE;

@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use super::layout::{
-    ACROSS_MAX, LABEL_MAX, LINE, Layout, NAME_MAX, Names, Place, Slant, TEXT, WIDTH, cut,
+    ACROSS_MAX, Anchor, LABEL_MAX, LINE, Layout, NAME_MAX, Names, Slant, TEXT, WIDTH, cut,
 };
 use super::palette::Look;
 use super::{Plot, Scale, escape, number};
@@ -149,7 +149,7 @@ fn write_names(plot: &Plot, layout: &Layout, out: &mut String) {
 }
 
 /// A thin line from a curve's end to its name, and the marker there.
-fn write_lead(curve: &super::Curve, place: Place, layout: &Layout, out: &mut String) {
+fn write_lead(curve: &super::Curve, place: Anchor, layout: &Layout, out: &mut String) {
     let look = Look::of(&curve.name);
     let Some(last) = curve.points.last() else {
         return;
@@ -178,7 +178,7 @@ fn write_lead(curve: &super::Curve, place: Place, layout: &Layout, out: &mut Str
 }
 
 /// A piece of line, where the plot has lines, and the marker.
-fn write_sample(name: &str, place: Place, lines: bool, out: &mut String) {
+fn write_sample(name: &str, place: Anchor, lines: bool, out: &mut String) {
     let look = Look::of(name);
     let _ = write!(out, "<g class=\"hue-{}\">", look.hue);
     if lines {

@@ -18,7 +18,7 @@ use brickyard_machine::{Dice, Profile, Setup, Stops, Timing as Clock, Watch};
 use brickyard_workload::named;
 
 use super::starve::{CPUS_MOST, TASKS_MOST};
-use crate::ground::{Ground, Slots};
+use crate::build::{Blueprint, Slots};
 
 /// A run fails after so many shared accesses, and so many more for each operation and CPU, since
 /// CPUs that wait look again and again. Some ten times what is common.
@@ -303,8 +303,8 @@ impl Case {
     }
 
     /// The allocator.
-    pub(crate) fn ground(&self) -> Ground {
-        Ground::new(self.configuration, self.plan())
+    pub(crate) fn blueprint(&self) -> Blueprint {
+        Blueprint::new(self.configuration, self.plan())
     }
 
     /// The order of a page block.

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use brickyard::node::Node;
 use brickyard::sync::{Exclusive, RawLock, Shared, TestAndSetLock, TicketLock};
 use brickyard_classics::LabZone;
-use brickyard_machine::Place;
+use brickyard_machine::Affinity;
 
 use super::case::{Case, Marks, Mode};
 use super::covered::{Covered, Event};
@@ -16,7 +16,7 @@ use super::system::{Fault, System};
 use super::worker::Worker;
 use super::world::{Gates, World};
 use crate::barrier::Barrier;
-use crate::ground::{Apart, Job, Piece, Slots};
+use crate::build::{Job, OwnPages, SharedPages, Slots};
 use crate::platform::Simulated;
 
 /// Quiet moments between the operations of a run, at which all is looked at.
@@ -30,10 +30,10 @@ impl System for Library {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
         // Two of the ways to put it together, not all: each is compiled by itself.
         let slots = case.slots;
-        let (ground, run) = (case.ground(), Run { case, slots, log });
+        let (blueprint, run) = (case.blueprint(), CaseRun { case, slots, log });
         match slots {
-            Slots::Exclusive => ground.with::<Exclusive, TicketLock, _>(run),
-            Slots::Shared => ground.with::<Shared, TestAndSetLock, _>(run),
+            Slots::Exclusive => blueprint.with::<Exclusive, TicketLock, _>(run),
+            Slots::Shared => blueprint.with::<Shared, TestAndSetLock, _>(run),
         }
     }
 }
@@ -54,30 +54,30 @@ impl<L> WithLock<L> {
 impl<L: RawLock> System for WithLock<L> {
     fn run(&self, case: &Case, log: &Log) -> Result<Covered, Fault> {
         let slots = Slots::Exclusive;
-        let run = Run { case, slots, log };
-        case.ground().with::<Exclusive, L, _>(run)
+        let run = CaseRun { case, slots, log };
+        case.blueprint().with::<Exclusive, L, _>(run)
     }
 }
 
-struct Run<'r> {
+struct CaseRun<'r> {
     case: &'r Case,
     slots: Slots,
     log: &'r Log,
 }
 
-impl Job for Run<'_> {
+impl Job for CaseRun<'_> {
     type Output = Result<Covered, Fault>;
 
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[Piece],
+        pieces: &[SharedPages],
     ) -> Self::Output {
         let Self { case, slots, log } = self;
         if case.mode == Mode::Starve {
             return starve(node, pieces, case, log);
         }
-        let gates = Apart::new(Gates::new());
+        let gates = OwnPages::new(Gates::new());
         let world = World::new(node, case, slots, log, &gates);
         world.settle_down();
         if case.marks == Marks::On {
@@ -85,16 +85,16 @@ impl Job for Run<'_> {
         }
         let between: [Barrier; MOMENTS] = array::from_fn(|_| Barrier::new(case.tasks));
         let end = Barrier::new(case.tasks);
-        let mut machine = Piece::machine(case.setup(), pieces);
+        let mut machine = SharedPages::machine(case.setup(), pieces);
         gates.piece().map(&mut machine);
         world.frames.map(&mut machine);
         let (world, between, end) = (&world, &between, &end);
         for number in 1..=case.tasks as u32 {
-            machine.task(format!("task {number}"), Place::Anywhere, move || {
+            machine.task(format!("task {number}"), Affinity::Any, move || {
                 Worker::new(world, number).work(between, end);
             });
         }
-        machine.task("background reclaim", Place::Anywhere, || {
+        machine.task("background reclaim", Affinity::Any, || {
             world.reclaim_in_background();
         });
         if let Some(cycles) = case.interrupt_cycles() {

@@ -12,7 +12,7 @@ use brickyard::pressure::{Migrate, Migration, Need, Reclaim};
 use brickyard::watermark::Marks;
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 use brickyard_classics::LabZone;
-use brickyard_machine::{Dice, Place, Setup, Timing, here};
+use brickyard_machine::{Affinity, Dice, Setup, Timing, here};
 
 use super::bound::steps_most_among;
 use super::case::Case;
@@ -21,7 +21,7 @@ use super::frames::wrong;
 use super::log::{About, Log, Who};
 use super::system::Fault;
 use super::world::in_context;
-use crate::ground::Piece;
+use crate::build::SharedPages;
 use crate::platform::Simulated;
 
 /// CPUs at most, and tasks that a seed lets go on for ever.
@@ -165,7 +165,7 @@ impl<Z: LabZone> Scene<'_, Z> {
 /// Runs the scene that `case` chooses.
 pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
     node: &Node<'_, Z>,
-    pieces: &[Piece],
+    pieces: &[SharedPages],
     case: &Case,
     log: &Log,
 ) -> Result<Covered, Fault> {
@@ -210,11 +210,11 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
         ..case.setup()
     };
     let (counts, over) = (Counts::new(), Cell::new(false));
-    let mut machine = Piece::machine(setup, pieces);
+    let mut machine = SharedPages::machine(setup, pieces);
     let (asker, reclaims, counts, over) = (&asker, &reclaims, &counts, &over);
     for other in 0..case.tasks.min(case.cpus.saturating_sub(1)) {
         let mut dice = case.dice(other as u64);
-        let place = Place::On(1 + other % (case.cpus - 1));
+        let place = Affinity::Cpu(1 + other % (case.cpus - 1));
         machine.task(format!("goes on {other}"), place, move || {
             let mut held = Vec::new();
             while !over.get() {
@@ -231,7 +231,7 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
             }
         });
     }
-    machine.task("asks", Place::On(0), move || {
+    machine.task("asks", Affinity::Cpu(0), move || {
         asker.set(here::task());
         here::sleep(START_CYCLES);
         for _ in 0..case.operations.div_ceil(OPERATIONS_PER_REQUEST) {

@@ -19,7 +19,7 @@ use super::covered::{Counts, Event};
 use super::frames::{Frames, Owner, wrong};
 use super::log::{About, Log, Who};
 use super::supply::{Amount, Least, Supply, Which};
-use crate::ground::Slots;
+use crate::build::Slots;
 
 /// The hooks' pages a call of reclaim frees at most.
 const RECLAIMED_MOST: usize = 3;

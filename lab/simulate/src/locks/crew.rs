@@ -6,11 +6,11 @@ use brickyard::node::Node;
 use brickyard::sync::{LockLog, timed};
 use brickyard_classics::LabZone;
 use brickyard_classics::bulk::MeterReading;
-use brickyard_machine::{Ended, Failure, Place, Setup, here};
+use brickyard_machine::{Affinity, Ended, Failure, Setup, here};
 
 use super::load::{Crew, Duty};
 use super::{Cell, Plan};
-use crate::ground::{Job, Piece};
+use crate::build::{Job, SharedPages};
 use crate::instructions;
 use crate::platform::Simulated;
 use crate::tasks::{Counts, Runner};
@@ -40,12 +40,12 @@ impl Job for AtWork<'_> {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[Piece],
+        pieces: &[SharedPages],
     ) -> Self::Output {
         let Self { plan, cell, crew } = self;
         let runner = Runner::new(core::slice::from_ref(node));
         let next = Counter::new(0);
-        let mut machine = Piece::machine(
+        let mut machine = SharedPages::machine(
             Setup {
                 instructions_per_access: instructions::per_access(plan.configuration),
                 ..Setup::new(plan.profile, cell.cpus, cell.seed)
@@ -55,7 +55,7 @@ impl Job for AtWork<'_> {
         for (number, duty) in crew.duties.iter().enumerate() {
             let (runner, next) = (&runner, &next);
             let name = format!("{} {number}", cell.load.name());
-            machine.task(name, Place::Anywhere, move || {
+            machine.task(name, Affinity::Any, move || {
                 here::sleep(plan.profile.cycles(duty.begins_ns));
                 attend(duty, crew, next, runner);
             });

@@ -37,7 +37,7 @@ pub use brickyard_classics::front::ListSizes;
 use brickyard_classics::{Configuration, MachinePlan};
 use brickyard_machine::{Failure, Profile};
 
-use crate::ground::Ground;
+use crate::build::Blueprint;
 
 pub use column::{Column, UnknownColumn};
 use crew::AtWork;
@@ -124,7 +124,7 @@ impl Plan {
         let mut plan = MachinePlan::new(span, cell.cpus);
         plan.whole.lists = self.lists;
         plan.whole.tuning.bulk = cell.column.policy();
-        let ground = Ground::new(self.configuration, plan);
+        let blueprint = Blueprint::new(self.configuration, plan);
         let crew = cell.load.crew(cell.cpus, cell.seed);
         let work = AtWork {
             plan: self,
@@ -133,13 +133,13 @@ impl Plan {
         };
         let done = match cell.column {
             Column::Hold | Column::Release => {
-                ground.with::<Exclusive, Timed<TestAndSetLock>, _>(work)
+                blueprint.with::<Exclusive, Timed<TestAndSetLock>, _>(work)
             }
             Column::Ticket | Column::TicketYield => {
-                ground.with::<Exclusive, Timed<TicketLock>, _>(work)
+                blueprint.with::<Exclusive, Timed<TicketLock>, _>(work)
             }
             Column::TicketYieldOwnLine => {
-                ground.with::<Exclusive, Timed<OwnLine<TicketLock>>, _>(work)
+                blueprint.with::<Exclusive, Timed<OwnLine<TicketLock>>, _>(work)
             }
         };
         Ok(Measured::new(self.profile, done?))

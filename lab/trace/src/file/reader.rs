@@ -14,7 +14,7 @@ use super::rows::{Batches, Part, Whole};
 use super::schema::ROWS_PER_BYTE;
 use super::{ReadError, metadata};
 use crate::Trace;
-use crate::table::{self, Fault, Place};
+use crate::table::{self, Fault, RowGroup};
 
 /// Rows that even the smallest file may have.
 const FEW_ROWS: usize = 1 << 16;
@@ -158,13 +158,13 @@ fn read_group(
     schema: &SchemaDescriptor,
     work: &Work,
 ) -> Result<Part, ReadError> {
-    let group = file.get_row_group(work.index).map_err(Fault::from)?;
-    let place = Place {
-        group: group.as_ref(),
+    let reader = file.get_row_group(work.index).map_err(Fault::from)?;
+    let group = RowGroup {
+        reader: reader.as_ref(),
         schema,
     };
     let mut part = Part::new(work.first, work.rows);
-    let read = Batches::open(&place)?.read_all(&mut part)?;
+    let read = Batches::open(&group)?.read_all(&mut part)?;
     if read != work.rows {
         let why = format!("a row group of {} rows has {read}", work.rows);
         return Err(ReadError::Damaged(why));

@@ -9,7 +9,7 @@ use super::ReadError;
 use super::check::{EventCheck, RunCheck};
 use super::kind::{Kind, parse_mobility, parse_usage};
 use super::schema::{GROUP_ROWS, NAME_BYTES};
-use crate::table::{Column, Place};
+use crate::table::{Column, RowGroup};
 use crate::{Event, NameId, NameIds, PageState, StateRun, Trace, What};
 
 /// Rows that are taken out of the columns at a time.
@@ -191,9 +191,9 @@ macro_rules! columns {
         }
 
         impl $columns {
-            fn open(place: &Place<'_>) -> Result<Self, ReadError> {
+            fn open(group: &RowGroup<'_>) -> Result<Self, ReadError> {
                 Ok(Self {
-                    $($column: Column::open(place, stringify!($column))?,)+
+                    $($column: Column::open(group, stringify!($column))?,)+
                 })
             }
 
@@ -245,10 +245,10 @@ pub(super) struct Batches {
 type Refusal = String;
 
 impl Batches {
-    pub(super) fn open(place: &Place<'_>) -> Result<Self, ReadError> {
+    pub(super) fn open(group: &RowGroup<'_>) -> Result<Self, ReadError> {
         Ok(Self {
-            event: EventColumns::open(place)?,
-            run: RunColumns::open(place)?,
+            event: EventColumns::open(group)?,
+            run: RunColumns::open(group)?,
         })
     }
 

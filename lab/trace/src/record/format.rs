@@ -24,11 +24,12 @@ pub enum FormatError {
 
 /// Where the bytes of a field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Content {
     /// At the field's offset.
-    Here,
-    /// Elsewhere in the record: the field holds offset (low half) and length (high half).
-    Elsewhere,
+    Inline,
+    /// Elsewhere in the record (`__data_loc`): the field holds offset (low half) and length (high
+    /// half).
+    DataLoc,
 }
 
 /// A field of a record.
@@ -40,8 +41,8 @@ pub struct Field {
     pub offset: usize,
     /// Its bytes.
     pub size: usize,
-    /// Where its content is.
-    pub place: Place,
+    /// Where its bytes are.
+    pub content: Content,
 }
 
 impl Field {
@@ -70,11 +71,14 @@ impl Field {
     /// The field as bytes up to the first 0.
     #[must_use]
     pub fn text<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
-        let (start, length) = match self.place {
-            Place::Here => (self.offset, self.size),
-            Place::Elsewhere => {
-                let place = self.unsigned(record)?;
-                ((place & 0xffff) as usize, (place >> 16 & 0xffff) as usize)
+        let (start, length) = match self.content {
+            Content::Inline => (self.offset, self.size),
+            Content::DataLoc => {
+                let location = self.unsigned(record)?;
+                (
+                    (location & 0xffff) as usize,
+                    (location >> 16 & 0xffff) as usize,
+                )
             }
         };
         let bytes = record.get(start..start.checked_add(length)?)?;
@@ -115,10 +119,10 @@ impl Field {
             name: name.trim_start_matches('*').to_owned(),
             offset: offset?,
             size: size?,
-            place: if declared.starts_with("__data_loc") {
-                Place::Elsewhere
+            content: if declared.starts_with("__data_loc") {
+                Content::DataLoc
             } else {
-                Place::Here
+                Content::Inline
             },
         })
     }

@@ -11,11 +11,11 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::Fault;
 
-/// Where the columns are.
-pub struct Place<'a> {
-    /// The row group.
-    pub group: &'a dyn RowGroupReader,
-    /// What describes its columns.
+/// A row group of a Parquet file.
+pub struct RowGroup<'a> {
+    /// Its columns.
+    pub reader: &'a dyn RowGroupReader,
+    /// The schema of the file.
     pub schema: &'a SchemaDescriptor,
 }
 
@@ -40,9 +40,9 @@ pub struct Column<T: DataType> {
     next: usize,
 }
 
-impl fmt::Debug for Place<'_> {
+impl fmt::Debug for RowGroup<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").finish_non_exhaustive()
+        f.debug_struct("RowGroup").finish_non_exhaustive()
     }
 }
 
@@ -54,12 +54,12 @@ impl<T: DataType> fmt::Debug for Column<T> {
 
 impl<T: DataType> Column<T> {
     /// The column called `name`, which has to be of type `T` and flat.
-    pub fn open(place: &Place<'_>, name: &'static str) -> Result<Self, Fault> {
-        let mut columns = place.schema.columns().iter();
+    pub fn open(group: &RowGroup<'_>, name: &'static str) -> Result<Self, Fault> {
+        let mut columns = group.schema.columns().iter();
         let index = columns
             .position(|column| column.path().parts() == [name])
             .ok_or_else(|| Fault::Foreign(format!("column {name}")))?;
-        let column = place.schema.column(index);
+        let column = group.schema.column(index);
         let wanted: Type = T::get_physical_type();
         if column.physical_type() != wanted
             || column.max_rep_level() != 0
@@ -70,15 +70,15 @@ impl<T: DataType> Column<T> {
                 "flat column {name} of type {wanted}, but one of {found}"
             )));
         }
-        let group = place.group.metadata();
-        let statistics = group.column(index).statistics();
+        let metadata = group.reader.metadata();
+        let statistics = metadata.column(index).statistics();
         let nulls = statistics.and_then(Statistics::null_count_opt);
-        let left = usize::try_from(group.num_rows()).unwrap_or(0);
+        let left = usize::try_from(metadata.num_rows()).unwrap_or(0);
         let optional = column.max_def_level() == 1;
         let rows = if optional && nulls == Some(left as u64) {
             Rows::Nothing { left }
         } else {
-            let reader = place.group.get_column_reader(index)?;
+            let reader = group.reader.get_column_reader(index)?;
             Rows::Pages(Box::new(get_typed_column_reader(reader)))
         };
         Ok(Self {

@@ -25,7 +25,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::TypePtr;
 use thiserror::Error;
 
-pub use column::{Column, Place};
+pub use column::{Column, RowGroup};
 pub use group::Group;
 pub use pages::check_claims;
 

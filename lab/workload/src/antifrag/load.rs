@@ -10,7 +10,7 @@ use brickyard::{Mobility, Order, Request};
 use brickyard_classics::LabZone;
 
 use crate::kernel::Kernel;
-use crate::pages::{PageId, Place, Role, mark};
+use crate::pages::{PageId, Role, Whereabouts, mark};
 use crate::processor::Processor;
 use crate::script::{Action, Script, Step};
 
@@ -205,11 +205,11 @@ impl Running<'_> {
         let page = self.page(&step);
         match script.action(&step) {
             Action::Take(request) => {
-                let known = kernel.look(|pages| pages.place(page)) != Place::Unknown;
+                let known = kernel.look(|pages| pages.place(page)) != Whereabouts::Unknown;
                 if known || step.lies_on_others() {
                     // What the turn before left behind is written anew.
                     kernel.give(page, step.order);
-                    kernel.change(|pages| pages.set_absent(page, Place::Unknown));
+                    kernel.change(|pages| pages.set_absent(page, Whereabouts::Unknown));
                 }
                 served.asked += 1;
                 let taken = kernel.take(nodes, 0, &request, step.role, step.marks, page);

@@ -6,7 +6,7 @@ use brickyard_trace::{Event, What};
 
 /// A run of frames that lie in one block of one job.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct HeldRange {
     frames: u64,
     block: Block,
     /// Where in its block it begins.
@@ -35,7 +35,7 @@ pub(super) struct Part {
 
 /// Frames in use, as runs that do not overlap, by their first frame.
 #[derive(Debug, Default)]
-pub(super) struct Held(BTreeMap<u64, Run>);
+pub(super) struct Held(BTreeMap<u64, HeldRange>);
 
 impl Held {
     /// What an event changes: its frames are nobody's any more, which `gives` is told of what was
@@ -47,7 +47,7 @@ impl Held {
             What::Failure { .. } | What::Fallback { .. } => return,
         }
         if let (What::Alloc { .. }, Some(block)) = (event.what, taker) {
-            let run = Run {
+            let run = HeldRange {
                 frames: frames.min(u64::MAX - event.frame),
                 block,
                 offset: 0,
@@ -68,7 +68,7 @@ impl Held {
             let (from, to) = (frame.saturating_sub(first), (end - first).min(run.frames));
             for (from, to) in [(0, from), (to, run.frames)] {
                 if from < to {
-                    let rest = Run {
+                    let rest = HeldRange {
                         frames: to - from,
                         offset: run.offset + from,
                         ..run
@@ -84,7 +84,7 @@ impl Held {
 }
 
 /// The frames `from..to` of a run, in aligned parts of its block.
-fn parts(run: Run, from: u64, to: u64, gives: &mut impl FnMut(Part)) {
+fn parts(run: HeldRange, from: u64, to: u64, gives: &mut impl FnMut(Part)) {
     let (mut at, end) = (run.offset + from, run.offset + to);
     while at < end {
         let order = at.trailing_zeros().min((end - at).ilog2());

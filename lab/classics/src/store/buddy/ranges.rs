@@ -12,7 +12,7 @@ use brickyard::block::{State, Use};
 use brickyard::{Frame, FrameRange, MigrateType, Order, RangeError};
 
 /// A run of frames within one block, or a run of frames that are no memory.
-pub(super) struct Run {
+pub(super) struct Extent {
     range: FrameRange,
     pub(super) block: Option<(Frame, State)>,
 }
@@ -28,17 +28,17 @@ impl<G: Grouping> Buddy<'_, G> {
     }
 
     /// The part of `range` from `at` on that one block covers, or that no block covers.
-    fn run_at(&self, at: Frame, range: FrameRange) -> Run {
+    fn run_at(&self, at: Frame, range: FrameRange) -> Extent {
         if let Some((first, state)) = self.block_of(at) {
             let block = FrameRange::of_block(first, state.order);
             let rest = FrameRange { start: at, ..range };
-            return Run {
+            return Extent {
                 range: rest.intersection(block),
                 block: Some((first, state)),
             };
         }
         let end = self.table.next_head(FrameRange { start: at, ..range });
-        Run {
+        Extent {
             range: FrameRange { start: at, end },
             block: None,
         }
@@ -49,7 +49,7 @@ impl<G: Grouping> Buddy<'_, G> {
     pub(super) fn for_runs<E>(
         &self,
         range: FrameRange,
-        mut each: impl FnMut(Run) -> Result<(), E>,
+        mut each: impl FnMut(Extent) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut at = range.start;
         while at < range.end {
@@ -60,7 +60,7 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    fn for_runs_always(&self, range: FrameRange, mut each: impl FnMut(Run)) {
+    fn for_runs_always(&self, range: FrameRange, mut each: impl FnMut(Extent)) {
         let _: Result<(), core::convert::Infallible> = self.for_runs(range, |run| {
             each(run);
             Ok(())

@@ -11,7 +11,7 @@ use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::{self, Column, Load, Measured, Part};
 use brickyard_workload::jobs::Workload;
 
-use crate::raw::{Kind, Raw};
+use crate::raw::{Method, Raw};
 
 use crate::cell::{Cell, Context, Scale};
 use crate::cells::rows::Of;
@@ -31,7 +31,7 @@ const REAL_RUNS: u32 = 15;
 
 /// One run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct LockRun {
     pub(super) machine: &'static str,
     pub(super) workload: &'static str,
     pub(super) cpus: usize,
@@ -48,7 +48,7 @@ pub(super) fn cells() -> Vec<Cell> {
         for workload in Workload::ALL.map(|workload| workload.name) {
             for run in 1..=runs {
                 cells.extend(Column::ALL.map(|column| {
-                    Run {
+                    LockRun {
                         machine,
                         workload,
                         cpus,
@@ -64,11 +64,11 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-impl Run {
+impl LockRun {
     fn cell(self) -> Cell {
         Cell {
             name: self.cell_name(self.column.name()),
-            kind: Kind::Simulated,
+            kind: Method::Simulated,
             scale: self.scale(),
             seconds: self.seconds(),
             work: Box::new(move |context| Ok(self.rows(&context)?.into())),

@@ -5,9 +5,9 @@ use brickyard_simulate::Configuration;
 use brickyard_simulate::locks::Column;
 use brickyard_workload::jobs::Workload;
 
-use crate::raw::Kind;
+use crate::raw::Method;
 
-use super::simulated::{CPUS, REAL, RUNS, Run, SIMULATOR, TIME, is_plotted, workload};
+use super::simulated::{CPUS, LockRun, REAL, RUNS, SIMULATOR, TIME, is_plotted, workload};
 use crate::cell::{Cell, Scale};
 use crate::cells::rows::Of;
 
@@ -32,7 +32,7 @@ pub(super) fn cells() -> Vec<Cell> {
         for workload in all.filter(|name| machine == SIMULATOR || ON_REAL.contains(name)) {
             for run in 1..=runs {
                 cells.extend(CONFIGURATIONS.map(|configuration| {
-                    cell(Run {
+                    cell(LockRun {
                         machine,
                         workload,
                         cpus,
@@ -47,7 +47,7 @@ pub(super) fn cells() -> Vec<Cell> {
     cells
 }
 
-fn cell(run: Run) -> Cell {
+fn cell(run: LockRun) -> Cell {
     let config = run.configuration.name();
     let both = run.cpus == 8 && run.run <= 2 && ["pmake", "mab"].contains(&run.workload);
     let plotted = run.configuration == Configuration::Brickyard
@@ -56,7 +56,7 @@ fn cell(run: Run) -> Cell {
     let quick = run.machine == SIMULATOR && (both || plotted);
     Cell {
         name: run.cell_name(config),
-        kind: Kind::Simulated,
+        kind: Method::Simulated,
         scale: Scale::quick_if(quick),
         seconds: run.seconds(),
         work: Box::new(move |context| {

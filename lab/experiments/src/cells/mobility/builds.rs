@@ -8,7 +8,7 @@ use brickyard_simulate::{Configuration, Setting};
 use brickyard_workload::antifrag::Profile;
 use brickyard_workload::jobs::Job;
 
-use crate::raw::{Kind, Raw};
+use crate::raw::{Method, Raw};
 
 use super::super::protocol::KERNEL_CORE;
 use super::super::rows::Of;
@@ -57,7 +57,7 @@ const ELAPSED: Metric<'static> = Metric::lower("elapsed", CPU_TIME.unit);
 fn build_cell(profile: Profile, config: Configuration, run: u32) -> Cell {
     Cell {
         name: format!("mobility.{}.kernbench.{config}.{run}", profile.name),
-        kind: Kind::Simulated,
+        kind: Method::Simulated,
         scale: Scale::quick_if(QUICK_BUILT.contains(&profile.name)),
         seconds: 0.3,
         work: Box::new(move |context| {
@@ -85,7 +85,7 @@ fn build(
         jobs: COMPILES,
         workers: WORKERS * setting.cpus,
     };
-    let measured = build.run_on(setting, &setting.ground_of(KERNEL_CORE))?;
+    let measured = build.run_on(setting, &setting.blueprint_of(KERNEL_CORE))?;
     all_served(&measured.counts)?;
     let of = Of {
         machine: profile.name,

@@ -6,12 +6,12 @@ use brickyard_report::pagetypes::{Film, html};
 use brickyard_report::{Better, Metric};
 use brickyard_workload::antifrag::Reclaim;
 
-use crate::raw::Kind;
+use crate::raw::Method;
 
 use super::super::protocol;
 use super::super::rows::Of;
 use super::{all_runs, protocol_rows};
-use crate::antifrag::{Filmed, Run};
+use crate::antifrag::{AntifragRun, Filmed};
 use crate::cell::{Cell, Context, Done, Scale};
 
 /// Both of them, the longer first.
@@ -37,18 +37,18 @@ pub(super) const CONFIGS: [Configuration; 3] = [
 const SHOTS: Metric<'static> = Metric::new("shots", "shots", Better::Neither);
 
 /// Do the run's rows come with the film?
-pub(super) fn has_rows_of(run: &Run) -> bool {
+pub(super) fn has_rows_of(run: &AntifragRun) -> bool {
     run.profile.name == WITH_ROWS && is_filmed(run)
 }
 
-fn is_filmed(run: &Run) -> bool {
+fn is_filmed(run: &AntifragRun) -> bool {
     run.reclaim == Reclaim::Plain && CONFIGS.contains(&run.config)
 }
 
 fn cell(machine: &'static str, scale: Scale, seconds: f64) -> Cell {
     Cell {
         name: format!("mobility.{machine}.pictures"),
-        kind: Kind::Replayed,
+        kind: Method::Replayed,
         scale,
         seconds,
         work: Box::new(move |context| filmed(machine, &context)),

@@ -9,7 +9,7 @@ use brickyard_report::Metric;
 use brickyard_simulate::storm::{Latency, Shape, Storm};
 use brickyard_simulate::{Configuration, Setting};
 
-use crate::raw::Kind;
+use crate::raw::Method;
 
 use crate::cell::{Cell, Scale};
 use crate::cells::rows::Of;
@@ -58,7 +58,7 @@ pub(super) fn cells() -> Vec<Cell> {
 fn cell(cpus: usize, pages: usize, configuration: Configuration, run: u32) -> Cell {
     Cell {
         name: format!("pagealloc.{MACHINE}.storm-{cpus}.{configuration}.{run}"),
-        kind: Kind::Simulated,
+        kind: Method::Simulated,
         // On many CPUs a run takes seconds, but it is what the plot of latencies shows.
         scale: Scale::quick_if(run <= if cpus > 8 { 1 } else { 2 }),
         seconds: seconds(cpus, pages, configuration),

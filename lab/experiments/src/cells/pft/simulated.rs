@@ -11,7 +11,7 @@ use brickyard_simulate::pft::Pft;
 use brickyard_simulate::setting::FRAME_BYTES;
 use brickyard_simulate::{Configuration, Setting};
 
-use crate::raw::Kind;
+use crate::raw::Method;
 
 use super::{FAULTS_CPU, FAULTS_SEC};
 use crate::cell::{Cell, Scale};
@@ -63,7 +63,7 @@ pub(super) fn cells() -> Vec<Cell> {
 fn cell(machine: Machine, cpus: usize, configuration: Configuration, run: u32) -> Cell {
     Cell {
         name: format!("pft.{}.cpus-{cpus}.{configuration}.{run}", machine.name),
-        kind: Kind::Simulated,
+        kind: Method::Simulated,
         scale: Scale::quick_if(run <= machine.quick_runs),
         seconds: 0.0012 * machine.touched_mib as f64,
         work: Box::new(move |context| {

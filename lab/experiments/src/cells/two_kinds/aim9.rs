@@ -12,7 +12,7 @@ use super::super::timed::{FEW, Round, Timed};
 use super::TURNS;
 use crate::cell::Cell;
 use brickyard_bench::aim9::{Aim9, Done, PAGES, Test};
-use brickyard_bench::pages::Ground;
+use brickyard_bench::pages::PageMemory;
 
 /// How long a turn of a test is.
 const LEAST: Duration = Duration::from_millis(20);
@@ -30,11 +30,11 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
-    let mut ground = Ground::new(PAGES)?;
+    let mut memory = PageMemory::new(PAGES)?;
     let mut rows = Vec::new();
     for test in [Test::Page, Test::Brk] {
         let taken = round.turns(test.name(), TURNS, &Configuration::ALL, |config| {
-            let done = ground.with(config, Aim9 { test, least: LEAST })?;
+            let done = memory.with(config, Aim9 { test, least: LEAST })?;
             done.context("the memory has too few free pages")
         })?;
         for (config, taken) in taken.of_each() {

@@ -4,10 +4,10 @@ use brickyard_machine::Profile as Caches;
 use brickyard_report::Metric;
 use brickyard_simulate::kernbench::Kernbench;
 use brickyard_simulate::setting::FRAME_BYTES;
-use brickyard_simulate::{Configuration, Ground, Setting};
+use brickyard_simulate::{Blueprint, Configuration, Setting};
 use brickyard_workload::antifrag::Profile;
 
-use crate::raw::Kind;
+use crate::raw::Method;
 
 use super::super::protocol::KERNEL_CORE;
 use super::super::rows::Of;
@@ -52,8 +52,8 @@ fn setting(configuration: Configuration, seed: u64) -> anyhow::Result<Setting> {
 }
 
 /// The allocator, with zones as in the protocol beside it.
-const fn ground(setting: &Setting) -> Ground {
-    setting.ground_of(KERNEL_CORE)
+const fn blueprint(setting: &Setting) -> Blueprint {
+    setting.blueprint_of(KERNEL_CORE)
 }
 
 fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: u32) -> Cell {
@@ -62,7 +62,7 @@ fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: 
             "two-kinds.{}.{workload}.{config}.{run}",
             Profile::OF_2005.name
         ),
-        kind: Kind::Simulated,
+        kind: Method::Simulated,
         scale: scale_of(config.name()),
         seconds: 0.2,
         work: Box::new(move |context| {
@@ -72,7 +72,7 @@ fn cell(&(workload, trace, jobs): &'static Command, config: Configuration, run: 
                 jobs,
                 workers: 1,
             };
-            let measured = build.run_on(&setting, &ground(&setting))?;
+            let measured = build.run_on(&setting, &blueprint(&setting))?;
             all_served(&measured.counts)?;
             let of = Of {
                 machine: Profile::OF_2005.name,
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_movable_zone_has_two_fifths_of_the_memory() {
         for config in [Configuration::Zone2007, Configuration::Combined2007] {
-            let (_, movable) = ground(&setting(config, 1).unwrap()).plan.zones(config);
+            let (_, movable) = blueprint(&setting(config, 1).unwrap()).plan.zones(config);
             let share = movable.unwrap().span.len() as f64 / FRAMES as f64;
             assert!((share - 0.4).abs() < 0.01, "{config}: {share}");
         }

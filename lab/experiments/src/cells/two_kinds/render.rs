@@ -11,7 +11,7 @@ use crate::raw::Raw;
 use super::super::timed::{FEW, Round, Timed};
 use super::{SECONDS, SOME, TURNS};
 use crate::cell::Cell;
-use brickyard_bench::pages::Ground;
+use brickyard_bench::pages::PageMemory;
 use brickyard_bench::render::{PAGES, Render, Spent};
 
 pub(super) fn cells() -> Vec<Cell> {
@@ -25,9 +25,9 @@ pub(super) fn cells() -> Vec<Cell> {
 }
 
 fn rows(mut round: Round<'_>) -> anyhow::Result<Vec<Raw>> {
-    let mut ground = Ground::new(PAGES)?;
+    let mut memory = PageMemory::new(PAGES)?;
     let taken = round.turns("render", TURNS, &SOME, |config| {
-        let spent = ground.with(config, Render)?;
+        let spent = memory.with(config, Render)?;
         spent.context("the memory has too few free pages")
     })?;
     let mut rows = Vec::new();

@@ -23,7 +23,7 @@ const GRID: usize = 16;
 
 /// Where an object lies in its place in a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ObjectLayout {
     /// The bytes from the begin of the place to the object.
     pub(crate) before: usize,
     /// The bytes behind it that belong to the design.
@@ -34,7 +34,7 @@ pub(crate) struct Place {
     pub(crate) align: usize,
 }
 
-impl Place {
+impl ObjectLayout {
     /// Returns the place of objects of `spec`, with `tail` bytes for the design. If the
     /// specification is impossible, its values are passed through as they are.
     pub(crate) const fn of(spec: &CacheSpec, tail: usize) -> Self {
@@ -130,14 +130,14 @@ mod tests {
             });
             each.map(move |(size, align, tail)| {
                 let spec = CacheSpec::new("", size).align(align).checks(checks);
-                let place = Place::of(&spec, tail);
+                let layout = ObjectLayout::of(&spec, tail);
                 CacheInfo {
                     id: 2,
                     spec,
                     callers: crate::caller::Callers::Tasks,
-                    geometry: Geometry::new(place.bytes, place.align, 4096).unwrap(),
-                    before: place.before,
-                    tail: place.tail,
+                    geometry: Geometry::new(layout.bytes, layout.align, 4096).unwrap(),
+                    before: layout.before,
+                    tail: layout.tail,
                 }
             })
         })

@@ -1,6 +1,6 @@
 //! An allocator of some configuration, built in memory that a machine can have as its own.
 //!
-//! Metadata, zones and whatever else CPUs share lie on pages of their own ([`Apart`]), so that each
+//! Metadata, zones and whatever else CPUs share lie on pages of their own ([`OwnPages`]), so that each
 //! word has the same address in the machine in every run.
 
 use core::fmt;
@@ -21,9 +21,9 @@ const PAGE: usize = 4096;
 
 /// A value on pages of its own.
 #[repr(C, align(4096))]
-pub struct Apart<T>(T);
+pub struct OwnPages<T>(T);
 
-impl<T> Apart<T> {
+impl<T> OwnPages<T> {
     /// Moves `value` there.
     pub fn new(value: T) -> Box<Self> {
         Box::new(Self(value))
@@ -31,15 +31,15 @@ impl<T> Apart<T> {
 
     /// Where it lies.
     #[must_use]
-    pub fn piece(&self) -> Piece {
-        Piece {
+    pub fn piece(&self) -> SharedPages {
+        SharedPages {
             first: core::ptr::from_ref(self).cast(),
             bytes: size_of::<Self>(),
         }
     }
 }
 
-impl<T> Deref for Apart<T> {
+impl<T> Deref for OwnPages<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -47,20 +47,20 @@ impl<T> Deref for Apart<T> {
     }
 }
 
-impl<T> fmt::Debug for Apart<T> {
+impl<T> fmt::Debug for OwnPages<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Apart")
+        f.write_str("OwnPages")
     }
 }
 
 /// Memory of the host that a machine can be given.
 #[derive(Debug, Clone, Copy)]
-pub struct Piece {
+pub struct SharedPages {
     first: *const u8,
     bytes: usize,
 }
 
-impl Piece {
+impl SharedPages {
     /// A machine that has `pieces`.
     pub(crate) fn machine<'a>(setup: Setup, pieces: &[Self]) -> Machine<'a> {
         let mut machine = Machine::new(setup);
@@ -87,7 +87,7 @@ pub enum Slots {
 
 /// An allocator to be built.
 #[derive(Debug, Clone, Copy)]
-pub struct Ground {
+pub struct Blueprint {
     /// Which one.
     pub configuration: Configuration,
     /// Its memory, sizes and policies.
@@ -103,11 +103,11 @@ pub trait Job {
     fn run<Z: LabZone<Platform = Simulated>>(
         self,
         node: &Node<'_, Z>,
-        pieces: &[Piece],
+        pieces: &[SharedPages],
     ) -> Self::Output;
 }
 
-impl Ground {
+impl Blueprint {
     /// `configuration` with memory, sizes and policies by `plan`.
     #[must_use]
     pub const fn new(configuration: Configuration, plan: MachinePlan) -> Self {
@@ -133,7 +133,7 @@ impl Ground {
         let mut memory = vec![MaybeUninit::uninit(); bytes + PAGE];
         let skip = memory.as_ptr().align_offset(PAGE);
         let memory = &mut memory[skip..skip + bytes];
-        let metadata = Piece {
+        let metadata = SharedPages {
             first: memory.as_ptr().cast(),
             bytes,
         };
@@ -149,7 +149,7 @@ impl Ground {
 struct Build<'m, J> {
     zones: (LabPlan, Option<LabPlan>),
     memory: &'m mut [MaybeUninit<u8>],
-    metadata: Piece,
+    metadata: SharedPages,
     job: J,
 }
 
@@ -170,13 +170,13 @@ impl<'m, J: Job> Choice<'m, Simulated> for Build<'m, J> {
         let low = built(&first, low);
         match second {
             None => {
-                let zones = Apart::new([low]);
+                let zones = OwnPages::new([low]);
                 let pieces = [self.metadata, zones.piece()];
                 self.job
                     .run(&Node::new(0, slice::from_ref(&zones[0])), &pieces)
             }
             Some(second) => {
-                let zones = Apart::new([low, built(&second, high)]);
+                let zones = OwnPages::new([low, built(&second, high)]);
                 let pieces = [self.metadata, zones.piece()];
                 self.job.run(&Node::new(0, &zones[..]), &pieces)
             }
