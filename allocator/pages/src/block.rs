@@ -53,6 +53,7 @@ impl State {
 
 /// The number of frames of a store in each use, as counted by `check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Census {
     /// Free and available.
     pub free: usize,

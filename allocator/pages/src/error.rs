@@ -7,6 +7,7 @@ use crate::{Frame, FrameRange, Order};
 
 /// Why a request was not served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AllocError {
     /// Too little memory is free in the zones that may serve the request.
     Exhausted {
@@ -71,6 +72,7 @@ impl Error for AllocError {}
 
 /// Why a zone cannot be built from its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PlanError {
     /// The memory supplied for the zone's metadata is too small.
     TooLittleMemory {
@@ -170,6 +172,7 @@ impl Error for PlanError {}
 
 /// Why a free was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FreeError {
     /// The frame is not in this zone, was never added, or is reserved.
     NotOwned,
@@ -216,6 +219,7 @@ impl Error for BulkFreeError {}
 
 /// Why a range could not be added, removed, reserved, taken or isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RangeError {
     /// The range reaches outside the zone's records.
     OutsideSpan {

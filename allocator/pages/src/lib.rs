@@ -29,6 +29,20 @@
 //! | [`zone`] | the store, the stashes and the watermarks together |
 //! | [`stats`] | fragmentation indices, the texts of buddyinfo and pagetypeinfo |
 //! | [`node`] | zones in order, fallback, the slow path, ZONE_MOVABLE |
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `lock_api` | `sync::LockApi`: any `lock_api::RawMutex` as a lock of a design that has one |
+//!
+//! No feature is on by default.
+//!
+//! # What may grow
+//!
+//! Errors and results are `#[non_exhaustive]`: a later version may report more. Plans are not, so
+//! that a constant can hold one. `ZonePlan { max_order, ..ZonePlan::new(kind, span, cpus) }` still
+//! compiles when a field is added.
 
 #![no_std]
 #![forbid(unsafe_code)]

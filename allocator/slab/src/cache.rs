@@ -44,6 +44,7 @@ impl<'m, D: SlabDesign<'m>, C> fmt::Debug for RawCache<'_, 'm, D, C> {
 
 /// Why a cache could not be destroyed. It stays as it is, and none of its memory is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Leak {
     /// Objects that are still in use.
     pub objects: u64,

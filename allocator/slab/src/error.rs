@@ -8,6 +8,7 @@ use crate::layout::{CacheId, MAX_CACHES, MAX_PAGES};
 
 /// Why no object was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SlabError {
     /// The source has no pages.
     Exhausted,
@@ -36,6 +37,7 @@ impl Error for SlabError {}
 
 /// Why an object was not taken back. Nothing has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FreeFault {
     /// The address lies in no slab.
     NotASlab,
@@ -75,6 +77,7 @@ impl Error for FreeFault {}
 
 /// Why a cache could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CacheError {
     /// No slab can hold such objects.
     Shape(ShapeError),
@@ -116,6 +119,7 @@ impl From<ShapeError> for CacheError {
 
 /// Why a system of slabs could not be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BuildError {
     /// More caches than there are numbers.
     TooManyCaches {

@@ -48,6 +48,7 @@ pub struct Geometry {
 
 /// Why no slab can hold such objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ShapeError {
     /// No bytes, or more than [`MAX_SIZE`] with what debugging adds.
     Size {

@@ -14,6 +14,7 @@ use crate::pages::Tables;
 /// Statistics of a cache. They are sums over all CPUs and nodes, taken at slightly different
 /// moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct CacheNumbers {
     /// Its name.
     pub name: &'static str,
@@ -66,6 +67,7 @@ pub struct CacheNumbers {
 
 /// Bytes of a cache that no object can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Waste {
     /// Around objects: alignment, and what checks add.
     pub around: u64,

@@ -17,6 +17,9 @@
 //! A **guarded word** ([`GuardedU32`]) is one that a lock, or the ownership of a frame, makes
 //! private to the code that accesses it. On hardware an access is a plain load or store, and can
 //! never be undefined behaviour. Under loom, an access that no lock ordered is reported as a race.
+//!
+//! The feature `lock_api`, off by default, adds `LockApi`: any `lock_api::RawMutex` (of `spin`, of
+//! `parking_lot`, a kernel's own) as a [`RawLock`].
 
 #![cfg_attr(not(loom), no_std)]
 

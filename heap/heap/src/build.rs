@@ -91,6 +91,7 @@ pub(super) static INSTANCE: Instance = Instance {
 
 /// Why there is no heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeapError {
     /// The system grants no addresses: `ulimit -v` is too low, or `2` in
     /// `/proc/sys/vm/overcommit_memory` leaves too little.

@@ -256,6 +256,7 @@ pub fn trim() -> bool {
 
 /// Statistics of the heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Statistics {
     /// Bytes of pages in use, by slabs and runs.
     pub pages: usize,

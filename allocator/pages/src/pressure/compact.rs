@@ -35,6 +35,7 @@ pub(crate) const COSTLY: Order = Order::new(3);
 
 /// How compaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Why {
     /// A block for the request was caught, or is free now.
     Succeeded,
@@ -50,6 +51,7 @@ pub enum Why {
 
 /// What compaction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Compacted {
     /// How it ended.
     pub why: Why,

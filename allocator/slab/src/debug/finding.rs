@@ -8,6 +8,7 @@ use crate::error::FreeFault;
 
 /// The fault that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault {
     /// An address was freed that lies in no slab.
     NotASlab,
@@ -40,6 +41,7 @@ pub enum Fault {
 
 /// The moment at which a fault was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Moment {
     /// When the object was to be handed out. It is left out, and another one is given.
     Alloc,
@@ -59,6 +61,7 @@ pub const SHOWN: usize = 16;
 
 /// Bytes that differ from what was put there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// The distance from the object's first byte to the first wrong one; negative before the
     /// object.
@@ -150,6 +153,7 @@ impl fmt::Display for Damage {
 ///   last freed by: fs/close.rs:81:14, CPU 3, task 35, time 9020044
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// The cache's name.
     pub cache: &'static str,

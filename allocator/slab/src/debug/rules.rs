@@ -72,6 +72,7 @@ pub struct RuleText {
 
 /// Why a text holds no rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RuleError {
     /// A letter that names no check.
     Letter {

@@ -222,6 +222,7 @@ where
             Err(CacheError::TooMany { .. }) => assert_eq!(there, SLOTS - 1),
             // What debugging adds makes it too large.
             Err(CacheError::Shape(error)) => assert!(make.checked && size > 60_000, "{error}"),
+            Err(error) => panic!("a refusal of another kind: {error}"),
         }
     }
 
