@@ -13,7 +13,7 @@
     )
 )]
 
-mod support;
+use crate::support;
 
 use brickyard::bitmap::Bitmap;
 use brickyard::node::{Node, Nodes};

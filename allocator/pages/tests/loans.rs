@@ -4,7 +4,7 @@
 #![cfg(not(loom))]
 #![allow(dead_code, reason = "the support files serve other tests too")]
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 

@@ -17,12 +17,12 @@
 //! plants bugs in those who use the store, and expects to hear of them. Those planted in the store
 //! itself need a copy of it.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_bitmap -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_bitmap -- --nocapture`
 //! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod loom_support;
+use crate::loom_support;
 
 use brickyard::{AnyZone, Frame, FrameRange, FreeError, MigrateType, Mobility, Request};
 use loom::thread;

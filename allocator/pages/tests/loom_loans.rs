@@ -4,12 +4,12 @@
 //! What is proved beside what `loom_bitmap` says: a block that is lent is counted as lent, comes
 //! back to its sets when its loan ends, and is found by whoever finds nothing else.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_loans -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_loans -- --nocapture`
 //! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod loom_support;
+use crate::loom_support;
 
 use brickyard::{Frame, FrameRange};
 use loom_support::*;

@@ -5,12 +5,12 @@
 //! something is free, whichever parts it is counted in; a request that may not have what is there
 //! is refused after a bounded number of looks, though others go on all the while.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_nodes -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_nodes -- --nocapture`
 //! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod loom_support;
+use crate::loom_support;
 
 use core::mem::MaybeUninit;
 

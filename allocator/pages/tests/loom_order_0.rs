@@ -1,7 +1,7 @@
 //! Schedules in which a request for one frame is told that nothing is there, though something is
 //! all the while; and others that were suspected.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_order_0 -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_order_0 -- --nocapture`
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

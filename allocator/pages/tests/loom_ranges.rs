@@ -4,12 +4,12 @@
 //! What is proved beside what `loom_bitmap` says: a range that leaves has no owner; what is neither
 //! isolated nor in use is found all the while, and afterwards all of it.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_ranges -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_ranges -- --nocapture`
 //! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod loom_support;
+use crate::loom_support;
 
 use brickyard::pressure::{ContiguousRequest, NoHooks, alloc_contiguous, offline};
 use brickyard::{Frame, FrameRange, Mobility, Zone};

@@ -6,12 +6,12 @@
 //! frames lie in stashes or are on their way; and that a request looks a bounded number of times,
 //! whoever goes on or stands still meanwhile.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom_stash -- --nocapture`
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom loom_stash -- --nocapture`
 //! prints how many schedules each model had. How to try more of them is said in `loom_support`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod loom_support;
+use crate::loom_support;
 
 use brickyard::patience::LOOKS_MOST;
 use brickyard::{Frame, FrameRange};

@@ -17,8 +17,7 @@ use brickyard::{
     Context, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
 };
 
-#[path = "support/threads.rs"]
-mod threads;
+use crate::threads;
 
 use threads::{
     CPU, INSIDE_UNTIL, InInterrupt, Numbered, PAGE, TWELVE, Visited, WAITED,

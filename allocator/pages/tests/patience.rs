@@ -17,8 +17,7 @@ use brickyard::{
     AnyZone, Frame, FrameRange, Mobility, Order, Platform, Request, Zone, ZoneKind, ZonePlan,
 };
 
-#[path = "support/meanwhile.rs"]
-mod meanwhile;
+use crate::meanwhile;
 
 use meanwhile::{CPU, Here, LOOKS, OTHER, PAGE};
 

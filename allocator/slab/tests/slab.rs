@@ -7,11 +7,9 @@ use core::ptr::NonNull;
 use brickyard::OneCpu;
 use brickyard_slab::{CacheSpec, FreeFault, Pinned, Sheafed, SlabPlan, TaskOnly};
 
-#[path = "support/pages.rs"]
-mod pages;
+use crate::pages;
+use crate::slabs;
 use pages::TestPages;
-#[path = "support/slabs.rs"]
-mod slabs;
 use slabs::{Bench, pinned};
 
 type Default<'p> = Sheafed<'p, &'p TestPages, Pinned<OneCpu>>;

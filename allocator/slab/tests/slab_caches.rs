@@ -16,12 +16,10 @@ use brickyard_slab::{
     Remains, Sheafed, SlabDesign, SlabError, SlabPlan, Slabs, TaskOnly,
 };
 
-#[path = "support/pages.rs"]
-mod pages;
-use pages::TestPages;
-#[path = "support/lasting.rs"]
-mod lasting;
+use crate::lasting;
+use crate::pages;
 use lasting::{build, general_among, pinned};
+use pages::TestPages;
 
 const PAGES: usize = 512;
 

@@ -14,18 +14,15 @@ use brickyard_slab::{
     CacheSpec, Checks, Counted, DebugRule, FreeFault, Pinned, RuleText, Sheafed, SlabPlan, Slabs,
 };
 
-#[path = "support/pages.rs"]
-mod pages;
+use crate::pages;
+use crate::planted;
+use crate::slabs;
 use pages::TestPages;
-#[path = "support/slabs.rs"]
-mod slabs;
-use slabs::{Bench, pinned};
-#[path = "support/planted.rs"]
-mod planted;
 use planted::{
     Watched, above, finds_planted_bugs, found, free, make, past, plan, report, text, the_finding,
     with_slabs, write,
 };
+use slabs::{Bench, pinned};
 
 type Default<'p> = Sheafed<'p, &'p TestPages, Pinned<Watched>>;
 

@@ -7,15 +7,12 @@ use core::ptr::NonNull;
 
 use brickyard_slab::{CacheSpec, FreeFault, Pinned, Sheafed, SlabPlan, TaskOnly};
 
-#[path = "support/pages.rs"]
-mod pages;
-use pages::TestPages;
-#[path = "support/slabs.rs"]
-mod slabs;
-use slabs::{Bench, pinned};
-#[path = "support/nodes.rs"]
-mod nodes;
+use crate::nodes;
+use crate::pages;
+use crate::slabs;
 use nodes::{On, PAGES, PER_PAGE, SIZE, asks_its_own_node, takes_what_it_needs};
+use pages::TestPages;
+use slabs::{Bench, pinned};
 
 #[test]
 fn a_cpu_whose_node_is_full_takes_no_more_than_it_needs() {

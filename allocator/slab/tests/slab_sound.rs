@@ -19,20 +19,17 @@ use brickyard_slab::{
     Rows, Sheafed, SlabDesign, SlabPlan, Slabs, TaskOnly,
 };
 
-#[path = "support/pages.rs"]
-mod pages;
-use pages::TestPages;
-#[path = "support/lasting.rs"]
-mod lasting;
-use lasting::{build, memory, pinned};
-#[path = "support/adversary.rs"]
-mod adversary;
+use crate::adversary;
+use crate::lasting;
+use crate::pages;
 use adversary::{
     Claims, Hooked, NO_MASK, PAGES, PIN_PANICS_AT, PINS, Reused,
     a_constructor_that_panics_loses_nothing, a_slab_goes_while_a_bad_free_is_told,
     a_slab_goes_while_what_is_in_use_is_listed, pages as some_pages, panics,
     what_cannot_be_is_refused,
 };
+use lasting::{build, memory, pinned};
+use pages::TestPages;
 
 thread_local! {
     static ON_CPU: Cell<usize> = const { Cell::new(0) };

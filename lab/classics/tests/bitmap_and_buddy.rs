@@ -3,7 +3,7 @@
 
 #![cfg(not(loom))]
 
-mod support;
+use crate::support;
 
 use brickyard::bitmap::Bitmap;
 use brickyard::block::{FreeTable, State, Use};

@@ -3,7 +3,7 @@
 
 #![cfg(not(loom))]
 
-mod support;
+use crate::support;
 
 use brickyard::sync::Exclusive;
 use brickyard::{AnyZone, Frame, FreeError, Mobility, Order};

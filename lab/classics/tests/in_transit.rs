@@ -16,8 +16,7 @@ use brickyard::{
 };
 use brickyard_classics::{LabPlan, LabZone, Magazine2013, Planned};
 
-#[path = "support/stopping.rs"]
-mod stopping;
+use crate::stopping;
 
 use stopping::{Stopping, stop_at_the_next};
 

@@ -13,7 +13,7 @@
     )
 )]
 
-mod support;
+use crate::support;
 
 use core::mem::MaybeUninit;
 

@@ -4,7 +4,7 @@
 
 #![cfg(not(loom))]
 
-mod support;
+use crate::support;
 
 use brickyard::block::Use;
 use brickyard::{AnyZone, Context, Frame, Mobility};

@@ -9,7 +9,7 @@
 
 #![cfg(not(loom))]
 
-mod support;
+use crate::support;
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;

@@ -5,7 +5,7 @@
 
 #![cfg(not(loom))]
 
-mod support;
+use crate::support;
 
 use core::cell::Cell;
 

@@ -16,10 +16,8 @@ use brickyard_classics::front::PerCpuLists;
 use brickyard_classics::store::grouping::PageBlocks;
 use brickyard_classics::{LabPlan, Magazine2013, Planned, Zone};
 
-#[path = "support/stopping.rs"]
-mod stopping;
-#[path = "../../../allocator/pages/tests/support/threads.rs"]
-mod threads;
+use crate::stopping;
+use crate::threads;
 
 use stopping::{Stopping, stop_at_the_next};
 use threads::{

@@ -18,8 +18,7 @@ use brickyard_classics::store::frames::{FrameRecord, FrameTable};
 use brickyard_classics::store::grouping::{HighAtomic, NoGrouping};
 use brickyard_classics::{LabPlan, LabZone, List2007, Magazine2013, Planned, Vanilla};
 
-#[path = "../../../allocator/pages/tests/support/meanwhile.rs"]
-mod meanwhile;
+use crate::meanwhile;
 
 use meanwhile::{CPU, Here, LOOKS, OTHER, PAGE};
 

@@ -3,7 +3,7 @@
 
 #![cfg(not(loom))]
 
-mod support;
+use crate::support;
 
 use brickyard::block::Use;
 use brickyard::sync::{Exclusive, Shared};

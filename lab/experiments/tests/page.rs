@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod page_sample;
+use crate::page_sample;
 
 use std::collections::BTreeSet;
 use std::fs;

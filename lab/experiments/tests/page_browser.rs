@@ -7,7 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod page_sample;
+use crate::page_sample;
 
 use core::time::Duration;
 use std::env;

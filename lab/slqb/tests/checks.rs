@@ -9,9 +9,7 @@ use core::ptr::NonNull;
 use brickyard_slab::{CacheSpec, Checks, Finding, FreeFault, SlabPlan, TaskOnly, debug::Fault};
 use brickyard_slqb::Plain;
 
-#[path = "../../../allocator/slab/tests/support/pages.rs"]
-mod pages;
-mod support;
+use crate::support;
 use support::{Cache, assert_at_rest, cache, give, move_to, slabs, slabs_with, source, take};
 
 thread_local! {

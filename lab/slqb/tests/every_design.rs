@@ -10,18 +10,12 @@ use brickyard::OneCpu;
 use brickyard_slab::{CacheError, Pinned, SlabPlan};
 use brickyard_slqb::Slqb2008;
 
-#[path = "../../../allocator/slab/tests/support/adversary.rs"]
-mod adversary;
-#[path = "../../../allocator/slab/tests/support/lasting.rs"]
-mod lasting;
-#[path = "../../../allocator/slab/tests/support/nodes.rs"]
-mod nodes;
-#[path = "../../../allocator/slab/tests/support/pages.rs"]
-mod pages;
-#[path = "../../../allocator/slab/tests/support/planted.rs"]
-mod planted;
-#[path = "../../../allocator/slab/tests/support/slabs.rs"]
-mod slabs;
+use crate::adversary;
+use crate::lasting;
+use crate::nodes;
+use crate::pages;
+use crate::planted;
+use crate::slabs;
 
 use adversary::{Claims, Hooked, Reused};
 use lasting::general_among;

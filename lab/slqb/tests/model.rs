@@ -10,9 +10,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use brickyard_slab::{Caller, Everywhere, SlabPlan, TaskOnly};
 use brickyard_slqb::{Encoded, FreePointers, Plain};
 
-#[path = "../../../allocator/slab/tests/support/pages.rs"]
-mod pages;
-mod support;
+use crate::support;
 use support::{Cache, assert_at_rest, cache, move_to, slabs, slabs_with, source};
 
 /// Numbers that are the same in each run.

@@ -7,9 +7,7 @@ use core::ptr::NonNull;
 use brickyard_slab::{Everywhere, PageSource, SlabDesign, SlabPlan, TaskOnly};
 use brickyard_slqb::Marks;
 
-#[path = "../../../allocator/slab/tests/support/pages.rs"]
-mod pages;
-mod support;
+use crate::support;
 use support::{
     Cache, Slqb, assert_at_rest, cache, give, masks, move_to, set_interrupt, since, slabs, source,
     take,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod common;
+use crate::common;
 
 use brickyard::{MigrateType, Order};
 use brickyard_trace::summary::{Oddities, Options, Summary};

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 

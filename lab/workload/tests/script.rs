@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-mod support;
+use crate::support;
 
 use brickyard::{Context, MigrateType, Mobility, Order, ZoneKind};
 use brickyard_classics::Configuration;

@@ -9,8 +9,7 @@ mod compaction;
 mod contiguous;
 mod hooks;
 mod lumpy;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use core::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

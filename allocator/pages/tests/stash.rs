@@ -9,8 +9,7 @@ mod interrupts;
 mod last_frame;
 mod orders;
 mod refused;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 use core::cell::RefCell;
 

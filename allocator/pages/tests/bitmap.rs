@@ -12,8 +12,7 @@ mod orders;
 mod ranges;
 mod refused;
 mod serving;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 mod zones;
 
 use core::cell::RefCell;

@@ -1,0 +1,13 @@
+//! The models of the page allocator: every interleaving up to a stated bound.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard --test loom`
+
+#![cfg(loom)]
+
+mod loom_bitmap;
+mod loom_loans;
+mod loom_nodes;
+mod loom_order_0;
+mod loom_ranges;
+mod loom_stash;
+mod loom_support;

@@ -1,0 +1,24 @@
+//! The tests of the documents' designs, as one program: what they instantiate is compiled once.
+
+#![cfg(not(loom))]
+
+mod bitmap_and_buddy;
+mod bulk_policies;
+mod grouping;
+mod in_transit;
+mod limits;
+mod magazines;
+#[path = "../../../allocator/pages/tests/support/meanwhile.rs"]
+mod meanwhile;
+mod mistakes;
+mod nodes;
+mod order_0;
+mod patience;
+mod per_cpu_lists;
+mod pressure;
+mod ranges;
+#[path = "support/stopping.rs"]
+mod stopping;
+mod support;
+#[path = "../../../allocator/pages/tests/support/threads.rs"]
+mod threads;

@@ -1,0 +1,9 @@
+//! The tests of the experiments and of their report, as one program: it links once.
+
+mod documents;
+mod judge;
+mod page;
+mod page_browser;
+mod page_sample;
+mod recorded;
+mod store;

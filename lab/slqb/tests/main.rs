@@ -1,0 +1,21 @@
+//! The tests of SLQB, as one program: what they instantiate is compiled once.
+
+#![cfg(not(loom))]
+
+#[path = "../../../allocator/slab/tests/support/adversary.rs"]
+mod adversary;
+mod checks;
+mod every_design;
+#[path = "../../../allocator/slab/tests/support/lasting.rs"]
+mod lasting;
+mod model;
+#[path = "../../../allocator/slab/tests/support/nodes.rs"]
+mod nodes;
+#[path = "../../../allocator/slab/tests/support/pages.rs"]
+mod pages;
+#[path = "../../../allocator/slab/tests/support/planted.rs"]
+mod planted;
+mod rules;
+#[path = "../../../allocator/slab/tests/support/slabs.rs"]
+mod slabs;
+mod support;
