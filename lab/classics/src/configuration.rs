@@ -117,7 +117,8 @@ impl Configuration {
         }
     }
 
-    /// The same, for a plan that may be too large.
+    /// Returns the bytes of metadata that [`Configuration::run`] needs, for a plan that may be too
+    /// large.
     ///
     /// # Errors
     /// [`PlanError`], if the plan exceeds a limit of a zone.
@@ -146,7 +147,7 @@ impl Configuration {
         }
     }
 
-    /// The same, for a plan that may be too large.
+    /// Returns the bytes of metadata that one zone needs, for a plan that may be too large.
     ///
     /// # Errors
     /// [`PlanError`], if the plan exceeds a limit of a zone.

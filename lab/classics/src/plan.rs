@@ -55,7 +55,7 @@ impl LabPlan {
         Self::of(ZonePlan::new(kind, span, cpus))
     }
 
-    /// The same, with these values for the zone.
+    /// Returns Linux's values with these for the zone.
     #[must_use]
     pub const fn of(zone: ZonePlan) -> Self {
         Self {

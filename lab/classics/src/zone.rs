@@ -97,7 +97,8 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         self.admits_with(request, mark, self.unlocked().set_aside_frames())
     }
 
-    /// The same, with `set_aside` free frames kept for other requests.
+    /// Returns true if the zone would stay above the mark with `set_aside` free frames kept for
+    /// other requests.
     fn admits_with(&self, request: &Request, mark: Mark, set_aside: usize) -> bool {
         let floor = self.watermarks.floor(request, mark);
         let free = free_for(request, self.unlocked().free_frames(), set_aside);
@@ -180,9 +181,9 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         None
     }
 
-    /// The same for a request refused everywhere else. If blocks set aside were ever given back,
-    /// the request may have looked too early, since their frames can be in a cache by now: it
-    /// drains the caches once more.
+    /// Serves a request refused everywhere else from blocks set aside, see `spend_reserve`. If such
+    /// blocks were ever given back, the request may have looked too early, since their frames can
+    /// be in a cache by now: it drains the caches once more.
     fn take_set_aside(
         &self,
         request: &Request,
@@ -293,7 +294,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         AllocError::Exhausted { free }
     }
 
-    /// With lists and magazines, a double free by two CPUs at the same moment may go undetected.
+    /// Frees a block. With lists and magazines, a double free by two CPUs at the same moment may go
+    /// undetected.
     fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         if order == Order::ZERO && self.front.give(&self.backing, frame) == Returned::Kept {
             return Ok(());
@@ -413,8 +415,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         self.lock().free_table()
     }
 
-    /// The zone's capture slot is armed meanwhile: the first block that becomes free and is large
-    /// enough goes straight to the request, whichever CPU freed its last page.
+    /// Compacts for `request`, with the zone's capture slot armed: the first block that becomes
+    /// free and is large enough goes straight to the request, whichever CPU freed its last page.
     fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
         let Some(armed) = Armed::new(&self.backing, request) else {
             return compact_for(self, request, hooks, || false);

@@ -75,7 +75,7 @@ impl<F: FreePointers> Encoding<F> {
     /// list, and so before it is read there.
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
-        // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were
+        // SAFETY: `link-is-ours`; links are aligned to words, and are in pages whose addresses were
         // exposed when they were taken.
         let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
         if F::ENCODED {

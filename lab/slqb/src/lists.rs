@@ -113,7 +113,7 @@ impl Own {
     }
 }
 
-/// A CPU's outgoing queue: objects of one list's slabs, on their way there. Guarded as [`Own`] is.
+/// A CPU's outgoing queue: objects of one list's slabs, in transit to it. Guarded as [`Own`] is.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Outgoing {

@@ -146,7 +146,7 @@ impl Chain {
         self.count.set(list.count);
     }
 
-    /// The first object, 0 if there is none.
+    /// Returns the first object, 0 if there is none.
     #[inline(always)]
     #[must_use]
     pub fn head(&self) -> usize {

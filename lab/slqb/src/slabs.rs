@@ -26,12 +26,12 @@ use super::links::{FreePointers, ObjectLinks};
 use super::lists::SlqbNumbers;
 use super::queue::{Broken, Links, is_plausible};
 
-/// The first free object of a slab.
+/// Returns the word of a slab's first free object.
 const fn first_of(record: &SlabRecord) -> &GuardedU64 {
     &record.free[0]
 }
 
-/// The number of the list that owns a slab.
+/// Returns the word with the number of the list that owns a slab.
 pub(super) const fn owner_of(record: &SlabRecord) -> &GuardedU64 {
     &record.free[1]
 }

@@ -2,8 +2,8 @@
 //!
 //! **Lock order**: a node's list lock, then one page lock or one incoming queue's lock; never two
 //! of these. A CPU's own part needs no lock: the caller is pinned, with interrupts masked where
-//! they use the cache ([`Inside`]); so it comes before all locks. Outside of all this, pages are
-//! taken and given, and constructors and reports are called.
+//! they use the cache ([`Inside`](brickyard_slab::design::Inside)); so it comes before all locks.
+//! Outside of all this, pages are taken and given, and constructors and reports are called.
 
 use brickyard_slab::design::{Backend, CacheInfo, Gone, overwritten, refuse_late};
 use brickyard_slab::{Caller, FreeFault, PageSource};

@@ -14,9 +14,8 @@ use super::lists::{CpuState, List, NodeState};
 /// A [`Local`] that keeps callers on their CPU for whole sections.
 ///
 /// # Safety
-/// A caller between [`Platform::pin`](brickyard::Platform::pin) and
-/// [`Platform::unpin`](brickyard::Platform::unpin) is alone on the CPU that `pin` returned, but for
-/// interrupts that are not masked: the contract of [`Pinned::new`].
+/// A caller between [`Platform::pin`] and [`Platform::unpin`] is alone on the CPU that `pin`
+/// returned, but for interrupts that are not masked: the contract of [`Pinned::new`].
 pub unsafe trait Pins: Local {}
 
 // SAFETY: `Pinned::new` is unsafe: its caller has promised this.
@@ -24,9 +23,9 @@ unsafe impl<P: Platform> Pins for Pinned<P> {}
 // SAFETY: it forwards `pin` and `unpin`.
 unsafe impl<L: Pins> Pins for Counted<'_, L> {}
 
-/// Piggin's queued slab allocator, as it was designed: see the [crate](crate). Usable only where
-/// callers can be kept on their CPU ([`Pins`]). Its state is in the caller's memory, 384 bytes per
-/// cache for each CPU and each node.
+/// Piggin's queued slab allocator, as it was designed: see the [crate]. Usable only where callers
+/// can be kept on their CPU ([`Pins`]). Its state is in the caller's memory, 384 bytes per cache
+/// for each CPU and each node.
 #[derive(Debug)]
 pub struct Slqb2008<'m, S, L, K = TicketLock, F = Encoded> {
     /// Indexed by CPU, then cache.

@@ -221,7 +221,7 @@ fn a_double_free_to_the_outgoing_queue_s_end_is_refused() {
     let objects = take(&cache, 3);
     move_to(1);
     give(&cache, &objects[..2]);
-    // SAFETY: nobody uses it.
+    // SAFETY: it is not in use.
     let freed = unsafe { cache.free(objects[1]) };
     assert_eq!(freed, Err(FreeFault::DoubleFree));
     give(&cache, &objects[2..]);
@@ -270,7 +270,7 @@ fn objects_of_checked_caches_are_in_no_queue() {
             assert_eq!((numbers.out, numbers.queued), (100, 0));
             // Each double free is detected, not only the last one; or its slab is gone.
             for &object in &objects[..100] {
-                // SAFETY: nobody uses it.
+                // SAFETY: it is not in use.
                 let freed = unsafe { cache.free(object) };
                 assert!(
                     matches!(freed, Err(FreeFault::DoubleFree | FreeFault::NotASlab)),

@@ -90,9 +90,9 @@ std::thread_local! {
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Loom remembers one last access per word, so that a thread which reads before it writes hides
-/// another thread's earlier read. So each model runs twice: with the starter of a thread going on
-/// first, and with the new thread first.
+/// Yields to a new thread in the second run of a model. Loom remembers one last access per word, so
+/// that a thread which reads before it writes hides another thread's earlier read. So each model
+/// runs twice: with the starter of a thread going on first, and with the new thread first.
 fn go_second() {
     if SWAPPED.get() {
         thread::yield_now();
@@ -429,7 +429,7 @@ impl<K: RawLock> World<K> {
         self.write_to(index);
         // Relaxed: as above.
         self.owned[index].store(false, Ordering::Relaxed);
-        // SAFETY: it was taken above, and nobody uses it any more.
+        // SAFETY: it was taken above, and it is not used any more.
         unsafe { self.cache.free(object) }.unwrap();
     }
 

@@ -55,7 +55,7 @@ impl Owned {
     }
 
     fn give<C: Caller, F: FreePointers>(self, cache: &Cache<'_, C, F>) {
-        // SAFETY: an object in hand; nobody uses it after this.
+        // SAFETY: an object in hand; it is not used after this.
         unsafe {
             let bytes = core::slice::from_raw_parts(self.object.as_ptr(), self.size);
             // Without an early exit, so that the compiler vectorizes it.
@@ -152,8 +152,8 @@ fn several_nodes() {
 
 const THREADS: usize = 4;
 
-/// Threads, each on a CPU of its own, that take objects, hand them on, and free what they were
-/// handed.
+/// Runs threads, each on a CPU of its own, that allocate objects, hand them on, and free those they
+/// were handed.
 fn at_the_same_time(size: usize, nodes: usize, rows: usize) {
     let source = source(8192, nodes, 0);
     let slabs = slabs(plan(rows), source);

@@ -50,7 +50,7 @@ pub struct Backing<'m, G, L, P> {
 }
 
 impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
-    /// A store under its lock.
+    /// Makes a store under its lock.
     #[must_use]
     pub fn new(platform: P, store: Buddy<'m, G>, tuning: Tuning) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         &self.platform
     }
 
-    /// How the lock is used.
+    /// Returns how the lock is used.
     #[must_use]
     pub const fn tuning(&self) -> Tuning {
         self.tuning
@@ -138,12 +138,12 @@ impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
         self.held.is_contended()
     }
 
-    /// The meter, which the lock guards.
+    /// Returns the meter, which the lock guards.
     pub(crate) fn meter(&self) -> &Meter {
         &self.held.meter
     }
 
-    /// The capture slot, which the lock guards.
+    /// Returns the capture slot, which the lock guards.
     pub(crate) fn capture(&self) -> &Capture {
         &self.held.capture
     }

@@ -16,7 +16,8 @@ use brickyard::sync::{AtomicU32, GuardedU32, Ordering};
 use brickyard::block::{State, Use};
 use brickyard::{FRAMES_MOST, Frame, FrameRange, MigrateType, Order, PlanError};
 
-/// A record's state word. Bits 0..5 the order, 5..8 the use, 8..11 the type. All zero is `Inner`.
+/// Encodes a record's state word: bits 0..5 the order, 5..8 the use, 8..11 the type. All zero is
+/// `Inner`.
 const fn bits_of(state: State) -> u32 {
     state.order.get() as u32 | (state.usage as u32) << 5 | (state.kind as u32) << 8
 }

@@ -216,7 +216,7 @@ pub(crate) fn slabs(plan: SlabPlan, source: &'static Source) -> System {
     slabs_with(plan, source)
 }
 
-/// The same, with links of type `F`.
+/// Makes such slabs, with links of type `F`.
 pub(crate) fn slabs_with<F: FreePointers>(plan: SlabPlan, source: &'static Source) -> System<F> {
     move_to(0);
     let bytes = System::<F>::bytes(&plan.over(&source));

@@ -288,7 +288,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         frames
     }
 
-    /// Every free block that starts in `range` and is not isolated.
+    /// Iterates over the free blocks that start in `range` and are not isolated.
     fn free_in(&self, range: FrameRange) -> impl Iterator<Item = (Frame, State)> + '_ {
         self.table
             .heads(range)

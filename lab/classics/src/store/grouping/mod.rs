@@ -88,18 +88,18 @@ pub trait Grouping: Sync + Sized {
         Regrouped::No
     }
 
-    /// See [`super::buddy::Buddy::dedicate`].
+    /// Implements [`Buddy::dedicate`].
     fn dedicate(&self, _buddy: &Buddy<'_, Self>, _frame: Frame, _kind: Mobility) {}
 
-    /// See [`super::buddy::Buddy::reserve_high_atomic`].
+    /// Implements [`Buddy::reserve_high_atomic`].
     fn reserve_high_atomic(&self, _buddy: &Buddy<'_, Self>, _frame: Frame, _most_frames: usize) {}
 
-    /// See [`super::buddy::Buddy::unreserve_high_atomic`].
+    /// Implements [`Buddy::unreserve_high_atomic`].
     fn unreserve_high_atomic(&self, _buddy: &Buddy<'_, Self>, _request: &Request) -> bool {
         false
     }
 
-    /// See [`super::buddy::Buddy::unreserved`].
+    /// Implements [`Buddy::unreserved`].
     fn unreserved(&self) -> usize {
         0
     }
