@@ -144,7 +144,7 @@ impl Case {
         }
     }
 
-    /// Runs the operations encoded in `bytes` on this case and on the model, see [`drive`].
+    /// Runs the operations encoded in `bytes` on this case and on the model, see [`drive()`].
     #[must_use]
     pub fn drive(&self, bytes: &[u8]) -> Driven {
         let platform = ManyCpus::new();

@@ -4,7 +4,7 @@
 //!   which results are right.
 //! - [`Operation`]: every call of an allocator, read from bytes, so that property tests, fuzzing
 //!   and a seed can all generate them.
-//! - [`drive`]: runs operations on an allocator and on the model, and compares every result and
+//! - [`drive()`]: runs operations on an allocator and on the model, and compares every result and
 //!   every counter.
 //! - [`Case`]: a configuration, a machine and its sizes, chosen by name or by bytes.
 //! - [`ownership`]: threads that claim each frame they get by one compare-and-swap, so that a frame

@@ -178,8 +178,8 @@ impl SlabCase {
         self.kind == SlabKind::Slqb2008
     }
 
-    /// The same, with a random event at one in `every` moments, from `seed`; interrupts then use
-    /// the general sizes too.
+    /// Adds events to the case: a random event at one in `every` moments, from `seed`; interrupts
+    /// then use the general sizes too.
     #[must_use]
     pub const fn with_events(self, every: usize, seed: u64) -> Self {
         Self {

@@ -39,7 +39,7 @@ thread_local! {
     static INTERRUPT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A moment while a lock is held: an interrupt may come.
+/// Marks a moment while a lock is held: an interrupt may come.
 pub(super) fn locked_moment() {
     happens(Moment::Pinned);
 }
@@ -145,7 +145,7 @@ impl Cpus {
         work()
     }
 
-    /// A moment at which events may happen.
+    /// Marks a moment at which events may happen.
     fn moment(&self) {
         let moment = if self.pinned.load(ONE_THREAD) > 0 {
             Moment::Pinned

@@ -153,7 +153,7 @@ impl InHand {
 /// The state that the constructors here make.
 pub(super) const CONSTRUCTED: Pattern = Pattern::of(0xc0de);
 
-/// A constructor of objects of `N` bytes.
+/// Constructs an object of `N` bytes.
 pub(super) fn construct<const N: usize>(object: NonNull<u8>) {
     // SAFETY: the rule of constructors: the object is `N` bytes not in use, on pages that the
     // source has filled.
