@@ -98,7 +98,7 @@ fn other_requests_go_from_normal_memory_down() {
 
 #[test]
 fn the_movable_zone_is_for_movable_requests_only() {
-    // Whatever else the request says.
+    // Whatever the request's other properties.
     for page in [UNMOVABLE, RECLAIMABLE] {
         let raised = Request {
             highest: ZoneKind::Movable,

@@ -202,7 +202,7 @@ fn the_frames_freed_first_go_back_first() {
 fn holding_three_kinds(zone: &Grouped, each: usize) -> [Vec<Frame>; 3] {
     let held = [UNMOVABLE, MOVABLE, RECLAIMABLE].map(|page| take(zone, each, page.mobility));
     zone.drain();
-    // Each lies in blocks of its own type, so it is freed to the list of its own type.
+    // Each is in blocks of its own type, so it is freed to the list of its own type.
     assert!((0..3).all(|kind| held[kind].len() == each));
     held
 }

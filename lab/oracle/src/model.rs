@@ -148,7 +148,7 @@ impl Model {
         self.all(range, Use::Free)
     }
 
-    /// Returns the block that a frame in use lies in.
+    /// Returns the block that contains a frame in use.
     fn block_at(&self, frame: Frame) -> Option<(Frame, Block)> {
         let (&first, &block) = self.blocks.range(..=frame).next_back()?;
         FrameRange::of_block(first, block.order)
@@ -165,7 +165,7 @@ impl Model {
             Use::Taken => {}
         }
         let Some((first, block)) = self.block_at(frame) else {
-            panic!("a frame in use lies in a block");
+            panic!("a frame in use is in a block");
         };
         if order > block.order || !frame.is_aligned(order) {
             return Err(FreeError::WrongOrder {

@@ -37,8 +37,8 @@ impl Lists {
     /// Returns the number of frames, for a drainer that skips an empty slot: skipping it must order
     /// the drainer as if it had been inside.
     pub(super) fn peek_len(&self) -> usize {
-        // Acquire: pairs with the release in `set_len`. A CPU that sees that frames have left sees
-        // that their move has begun.
+        // Acquire: pairs with the release in `set_len`. A CPU that reads the count after frames
+        // have left also reads that their move has begun.
         self.count.load(Ordering::Acquire) as usize
     }
 
@@ -92,7 +92,8 @@ impl Lists {
         self.set_len(self.len() + 1);
         // Relaxed: only the owner writes it.
         let freed = self.freed.load(Ordering::Relaxed).wrapping_add(1);
-        // Release: pairs with the acquire in `freed`; a CPU that sees the number sees the frame.
+        // Release: pairs with the acquire in `freed`; a CPU that reads the number also finds the
+        // frame.
         self.freed.store(freed, Ordering::Release);
         Some(list)
     }

@@ -1,12 +1,12 @@
 //! The records of frames, and lists threaded through them.
 //!
-//! Twelve bytes a frame: a state word and two links. They replace the fields of Linux's `struct
+//! Twelve bytes per frame: a state word and two links. They replace the fields of Linux's `struct
 //! page` that its allocator uses; the pages themselves are never accessed.
 //!
-//! Memory is cut into **blocks**. Invariant `exact-heads`: the record of a block's first frame says
-//! what the block is; the records of its other frames say `Inner`, and so do those of frames that
-//! are no memory of this zone. So a change of a block changes only its first record, and the block
-//! of a frame is found by reading the record at each possible start.
+//! Memory is cut into **blocks**. Invariant `exact-heads`: the record of a block's first frame
+//! describes the block; the records of its other frames are `Inner`, and so are those of frames
+//! that are no memory of this zone. So a change of a block changes only its first record, and the
+//! block of a frame is found by reading the record at each possible start.
 //!
 //! The links of a record belong to the holder of the list that the frame is on; those of a frame in
 //! use are unused.
@@ -132,8 +132,8 @@ impl<'m> FrameTable<'m> {
         }
     }
 
-    /// Returns the first frame of `range` at which a block starts, or its end. The range lies in
-    /// the span.
+    /// Returns the first frame of `range` at which a block starts, or its end. The range is in the
+    /// span.
     pub(crate) fn next_head(&self, range: FrameRange) -> Frame {
         let first = range.start.number() - self.span.start.number();
         let inner = self.records[first..][..range.len()]
@@ -164,7 +164,7 @@ impl<'m> FrameTable<'m> {
             .store(bits_of(state), Ordering::Relaxed);
     }
 
-    /// Returns the block that `frame` lies in, of order `max` at most: its first frame and its
+    /// Returns the block that contains `frame`, of order `max` at most: its first frame and its
     /// state. Reads at most one record per order.
     #[must_use]
     pub fn block_of(&self, frame: Frame, max: Order) -> Option<(Frame, State)> {

@@ -114,7 +114,7 @@ fn pages_that_cannot_be_moved_stay_and_nothing_is_lost() {
     for answer in [Migration::Later, Migration::Never, Migration::Unknown] {
         let zone = scattered(256);
         let before = seen(&zone).1;
-        let owner = Owner::saying(&zone, answer);
+        let owner = Owner::returning(&zone, answer);
         let compacted = compact_all(&zone, &owner);
         assert_eq!((compacted.moved, compacted.why), (0, Why::Complete));
         assert_eq!(compacted.stuck, owner.asked());
@@ -130,7 +130,7 @@ fn pages_that_cannot_be_moved_stay_and_nothing_is_lost() {
 #[test]
 fn a_page_no_longer_needed_is_freed_with_its_new_place() {
     let zone = scattered(256);
-    let owner = Owner::saying(&zone, Migration::NotNeeded);
+    let owner = Owner::returning(&zone, Migration::NotNeeded);
     let compacted = compact_all(&zone, &owner);
     let given_up = owner.asked();
     assert_eq!(compacted.moved + compacted.stuck, 0);

@@ -121,7 +121,7 @@ fn a_failed_contiguous_request_is_undone() {
     for answer in [Migration::Later, Migration::Never, Migration::Unknown] {
         let zone = scattered(256);
         let before = seen(&zone);
-        let owner = Owner::saying(&zone, answer);
+        let owner = Owner::returning(&zone, answer);
         let request = ContiguousRequest::new(40, range(50, 90));
         let refused = alloc_contiguous(&zone, &request, &owner);
         assert_eq!(refused, Err(RangeError::Busy { frame: frame(50) }));
@@ -136,7 +136,7 @@ fn a_page_that_cannot_be_moved_now_is_asked_for_five_times() {
     for at in [60, 70] {
         assert_eq!(zone.alloc_at(frame(at), &MOVABLE), Ok(()));
     }
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let request = ContiguousRequest::new(40, range(50, 90));
     assert!(alloc_contiguous(&zone, &request, &owner).is_err());
     assert_eq!(owner.asked(), 2 * 5);
@@ -150,7 +150,7 @@ fn a_failed_contiguous_request_leaves_grouped_memory_as_it_was() {
     assert_eq!(zone.alloc_at(stuck, &MOVABLE), Ok(()));
     let before = seen(&zone);
     // Across both page blocks of the unmovable page, and movable ones next to them.
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let start = unmovable.align_down(Order::new(7)).number() + 1;
     let request = ContiguousRequest::new(126, range(start, start + 126));
     assert!(alloc_contiguous(&zone, &request, &owner).is_err());
@@ -162,7 +162,7 @@ fn a_failed_contiguous_request_leaves_both_kinds_of_2005_as_they_were() {
     let zone: Parts<TwoKinds, Direct> = full(&small(512), Cpus::new());
     assert_eq!(zone.alloc_at(frame(60), &MOVABLE), Ok(()));
     let before = seen(&zone);
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let request = ContiguousRequest::new(40, range(50, 90));
     assert!(alloc_contiguous(&zone, &request, &owner).is_err());
     assert_eq!(seen(&zone), before);
@@ -221,7 +221,7 @@ fn a_failed_offline_is_undone() {
     let zone = scattered(512);
     assert_eq!(zone.alloc_at(frame(155), &UNMOVABLE), Ok(()));
     let before = seen(&zone);
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let busy = |at| Err(RangeError::Busy { frame: frame(at) });
     assert_eq!(offline(&zone, range(155, 156), &owner), busy(155));
     assert_eq!(offline(&zone, range(101, 150), &owner), busy(102));
@@ -240,7 +240,7 @@ fn a_failed_offline_names_the_first_frame_that_could_not_be_freed() {
     // 102 and others cannot be moved now; 155, after them, never.
     let zone = scattered(512);
     assert_eq!(zone.alloc_at(frame(155), &UNMOVABLE), Ok(()));
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let busy = Err(RangeError::Busy { frame: frame(102) });
     assert_eq!(offline(&zone, range(101, 170), &owner), busy);
 }

@@ -97,14 +97,14 @@ impl<'z, Z: AnyZone<Platform = &'static Cpus>> Owner<'z, Z> {
     }
 
     /// Makes an owner that always returns `answer` and moves nothing.
-    fn saying(zone: &'z Z, answer: Migration) -> Self {
+    fn returning(zone: &'z Z, answer: Migration) -> Self {
         Self {
             answer: Some(answer),
             ..Self::of(zone)
         }
     }
 
-    /// Returns how often it was asked to move something.
+    /// Returns how often `migrate` was called.
     fn asked(&self) -> usize {
         self.moves.borrow().len()
     }

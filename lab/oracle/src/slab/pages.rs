@@ -158,7 +158,7 @@ impl Drop for Pages<'_> {
 }
 
 // SAFETY: `given-once`; blocks are aligned to their size, since the span is aligned to the largest,
-// and lie in the allocation.
+// and are inside the allocation.
 unsafe impl PageSource for &Pages<'_> {
     fn start(&self) -> NonNull<u8> {
         self.start

@@ -95,7 +95,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.set_free_of(kind, self.free_of(kind) + order.frames());
     }
 
-    /// Takes a free block off its list. Its record still says `Free`; the caller writes the new
+    /// Takes a free block off its list. Its record is still `Free`; the caller writes the new
     /// state.
     fn unlink(&self, frame: Frame, order: Order, kind: MigrateType) {
         debug_assert_eq!(
@@ -185,7 +185,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         }
     }
 
-    /// Returns a free block of a type whose start, of size `order`, lies wholly below `limit`;
+    /// Returns a free block of a type whose start, of size `order`, is wholly below `limit`;
     /// smallest first.
     pub(crate) fn below(&self, kind: MigrateType, order: Order, limit: Frame) -> Option<Frame> {
         let fits = |frame: &Frame| frame.plus(order.frames()) <= limit;
@@ -193,7 +193,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         orders.find_map(|found| self.list(found, kind).iter(&self.table).find(fits))
     }
 
-    /// Finds a block for a request that must lie wholly below `limit`: on its own type's lists
+    /// Finds a block for a request that must be wholly below `limit`: on its own type's lists
     /// first, then on the fallbacks.
     fn find_below(&self, request: &Request, limit: Frame) -> Option<(Frame, MigrateType)> {
         let wanted = self.grouping.type_of(request);
@@ -215,8 +215,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         request.limit.filter(|&limit| limit < self.table.span().end)
     }
 
-    /// Merges a block, which is on no list and whose record says `Inner`, with its free buddies,
-    /// and puts the result on a list.
+    /// Merges a block, which is on no list and whose record is `Inner`, with its free buddies, and
+    /// puts the result on a list.
     ///
     /// A block cut by the edge of an isolated range is freed half by half; the result returned is
     /// that of the half that `frame` is in.
@@ -374,7 +374,7 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// Returns the type of the page block that `frame` lies in, where blocks have types.
+    /// Returns the type of the page block that contains `frame`, where blocks have types.
     pub fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         if self.table.span().contains(frame) {
             self.grouping.block_type(frame)
@@ -391,7 +391,7 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// Returns the block that `frame` lies in: its first frame, use, order and type.
+    /// Returns the block that contains `frame`: its first frame, use, order and type.
     pub fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
         self.table.block_of(frame, self.max_order)
     }

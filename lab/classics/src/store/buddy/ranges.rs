@@ -3,7 +3,7 @@
 //!
 //! Everything here costs O(frames of the range), and runs under the zone's lock.
 //!
-//! Invariant `isolated-apart`: a free block lies on an `Isolate` list exactly if all its frames are
+//! Invariant `isolated-apart`: a free block is on an `Isolate` list exactly if all its frames are
 //! in isolated ranges; no block is partly inside.
 
 use super::Buddy;
@@ -81,7 +81,7 @@ impl<G: Grouping> Buddy<'_, G> {
     }
 
     /// Cuts `part` out of the free or reserved block at `first`. The rest of the block stays free
-    /// or reserved; the records of `part` say `Inner` afterwards.
+    /// or reserved; the records of `part` are `Inner` afterwards.
     fn detach(&self, first: Frame, state: State, part: FrameRange) {
         if state.usage == Use::Free {
             self.unlink(first, state.order, state.kind);
@@ -103,7 +103,7 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// Makes the frames of `range`, whose records say `Inner`, free.
+    /// Makes the frames of `range`, whose records are `Inner`, free.
     fn release(&self, range: FrameRange) {
         for (frame, order) in range.blocks(self.max_order) {
             self.merge(frame, order, MigrateType::Movable);
@@ -196,7 +196,7 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(freed)
     }
 
-    /// Makes `range`, whose records say `Inner`, blocks of this use.
+    /// Makes `range`, whose records are `Inner`, blocks of this use.
     fn mark(&self, range: FrameRange, usage: Use, kind: MigrateType) {
         for (frame, order) in range.blocks(self.max_order) {
             self.table.set_state(frame, State::new(usage, order, kind));
@@ -243,7 +243,7 @@ impl<G: Grouping> Buddy<'_, G> {
         });
     }
 
-    /// Takes all of `range`, which is free, off its lists; the records say `Inner` afterwards.
+    /// Takes all of `range`, which is free, off its lists; the records are `Inner` afterwards.
     pub(super) fn take_free(&self, range: FrameRange) -> Result<(), RangeError> {
         self.for_extents(range, |extent| {
             let frame = extent.range.start;

@@ -72,7 +72,7 @@ pub trait Grouping: Sync + Sized {
     /// Gives whole free page blocks the type `wanted`.
     fn claim(&self, _blocks: FrameRange, _wanted: MigrateType) {}
 
-    /// Returns the type of the page block that `frame` lies in, where blocks have types.
+    /// Returns the type of the page block that contains `frame`, where blocks have types.
     fn block_type(&self, _frame: Frame) -> Option<MigrateType> {
         None
     }

@@ -148,7 +148,7 @@ impl<'m> PageBlocks<'m> {
         self.set_aside.load(Ordering::Relaxed) as usize
     }
 
-    /// Returns the part of `frame`'s page block that lies in the store.
+    /// Returns the part of `frame`'s page block that is in the store.
     fn block_around(&self, buddy: &Buddy<'_, Self>, frame: Frame) -> FrameRange {
         FrameRange::of_block(frame.align_down(self.order), self.order)
             .intersection(buddy.table().span())
