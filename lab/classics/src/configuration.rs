@@ -1,5 +1,5 @@
 //! The configurations by name: each rebuilds what one of the source documents proposed, or what it
-//! was held against.
+//! compared it with.
 //!
 //! Types are chosen at compile time and names at run time; [`Configuration::run`] is where the two
 //! meet.
@@ -42,7 +42,7 @@ pub enum Configuration {
 }
 
 impl Configuration {
-    /// All of them, oldest first.
+    /// All configurations, oldest first.
     pub const ALL: [Self; 7] = [
         Self::Vanilla,
         Self::TwoKinds2005,
@@ -53,7 +53,7 @@ impl Configuration {
         Self::Brickyard,
     ];
 
-    /// Its name.
+    /// Returns its name, as [`FromStr`] reads it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Configuration {
         }
     }
 
-    /// What it is, in a line.
+    /// Returns a one-line description.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -81,17 +81,17 @@ impl Configuration {
         }
     }
 
-    /// Has it a zone for movable pages?
+    /// Returns true if it has a zone for movable pages.
     #[must_use]
     pub const fn has_movable_zone(self) -> bool {
         matches!(self, Self::Zone2007 | Self::Combined2007)
     }
 
-    /// Hands the design of this configuration, as a type, to `choice`: here names become types.
+    /// Calls `choice` with the design of this configuration as a type.
     ///
-    /// Per-CPU lists and stashes are reached by `A`, zones (and magazines) locked by `L`. A
-    /// configuration with a zone for movable pages has the design of the one without; the zone is
-    /// up to who builds it, see [`Configuration::has_movable_zone`] and [`MachinePlan::zones`].
+    /// `A` is the access to per-CPU lists and stashes, `L` the lock of zones and magazines. A
+    /// configuration with a zone for movable pages has the same design as the one without; the
+    /// builder adds the zone, see [`Configuration::has_movable_zone`] and [`MachinePlan::zones`].
     pub fn choose<'m, A: SlotAccess, L: RawLock, P: Platform, C: Choice<'m, P>>(
         self,
         choice: C,
@@ -105,10 +105,10 @@ impl Configuration {
         }
     }
 
-    /// The bytes of metadata that [`Configuration::run`] needs for `plan`.
+    /// Returns the bytes of metadata that [`Configuration::run`] needs for `plan`.
     ///
     /// # Panics
-    /// Where [`Configuration::checked_bytes`] is an error.
+    /// If [`Configuration::checked_bytes`] returns an error.
     #[must_use]
     pub fn bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &MachinePlan) -> usize {
         match self.checked_bytes::<A, L, P>(plan) {
@@ -117,10 +117,11 @@ impl Configuration {
         }
     }
 
-    /// The same, for a plan that may be too large.
+    /// Returns the bytes of metadata that [`Configuration::run`] needs, for a plan that may be too
+    /// large.
     ///
     /// # Errors
-    /// Which limit of a zone the plan passes.
+    /// [`PlanError`], if the plan exceeds a limit of a zone.
     pub fn checked_bytes<A: SlotAccess, L: RawLock, P: Platform>(
         self,
         plan: &MachinePlan,
@@ -134,10 +135,10 @@ impl Configuration {
             })
     }
 
-    /// The bytes of metadata that one zone of this configuration needs.
+    /// Returns the bytes of metadata that one zone of this configuration needs.
     ///
     /// # Panics
-    /// Where [`Configuration::checked_zone_bytes`] is an error.
+    /// If [`Configuration::checked_zone_bytes`] returns an error.
     #[must_use]
     pub fn zone_bytes<A: SlotAccess, L: RawLock, P: Platform>(self, plan: &LabPlan) -> usize {
         match self.checked_zone_bytes::<A, L, P>(plan) {
@@ -146,10 +147,10 @@ impl Configuration {
         }
     }
 
-    /// The same, for a plan that may be too large.
+    /// Returns the bytes of metadata that one zone needs, for a plan that may be too large.
     ///
     /// # Errors
-    /// Which limit of a zone the plan passes.
+    /// [`PlanError`], if the plan exceeds a limit of a zone.
     pub fn checked_zone_bytes<A: SlotAccess, L: RawLock, P: Platform>(
         self,
         plan: &LabPlan,
@@ -163,8 +164,8 @@ impl Configuration {
     /// Per-CPU lists are reached by `A`, zones (and magazines) locked by `L`.
     ///
     /// # Errors
-    /// What [`Configuration::checked_bytes`] is refused with; [`PlanError::TooLittleMemory`] where
-    /// `memory` is shorter; what else a zone [cannot be built](Planned::by) for.
+    /// The errors of [`Configuration::checked_bytes`]; [`PlanError::TooLittleMemory`] if `memory`
+    /// is shorter than that; the other errors of [building a zone](Planned::by).
     pub fn run<A: SlotAccess, L: RawLock, P: Platform + Clone, E: Experiment<P>>(
         self,
         plan: &MachinePlan,
@@ -187,7 +188,7 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// No configuration has this name.
+/// The error of a name that no configuration has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownConfiguration;
 
@@ -217,15 +218,15 @@ impl FromStr for Configuration {
 /// The machine that a configuration is built on: one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachinePlan {
-    /// All of its memory, as one zone.
+    /// The plan of all its memory as one zone.
     pub whole: LabPlan,
-    /// How much of it a zone for movable pages gets, where the configuration has one.
+    /// The size of the zone for movable pages, where the configuration has one.
     pub sizing: Sizing,
 }
 
 impl MachinePlan {
-    /// A machine with memory at `span`, half of it for movable pages only where the configuration
-    /// has a zone for them.
+    /// Returns a machine with memory at `span`. Where the configuration has a zone for movable
+    /// pages, it gets half.
     #[must_use]
     pub const fn new(span: FrameRange, cpus: usize) -> Self {
         Self {
@@ -234,8 +235,8 @@ impl MachinePlan {
         }
     }
 
-    /// A machine of some hundred frames, with caches of a few: what is large elsewhere overflows
-    /// here after a few requests.
+    /// Returns a machine of 600 frames with caches of a few frames, which overflow after a few
+    /// requests.
     #[must_use]
     pub fn small(cpus: usize) -> Self {
         let mut machine = Self::new(FrameRange::new(5, 605), cpus);
@@ -251,7 +252,8 @@ impl MachinePlan {
         machine
     }
 
-    /// The zones that a configuration makes of it: one, or a second one for movable pages.
+    /// Returns the zones that a configuration divides it into: one, and where it has one, a second
+    /// for movable pages.
     #[must_use]
     pub fn zones(&self, configuration: Configuration) -> (LabPlan, Option<LabPlan>) {
         let span = self.whole.span;
@@ -278,25 +280,25 @@ impl MachinePlan {
     }
 }
 
-/// Something to be done with a node of any make.
+/// A function generic over the design of a node's zones.
 pub trait Experiment<P: Platform> {
-    /// What comes out.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Calls the function.
     fn run<Z: LabZone<Platform = P>>(self, node: &Node<'_, Z>) -> Self::Output;
 }
 
-/// Something to be done with whatever design a [configuration](Configuration::choose) has.
+/// A function generic over the design that a [configuration](Configuration::choose) has.
 pub trait Choice<'m, P: Platform> {
-    /// What comes out.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Calls the function.
     fn run<Z: Planned<'m, Platform = P>>(self) -> Self::Output;
 }
 
-/// The bytes of metadata of one zone.
+/// Computes the bytes of metadata of one zone.
 struct Bytes<'p>(&'p LabPlan);
 
 impl<'m, P: Platform> Choice<'m, P> for Bytes<'_> {
@@ -307,7 +309,7 @@ impl<'m, P: Platform> Choice<'m, P> for Bytes<'_> {
     }
 }
 
-/// Builds the zones, frees all their memory and hands them on.
+/// Builds the zones, adds all their memory and runs the experiment.
 struct Build<'m, P, E> {
     zones: (LabPlan, Option<LabPlan>),
     platform: P,

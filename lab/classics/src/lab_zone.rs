@@ -1,5 +1,5 @@
-//! What the lab asks of a zone beyond what nodes do: to be built from a plan, to be measured, and
-//! to take over memory in use.
+//! What the lab needs of a zone beyond what nodes need: to be built from a plan, to be measured,
+//! and to take over memory in use.
 
 use core::mem::MaybeUninit;
 
@@ -11,54 +11,55 @@ use brickyard::{
 use crate::bulk::MeterReading;
 use crate::plan::LabPlan;
 
-/// A zone that the lab measures, of any make.
+/// A zone of any design that the lab measures.
 pub trait LabZone: AnyZone {
-    /// Does it tell blocks that lie in its caches from those in use?
-    const TELLS_CACHED: bool;
+    /// Whether [`AnyZone::block_of`] tells cached blocks from those in use.
+    const DISTINGUISHES_CACHED: bool;
 
-    /// Fills `out` with single frames of `request`'s mobility, context and limit, as many as can be
-    /// had. Returns how many.
+    /// Fills `out` with single frames of `request`'s mobility, context and limit, as many as
+    /// possible. Returns how many.
     ///
     /// # Errors
-    /// Why none could be had.
+    /// If not one could be allocated: why.
     fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError>;
 
-    /// The block of `request`'s order that starts exactly at `frame`. Where it lies in a cache, the
-    /// caches are drained as far as the request's context allows.
+    /// Takes the block of `request`'s order that starts exactly at `frame`. If frames of it are
+    /// busy, the caches, which may hold them, are drained as far as the request's context allows.
     ///
     /// # Errors
     /// As [`AnyZone::take_at`].
     fn alloc_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError>;
 
-    /// The page block of `frame` is for pages of this mobility from now on: for who takes over
-    /// memory in use, and knows what most of a block is. Does nothing where blocks have no types,
-    /// where the block is free as a whole, and where it is kept for atomic requests.
+    /// Gives the page block of `frame` to pages of this mobility: for a caller that takes over
+    /// memory in use and has found what most of a block is used for. Does nothing where blocks have
+    /// no types, or if the block is wholly free or kept for atomic requests.
     fn dedicate(&self, frame: Frame, mobility: Mobility);
 
-    /// Frames free in caches. A hint while others use the zone.
+    /// Returns how many free frames are in caches. A hint while others use the zone.
     fn cached_frames(&self) -> usize;
 
-    /// Frames that came back from caches although they were free.
+    /// Returns how many frames came back from caches although they were free: double frees found
+    /// late.
     fn refused_late(&self) -> usize;
 
-    /// What was measured at the zone lock, and fallbacks. A zone without a lock has the fallbacks
-    /// alone.
+    /// Returns the measurements at the zone lock, and the fallbacks. A zone without a lock has only
+    /// the latter.
     fn meter(&self) -> MeterReading;
 }
 
 /// A zone that can be built from a plan, with its metadata in memory that lives for `'m`.
 pub trait Planned<'m>: LabZone + Sized {
-    /// The bytes of metadata that a zone by `plan` needs.
+    /// Returns the bytes of metadata that a zone by `plan` needs.
     ///
     /// # Errors
-    /// Which limit of a zone the plan passes.
+    /// [`PlanError`], if the plan exceeds a limit of a zone.
     fn checked_bytes_for(plan: &LabPlan) -> Result<usize, PlanError>;
 
-    /// A zone by `plan`. It has no memory to hand out yet.
+    /// Builds a zone by `plan`. It has no memory to hand out yet.
     ///
     /// # Errors
-    /// What [`Planned::checked_bytes_for`] is refused with; [`PlanError::TooLittleMemory`] where
-    /// `memory` is shorter; what else there is no such zone for.
+    /// The errors of [`Planned::checked_bytes_for`]; [`PlanError::TooLittleMemory`] if `memory` is
+    /// shorter than that; another [`PlanError`] if no zone can have these values.
     fn by(
         plan: &LabPlan,
         platform: Self::Platform,
@@ -67,7 +68,7 @@ pub trait Planned<'m>: LabZone + Sized {
 }
 
 impl<P: Platform, A: SlotAccess> LabZone for Zone<'_, P, A> {
-    const TELLS_CACHED: bool = false;
+    const DISTINGUISHES_CACHED: bool = false;
 
     fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
         Zone::alloc_bulk(self, request, out)

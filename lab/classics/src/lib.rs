@@ -1,18 +1,18 @@
 //! The designs of the source documents, as zones for the Brickyard page allocator.
 //!
-//! They are yardsticks: complete, tested, and never what anybody should embed. A [`Zone`] is put
-//! together by type parameters: how its buddy [store] groups pages, a [front] before it, a lock
-//! that is held for as long as a [policy](bulk) says. It implements
-//! [`AnyZone`](brickyard::AnyZone), so that nodes, reclaim, compaction and statistics are those of
-//! the default.
+//! They are for comparison: complete and tested, but not meant to be embedded. A [`Zone`] is
+//! assembled from type parameters: how its buddy [store] groups pages, a [front] in front of it,
+//! and a lock, held as long as a [policy](bulk) allows. It implements
+//! [`AnyZone`](brickyard::AnyZone), so nodes, reclaim, compaction and statistics work as they do
+//! for the default.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`store`] | free blocks on lists by order and type, with records for every frame; three groupings |
-//! | [`bulk`] | the zone lock, how long it is held, and what is measured there |
-//! | [`front`] | what stands before the store: per-CPU lists, magazines, nothing |
-//! | [`LabZone`], [`Planned`], [`LabPlan`] | what the lab asks of a zone of any make |
-//! | [`Zone`] | all of it together |
+//! | [`bulk`] | the zone lock, how long it is held, and measurements at it |
+//! | [`front`] | caches in front of the store: per-CPU lists, magazines, none |
+//! | [`LabZone`], [`Planned`], [`LabPlan`] | what the lab needs of a zone of any design |
+//! | [`Zone`] | a zone assembled from these |
 //! | [`Configuration`] | the default and the designs of the source documents, by name |
 
 #![no_std]

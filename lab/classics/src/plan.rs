@@ -1,4 +1,5 @@
-//! How much metadata a zone of the older make needs, and one built in one piece of memory.
+//! Building a zone of an older design in one piece of memory, and how much of it the metadata
+//! takes.
 //!
 //! | part | bytes |
 //! |---|---|
@@ -25,36 +26,36 @@ use crate::store::frames::{FrameRecord, FrameTable};
 use crate::store::grouping::{BlockRecord, Grouping, HighAtomic, NoGrouping, PageBlocks, TwoKinds};
 use crate::zone::Zone;
 
-/// A piece of the embedder's memory.
+/// A part of the embedder's memory.
 type Memory = [MaybeUninit<u8>];
 
 /// The values that a zone of any configuration is built with: those of the default, and those that
-/// only older makes have.
+/// only the older designs have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LabPlan {
-    /// What every zone has.
+    /// The values of every zone.
     pub zone: ZonePlan,
-    /// How many magazines there are.
+    /// Number of magazines.
     pub magazines: usize,
     /// How the lock is used.
     pub tuning: Tuning,
-    /// What a CPU's lists keep.
+    /// The sizes of a CPU's lists.
     pub lists: ListSizes,
-    /// What a magazine keeps.
+    /// The sizes of a magazine.
     pub magazine: MagazineSizes,
-    /// Where blocks for atomic requests come from.
+    /// How blocks for atomic requests are provided.
     pub high_atomic: HighAtomic,
 }
 
 impl LabPlan {
-    /// The values of Linux: orders up to 10, page blocks of order 9, the lists and the two
-    /// magazines of 2013.
+    /// Returns a plan with Linux's values: orders up to 10, page blocks of order 9, the lists and
+    /// the two magazines of 2013.
     #[must_use]
     pub const fn new(kind: ZoneKind, span: FrameRange, cpus: usize) -> Self {
         Self::of(ZonePlan::new(kind, span, cpus))
     }
 
-    /// The same for a zone like this one.
+    /// Returns Linux's values with these for the zone.
     #[must_use]
     pub const fn of(zone: ZonePlan) -> Self {
         Self {
@@ -84,29 +85,30 @@ impl DerefMut for LabPlan {
 
 /// A part of a zone that can be built from a plan, over units of it in the embedder's memory.
 pub trait Placed<'m>: Sized {
-    /// What lies in memory.
+    /// The unit placed in memory.
     type Unit: 'm;
 
-    /// Can it be built by this plan?
+    /// Checks that the part can be built by this plan.
     ///
     /// # Errors
-    /// [`PlanError::CacheSizes`] where it could hold nothing.
+    /// [`PlanError::CacheSizes`], if it could hold no frame.
     fn checked(_plan: &LabPlan) -> Result<(), PlanError> {
         Ok(())
     }
 
-    /// How many units it needs.
+    /// Returns how many units it needs.
     fn units(_plan: &LabPlan) -> usize {
         0
     }
 
-    /// A new unit.
+    /// Makes a new unit.
     fn unit() -> Self::Unit;
 
-    /// Builds it over so many units.
+    /// Builds the part over these units.
     fn over(plan: &LabPlan, units: &'m [Self::Unit]) -> Self;
 
-    /// Builds it at the start of `memory`; the rest comes back. `None` where it does not fit.
+    /// Builds the part at the start of `memory`, and returns the rest of it too; `None` if it does
+    /// not fit.
     fn place(plan: &LabPlan, memory: &'m mut Memory) -> Option<(Self, &'m mut Memory)> {
         let (units, rest) = place(memory, Self::units(plan), Self::unit)?;
         Some((Self::over(plan, units), rest))
@@ -158,7 +160,7 @@ impl<'m, A: SlotAccess> Placed<'m> for PerCpuLists<'m, A> {
         match plan.lists.batch > 0 && plan.lists.high >= plan.lists.batch {
             true => Ok(()),
             false => Err(PlanError::CacheSizes(
-                "per-CPU lists take a batch of 1 or more, and a high mark of a batch or more",
+                "per-CPU lists need a batch of 1 or more, and a high mark of a batch or more",
             )),
         }
     }
@@ -184,7 +186,7 @@ impl<'m, L: RawLock> Placed<'m> for Magazines<'m, L> {
         match plan.magazines > 0 && sizes.refill.most > 0 && sizes.drain.most > 0 {
             true => Ok(()),
             false => Err(PlanError::CacheSizes(
-                "magazines are 1 or more, with batches of 1 or more",
+                "there must be 1 magazine or more, with batches of 1 or more",
             )),
         }
     }
@@ -256,8 +258,8 @@ where
     }
 }
 
-/// The bytes of so many units, and what may have to be skipped before the first. `None` where that
-/// is no number.
+/// Returns the bytes of `count` units, with the most that alignment may skip before the first;
+/// `None` on overflow.
 const fn bytes_of<T>(count: usize) -> Option<usize> {
     match count.checked_mul(size_of::<T>()) {
         Some(bytes) => bytes.checked_add(align_of::<T>() - 1),
@@ -265,6 +267,6 @@ const fn bytes_of<T>(count: usize) -> Option<usize> {
     }
 }
 
-// 2^30 frames have 12 GiB of records, which must not wrap around.
+// 2^30 frames have 12 GiB of records: an overflow that must be found.
 #[cfg(target_pointer_width = "32")]
 const _: () = assert!(bytes_of::<FrameRecord>(1 << 30).is_none());

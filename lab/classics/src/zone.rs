@@ -1,13 +1,12 @@
-//! A zone of the older make: a store behind a lock, a front before it, with the zone's watermarks.
+//! A zone of an older design: a store under a lock, a front, and the zone's watermarks.
 //!
-//! **A request.** Above order 0, and with a limit inside the zone, it goes under the zone lock to
-//! the store; else the front gives its hottest frame, and on a miss takes the zone lock and fills
-//! up, by the lock policy. **A free.** A single frame stays in the front, which gives cold ones
-//! back above its limit; all else goes under the zone lock to the store, is merged, and may go
+//! **A request.** Above order 0, or with a limit inside the zone, it goes to the store under the
+//! zone lock; else the front gives its hottest frame, or on a miss refills itself under the zone
+//! lock, by the lock policy. **A free.** A single frame stays in the front, which gives cold frames
+//! back above its limit; anything else goes to the store under the zone lock, is merged, and may go
 //! straight to a request that compacts ([`bulk`](crate::bulk)).
 //!
-//! What the bounds of [`brickyard::zone`] say holds here too; the waits for the zone lock come on
-//! top.
+//! The bounds of [`brickyard::zone`] hold here too, plus the waits for the zone lock.
 
 use core::fmt;
 
@@ -28,16 +27,16 @@ use crate::lab_zone::LabZone;
 use crate::store::buddy::Buddy;
 use crate::store::grouping::Grouping;
 
-/// How fragmented memory must be, in thousandths of the index, for a failure to be called
-/// fragmentation: half of what the index can be at this order. With all that is free in single
-/// frames it is 1000 - 1000 / 2^order, so from order 4 on this is nearly Linux's
+/// Returns the fragmentation index, in thousandths, above which a failure is reported as
+/// fragmentation: half of the most the index can be at this order. With all free memory in single
+/// frames the index is 1000 - 1000 / 2^order, so from order 4 on the threshold is nearly Linux's
 /// `extfrag_threshold` of 500.
 const fn fragmented_above(order: Order) -> i32 {
     (1000 - (1000 >> order.get())) / 2
 }
 
-/// A zone of memory: a buddy store with grouping `G` behind lock `L` on platform `P`, front `F`
-/// before it.
+/// A zone of memory: a buddy store with grouping `G` under lock `L` on platform `P`, with front
+/// `F`.
 pub struct Zone<'m, G, F, L, P> {
     kind: ZoneKind,
     front: F,
@@ -47,7 +46,7 @@ pub struct Zone<'m, G, F, L, P> {
 }
 
 impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F, L, P> {
-    /// A zone with no memory yet (see [`AnyZone::add`]) and no watermarks.
+    /// Makes a zone with no memory yet (see [`AnyZone::add`]) and no watermarks.
     #[must_use]
     pub fn of(kind: ZoneKind, platform: P, store: Buddy<'m, G>, front: F, tuning: Tuning) -> Self {
         Self {
@@ -59,7 +58,7 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         }
     }
 
-    /// The store without its lock: for what is constant in it, and for hints.
+    /// Returns the store without taking its lock: for its constants, and for hints.
     const fn unlocked(&self) -> &Buddy<'m, G> {
         self.backing.unlocked()
     }
@@ -68,7 +67,7 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         self.backing.lock()
     }
 
-    /// A block if the front or the store has one at hand.
+    /// Takes a block from the front or the store, without draining other caches.
     fn try_alloc(&self, request: &Request) -> Option<Frame> {
         if request.order == Order::ZERO && !self.is_limited(request) {
             return self.front.take(&self.backing, request);
@@ -81,32 +80,33 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         Some(frame)
     }
 
-    /// Does the request's limit cut into this zone?
+    /// Returns true if the request's limit is inside or below this zone.
     fn is_limited(&self, request: &Request) -> bool {
         request.limit.is_some_and(|limit| limit < self.span().end)
     }
 
-    /// One hundredth of the zone and a page block (Linux 4.4).
+    /// Returns the most frames to set aside for atomic requests: one hundredth of the zone and a
+    /// page block (Linux 4.4).
     fn high_atomic_cap(&self) -> usize {
         let store = self.unlocked();
         store.managed_frames() / 100 + store.page_block_order().frames()
     }
 
-    /// Would the zone stay above the mark?
+    /// Returns true if the zone would stay above the mark.
     fn admits(&self, request: &Request, mark: Mark) -> bool {
         self.admits_with(request, mark, self.unlocked().set_aside_frames())
     }
 
-    /// The same, with so many free frames set aside for others.
+    /// Returns true if the zone would stay above the mark with `set_aside` free frames kept for
+    /// other requests.
     fn admits_with(&self, request: &Request, mark: Mark, set_aside: usize) -> bool {
         let floor = self.watermarks.floor(request, mark);
         let free = free_for(request, self.unlocked().free_frames(), set_aside);
         above_mark(free, request, floor)
     }
 
-    /// Drains and tries again, see [`look_everywhere`]. It takes only what `admitted` allows:
-    /// frames that come out of a cache may lift the zone above its mark; if they do not, that is
-    /// all that can be done here.
+    /// Drains and tries again, see [`look_everywhere`]. Takes a block only while `admitted` returns
+    /// true: frames drained from caches may lift the zone above its mark.
     fn take_drained(
         &self,
         request: &Request,
@@ -125,7 +125,7 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         )
     }
 
-    /// Brings what caches hold to the store, and takes what `request` wants there.
+    /// Drains the caches into the store, and takes a block for `request` there.
     fn look(
         &self,
         request: &Request,
@@ -136,8 +136,8 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         let arrivals = self.front.arrivals();
         let settled = self.backing.moves().settled();
         let drained = self.front.drain(&self.backing, reach, patience);
-        // Judged under the lock, where the counters are exact: a free page that changes its list is
-        // on none for a moment.
+        // Decided under the lock, where the counters are exact: a free page that changes its list
+        // is on none for a moment.
         let guard = self.lock();
         let admitted = admitted();
         let taken = admitted.then(|| guard.take(request)).flatten();
@@ -146,14 +146,14 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
             return Look::Found(taken.frame);
         }
         let moves = self.backing.moves();
-        // A frame may have been freed to a cache that was looked at already, by someone who then
-        // took one that was still to be found.
+        // Another CPU may have freed a frame to a cache already searched, and then taken one not
+        // yet found.
         let all_seen = drained.left_out == 0
             && settled.is_some_and(|started| moves.still(started))
             && self.front.arrivals() == arrivals;
         let below_a_mark = !admitted && self.watermarks.hold_back_from(request);
         match (all_seen, below_a_mark) {
-            // With all that the caches had the zone is below its mark. That is for reclaim to mend.
+            // The zone is below its mark even with all cached frames. Reclaim has to help.
             (true, true) => Look::Nothing,
             (false, true) => Look::UnsettledBelowAMark,
             (true, false) if drained.frames == 0 => Look::Nothing,
@@ -161,15 +161,15 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         }
     }
 
-    /// Gives blocks that are set aside for atomic requests back, as long as they serve the request,
-    /// and takes what it wants where `admitted` allows it with so many frames that stay set aside.
+    /// Gives back blocks set aside for atomic requests, as long as these can serve the request, and
+    /// takes a block once `admitted` allows it for the number of frames that stay set aside.
     ///
-    /// One hold of the zone lock, with a round for each block that is set aside: a hundredth of the
+    /// One hold of the zone lock, with at most a round for each block set aside: a hundredth of the
     /// zone's blocks, and one more.
     fn spend_reserve(&self, request: &Request, admitted: impl Fn(usize) -> bool) -> Option<Frame> {
         let guard = self.lock();
         if !admitted(0) {
-            // Not even if all of it were given back.
+            // Too little even if all of it were given back.
             return None;
         }
         while guard.unreserve_high_atomic(request) {
@@ -181,8 +181,9 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
         None
     }
 
-    /// The same for a request that was refused everywhere else. Who was refused while something was
-    /// given back that was set aside may have looked too early: it can lie in a cache by now.
+    /// Serves a request refused everywhere else from blocks set aside, see `spend_reserve`. If such
+    /// blocks were ever given back, the request may have looked too early, since their frames can
+    /// be in a cache by now: it drains the caches once more.
     fn take_set_aside(
         &self,
         request: &Request,
@@ -198,7 +199,8 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
     }
 }
 
-/// Of `free` frames those that the request may have, where so many are set aside for atomic ones.
+/// Returns how many of `free` frames the request may have, if `set_aside` are kept for atomic
+/// requests.
 const fn free_for(request: &Request, free: usize, set_aside: usize) -> usize {
     match request.context {
         Context::MaySleep => free.saturating_sub(set_aside),
@@ -292,7 +294,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         AllocError::Exhausted { free }
     }
 
-    /// Behind lists and magazines, a frame that two CPUs free at the same moment may be missed.
+    /// Frees a block. With lists and magazines, a double free by two CPUs at the same moment may go
+    /// undetected.
     fn free(&self, frame: Frame, order: Order) -> Result<(), FreeError> {
         if order == Order::ZERO && self.front.give(&self.backing, frame) == Returned::Kept {
             return Ok(());
@@ -304,8 +307,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         self.lock().give(frame, order).map(|_| ())
     }
 
-    /// Holds the front over as many as it takes, or the zone lock (by the bulk policy) where the
-    /// front serves nobody.
+    /// Stays inside the front for as many as it takes. Where the front does not serve the caller,
+    /// uses the zone lock, by the bulk policy.
     fn free_bulk(&self, frames: &[Frame]) -> Result<(), BulkFreeError> {
         let mut freed = 0;
         while freed < frames.len() {
@@ -314,7 +317,7 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
                 let kept = self.front.give_many(&self.backing, rest);
                 match rest.get(kept) {
                     None => (kept, None),
-                    // What the front does not keep is a case for the store, or for nobody.
+                    // A frame that the front does not keep goes to the store, which may refuse it.
                     Some(&frame) => match self.free(frame, Order::ZERO) {
                         Ok(()) => (kept + 1, None),
                         Err(error) => (kept, Some(error)),
@@ -412,8 +415,8 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
         self.lock().free_table()
     }
 
-    /// The zone's capture slot is armed meanwhile: the first block that becomes free and is large
-    /// enough goes straight to the request, whoever freed its last page.
+    /// Compacts for `request`, with the zone's capture slot armed: the first block that becomes
+    /// free and is large enough goes straight to the request, whichever CPU freed its last page.
     fn compact(&self, request: &Request, hooks: &impl Migrate) -> Compacted {
         let Some(armed) = Armed::new(&self.backing, request) else {
             return compact_for(self, request, hooks, || false);
@@ -435,7 +438,7 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> AnyZone for Zone<'
 }
 
 impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> LabZone for Zone<'_, G, F, L, P> {
-    const TELLS_CACHED: bool = true;
+    const DISTINGUISHES_CACHED: bool = true;
 
     fn alloc_bulk(&self, request: &Request, out: &mut [Frame]) -> Result<usize, AllocError> {
         let request = &request.single();
@@ -485,7 +488,7 @@ impl<G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> LabZone for Zone<'
 }
 
 impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F, L, P> {
-    /// Tries; if frames are in the way, drains the caches, among which they may be, and tries once
+    /// Does `work`; if frames are busy, drains the caches, which may hold them, and does it once
     /// more.
     fn after_a_drain<R>(
         &self,
@@ -502,15 +505,14 @@ impl<'m, G: Grouping, F: Front<G, L, P>, L: RawLock, P: Platform> Zone<'m, G, F,
     }
 }
 
-/// The zone's capture slot waits for a block as long as this lives. Where a hook panics, what it
-/// has caught is freed.
+/// Keeps the zone's capture slot armed until dropped. If a hook panics, a caught block is freed.
 struct Armed<'z, 'm, G: Grouping, L: RawLock, P: Platform> {
     backing: &'z Backing<'m, G, L, P>,
     order: Order,
 }
 
 impl<'z, 'm, G: Grouping, L: RawLock, P: Platform> Armed<'z, 'm, G, L, P> {
-    /// `None` where somebody else has it.
+    /// Arms the slot; `None` if another task has it.
     fn new(backing: &'z Backing<'m, G, L, P>, request: &Request) -> Option<Self> {
         let armed = backing.lock().capture().arm(request);
         armed
@@ -522,7 +524,7 @@ impl<'z, 'm, G: Grouping, L: RawLock, P: Platform> Armed<'z, 'm, G, L, P> {
         self.backing.lock().capture().has_caught()
     }
 
-    /// The block, if one was caught.
+    /// Disarms the slot; returns the block, if one was caught.
     fn disarm(self) -> Option<Frame> {
         let caught = self.backing.lock().capture().disarm();
         core::mem::forget(self);
@@ -562,7 +564,7 @@ mod tests {
         let page = Request::page(Mobility::Unmovable);
         for request in [block, page] {
             assert_eq!(free_for(&request, 130, 20), 110);
-            // More is kept than is free: the two numbers are read one after the other.
+            // More set aside than free: the two numbers are read one after the other.
             assert_eq!(free_for(&request, 10, 20), 0);
             assert_eq!(free_for(&request.atomic(), 130, 20), 130);
             let interrupt = request.in_context(Context::Interrupt);

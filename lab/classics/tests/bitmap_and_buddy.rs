@@ -1,5 +1,5 @@
-//! The bitmap answers as the buddy store does: given places, parts of blocks, ranges and isolation,
-//! drawn at random.
+//! The bitmap store returns the same results as the buddy store, for random operations on given
+//! frames, parts of blocks, ranges and isolation.
 
 #![cfg(not(loom))]
 
@@ -20,7 +20,7 @@ const fn range(start: usize, end: usize) -> FrameRange {
     FrameRange::new(start, end)
 }
 
-/// The store that is held against the other.
+/// Makes the store under test.
 fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
     let (max, block) = (Order::new(max_order), Order::new(block_order));
     let words = 0..Bitmap::words(span, max, block);
@@ -28,19 +28,19 @@ fn bitmap(span: FrameRange, max_order: u8, block_order: u8) -> Bitmap<'static> {
     Bitmap::new(span, max, block, words.leak())
 }
 
-/// The store that it is held against.
+/// Makes the store that it is compared with.
 fn buddy(span: FrameRange, max_order: u8) -> Buddy<'static, NoGrouping> {
     let records: Vec<_> = span.frames().map(|_| FrameRecord::default()).collect();
     let table = FrameTable::new(span, records.leak());
     Buddy::new(table, Order::new(max_order), NoGrouping)
 }
 
-/// Free blocks by order that can be had.
-fn to_be_had(table: FreeTable) -> [usize; Order::COUNT] {
+/// Returns the number of free blocks by order, isolated ones excluded.
+fn allocatable(table: FreeTable) -> [usize; Order::COUNT] {
     table.map(|by| by.iter().sum::<usize>() - by[Isolate.index()])
 }
 
-/// An operation of administration, or on a given frame.
+/// An operation of administration, or on given frames.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Add(FrameRange),
@@ -56,7 +56,7 @@ enum Step {
 }
 
 impl Step {
-    /// A random one; `isolated` are the ranges that are.
+    /// Returns a random operation; `isolated` are the isolated ranges.
     fn random(span: FrameRange, max: Order, isolated: &[FrameRange], dice: &mut Dice) -> Self {
         let start = span.start.number() + dice.below(span.len());
         let most = dice.one_of(&[3, 40, 200, 700]);
@@ -87,7 +87,7 @@ impl Step {
     }
 }
 
-/// What a store answers to a step: both have methods of these names.
+/// Runs a step on a store, and returns its result: both stores have methods of these names.
 macro_rules! answer {
     ($step:expr, $store:expr) => {{
         let range = |error: RangeError| format!("{error:?}");
@@ -113,7 +113,8 @@ macro_rules! answer {
     }};
 }
 
-/// Random operations on both stores: each is answered alike, and leaves the same memory free.
+/// Runs random operations on both stores: each has the same result, and leaves the same memory
+/// free.
 fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order: u8, seeds: u64) {
     for seed in 0..seeds {
         let mut dice = Dice::new(seed);
@@ -132,17 +133,17 @@ fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order:
             }
             assert_eq!(new.check(), old.check(), "seed {seed}: {done:?}");
             assert_eq!(
-                to_be_had(new.free_table()),
-                to_be_had(old.free_table()),
+                allocatable(new.free_table()),
+                allocatable(old.free_table()),
                 "seed {seed}: {done:?}"
             );
             let counts = (new.free_frames(), new.managed_frames());
             assert_eq!(counts, (old.free_frames(), old.managed_frames()));
             for _ in 0..4 {
                 let at = span.start.plus(dice.below(span.len()));
-                // What is free is told page block by page block, and what is reserved or isolated
+                // Free memory is compared page block by page block, reserved or isolated memory
                 // frame by frame.
-                let told = |found: Option<(Frame, State)>| {
+                let comparable = |found: Option<(Frame, State)>| {
                     found.map(|(first, state)| {
                         let order = state.order.min(new.page_block_order());
                         match state.usage {
@@ -153,7 +154,8 @@ fn answers_as_the_buddy_store_does(span: FrameRange, max_order: u8, block_order:
                         }
                     })
                 };
-                let (block, expected) = (told(new.block_of(at)), told(old.block_of(at)));
+                let (block, expected) =
+                    (comparable(new.block_of(at)), comparable(old.block_of(at)));
                 assert_eq!(block, expected, "seed {seed} {at}: {done:?}");
             }
         }

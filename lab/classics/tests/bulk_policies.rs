@@ -1,5 +1,5 @@
-//! The three policies of a bulk operation (Porter 2007): the same result, as many holds of the zone
-//! lock as each promises, and what is measured at the lock.
+//! The three policies of a bulk operation (Porter 2007): the same result, the number of holds of
+//! the zone lock that each promises, and the measurements at the lock.
 
 #![cfg(not(loom))]
 
@@ -47,7 +47,7 @@ fn holds<R>(work: impl FnOnce() -> R) -> usize {
 
 // ---- the same result ----
 
-/// Numbers that look random, the same in each run.
+/// Returns a generator of pseudo-random numbers, the same in each run.
 fn dice() -> impl FnMut(usize) -> usize {
     let mut seed = 7_u64;
     move |sides| {
@@ -56,7 +56,7 @@ fn dice() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// What is handed out, and the state at the end, of many requests and frees on three kinds of
+/// Returns the frames handed out, and the final state, of many requests and frees on three kinds of
 /// lists.
 fn outcome(bulk: BulkPolicy) -> (Vec<Frame>, Seen, MeterReading) {
     let zone: Parts<Blocks, Lists<Exclusive>> = full(&plan(2048, bulk, Timing::Off), Cpus::new());
@@ -95,7 +95,7 @@ fn each_policy_hands_out_the_same_frames() {
 }
 
 #[test]
-fn who_waits_changes_nothing_in_what_is_handed_out_by_per_cpu_lists() {
+fn contention_does_not_change_what_per_cpu_lists_hand_out() {
     let quiet = outcome(YieldWhenContended);
     let contended = ZoneLock::while_contended(|| outcome(YieldWhenContended));
     assert_eq!(quiet, contended);
@@ -108,7 +108,7 @@ fn hold_takes_the_lock_once_for_a_batch() {
     let zone = listed(1024, Hold);
     assert_eq!(holds(|| take(&zone, 1, Mobility::Movable)), 1);
     assert_eq!(zone.cached_frames(), 30);
-    // Whoever waits.
+    // Also with contention.
     let zone = listed(1024, Hold);
     let contended = || ZoneLock::while_contended(|| take(&zone, 1, Mobility::Movable));
     assert_eq!(holds(contended), 1);
@@ -132,20 +132,20 @@ fn release_each_page_takes_it_once_more_to_find_the_store_empty() {
 }
 
 #[test]
-fn yield_takes_the_lock_once_while_nobody_waits() {
+fn yield_takes_the_lock_once_without_contention() {
     let zone = listed(1024, YieldWhenContended);
     assert_eq!(holds(|| take(&zone, 1, Mobility::Movable)), 1);
 }
 
 #[test]
-fn yield_takes_the_lock_once_for_each_page_while_somebody_waits() {
+fn yield_takes_the_lock_once_for_each_page_with_contention() {
     let zone = listed(1024, YieldWhenContended);
     let contended = || ZoneLock::while_contended(|| take(&zone, 1, Mobility::Movable));
     assert_eq!(holds(contended), 31);
     assert_eq!(zone.cached_frames(), 30);
 }
 
-/// Holds for the batch of 31 that goes back at the 186th frame.
+/// Returns the number of holds for the batch of 31 that goes back at the 186th frame.
 fn holds_to_give_a_batch(bulk: BulkPolicy) -> usize {
     let zone = listed(1024, bulk);
     let held = take(&zone, 186, Mobility::Movable);
@@ -175,7 +175,8 @@ fn a_full_drain_goes_by_the_same_policies() {
     }
 }
 
-/// Holds to take ten frames at once straight from the store, and to give them back.
+/// Returns the number of holds to take ten frames at once straight from the store, and to free
+/// them.
 fn holds_without_a_front(bulk: BulkPolicy) -> (usize, usize) {
     let zone: Parts<NoGrouping, Direct> = full(&plan(64, bulk, Timing::Off), Cpus::new());
     let mut frames = [Frame::new(0); 10];
@@ -205,9 +206,9 @@ fn the_contention_watch_ends_a_refill_under_every_policy() {
     }
 }
 
-// ---- what is counted ----
+// ---- counters ----
 
-/// Equal but for rounding.
+/// Asserts that two numbers are equal but for rounding.
 fn assert_near(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1e-9, "{actual}, not {expected}");
 }
@@ -250,7 +251,7 @@ fn the_meter_counts_each_bulk_and_its_order() {
 }
 
 #[test]
-fn many_frames_at_once_straight_from_the_store_are_one_bulk() {
+fn many_frames_at_once_straight_from_the_store_are_one_bulk_operation() {
     for bulk in POLICIES {
         let zone: Parts<NoGrouping, Direct> = full(&plan(64, bulk, Timing::Off), Cpus::new());
         let mut frames = [Frame::new(0); 10];
@@ -264,7 +265,7 @@ fn many_frames_at_once_straight_from_the_store_are_one_bulk() {
 }
 
 #[test]
-fn a_hit_of_the_front_is_no_bulk() {
+fn a_hit_of_the_front_is_no_bulk_operation() {
     let zone = listed(1024, Hold);
     take(&zone, 1, Mobility::Movable);
     let before = zone.meter();
@@ -274,7 +275,7 @@ fn a_hit_of_the_front_is_no_bulk() {
 }
 
 #[test]
-fn what_is_refused_is_no_bulk() {
+fn a_refused_request_is_no_bulk_operation() {
     let zone: Parts<NoGrouping, Direct> = full(&plan(64, Hold, Timing::Off), Cpus::new());
     let block = zone.alloc(&request(6, Mobility::Movable)).unwrap();
     let before = zone.meter();
@@ -302,7 +303,7 @@ fn fallbacks_in_a_refill_are_counted_one_by_one() {
     for bulk in POLICIES {
         let zone: Parts<Blocks, Lists<Exclusive>> =
             full(&plan(512, bulk, Timing::Off), Cpus::new());
-        // The first page claims two blocks whole; the other 30 come from its own list.
+        // The first page claims two whole blocks; the other 30 come from its own list.
         zone.alloc(&UNMOVABLE).unwrap();
         let meter = zone.meter();
         assert_eq!((meter.fallbacks, meter.claims, meter.mixing), (1, 1, 0));
@@ -327,16 +328,16 @@ fn no_clock_is_read_with_timing_off() {
 
 #[test]
 fn each_hold_is_timed_with_timing_on() {
-    // The clock goes on by one at each reading, and is read when the lock is asked for, got, and
-    // given up.
+    // The clock advances by one at each reading, and is read when the lock is requested, acquired,
+    // and released.
     for (bulk, expected) in [(Hold, 1), (ReleaseEachPage, 31), (YieldWhenContended, 1)] {
         let zone: Listed = full(&plan(1024, bulk, Timing::On), Cpus::new());
         let before = zone.meter();
         let holds = holds(|| take(&zone, 1, Mobility::Movable));
         assert_eq!(holds, expected);
         let after = zone.meter();
-        // A reading takes the lock, too: its wait is in what it says, its hold in what the next one
-        // says.
+        // Reading the meter takes the lock, too: its wait is in its own result, its hold in the
+        // next one's.
         let waits = after.wait.moments.n - before.wait.moments.n;
         assert_eq!(waits, expected as u64 + 1, "{bulk:?}");
         let held = after.hold.moments.n - before.hold.moments.n;
@@ -358,7 +359,7 @@ fn each_hold_is_timed_with_timing_on() {
 
 #[test]
 fn a_long_hold_is_one_hold() {
-    // Nothing reads the clock during a batch, so a whole one is one hold of one tick, however many
+    // The clock is not read during a batch, so a whole batch is one hold of one tick, however many
     // pages move.
     let zone: Magazined = full(&plan(1024, Hold, Timing::On), Cpus::new());
     take(&zone, 1, Mobility::Movable);

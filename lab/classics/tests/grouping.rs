@@ -1,8 +1,7 @@
-//! The rules of grouping, each as it stands in the documents: two kinds of page (Gorman 2005), page
-//! blocks by mobility (Gorman 2007, the merged form), and the reserve for atomic requests (Linux
-//! 4.4).
+//! The rules of grouping, each as in the documents: two kinds of page (Gorman 2005), page blocks by
+//! mobility (Gorman 2007, the merged form), and the reserve for atomic requests (Linux 4.4).
 //!
-//! Zones here have no front, so that one request is one take from the store.
+//! Zones here have no front, so that each request takes one block from the store.
 
 #![cfg(not(loom))]
 
@@ -25,7 +24,7 @@ use support::{
 
 type Kinds = Parts<TwoKinds, Direct>;
 
-/// A zone of 4096 frames with no memory but these ranges, all of it easy.
+/// Makes a zone of 4096 frames with no memory but these ranges, all of it easy.
 fn kinds_with(ranges: &[(usize, usize)]) -> Kinds {
     let zone = empty(&linux(4096), Cpus::new());
     for &(start, end) in ranges {
@@ -60,7 +59,7 @@ fn the_kind_is_read_before_the_merge_and_the_page_freed_last_decides() {
 
 #[test]
 fn a_large_merge_goes_to_the_list_of_the_page_freed_last() {
-    // 31 easy frames and one kernel frame make one block, and it is the kernel's.
+    // 31 easy frames and one kernel frame make one block, a kernel block.
     let zone = kinds_with(&[(0, 32)]);
     take_at(&zone, 7, Mobility::Unmovable);
     assert_eq!(free_of(&zone, Movable), 31);
@@ -72,7 +71,7 @@ fn a_large_merge_goes_to_the_list_of_the_page_freed_last() {
 fn a_block_of_many_pages_has_the_kind_of_its_head() {
     let zone = kinds_with(&[(0, 16)]);
     let block = zone.alloc(&request(3, Mobility::Unmovable)).unwrap();
-    // A part that is freed alone has it too.
+    // A part freed separately has it too.
     free(&zone, block.plus(4), 2);
     assert_eq!(list_of(&zone, block.plus(4)), Unmovable);
 }
@@ -86,7 +85,7 @@ fn reclaimable_pages_are_kernel_pages() {
 }
 
 #[test]
-fn the_own_list_gives_its_smallest_block_and_keeps_the_rest() {
+fn the_requests_own_list_gives_its_smallest_block_and_keeps_the_rest() {
     let zone = kinds_with(&[(0, 4), (64, 128)]);
     let page = zone.alloc(&MOVABLE).unwrap();
     assert_eq!(page, frame(0));
@@ -96,15 +95,15 @@ fn the_own_list_gives_its_smallest_block_and_keeps_the_rest() {
 
 #[test]
 fn the_other_kind_gives_its_largest_block() {
-    // Though a block of just the right size is there.
+    // Even if there is a block of just the right size.
     let zone = kinds_with(&[(0, 4), (9, 10), (256, 512), (64, 128)]);
     let page = zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(page, frame(256));
     assert_eq!(zone.meter().fallbacks, 1);
 }
 
-/// Frames on the kernel's lists, and on the easy ones, after one kernel page came out of one easy
-/// block.
+/// Returns the frames on the kernel lists, and on the easy ones, after one kernel page was split
+/// off one easy block.
 fn remainders(order: u8) -> (usize, usize) {
     let frames = Order::new(order).frames();
     let zone = kinds_with(&[(frames, 2 * frames)]);
@@ -143,7 +142,7 @@ fn easy_requests_fall_back_on_kernel_pages_by_the_same_rule() {
 
 #[test]
 fn a_whole_block_broken_by_the_other_kind_mixes_nothing() {
-    // All that is left of it changes kind, so the page blocks in it hold pages of one kind.
+    // All the rest of it changes kind, so the page blocks in it hold pages of one kind.
     let zone = kinds_with(&[(0, 1024)]);
     zone.alloc(&UNMOVABLE).unwrap();
     let meter = zone.meter();
@@ -154,7 +153,7 @@ fn a_whole_block_broken_by_the_other_kind_mixes_nothing() {
 
 type Grouped = Parts<Blocks, Direct>;
 
-/// So many page blocks of 64 frames, and no block that is larger.
+/// Returns a plan of `blocks` page blocks of 64 frames, and no larger blocks.
 const fn one_block_at_most(blocks: usize) -> LabPlan {
     LabPlan::of(ZonePlan {
         max_order: Order::new(6),
@@ -163,7 +162,7 @@ const fn one_block_at_most(blocks: usize) -> LabPlan {
 }
 
 /// A zone of eight page blocks of 64 frames, one of each type and the others movable, wholly in
-/// use. What is freed of a block stays on the list of its type.
+/// use. Freed parts of a block stay on the list of its type.
 struct Occupied {
     zone: Grouped,
     unmovable: Frame,
@@ -196,7 +195,7 @@ impl Occupied {
         occupied
     }
 
-    /// The page block of a type.
+    /// Returns the page block of a type.
     fn block(&self, kind: MigrateType) -> Frame {
         match kind {
             Unmovable => self.unmovable,
@@ -215,12 +214,12 @@ impl Occupied {
         assert_eq!(list_of(&self.zone, part), kind);
     }
 
-    /// How many page blocks there are of each type.
+    /// Returns how many page blocks there are of each type.
     fn blocks(&self) -> [usize; 5] {
         self.zone.snapshot(0).blocks
     }
 
-    /// The type of the block that a request is served from.
+    /// Returns the type of the block that a request is served from.
     fn served_from(&self, request: &Request) -> MigrateType {
         let page = self.zone.alloc(request).expect("something is free");
         let block = page.align_down(Order::new(6));
@@ -231,7 +230,8 @@ impl Occupied {
     }
 }
 
-/// Where a request goes when small blocks of one size are free on the lists of `types`.
+/// Returns the type that a request is served from when small blocks of one size are free on the
+/// lists of `types`.
 fn served_among(request: &Request, types: &[MigrateType]) -> MigrateType {
     let occupied = Occupied::new();
     for &kind in types {
@@ -281,7 +281,7 @@ fn atomic_requests_of_order_1_have_a_type_of_their_own() {
     let atomic = request(1, Mobility::Movable).atomic();
     let every = &[Unmovable, Reclaimable, Movable, High];
     assert_eq!(served_among(&atomic, every), High);
-    // Order 0 has not, nor has a request that may sleep.
+    // Requests for order 0 do not, nor do requests that may sleep.
     let single = MOVABLE.atomic();
     assert_eq!(served_among(&single, every), Movable);
     let sleeps = request(1, Mobility::Unmovable);
@@ -289,7 +289,7 @@ fn atomic_requests_of_order_1_have_a_type_of_their_own() {
 }
 
 #[test]
-fn the_own_list_comes_before_any_larger_block() {
+fn the_requests_own_list_comes_before_any_larger_block() {
     let occupied = Occupied::new();
     occupied.free_part(Movable, 0, 5);
     occupied.free_part(Unmovable, 0, 0);
@@ -299,7 +299,7 @@ fn the_own_list_comes_before_any_larger_block() {
 }
 
 #[test]
-fn the_largest_block_is_broken_whatever_its_type() {
+fn the_largest_block_is_split_whatever_its_type() {
     let occupied = Occupied::new();
     occupied.free_part(Reclaimable, 0, 1);
     occupied.free_part(Movable, 0, 2);
@@ -318,7 +318,7 @@ fn blocks_for_atomic_requests_are_spared_however_large_they_are() {
         occupied.free_part(other, 0, 0);
         let request = Request::page(mobility);
         assert_eq!(occupied.served_from(&request), other);
-        // On the second pass they are broken into.
+        // On the second pass they are split.
         assert_eq!(occupied.served_from(&request), High);
     }
 }
@@ -332,8 +332,8 @@ fn unmovable_requests_do_not_spare_blocks_for_atomic_requests() {
     assert_eq!(occupied.served_from(&request), High);
 }
 
-/// The lists of a free frame of the movable block, and of one of the same block apart from it,
-/// after `mobility` broke into the former.
+/// Splits a free part of the movable block for `mobility`. Returns the lists of a free frame of
+/// that part, and of one elsewhere in the same block.
 fn lists_after(mobility: Mobility, order: u8) -> (MigrateType, MigrateType) {
     let occupied = Occupied::new();
     occupied.free_part(Movable, 0, order);
@@ -384,7 +384,7 @@ fn the_block_is_claimed_when_exactly_half_of_it_moved() {
     zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(occupied.blocks(), [2, 4, 1, 1, 0]);
     let meter = zone.meter();
-    // A page in use of a claimed block is freed to the new type's list.
+    // A page in use in a claimed block is freed to the new type's list.
     free(zone, occupied.movable.plus(63), 0);
     assert_eq!(free_of(zone, Unmovable), 32);
     assert_eq!((meter.mixing, meter.claims), (0, meter.fallbacks));
@@ -400,8 +400,8 @@ fn the_block_is_not_claimed_when_one_page_less_than_half_of_it_moved() {
     zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(occupied.blocks(), OCCUPIED);
     assert_eq!(zone.meter().mixing, 1);
-    // What moved is the requester's all the same, and what is freed later goes to the block's own
-    // list.
+    // The pages that moved have the request's type anyway, and pages freed later go to the block's
+    // own list.
     assert_eq!(free_of(zone, Unmovable), 30);
     free(zone, occupied.movable.plus(62), 0);
     assert_eq!(list_of(zone, occupied.movable.plus(62)), Movable);
@@ -454,7 +454,7 @@ fn every_block_is_movable_at_first() {
 }
 
 #[test]
-fn a_page_is_freed_to_the_list_of_its_blocks_type_whoever_had_it() {
+fn a_page_is_freed_to_the_list_of_its_blocks_type_whatever_it_was_taken_for() {
     let occupied = Occupied::new();
     occupied.free_part(Movable, 0, 0);
     // An unmovable page in the movable block: it is freed to the movable list.
@@ -471,7 +471,7 @@ fn a_zone_of_fewer_than_four_page_blocks_is_not_grouped() {
     assert_eq!(zone.add(FrameRange::new(0, 4 * 64 - 1)), Ok(255));
     assert_eq!(free_of(&zone, Unmovable), 255);
     assert_eq!(zone.snapshot(0).blocks, [0; 5]);
-    // Everything comes from one list, and nothing counts as a fallback.
+    // All requests are served from one list, and none counts as a fallback.
     for mobility in Mobility::ALL {
         zone.alloc(&Request::page(mobility)).unwrap();
     }
@@ -487,7 +487,7 @@ fn grouping_switches_on_with_the_fourth_block_and_off_again() {
     assert_eq!(zone.add(FrameRange::new(0, 255)), Ok(255));
     let page = zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(zone.add(FrameRange::new(255, 256)), Ok(1));
-    // The free frames are on the list of their blocks, which are movable.
+    // The free frames are on the lists of their blocks, which are movable.
     assert_eq!(free_of(&zone, Movable), 255);
     assert_eq!(blocks_of(&zone, Movable), 8);
     sound(&zone);
@@ -529,7 +529,7 @@ fn frames_that_were_cached_before_grouping_switched_off_are_found() {
 
 // ---- the reserve for atomic requests ----
 
-/// A zone of so many page blocks that sets blocks aside.
+/// Makes a zone of `blocks` page blocks that sets blocks aside.
 fn setting_aside(blocks: usize) -> Grouped {
     let plan = LabPlan {
         high_atomic: HighAtomic::SetAside,
@@ -549,7 +549,7 @@ fn a_block_is_set_aside_once_an_atomic_request_of_order_1_was_served() {
     let block = zone.alloc(&request(1, Mobility::Unmovable).atomic());
     let block = block.unwrap();
     assert_eq!(set_aside(&zone), 1);
-    // All that is free of it is set aside, and what is freed into it.
+    // Its free frames are set aside, and so are frames freed into it.
     assert_eq!(free_of(&zone, High), 62);
     free(&zone, block, 1);
     assert_eq!(list_of(&zone, block), High);
@@ -563,7 +563,7 @@ fn nothing_is_set_aside_for_other_requests() {
     zone.alloc(&UNMOVABLE.atomic()).unwrap();
     zone.alloc(&request(3, Mobility::Unmovable)).unwrap();
     assert_eq!(set_aside(&zone), 0);
-    // Nor for one that fails.
+    // Nor for a request that fails.
     let held = take_all(&zone, Mobility::Movable);
     assert!(!held.is_empty());
     let failed = zone.alloc(&request(1, Mobility::Unmovable).atomic());
@@ -590,7 +590,7 @@ fn at_most_a_hundredth_and_a_block_is_set_aside() {
 }
 
 #[test]
-fn a_second_block_is_set_aside_only_when_the_first_has_nothing() {
+fn a_second_block_is_set_aside_only_when_the_first_is_empty() {
     let zone = setting_aside(200);
     let pair = request(1, Mobility::Movable).atomic();
     for _ in 0..32 {
@@ -602,7 +602,7 @@ fn a_second_block_is_set_aside_only_when_the_first_has_nothing() {
 }
 
 #[test]
-fn ordinary_requests_leave_alone_what_is_set_aside_until_nothing_else_is_free() {
+fn ordinary_requests_do_not_use_blocks_set_aside_until_nothing_else_is_free() {
     let zone = setting_aside(8);
     let pair = zone.alloc(&request(1, Mobility::Unmovable).atomic());
     free(&zone, pair.unwrap(), 1);
@@ -611,7 +611,7 @@ fn ordinary_requests_leave_alone_what_is_set_aside_until_nothing_else_is_free() 
         zone.alloc(&page).unwrap();
         assert_eq!(free_of(&zone, High), 64);
     }
-    // Under pressure the block is given back to whoever asks, with all that is free of it.
+    // Under pressure the block is given back to the request, with all its free frames.
     zone.alloc(&page).unwrap();
     assert_eq!(set_aside(&zone), 0);
     assert_eq!(free_of(&zone, Movable), 63);
@@ -619,7 +619,7 @@ fn ordinary_requests_leave_alone_what_is_set_aside_until_nothing_else_is_free() 
 }
 
 #[test]
-fn atomic_requests_of_order_0_may_have_what_is_set_aside_last() {
+fn atomic_requests_of_order_0_use_blocks_set_aside_last() {
     let zone = setting_aside(8);
     let pair = zone.alloc(&request(1, Mobility::Unmovable).atomic());
     free(&zone, pair.unwrap(), 1);
@@ -634,7 +634,7 @@ fn atomic_requests_of_order_0_may_have_what_is_set_aside_last() {
     assert_eq!(set_aside(&zone), 1);
 }
 
-/// Refuses `request` and changes nothing, though a block is set aside.
+/// Checks that `request` is refused and changes nothing, although a block is set aside.
 fn is_refused_and_changes_nothing(request: &Request) {
     let zone = setting_aside(8);
     let atomic = zone.alloc(&support::request(1, Mobility::Unmovable).atomic());
@@ -646,18 +646,18 @@ fn is_refused_and_changes_nothing(request: &Request) {
 }
 
 #[test]
-fn an_order_above_the_highest_leaves_alone_what_is_set_aside() {
+fn an_order_above_the_highest_changes_no_block_set_aside() {
     is_refused_and_changes_nothing(&request(7, Mobility::Movable));
 }
 
 #[test]
-fn a_limit_with_no_memory_below_it_leaves_alone_what_is_set_aside() {
+fn a_limit_with_no_memory_below_it_changes_no_block_set_aside() {
     is_refused_and_changes_nothing(&MOVABLE.below(frame(0)));
 }
 
 #[test]
-fn a_limit_does_not_open_what_is_set_aside() {
-    // Below the limit only the block that is set aside is free: it is given back, not eaten up.
+fn a_request_with_a_limit_has_a_block_set_aside_given_back() {
+    // Below the limit only the block set aside is free: it is given back, not used while set aside.
     let zone = setting_aside(8);
     let pair = zone.alloc(&request(1, Mobility::Unmovable).atomic());
     let pair = pair.unwrap();
@@ -684,12 +684,20 @@ fn a_block_that_is_set_aside_does_not_merge_with_an_ordinary_one() {
     let pair = pair.unwrap();
     let neighbour = pair.align_down(Order::new(6)).buddy(Order::new(6));
     free(&zone, pair, 1);
-    assert_eq!(free_of(&zone, High), 64, "only its own frames are kept");
-    // Nor when the page freed last is the neighbour's.
+    assert_eq!(
+        free_of(&zone, High),
+        64,
+        "only its own frames are set aside"
+    );
+    // Nor when the page freed last is in the neighbour block.
     let at = UNMOVABLE;
     assert_eq!(zone.alloc_at(neighbour, &at), Ok(()));
     free(&zone, neighbour, 0);
-    assert_eq!(free_of(&zone, High), 64, "its own frames are still kept");
+    assert_eq!(
+        free_of(&zone, High),
+        64,
+        "its own frames are still set aside"
+    );
     sound(&zone);
 }
 
@@ -709,10 +717,10 @@ fn blocks_given_back_can_be_set_aside_again() {
     assert_eq!(zone.check().map(|census| census.free), Ok(8 * 64 - 2));
 }
 
-// ---- page blocks dedicated by whoever knows better ----
+// ---- page blocks dedicated by the caller ----
 
 #[test]
-fn a_dedicated_block_changes_its_type_and_the_list_of_what_is_free_in_it() {
+fn a_dedicated_block_changes_its_type_and_the_list_of_its_free_frames() {
     for (from, to) in [
         (Movable, Mobility::Unmovable),
         (Movable, Mobility::Reclaimable),
@@ -725,7 +733,7 @@ fn a_dedicated_block_changes_its_type_and_the_list_of_what_is_free_in_it() {
         occupied.free_part(from, 63, 0);
         let (zone, block) = (&occupied.zone, occupied.block(from));
         let (of_from, of_to) = (blocks_of(zone, from), blocks_of(zone, to.into()));
-        // Any frame of it names it, in use or free.
+        // Any frame of it selects it, in use or free.
         zone.dedicate(block.plus(40), to);
         sound(zone);
         assert_eq!(blocks_of(zone, from), of_from - 1);
@@ -734,8 +742,8 @@ fn a_dedicated_block_changes_its_type_and_the_list_of_what_is_free_in_it() {
         for at in [0, 20, 63] {
             assert_eq!(list_of(zone, block.plus(at)), to.into());
         }
-        // What is freed in it later goes there too, and what is asked for comes from there without
-        // a fallback.
+        // Frames freed in it later go there too, and requests are served from there without a
+        // fallback.
         assert_eq!(
             zone.free_range(FrameRange::of_block(block.plus(8), Order::new(3))),
             Ok(())
@@ -750,7 +758,7 @@ fn a_dedicated_block_changes_its_type_and_the_list_of_what_is_free_in_it() {
 }
 
 #[test]
-fn a_block_that_is_in_use_as_a_whole_is_dedicated_and_keeps_to_it_when_it_is_freed_in_parts() {
+fn a_block_wholly_in_use_is_dedicated_and_keeps_its_type_when_freed_in_parts() {
     let occupied = Occupied::new();
     let (zone, block) = (&occupied.zone, occupied.unmovable);
     zone.dedicate(block, Mobility::Movable);
@@ -777,7 +785,7 @@ fn blocks_that_are_free_and_blocks_for_atomic_requests_are_left_alone() {
             zone.dedicate(block.plus(63), mobility);
         }
     }
-    // Outside the zone there is nothing to dedicate.
+    // Outside the zone it does nothing.
     zone.dedicate(zone.span().end, Mobility::Unmovable);
     zone.dedicate(frame(usize::MAX), Mobility::Unmovable);
     assert_eq!(seen_blocks(zone), before);

@@ -1,5 +1,6 @@
-//! Frames on their way between a magazine and the store are not lost to others: a request waits for
-//! them, through a zone and through nodes. But not for ever: whoever moves them may stand still.
+//! Frames in transit between a magazine and the store are not lost to others: a request waits for
+//! them, through a zone and through nodes. But the wait is bounded, since the CPU that moves them
+//! may be stalled.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -20,11 +21,11 @@ use crate::stopping;
 
 use stopping::{Stopping, stop_at_the_next};
 
-/// The scene of one test: leaked, since the locks find it by thread.
+/// The state of one test: leaked, since the locks find it by thread.
 #[derive(Debug)]
 struct Scene {
     stopped: AtomicU64,
-    /// The thread that is stopped goes on once others have waited so often.
+    /// The stopped thread continues once others have waited this often.
     patience: u64,
     waits: AtomicU64,
 }
@@ -37,7 +38,7 @@ fn scene() -> &'static Scene {
     SCENE.get().expect("each thread of a test has its scene")
 }
 
-/// Until others have waited as often as the scene says.
+/// Stops until others have waited `patience` times.
 fn wait_for_others() {
     scene().stopped.store(1, Ordering::SeqCst);
     while scene().waits.load(Ordering::SeqCst) < scene().patience {
@@ -54,7 +55,7 @@ impl Platform for Machine {
 
     fn relax(&self) {
         scene().waits.fetch_add(1, Ordering::SeqCst);
-        // Where nobody is going to move, there is no use in letting others run.
+        // If no thread will continue, yielding is useless.
         if scene().patience < u64::MAX {
             thread::yield_now();
         }
@@ -64,9 +65,9 @@ impl Platform for Machine {
 const PLAN: LabPlan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 300), 1);
 type Stopped<'m> = Magazine2013<'m, Machine, Stopping>;
 
-/// One thread is stopped with all frames taken from the store and not yet in a magazine, until
-/// others have waited so often. What two others get meanwhile, one by the nodes and one by the
-/// zone; and how often they waited.
+/// Stops one thread with all frames taken from the store and not yet in a magazine, until others
+/// have waited `patience` times. Returns what two requests get meanwhile, one through the nodes and
+/// one through the zone, and how often they waited.
 fn beside_a_stopped_refill(patience: u64) -> ([Option<Frame>; 2], u64) {
     let scene: &'static Scene = Box::leak(Box::new(Scene {
         stopped: AtomicU64::new(0),
@@ -89,14 +90,14 @@ fn beside_a_stopped_refill(patience: u64) -> ([Option<Frame>; 2], u64) {
         while scene.stopped.load(Ordering::SeqCst) == 0 {
             thread::yield_now();
         }
-        // No assertion here, since the other thread would be waited for.
+        // No assertion here: a failure would wait for the other thread.
         let there = (zones[0].free_frames(), zones[0].cached_frames());
-        // An interrupt waits for nobody.
+        // An interrupt does not wait.
         let interrupt = nodes.alloc(0, &page.in_context(Context::Interrupt));
         let before = (there, interrupt.ok(), scene.waits.load(Ordering::SeqCst));
         let others = [nodes.alloc(0, &page).ok(), zones[0].alloc(&page).ok()];
         let waits = scene.waits.load(Ordering::SeqCst);
-        // Now it goes on in any case.
+        // Now it continues in any case.
         scene.waits.store(patience, Ordering::SeqCst);
         let first = refilling.join().unwrap().unwrap();
         assert_eq!(before, ((0, 0), None, 0));
@@ -108,7 +109,7 @@ fn beside_a_stopped_refill(patience: u64) -> ([Option<Frame>; 2], u64) {
     frames.dedup();
     assert_eq!(frames.len(), taken);
     assert_eq!(nodes.check().unwrap().allocated, taken);
-    // Nothing was lost on the way.
+    // Nothing was lost in transit.
     for &frame in &frames {
         nodes.free(frame, Order::ZERO).unwrap();
     }
@@ -118,16 +119,16 @@ fn beside_a_stopped_refill(patience: u64) -> ([Option<Frame>; 2], u64) {
 }
 
 #[test]
-fn a_request_waits_for_frames_that_are_on_their_way() {
+fn a_request_waits_for_frames_in_transit() {
     let (others, waits) = beside_a_stopped_refill(100);
     assert!(others.iter().all(Option::is_some), "{others:?}");
     assert!(waits >= 100);
 }
 
 #[test]
-fn a_request_does_not_wait_for_a_cpu_that_stands_still() {
+fn a_request_does_not_wait_for_a_stalled_cpu() {
     let (others, waits) = beside_a_stopped_refill(u64::MAX);
     assert_eq!(others, [None, None]);
-    // By the nodes twice, before reclaim and after; by the zone once.
+    // Through the nodes twice, before reclaim and after; through the zone once.
     assert!(waits <= 3 * u64::from(LOOKS_MOST * PATIENCE), "{waits}");
 }

@@ -1,7 +1,8 @@
-//! What a zone can be at most, in every design, the default among them.
+//! The limits of a zone, in every design, including the default.
 //!
-//! Nothing here builds a zone of terabytes: a plan is judged before any of its memory is touched.
-//! On machines of 32 bits the compiler does that, since bytes run out before frames do.
+//! Nothing here builds a zone of terabytes: a plan is checked before any of its memory is accessed.
+//! On machines of 32 bits the compiler does that, since the address space runs out before frames
+//! do.
 
 #![cfg(not(loom))]
 #![cfg_attr(
@@ -34,7 +35,7 @@ fn plan(frames: usize) -> LabPlan {
     LabPlan::new(ZoneKind::Normal, FrameRange::new(0, frames), 1)
 }
 
-/// 2^30 frames have 12 GiB of records, which must not wrap around.
+/// 2^30 frames have 12 GiB of records: an overflow that must be found.
 #[cfg(target_pointer_width = "32")]
 #[test]
 fn records_beyond_the_address_space_are_refused() {
@@ -42,7 +43,7 @@ fn records_beyond_the_address_space_are_refused() {
     assert_eq!(records, Err(PlanError::TooManyBytes));
 }
 
-/// What each design says of a plan: its bytes, and the zone in no memory at all.
+/// Returns for each design the bytes of a plan, and the error of building it without memory.
 fn judged(plan: &LabPlan) -> [(Result<usize, PlanError>, PlanError); 5] {
     macro_rules! judge {
         ($design:ty) => {
@@ -123,7 +124,7 @@ fn where_a_span_lies_is_no_limit() {
 }
 
 #[test]
-fn bytes_without_a_number_are_refused() {
+fn bytes_that_overflow_are_refused() {
     for cpus in [usize::MAX, usize::MAX / 128, usize::MAX / 128 + 1] {
         let plan = LabPlan {
             magazines: cpus,
@@ -181,7 +182,8 @@ impl Experiment<OneCpu> for Nothing {
 #[test]
 fn configurations_refuse_a_machine_that_is_too_large() {
     for configuration in Configuration::ALL {
-        // A zone for movable pages takes half of it, so twice as much is too much for all.
+        // A zone for movable pages takes half of it, so more than twice the limit is too much for
+        // all.
         let machine = MachinePlan::new(FrameRange::new(0, 3 * FRAMES_MOST), 1);
         let bytes = configuration.checked_bytes::<Shared, TicketLock, OneCpu>(&machine);
         let most = FRAMES_MOST;
@@ -190,7 +192,7 @@ fn configurations_refuse_a_machine_that_is_too_large() {
         let run =
             configuration.run::<Exclusive, TicketLock, _, _>(&machine, OneCpu, &mut [], Nothing);
         assert!(run.is_err_and(too_many), "{configuration}");
-        // And one that is not has what it says.
+        // A smaller one is built in the computed bytes.
         let machine = MachinePlan::new(FrameRange::new(0, 8192), 1);
         let bytes = configuration.checked_bytes::<Exclusive, TicketLock, OneCpu>(&machine);
         let mut memory = vec![MaybeUninit::uninit(); bytes.expect("a small machine")];
@@ -205,7 +207,7 @@ fn configurations_refuse_a_machine_that_is_too_large() {
     }
 }
 
-/// Only the bitmap counts them.
+/// Only the bitmap store has a limit of page blocks.
 #[test]
 fn the_number_of_page_blocks_is_no_limit_of_stores_with_records() {
     let least = Order::new(6);

@@ -1,21 +1,21 @@
 //! Every schedule of two or three threads on a tiny zone, as loom explores them: magazines, per-CPU
 //! lists, drains, bulk policies.
 //!
-//! What is proved, for these sizes, within the preemption bounds given below and for every outcome
-//! that the memory orderings allow:
+//! Proved, for these sizes, within the preemption bounds given below and for every outcome that the
+//! memory orderings allow:
 //!
-//! - a frame never has two owners, and an owner sees what the owner before wrote to the page;
-//! - whatever a lock or a slot guards is touched by one at a time (loom reports any access to a
-//!   guarded word that nothing ordered);
+//! - a frame never has two owners, and an owner reads what the owner before wrote to the page;
+//! - words guarded by a lock or a slot are accessed by one thread at a time (loom reports any
+//!   unordered access to a guarded word);
 //! - nothing is lost: after a drain all frames are free, and every invariant of the zone holds;
-//! - `order-0-succeeds`: a request is refused only if no frame was free, wherever the others are
-//!   keeping or moving them;
+//! - `order-0-succeeds`: a request is refused only if no frame was free, wherever other CPUs hold
+//!   or move them;
 //! - every hold of a lock ends, on each path of each bulk policy.
 //!
-//! The last section breaks locks and slots on purpose, and expects loom to say so.
+//! The last section breaks locks and slots on purpose, and expects loom to report it.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-classics --test loom -- --nocapture`
-//! prints how many schedules each model had.
+//! prints the number of schedules of each model.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -37,20 +37,20 @@ use loom::thread::{self, JoinHandle};
 
 // ---- the machine ----
 
-/// How often a thread looks in vain before loom stops trying other schedules for what follows.
+/// How often a thread retries before loom abandons the schedule.
 ///
-/// Two threads that wait for a third could look in turn for ever. A look in vain changes nothing,
-/// so what happens after many is what happens after one. More than one, because a thread waits for
-/// several locks.
-const LOOKS: usize = 4;
+/// Two threads that wait for a third could retry in turn forever. A failed retry changes nothing,
+/// so the behaviour after many is that after one. More than one, because a thread waits for several
+/// locks.
+const MAX_RETRIES: usize = 4;
 
 loom::thread_local! {
     static CPU: Cell<usize> = Cell::new(0);
     static IN_INTERRUPT: Cell<bool> = Cell::new(false);
-    static LOOKED: Cell<usize> = Cell::new(0);
+    static RETRIES: Cell<usize> = Cell::new(0);
 }
 
-/// Each modelled thread runs on the CPU that it says.
+/// Each modelled thread runs on the CPU that it sets with [`move_to`].
 #[derive(Debug, Clone, Copy)]
 struct Modelled;
 
@@ -64,8 +64,8 @@ impl Platform for Modelled {
     }
 
     fn relax(&self) {
-        let looked = LOOKED.with(|looked| looked.replace(looked.get() + 1));
-        if looked >= LOOKS {
+        let retries = RETRIES.with(|retries| retries.replace(retries.get() + 1));
+        if retries >= MAX_RETRIES {
             loom::skip_branch();
         }
         thread::yield_now();
@@ -96,7 +96,8 @@ trait Built: Planned<'static, Platform = Modelled> + 'static {}
 
 impl<Z: Planned<'static, Platform = Modelled> + 'static> Built for Z {}
 
-/// Two or four frames, blocks of up to two, and caches that are full and empty all the time.
+/// Returns a plan of two or four frames, with blocks of up to two, and caches that fill and empty
+/// all the time.
 const fn plan(frames: usize) -> LabPlan {
     let batch = Batch { least: 1, most: 2 };
     let mut plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, frames), 3);
@@ -114,18 +115,18 @@ const fn plan(frames: usize) -> LabPlan {
 
 const PAGE: Request = Request::page(Mobility::Movable);
 
-/// The zone of one run of a model, and what the threads know of its frames.
+/// The zone of one run of a model, and the threads' record of its frames.
 struct World<Z: AnyZone> {
     zone: Z,
-    // Frame by frame: has it an owner? Two owners at once are caught here.
+    // By frame: whether it has an owner. Two owners at once are detected here.
     owned: Vec<AtomicBool>,
-    // Frame by frame, the page itself: an owner that does not see what the one before wrote is
-    // caught here.
+    // By frame, the page itself: an owner that does not read what the one before wrote is detected
+    // here.
     pages: Vec<GuardedU32>,
 }
 
 impl<Z: Built> World<Z> {
-    /// A zone with all its memory free, every atomic word of it touched.
+    /// Makes a zone with all its memory free, every atomic word of it accessed once.
     fn new(plan: &LabPlan, memory: &'static mut [MaybeUninit<u8>]) -> Self {
         let frames = plan.span.len();
         let world = Self {
@@ -134,17 +135,17 @@ impl<Z: Built> World<Z> {
             pages: (0..frames).map(|_| GuardedU32::new(0)).collect(),
         };
         world.zone.add(plan.span).unwrap();
-        // A request that nothing can serve goes through every lock and every count there is.
+        // A request that cannot be served goes through every lock and every count.
         let too_large = Request::new(Order::MAX, Mobility::Movable);
         assert!(world.zone.alloc(&too_large).is_err());
         world
     }
 
-    /// A block, if there is one; nobody else may own a frame of it.
+    /// Takes a block, if there is one; checks that no frame of it has another owner.
     fn try_take(&self, request: &Request) -> Option<Frame> {
         let first = self.zone.alloc(request).ok()?;
         for frame in FrameRange::of_block(first, request.order).frames() {
-            // Relaxed: must not order what the allocator does not.
+            // Relaxed: the test must not add an ordering that the allocator lacks.
             let taken = self.owned[frame.number()].swap(true, Ordering::Relaxed);
             assert!(!taken, "{frame} has two owners");
             self.write_to(frame);
@@ -152,7 +153,7 @@ impl<Z: Built> World<Z> {
         Some(first)
     }
 
-    /// A frame; there must be one.
+    /// Takes a frame; there must be one.
     fn take(&self) -> Frame {
         self.try_take(&PAGE)
             .expect("order-0-succeeds: a frame is free")
@@ -185,7 +186,7 @@ impl<Z: Built> World<Z> {
         self.give(frame);
     }
 
-    /// Puts all frames into the caches of the CPU where the caller is.
+    /// Puts all frames into the caches of the caller's CPU.
     fn cache_all(&self) {
         let taken: Vec<_> = self.owned.iter().map(|_| self.take()).collect();
         for frame in taken {
@@ -194,7 +195,7 @@ impl<Z: Built> World<Z> {
         assert_eq!(self.zone.free_frames(), 0, "the caches are too small");
     }
 
-    /// Everything was given back: nothing is lost, nothing is on its way, nothing is held.
+    /// Checks, when everything was freed, that nothing is lost, in transit or held.
     fn finish(&self) {
         let frames = self.owned.len();
         self.zone.drain();
@@ -202,7 +203,7 @@ impl<Z: Built> World<Z> {
         assert_eq!(census.free, frames, "{census:?}");
         assert_eq!(self.zone.free_frames(), frames);
         let all: Vec<_> = (0..frames).map(|_| self.take()).collect();
-        // This would wait for ever for a move that had not ended.
+        // This would wait forever for a move that had not ended.
         assert_eq!(self.try_take(&PAGE), None);
         for frame in all {
             self.disown(frame);
@@ -211,28 +212,28 @@ impl<Z: Built> World<Z> {
 }
 
 std::thread_local! {
-    // Do threads that are started go first? Of the model that runs on this thread of the system:
-    // loom's threads are coroutines of it.
+    // Whether a started thread runs before its starter, for the model on this system thread: loom's
+    // threads are coroutines of it.
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Loom remembers one last access a word, so that a thread which reads before it writes hides what
-/// another read there before. So each model runs twice: with whoever starts a thread going on
-/// first, and with that thread first.
+/// Yields to a new thread in the second run of a model. Loom remembers one last access per word, so
+/// that a thread which reads before it writes hides another thread's earlier read. So each model
+/// runs twice: with the starter of a thread going on first, and with the new thread first.
 fn go_second() {
     if SWAPPED.get() {
         thread::yield_now();
     }
 }
 
-/// Models with more schedules than this have three threads, and run in one order alone.
+/// Models with more schedules than this have three threads, and run in one order only.
 const MANY: usize = 50_000;
 
-/// Runs `model` on a new zone in every schedule; with a bound, in those where running threads are
-/// interrupted no more often than that. `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
+/// Runs `model` on a new zone in every schedule; with a bound, in those with at most that many
+/// preemptions. `LOOM_MAX_PREEMPTIONS` overrides the bound.
 ///
-/// The bounds in this file are the highest that let the whole of it run in two minutes; what a
-/// lower one leaves out are schedules in which threads are interrupted more often, not longer.
+/// The bounds in this file are the highest that let the whole of it run in two minutes; a lower one
+/// leaves out schedules with more preemptions, not longer ones.
 fn explore<Z: Built>(
     name: &str,
     bound: impl Into<Option<usize>>,
@@ -297,7 +298,8 @@ fn in_new_world<Z: Built>(plan: &LabPlan, model: impl Fn(&'static World<Z>)) {
 
 // ---- one owner at a time ----
 
-/// The caller on CPU 0 and a thread on `cpu`, each of which takes a frame and gives it back.
+/// Returns a model in which the caller on CPU 0 and a thread on `cpu` each take a frame and free
+/// it.
 fn two_users<Z: Built>(cpu: usize) -> impl Fn(&'static World<Z>) + Clone + Sync + Send {
     move |world| {
         let other = on_cpu(cpu, || world.take_and_give());
@@ -329,7 +331,7 @@ fn one_owner_behind_cpu_lists() {
     explore::<Listed>("CPU lists", None, plan(4), two_users(1));
 }
 
-/// Blocks of two are split and merged next to frames that the caches take and give back.
+/// Splits and merges blocks of two next to frames that the caches take and give back.
 fn blocks_beside_pages<Z: Built>(name: &str, bound: Option<usize>) {
     explore::<Z>(name, bound, plan(4), |world| {
         let other = on_cpu(1, || world.take_and_give());
@@ -349,7 +351,7 @@ fn blocks_beside_pages_have_one_owner() {
 
 /// An interrupt takes and frees without waiting for a magazine.
 #[test]
-fn interrupts_go_past_the_magazines() {
+fn interrupts_bypass_the_magazines() {
     explore::<Magazined>("magazine, interrupt", 3, plan(4), |world| {
         let interrupt = on_cpu(1, || {
             IN_INTERRUPT.with(|inside| inside.set(true));
@@ -362,8 +364,7 @@ fn interrupts_go_past_the_magazines() {
     });
 }
 
-/// Exclusive lists share nothing: nobody else's drain reaches them, nobody else's request touches
-/// them.
+/// Exclusive lists share nothing: no other CPU's drain or request accesses them.
 #[test]
 fn exclusive_lists_are_left_alone() {
     type Own = Behind<PerCpuLists<'static, Exclusive>>;
@@ -380,7 +381,7 @@ fn exclusive_lists_are_left_alone() {
 
 // ---- drains ----
 
-/// As [`plan`], with two frames and caches that keep both.
+/// As [`plan`], with two frames, and caches that hold both.
 const fn two_frames() -> LabPlan {
     let mut plan = plan(2);
     plan.lists = ListSizes { batch: 2, high: 3 };
@@ -388,8 +389,8 @@ const fn two_frames() -> LabPlan {
     plan
 }
 
-/// A drain against whoever takes what is drained, frees into the cache that is drained, or drains
-/// it too.
+/// Drains while another thread takes the drained frames, frees into the drained cache, or drains it
+/// too.
 fn drained_meanwhile<Z: Built>(name: &str, bound: Option<usize>, plan: LabPlan) {
     let against = |what| format!("{name}, drain against {what}");
     explore::<Z>(&against("allocation"), bound, plan, |world| {
@@ -409,7 +410,7 @@ fn drained_meanwhile<Z: Built>(name: &str, bound: Option<usize>, plan: LabPlan) 
         world.cache_all();
         let drain = on_cpu(1, || world.zone.drain());
         let drained = world.zone.drain() + drain.join().unwrap();
-        assert_eq!(drained, 2, "each frame went once");
+        assert_eq!(drained, 2, "each frame was drained once");
     });
 }
 
@@ -424,7 +425,7 @@ fn drains_lose_nothing() {
 
 // ---- order-0-succeeds ----
 
-/// Two frames, two threads with at most one each: `World::take` fails the model where a request is
+/// Two frames, two threads with at most one each: `World::take` fails the model if a request is
 /// refused.
 #[test]
 fn a_frame_free_anywhere_is_found_behind_magazines() {
@@ -467,10 +468,11 @@ fn a_frame_free_anywhere_is_found_in_a_drain() {
     found_in_a_drain::<Listed>("CPU lists, two users and a drain", 1, two_frames());
 }
 
-/// One frame free at any time, but not the same one: a user frees its frame where the other has
-/// looked already, and takes, on another CPU, the one that the other has yet to find.
+/// One frame is free at any time, but not always the same: a thread frees its frame to a cache that
+/// the other has already searched, and takes, on another CPU, the one that the other has not found
+/// yet.
 #[test]
-fn a_frame_freed_behind_ones_back_is_found() {
+fn a_frame_freed_to_a_cache_already_searched_is_found() {
     explore::<Listed>(
         "CPU lists, a user that migrates",
         3,
@@ -514,15 +516,15 @@ fn a_frame_freed_behind_ones_back_is_found() {
 // ---- bulk ----
 
 std::thread_local! {
-    // Of this test, whose modelled threads are all one thread of the system: how often a holder saw
-    // somebody wait, or nobody.
+    // For this test, whose modelled threads are all one system thread: how often a holder saw no
+    // waiter, or a waiter.
     static WAITERS_SEEN: Cell<[usize; 2]> = const { Cell::new([0; 2]) };
 }
 
-/// A ticket lock that counts what holders see.
+/// A ticket lock that counts whether its holders see waiters.
 struct Watched(TicketLock);
 
-// SAFETY: each call is passed on to a lock that keeps the contract.
+// SAFETY: each call is forwarded to a lock that keeps the contract.
 unsafe impl RawLock for Watched {
     const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
 
@@ -557,16 +559,15 @@ unsafe impl RawLock for Watched {
     }
 }
 
-/// Both ways out of a batch were taken.
+/// Checks that holders saw both contention and none.
 fn both_were_seen() {
     let [alone, waiters] = WAITERS_SEEN.replace([0; 2]);
     assert!(alone > 0 && waiters > 0, "{alone} {waiters}");
 }
 
-/// A magazine whose refill and drain end early where somebody waits: what was not moved is not
-/// lost.
+/// A magazine whose refill and drain end early with contention: frames not moved are not lost.
 #[test]
-fn the_contention_watch_loses_nothing() {
+fn batches_ended_by_contention_lose_nothing() {
     let eager = Batch { least: 0, most: 3 };
     let mut plan = plan(4);
     plan.magazine = MagazineSizes {
@@ -596,7 +597,7 @@ const POLICIES: [BulkPolicy; 3] = [
     BulkPolicy::YieldWhenContended,
 ];
 
-/// Batches of two under each policy.
+/// Returns a plan with batches of two under a policy.
 fn two_at_once(frames: usize, policy: BulkPolicy) -> LabPlan {
     let mut plan = plan(frames);
     plan.lists = ListSizes { batch: 2, high: 2 };
@@ -624,7 +625,7 @@ fn every_policy_keeps_its_pages() {
 /// thread or both; each hold of the lock ends all the same. (The posted patch of 2007 returned with
 /// the lock held.)
 #[test]
-fn the_lock_is_given_up_where_the_store_runs_empty() {
+fn the_lock_is_released_where_the_store_runs_empty() {
     fn either_or_both<Z: Built>(name: &str, bound: usize, policy: BulkPolicy) {
         let name = format!("{name}, {policy:?}, store runs empty");
         explore::<Z>(&name, bound, two_at_once(1, policy), |world| {
@@ -635,8 +636,8 @@ fn the_lock_is_given_up_where_the_store_runs_empty() {
             let frame = world.try_take(&PAGE);
             let ours = frame.map(|frame| world.give(frame)).is_some();
             let theirs = other.join().unwrap();
-            assert!(ours || theirs, "nobody had the only frame");
-            // Whoever comes next finds the lock free.
+            assert!(ours || theirs, "no thread got the only frame");
+            // The next caller finds the lock free.
             world.take_and_give();
         });
     }
@@ -646,13 +647,13 @@ fn the_lock_is_given_up_where_the_store_runs_empty() {
     }
 }
 
-// ---- what must be found ----
+// ---- bugs that must be found ----
 
-/// A lock that excludes, but does not show the next holder what was written under it.
+/// A lock that excludes, but does not publish what was written under it to the next holder.
 struct Unpublished(AtomicU32);
 
-// SAFETY: one at a time is let in. That it does not publish is what the models below are to find,
-// on words for which a race is a report and not undefined behaviour.
+// SAFETY: it admits one holder at a time. The models below must find that it does not publish, on
+// words for which a race is a report and not undefined behaviour.
 unsafe impl RawLock for Unpublished {
     const UNLOCKED: Self = Self(AtomicU32::new(0));
 
@@ -695,7 +696,7 @@ fn a_magazine_lock_that_does_not_publish_is_found() {
     explore::<Broken>("broken magazine lock", 2, plan(4), two_users(1));
 }
 
-/// Two threads that both take CPU 0 for their own.
+/// Two threads that both run as CPU 0.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn two_threads_on_one_exclusive_cpu_are_found() {

@@ -1,6 +1,5 @@
-//! The magazines of 2013, by the rules as they stand after the last of the 22 patches: which one a
-//! CPU prefers, what is locked and in which order, how much moves, and that a drain interrupts
-//! nobody.
+//! The magazines of 2013, by the rules after the last of the 22 patches: which one a CPU prefers,
+//! what is locked and in which order, how much moves, and that a drain interrupts no CPU.
 
 #![cfg(not(loom))]
 
@@ -22,13 +21,13 @@ type Plain = Parts<NoGrouping, Mags>;
 /// Frames of three kinds.
 type Grouped = Parts<Blocks, Mags>;
 
-/// How often the zone's lock, and magazines' locks, were taken for `work`.
+/// Runs `work`; returns how often the zone's lock and magazines' locks were taken, and the result.
 fn holds<R>(work: impl FnOnce() -> R) -> (usize, usize, R) {
     let (zone, (magazines, result)) = ZoneLock::holds_during(|| MagazineLock::holds_during(work));
     (zone, magazines, result)
 }
 
-/// A zone of 4096 frames with empty magazines, of which so many frames are held.
+/// Makes a zone of 4096 frames with empty magazines, and holds `frames` of the frames.
 fn holding(frames: usize) -> (Plain, Vec<Frame>) {
     let zone: Plain = full(&small(4096), Cpus::new());
     let held = take(&zone, frames, Mobility::Movable);
@@ -37,7 +36,7 @@ fn holding(frames: usize) -> (Plain, Vec<Frame>) {
     (zone, held)
 }
 
-/// The same with a number of frames of each kind: unmovable, movable, reclaimable.
+/// Makes such a zone, and holds `each` frames of each kind: unmovable, movable, reclaimable.
 fn holding_three_kinds(each: usize) -> (Grouped, [Vec<Frame>; 3]) {
     let zone: Grouped = full(&small(4096), Cpus::new());
     let held = [UNMOVABLE, MOVABLE, RECLAIMABLE].map(|page| take(&zone, each, page.mobility));
@@ -59,8 +58,8 @@ fn limit_refill_and_drain_are_as_posted() {
 
 // ---- which magazine ----
 
-/// The magazine that each of `cpus` CPUs prefers, found by freeing a frame to it and seeing who
-/// gets it back first.
+/// Returns the magazine that each of `cpus` CPUs prefers, found by freeing one frame to each
+/// magazine and checking which frame each CPU gets first.
 fn preferences(magazines: usize, cpus: usize) -> Vec<usize> {
     let plan = LabPlan {
         magazines,
@@ -70,7 +69,7 @@ fn preferences(magazines: usize, cpus: usize) -> Vec<usize> {
     let zone: Plain = full(&plan, platform);
     let held = take(&zone, magazines, Mobility::Movable);
     zone.drain();
-    // One frame in each magazine: CPU 2n prefers magazine n while there are enough.
+    // One frame in each magazine: CPU 2n prefers magazine n if there are enough.
     for (i, &at) in held.iter().enumerate() {
         platform.switch_to(2 * i);
         free(&zone, at, 0);
@@ -94,11 +93,11 @@ fn pairs_of_cpus_share_a_magazine() {
 }
 
 #[test]
-fn three_magazines_are_shared_out_too() {
+fn three_magazines_are_shared_evenly_too() {
     assert_eq!(preferences(3, 8), [0, 0, 1, 1, 2, 2, 0, 0]);
 }
 
-/// A zone with one frame in each of its two magazines, and those frames.
+/// Makes a zone with one frame in each of its two magazines; returns these frames too.
 fn one_in_each() -> (Plain, Frame, Frame) {
     let (zone, held) = holding(2);
     for (cpu, &at) in [0, 2].into_iter().zip(&held) {
@@ -115,7 +114,7 @@ fn a_request_takes_from_the_other_magazine_when_the_preferred_one_is_empty() {
     assert_eq!(zone.alloc(&MOVABLE), Ok(preferred));
     let (zone_holds, magazine_holds, got) = holds(|| zone.alloc(&MOVABLE));
     assert_eq!(got, Ok(other));
-    // The empty one was peeked at, not locked.
+    // The empty one's count was read, but it was not locked.
     assert_eq!((zone_holds, magazine_holds), (0, 1));
 }
 
@@ -141,21 +140,21 @@ fn a_request_waits_for_the_first_with_frames_when_all_are_locked() {
 }
 
 #[test]
-fn a_refill_goes_to_the_first_magazine_that_is_free_to_lock() {
+fn a_refill_goes_to_the_first_magazine_that_is_not_locked() {
     for refused in 0..3 {
         let (zone, held) = holding(1);
         MagazineLock::refuse_tries(refused);
         let (zone_holds, magazine_holds, first) = holds(|| zone.alloc(&MOVABLE));
         assert!(first.is_ok());
-        // Both magazines are empty: only the deposit locks one.
+        // Both magazines are empty: only the refill locks one.
         assert_eq!((zone_holds, magazine_holds), (1, 1));
-        // A frame of its own goes to the preferred one. Whoever prefers the other gets it only if
-        // the other is empty.
+        // A freed frame goes to the preferred magazine. A CPU that prefers the other gets it only
+        // if the other is empty.
         free(&zone, held[0], 0);
         zone.platform().switch_to(2);
         let other_is_empty = zone.alloc(&MOVABLE) == Ok(held[0]);
-        // Preferred at the first try, the other at the second, and after two failed tries a wait
-        // for the preferred one.
+        // The preferred one at the first try, the other at the second, and after two failed tries
+        // the preferred one after a wait.
         assert_eq!(other_is_empty, refused != 1, "{refused} tries refused");
         sound(&zone);
     }
@@ -223,7 +222,7 @@ fn at_the_1024th_frame_64_go_back() {
     let (zone_holds, magazine_holds, ()) = holds(|| free(&zone, held[1023], 0));
     assert_eq!((zone_holds, magazine_holds), (1, 1));
     assert_eq!(zone.cached_frames(), 1024 - 64);
-    // The coldest ones.
+    // The coldest frames.
     assert_eq!(count_free(&zone, &held[..64]), 64);
     let warm = &held[64..];
     assert!(warm.iter().all(|&at| usage(&zone, at) == Use::Cached));
@@ -240,14 +239,14 @@ fn the_limit_is_each_magazines_own() {
 }
 
 #[test]
-fn a_drain_goes_round_the_lists_and_begins_behind_the_one_freed_to() {
+fn a_drain_goes_round_the_lists_and_begins_after_the_one_freed_to() {
     for last in 0..3 {
         let (zone, held) = holding_three_kinds(342);
         give(&zone, &held[(last + 1) % 3]);
         give(&zone, &held[(last + 2) % 3]);
         give(&zone, &held[last][..340]);
         assert_eq!(zone.cached_frames(), 1024 - 64);
-        // 64 are 3 * 21 and one: the list freed to is the last in each round, and the one behind it
+        // 64 are 3 * 21 and one: the list freed to is the last in each round, and the one after it
         // the first.
         let gone = held.each_ref().map(|frames| count_free(&zone, frames));
         assert_eq!((gone[last], gone[(last + 1) % 3]), (21, 22), "{gone:?}");
@@ -259,7 +258,7 @@ fn a_drain_goes_round_the_lists_and_begins_behind_the_one_freed_to() {
 }
 
 #[test]
-fn a_list_behind_an_empty_one_gives_twice_as_many() {
+fn a_list_after_an_empty_one_gives_twice_as_many() {
     // The lists in the order of the walk: unmovable, movable, reclaimable, and round again.
     for (empty, twice, once) in [(0, 1, 2), (1, 2, 0), (2, 0, 1)] {
         let (zone, held) = holding_three_kinds(512);
@@ -283,22 +282,22 @@ fn a_contended_drain_of_three_lists_ends_after_17() {
 
 #[test]
 fn a_contended_drain_of_one_list_ends_after_two_runs_of_16() {
-    // Contention is looked at after each visit of a list, and 16 in a row leave the only list;
-    // after the first run it is not yet more than 16.
+    // Contention is checked after each visit of a list, and 16 in a row leave the only list; after
+    // the first run it is not yet more than 16.
     let (zone, held) = holding(1024);
     MagazineLock::while_contended(|| give(&zone, &held));
     assert_eq!(zone.cached_frames(), 1024 - 32);
 }
 
 #[test]
-fn who_waits_for_the_zone_does_not_end_a_drain() {
+fn contention_for_the_zone_lock_does_not_end_a_drain() {
     let (zone, held) = holding(1024);
     ZoneLock::while_contended(|| give(&zone, &held));
     assert_eq!(zone.cached_frames(), 1024 - 64);
 }
 
 #[test]
-fn a_long_list_of_frees_holds_one_lock_and_drains_one_step() {
+fn a_bulk_free_holds_one_lock_and_drains_one_step() {
     let (zone, held) = holding(3000);
     let (zone_holds, magazine_holds, freed) = holds(|| zone.free_bulk(&held));
     assert_eq!(freed, Ok(()));
@@ -345,7 +344,7 @@ fn a_contended_refill_takes_17() {
 }
 
 #[test]
-fn who_waits_for_a_magazine_does_not_end_a_refill() {
+fn contention_for_a_magazine_does_not_end_a_refill() {
     let zone: Plain = full(&small(4096), Cpus::new());
     let got = MagazineLock::while_contended(|| zone.alloc(&MOVABLE));
     assert!(got.is_ok());
@@ -370,7 +369,7 @@ fn frames_of_other_types_do_not_stop_a_refill() {
 }
 
 #[test]
-fn nor_do_frames_of_the_type_in_a_magazine_that_was_not_chosen() {
+fn frames_of_the_type_in_another_magazine_do_not_stop_a_refill() {
     let (zone, [unmovable, movable, _]) = holding_three_kinds(1);
     give(&zone, &movable);
     zone.platform().switch_to(2);
@@ -382,7 +381,7 @@ fn nor_do_frames_of_the_type_in_a_magazine_that_was_not_chosen() {
 }
 
 #[test]
-fn larger_blocks_pass_the_magazines_by() {
+fn larger_blocks_bypass_the_magazines() {
     let zone: Plain = full(&small(4096), Cpus::new());
     let (_, magazine_holds, block) = holds(|| zone.alloc(&request(1, Mobility::Movable)));
     assert_eq!(magazine_holds, 0);
@@ -393,7 +392,7 @@ fn larger_blocks_pass_the_magazines_by() {
 
 #[test]
 fn pages_of_other_types_are_kept_as_movable() {
-    // A block for atomic requests: its single pages pass as movable ones.
+    // A block for atomic requests: its single pages count as movable ones.
     let zone: Grouped = full(&small(4096), Cpus::new());
     let pair = zone.alloc(&request(1, Mobility::Unmovable).atomic());
     let page = pair.unwrap().plus(2);
@@ -407,7 +406,7 @@ fn pages_of_other_types_are_kept_as_movable() {
 // ---- drains ----
 
 #[test]
-fn a_full_drain_empties_every_magazine_and_interrupts_nobody() {
+fn a_full_drain_empties_every_magazine_and_interrupts_no_cpu() {
     let (zone, held) = holding(2000);
     for (i, &at) in held.iter().enumerate() {
         zone.platform().switch_to(i % 4);
@@ -422,7 +421,7 @@ fn a_full_drain_empties_every_magazine_and_interrupts_nobody() {
 }
 
 #[test]
-fn who_waits_does_not_end_a_full_drain() {
+fn contention_does_not_end_a_full_drain() {
     let (zone, held) = holding_three_kinds(300);
     for frames in &held {
         give(&zone, frames);

@@ -1,11 +1,10 @@
-//! The known mistakes of the source documents are not here: one test, or several, for each.
+//! The known mistakes of the source documents are not repeated: one or more tests for each.
 //!
-//! Numbered as in the list of what to watch out for: 1 is Porter's leak of the zone lock (2007), 4
-//! are the claim test and the test of a block's end in the list-based patches as posted (v28,
-//! 2007), 5 are the bugs of the magazine patches (2013). Two mistakes have no code here: 2, the
-//! number of attempts of the 2005 test (275, not 160), is a matter of the lab's protocol; 3,
-//! batches of one page too many, is one of the benchmark's, and the command line's tests look after
-//! it.
+//! The numbers: 1 is Porter's leak of the zone lock (2007), 4 are the claim test and the test of a
+//! block's end in the list-based patches as posted (v28, 2007), 5 are the bugs of the magazine
+//! patches (2013). Two mistakes have no code here: 2, the number of attempts of the 2005 test (275,
+//! not 160), concerns the lab's protocol; 3, batches of one page too many, concerns the benchmark,
+//! and the command line's tests cover it.
 
 #![cfg(not(loom))]
 
@@ -34,7 +33,7 @@ use support::{
     take_all, usage,
 };
 
-// ---- 1: the zone lock that was kept when the store ran empty in the middle of a batch ----
+// ---- 1: the zone lock, not released when the store ran empty in the middle of a batch ----
 
 const POLICIES: [BulkPolicy; 3] = [
     BulkPolicy::Hold,
@@ -42,7 +41,8 @@ const POLICIES: [BulkPolicy; 3] = [
     BulkPolicy::YieldWhenContended,
 ];
 
-/// Ten frames, fewer than any batch: the refill of the first request finds the store empty.
+/// Checks a zone of ten frames, fewer than any batch: the refill of the first request empties the
+/// store.
 fn refills_from_too_little<F>(bulk: BulkPolicy)
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -58,7 +58,7 @@ where
     let first = zone.alloc(&MOVABLE).expect("the first of ten");
     assert_no_lock_held();
     assert_eq!((zone.free_frames(), zone.cached_frames()), (0, 9));
-    // The zone can be locked, and goes on to work.
+    // The zone can be locked, and still works.
     let rest = take_all(&zone, Mobility::Movable);
     assert_eq!(rest.len(), 9);
     assert_eq!(zone.alloc(&MOVABLE), Err(exhausted(0)));
@@ -73,7 +73,7 @@ where
 }
 
 #[test]
-fn the_zone_lock_is_given_up_when_a_refill_of_a_cpus_list_empties_the_store() {
+fn the_zone_lock_is_released_when_a_refill_of_a_cpus_list_empties_the_store() {
     for bulk in POLICIES {
         refills_from_too_little::<Lists<Exclusive>>(bulk);
         refills_from_too_little::<Lists<Shared>>(bulk);
@@ -81,14 +81,14 @@ fn the_zone_lock_is_given_up_when_a_refill_of_a_cpus_list_empties_the_store() {
 }
 
 #[test]
-fn the_zone_lock_is_given_up_when_a_refill_of_a_magazine_empties_the_store() {
+fn the_zone_lock_is_released_when_a_refill_of_a_magazine_empties_the_store() {
     for bulk in POLICIES {
         refills_from_too_little::<Mags>(bulk);
     }
 }
 
 #[test]
-fn the_zone_lock_is_given_up_when_a_contended_refill_empties_the_store() {
+fn the_zone_lock_is_released_when_a_contended_refill_empties_the_store() {
     for bulk in POLICIES {
         ZoneLock::while_contended(|| {
             refills_from_too_little::<Lists<Shared>>(bulk);
@@ -98,7 +98,7 @@ fn the_zone_lock_is_given_up_when_a_contended_refill_empties_the_store() {
 }
 
 #[test]
-fn the_zone_lock_is_given_up_when_a_refill_finds_nothing_at_all() {
+fn the_zone_lock_is_released_when_a_refill_finds_nothing_at_all() {
     for bulk in POLICIES {
         let plan = LabPlan {
             tuning: Tuning {
@@ -120,7 +120,7 @@ fn the_zone_lock_is_given_up_when_a_refill_finds_nothing_at_all() {
 
 type Grouped = Parts<Blocks, Direct>;
 
-/// A zone of so many frames in page blocks of 64, all movable and in use.
+/// Makes a zone of `frames` frames in page blocks of 64, all movable and in use.
 fn in_use(frames: usize) -> Grouped {
     let zone = full(&small(frames), Cpus::new());
     assert_eq!(take_all(&zone, Mobility::Movable).len(), frames);
@@ -141,7 +141,7 @@ fn many_small_free_chunks_beside_a_large_one_do_not_claim_the_block() {
     let page = zone.alloc(&UNMOVABLE).unwrap();
     assert_eq!(page, frame(64));
     assert_eq!(blocks_of(&zone, Unmovable), 0);
-    // Moved they are, chunk by chunk.
+    // They are moved, chunk by chunk.
     assert_eq!(free_of(&zone, Unmovable), 27);
     sound(&zone);
 }
@@ -157,8 +157,8 @@ fn one_large_chunk_claims_the_block_by_its_pages() {
     assert_eq!(blocks_of(&zone, Unmovable), 1);
 }
 
-/// Frees the first half of the block at `first` and one page behind it, breaks into it and sees it
-/// moved and claimed.
+/// Frees the first half of the block at `first` and one page more, takes an unmovable page from it,
+/// and checks that the free pages moved and the block is claimed.
 fn moves_and_claims(zone: &Grouped, first: usize) {
     for page in FrameRange::new(first, first + 32).frames() {
         free(zone, page, 0);
@@ -187,19 +187,19 @@ fn the_last_block_of_a_zone_that_abuts_another_zone_is_moved() {
     let zones: [Grouped; 2] = [in_use(8 * 64), full(&above, Cpus::new())];
     let node = [Node::new(0, &zones)];
     moves_and_claims(&zones[0], 7 * 64);
-    // Nothing of the other zone's has moved.
+    // Nothing of the other zone has moved.
     assert_eq!(zones[1].snapshot(0).blocks, [0, 8, 0, 0, 0]);
     assert_eq!(free_of(&zones[1], Movable), 8 * 64);
     assert!(Nodes::new(&node).check().is_ok());
 }
 
 #[test]
-fn a_last_block_that_the_zones_end_cuts_is_moved_as_far_as_it_lies_in_the_zone() {
+fn of_a_last_block_cut_by_the_zones_end_the_part_in_the_zone_is_moved() {
     moves_and_claims(&in_use(7 * 64 + 41), 7 * 64);
 }
 
 #[test]
-fn a_first_block_that_the_zones_start_cuts_is_moved_as_far_as_it_lies_in_the_zone() {
+fn of_a_first_block_cut_by_the_zones_start_the_part_in_the_zone_is_moved() {
     let plan = LabPlan::of(ZonePlan {
         span: FrameRange::new(20, 8 * 64),
         ..small(0).zone
@@ -220,7 +220,7 @@ fn a_first_block_that_the_zones_start_cuts_is_moved_as_far_as_it_lies_in_the_zon
 
 type Magazined = Parts<Blocks, Mags>;
 
-/// A zone of 64 page blocks whose two magazines hold frames of all three kinds.
+/// Makes a zone of 64 page blocks whose two magazines hold frames of all three kinds.
 fn with_filled_magazines(cpus: &'static Cpus) -> Magazined {
     let zone: Magazined = full(&small(64 * 64), cpus);
     let mut held = Vec::new();
@@ -246,7 +246,7 @@ fn a_full_drain_unlocks_each_magazine_once() {
     assert_no_lock_held();
     assert_eq!(zone.cached_frames(), 0);
     assert_eq!(zone.free_frames(), 64 * 64);
-    // And once more, with nothing in them.
+    // And once more, with empty magazines.
     assert_eq!(zone.drain(), 0);
     sound(&zone);
 }
@@ -266,7 +266,7 @@ fn isolation_does_not_drain_under_the_zone_lock() {
 
 #[test]
 fn isolation_ends_with_real_locks_too() {
-    // Ticket locks, on a platform that gives a wait up after many turns.
+    // Ticket locks, on a platform that panics after many waits.
     let plan = small(64 * 64);
     let mut memory =
         vec![MaybeUninit::uninit(); Magazine2013::<&Cpus>::checked_bytes_for(&plan).unwrap()];
@@ -280,8 +280,8 @@ fn isolation_ends_with_real_locks_too() {
     assert_eq!(zone.check().map(|census| census.isolated), Ok(0));
 }
 
-/// Nothing of `range` is isolated: its free frames can be had, and what is freed there may be
-/// cached.
+/// Checks that nothing of `range` is isolated: its free frames can be allocated, and frames freed
+/// there may be cached.
 fn is_not_isolated<Z: LabZone>(zone: &Z, range: FrameRange) {
     let census = sound(zone);
     assert_eq!(census.isolated, 0);
@@ -289,7 +289,11 @@ fn is_not_isolated<Z: LabZone>(zone: &Z, range: FrameRange) {
     assert_eq!(free_of(zone, Isolate), 0);
     zone.drain();
     for page in range.frames().filter(|&at| usage(zone, at) == Use::Free) {
-        assert_eq!(zone.alloc_at(page, &MOVABLE), Ok(()), "{page} can be had");
+        assert_eq!(
+            zone.alloc_at(page, &MOVABLE),
+            Ok(()),
+            "{page} can be allocated"
+        );
         let cached = zone.cached_frames();
         free(zone, page, 0);
         assert_eq!(zone.cached_frames(), cached + 1, "{page} can be cached");
@@ -308,7 +312,7 @@ fn nothing_stays_isolated_after_a_success() {
 
 #[test]
 fn nothing_stays_isolated_after_a_failure() {
-    // Patch 4 set the flag on the way back, too. Here a page can be moved by nobody.
+    // Patch 4 set the flag on the way back, too. Here one page cannot be moved.
     let zone = with_filled_magazines(Cpus::new());
     assert_eq!(zone.alloc_at(frame(1050), &MOVABLE), Ok(()));
     let before = seen(&zone).1;
@@ -321,8 +325,7 @@ fn nothing_stays_isolated_after_a_failure() {
     is_not_isolated(&zone, FrameRange::new(990, 1110));
 }
 
-/// Frees a page of the range that is being cleared while it is isolated, and says what became of
-/// it.
+/// Frees a page of the range being cleared while it is isolated, and records where it went.
 struct FreesInside<'z, Z: LabZone> {
     zone: &'z Z,
     page: Frame,
@@ -336,8 +339,8 @@ impl<Z: LabZone> Migrate for FreesInside<'_, Z> {
         }
         let cached = self.zone.cached_frames();
         free(self.zone, self.page, 0);
-        // Cached it would be lost to the range; it goes straight to the store, to a list that
-        // nobody takes from.
+        // In a cache it would be lost to the range; it goes straight to the store, to a list that
+        // serves no requests.
         assert_eq!(self.zone.cached_frames(), cached);
         assert_eq!(list_of(self.zone, self.page), Isolate);
         let taken = self.zone.alloc_at(self.page, &MOVABLE);
@@ -346,9 +349,9 @@ impl<Z: LabZone> Migrate for FreesInside<'_, Z> {
     }
 }
 
-/// With front `F`: what is freed into an isolated range stays there, and is an ordinary page again
-/// afterwards.
-fn isolated_pages_pass_the_front_by<F>()
+/// Checks with front `F` that a page freed into an isolated range stays there, and is an ordinary
+/// page again afterwards.
+fn isolated_pages_bypass_the_front<F>()
 where
     F: Front<Blocks, ZoneLock, &'static Cpus> + Placed<'static>,
 {
@@ -369,10 +372,10 @@ where
 }
 
 #[test]
-fn pages_freed_into_an_isolated_range_pass_every_front_by() {
-    isolated_pages_pass_the_front_by::<Mags>();
-    isolated_pages_pass_the_front_by::<Lists<Exclusive>>();
-    isolated_pages_pass_the_front_by::<Lists<Shared>>();
+fn pages_freed_into_an_isolated_range_bypass_every_front() {
+    isolated_pages_bypass_the_front::<Mags>();
+    isolated_pages_bypass_the_front::<Lists<Exclusive>>();
+    isolated_pages_bypass_the_front::<Lists<Shared>>();
 }
 
 #[test]
@@ -400,9 +403,9 @@ fn every_list_of_every_magazine_starts_empty_and_whole() {
     }
 }
 
-/// A request that finds nothing leaves all as it was: no state is written for the page that is not
-/// there (2005, v21).
-fn nothing_for_no_page<Z: LabZone + Caches>(zone: &Z) {
+/// Checks that a request that finds nothing changes nothing: no state is written for a missing page
+/// (2005, v21).
+fn a_failed_request_changes_nothing<Z: LabZone + Caches>(zone: &Z) {
     let held = take_all(zone, Mobility::Movable);
     zone.drain();
     let before = seen(zone);
@@ -423,22 +426,22 @@ fn nothing_for_no_page<Z: LabZone + Caches>(zone: &Z) {
 }
 
 #[test]
-fn a_request_that_finds_no_page_writes_no_page() {
+fn a_request_that_finds_no_page_writes_no_record() {
     let cpus = Cpus::new();
-    nothing_for_no_page(&full::<TwoKinds, Direct, ZoneLock>(&small(512), cpus));
-    nothing_for_no_page(&full::<TwoKinds, Lists<Shared>, ZoneLock>(
+    a_failed_request_changes_nothing(&full::<TwoKinds, Direct, ZoneLock>(&small(512), cpus));
+    a_failed_request_changes_nothing(&full::<TwoKinds, Lists<Shared>, ZoneLock>(
         &small(512),
         cpus,
     ));
-    nothing_for_no_page(&full::<Blocks, Lists<Exclusive>, ZoneLock>(
+    a_failed_request_changes_nothing(&full::<Blocks, Lists<Exclusive>, ZoneLock>(
         &small(512),
         cpus,
     ));
-    nothing_for_no_page(&full::<Blocks, Mags, ZoneLock>(&small(512), cpus));
+    a_failed_request_changes_nothing(&full::<Blocks, Mags, ZoneLock>(&small(512), cpus));
 }
 
 #[test]
-fn a_freed_page_goes_to_the_list_of_its_block_whatever_type_was_asked_for_before() {
+fn a_freed_page_goes_to_the_list_of_its_block_whatever_type_was_requested_before() {
     // Patch 20 shadowed the type. A movable page out of an unmovable block is freed to the
     // unmovable list of the magazine.
     let zone: Magazined = full(&small(8 * 64), Cpus::new());

@@ -1,7 +1,7 @@
-//! Zones and nodes in order: which zone serves a request, how far down, what is held back from
-//! whom, and what a failure says.
+//! The order of zones and nodes: which zone serves a request, down to which mark, what is held back
+//! from which requests, and the errors of failures.
 //!
-//! Zones here have no front unless a test is about one, so that what is free is in the store.
+//! Zones here have no front unless a test is about one, so that all free frames are in the store.
 
 #![cfg(not(loom))]
 
@@ -28,7 +28,7 @@ use support::{
 
 type Plain = Parts<NoGrouping, Direct>;
 
-/// A zone of a kind with all of `start..end` free.
+/// Makes a zone of a kind with all of `start..end` free.
 fn zone(kind: ZoneKind, start: usize, end: usize) -> Plain {
     let plan = LabPlan::of(ZonePlan {
         kind,
@@ -42,7 +42,8 @@ const fn marks(min: usize, low: usize, high: usize) -> Marks {
     Marks { min, low, high }
 }
 
-/// The kind of zone that each request of a run is served from, as runs: the kind and how many.
+/// Allocates until a request fails. Returns the zones that served, as runs: the zone's start and
+/// the number of requests.
 fn served<Z: AnyZone>(nodes: &Nodes<'_, Z>, from: usize, request: &Request) -> Vec<(Frame, usize)> {
     let mut runs: Vec<(Frame, usize)> = Vec::new();
     while let Ok(got) = nodes.alloc(from, request) {
@@ -56,14 +57,15 @@ fn served<Z: AnyZone>(nodes: &Nodes<'_, Z>, from: usize, request: &Request) -> V
     runs
 }
 
-/// Runs as plain numbers: where the zone starts, and how many requests it served.
+/// Returns the runs as plain numbers: the zone's start, and the number of requests it served.
 fn numbers(runs: &[(Frame, usize)]) -> Vec<(usize, usize)> {
     runs.iter().map(|(at, n)| (at.number(), *n)).collect()
 }
 
 // ---- the order of zones ----
 
-/// All five kinds of zone, 64 frames each, lowest first: they start at 0, 64, 128, 192 and 256.
+/// Makes all five kinds of zone, 64 frames each, lowest first: they start at 0, 64, 128, 192 and
+/// 256.
 fn five_zones() -> [Plain; 5] {
     let mut start = 0;
     ZoneKind::ALL.map(|kind| {
@@ -96,7 +98,7 @@ fn other_requests_go_from_normal_memory_down() {
 
 #[test]
 fn the_movable_zone_is_for_movable_requests_only() {
-    // However the others ask for it.
+    // Whatever the request's other properties.
     for page in [UNMOVABLE, RECLAIMABLE] {
         let raised = Request {
             highest: ZoneKind::Movable,
@@ -122,7 +124,7 @@ fn a_movable_request_that_may_not_use_high_memory_does_not_reach_the_movable_zon
 }
 
 #[test]
-fn a_request_for_dma_memory_has_that_alone() {
+fn a_request_for_dma_memory_is_served_from_that_alone() {
     let zones = five_zones();
     let node = [Node::new(0, &zones)];
     let dma = UNMOVABLE.from_zones_up_to(ZoneKind::Dma);
@@ -132,18 +134,18 @@ fn a_request_for_dma_memory_has_that_alone() {
 
 // ---- the order of nodes ----
 
-/// Three nodes of one zone of 64 frames each, that start at 0, 64 and 128.
+/// Makes three nodes of one zone of 64 frames each, which start at 0, 64 and 128.
 fn three_zones() -> [[Plain; 1]; 3] {
     [0, 64, 128].map(|start| [zone(ZoneKind::Normal, start, start + 64)])
 }
 
 #[test]
-fn nodes_follow_in_a_ring_from_the_one_asked() {
+fn nodes_follow_in_a_ring_from_the_requested_one() {
     for (from, order) in [
         (0, [0, 64, 128]),
         (1, [64, 128, 0]),
         (2, [128, 0, 64]),
-        // No such node: from the first.
+        // No such node: starting at the first.
         (9, [0, 64, 128]),
     ] {
         let zones = three_zones();
@@ -163,7 +165,7 @@ fn all_zones_of_a_node_come_before_the_next_node() {
 }
 
 #[test]
-fn a_node_at_its_low_mark_is_left_before_it_goes_down_to_its_min_mark() {
+fn the_next_node_is_used_before_a_node_goes_below_its_low_mark() {
     let zones = three_zones();
     for [zone] in &zones[..2] {
         zone.watermarks()
@@ -185,7 +187,7 @@ fn every_zone_is_freed_to_by_its_frames() {
     let nodes = Nodes::new(&nodes);
     let held: Vec<Frame> = core::iter::from_fn(|| nodes.alloc(1, &MOVABLE).ok()).collect();
     assert_eq!(held.len(), 192);
-    // A bulk over all three, and one frame that is nobody's.
+    // A bulk over all three, and one frame of no zone.
     let mut mixed = held[..150].to_vec();
     mixed.push(frame(192));
     let error = BulkFreeError {
@@ -204,7 +206,7 @@ fn every_zone_is_freed_to_by_its_frames() {
     assert!(nodes.check().is_ok());
 }
 
-/// A zone with records for all of 0..256 and these ranges as memory.
+/// Makes a zone with records for all of 0..256 and these ranges as memory.
 fn with_holes(ranges: &[(usize, usize)]) -> [Plain; 1] {
     let zone: Plain = empty(&small(256), Cpus::new());
     for &(start, end) in ranges {
@@ -227,7 +229,7 @@ fn nodes_whose_memory_interleaves_are_freed_to_by_their_frames() {
     }
     assert_eq!(nodes.free_bulk(at_once), Ok(()));
     assert_eq!((near[0].free_frames(), far[0].free_frames()), (128, 122));
-    // A hole of both is nobody's.
+    // A hole of both belongs to none.
     assert_eq!(
         nodes.free(frame(251), Order::ZERO),
         Err(FreeError::NotOwned)
@@ -249,7 +251,7 @@ fn every_frame_lies_below_the_limit() {
     }
     assert_eq!(got.len(), 150);
     assert!(got.iter().all(|&at| at < frame(150)));
-    // The zone that the limit cuts comes first, as the highest that may serve.
+    // The zone that contains the limit comes first, as the highest that may serve.
     assert!(got[..22].iter().all(|&at| at >= frame(128)));
 }
 
@@ -291,7 +293,7 @@ fn a_frame_below_the_limit_is_found_in_a_list_of_another_cpu() {
 
 // ---- watermarks ----
 
-/// A zone of 256 frames with marks of 16, 32 and 48.
+/// Makes a zone of 256 frames with marks of 16, 32 and 48.
 fn marked() -> [Plain; 1] {
     let zone = zone(ZoneKind::Normal, 0, 256);
     zone.watermarks()
@@ -299,7 +301,7 @@ fn marked() -> [Plain; 1] {
     [zone]
 }
 
-/// How many frames are left when requests of this kind fail.
+/// Returns how many frames are left when requests of this kind fail.
 fn left_by(zones: &[Plain; 1], request: &Request) -> usize {
     let node = [Node::new(0, zones)];
     let nodes = Nodes::new(&node);
@@ -314,7 +316,7 @@ fn a_request_that_may_sleep_leaves_the_min_mark() {
 
 #[test]
 fn an_atomic_request_goes_five_eighths_below_the_min_mark() {
-    // 16, less half, less a quarter of the rest: 6.
+    // 16, minus half, minus a quarter of the rest: 6.
     assert_eq!(left_by(&marked(), &MOVABLE.atomic()), 6);
     let interrupt = MOVABLE.in_context(Context::Interrupt);
     assert_eq!(left_by(&marked(), &interrupt), 6);
@@ -322,7 +324,7 @@ fn an_atomic_request_goes_five_eighths_below_the_min_mark() {
 
 #[test]
 fn what_is_left_of_the_mark_is_rounded_up() {
-    // Linux's arithmetic: what is taken off is rounded down.
+    // Linux's arithmetic: the part subtracted is rounded down.
     for (mark, high, atomic) in [(16, 8, 6), (17, 9, 7), (1, 1, 1), (0, 0, 0), (100, 50, 38)] {
         assert_eq!(reserved_mark(mark, Access::Ordinary), mark);
         assert_eq!(reserved_mark(mark, Access::High), high);
@@ -332,7 +334,7 @@ fn what_is_left_of_the_mark_is_rounded_up() {
 }
 
 #[test]
-fn all_frames_of_a_block_but_one_count_as_gone() {
+fn all_frames_of_a_block_but_one_count_as_taken() {
     // Blocks of four: served while free - 3 > 16.
     assert_eq!(left_by(&marked(), &request(2, Mobility::Movable)), 16);
     let zones = marked();
@@ -342,7 +344,7 @@ fn all_frames_of_a_block_but_one_count_as_gone() {
 }
 
 #[test]
-fn a_zone_by_itself_has_no_marks() {
+fn a_zone_has_no_marks_by_default() {
     let [zone] = marked();
     assert_eq!(take_all(&zone, Mobility::Movable).len(), 256);
 }
@@ -385,11 +387,11 @@ fn background_reclaim_is_woken_below_the_low_mark_and_not_before() {
         assert!(nodes.alloc(0, &MOVABLE).is_ok());
         assert_eq!(counts.woken.get(), woken);
     }
-    // Above the min mark nobody waits for reclaim.
+    // Above the min mark no request waits for reclaim.
     assert_eq!(counts.reclaimed.get(), 0);
     assert!(nodes.alloc(0, &MOVABLE).is_err());
     assert_eq!(counts.reclaimed.get(), 1);
-    // And who may not sleep never does.
+    // And one that may not sleep never does.
     while nodes.alloc(0, &MOVABLE.atomic()).is_ok() {}
     assert_eq!(counts.reclaimed.get(), 1);
 }
@@ -414,7 +416,7 @@ fn min_free_kbytes_sets_each_zones_share() {
 
 #[test]
 fn min_free_kbytes_of_any_size_is_taken() {
-    // More than there is: nothing can be had any more, and nothing overflows.
+    // More than there is: no request succeeds any more, and nothing overflows.
     let zones = [zone(ZoneKind::Normal, 0, 256)];
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::new(&node);
@@ -422,10 +424,10 @@ fn min_free_kbytes_of_any_size_is_taken() {
     assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(256)));
 }
 
-// ---- what lower zones hold back ----
+// ---- the reserves of lower zones ----
 
-/// A node with 1000 frames for DMA, 5120 of normal memory and 2560 of movable memory, with the
-/// reserves of Linux and no min mark.
+/// Makes a node with 1000 frames for DMA, 5120 of normal memory and 2560 of movable memory, with
+/// the reserves of Linux and no min mark.
 fn reserving() -> [Plain; 3] {
     let zones = [
         zone(ZoneKind::Dma, 0, 1000),
@@ -438,7 +440,7 @@ fn reserving() -> [Plain; 3] {
 }
 
 #[test]
-fn lower_zones_hold_back_a_part_of_what_lies_above_them() {
+fn lower_zones_hold_back_a_part_of_the_size_of_higher_ones() {
     let zones = reserving();
     let against = |zone: usize, highest| zones[zone].watermarks().reserve_against(highest);
     // 5120 / 256 and 7680 / 256; 2560 / 32.
@@ -478,11 +480,11 @@ fn atomic_requests_leave_the_reserve_too() {
     assert_eq!(zones[0].free_frames(), 20);
 }
 
-// ---- what is set aside for atomic requests ----
+// ---- blocks set aside for atomic requests ----
 
 type Grouped = Parts<Blocks, Direct>;
 
-/// A zone of eight page blocks of 64 frames that starts at `start`.
+/// Makes a zone of eight page blocks of 64 frames that starts at `start`.
 fn grouped(start: usize, high_atomic: HighAtomic) -> Grouped {
     let plan = LabPlan {
         high_atomic,
@@ -495,11 +497,11 @@ fn grouped(start: usize, high_atomic: HighAtomic) -> Grouped {
     full(&plan, Cpus::new())
 }
 
-/// A zone of 512 frames of which one block, all of it free, is set aside.
+/// Makes a zone of 512 frames of which one block, wholly free, is set aside.
 fn with_a_reserve(start: usize) -> Grouped {
     let zone = grouped(start, HighAtomic::SetAside);
     let pair = zone.alloc(&request(1, Mobility::Unmovable).atomic());
-    free(&zone, pair.expect("memory enough"), 1);
+    free(&zone, pair.expect("enough memory"), 1);
     assert_eq!(blocks_of(&zone, MigrateType::HighAtomic), 1);
     zone
 }
@@ -516,7 +518,7 @@ fn what_is_set_aside_does_not_count_for_ordinary_requests() {
     for _ in 0..448 - 10 {
         assert!(nodes.alloc(0, &MOVABLE).is_ok_and(|at| at < frame(512)));
     }
-    // 74 frames are free, 64 of them set aside: the next comes from the other node.
+    // 74 frames are free, 64 of them set aside: the next frame comes from the other node.
     assert!(nodes.alloc(0, &MOVABLE).is_ok_and(|at| at >= frame(512)));
     // For an atomic request they count.
     let atomic = MOVABLE.atomic();
@@ -540,8 +542,8 @@ fn what_is_set_aside_is_given_back_when_no_node_has_anything_else() {
     assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(0)));
 }
 
-/// Every second frame of what is set aside is in use, so that no larger block is in there; all else
-/// is free, and lies at the mark.
+/// Every second frame of the block set aside is in use, so that it has no larger free block; all
+/// other memory is free, and the zone is at its mark.
 #[test]
 fn what_is_set_aside_and_of_no_use_does_not_lift_a_request_above_the_mark() {
     let zones = [with_a_reserve(0)];
@@ -563,11 +565,11 @@ fn what_is_set_aside_and_of_no_use_does_not_lift_a_request_above_the_mark() {
     assert_eq!(zone.free_frames(), 448 + 32);
 }
 
-/// Two blocks are set aside. The one would serve the request, but without it the zone is below its
-/// mark: what stays set aside in the other is not counted.
+/// Two blocks are set aside. One would serve the request, but then the zone is below its mark: the
+/// frames that stay set aside in the other do not count.
 #[test]
 fn what_stays_set_aside_does_not_lift_a_request_above_the_mark() {
-    // A hundredth of the zone may be set aside, and a block.
+    // One hundredth of the zone and a block may be set aside.
     let plan = LabPlan {
         high_atomic: HighAtomic::SetAside,
         ..LabPlan::of(ZonePlan {
@@ -581,7 +583,7 @@ fn what_stays_set_aside_does_not_lift_a_request_above_the_mark() {
     let pair = request(1, Mobility::Unmovable).atomic();
     let mut pairs = Vec::new();
     while blocks_of(zone, MigrateType::HighAtomic) < 2 {
-        pairs.push(zone.alloc(&pair).expect("memory enough"));
+        pairs.push(zone.alloc(&pair).expect("enough memory"));
     }
     pairs.into_iter().for_each(|pair| free(zone, pair, 1));
     let is_set_aside = |at: usize| {
@@ -599,7 +601,7 @@ fn what_stays_set_aside_does_not_lift_a_request_above_the_mark() {
     let nodes = Nodes::new(&node);
     assert!(nodes.alloc(0, &request(3, Mobility::Movable)).is_err());
     assert_eq!(zone.free_frames(), 64 + 32);
-    // Without what the other holds, it may be had.
+    // Without the frames of the other it is served.
     zone.watermarks()
         .set(marks(50, 50, 50), [0; ZoneKind::COUNT]);
     assert!(nodes.alloc(0, &request(3, Mobility::Movable)).is_ok());
@@ -631,7 +633,7 @@ fn an_order_above_the_highest_leaves_what_is_set_aside_alone() {
 
 #[test]
 fn many_frames_come_from_the_first_zone_that_stays_above_its_low_mark() {
-    // Served by the near zone while more than low + n are free there.
+    // Served by the near zone while it has more than low + n free frames.
     for (count, near_serves) in [(223, true), (224, false)] {
         let near = marked();
         let far = [zone(ZoneKind::Normal, 256, 512)];
@@ -645,7 +647,7 @@ fn many_frames_come_from_the_first_zone_that_stays_above_its_low_mark() {
 }
 
 #[test]
-fn what_no_zone_can_give_at_once_comes_one_by_one() {
+fn a_batch_that_no_zone_can_serve_comes_one_by_one() {
     let zones = three_zones();
     let nodes: Vec<_> = zones.iter().map(|zone| Node::new(0, zone)).collect();
     let nodes = Nodes::new(&nodes);
@@ -655,7 +657,7 @@ fn what_no_zone_can_give_at_once_comes_one_by_one() {
     distinct.sort();
     distinct.dedup();
     assert_eq!(distinct.len(), 150);
-    // As many as there are, and then the reason.
+    // As many as there are, and then the error.
     assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut out), Ok(42));
     assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut out), Err(exhausted(0)));
     assert_eq!(nodes.alloc_bulk(0, &MOVABLE, &mut []), Ok(0));
@@ -682,7 +684,7 @@ fn many_frames_below_a_limit_all_lie_below_it() {
     assert!(out[..60].iter().all(|&at| at < frame(60)));
 }
 
-// ---- what a failure says ----
+// ---- errors ----
 
 #[test]
 fn full_memory_is_exhausted_whatever_the_order() {
@@ -705,7 +707,7 @@ fn memory_behind_a_mark_is_exhausted_and_counted() {
     assert_eq!(nodes.alloc(0, &MOVABLE), Err(exhausted(16)));
 }
 
-/// Frees every second of the frames that are held.
+/// Frees every second frame in use.
 fn scatter(zone: &Plain) {
     let mut held = take_all(zone, Mobility::Movable);
     held.sort();
@@ -742,8 +744,8 @@ fn a_pair_that_fails_with_half_of_memory_free_fails_for_fragmentation() {
 
 #[test]
 fn too_few_frames_in_few_pieces_are_exhausted() {
-    // Two single frames for a request of 64: 1000 - (1000 + 2000 / 64) / 2 = 485: rather lack than
-    // fragmentation.
+    // Two single frames for a request of 64: 1000 - (1000 + 2000 / 64) / 2 = 485: lack of memory
+    // rather than fragmentation.
     let zones = [zone(ZoneKind::Normal, 0, 128)];
     take_all(&zones[0], Mobility::Movable);
     free(&zones[0], frame(10), 0);
@@ -754,7 +756,7 @@ fn too_few_frames_in_few_pieces_are_exhausted() {
 }
 
 #[test]
-fn the_zone_with_the_most_free_memory_is_judged() {
+fn the_error_is_that_of_the_zone_with_the_most_free_memory() {
     let zones = [zone(ZoneKind::Dma, 0, 64), zone(ZoneKind::Normal, 64, 192)];
     take_all(&zones[0], Mobility::Movable);
     scatter(&zones[1]);
@@ -781,10 +783,10 @@ fn nothing_below_the_limit_is_unsatisfiable() {
     }
     let unsatisfiable = Err(AllocError::LimitUnsatisfiable { limit });
     assert_eq!(nodes.alloc(0, &below), unsatisfiable);
-    // Too large for what lies below, although nothing of it is in use.
+    // Too large for the memory below, although none of it is in use.
     let large = request(4, Mobility::Movable).below(limit);
     assert_eq!(nodes.alloc(0, &large), unsatisfiable);
-    // No zone lies below it at all.
+    // No zone is below it at all.
     let limit = frame(0);
     let nowhere = MOVABLE.below(limit);
     let unsatisfiable = Err(AllocError::LimitUnsatisfiable { limit });
@@ -843,7 +845,7 @@ fn a_request_that_no_zone_may_serve_is_exhausted() {
 }
 
 #[test]
-fn zones_of_a_node_stand_in_rising_order() {
+fn zones_of_a_node_are_in_rising_order() {
     let zones = [zone(ZoneKind::Normal, 0, 64), zone(ZoneKind::Dma, 64, 128)];
     let node = [Node::new(0, &zones)];
     let found = Nodes::new(&node)

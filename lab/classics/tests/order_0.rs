@@ -1,5 +1,5 @@
-//! A request for one frame is refused only if nothing is free that it may have: of the older
-//! designs, beside those who are preempted inside lists, and with frames on their way into a
+//! A request for one frame is refused only if nothing is free that it may have: for the older
+//! designs, while other threads are preempted inside lists, and with frames in transit to a
 //! magazine.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
@@ -24,13 +24,13 @@ use threads::{
     InInterrupt, Numbered, PAGE, TWELVE, Visited, more_frames_than_users, waits_of_an_interrupt,
 };
 
-// ---- below a mark, frames on their way ----
+// ---- below a mark, with frames in transit ----
 
 static STOPPED: AtomicBool = AtomicBool::new(false);
 static WAITS: AtomicU64 = AtomicU64::new(0);
 const GOES_ON: u64 = 100;
 
-/// Until others have waited for a while.
+/// Stops until others have waited for a while.
 fn wait_for_others() {
     STOPPED.store(true, SeqCst);
     while WAITS.load(SeqCst) < GOES_ON {
@@ -51,10 +51,10 @@ impl Platform for Waits {
     }
 }
 
-/// All frames but a few are on their way into a magazine. Once they have arrived the zone is far
-/// above its mark, so a request waits for them, with a mark as without.
+/// All frames but a few are in transit to a magazine. Once they have arrived the zone is far above
+/// its mark, so a request waits for them, with a mark or without.
 #[test]
-fn a_request_with_a_mark_waits_for_frames_that_are_on_their_way() {
+fn a_request_with_a_mark_waits_for_frames_in_transit() {
     const PLAN: LabPlan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 300), 1);
     type Stopped<'m> = Magazine2013<'m, Waits, Stopping>;
     let mut memory = vec![MaybeUninit::uninit(); Stopped::checked_bytes_for(&PLAN).unwrap()];
@@ -81,16 +81,16 @@ fn a_request_with_a_mark_waits_for_frames_that_are_on_their_way() {
         refilling.join().unwrap().unwrap();
         (answer, waits)
     });
-    // The one who waits would find all but one of them free in the magazine.
+    // A request that waits finds all but one of them free in the magazine.
     nodes.drain();
     assert!(zones[0].free_frames() >= 298, "{zones:?}");
     assert!(answer.0.is_ok(), "{answer:?}: refused without a wait");
 }
 
-// ---- somebody is inside a CPU's lists ----
+// ---- another CPU is inside a CPU's lists ----
 
 #[test]
-fn an_interrupt_waits_for_nobody_who_visits_the_lists_of_its_cpu() {
+fn an_interrupt_does_not_wait_for_a_visitor_of_its_cpus_lists() {
     type Lists<'m> = Zone<'m, PageBlocks<'m>, PerCpuLists<'m, Visited>, TicketLock, InInterrupt>;
     let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 1);
     let mut memory = vec![MaybeUninit::uninit(); Lists::checked_bytes_for(&plan).unwrap()];
@@ -100,7 +100,7 @@ fn an_interrupt_waits_for_nobody_who_visits_the_lists_of_its_cpu() {
 }
 
 #[test]
-fn nobody_is_refused_behind_shared_lists_where_there_are_more_frames_than_users() {
+fn no_request_is_refused_with_shared_lists_and_more_frames_than_users() {
     type Lists<'m> = Zone<'m, PageBlocks<'m>, PerCpuLists<'m, Shared>, TicketLock, Numbered>;
     let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
     let mut memory = vec![MaybeUninit::uninit(); Lists::checked_bytes_for(&plan).unwrap()];
@@ -109,9 +109,9 @@ fn nobody_is_refused_behind_shared_lists_where_there_are_more_frames_than_users(
     more_frames_than_users(&zone);
 }
 
-/// Magazines are waited for by their locks.
+/// Requests wait for magazines at their locks.
 #[test]
-fn nobody_is_refused_behind_magazines_where_there_are_more_frames_than_users() {
+fn no_request_is_refused_with_magazines_and_more_frames_than_users() {
     type Mags<'m> = Magazine2013<'m, Numbered>;
     let plan = LabPlan::new(ZoneKind::Normal, FrameRange::new(0, 1024), 4);
     let mut memory = vec![MaybeUninit::uninit(); Mags::checked_bytes_for(&plan).unwrap()];

@@ -1,5 +1,5 @@
-//! How requests of older designs wait for each other: for what another gave back of what was set
-//! aside, and for who visits their lists. And what their caches cannot be planned as.
+//! How requests of the older designs wait for each other: for blocks that another gave back from
+//! those set aside, and for visitors of their lists. Also plans of caches that are refused.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use core::cell::Cell;
@@ -24,10 +24,10 @@ use meanwhile::{CPU, Here, LOOKS, OTHER, PAGE};
 
 type List = List2007<'static, Here, Shared>;
 
-// ---- what is set aside ----
+// ---- blocks set aside ----
 
-/// A zone with so many blocks of 64 frames set aside for atomic requests, in each of which so many
-/// frames are free; all else is in use. The blocks, too.
+/// Makes a zone with `reserves` blocks of 64 frames set aside for atomic requests, each with `free`
+/// free frames; all other frames are in use. Also returns the blocks.
 fn with_reserves(reserves: usize, free: usize) -> (&'static List, Vec<FrameRange>) {
     // A hundredth of the zone may be set aside, and a block.
     let span = FrameRange::new(0, 6400 * reserves);
@@ -72,7 +72,7 @@ fn with_reserves(reserves: usize, free: usize) -> (&'static List, Vec<FrameRange
     (zone, reserved)
 }
 
-/// Asks for `request` while others do `work` at every moment of it; it is served each time.
+/// Checks that `request` is served whenever, during it, others do `work`.
 fn is_served_whenever<Z: Copy + 'static>(
     scene: impl Fn() -> (Z, Request),
     alloc: impl Fn(Z, &Request) -> Result<Frame, AllocError>,
@@ -92,7 +92,7 @@ fn is_served_whenever<Z: Copy + 'static>(
     assert!(ran > 5, "{ran}");
 }
 
-/// All that is free is set aside for atomic requests. Another request gives it back, after this one
+/// All free memory is set aside for atomic requests. Another request gives it back, after this one
 /// has looked everywhere else.
 #[test]
 fn what_another_gave_back_from_the_reserve_is_taken() {
@@ -106,7 +106,7 @@ fn what_another_gave_back_from_the_reserve_is_taken() {
     );
 }
 
-/// The same, while another block stays set aside that lies above the request's limit.
+/// The same, while another block, above the request's limit, stays set aside.
 #[test]
 fn what_another_gave_back_is_taken_also_where_something_stays() {
     is_served_whenever(
@@ -122,7 +122,7 @@ fn what_another_gave_back_is_taken_also_where_something_stays() {
     );
 }
 
-/// The same, and what was given back lies in other CPUs' lists before this request comes to it.
+/// The same, and the frames given back are in other CPUs' lists before this request gets to them.
 #[test]
 fn what_another_gave_back_is_found_in_a_list_of_another_cpu() {
     let others = |zone: &'static List, request: &Request| {
@@ -163,7 +163,7 @@ thread_local! {
     static MASKED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// As its documentation has it: true with interrupts masked.
+/// `in_interrupt` as its documentation allows: true with interrupts masked.
 #[derive(Debug, Clone, Copy)]
 struct Masks;
 impl Platform for Masks {

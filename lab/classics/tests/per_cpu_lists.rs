@@ -1,5 +1,5 @@
-//! The per-CPU lists of 2013 (Linux 3.9), rule by rule: batch 31 and high 186, three lists, what
-//! goes back and from where, and who can reach a frame that lies in another CPU's lists.
+//! The per-CPU lists of 2013 (Linux 3.9), rule by rule: batch 31 and high 186, three lists, which
+//! frames go back and from where, and which requests reach a frame in another CPU's lists.
 
 #![cfg(not(loom))]
 
@@ -17,14 +17,14 @@ use support::{
     free, full, give, request, small, sound, state, take, take_all, usage,
 };
 
-/// Frames of one kind, slots that only their owner reaches.
+/// Frames of one kind, slots that only their owner enters.
 type Plain = Parts<NoGrouping, Lists<Exclusive>>;
-/// The same, slots that anybody reaches.
-type Lent = Parts<NoGrouping, Lists<Shared>>;
+/// The same, slots that any CPU enters.
+type SharedSlots = Parts<NoGrouping, Lists<Shared>>;
 /// Frames of three kinds.
 type Grouped = Parts<Blocks, Lists<Exclusive>>;
 
-/// A zone of `frames` for four CPUs.
+/// Makes a zone of `frames` frames for four CPUs.
 fn four_cpus<F>(frames: usize, cpus: &'static Cpus) -> Parts<NoGrouping, F>
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -36,7 +36,7 @@ where
     full(&plan, cpus)
 }
 
-/// How often the zone's lock was taken for `work`.
+/// Runs `work`; returns how often the zone's lock was taken.
 fn holds<R>(work: impl FnOnce() -> R) -> usize {
     ZoneLock::holds_during(work).0
 }
@@ -123,11 +123,11 @@ fn the_frame_freed_last_is_handed_out_first() {
 }
 
 #[test]
-fn larger_blocks_pass_the_lists_by() {
+fn larger_blocks_bypass_the_lists() {
     let zone: Plain = full(&small(1024), Cpus::new());
     let block = zone.alloc(&request(1, Mobility::Movable)).unwrap();
     assert_eq!(zone.cached_frames(), 0);
-    // A part of it is freed to the store; what is left is a single frame.
+    // A part of it is freed to the store; the rest is a single frame.
     free(&zone, block, 0);
     assert_eq!((zone.free_frames(), zone.cached_frames()), (1023, 0));
     free(&zone, block.plus(1), 0);
@@ -153,7 +153,7 @@ fn many_frames_at_once_cost_a_hold_for_each_batch() {
 
 // ---- frees ----
 
-/// A zone with nothing in its lists, and so many frames that are held.
+/// Makes a zone with empty lists, and holds `frames` of the frames.
 fn holding(frames: usize) -> (Plain, Vec<Frame>) {
     let zone: Plain = full(&small(1024), Cpus::new());
     let held = take(&zone, frames, Mobility::Movable);
@@ -190,7 +190,7 @@ fn another_31_frees_later_another_31_go_back() {
 }
 
 #[test]
-fn what_goes_back_is_what_was_freed_first() {
+fn the_frames_freed_first_go_back_first() {
     let (zone, held) = holding(186);
     give(&zone, &held);
     let (cold, warm) = held.split_at(31);
@@ -198,17 +198,17 @@ fn what_goes_back_is_what_was_freed_first() {
     assert!(warm.iter().all(|&at| usage(&zone, at) == Use::Cached));
 }
 
-/// Held frames of each kind, unmovable, movable and reclaimable ones, and nothing in the lists.
+/// Holds `each` frames of each kind, unmovable, movable and reclaimable, with the lists empty.
 fn holding_three_kinds(zone: &Grouped, each: usize) -> [Vec<Frame>; 3] {
     let held = [UNMOVABLE, MOVABLE, RECLAIMABLE].map(|page| take(zone, each, page.mobility));
     zone.drain();
-    // Each lies in blocks of its own type, so it is freed to the list of its own type.
+    // Each is in blocks of its own type, so it is freed to the list of its own type.
     assert!((0..3).all(|kind| held[kind].len() == each));
     held
 }
 
 #[test]
-fn what_goes_back_comes_from_all_lists_in_turn_and_from_their_tails() {
+fn frames_go_back_from_all_lists_in_turn_and_from_their_tails() {
     let zone: Grouped = full(&small(1024), Cpus::new());
     let held = holding_three_kinds(&zone, 62);
     for frames in &held {
@@ -225,7 +225,7 @@ fn what_goes_back_comes_from_all_lists_in_turn_and_from_their_tails() {
 }
 
 #[test]
-fn a_list_behind_an_empty_one_gives_twice_as_many() {
+fn a_list_after_an_empty_one_gives_twice_as_many() {
     // The lists in the order of the walk: unmovable, movable, reclaimable, and round again.
     for (empty, twice, once) in [(0, 1, 2), (1, 2, 0), (2, 0, 1)] {
         let zone: Grouped = full(&small(1024), Cpus::new());
@@ -267,8 +267,8 @@ fn interrupts_use_the_lists() {
     assert!(cpus.is_at_rest());
 }
 
-/// One frame in the lists of CPU 1 and of CPU 3 each, and the rest of their batches; CPU 0 runs and
-/// holds some, too.
+/// Makes a zone with frames in the lists of CPUs 1 and 3; CPU 0 runs and has some in its lists,
+/// too.
 fn held_by_three<F>(cpus: &'static Cpus) -> Parts<NoGrouping, F>
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -284,11 +284,11 @@ where
 }
 
 #[test]
-fn a_drain_interrupts_only_those_who_hold_something() {
+fn a_drain_interrupts_only_cpus_with_frames() {
     let cpus = Cpus::new();
     let zone: Plain = held_by_three(cpus);
     assert_eq!(zone.drain(), 3 * 31);
-    // CPUs 1 and 3; not CPU 2, whose lists are empty, nor the one that drains.
+    // CPUs 1 and 3; not CPU 2, whose lists are empty, nor the CPU that drains.
     assert_eq!(cpus.interruptions(), 2);
     assert_eq!((zone.free_frames(), zone.cached_frames()), (1024, 0));
     assert_eq!(zone.drain(), 0);
@@ -297,9 +297,9 @@ fn a_drain_interrupts_only_those_who_hold_something() {
 }
 
 #[test]
-fn a_drain_of_lent_slots_interrupts_nobody() {
+fn a_drain_of_shared_slots_interrupts_no_cpu() {
     let cpus = Cpus::new();
-    let zone: Lent = held_by_three(cpus);
+    let zone: SharedSlots = held_by_three(cpus);
     assert_eq!(zone.drain(), 3 * 31);
     assert_eq!(cpus.interruptions(), 0);
     assert_eq!((zone.free_frames(), zone.cached_frames()), (1024, 0));
@@ -307,7 +307,7 @@ fn a_drain_of_lent_slots_interrupts_nobody() {
 }
 
 #[test]
-fn a_drain_leaves_what_is_out_of_reach() {
+fn a_drain_leaves_frames_out_of_reach() {
     let cpus = Cpus::new();
     let zone: Plain = held_by_three(cpus);
     cpus.put_others_out_of_reach();
@@ -333,7 +333,7 @@ fn a_cpu_without_a_slot_goes_to_the_store() {
     sound(&zone);
 }
 
-/// The last free frame of a zone lies in CPU 3's list, and CPU 0 asks.
+/// Makes a zone whose last free frame is in CPU 3's list; CPU 0 runs.
 fn last_frame_elsewhere<F>(cpus: &'static Cpus) -> Parts<NoGrouping, F>
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -359,9 +359,9 @@ fn order_0_succeeds_though_the_last_frame_is_in_another_cpus_list() {
 }
 
 #[test]
-fn order_0_succeeds_with_lent_slots_and_interrupts_nobody() {
+fn order_0_succeeds_with_shared_slots_and_interrupts_no_cpu() {
     let cpus = Cpus::new();
-    let zone: Lent = last_frame_elsewhere(cpus);
+    let zone: SharedSlots = last_frame_elsewhere(cpus);
     assert!(zone.alloc(&UNMOVABLE).is_ok());
     assert_eq!(cpus.interruptions(), 0);
     sound(&zone);
@@ -381,8 +381,8 @@ fn order_0_fails_only_where_the_platform_cannot_reach_the_frame() {
 
 #[test]
 fn a_request_in_an_interrupt_waits_for_no_other_cpu() {
-    // "... and requests in an interrupt, which wait for nobody": running something on another CPU
-    // is a wait for it.
+    // A request in an interrupt waits for no other CPU: running something on another CPU is a wait
+    // for it.
     let cpus = Cpus::new();
     let zone: Plain = last_frame_elsewhere(cpus);
     cpus.set_interrupt(true);
@@ -393,9 +393,9 @@ fn a_request_in_an_interrupt_waits_for_no_other_cpu() {
 }
 
 #[test]
-fn a_request_in_an_interrupt_looks_into_nobodys_lent_slot() {
+fn a_request_in_an_interrupt_enters_no_other_cpus_slot() {
     let cpus = Cpus::new();
-    let zone: Lent = last_frame_elsewhere(cpus);
+    let zone: SharedSlots = last_frame_elsewhere(cpus);
     cpus.set_interrupt(true);
     let inside = MOVABLE.in_context(Context::Interrupt);
     assert_eq!(zone.alloc(&inside), Err(exhausted(0)));
@@ -403,8 +403,8 @@ fn a_request_in_an_interrupt_looks_into_nobodys_lent_slot() {
 }
 
 #[test]
-fn a_request_in_an_interrupt_has_all_lists_of_its_own_cpu() {
-    // The last frame is on the movable list of the CPU that asks for an unmovable one.
+fn a_request_in_an_interrupt_reaches_all_lists_of_its_own_cpu() {
+    // The last frame is on the movable list of the CPU that requests an unmovable one.
     let cpus = Cpus::new();
     let zone: Grouped = full(&small(512), cpus);
     let held = take_all(&zone, Mobility::Movable);
@@ -417,21 +417,21 @@ fn a_request_in_an_interrupt_has_all_lists_of_its_own_cpu() {
 }
 
 #[test]
-fn an_atomic_request_interrupts_nobody() {
+fn an_atomic_request_interrupts_no_cpu() {
     // It may hold a lock that the other CPU waits for with interrupts masked.
     let cpus = Cpus::new();
     let zone: Plain = last_frame_elsewhere(cpus);
     assert_eq!(zone.alloc(&MOVABLE.atomic()), Err(exhausted(0)));
     assert_eq!(cpus.interruptions(), 0);
-    // A lent slot it may lock.
-    let zone: Lent = last_frame_elsewhere(cpus);
+    // It may lock a shared slot.
+    let zone: SharedSlots = last_frame_elsewhere(cpus);
     assert!(zone.alloc(&MOVABLE.atomic()).is_ok());
     assert_eq!(cpus.interruptions(), 0);
     sound(&zone);
 }
 
 #[test]
-fn a_block_whose_frames_lie_in_lists_is_found() {
+fn a_block_whose_frames_are_in_lists_is_found() {
     let cpus = Cpus::new();
     let zone: Plain = four_cpus(128, cpus);
     let held = take_all(&zone, Mobility::Movable);

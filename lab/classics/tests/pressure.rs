@@ -1,6 +1,6 @@
-//! When memory is short or in pieces: how the hooks are called and how often, lumpy reclaim,
-//! compaction with its deferral and its capture, contiguous ranges, and memory taken offline. What
-//! fails is undone.
+//! Memory shortage and fragmentation: how the hooks are called and how often, lumpy reclaim,
+//! compaction with its deferral and its capture, contiguous ranges, and memory taken offline.
+//! Failed operations are undone.
 
 #![cfg(not(loom))]
 
@@ -42,19 +42,19 @@ const fn range(start: usize, end: usize) -> FrameRange {
     FrameRange::new(start, end)
 }
 
-/// A zone of so many frames with orders up to 7, all free.
+/// Makes a zone of `frames` frames with orders up to 7, all free.
 fn plain(frames: usize) -> Plain {
     full(&small(frames), Cpus::new())
 }
 
-/// The same, all in use as single movable pages.
+/// Makes such a zone, all in use as single movable pages.
 fn in_use(frames: usize) -> Plain {
     let zone = plain(frames);
     assert_eq!(take_all(&zone, Mobility::Movable).len(), frames);
     zone
 }
 
-/// The same, with every second page freed.
+/// Makes such a zone in use, with every second page freed.
 fn scattered(frames: usize) -> Plain {
     let zone = in_use(frames);
     for at in (1..frames).step_by(2) {
@@ -63,8 +63,8 @@ fn scattered(frames: usize) -> Plain {
     zone
 }
 
-/// The owner of all movable pages of a zone. It moves them, and answers in another way where it is
-/// told to.
+/// The owner of all movable pages of a zone. It moves them, or returns another result where a test
+/// sets one.
 struct Owner<'z, Z: AnyZone> {
     zone: &'z Z,
     pages: RefCell<BTreeMap<Frame, Order>>,
@@ -74,7 +74,7 @@ struct Owner<'z, Z: AnyZone> {
 }
 
 impl<'z, Z: AnyZone<Platform = &'static Cpus>> Owner<'z, Z> {
-    /// Every movable block in use is its own.
+    /// Makes the owner of every movable block in use.
     fn of(zone: &'z Z) -> Self {
         let mut pages = BTreeMap::new();
         for at in zone.span().frames() {
@@ -95,20 +95,20 @@ impl<'z, Z: AnyZone<Platform = &'static Cpus>> Owner<'z, Z> {
         }
     }
 
-    /// The same, which always answers this and does nothing.
-    fn saying(zone: &'z Z, answer: Migration) -> Self {
+    /// Makes an owner that always returns `answer` and moves nothing.
+    fn returning(zone: &'z Z, answer: Migration) -> Self {
         Self {
             answer: Some(answer),
             ..Self::of(zone)
         }
     }
 
-    /// How often it was asked to move something.
+    /// Returns how often `migrate` was called.
     fn asked(&self) -> usize {
         self.moves.borrow().len()
     }
 
-    /// Each of its pages is in use where it thinks it is, and no other movable block is.
+    /// Checks that each of its pages is in use where it recorded it, and no other movable block is.
     fn owns_what_is_in_use(&self) {
         sound(self.zone);
         let now = Self::of(self.zone);
@@ -116,15 +116,15 @@ impl<'z, Z: AnyZone<Platform = &'static Cpus>> Owner<'z, Z> {
     }
 }
 
-/// The hook's caller holds no lock and has masked nothing.
-fn assert_quiet<Z: AnyZone<Platform = &'static Cpus>>(zone: &Z) {
+/// Checks that the hook's caller holds no lock and has masked nothing.
+fn assert_nothing_held<Z: AnyZone<Platform = &'static Cpus>>(zone: &Z) {
     assert_no_lock_held();
     assert!(zone.platform().is_at_rest(), "masked or pinned in a hook");
 }
 
 impl<Z: AnyZone<Platform = &'static Cpus>> Migrate for Owner<'_, Z> {
     fn migrate(&self, from: Frame, order: Order, to: Frame) -> Migration {
-        assert_quiet(self.zone);
+        assert_nothing_held(self.zone);
         self.moves.borrow_mut().push((from, to));
         // The new place is allocated already.
         let place = state(self.zone, to);
@@ -146,7 +146,7 @@ impl<Z: AnyZone<Platform = &'static Cpus>> Migrate for Owner<'_, Z> {
 
 impl<Z: AnyZone<Platform = &'static Cpus>> Reclaim for Owner<'_, Z> {
     fn reclaim(&self, _: &Need) -> usize {
-        assert_quiet(self.zone);
+        assert_nothing_held(self.zone);
         self.reclaims.set(self.reclaims.get() + 1);
         0
     }

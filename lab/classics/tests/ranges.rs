@@ -1,5 +1,5 @@
-//! Ranges come and go with any alignment; a free takes back any aligned part of a block; and a free
-//! of anything else is refused and changes nothing, whatever stands before the store.
+//! Ranges are added and removed with any alignment; any aligned part of a block can be freed; and a
+//! free of anything else is refused and changes nothing, with every front.
 
 #![cfg(not(loom))]
 
@@ -27,7 +27,7 @@ const fn range(start: usize, end: usize) -> FrameRange {
     FrameRange::new(start, end)
 }
 
-/// A zone without memory that has records for `span`.
+/// Makes a zone without memory that has records for `span`.
 fn spanning<F>(span: FrameRange) -> Parts<NoGrouping, F>
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -39,7 +39,7 @@ where
     empty(&plan, Cpus::new())
 }
 
-/// Free blocks by order.
+/// Returns the number of free blocks by order.
 fn blocks(zone: &Plain) -> [usize; 8] {
     let counts = zone.free_counts().by_order;
     core::array::from_fn(|order| counts[order])
@@ -97,7 +97,7 @@ fn a_range_outside_the_span_is_refused() {
 }
 
 #[test]
-fn a_zone_lies_at_any_frame_number() {
+fn a_zone_can_begin_at_any_frame_number() {
     let start = (1 << 40) + 5;
     let span = range(start, start + 1000);
     let zone: Plain = spanning(span);
@@ -121,7 +121,7 @@ fn holes_are_never_handed_out() {
     assert_eq!(held.len(), 59 + 1 + 133 + 1);
     let in_a_range = |at: &Frame| ranges.iter().any(|range| range.contains(*at));
     assert!(held.iter().all(in_a_range));
-    // Nor does a merge reach over one: 61..64 and 65..67 are no memory.
+    // Nor does a merge cross one: 61..64 and 65..67 are no memory.
     give(&zone, &held);
     assert_eq!(zone.block_of(frame(62)), None);
     assert_eq!(zone.block_of(frame(65)), None);
@@ -145,7 +145,7 @@ fn a_part_of_odd_alignment_is_removed_and_the_rest_stays_free() {
 }
 
 #[test]
-fn what_is_not_there_is_not_removed() {
+fn absent_frames_are_not_removed() {
     let zone: Plain = spanning(range(0, 128));
     assert_eq!(zone.add(range(10, 20)), Ok(10));
     assert_eq!(zone.add(range(30, 40)), Ok(10));
@@ -177,8 +177,8 @@ fn memory_in_use_is_not_removed_and_the_first_such_frame_is_named() {
     assert_eq!(zone.remove(range(99, 128)), busy(99));
 }
 
-/// With front `F`: frames that lie in a cache are removed and reserved all the same.
-fn cached_frames_are_in_nobodys_way<F>()
+/// Checks with front `F` that frames in a cache can be removed and reserved.
+fn cached_frames_do_not_block_ranges<F>()
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
@@ -199,9 +199,9 @@ where
 
 #[test]
 fn memory_in_caches_is_removed_and_reserved() {
-    cached_frames_are_in_nobodys_way::<Lists<Exclusive>>();
-    cached_frames_are_in_nobodys_way::<Lists<Shared>>();
-    cached_frames_are_in_nobodys_way::<Mags>();
+    cached_frames_do_not_block_ranges::<Lists<Exclusive>>();
+    cached_frames_do_not_block_ranges::<Lists<Shared>>();
+    cached_frames_do_not_block_ranges::<Mags>();
 }
 
 // ---- memory is reserved ----
@@ -212,7 +212,7 @@ fn reservations_overlap_and_count_each_frame_once() {
     assert_eq!(zone.add(range(0, 100)), Ok(100));
     assert_eq!(zone.reserve(range(10, 30)), Ok(20));
     assert_eq!(zone.reserve(range(25, 45)), Ok(15));
-    // A reservation may reach over what is no memory.
+    // A reservation may include frames that are no memory.
     assert_eq!(zone.reserve(range(90, 128)), Ok(10));
     assert_eq!(zone.managed_frames(), 55);
     assert_eq!(zone.check().map(|census| census.reserved), Ok(45));
@@ -223,7 +223,7 @@ fn reservations_overlap_and_count_each_frame_once() {
 }
 
 #[test]
-fn a_part_of_a_reservation_is_given_up() {
+fn a_part_of_a_reservation_is_ended() {
     let zone: Plain = spanning(range(0, 128));
     assert_eq!(zone.add(range(0, 128)), Ok(128));
     assert_eq!(zone.reserve(range(8, 120)), Ok(112));
@@ -250,10 +250,10 @@ fn reserved_memory_is_removed_and_added_again() {
     sound(&zone);
 }
 
-// ---- exactly this block ----
+// ---- blocks at given frames ----
 
 #[test]
-fn a_block_is_taken_exactly_where_it_is_asked_for() {
+fn a_block_is_taken_exactly_where_it_is_requested() {
     let zone: Plain = spanning(range(0, 128));
     assert_eq!(zone.add(range(0, 128)), Ok(128));
     assert_eq!(
@@ -268,7 +268,7 @@ fn a_block_is_taken_exactly_where_it_is_asked_for() {
 }
 
 #[test]
-fn a_block_that_makes_no_sense_is_malformed_or_outside() {
+fn an_impossible_block_is_malformed_or_outside() {
     let span = range(0, 100);
     let zone: Plain = spanning(span);
     assert_eq!(zone.add(span), Ok(100));
@@ -297,7 +297,7 @@ fn a_block_in_use_is_busy() {
 }
 
 #[test]
-fn the_first_frame_in_use_is_named_however_the_free_ones_before_it_lie() {
+fn the_first_frame_in_use_is_named_whatever_free_blocks_precede_it() {
     // 0..8, 8..12 are free, 12 is in use.
     let zone: Plain = spanning(range(0, 128));
     assert_eq!(zone.add(range(0, 128)), Ok(128));
@@ -322,7 +322,7 @@ fn a_block_that_begins_or_ends_in_a_hole_is_absent() {
 }
 
 #[test]
-fn a_block_in_a_cache_is_taken_exactly_too() {
+fn a_block_in_a_cache_is_taken_too() {
     let zone: Parts<NoGrouping, Mags> = spanning(range(0, 128));
     assert_eq!(zone.add(range(0, 128)), Ok(128));
     let page = zone.alloc(&MOVABLE).unwrap();
@@ -352,7 +352,7 @@ fn any_aligned_part_of_a_block_is_freed_and_the_rest_stays_in_use() {
                 (census.free, census.allocated),
                 (part.frames(), 32 - part.frames())
             );
-            // What is left can be freed frame by frame, and makes the block again.
+            // The rest can be freed frame by frame, and merges to the block again.
             for at in FrameRange::of_block(block, Order::new(5)).frames() {
                 let freed = FrameRange::of_block(first, part).contains(at);
                 let expected = if freed {
@@ -405,7 +405,7 @@ fn a_range_that_is_not_all_in_use_is_refused_as_a_whole() {
 
 // ---- bad frees ----
 
-/// A zone with front `F` that has something of everything.
+/// A zone with front `F` that has frames in every state.
 struct Mixed<F>
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -415,7 +415,7 @@ where
     block: Frame,
     single: Frame,
     other: Frame,
-    // Freed last: in the front, if it keeps frames.
+    // The frame freed last: in the front, if that keeps frames.
     freed: Frame,
 }
 
@@ -423,7 +423,8 @@ impl<F> Mixed<F>
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
-    /// Records for 8..520, memory at 16..500, a hole at 100..120, reserved frames at 200..210.
+    /// Makes a zone with records for 8..520, memory at 16..500, a hole at 100..120, and reserved
+    /// frames at 200..210.
     fn new() -> Self {
         let zone = spanning(range(8, 520));
         assert_eq!(zone.add(range(16, 500)), Ok(484));
@@ -442,7 +443,7 @@ where
         }
     }
 
-    /// Refused for this reason, and everything is as before.
+    /// Checks that these frees are refused with this error, and change nothing.
     fn refuses(&self, bad: &[(Frame, u8)], why: FreeError) {
         for &(at, order) in bad {
             let before: Seen = seen(&self.zone);
@@ -452,7 +453,7 @@ where
         }
     }
 
-    /// A frame that is free in the store.
+    /// Returns a frame that is free in the store.
     fn free_in_store(&self) -> Frame {
         let free = |at: &Frame| {
             let block = self.zone.block_of(*at);
@@ -488,7 +489,7 @@ where
         (free.align_down(Order::new(2)), 2),
     ];
     mixed.refuses(&twice, FreeError::DoubleFree);
-    // A block that was freed as a whole.
+    // A block freed as a whole.
     assert_eq!(mixed.zone.free(mixed.block, Order::new(4)), Ok(()));
     let twice = [(mixed.block, 4), (mixed.block, 0), (mixed.block.plus(8), 3)];
     mixed.refuses(&twice, FreeError::DoubleFree);
@@ -511,7 +512,7 @@ where
         allocated: Order::ZERO,
     };
     mixed.refuses(&[(mixed.single, 1), (mixed.single, 7)], of_single);
-    // And then the right ones.
+    // And then the right frees.
     assert_eq!(mixed.zone.free(mixed.single, Order::ZERO), Ok(()));
     assert_eq!(mixed.zone.free(block, Order::new(4)), Ok(()));
     sound(&mixed.zone);
@@ -521,7 +522,8 @@ fn refuses_an_order_above_the_highest_for_the_same_reasons<F>()
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
-    // An order above the zone's highest, 7, is no reason of its own: the error tells of the frame.
+    // An order above the zone's highest, 7, has no error of its own: the error is that of the
+    // frame.
     let mixed = Mixed::<F>::new();
     for order in [8, 18] {
         mixed.refuses(
@@ -553,10 +555,10 @@ where
         assert_eq!(mixed.zone.free_bulk(&list), Err(refused));
         let census = sound(&mixed.zone);
         assert_eq!(census.free + census.cached, free + 1);
-        // The one behind it is still in use.
+        // The frame after it is still in use.
         assert_eq!(mixed.zone.free_bulk(&[mixed.other]), Ok(()));
     }
-    // The same frame twice, and one that was freed before.
+    // The same frame twice, and one freed before.
     let mixed = Mixed::<F>::new();
     let twice = |freed| {
         let error = FreeError::DoubleFree;
@@ -570,7 +572,7 @@ where
     assert_eq!(seen(&mixed.zone), before);
 }
 
-/// A test of each kind of bad free for one kind of front.
+/// Defines a test of each kind of bad free for one front.
 macro_rules! bad_frees {
     ($front:ident: $type:ty) => {
         mod $front {
@@ -611,7 +613,7 @@ bad_frees!(with_magazines: Mags);
 
 #[test]
 fn a_front_keeps_the_frames_that_a_bad_free_named() {
-    // A second free of a cached frame leaves it where it is: it is handed out once.
+    // A second free of a cached frame does not move it: it is handed out once.
     let zone: Parts<NoGrouping, Lists<Exclusive>> = full(&small(64), Cpus::new());
     let page = zone.alloc(&MOVABLE).unwrap();
     free(&zone, page, 0);

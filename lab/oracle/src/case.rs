@@ -1,7 +1,7 @@
-//! A case: which configuration, on which machine, with which sizes and policies.
+//! A test case: a configuration on a machine, with sizes and policies.
 //!
-//! Small sizes make rare events common: lists that overflow after a few frees, blocks that are
-//! claimed after a few requests.
+//! Small sizes make rare events common: lists overflow after a few frees, blocks are claimed after
+//! a few requests.
 
 use core::mem::MaybeUninit;
 
@@ -19,30 +19,31 @@ use brickyard_classics::{Configuration, Experiment, MachinePlan};
 use crate::operation::CPUS;
 use crate::{Driven, ManyCpus, drive};
 
-/// How CPUs reach their lists.
+/// How CPUs enter the slots of their caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slots {
-    /// Each only its own.
+    /// Each CPU enters only its own.
     Exclusive,
-    /// Any, by a lock.
+    /// Any CPU enters any slot, by a lock.
     Shared,
 }
 
 /// A configuration on a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// Which one.
+    /// The configuration.
     pub configuration: Configuration,
-    /// How CPUs reach their lists.
+    /// How CPUs enter the slots of their caches.
     pub slots: Slots,
     /// The machine, with its sizes and policies.
     pub machine: MachinePlan,
 }
 
 impl Case {
-    /// A machine of 600 frames that begins at an odd one, with blocks of up to 64 frames, page
-    /// blocks of 16, and caches of a few frames. The bitmap store, whose page blocks have 64 frames
-    /// and more, has twice the frames, page blocks of two words and blocks of up to four of those.
+    /// Returns a machine of 600 frames that begins at an odd frame, with blocks of up to 64 frames,
+    /// page blocks of 16, and caches of a few frames. The bitmap store, whose page blocks have at
+    /// least 64 frames, gets twice the frames, page blocks of two words, and blocks of up to four
+    /// page blocks.
     #[must_use]
     pub fn small(configuration: Configuration, slots: Slots) -> Self {
         let mut machine = MachinePlan::small(CPUS - 1);
@@ -64,7 +65,7 @@ impl Case {
         }
     }
 
-    /// A machine of 6000 frames with the sizes of Linux.
+    /// Returns a machine of 6000 frames with the sizes of Linux.
     #[must_use]
     pub fn of_linux(configuration: Configuration, slots: Slots) -> Self {
         Self {
@@ -74,7 +75,8 @@ impl Case {
         }
     }
 
-    /// The case that the first four bytes spell, mostly a small one, and the rest of the bytes.
+    /// Decodes a case from the first four bytes, mostly a small one; returns it and the rest of the
+    /// bytes.
     #[must_use]
     pub fn read(bytes: &[u8]) -> (Self, &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(4));
@@ -114,7 +116,7 @@ impl Case {
         (case, rest)
     }
 
-    /// Builds the case on `platform` and hands the node to `experiment`.
+    /// Builds the case on `platform` and runs `experiment` on the node.
     pub fn run<P: Platform + Clone, E: Experiment<P>>(
         &self,
         platform: P,
@@ -138,11 +140,11 @@ impl Case {
         let out = configuration.run::<A, L, _, _>(plan, platform, &mut memory, experiment);
         match out {
             Ok(out) => out,
-            Err(error) => panic!("the stated size does not suffice: {error}"),
+            Err(error) => panic!("the computed size is too small: {error}"),
         }
     }
 
-    /// Runs the operations that `bytes` spell on this case and on the model, see [`drive`].
+    /// Runs the operations encoded in `bytes` on this case and on the model, see [`drive()`].
     #[must_use]
     pub fn drive(&self, bytes: &[u8]) -> Driven {
         let platform = ManyCpus::new();

@@ -1,4 +1,4 @@
-//! The Rust blocks of the documents, as tests: what stands in a README must compile and run.
+//! The Rust blocks of the documents, as tests: they must compile and run.
 
 macro_rules! documents {
     ($($name:ident: $path:literal,)+) => {

@@ -1,5 +1,4 @@
-//! Runs operations on an allocator and on the model side by side, and compares every answer and
-//! every counter.
+//! Runs operations on an allocator and on the model, and compares every result and every counter.
 
 use core::cell::{Cell, RefCell};
 use core::slice;
@@ -21,7 +20,7 @@ use crate::tally::tally;
 use crate::{Bytes, ManyCpus, Operation};
 
 tally! {
-    /// What a run of operations did, so that a test can see that it was not vacuous.
+    /// What a run of operations did, so that a test can check that it was not vacuous.
     pub struct Driven: usize {
         /// Operations run.
         operations,
@@ -38,8 +37,7 @@ tally! {
     }
 }
 
-/// The embedder of the test: its blocks are the model's, and it moves and frees them as its dice
-/// fall.
+/// The embedder of the test: its blocks are the model's, and it moves and frees them at random.
 struct Embedder<'n, 'z, Z: LabZone> {
     node: &'n Node<'z, Z>,
     model: RefCell<Model>,
@@ -69,7 +67,7 @@ impl<Z: LabZone> Embedder<'_, '_, Z> {
 
 impl<Z: LabZone> Migrate for Embedder<'_, '_, Z> {
     fn can_move(&self, frame: Frame, order: Order) -> bool {
-        // What nobody here knows lies in a cache.
+        // A block that the model does not have is in a cache.
         let block = self.model.borrow().block_starting_at(frame);
         block.is_none_or(|block| block.order == order && block.mobility == Mobility::Movable)
     }
@@ -78,10 +76,10 @@ impl<Z: LabZone> Migrate for Embedder<'_, '_, Z> {
         let mut model = self.model.borrow_mut();
         let Some(block) = model.block_starting_at(from) else {
             assert!(
-                !Z::TELLS_CACHED,
-                "asked to move {from}, where no block starts"
+                !Z::DISTINGUISHES_CACHED,
+                "request to move {from}, where no block starts"
             );
-            // It lies in a cache.
+            // It is in a cache.
             return Migration::Unknown;
         };
         assert_eq!(block.mobility, Mobility::Movable, "{from} may not be moved");
@@ -104,8 +102,7 @@ impl<Z: LabZone> Migrate for Embedder<'_, '_, Z> {
 }
 
 impl<Z: LabZone> Reclaim for Embedder<'_, '_, Z> {
-    /// Frees one movable block now and then, through the allocator: it may be entered again from
-    /// here.
+    /// Frees one movable block now and then, through the allocator: hooks may call it.
     fn reclaim(&self, _need: &Need) -> usize {
         if self.roll(3) > 0 {
             return 0;
@@ -124,14 +121,14 @@ impl<Z: LabZone> Reclaim for Embedder<'_, '_, Z> {
     }
 }
 
-/// Runs the operations that `bytes` spell on the zones of `node`, whose memory is all free, and on
+/// Runs the operations encoded in `bytes` on the zones of `node`, whose memory is all free, and on
 /// a model of them.
 ///
 /// After each, every counter of the allocator is compared with the model and every invariant is
-/// tested.
+/// checked.
 ///
 /// # Panics
-/// As soon as the allocator gives a wrong answer.
+/// As soon as the allocator returns a wrong result.
 pub fn drive<Z: LabZone>(node: &Node<'_, Z>, platform: &ManyCpus, bytes: &[u8]) -> Driven {
     let zones = node.zones().iter().map(|zone| ModelZone {
         kind: zone.kind(),
@@ -195,7 +192,7 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
     fn step(&mut self, operation: &Operation) {
         match *operation {
             Operation::SwitchTo(cpu) => {
-                // An interrupt ends on the CPU where it came.
+                // An interrupt ends on the CPU where it began.
                 self.platform.set_interrupt(false);
                 self.platform.switch_to(cpu);
             }
@@ -232,13 +229,13 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         }
     }
 
-    /// The hooks are for callers that may sleep.
+    /// Runs `work` outside any interrupt: the hooks are for callers that may sleep.
     fn without_interrupts(&mut self, work: impl FnOnce(&mut Self)) {
         self.platform.set_interrupt(false);
         work(self);
     }
 
-    /// In an interrupt nobody may sleep.
+    /// Returns the request as made in an interrupt, if there is one, where sleeping is not allowed.
     fn in_this_context(&self, request: Request) -> Request {
         if self.platform.is_in_interrupt() {
             request.in_context(Context::Interrupt)
@@ -247,9 +244,9 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         }
     }
 
-    /// Can a request fail although there is a right answer? In an interrupt, while caches hold
-    /// frames; where other CPUs may not be interrupted, if some still do; and above the size of a
-    /// page block, where blocks that are set aside do not merge with others.
+    /// Returns true if a request may fail although it could be served: in an interrupt; for an
+    /// atomic request, if caches hold frames; and above the size of a page block, if blocks are set
+    /// aside, which do not merge with others.
     fn may_miss(&self, request: &Request) -> bool {
         let cached = || self.nodes.zones().any(|zone| zone.cached_frames() > 0);
         let set_aside = |snapshot: ZoneSnapshot| {
@@ -272,7 +269,7 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
                 let model = self.embedder.model.borrow();
                 assert!(
                     self.may_miss(request) || !model.has_right_answer(request),
-                    "{request:?} was refused ({why}), and could have been served"
+                    "{request:?} was refused ({why}), but could have been served"
                 );
             }
         }
@@ -282,7 +279,7 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         let mut model = self.embedder.model.borrow_mut();
         assert!(
             model.is_right_answer(request, frame),
-            "{frame} is no answer to {request:?}"
+            "{frame} does not fit {request:?}"
         );
         model.take(frame, request.order, request.mobility);
         self.driven.served += 1;
@@ -298,7 +295,7 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         let model = self.embedder.model.borrow();
         assert!(
             got == count || self.may_miss(request) || !model.has_right_answer(&single),
-            "{got} of {count} frames, and more could have been had"
+            "{got} of {count} frames, but more could have been allocated"
         );
     }
 
@@ -312,16 +309,16 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
             zone.span().covers(block) && frame.is_aligned(request.order) && model.is_free(block);
         match zone.alloc_at(frame, request) {
             Ok(()) => {
-                assert!(possible, "{block:?} was given and is not free");
+                assert!(possible, "{block:?} was allocated, but is not free");
                 model.take(frame, request.order, request.mobility);
                 self.driven.served += 1;
             }
             Err(why) => {
-                // It lies in a cache that who may not sleep does not reach.
+                // It is in a cache that a caller that may not sleep does not reach.
                 let out_of_reach = request.context != Context::MaySleep && zone.cached_frames() > 0;
                 assert!(
                     !possible || out_of_reach || self.platform.is_in_interrupt(),
-                    "{block:?} is free and was refused: {why}"
+                    "{block:?} is free, but was refused: {why}"
                 );
             }
         }
@@ -336,10 +333,10 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         self.free(first.plus(part % parts * order.frames()), order);
     }
 
-    /// Where the store does not know what lies in caches, a second free of such a frame is not
-    /// noticed at once: everything is taken out of them first.
-    fn bring_home(&self) {
-        if !Z::TELLS_CACHED {
+    /// Drains all caches if the store does not distinguish cached frames: else a double free of
+    /// such a frame would not be detected at once.
+    fn drain_if_indistinct(&self) {
+        if !Z::DISTINGUISHES_CACHED {
             self.platform.set_interrupt(false);
             self.nodes.drain();
         }
@@ -352,7 +349,7 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
             .borrow()
             .is_free(FrameRange::at(frame, 1));
         if is_free {
-            self.bring_home();
+            self.drain_if_indistinct();
         }
         let answer = self.nodes.free(frame, order);
         let right = self.embedder.model.borrow_mut().free(frame, order);
@@ -372,9 +369,9 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         let skip = from % singles.len().max(1);
         let frames = singles.into_iter().skip(skip).take(count);
         let mut frames: Vec<Frame> = frames.collect();
-        self.bring_home();
+        self.drain_if_indistinct();
         if let Some(bad) = bad
-            && (Z::TELLS_CACHED || !frames.contains(&bad))
+            && (Z::DISTINGUISHES_CACHED || !frames.contains(&bad))
         {
             frames.push(bad);
         }
@@ -400,7 +397,7 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
             return;
         };
         let range = range.intersection(zone.span());
-        self.bring_home();
+        self.drain_if_indistinct();
         let answer = zone.free_range(range);
         let right = self.embedder.model.borrow_mut().free_range(range);
         assert_eq!(answer.is_ok(), right, "the free of {range:?}: {answer:?}");
@@ -436,7 +433,7 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
         }
     }
 
-    /// Is there a place for `request` that is free as it stands?
+    /// Returns true if there is a wholly free place for `request`.
     fn has_contiguous(&self, request: &ContiguousRequest, boundary: u8) -> bool {
         let model = self.embedder.model.borrow();
         let whole = request.within;
@@ -460,7 +457,8 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
             assert_eq!(zone.add(range), Err(RangeError::OutsideSpan { span }));
             return;
         }
-        // With interrupts masked some caches are out of reach; administration is done without.
+        // In an interrupt some caches are out of reach; administration is done outside of
+        // interrupts.
         self.platform.set_interrupt(false);
         let model = &self.embedder.model;
         match operation {
@@ -483,14 +481,14 @@ impl<Z: LabZone> Driver<'_, '_, '_, Z> {
                     let in_use = !model.borrow().is_free(range);
                     assert!(
                         in_use || range.is_empty(),
-                        "{range:?} is free and was refused: {why}"
+                        "{range:?} is free, but was refused: {why}"
                     );
                 }
             },
         }
     }
 
-    /// Every counter and every invariant.
+    /// Compares every counter, and checks every invariant.
     fn compare(&self, after: &Operation) {
         assert!(
             self.platform.is_at_rest(),

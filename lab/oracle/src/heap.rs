@@ -1,9 +1,9 @@
-//! The malloc family against a model: which memory is whose, and what its owner has written into
+//! The malloc family against a model: who owns which memory, and what the owner has written into
 //! every byte of it.
 //!
 //! Operations are read from bytes: sizes around every boundary, alignments, chains of resizing,
-//! zeroed memory, requests that cannot be served. [`Family`] is what is tested: the heap itself
-//! ([`ArenaHeap`]), or the functions of a library.
+//! zeroed memory, requests that cannot be served. [`Family`] is the interface under test: the heap
+//! itself ([`ArenaHeap`]), or the functions of a library.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -13,11 +13,11 @@ use crate::Bytes;
 use crate::slab::{InHand, Pattern};
 use crate::tally::tally;
 
-/// The functions of the family. Null is "no memory".
+/// The functions of the malloc family. A null pointer means "no memory".
 ///
 /// # Safety
-/// What they return is null, or as many bytes as were asked for that nobody else has until they are
-/// freed. (That is what [`drive`] tests; it relies on it only to touch the memory.)
+/// They return null, or as many bytes as requested, which no other caller has until they are freed.
+/// ([`drive`] tests this; it relies on it only to access the memory.)
 pub unsafe trait Family {
     /// `malloc`.
     fn malloc(&self, bytes: usize) -> *mut u8;
@@ -28,12 +28,12 @@ pub unsafe trait Family {
     /// `realloc`, to more than 0 bytes.
     ///
     /// # Safety
-    /// `memory` is the caller's; if null is returned it still is, else no longer.
+    /// `memory` belongs to the caller; after null is returned it still does, else no longer.
     unsafe fn realloc(&self, memory: *mut u8, bytes: usize) -> *mut u8;
     /// `free`.
     ///
     /// # Safety
-    /// `memory` is the caller's, or null.
+    /// `memory` belongs to the caller, or is null.
     unsafe fn free(&self, memory: *mut u8);
     /// `malloc_usable_size`.
     ///
@@ -93,21 +93,21 @@ unsafe impl Family for ArenaHeap {
 }
 
 tally! {
-    /// What a run of operations did, so that a test can see that it was not vacuous.
+    /// What a run of operations did, so that a test can check that it was not vacuous.
     pub struct Driven: usize {
         /// Operations run.
         operations,
-        /// Blocks given.
+        /// Blocks allocated.
         served,
-        /// Requests that nobody could serve.
+        /// Requests too large to serve.
         refused,
-        /// Blocks given zeroed.
+        /// Blocks allocated zeroed.
         zeroed,
-        /// Blocks given at an alignment above 16.
+        /// Blocks allocated with an alignment above 16.
         aligned,
         /// Blocks resized.
         resized,
-        /// Those of them that moved.
+        /// Blocks that moved when resized.
         moved,
         /// Blocks of more than 2 MiB.
         large,
@@ -116,16 +116,16 @@ tally! {
     }
 }
 
-/// What the C library aligns everything to.
+/// The alignment of every block of the C library.
 const ALIGN: usize = 16;
 const LARGE: usize = 2 << 20;
-/// Blocks and bytes in use at a time.
+/// The most blocks and bytes in use at a time.
 const MANY: usize = 300;
 const MANY_BYTES: usize = 24 << 20;
-/// Above this size every page is looked at, not every byte.
+/// Above this size a part of every page is checked, not every byte.
 const DENSE: usize = 256 << 10;
 
-/// A block in use: all of it can be used; `asked` is what its owner asked for.
+/// A block in use, with all its usable bytes; `asked` is the size requested.
 #[derive(Debug)]
 struct Block {
     memory: InHand,
@@ -141,10 +141,11 @@ struct Driver<'f, F> {
     driven: Driven,
 }
 
-/// Runs the operations that `bytes` spell on `family` and on the model; all is freed at the end.
+/// Runs the operations encoded in `bytes` on `family` and on the model; frees all blocks at the
+/// end.
 ///
 /// # Panics
-/// As soon as an answer is wrong, or a byte is not as its owner left it.
+/// As soon as a result is wrong, or a byte is not as its owner left it.
 pub fn drive(family: &impl Family, bytes: &[u8], owner: u64) -> Driven {
     let mut driver = Driver {
         family,
@@ -162,7 +163,8 @@ pub fn drive(family: &impl Family, bytes: &[u8], owner: u64) -> Driven {
     driver.driven
 }
 
-/// Sizes where something changes: between classes, at the ends of slabs, of runs of pages.
+/// Sizes at which the code path changes: between classes, at the ends of slabs and of runs of
+/// pages.
 const EDGES: [usize; 12] = [
     16,
     128,
@@ -194,8 +196,8 @@ impl<F: Family> Driver<'_, F> {
     fn step(&mut self, bytes: &mut Bytes<'_>) {
         let crowded = self.blocks.len() >= MANY || self.bytes >= MANY_BYTES;
         match bytes.byte() % 32 {
-            // What cannot be.
-            0 => self.ask_too_much(bytes),
+            // Requests that cannot be served.
+            0 => self.request_too_much(bytes),
             1 => self.family.trim(),
             2..=12 => {
                 self.free(bytes.word());
@@ -224,7 +226,7 @@ impl<F: Family> Driver<'_, F> {
         }
     }
 
-    fn ask_too_much(&mut self, bytes: &mut Bytes<'_>) {
+    fn request_too_much(&mut self, bytes: &mut Bytes<'_>) {
         let too_much = usize::MAX >> (bytes.byte() % 16);
         assert!(self.family.malloc(too_much).is_null());
         assert!(
@@ -232,9 +234,9 @@ impl<F: Family> Driver<'_, F> {
                 .calloc(too_much, 1 + usize::from(bytes.byte()))
                 .is_null()
         );
-        // A block that cannot be made larger stays what it is.
+        // A block that cannot be made larger stays as it is.
         if let Some(block) = self.nth(bytes.word()) {
-            // SAFETY: the block is this driver's; null, so it still is.
+            // SAFETY: the block belongs to this driver; null is returned, so it still does.
             let moved = unsafe { self.family.realloc(block.memory.start().as_ptr(), too_much) };
             assert!(moved.is_null());
             check(block);
@@ -251,29 +253,29 @@ impl<F: Family> Driver<'_, F> {
         let each = size(bytes) / count;
         let memory = self.family.calloc(count, each);
         if let Some(start) = NonNull::new(memory) {
-            // SAFETY: `in-hand`: just given; zeroed, so written.
+            // SAFETY: `in-hand`: just allocated; zeroed, so written.
             unsafe { InHand::of(start, count * each) }.check_zero(count * each);
         }
         self.got(memory, count * each, ALIGN);
         self.driven.zeroed += 1;
     }
 
-    /// Memory has been given: it is apart from all other, aligned, large enough, and its owner's
-    /// from now on.
+    /// Takes over memory just allocated: checks that it is aligned, large enough and overlaps no
+    /// other block, and fills it.
     fn got(&mut self, memory: *mut u8, asked: usize, align: usize) {
         let Some(start) = NonNull::new(memory) else {
             panic!("no memory for {asked} bytes");
         };
-        // Even what was asked for with a smaller alignment, unless it is smaller than that.
+        // Also if a smaller alignment was requested, unless the block is smaller than `ALIGN`.
         let align = align.max(if asked >= ALIGN { ALIGN } else { 1 });
         assert!(
             start.addr().get().is_multiple_of(align),
             "{start:?}: {asked} bytes at {align}"
         );
-        // SAFETY: the memory is this driver's.
+        // SAFETY: the memory belongs to this driver.
         let usable = unsafe { self.family.usable_size(memory) };
         assert!(usable >= asked, "{usable} bytes for {asked}");
-        // SAFETY: `in-hand`: just given, and nothing is read before it is written.
+        // SAFETY: `in-hand`: just allocated, and nothing is read before it is written.
         let memory = unsafe { InHand::of(start, usable) };
         self.check_room(&memory);
         self.owners += 1;
@@ -297,12 +299,12 @@ impl<F: Family> Driver<'_, F> {
             let ends = block.memory.address() + block.memory.bytes().max(1);
             assert!(
                 ends <= start,
-                "{memory:?} is given, but {block:?} is in use"
+                "{memory:?} is allocated, but {block:?} is in use"
             );
         }
     }
 
-    /// The `n`-th block, out of the model; every byte of it is as it was written.
+    /// Takes the `n`-th block out of the model, and checks its bytes.
     fn take(&mut self, n: usize) -> Option<Block> {
         let &address = self.blocks.keys().nth(n.checked_rem(self.blocks.len())?)?;
         let block = self.blocks.remove(&address)?;
@@ -315,7 +317,7 @@ impl<F: Family> Driver<'_, F> {
         let Some(block) = self.take(n) else {
             return false;
         };
-        // SAFETY: the block is this driver's, which lets go of it.
+        // SAFETY: the block belongs to this driver, which uses it no more.
         unsafe { self.family.free(block.memory.start().as_ptr()) };
         self.driven.freed += 1;
         true
@@ -325,13 +327,13 @@ impl<F: Family> Driver<'_, F> {
         let bytes = bytes.max(1);
         let Some(block) = self.take(n) else { return };
         let old = block.memory.start();
-        // SAFETY: the block is this driver's, which goes on with what it gets for it.
+        // SAFETY: the block belongs to this driver, which uses only the result from now on.
         let new = unsafe { self.family.realloc(old.as_ptr(), bytes) };
         let Some(start) = NonNull::new(new) else {
             panic!("no memory for {bytes} bytes");
         };
         let kept = block.asked.min(bytes);
-        // SAFETY: `in-hand`: just given; so much of it holds what the old block held.
+        // SAFETY: `in-hand`: just allocated; the first `kept` bytes hold what the old block held.
         let memory = unsafe { InHand::of(start, kept) };
         check_part(&memory, block.pattern, block.memory.bytes());
         self.driven.resized += 1;
@@ -340,7 +342,7 @@ impl<F: Family> Driver<'_, F> {
     }
 }
 
-/// Large blocks have the pattern in the first bytes of each page only, so that they are quick.
+/// Fills a block with its pattern; a large block only in the first bytes of each page, to be quick.
 fn fill(block: &mut Block) {
     if block.memory.bytes() <= DENSE {
         block.memory.fill(block.pattern);
@@ -355,7 +357,7 @@ fn check(block: &Block) {
     check_part(&block.memory, block.pattern, block.memory.bytes());
 }
 
-/// Looks at memory that was filled as part of `filled` bytes.
+/// Checks memory that was filled as part of `filled` bytes.
 fn check_part(memory: &InHand, pattern: Pattern, filled: usize) {
     if filled <= DENSE {
         memory.check_against(pattern);
@@ -366,12 +368,12 @@ fn check_part(memory: &InHand, pattern: Pattern, filled: usize) {
     }
 }
 
-/// The first 16 bytes of each page of memory.
+/// Iterates over the first 16 bytes of each page of memory.
 fn pieces(memory: &InHand, bytes: usize) -> impl Iterator<Item = InHand> {
     let start = memory.start();
     let last = bytes.saturating_sub(16);
     (0..=last).step_by(4096).map(move |at| {
-        // SAFETY: inside the memory, which is the caller's; the pieces do not overlap.
+        // SAFETY: inside the memory, which belongs to the caller; the pieces do not overlap.
         unsafe { InHand::of(start.add(at), bytes.min(16)) }
     })
 }

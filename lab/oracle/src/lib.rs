@@ -1,16 +1,16 @@
-//! What proves the allocator, for its tests, its fuzzing and its simulator.
+//! Test tools for the allocator: for its tests, its fuzzing and its simulator.
 //!
-//! - [`Model`]: which frame is used for what, kept the obvious way: a map of frames. It says which
-//!   answers are right.
-//! - [`Operation`]: everything that can be asked of an allocator, read from bytes, so that property
-//!   tests, fuzzing and a seed all drive it.
-//! - [`drive`]: runs operations on an allocator and on the model, and compares every answer and
+//! - [`Model`]: which frame is used for what, in the simplest form: a map of frames. It decides
+//!   which results are right.
+//! - [`Operation`]: every call of an allocator, read from bytes, so that property tests, fuzzing
+//!   and a seed can all generate them.
+//! - [`drive()`]: runs operations on an allocator and on the model, and compares every result and
 //!   every counter.
 //! - [`Case`]: a configuration, a machine and its sizes, chosen by name or by bytes.
 //! - [`ownership`]: threads that claim each frame they get by one compare-and-swap, so that a frame
 //!   handed out twice is caught at once.
-//! - [`heap`]: the malloc family against a model, every byte looked at.
-//! - [`slab`]: all of that for slabs, where every byte of every object is looked at.
+//! - [`heap`]: the malloc family against a model, with every byte checked.
+//! - [`slab`]: all of that for slabs, with every byte of every object checked.
 
 #![deny(unsafe_code)]
 
@@ -18,13 +18,13 @@ mod case;
 #[cfg(doctest)]
 mod documents;
 mod drive;
-#[allow(unsafe_code, reason = "owners of memory read and write it")]
+#[allow(unsafe_code, reason = "owners read and write their memory")]
 pub mod heap;
 mod model;
 mod operation;
 pub mod ownership;
 mod platform;
-#[allow(unsafe_code, reason = "sanitizers are told by functions of C")]
+#[allow(unsafe_code, reason = "sanitizers have C functions")]
 mod sanitizer;
 pub mod slab;
 mod tally;

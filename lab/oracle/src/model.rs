@@ -1,4 +1,4 @@
-//! The naive model: a map of frames, obviously right and slow.
+//! The naive model: a map of frames, simple and slow.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ enum Use {
     Taken,
 }
 
-/// A zone, as the model sees it.
+/// A zone of the model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelZone {
     pub(crate) kind: ZoneKind,
     pub(crate) span: FrameRange,
 }
 
-/// A block in use: its order, and whether it may be moved.
+/// A block in use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     pub(crate) order: Order,
@@ -75,25 +75,25 @@ impl Model {
         range.frames().all(|frame| self.get(frame) == wanted)
     }
 
-    /// How many frames are free.
+    /// Returns how many frames are free.
     #[must_use]
     pub fn free_frames(&self) -> usize {
         self.count(Use::Free)
     }
 
-    /// How many frames are in use.
+    /// Returns how many frames are in use.
     #[must_use]
     pub fn frames_in_use(&self) -> usize {
         self.count(Use::Taken)
     }
 
-    /// How many frames are reserved.
+    /// Returns how many frames are reserved.
     #[must_use]
     pub fn reserved_frames(&self) -> usize {
         self.count(Use::Reserved)
     }
 
-    /// The blocks in use.
+    /// Iterates over the blocks in use.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (Frame, Block)> + '_ {
         self.blocks.iter().map(|(&frame, &block)| (frame, block))
     }
@@ -108,7 +108,7 @@ impl Model {
             && (zone.kind != ZoneKind::Movable || request.mobility == Mobility::Movable)
     }
 
-    /// Would this block be a right answer to `request`?
+    /// Returns true if the block at `frame` is a right result of `request`.
     #[must_use]
     pub fn is_right_answer(&self, request: &Request, frame: Frame) -> bool {
         let block = FrameRange::of_block(frame, request.order);
@@ -120,7 +120,7 @@ impl Model {
             && self.all(block, Use::Free)
     }
 
-    /// Is there any right answer to `request`?
+    /// Returns true if any block is a right result of `request`.
     #[must_use]
     pub fn has_right_answer(&self, request: &Request) -> bool {
         let size = request.order.frames();
@@ -131,13 +131,13 @@ impl Model {
                 .any(|frame| self.is_right_answer(request, Frame::new(frame)))
     }
 
-    /// The block is in use from now on.
+    /// Takes a block into use.
     pub(crate) fn take(&mut self, frame: Frame, order: Order, mobility: Mobility) {
         self.set(FrameRange::of_block(frame, order), Use::Taken);
         self.blocks.insert(frame, Block { order, mobility });
     }
 
-    /// All of the range is in use from now on, as aligned blocks.
+    /// Takes all of the range into use, as aligned blocks.
     pub(crate) fn take_range(&mut self, range: FrameRange, mobility: Mobility) {
         for (frame, order) in range.blocks(self.max_order) {
             self.take(frame, order, mobility);
@@ -148,7 +148,7 @@ impl Model {
         self.all(range, Use::Free)
     }
 
-    /// The block that a frame in use lies in.
+    /// Returns the block that contains a frame in use.
     fn block_at(&self, frame: Frame) -> Option<(Frame, Block)> {
         let (&first, &block) = self.blocks.range(..=frame).next_back()?;
         FrameRange::of_block(first, block.order)
@@ -156,8 +156,8 @@ impl Model {
             .then_some((first, block))
     }
 
-    /// The right answer to a free; if it is yes, the frames are free from now on, and what is left
-    /// of the block is blocks of its own.
+    /// Frees an aligned part of a block, and returns the right result. On success the rest of the
+    /// block becomes blocks of its own.
     pub(crate) fn free(&mut self, frame: Frame, order: Order) -> Result<(), FreeError> {
         match self.get(frame) {
             Use::Absent | Use::Reserved => return Err(FreeError::NotOwned),
@@ -165,7 +165,7 @@ impl Model {
             Use::Taken => {}
         }
         let Some((first, block)) = self.block_at(frame) else {
-            panic!("a frame in use lies in a block");
+            panic!("a frame in use is in a block");
         };
         if order > block.order || !frame.is_aligned(order) {
             return Err(FreeError::WrongOrder {
@@ -184,7 +184,7 @@ impl Model {
         Ok(())
     }
 
-    /// The right answer to a free of a range of blocks: does it succeed?
+    /// Frees a range of blocks; returns whether that has to succeed.
     pub(crate) fn free_range(&mut self, range: FrameRange) -> bool {
         if range.is_empty() || !self.all(range, Use::Taken) {
             return range.is_empty();
@@ -192,8 +192,7 @@ impl Model {
         for frame in range.frames() {
             assert_eq!(self.free(frame, Order::ZERO), Ok(()));
         }
-        // What is left outside the range was cut frame by frame inside, but whole blocks outside:
-        // as the allocator does.
+        // What is left of a block outside the range is in aligned blocks, as in the allocator.
         true
     }
 
@@ -212,12 +211,12 @@ impl Model {
         self.blocks.get(&frame).copied()
     }
 
-    /// All absent frames are free from now on. Returns how many there were.
+    /// Makes all absent frames free. Returns how many there were.
     pub(crate) fn add(&mut self, range: FrameRange) -> usize {
         self.change(range, Use::Absent, Use::Free)
     }
 
-    /// All frames are absent from now on, if none is in use. Returns how many there were.
+    /// Makes all frames absent, if none is in use. Returns how many there were.
     pub(crate) fn remove(&mut self, range: FrameRange) -> Option<usize> {
         if range.frames().any(|frame| self.get(frame) == Use::Taken) {
             return None;
@@ -228,7 +227,7 @@ impl Model {
         )
     }
 
-    /// All free frames are reserved from now on, if none is in use. Returns how many there were.
+    /// Reserves all free frames, if none is in use. Returns how many there were.
     pub(crate) fn reserve(&mut self, range: FrameRange) -> Option<usize> {
         if range.frames().any(|frame| self.get(frame) == Use::Taken) {
             return None;
@@ -236,7 +235,7 @@ impl Model {
         Some(self.change(range, Use::Free, Use::Reserved))
     }
 
-    /// All reserved frames are free from now on. Returns how many there were.
+    /// Makes all reserved frames free. Returns how many there were.
     pub(crate) fn unreserve(&mut self, range: FrameRange) -> usize {
         self.change(range, Use::Reserved, Use::Free)
     }

@@ -1,19 +1,19 @@
-//! Everything that can be asked of an allocator, read from bytes.
+//! Every call of an allocator, read from bytes.
 
 use brickyard::{Context, Frame, FrameRange, Mobility, Order, Request, ZoneKind};
 
-/// Bytes that decide what happens next. After their end come zeros.
+/// Bytes that encode operations. After their end it reads zeros.
 #[derive(Debug, Clone)]
 pub struct Bytes<'b>(&'b [u8]);
 
 impl<'b> Bytes<'b> {
-    /// These bytes.
+    /// Makes a reader of these bytes.
     #[must_use]
     pub const fn new(bytes: &'b [u8]) -> Self {
         Self(bytes)
     }
 
-    /// All read?
+    /// Returns true if all bytes are read.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -38,37 +38,36 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// One thing that is asked of the allocator.
+/// One call of the allocator, or event of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Another CPU runs.
+    /// Runs on another CPU from now on.
     SwitchTo(usize),
-    /// An interrupt comes, or ends.
+    /// An interrupt begins, or ends.
     Interrupt(bool),
     /// A request.
     Alloc(Request),
-    /// A request for so many single frames.
+    /// A request for a number of single frames.
     AllocBulk(Request, usize),
     /// A request for the block at a frame.
     AllocAt(Frame, Request),
-    /// Frees a part of the n-th block in use: the part's order is so much lower, and it is the n-th
-    /// such part.
+    /// Frees a part of a block in use.
     Free {
-        /// Which block in use.
+        /// Index of the block in use.
         block: usize,
         /// How many orders smaller than the block the part is.
         smaller: u8,
-        /// Which part of that size.
+        /// Index of the part.
         part: usize,
     },
-    /// Frees whatever is at a frame.
+    /// Frees a block at a frame, in use or not.
     FreeAnything(Frame, Order),
-    /// Frees the single frames in use from the n-th block on, and then, if there is one, a frame
-    /// that may not be in use.
+    /// Frees single frames in use, from the n-th on and at most as many as given, and then perhaps
+    /// a frame that may not be in use.
     FreeBulk(usize, usize, Option<Frame>),
     /// Frees a range.
     FreeRange(FrameRange),
-    /// Asks for adjacent frames: how many, alignment and boundary as powers of two.
+    /// Requests adjacent frames: number, and alignment and boundary as powers of two.
     AllocContiguous(usize, u8, u8, Mobility),
     /// Drains every cache.
     Drain,
@@ -80,7 +79,7 @@ pub enum Operation {
     Reserve(FrameRange),
     /// Ends the reservation of a range.
     Unreserve(FrameRange),
-    /// Compacts everything.
+    /// Compacts every zone.
     Compact,
     /// Moves everything out of a range and removes it.
     Offline(FrameRange),
@@ -90,7 +89,7 @@ pub enum Operation {
 pub(crate) const CPUS: usize = 5;
 
 impl Operation {
-    /// Reads one operation for an allocator of this span and highest order.
+    /// Reads one operation, for an allocator with this span and highest order.
     pub fn read(bytes: &mut Bytes<'_>, span: FrameRange, max: Order) -> Self {
         match bytes.byte() % 64 {
             0..=3 => Self::SwitchTo(bytes.below(CPUS)),
@@ -151,13 +150,13 @@ impl Operation {
         request
     }
 
-    /// A frame of the span, or one just outside.
+    /// Reads a frame of the span, or one just outside.
     fn frame(bytes: &mut Bytes<'_>, span: FrameRange) -> Frame {
         let first = span.start.number().saturating_sub(2);
         Frame::new(first + bytes.below(span.len() + 4))
     }
 
-    /// A range that begins in the span, mostly a short one, seldom one that leaves the span.
+    /// Reads a range that begins at such a frame, mostly a short one; it may reach beyond the span.
     fn range(bytes: &mut Bytes<'_>, span: FrameRange) -> FrameRange {
         let start = Self::frame(bytes, span);
         let longest = if bytes.byte().is_multiple_of(4) {

@@ -1,9 +1,9 @@
 //! The ownership oracle: threads claim every frame they get, so that a frame handed out twice is
-//! caught the moment it happens.
+//! detected at that moment.
 //!
-//! Each frame has a word. Who gets a block turns the word of each of its frames from 0 to its own
-//! number by a compare-and-swap, and back before it frees them. Two owners of one frame cannot both
-//! succeed.
+//! Each frame has a word. A thread that gets a block changes the word of each of its frames from 0
+//! to its own number by a compare-and-swap, and back before it frees them. Of two owners of one
+//! frame only one can succeed.
 
 use core::slice;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -16,19 +16,19 @@ use brickyard_classics::LabZone;
 
 use crate::tally::{on_threads, tally};
 
-/// How a run of threads is set up.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// How many threads.
+    /// Number of threads.
     pub threads: u32,
     /// Requests and frees of each thread.
     pub operations: u64,
-    /// Requests are for orders up to this one.
+    /// The highest order requested.
     pub max_order: Order,
-    /// Frames that a thread holds at most. As many again may be on their way from one thread to
-    /// another, all threads together.
+    /// The most frames that a thread holds. As many again, for all threads together, may be in
+    /// transit between threads.
     pub held_frames: usize,
-    /// Where the dice start.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -41,7 +41,7 @@ tally! {
         singles_refused,
         /// Requests for more that were refused.
         others_refused,
-        /// Blocks freed by another thread than the one that got them.
+        /// Blocks freed by another thread than the one that allocated them.
         freed_elsewhere,
     }
 }
@@ -49,10 +49,10 @@ tally! {
 /// Runs threads on `node` that allocate, free whole blocks and parts of them, hand blocks to each
 /// other, use batches and drain.
 ///
-/// At the end everything has been freed and every invariant been tested.
+/// At the end everything is freed and every invariant is checked.
 ///
 /// # Panics
-/// If a frame is handed out twice, is outside the zones, if a good free is refused, or an invariant
+/// If a frame is handed out twice or is outside the zones, a good free is refused, or an invariant
 /// does not hold.
 pub fn run<Z: LabZone>(node: &Node<'_, Z>, plan: &Plan) -> Outcome {
     let oracle = Oracle::new(node);
@@ -70,7 +70,7 @@ pub fn run<Z: LabZone>(node: &Node<'_, Z>, plan: &Plan) -> Outcome {
     outcome
 }
 
-/// The words of all frames, and the blocks on their way from one thread to another.
+/// The words of all frames, and the blocks in transit between threads.
 struct Oracle<'n, Z: LabZone> {
     nodes: Nodes<'n, Z>,
     span: FrameRange,
@@ -110,11 +110,10 @@ impl<'n, Z: LabZone> Oracle<'n, Z> {
                 "{frame} is no frame of this machine"
             );
             let owner = &self.owners[frame.number() - self.span.start.number()];
-            // Acquire and release: whoever claims a frame next sees all that was done with it, as
-            // memory itself would.
+            // Acquire and release: the next owner of a frame sees all that was done with it.
             let turned = owner.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
             if let Err(owner) = turned {
-                panic!("{frame} is to go from owner {from} to {to}, and is owned by {owner}");
+                panic!("{frame} should go from owner {from} to {to}, but is owned by {owner}");
             }
         }
     }
@@ -180,7 +179,7 @@ impl<'o, 'n, Z: LabZone> Worker<'o, 'n, Z> {
         while !self.blocks.is_empty() {
             self.free();
         }
-        // So that frames in exclusive slots are back when all is compared.
+        // So that frames in exclusive slots are back for the final comparison.
         self.oracle.nodes.drain();
     }
 
@@ -190,7 +189,7 @@ impl<'o, 'n, Z: LabZone> Worker<'o, 'n, Z> {
 
     fn alloc(&mut self) {
         let orders = u64::from(self.plan.max_order.get()) + 1;
-        // Small orders are the common ones; the larger ones come too.
+        // Mostly order 0, sometimes any order.
         let order = if self.roll(2) == 0 {
             0
         } else {
@@ -240,8 +239,8 @@ impl<'o, 'n, Z: LabZone> Worker<'o, 'n, Z> {
         }
     }
 
-    /// Frees the lower half of a block, now and then keeping the upper one; a free that is too
-    /// large is refused.
+    /// Frees the lower half of a block and keeps the upper one. For a single frame, checks that a
+    /// free of a larger order is refused.
     fn free_part(&mut self) {
         let Some((frame, order)) = self.pick() else {
             return;
@@ -288,8 +287,8 @@ impl<'o, 'n, Z: LabZone> Worker<'o, 'n, Z> {
         };
         let handed_over = self.oracle.handed_over.lock();
         let mut handed_over = handed_over.unwrap_or_else(PoisonError::into_inner);
-        let on_their_way: usize = handed_over.iter().map(|block| block.1.frames()).sum();
-        if on_their_way + order.frames() <= self.plan.held_frames {
+        let in_transit: usize = handed_over.iter().map(|block| block.1.frames()).sum();
+        if in_transit + order.frames() <= self.plan.held_frames {
             handed_over.push_back((frame, order, self.number));
         } else {
             drop(handed_over);

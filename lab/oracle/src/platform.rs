@@ -1,12 +1,12 @@
-//! Many CPUs on one thread: the driver says which CPU asks next, and whether it is in an interrupt.
+//! Many CPUs on one thread: the driver sets the running CPU, and whether it is in an interrupt.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use brickyard::{InterruptState, Platform};
 
-/// A machine of several CPUs of which one runs at a time.
+/// A machine of several CPUs, of which one runs at a time.
 ///
-/// It counts what is masked and pinned, so that a mask or pin that is not undone is seen.
+/// It counts masks and pins, so that one that is not undone is detected.
 #[derive(Debug, Default)]
 pub struct ManyCpus {
     cpu: AtomicUsize,
@@ -20,44 +20,44 @@ pub struct ManyCpus {
 // One thread uses all of it, so every access can be relaxed.
 const ONE_THREAD: Ordering = Ordering::Relaxed;
 
-/// How often one operation may wait between two tries of its own.
+/// How often one operation may call `relax`.
 const PATIENCE: usize = 10_000;
 
 impl ManyCpus {
-    /// CPU 0 runs, outside any interrupt.
+    /// Makes a machine that runs CPU 0, outside any interrupt.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// From now on `cpu` runs.
+    /// Makes `cpu` the running CPU.
     pub fn switch_to(&self, cpu: usize) {
         self.cpu.store(cpu, ONE_THREAD);
     }
 
-    /// From now on the running CPU is in an interrupt, or no longer.
+    /// Begins or ends an interrupt on the running CPU.
     pub fn set_interrupt(&self, interrupt: bool) {
         self.interrupt.store(interrupt, ONE_THREAD);
     }
 
-    /// Is the running CPU in an interrupt?
+    /// Returns true if the running CPU is in an interrupt.
     #[must_use]
     pub fn is_in_interrupt(&self) -> bool {
         self.interrupt.load(ONE_THREAD)
     }
 
-    /// How often a CPU was interrupted to run something for another.
+    /// Returns how often a CPU was interrupted to run something for another.
     #[must_use]
     pub fn interruptions(&self) -> usize {
         self.interruptions.load(ONE_THREAD)
     }
 
-    /// A new operation begins, with new patience.
+    /// Begins a new operation: resets the count of waits.
     pub fn begin_operation(&self) {
         self.waits.store(0, ONE_THREAD);
     }
 
-    /// Nothing is masked and nobody pinned?
+    /// Returns true if nothing is masked and no caller pinned.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.masked.load(ONE_THREAD) == 0 && self.pinned.load(ONE_THREAD) == 0
@@ -103,7 +103,7 @@ impl Platform for ManyCpus {
         let waits = self.waits.fetch_add(1, ONE_THREAD);
         assert!(
             waits < PATIENCE,
-            "one thread waits for nobody: a lock was not given up"
+            "a wait without end on one thread: a lock was not released"
         );
     }
 }

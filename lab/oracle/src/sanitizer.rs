@@ -1,10 +1,9 @@
-//! What sanitizers are told that they cannot see themselves; nothing where none watches (see
+//! Information for sanitizers that they cannot find themselves; no code without a sanitizer (see
 //! `.ci/sanitizers`).
 //!
-//! The address sanitizer's list of what may be touched knows `malloc` and the stack. Memory that
-//! comes from a page source is all alike to it, unless the source says which part of it is in use.
-//! The thread sanitizer does not see into std, which is not built for it: a lock of std that had to
-//! wait orders nothing for it.
+//! The address sanitizer tracks accessible memory of `malloc` and the stack. Of memory from a page
+//! source it has to be told which part is in use. The thread sanitizer does not see into std, which
+//! is not built for it: a lock of std that had to wait orders nothing for it.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
@@ -22,7 +21,7 @@ unsafe extern "C" {
     fn __tsan_release(word: *mut core::ffi::c_void);
 }
 
-/// From now on whoever touches these bytes is reported.
+/// Makes any access to these bytes an error from now on.
 pub(crate) fn close(start: NonNull<u8>, bytes: usize) {
     #[cfg(sanitizer = "address")]
     // SAFETY: marks bytes in the sanitizer's own tables.
@@ -32,7 +31,7 @@ pub(crate) fn close(start: NonNull<u8>, bytes: usize) {
     let _ = (start, bytes);
 }
 
-/// They may be touched again.
+/// Makes these bytes accessible again.
 pub(crate) fn open(start: NonNull<u8>, bytes: usize) {
     #[cfg(sanitizer = "address")]
     // SAFETY: as above.
@@ -42,8 +41,8 @@ pub(crate) fn open(start: NonNull<u8>, bytes: usize) {
     let _ = (start, bytes);
 }
 
-/// Locks a mutex whose order the thread sanitizer sees; whoever panicked with it has been told of
-/// already.
+/// Locks a mutex in a way that the thread sanitizer sees. Ignores poisoning: the panic has already
+/// been reported.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Held<'_, T> {
     let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
     #[cfg(sanitizer = "thread")]
@@ -78,7 +77,7 @@ impl<T> DerefMut for Held<'_, T> {
 impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
         #[cfg(sanitizer = "thread")]
-        // SAFETY: as above. It is unlocked behind this.
+        // SAFETY: as above. The mutex is unlocked after this.
         unsafe {
             __tsan_release(core::ptr::from_ref(self.mutex).cast_mut().cast());
         }

@@ -1,9 +1,9 @@
-//! Counts of what a run did, which add up over runs and threads.
+//! Counters of what a run did, which can be added over runs and threads.
 
 use core::ops::{Add, Range};
 use std::{panic, thread};
 
-/// Runs a thread for each number; the sum of what they did.
+/// Runs a thread for each number; returns the sum of their counters.
 pub(crate) fn on_threads<T: Add<Output = T> + Default + Send>(
     numbers: Range<u32>,
     work: impl Fn(u32) -> T + Sync,
@@ -13,7 +13,8 @@ pub(crate) fn on_threads<T: Add<Output = T> + Default + Send>(
         let threads: Vec<_> = numbers
             .map(|number| scope.spawn(move || work(number)))
             .collect();
-        // Joined one by one: then their numbers are free, and others can empty what they left.
+        // Joined one by one, so that their CPU numbers are free and others can drain what they
+        // left.
         let done = threads.into_iter().map(|thread| match thread.join() {
             Ok(done) => done,
             Err(why) => panic::resume_unwind(why),
@@ -22,7 +23,8 @@ pub(crate) fn on_threads<T: Add<Output = T> + Default + Send>(
     })
 }
 
-/// Defines such counts: all are added, but one that is told to be `the most`.
+/// Defines such counters. All are added, except that of one marked `is the most` the maximum is
+/// taken.
 macro_rules! tally {
     ($(#[$what:meta])+ pub struct $tally:ident: $number:ty {
         $($(#[$count_is:meta])+ $count:ident $(is the $most:ident)?,)+

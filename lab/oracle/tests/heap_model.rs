@@ -14,7 +14,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// How many cases; `PROPTEST_CASES` sets another number.
+/// Returns a runner of 16 cases, or as many as `PROPTEST_CASES` sets.
 fn runner() -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES").ok();
     let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(16);

@@ -1,6 +1,6 @@
-//! Invariants have names, and a name stands for one thing: it is defined once in the whole tree, as
-//! "Invariant `name`: what holds", in the file that owns it. Whatever an `unsafe` block, a check or
-//! an assertion leans on is defined somewhere.
+//! Invariants have names, and each name is defined once in the whole tree, as "Invariant `name`:
+//! what holds", in the file that owns it. Every name that a SAFETY note, a check or an assertion
+//! refers to is defined somewhere.
 //!
 //! `grep -rn 'Invariant `'` lists them.
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every source of the tree, but for generated ones and the second sight of those that are linked.
+/// Returns every source of the tree, but for generated files and symbolic links.
 fn sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut sources = Vec::new();
@@ -39,7 +39,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     sources
 }
 
-/// Is it a name such as `one-owner`?
+/// Returns true if it is a name such as `one-owner`.
 fn is_name(text: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()
@@ -50,7 +50,7 @@ fn is_name(text: &str) -> bool {
     text.split('-').all(is_part)
 }
 
-/// The text with each comment of several lines on one.
+/// Returns the text with each comment of several lines joined to one line.
 fn joined(text: &str) -> String {
     let mut joined = String::new();
     let mut in_comment = false;
@@ -64,7 +64,7 @@ fn joined(text: &str) -> String {
     joined
 }
 
-/// The names in backticks that stand behind `word`, with what follows the closing one.
+/// Iterates over the names in backticks after `word`, with the text after the closing backtick.
 fn behind<'t>(text: &'t str, word: &str) -> impl Iterator<Item = (&'t str, &'t str)> {
     text.split(word).skip(1).filter_map(|rest| {
         let (name, rest) = rest.split_once('`')?;
@@ -72,14 +72,14 @@ fn behind<'t>(text: &'t str, word: &str) -> impl Iterator<Item = (&'t str, &'t s
     })
 }
 
-/// What is defined in a joined text.
+/// Iterates over the invariants defined in a joined text.
 fn defined(text: &str) -> impl Iterator<Item = &str> {
     behind(text, "Invariant `").filter_map(|(name, rest)| rest.starts_with(':').then_some(name))
 }
 
-/// The names that a joined text leans on: in notes on soundness, as "invariant `name`", and in what
-/// a check reports.
-fn leant_on(text: &str) -> Vec<&str> {
+/// Returns the names that a joined text refers to: in SAFETY notes, as "invariant `name`", and in
+/// the reports of checks.
+fn referred_to(text: &str) -> Vec<&str> {
     let mut names: Vec<&str> = behind(text, "nvariant `").map(|(name, _)| name).collect();
     for line in text.lines() {
         let note = line.split_once("// SAFETY:").map_or("", |(_, note)| note);
@@ -110,7 +110,7 @@ fn each_is_defined_once() {
 
     let mut unknown = Vec::new();
     for (path, text) in &sources {
-        for name in leant_on(text) {
+        for name in referred_to(text) {
             if !owners.contains_key(name) {
                 unknown.push((path, name));
             }
@@ -118,11 +118,11 @@ fn each_is_defined_once() {
     }
     assert!(
         unknown.is_empty(),
-        "leant on and defined nowhere: {unknown:#?}"
+        "referred to, but not defined: {unknown:#?}"
     );
 }
 
-/// What the test above finds, in small.
+/// The parser of the test above, on a small text.
 #[test]
 fn names_are_read_as_they_are_written() {
     let text = "//! Invariant `one-owner`: a frame has one.\n\n//! Invariant\n//! `no-two`: wrapped.\n\
@@ -130,7 +130,7 @@ fn names_are_read_as_they_are_written() {
         y(); // SAFETY: `at-the-end`\n// Invariant `referred-to`.\nViolation::at(\n  \"torn-block\", 1)";
     let text = joined(text);
     assert_eq!(defined(&text).collect::<Vec<_>>(), ["one-owner", "no-two"]);
-    let mut found = leant_on(&text);
+    let mut found = referred_to(&text);
     found.sort_unstable();
     found.dedup();
     let all = [

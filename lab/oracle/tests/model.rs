@@ -1,4 +1,4 @@
-//! Every configuration against the naive model: random operations, the same answers, nothing lost,
+//! Every configuration against the naive model: random operations, the same results, nothing lost,
 //! every invariant after each step.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
@@ -11,7 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// How many cases each property is tested with; `PROPTEST_CASES` sets another number.
+/// Returns a runner of 32 cases, or as many as `PROPTEST_CASES` sets.
 fn runner() -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES").ok();
     let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(32);
@@ -39,7 +39,7 @@ fn agrees_with_the_model(configuration: Configuration) {
         })
         .unwrap();
     let sum = sum.get();
-    // Not vacuous: everything of interest has happened.
+    // Not vacuous: everything under test has happened.
     assert!(sum.served > 100 && sum.freed > 100, "{sum:?}");
     assert!(
         sum.refused > 0 && sum.bad_frees > 0 && sum.moved > 0,

@@ -1,5 +1,5 @@
 //! Every design of slabs, at every level of checking, on one and two nodes, against the naive
-//! model: random operations, the same answers, every byte, nothing lost.
+//! model: random operations, the same results, every byte checked, nothing lost.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -10,8 +10,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// How many cases each level is tested with: an eighth of `PROPTEST_CASES`, since there are six
-/// levels, and a case is long.
+/// Returns a runner for one level: an eighth of `PROPTEST_CASES` (64), since there are six levels
+/// and a case is long.
 fn runner() -> TestRunner {
     let cases = std::env::var("PROPTEST_CASES").ok();
     let cases = cases.and_then(|cases| cases.parse().ok()).unwrap_or(64_u32);
@@ -23,16 +23,16 @@ fn runner() -> TestRunner {
     })
 }
 
-/// What happens while an operation runs.
+/// Events while an operation runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Events {
-    /// Nothing.
+    /// None.
     None,
     /// Interrupts, other tasks, moves to another CPU.
     Happen,
 }
 
-/// Every level of checking.
+/// Tests a design at every level of checking.
 fn agrees_with_the_model(kind: SlabKind, nodes: usize, events: Events) {
     for checks in LEVELS {
         let sum = Cell::new(SlabDriven::default());
@@ -43,7 +43,7 @@ fn agrees_with_the_model(kind: SlabKind, nodes: usize, events: Events) {
                 |(seed, bytes)| {
                     let case = match events {
                         Events::None => case,
-                        // Sometimes at nearly every moment, sometimes seldom.
+                        // From often to rarely.
                         Events::Happen => {
                             case.with_events([6, 25, 100, 400][seed % 4], seed as u64)
                         }
@@ -55,7 +55,7 @@ fn agrees_with_the_model(kind: SlabKind, nodes: usize, events: Events) {
             .unwrap();
         let sum = sum.get();
         println!("{kind:?} {checks:?} on {nodes} nodes: {sum:?}");
-        // Not vacuous: everything of interest has happened.
+        // Not vacuous: everything under test has happened.
         assert!(
             sum.served > 500 && sum.freed > 500 && sum.general > 50,
             "{sum:?}"

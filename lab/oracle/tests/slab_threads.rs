@@ -1,5 +1,5 @@
-//! Real threads on every design of slabs, over pages of a zone in real memory: no object is two
-//! owners', nothing is lost.
+//! Real threads on every design of slabs, over pages of a zone in real memory: no object has two
+//! owners, nothing is lost.
 //!
 //! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test.
 
@@ -17,7 +17,7 @@ use brickyard_slab::{
 };
 use brickyard_slqb::Slqb2008;
 
-/// CPUs of a run: enough for the threads of every test in this process.
+/// Number of CPUs of a run: enough for the threads of every test in this process.
 const CPUS: usize = 64;
 
 type Source<'z, 'a> = ZonePages<'z, DirectMapped<'a, &'a Arena>>;
@@ -40,12 +40,12 @@ fn plan(threads: usize) -> Plan {
     }
 }
 
-/// Runs threads over a zone of so many bytes, all of which has to be free again at the end.
+/// Runs `work` over a zone of `bytes` bytes; all of them have to be free again at the end.
 fn over_a_zone<R>(bytes: usize, work: impl FnOnce(Source<'_, '_>) -> R) -> R {
     let arena = Arena::new(MapPlan::new(bytes).align_to(4 << 20).map().unwrap());
     let plan = ZonePlan::new(ZoneKind::Normal, arena.frames(), CPUS);
     let mut metadata = Mapped::new(DirectMapped::<&Arena>::bytes(&plan)).unwrap();
-    // SAFETY: the arena is one mapping that can be written throughout, and nobody else uses it.
+    // SAFETY: the arena is one mapping that can be written throughout, and nothing else uses it.
     // Each thread has a number of its own, and no interrupts.
     let map = unsafe { DirectMap::new(&arena, 12) };
     let mut zone = DirectMapped::<&Arena>::new(&plan, map, metadata.as_uninit()).unwrap();
@@ -98,7 +98,7 @@ fn slqb(bytes: usize, plan: &Plan) -> Outcome {
 }
 
 const PLENTY: usize = 64 << 20;
-/// Less than the threads together ask for.
+/// Less than the threads request in all.
 const SCARCE: usize = 4 << 20;
 
 #[test]

@@ -2,8 +2,8 @@
 //! out twice, nothing is lost.
 //!
 //! `BRICKYARD_OPERATIONS` sets how many operations a thread runs in each test, `BRICKYARD_CONFIG`
-//! names the only configuration to run; `docs/results/` records runs of 100 million a
-//! configuration, and of a billion takes of the default.
+//! names the only configuration to run; `docs/book/results/ownership.md` records runs of 100
+//! million per configuration, and of a billion allocations of the default.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -28,7 +28,7 @@ fn operations() -> u64 {
         .unwrap_or(40_000)
 }
 
-/// All configurations, or the one that was asked for.
+/// Returns all configurations, or the one that `BRICKYARD_CONFIG` names.
 fn configurations() -> Vec<Configuration> {
     match std::env::var("BRICKYARD_CONFIG") {
         Ok(name) => vec![name.parse().unwrap()],
@@ -48,8 +48,8 @@ impl Experiment<Threads> for Oracle {
     }
 }
 
-/// All configurations with these slots, on a machine with enough CPUs for the threads of every test
-/// in this process.
+/// Runs all configurations with these slots, on machines with enough CPUs for the threads of every
+/// test in this process.
 fn every_configuration(slots: Slots) {
     for configuration in configurations() {
         for mut case in [
@@ -63,7 +63,7 @@ fn every_configuration(slots: Slots) {
                 threads: THREADS,
                 operations: operations() / 2,
                 max_order,
-                // With what is handed over, never more than five eighths of the memory.
+                // Including blocks handed over, never more than five eighths of the memory.
                 held_frames: frames / (2 * THREADS as usize),
                 seed: 1,
             };
@@ -74,7 +74,7 @@ fn every_configuration(slots: Slots) {
                 "{configuration}: {outcome:?}"
             );
             assert!(outcome.freed_elsewhere > 0, "{configuration}: {outcome:?}");
-            // Where every cache can be reached, a single frame can always be had. (Unmovable
+            // If every cache can be reached, a request for a single frame never fails. (Unmovable
             // requests can fill the smaller of two zones.)
             let reached = slots == Slots::Shared || configuration == Configuration::Magazine2013;
             if reached && !configuration.has_movable_zone() {
@@ -94,7 +94,7 @@ fn shared_slots_hand_out_nothing_twice() {
     every_configuration(Slots::Shared);
 }
 
-/// Threads that together never hold the last frame.
+/// Threads that together never hold all frames.
 struct NeverAll;
 
 impl Experiment<Threads> for NeverAll {
@@ -142,7 +142,7 @@ impl Experiment<Threads> for NeverAll {
 }
 
 /// Order 0 succeeds while one frame is free anywhere: in a store, a magazine, another CPU's list,
-/// or on its way between them.
+/// or in transit between them.
 #[test]
 fn order_0_succeeds_while_one_frame_is_free() {
     for configuration in configurations() {

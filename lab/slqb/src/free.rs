@@ -1,20 +1,22 @@
-//! The slow ways back: onto the LIFO and a batch of it further, to another node, straight into the
-//! slab; trims and drains.
+//! The slow paths of a free: onto the LIFO, with a batch flushed; to another node; straight into
+//! the slab. Also trims and drains.
 
 use core::ptr::NonNull;
 
 use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::RawLock;
 
-use super::errand::Errand;
 use super::links::FreePointers;
-use super::lists::{At, CpuState};
+use super::lists::{CpuState, HeldList};
 use super::queue::ObjectList;
 use super::slabs::owner_of;
+use super::slow_path::SlowPath;
 use super::state::Pins;
 
-impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'_, 'm, S, L, K, F> {
-    /// Takes back an object that the fast way did not.
+impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
+    SlowPath<'_, 'm, S, L, K, F>
+{
+    /// Frees an object that the fast path refused.
     pub(super) fn free<C: Caller>(&mut self, object: NonNull<u8>) -> Result<(), FreeFault> {
         let backend = self.backend();
         let (head, _) = backend.find(self.info(), object)?;
@@ -23,22 +25,22 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
         let owner = owner_of(backend.pages.record(head)).get() as u32;
         let inside = backend.inside::<C>();
         let node = backend.node_of_cpu(inside.cpu);
-        let Some((state, at)) = self.cpu(inside.cpu) else {
-            self.with_node(node, |_, at| at.own.counts.free_misses.add(1));
+        let Some((state, held)) = self.cpu(inside.cpu) else {
+            self.with_node(node, |_, held| held.own.counts.free_misses.add(1));
             return self.free_without_row(owner, address);
         };
         if self.info().is_checked() {
             self.put(owner, address)?;
         } else if backend.node_of(object) == node {
-            self.push(at, address)?;
+            self.push(held, address)?;
         } else {
             self.free_remote(state, owner, address)?;
         }
-        at.own.counts.free_misses.add(1);
+        held.own.counts.free_misses.add(1);
         Ok(())
     }
 
-    /// A CPU without a row has no queue to gather objects in.
+    /// Frees an object on a CPU beyond the plan, which has no outgoing queue.
     fn free_without_row(&mut self, owner: u32, object: usize) -> Result<(), FreeFault> {
         if self.info().is_checked() {
             return self.put(owner, object);
@@ -47,27 +49,28 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
         Ok(())
     }
 
-    /// Puts an object on the LIFO, whoever owns its slab; above the high-water mark a batch goes.
-    fn push(&mut self, at: At<'_, K>, object: usize) -> Result<(), FreeFault> {
+    /// Puts an object on the LIFO, whichever list owns its slab; above the high-water mark, flushes
+    /// a batch.
+    fn push(&mut self, held: HeldList<'_, K>, object: usize) -> Result<(), FreeFault> {
         let links = self.links;
-        if at.own.lifo.head() == object {
+        if held.own.lifo.head() == object {
             return Err(FreeFault::DoubleFree);
         }
-        at.own.lifo.change(|lifo| lifo.push(&links, object));
-        if at.own.lifo.count() > self.marks.high {
-            self.flush(at, self.marks.batch);
+        held.own.lifo.change(|lifo| lifo.push(&links, object));
+        if held.own.lifo.count() > self.marks.high {
+            self.flush(held, self.marks.batch);
         }
         Ok(())
     }
 
-    /// An object of another node's memory.
+    /// Frees an object of another node's memory, through the outgoing queue.
     fn free_remote(
         &mut self,
         state: &CpuState<K>,
         owner: u32,
         object: usize,
     ) -> Result<(), FreeFault> {
-        let last = state.outgoing.queue.run();
+        let last = state.outgoing.queue.list();
         if last.count > 0 && last.tail == object {
             return Err(FreeFault::DoubleFree);
         }
@@ -76,7 +79,7 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
         Ok(())
     }
 
-    /// Straight into the slab.
+    /// Puts an object straight into its slab.
     fn put(&mut self, owner: u32, object: usize) -> Result<(), FreeFault> {
         let backend = self.backend();
         let list = self.slqb.list(owner, self.info().id);
@@ -85,39 +88,40 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
         slabs.put(self.links, owner, object, &mut self.gone)
     }
 
-    /// What a CPU does every few seconds: its queues claimed and flushed, a batch at most; its
-    /// node's list too.
+    /// Does what a CPU should do every few seconds: claims its incoming queue, flushes a batch at
+    /// most, and sends its outgoing queue; then claims and flushes the list of its node too, or of
+    /// the node that gave it its last slab.
     pub(super) fn trim<C: Caller>(&mut self) {
         let backend = self.backend();
         let inside = backend.inside::<C>();
         let mut node = backend.node_of_cpu(inside.cpu);
-        if let Some((state, at)) = self.cpu(inside.cpu) {
-            self.claim(at);
-            self.flush(at, self.marks.batch);
+        if let Some((state, held)) = self.cpu(inside.cpu) {
+            self.claim(held);
+            self.flush(held, self.marks.batch);
             self.flush_outgoing(&state.outgoing);
             if let Some(away) = (state.outgoing.away.get() as usize).checked_sub(1) {
                 node = away;
             }
         }
-        self.with_node(node, |errand, at| {
-            errand.claim(at);
-            errand.flush(at, errand.marks.batch);
+        self.with_node(node, |path, held| {
+            path.claim(held);
+            path.flush(held, path.marks.batch);
         });
     }
 
-    /// All that this CPU's queues hold goes back.
+    /// Gives back all objects in this CPU's queues.
     pub(super) fn drain<C: Caller>(&mut self) {
         let backend = self.backend();
         let inside = backend.inside::<C>();
-        if let Some((state, at)) = self.cpu(inside.cpu) {
-            self.claim(at);
-            self.flush(at, u32::MAX);
+        if let Some((state, held)) = self.cpu(inside.cpu) {
+            self.claim(held);
+            self.flush(held, u32::MAX);
             self.flush_outgoing(&state.outgoing);
         }
     }
 
-    /// All that waits in incoming queues goes into the slabs, any CPU's; and all that the nodes'
-    /// lists hold.
+    /// Puts all objects in incoming queues, every CPU's, into their slabs; and gives back all
+    /// objects of the nodes' lists.
     pub(super) fn shrink<C: Caller>(&mut self) {
         let backend = self.backend();
         for cpu in 0..self.slqb.cpus() {
@@ -130,9 +134,9 @@ impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> Errand<'
         }
         for node in 0..backend.nodes() {
             let _inside = backend.inside::<C>();
-            self.with_node(node, |errand, at| {
-                errand.claim(at);
-                errand.flush(at, u32::MAX);
+            self.with_node(node, |path, held| {
+                path.claim(held);
+                path.flush(held, u32::MAX);
             });
         }
     }

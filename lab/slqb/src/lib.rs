@@ -1,58 +1,59 @@
 //! `slqb-2008`: Nick Piggin's queued slab allocator, as it was designed in 2008 and 2009. Free
 //! objects are linked through themselves.
 //!
-//! A **CPU** has, of each cache: a LIFO of free objects of its own node's memory, whoever owns
-//! their slabs; partial slabs, behind a page lock; a queue of remotely freed objects, which other
-//! CPUs fill, behind a lock of its own, and a check flag, which says that a batch waits there; and
-//! an outgoing queue of objects that all go to one list. A **node** has the same behind a list
-//! lock, without an outgoing queue, for requests that name it, for CPUs beyond the plan, and for
-//! CPUs whose own node has no memory. A slab belongs to one list as long as it lives.
+//! A **CPU** has, for each cache: a LIFO of free objects in its own node's memory, whichever list
+//! owns their slabs; partial slabs, guarded by a page lock; a queue of remotely freed objects,
+//! which other CPUs fill, with a lock of its own, and a check flag, which is set when a batch waits
+//! there; and an outgoing queue of objects that all go to one list. A **node** has the same under a
+//! list lock, without an outgoing queue, for requests that name it, for CPUs beyond the plan, and
+//! for CPUs whose own node has no memory. A slab belongs to one list for its whole life.
 //!
 //! | | |
 //! |---|---|
 //! | batch (freebatch) | `max(4 * page / size, min(256, 64 * page / size))`, at least 1 |
 //! | high-water mark (hiwater) | four batches |
-//! | slabs | order 0, or 1, if a quarter at most is wasted; else the smallest order that holds an object |
+//! | slabs | order 0, or else 1, if at most a quarter is wasted; else the smallest order that holds an object |
 //!
-//! **Allocation**: the LIFO's head ([`SlabDesign::hit`]); else, if the check flag is set, all of
-//! the incoming queue behind the LIFO, and a batch of the LIFO back if it then is above the mark;
-//! else one object of a partial slab; else a new slab, linked in the order of addresses from its
-//! colour on, for the list of the CPU or node whose memory it is; else what other nodes' lists
-//! have.
+//! **Allocation**: the LIFO's head ([`SlabDesign::hit`]); else, if the check flag is set, the whole
+//! incoming queue is appended to the LIFO, and a batch is flushed if the LIFO is then above the
+//! mark; else one object of a partial slab; else a new slab, linked in address order starting at
+//! its colour, for the list of the CPU or node whose memory it is; else objects from other nodes'
+//! lists.
 //!
-//! **Free**: an object of the CPU's node goes onto its LIFO; above the mark a batch goes from the
-//! head, objects of the list's own slabs into these, the others to the outgoing queue. An object of
-//! another node goes to the outgoing queue, which is sent off when it has a batch, or when its
-//! destination changes: behind the destination's incoming queue, or straight into slabs, if more
-//! than half the mark waits there already. A slab is given back at once when its last object is in
-//! it. Objects below a batch stay in an incoming queue until the next trim, and a request that
-//! finds no memory does not look there: that is the design's.
+//! **Free**: an object of the CPU's node goes onto its LIFO. Above the mark a batch is flushed from
+//! the head: objects of the list's own slabs go back into them, the others to the outgoing queue.
+//! An object of another node goes to the outgoing queue, which is sent when it holds a batch, or
+//! when its destination changes: it is appended to the destination's incoming queue, or put
+//! straight into slabs if more than half the mark already waits there. The pages of a slab are
+//! given back as soon as its last object is back. Fewer objects than a batch stay in an incoming
+//! queue until the next trim, and a request that finds no memory does not look there: the original
+//! design has this property too.
 //!
-//! **Checks.** A free looks whether an object of the cache begins at the address, since the link is
-//! written there (1.5 ns on a 2.6 GHz Zen 5 core). A double free is noticed if nothing else was
-//! freed to the same place since. Links are encoded ([`FreePointers`]); one that was written over
-//! is reported ([`Finding`](brickyard_slab::Finding)), and what hung on it is left out for good
-//! ([`SlqbNumbers::lost`]). A hit looks only whether the next address lies in a slab of the cache;
-//! who walks lists looks whether an object begins there. Objects of checked caches are in no queue:
+//! **Checks.** A free checks that an object of the cache begins at the address, since the link is
+//! written there (1.5 ns on a 2.6 GHz Zen 5 core). A double free is detected if nothing else was
+//! freed to the same place since. Links are encoded ([`FreePointers`]); an overwritten one is
+//! reported ([`Finding`](brickyard_slab::Finding)), and the objects behind it are left out for good
+//! ([`SlqbNumbers::lost`]). A hit checks only that the next address is in a slab of the cache; code
+//! that walks a list checks that an object begins there. Objects of checked caches are in no queue:
 //! each operation goes to a slab. Where an object's bytes have to last while it is free (a
-//! constructor's, poison), the link costs it 8 or 16 bytes more.
+//! constructor's, poison), the link takes 8 or 16 bytes more per object.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `queue.rs` | linked objects, and the queue between CPUs |
 //! | `links.rs` | links in objects |
-//! | `slabs.rs` | slabs behind a page lock |
-//! | `lists.rs` | what a CPU and a node have of a cache, the bytes of it, and what is counted |
-//! | `state.rs` | all of that |
-//! | `errand.rs` | the slow path: lock order, claims, flushes |
-//! | `alloc.rs`, `free.rs` | the slow ways to an object and back |
-//! | `shape.rs` | the design's numbers |
-//! | `lib.rs` | what the design answers |
-
-//! What slabs it takes pages from, and all that its caches can do, is the library's: it is a
-//! [`SlabDesign`] of [`brickyard_slab`].
+//! | `slabs.rs` | slabs under a page lock |
+//! | `lists.rs` | the state of a cache on a CPU and on a node, its size, and its counters |
+//! | `state.rs` | that state for all caches |
+//! | `slow_path.rs` | the slow path: lock order, claims, flushes |
+//! | `alloc.rs`, `free.rs` | the slow paths of allocation and free |
+//! | `shape.rs` | the design's constants |
+//! | `lib.rs` | the fast paths and the [`SlabDesign`] implementation |
 //!
-//! It cannot be had where callers are not kept on their CPU ([`Pins`]), by restartable sequences
+//! It is a [`SlabDesign`] of [`brickyard_slab`]: the page source and all features of caches are
+//! that library's.
+//!
+//! It cannot be used where callers are not kept on their CPU ([`Pins`]), with restartable sequences
 //! for instance:
 //! ```
 //! # use brickyard_slab::{Local, PageSource, Pinned, SlabDesign};
@@ -66,7 +67,7 @@
 //! # use brickyard_slab::{Local, PageSource, Pinned, SlabDesign};
 //! # use brickyard_slqb::{Pins, Slqb2008};
 //! # fn is_a_design<'m, D: SlabDesign<'m>>() {}
-//! fn by_any_way<'m, S: PageSource + 'm, L: Local + 'm>() {
+//! fn unpinned<'m, S: PageSource + 'm, L: Local + 'm>() {
 //!     is_a_design::<Slqb2008<'m, S, L>>();
 //! }
 //! ```
@@ -75,13 +76,13 @@
 #![deny(unsafe_code)]
 
 mod alloc;
-mod errand;
 mod free;
 mod links;
 mod lists;
 pub mod queue;
 mod shape;
 mod slabs;
+mod slow_path;
 mod state;
 
 use core::alloc::Layout;
@@ -97,11 +98,11 @@ use brickyard_slab::{
     SlabDesign, SlabPlan,
 };
 use brickyard_sync::{RawLock, place};
-use errand::Errand;
 use links::{Encoding, ObjectLinks, link_of};
 use lists::{CpuState, NodeState};
 use shape::order_for;
 use slabs::owner_of;
+use slow_path::SlowPath;
 
 pub use links::{Encoded, FreePointers, Plain};
 pub use lists::SlqbNumbers;
@@ -109,8 +110,9 @@ pub use shape::{Marks, POWERS};
 pub use state::{Pins, Slqb2008};
 
 impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {
-    /// What is counted of a cache of slabs of this design, by its number. Their way to CPUs is
-    /// [`Slabs::local`](brickyard_slab::Slabs::local).
+    /// Returns this design's counters of a cache. `local` is
+    /// [`Slabs::local`](brickyard_slab::Slabs::local) of the same slabs. Takes the locks of each
+    /// CPU's and node's list in turn.
     #[must_use]
     pub fn counts(&self, local: &L, cache: CacheId) -> SlqbNumbers {
         let mut more = SlqbNumbers::default();
@@ -125,7 +127,7 @@ impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {
         (numbers, more): (&mut CacheNumbers, &mut SlqbNumbers),
     ) {
         for state in (0..self.cpus()).filter_map(|cpu| self.cpu(cpu, cache)) {
-            // Other CPUs' counts, as they happen to be just now.
+            // Other CPUs' counts, as of this moment.
             state.own.add_to(numbers, more);
             state.outgoing.add_to(numbers, more);
             let _inside = Inside::new::<Everywhere>(local);
@@ -140,10 +142,10 @@ impl<S, L: Pins, K: RawLock, F> Slqb2008<'_, S, L, K, F> {
 }
 
 #[allow(unsafe_code, reason = "typed caches write into what is handed out")]
-// SAFETY: `run-in-one-place`: what a run gives out is in none from then on, and came there as an
-// object of the cache, whose links are followed to objects of the cache alone. `partial-list`:
-// pages go back with the last object, and the page lock is held where a slab ends and while `look`
-// looks. `open` makes all queues of a number new.
+// SAFETY: `list-in-one-place`: an object popped from a list is in no list from then on; it was an
+// object of the cache when it was pushed, and links are followed only to objects of the cache.
+// `partial-list`: pages go back with the last object, and the page lock is held where a slab ends
+// and during `look`'s callback. `open` resets all queues of a cache number.
 unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> SlabDesign<'m>
     for Slqb2008<'m, S, L, K, F>
 {
@@ -197,8 +199,8 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         }
     }
 
-    /// A word for the link, where it may not lie in the object: an object's bytes last while it is
-    /// free, or it is too small.
+    /// Returns the bytes of a word for the link, where it may not be stored in the object: an
+    /// object's bytes last while it is free, or it is too small. Else 0.
     fn tail_of(spec: &CacheSpec) -> usize {
         let small = spec.size < size_of::<u64>() && !spec.checks.is_empty();
         let behind = spec.constructor.is_some() || spec.checks.has(Checks::POISON) || small;
@@ -244,7 +246,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         if object == 0 {
             return None;
         }
-        // SAFETY: `link-is-ours`: what the LIFO of this CPU holds is the caller's.
+        // SAFETY: `link-is-ours`: the objects in this CPU's LIFO belong to the caller.
         let next = unsafe { self.encoding.read(object + own.link.get() as usize) };
         let left = own.lifo.count() - 1;
         let in_cache = |next: usize| {
@@ -252,8 +254,8 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
             let found = pointer.map(|pointer| backend.pages.cache_of(pointer));
             found == Some(cache) && next.is_multiple_of(size_of::<usize>())
         };
-        if !queue::is_right(left, next, in_cache) {
-            // A miss finds it too, and reports it.
+        if !queue::is_plausible(left, next, in_cache) {
+            // The slow path finds it again, and reports it.
             return None;
         }
         own.lifo.set_front(next, left);
@@ -269,7 +271,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         object: NonNull<u8>,
     ) -> bool {
         let cache = handle as CacheId;
-        // A link is about to be written: it must be an object.
+        // A link is about to be written: there must be an object.
         let Some(info) = backend.info(cache) else {
             return false;
         };
@@ -282,7 +284,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
             return false;
         };
         let own = &state.own;
-        let mut lifo = own.lifo.run();
+        let mut lifo = own.lifo.list();
         if lifo.count >= own.limit.get() || lifo.head == address {
             return false;
         }
@@ -306,7 +308,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         backend: &BackendOf<'m, Self>,
         info: &CacheInfo,
     ) -> Option<NonNull<u8>> {
-        Errand::run::<C, _>(self, backend, info, Errand::alloc::<C>)
+        SlowPath::run::<C, _>(self, backend, info, SlowPath::alloc::<C>)
     }
 
     fn miss_on<C: Caller>(
@@ -315,7 +317,7 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         info: &CacheInfo,
         node: usize,
     ) -> Option<NonNull<u8>> {
-        Errand::run::<C, _>(self, backend, info, |errand| errand.alloc_on::<C>(node))
+        SlowPath::run::<C, _>(self, backend, info, |path| path.alloc_on::<C>(node))
     }
 
     unsafe fn overflow<C: Caller>(
@@ -324,19 +326,19 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         info: &CacheInfo,
         object: NonNull<u8>,
     ) -> Result<(), FreeFault> {
-        Errand::run::<C, _>(self, backend, info, |errand| errand.free::<C>(object))
+        SlowPath::run::<C, _>(self, backend, info, |path| path.free::<C>(object))
     }
 
     fn trim<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        Errand::run::<C, _>(self, backend, info, Errand::trim::<C>);
+        SlowPath::run::<C, _>(self, backend, info, SlowPath::trim::<C>);
     }
 
     fn drain<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        Errand::run::<C, _>(self, backend, info, Errand::drain::<C>);
+        SlowPath::run::<C, _>(self, backend, info, SlowPath::drain::<C>);
     }
 
     fn shrink<C: Caller>(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo) {
-        Errand::run::<C, _>(self, backend, info, Errand::shrink::<C>);
+        SlowPath::run::<C, _>(self, backend, info, SlowPath::shrink::<C>);
     }
 
     fn numbers(&self, backend: &BackendOf<'m, Self>, info: &CacheInfo, numbers: &mut CacheNumbers) {
@@ -363,8 +365,8 @@ unsafe impl<'m, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers> S
         };
         let _inside = backend.inside::<Everywhere>();
         let slabs = list.slabs(|| backend.relax());
-        // `owner-before-cache`: behind the lock, a slab of the cache with this owner is this
-        // list's, and no other lock lets it go.
+        // `owner-before-cache`: under the lock, a slab of the cache with this owner is this list's,
+        // and it cannot end under any other lock.
         if !backend.pages.begins(head, info.id) || owner_of(record).get() != owner {
             return None;
         }

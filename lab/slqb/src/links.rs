@@ -1,12 +1,12 @@
-//! Links inside free objects, so written that one which somebody wrote over is noticed.
+//! Links inside free objects, encoded so that an overwritten link is detected.
 //!
-//! The word kept is the address of the next object, exclusive-or a secret of the system,
-//! exclusive-or the word's own address with its bytes turned around; all of it times an odd number,
-//! so that one byte written over changes all bits above it. Whoever writes over a link without
-//! knowing the secret leaves a word that stands for no object of the cache, but for one case in
-//! many millions; and a word copied from another object does not fit its new place.
+//! The stored word is the address of the next object, xored with a secret of the system and with
+//! the word's own address, byte-swapped; the result is multiplied by an odd number, so that one
+//! overwritten byte changes all bits above it. A link overwritten without knowing the secret
+//! decodes to no object of the cache, but for one case in many millions; and a word copied from
+//! another object does not decode at its new address.
 
-#![allow(unsafe_code, reason = "links lie in objects")]
+#![allow(unsafe_code, reason = "links are stored in objects")]
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -17,14 +17,15 @@ use brickyard_slab::{Local, PageSource};
 
 use super::queue::Links;
 
-/// How links are written: [`Encoded`] or [`Plain`].
+/// How links are stored: [`Encoded`] or [`Plain`].
 pub trait FreePointers: fmt::Debug + Clone + Copy + Send + Sync + 'static {
-    /// Is a link that was written over noticed, at a few instructions more at each free and each
-    /// allocation? Else only one that is no address in a slab of the cache.
+    /// Whether links are encoded, which detects an overwritten link at the cost of a few
+    /// instructions at each free and each allocation. Plain links detect only an address outside
+    /// the cache's slabs.
     const ENCODED: bool;
 }
 
-/// Links that nobody can write who does not know the secret.
+/// Links that cannot be forged without knowing the secret.
 #[derive(Debug, Clone, Copy)]
 pub enum Encoded {}
 
@@ -32,7 +33,7 @@ impl FreePointers for Encoded {
     const ENCODED: bool = true;
 }
 
-/// Links as they are.
+/// Links stored as plain addresses.
 #[derive(Debug, Clone, Copy)]
 pub enum Plain {}
 
@@ -40,12 +41,12 @@ impl FreePointers for Plain {
     const ENCODED: bool = false;
 }
 
-/// The golden ratio's fraction, an odd number, and the one that undoes it modulo 2^64.
+/// The golden ratio's fraction, an odd number, and its inverse modulo 2^64.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const GATHER: u64 = 0xf1de_83e1_9937_733d;
 const _: () = assert!(SPREAD.wrapping_mul(GATHER) == 1);
 
-/// How the links of one system are written.
+/// The encoding of one system's links.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Encoding<F> {
     secret: usize,
@@ -53,7 +54,7 @@ pub(super) struct Encoding<F> {
 }
 
 impl<F: FreePointers> Encoding<F> {
-    /// That of the system whose state lies at an address.
+    /// Returns the encoding of the system whose state is at address `at`.
     pub(super) const fn of(at: usize) -> Self {
         Self {
             secret: at.wrapping_mul(SPREAD as usize).rotate_left(29),
@@ -66,15 +67,15 @@ impl<F: FreePointers> Encoding<F> {
         self.secret ^ at.swap_bytes()
     }
 
-    /// What the link at an address stands for.
+    /// Reads and decodes the link at an address.
     ///
     /// # Safety
-    /// Invariant `link-is-ours`: the word there is the link of a free object that is the caller's.
-    /// Free objects are nobody's but their list's; they are written when they come into a list, and
-    /// so before they are read there.
+    /// Invariant `link-is-ours`: the word there is the link of a free object that belongs to the
+    /// caller. A free object belongs to its list alone; its link is written when it is put into a
+    /// list, and so before it is read there.
     #[inline(always)]
     pub(super) unsafe fn read(self, at: usize) -> usize {
-        // SAFETY: `link-is-ours`; links are aligned to words, and lie in pages whose addresses were
+        // SAFETY: `link-is-ours`; links are aligned to words, and are in pages whose addresses were
         // exposed when they were taken.
         let word = unsafe { with_exposed_provenance_mut::<usize>(at).read() };
         if F::ENCODED {
@@ -100,8 +101,8 @@ impl<F: FreePointers> Encoding<F> {
     }
 }
 
-/// Where the objects of a cache have their links, from where their places begin: in their first
-/// word, or in the tail where there is one.
+/// Returns the offset of the link from the start of an object's place: in the object's first word,
+/// or in the tail if there is one.
 pub(super) const fn link_of(info: &CacheInfo) -> usize {
     match info.tail {
         0 => info.before,
@@ -129,8 +130,8 @@ impl<S, L, F: FreePointers> Copy for ObjectLinks<'_, '_, S, L, F> {}
 
 impl<S: PageSource, L: Local, F: FreePointers> Links for ObjectLinks<'_, '_, S, L, F> {
     fn next(&self, object: usize) -> usize {
-        // SAFETY: `link-is-ours`: the callers here walk lists that they have to themselves, and go
-        // to an address only after `is_object`.
+        // SAFETY: `link-is-ours`: callers walk lists that belong to them alone, and follow an
+        // address only after `is_object`.
         unsafe { self.encoding.read(object + self.link) }
     }
 

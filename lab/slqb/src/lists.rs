@@ -1,9 +1,9 @@
-//! What a CPU, and what a node, has of a cache.
+//! The state of a cache on a CPU, and on a node.
 //!
 //! | lines of 64 bytes | of a CPU | of a node |
 //! |---|---|---|
-//! | 3 | the CPU's own: LIFO, check flag, counts; outgoing queue | the list lock, and behind it LIFO, check flag, counts |
-//! | 2 | the page lock, and behind it partial slabs, counts | the same |
+//! | 3 | the CPU's own: LIFO, check flag, counts; outgoing queue | the list lock, and under it LIFO, check flag, counts |
+//! | 2 | the page lock, and under it partial slabs, counts | the same |
 //! | 1 | the incoming queue and its lock | the same |
 //!
 //! So 384 bytes a cache for each CPU and each node (with a lock of 8 bytes), and `384 * (CPUs +
@@ -15,47 +15,47 @@ use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Held, Locked, Ordering, 
 use super::queue::{Chain, Incoming, ObjectList};
 use super::slabs::SlabList;
 
-/// What is counted of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, of slightly
-/// different moments.
+/// What this design counts of a cache beside [`CacheNumbers`]. Sums over all CPUs and nodes, read
+/// one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SlqbNumbers {
-    /// Objects in the queues that were taken.
+    /// Objects taken from incoming queues.
     pub claimed: u64,
-    /// Objects among the flushed ones that were of other lists' slabs.
+    /// Of the flushed objects, those of other lists' slabs.
     pub flushed_remote: u64,
-    /// Times that a CPU sent off what it had for another list.
+    /// How often a CPU sent its outgoing queue.
     pub outgoing_flushes: u64,
-    /// Objects sent off so.
+    /// Objects sent that way.
     pub outgoing_flushed: u64,
-    /// Slabs without a free object that got one back.
+    /// How often a slab without a free object got one back.
     pub slabs_partial: u64,
-    /// Free objects left out for good, since somebody wrote over the links between them.
+    /// Free objects left out for good, since the links between them were overwritten.
     pub lost: u64,
 }
 
-/// What only the CPU touches, pinned and, where interrupts use the cache, masked; of a node's list,
-/// what the list lock guards.
+/// The part of a list that only its CPU touches, pinned and, where interrupts use the cache, with
+/// them masked; of a node's list, the part that the list lock guards.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Own {
     pub(super) lifo: Chain,
-    /// With so many objects in it no more are pushed without a look: the high-water mark, or 0
+    /// With this many objects in the LIFO the fast path pushes no more: the high-water mark, or 0
     /// where every free takes the slow path.
     pub(super) limit: GuardedU32,
-    /// Where objects have their links.
+    /// Offset of the link in an object.
     pub(super) link: GuardedU32,
-    /// The check flag: does a batch wait in the incoming queue? (`flag-follows-queue`)
+    /// The check flag, not 0 if a batch waits in the incoming queue (`flag-follows-queue`).
     pub(super) check: AtomicU32,
-    /// Allocations served by the LIFO at once.
+    /// Allocations served by the LIFO on the fast path.
     pub(super) hits: GuardedU64,
-    /// Objects freed to the LIFO at once.
+    /// Objects freed to the LIFO on the fast path.
     pub(super) free_hits: GuardedU64,
     pub(super) counts: Counts,
     pub(super) more: MoreCounts,
 }
 
 counts! {
-    /// What happened so far. Guarded as [`Own`] is.
+    /// Counters of a list. Guarded as [`Own`] is.
     Counts for CacheNumbers {
         /// Allocations on the slow path.
         misses,
@@ -73,7 +73,7 @@ counts! {
 }
 
 counts! {
-    /// What happened to an outgoing queue so far. Guarded as [`Own`] is.
+    /// Counters of an outgoing queue. Guarded as [`Own`] is.
     OutgoingCounts for CacheNumbers {
         /// Objects that went into the queue, or straight to their list.
         remote_frees,
@@ -86,12 +86,12 @@ counts! {
 }
 
 impl Own {
-    /// A cache's begin.
+    /// Resets it for a new cache.
     pub(super) fn begin(&self, limit: u32, link: usize) {
         self.lifo.set(ObjectList::EMPTY);
         self.limit.set(limit);
         self.link.set(link as u32);
-        // Relaxed: nobody uses the cache yet.
+        // Relaxed: the cache is not in use yet.
         self.check.store(0, Ordering::Relaxed);
         self.hits.set(0);
         self.free_hits.set(0);
@@ -113,14 +113,14 @@ impl Own {
     }
 }
 
-/// A CPU's outgoing queue: objects of one list's slabs, on their way there. Guarded as [`Own`] is.
+/// A CPU's outgoing queue: objects of one list's slabs, in transit to it. Guarded as [`Own`] is.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Outgoing {
     pub(super) queue: Chain,
     /// The list that they go to.
     pub(super) to: GuardedU32,
-    /// The node, plus 1, that gave this CPU its last slab, if that was not its own: see `alloc.rs`.
+    /// The node of this CPU's last new slab, plus 1; 0 if it was the CPU's own: see `alloc.rs`.
     pub(super) away: GuardedU32,
     pub(super) counts: OutgoingCounts,
     pub(super) more: MoreOutgoing,
@@ -141,16 +141,16 @@ impl Outgoing {
     }
 }
 
-/// What other CPUs reach of a CPU's or a node's list.
+/// The part of a CPU's or a node's list that other CPUs reach.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct List<K> {
-    /// Behind the page lock.
+    /// Guarded by the page lock.
     pub(super) slabs: Line<Locked<K, SlabList>>,
     pub(super) incoming: Incoming<K>,
 }
 
-/// In lines of its own.
+/// Aligned to a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Line<T>(pub(super) T);
@@ -163,7 +163,7 @@ impl<K: RawLock> List<K> {
         }
     }
 
-    /// The page lock, taken.
+    /// Takes the page lock.
     pub(super) fn slabs(&self, relax: impl FnMut()) -> Held<'_, K, SlabList> {
         self.slabs.0.lock(relax)
     }
@@ -178,7 +178,7 @@ impl<K: RawLock> List<K> {
     }
 }
 
-/// What a CPU has of a cache.
+/// The state of a cache on a CPU.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct CpuState<K> {
@@ -187,11 +187,11 @@ pub(super) struct CpuState<K> {
     pub(super) list: List<K>,
 }
 
-/// What a node has of a cache.
+/// The state of a cache on a node.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct NodeState<K> {
-    /// Behind the list lock.
+    /// Guarded by the list lock.
     pub(super) own: Line<Locked<K, Own>>,
     pub(super) list: List<K>,
 }
@@ -222,21 +222,22 @@ impl<K: RawLock> NodeState<K> {
     }
 }
 
-/// A list that the caller is in: its own CPU's, or a node's whose list lock it holds.
+/// A list whose [`Own`] part the caller may use: its own CPU's, or a node's whose list lock it
+/// holds.
 #[derive(Debug)]
-pub(super) struct At<'a, K> {
+pub(super) struct HeldList<'a, K> {
     pub(super) own: &'a Own,
-    /// A CPU's only.
+    /// Only a CPU has one.
     pub(super) outgoing: Option<&'a Outgoing>,
     pub(super) list: &'a List<K>,
-    /// Its number: see `Slqb::list`.
+    /// Its number: see `Slqb2008::list`.
     pub(super) owner: u32,
 }
 
-impl<K> Clone for At<'_, K> {
+impl<K> Clone for HeldList<'_, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<K> Copy for At<'_, K> {}
+impl<K> Copy for HeldList<'_, K> {}

@@ -1,40 +1,40 @@
-//! Free objects in a row, each with the address of the next: in hand, in words that something
-//! guards, and in the queue where other CPUs put them.
+//! Linked lists of free objects: in a caller's hands, in guarded words, and in the queue where
+//! other CPUs put them.
 //!
-//! What follows an object stands in the object, where a program that still writes to it can reach.
-//! So whoever follows a link asks whether an object of the cache is there; if not, the object in
-//! hand is served, and what hung on it is left out, never followed: [`Broken`].
+//! The link to the next object is stored in the object, where a program that still writes to it can
+//! reach. So code that follows a link first checks that an object of the cache is there; if not,
+//! the object in hand is served, and the objects behind it are left out: [`Broken`].
 //!
-//! Invariant `run-in-one-place`: an object is in one run at most, and a run in one caller's hands,
-//! or in one [`Chain`]. The last link of a run is 0.
+//! Invariant `list-in-one-place`: an object is in one list at most, and a list in one caller's
+//! hands, or in one [`Chain`]. The last link of a list is 0.
 
 use brickyard_sync::{AtomicU32, GuardedU32, GuardedU64, Locked, Ordering, RawLock};
 
-/// Where the links of free objects are: in the objects, or, under a model checker, in words that it
-/// watches.
+/// Where the links of free objects are: in the objects, or, in tests under a model checker, in
+/// words of the checker's.
 pub trait Links {
-    /// The address that the link of `object` holds; 0 at the end of a run. It may be anything where
-    /// somebody wrote over the link.
+    /// Returns the address in the link of `object`; 0 at the end of a list. An overwritten link may
+    /// hold anything.
     fn next(&self, object: usize) -> usize;
 
-    /// The link of `object` holds `next` from now on.
+    /// Sets the link of `object` to `next`.
     fn set_next(&self, object: usize, next: usize);
 
-    /// Does an object begin at this address?
+    /// Returns true if an object begins at this address.
     fn is_object(&self, address: usize) -> bool;
 }
 
-/// Links that turned out to be written over.
+/// Links found overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Broken {
-    /// The object whose link it was, the last of them; 0: none.
+    /// The last object found with such a link; 0 if there was none.
     pub at: usize,
-    /// So many objects hung on such links. They are left out for good.
+    /// Number of objects behind such links. They are left out for good.
     pub lost: u32,
 }
 
 impl Broken {
-    /// `lost` objects hung on the link of `object`.
+    /// Adds `lost` objects, which were behind the link of `object`.
     pub const fn note(&mut self, object: usize, lost: u32) {
         self.at = object;
         self.lost += lost;
@@ -43,32 +43,32 @@ impl Broken {
 
 /// Linked free objects in the hands of one caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[must_use = "whoever drops a run loses its objects"]
+#[must_use = "a dropped list loses its objects"]
 pub struct ObjectList {
     /// The first object, 0 if there is none.
     pub head: usize,
     /// The last object; of no meaning if there is none.
     pub tail: usize,
-    /// How many there are.
+    /// Number of objects.
     pub count: u32,
 }
 
 impl ObjectList {
-    /// No object.
+    /// The empty list.
     pub const EMPTY: Self = Self {
         head: 0,
         tail: 0,
         count: 0,
     };
 
-    /// One object.
+    /// Makes a list of one object.
     pub fn one(links: &impl Links, object: usize) -> Self {
-        let mut run = Self::EMPTY;
-        run.push(links, object);
-        run
+        let mut list = Self::EMPTY;
+        list.push(links, object);
+        list
     }
 
-    /// Puts an object in front.
+    /// Adds an object in front.
     pub fn push(&mut self, links: &impl Links, object: usize) {
         links.set_next(object, self.head);
         self.head = object;
@@ -78,7 +78,7 @@ impl ObjectList {
         self.count += 1;
     }
 
-    /// Puts another run behind. Constant cost.
+    /// Appends another list, in constant time.
     pub fn append(&mut self, links: &impl Links, other: Self) {
         if other.count == 0 {
             return;
@@ -92,13 +92,13 @@ impl ObjectList {
         self.count += other.count;
     }
 
-    /// Takes the first object. If its link was written over, the rest is left out, which `broken`
-    /// tells.
+    /// Takes the first object. If its link was overwritten, the rest is left out and noted in
+    /// `broken`.
     pub fn pop(&mut self, links: &impl Links, broken: &mut Broken) -> Option<usize> {
         let left = self.count.checked_sub(1)?;
         let object = self.head;
         let next = links.next(object);
-        if is_right(left, next, |next| links.is_object(next)) {
+        if is_plausible(left, next, |next| links.is_object(next)) {
             self.head = next;
             self.count = left;
         } else {
@@ -109,9 +109,9 @@ impl ObjectList {
     }
 }
 
-/// Can `next` be what follows an object that `left` objects come after?
+/// Returns true if `next` can be the link of an object with `left` objects behind it.
 #[inline(always)]
-pub(super) fn is_right(left: u32, next: usize, is_object: impl FnOnce(usize) -> bool) -> bool {
+pub(super) fn is_plausible(left: u32, next: usize, is_object: impl FnOnce(usize) -> bool) -> bool {
     if left == 0 || next == 0 {
         left == 0 && next == 0
     } else {
@@ -119,7 +119,7 @@ pub(super) fn is_right(left: u32, next: usize, is_object: impl FnOnce(usize) -> 
     }
 }
 
-/// A [`ObjectList`] in words that a lock, or a CPU that they belong to, guards.
+/// An [`ObjectList`] in words guarded by a lock, or by belonging to one CPU.
 #[derive(Debug, Default)]
 pub struct Chain {
     head: GuardedU64,
@@ -128,9 +128,9 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// What is in it, for looking.
+    /// Returns a copy of the list, to inspect.
     #[inline(always)]
-    pub fn run(&self) -> ObjectList {
+    pub fn list(&self) -> ObjectList {
         ObjectList {
             head: self.head.get() as usize,
             tail: self.tail.get() as usize,
@@ -138,94 +138,94 @@ impl Chain {
         }
     }
 
-    /// Puts `run` in place of what is in it.
+    /// Replaces the list.
     #[inline(always)]
-    pub fn set(&self, run: ObjectList) {
-        self.head.set(run.head as u64);
-        self.tail.set(run.tail as u64);
-        self.count.set(run.count);
+    pub fn set(&self, list: ObjectList) {
+        self.head.set(list.head as u64);
+        self.tail.set(list.tail as u64);
+        self.count.set(list.count);
     }
 
-    /// The first object, 0 if there is none.
+    /// Returns the first object, 0 if there is none.
     #[inline(always)]
     #[must_use]
     pub fn head(&self) -> usize {
         self.head.get() as usize
     }
 
-    /// How many objects are in it.
+    /// Returns the number of objects.
     #[inline(always)]
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count.get()
     }
 
-    /// The first object is gone: `next` is the first, and `left` are left.
+    /// Removes the first object: `next` is now first, of `left` objects.
     #[inline(always)]
     pub(super) fn set_front(&self, next: usize, left: u32) {
         self.head.set(next as u64);
         self.count.set(left);
     }
 
-    /// Takes all that is in it.
+    /// Takes the whole list.
     pub fn take(&self) -> ObjectList {
-        let run = self.run();
+        let list = self.list();
         self.set(ObjectList::EMPTY);
-        run
+        list
     }
 
-    /// Changes what is in it.
+    /// Changes the list in place.
     pub fn change<R>(&self, change: impl FnOnce(&mut ObjectList) -> R) -> R {
-        let mut run = self.run();
-        let done = change(&mut run);
-        self.set(run);
+        let mut list = self.list();
+        let done = change(&mut list);
+        self.set(list);
         done
     }
 }
 
-/// The queue of remotely freed objects: where other CPUs leave objects for the list that owns their
-/// slabs, a run at a time. In lines of its own.
+/// The queue of remotely freed objects: where other CPUs leave objects for the owner of their
+/// slabs, a list at a time. Aligned to a cache line.
 ///
-/// Invariant `flag-follows-queue`: the owner's check flag is set by whoever makes the queue cross
-/// the batch, and cleared by whoever takes the queue, both under the lock; so a queue of a batch or
-/// more has its flag set.
+/// Invariant `flag-follows-queue`: the owner's check flag is set by the sender that makes the queue
+/// reach a batch, and cleared by the CPU that takes the queue, both under the lock; so a queue of a
+/// batch or more has its flag set.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Incoming<K> {
     queue: Locked<K, Chain>,
-    /// How many wait, for who has no lock: a hint.
+    /// Length of the queue, a hint for readers without the lock.
     waiting: AtomicU32,
 }
 
 impl<K: RawLock> Incoming<K> {
-    /// How many objects wait. A hint, out of date at once.
+    /// Returns how many objects wait. A hint, possibly out of date.
     #[must_use]
     pub fn waiting(&self) -> u32 {
         // Relaxed: a hint.
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Puts a run behind what waits, and sets `check` if the queue thereby reaches `batch` objects.
+    /// Appends `list` to the queue, and sets `check` if this makes it reach `batch` objects.
     pub fn receive(
         &self,
         links: &impl Links,
-        run: ObjectList,
+        list: ObjectList,
         batch: u32,
         check: &AtomicU32,
         relax: impl FnMut(),
     ) {
         let queue = self.queue.lock(relax);
         let before = queue.count();
-        queue.change(|waiting| waiting.append(links, run));
+        queue.change(|waiting| waiting.append(links, list));
         let now = queue.count();
-        // Relaxed, both: hints; whoever acts on them takes the lock.
+        // Relaxed, both: hints; a reader that acts on them takes the lock.
         self.waiting.store(now, Ordering::Relaxed);
         if before < batch && now >= batch {
             check.store(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes all that waits, and clears `check`. No lock is taken where nothing waits.
+    /// Takes the whole queue, and clears `check`. Takes no lock if nothing waits.
     pub fn claim(&self, check: &AtomicU32, relax: impl FnMut()) -> ObjectList {
         if self.waiting() == 0 {
             return ObjectList::EMPTY;

@@ -1,4 +1,4 @@
-//! The numbers of the design: general sizes, orders of slabs, batches and marks.
+//! The constants of the design: general sizes, orders of slabs, batches and marks.
 
 use brickyard_slab::geometry::{Geometry, least_order};
 
@@ -7,7 +7,8 @@ pub const POWERS: [u32; 15] = [
     8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768,
 ];
 
-/// The order of slabs of objects that hold their links: 0, or 1, if a quarter at most is wasted.
+/// Returns the order of slabs: 0, or else 1, if at most a quarter is wasted; else the smallest that
+/// holds an object.
 pub(super) fn order_for(stride: usize, page_bytes: usize) -> u8 {
     let wastes_little = |&order: &u8| {
         let bytes = page_bytes << order;
@@ -17,18 +18,18 @@ pub(super) fn order_for(stride: usize, page_bytes: usize) -> u8 {
     order.unwrap_or_else(|| least_order(stride, page_bytes))
 }
 
-/// What follows from a cache's geometry.
+/// The batch and the high-water mark of a cache, which follow from its geometry.
 #[derive(Debug, Clone, Copy)]
 pub struct Marks {
-    /// Objects that a CPU gives back at once (freebatch): `max(4 pages / size, min(256, 64 pages /
-    /// size))`, at least 1.
+    /// Number of objects that a CPU gives back at a time (freebatch): `max(4 pages / size, min(256,
+    /// 64 pages / size))`, at least 1.
     pub batch: u32,
-    /// Objects of a CPU's list from which on a batch is given back (hiwater): four batches.
+    /// Length of a CPU's LIFO above which a batch is given back (hiwater): four batches.
     pub high: u32,
 }
 
 impl Marks {
-    /// Those of slabs of this geometry, on pages of `page_bytes`.
+    /// Returns those of slabs with this geometry, on pages of `page_bytes`.
     #[must_use]
     pub fn of(geometry: &Geometry, page_bytes: usize) -> Self {
         let stride = geometry.stride as usize;
@@ -62,8 +63,7 @@ mod tests {
     #[test]
     fn slqb_s_orders_are_piggin_s() {
         let order = |size| Design::shape(size, 8, PAGE).unwrap().order.get();
-        // Up to a page, never above order 1 (facts), and order 0 whenever a quarter at most is
-        // wasted.
+        // Up to a page, never above order 1, and order 0 whenever at most a quarter is wasted.
         for size in 1..=PAGE {
             assert!(order(size) <= 1, "{size}");
         }

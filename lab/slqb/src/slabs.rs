@@ -1,22 +1,22 @@
-//! Slabs that a list owns, and those of them that have free objects: the partial slabs. All of it
-//! behind the list's page lock, the slabs' records too.
+//! The slabs that a list owns, and the partial slabs: those with free objects. The list's page lock
+//! guards all of it, the slabs' records too.
 //!
-//! A slab's record has its first free object in `free[0]` ([`first_of`]), from which the others
-//! hang, and the list that owns it in `free[1]` ([`owner_of`]); `out` counts the objects that are
-//! not in it. Invariant `partial-list`: a slab is on its owner's list exactly if it has an object
-//! and lacks one; a full one (no object left in it) is on no list, and one to which the last object
-//! comes back is given back at once.
+//! A slab's record has its first free object in `free[0]` ([`first_of`]), to which the others are
+//! linked, and the list that owns it in `free[1]` ([`owner_of`]); `out` counts the objects that are
+//! not in it. Invariant `partial-list`: a slab is on its owner's partial list exactly if some of
+//! its objects are in it and some are out. A full slab (all objects out) is on no list, and the
+//! pages of a slab are given back as soon as its last object is back.
 //!
 //! Invariant `owner-while-out`: a slab's owner, colour and cache are written before the first of
-//! its objects leaves it, and stay until the last one is back. So whoever has an object of it may
-//! read them without the lock; only bad frees can find them changed, so they are looked at again
-//! behind the lock.
+//! its objects leaves it, and stay until the last one is back. So the holder of an object may read
+//! them without the lock; only a bad free can find them changed, so they are checked again under
+//! the lock.
 //!
 //! Invariant `owner-before-cache`: both under the owner's page lock, a slab's owner is written
-//! before its pages' cache, and the cache is cleared when the slab ends. So who holds a list's page
-//! lock and finds the cache, and then the list as owner, has found a slab of this list, which stays
-//! as long as the lock is held: had it been another list's, that one would have been seen as its
-//! owner.
+//! before its pages' cache, and the cache is cleared when the slab ends. So code that holds a
+//! list's page lock and reads the cache, then the list as owner, has found a slab of this list,
+//! which stays as long as the lock is held: had the slab been another list's, the owner read would
+//! have been that list.
 
 use brickyard_slab::design::{Gone, OwnedSlabs, SlabRecord};
 use brickyard_slab::{CacheNumbers, FreeFault, Local, PageSource, counts};
@@ -24,19 +24,19 @@ use brickyard_sync::GuardedU64;
 
 use super::links::{FreePointers, ObjectLinks};
 use super::lists::SlqbNumbers;
-use super::queue::{Broken, Links, is_right};
+use super::queue::{Broken, Links, is_plausible};
 
-/// The first free object of a slab.
+/// Returns the word of a slab's first free object.
 const fn first_of(record: &SlabRecord) -> &GuardedU64 {
     &record.free[0]
 }
 
-/// The number of the list that owns a slab.
+/// Returns the word with the number of the list that owns a slab.
 pub(super) const fn owner_of(record: &SlabRecord) -> &GuardedU64 {
     &record.free[1]
 }
 
-/// What the page lock guards, records apart.
+/// What the page lock guards beside the records.
 #[derive(Debug, Default)]
 pub(super) struct SlabList {
     slabs: OwnedSlabs,
@@ -45,7 +45,7 @@ pub(super) struct SlabList {
 }
 
 counts! {
-    /// What happened to slabs so far.
+    /// Counters of slabs.
     SlabCounts for CacheNumbers {
         filled,
         slabs_new,
@@ -55,9 +55,9 @@ counts! {
 }
 
 counts! {
-    /// The same, of this design alone.
+    /// Counters of slabs that only this design has.
     MoreCounts for SlqbNumbers {
-        /// Full slabs that got an object back.
+        /// How often a full slab got an object back.
         slabs_partial,
         /// Objects left out for good: see [`Broken`].
         lost,
@@ -65,7 +65,7 @@ counts! {
 }
 
 impl SlabList {
-    /// A cache's begin: the one before has given back all that it had.
+    /// Resets it for a new cache: the one before has given back all its slabs.
     pub(super) fn begin(&self) {
         self.slabs.begin();
         self.counts.begin();
@@ -82,8 +82,7 @@ impl SlabList {
         self.more.add_to(more);
     }
 
-    /// The list numbered `owner`, which this is, owns a new slab, whose objects hang from `first`
-    /// on.
+    /// Adds a new slab, with its objects linked in address order. `owner` is this list's number.
     pub(super) fn add_slab<S: PageSource, L: Local, F: FreePointers>(
         &self,
         links: ObjectLinks<'_, '_, S, L, F>,
@@ -99,7 +98,7 @@ impl SlabList {
         self.counts.slabs_new.add(1);
     }
 
-    /// One object of the first partial slab.
+    /// Takes one object of the first partial slab.
     pub(super) fn take<S: PageSource, L: Local, F: FreePointers>(
         &self,
         links: ObjectLinks<'_, '_, S, L, F>,
@@ -113,7 +112,7 @@ impl SlabList {
         let left = links.info.geometry.objects - out;
         let next = links.next(object);
         let mut gone_out = 1;
-        if is_right(left, next, |next| in_slab_of(links, head, next)) {
+        if is_plausible(left, next, |next| in_slab_of(links, head, next)) {
             first_of(record).set(next as u64);
         } else {
             broken.note(object, left);
@@ -130,8 +129,11 @@ impl SlabList {
         Some(object)
     }
 
-    /// Puts an object back into its slab, which the list numbered `owner`, which this is, should
-    /// own. A slab that is empty then goes to `gone`.
+    /// Puts an object back into its slab. `owner` is this list's number. A slab with no object out
+    /// any more goes to `gone`.
+    ///
+    /// # Errors
+    /// [`FreeFault`], if the slab is not this list's, or the object is its first free object.
     pub(super) fn put<S: PageSource, L: Local, F: FreePointers>(
         &self,
         links: ObjectLinks<'_, '_, S, L, F>,
@@ -151,7 +153,7 @@ impl SlabList {
         gone: &mut Gone,
     ) -> Result<(), FreeFault> {
         let pages = &links.backend.pages;
-        // `owner-while-out`: looked at again, behind the lock.
+        // `owner-while-out`: checked again, under the lock.
         let (head, _) = links
             .backend
             .find(links.info, links.backend.pointer(object))?;
@@ -183,7 +185,8 @@ impl SlabList {
         Ok(())
     }
 
-    /// Does `object` hang in the slab that begins at page `head`? Walks the slab's free objects.
+    /// Returns true if `object` is free in the slab that begins at page `head`. Walks the slab's
+    /// free objects.
     pub(super) fn has<S: PageSource, L: Local, F: FreePointers>(
         &self,
         links: ObjectLinks<'_, '_, S, L, F>,
@@ -196,7 +199,7 @@ impl SlabList {
             if at == object {
                 return true;
             }
-            // A link that was written over ends the walk; whoever takes the object reports it.
+            // An overwritten link ends the walk; it is reported when the object is taken.
             if !in_slab_of(links, head, at) {
                 return false;
             }
@@ -206,7 +209,7 @@ impl SlabList {
     }
 }
 
-/// Does an object of the slab that begins at page `head` begin at this address?
+/// Returns true if an object of the slab that begins at page `head` begins at this address.
 fn in_slab_of<S: PageSource, L: Local, F: FreePointers>(
     links: ObjectLinks<'_, '_, S, L, F>,
     head: usize,

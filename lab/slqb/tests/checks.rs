@@ -1,5 +1,4 @@
-//! `slqb-2008`: what is noticed of programs that write where they must not, or free what they must
-//! not.
+//! `slqb-2008`: detection of programs that write where they must not, or free what they must not.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -10,15 +9,15 @@ use brickyard_slab::{CacheSpec, Checks, Finding, FreeFault, SlabPlan, TaskOnly, 
 use brickyard_slqb::Plain;
 
 use crate::support;
-use support::{Cache, assert_at_rest, cache, give, move_to, slabs, slabs_with, source, take};
+use support::{Cache, assert_nothing_held, cache, give, move_to, slabs, slabs_with, source, take};
 
 thread_local! {
     static FOUND: RefCell<Vec<Finding>> = const { RefCell::new(Vec::new()) };
 }
 
 fn note(finding: &Finding) {
-    // No lock is held, nobody pinned, nothing masked: a report may take its time.
-    assert_at_rest();
+    // No lock is held, no caller pinned, nothing masked: a report may be slow.
+    assert_nothing_held();
     FOUND.with_borrow_mut(|found| found.push(*finding));
 }
 
@@ -44,7 +43,7 @@ const GARBAGE: [usize; 5] = [
 
 /// Writes to the first word of an object, where its link is.
 fn overwrite(object: NonNull<u8>, word: usize) {
-    // SAFETY: the memory is still a slab's; that it is free is the mistake.
+    // SAFETY: the memory is still a slab's; writing to a free object is the mistake under test.
     unsafe { object.cast::<usize>().write(word) };
 }
 
@@ -73,13 +72,13 @@ fn a_link_that_was_written_over_is_noticed_on_the_lifo() {
         let objects = take(&cache, 50);
         give(&cache, &objects[..40]);
         overwrite(objects[30], garbage);
-        // Those before it are good, and it is one itself.
+        // The objects before it are good, and so is the object itself.
         for expected in objects[30..40].iter().rev() {
             assert_eq!(cache.alloc().unwrap(), *expected);
         }
         assert_broken(objects[30], 30);
         assert_eq!(cache.numbers().more.lost, 30);
-        // The rest is left out; others are had.
+        // The rest is left out; other objects can be allocated.
         let more = take(&cache, 100);
         assert!(more.iter().all(|object| !objects[..30].contains(object)));
         give(&cache, &more);
@@ -115,10 +114,9 @@ fn a_plain_link_that_is_no_address_of_the_cache_is_noticed() {
     let cache = cache::<TaskOnly, _>(&slabs, 64);
     let objects = take(&cache, 50);
     give(&cache, &objects);
-    // As they are: the next one's address.
+    // Stored plain: the next object's address.
     assert_eq!(read(objects[30]), objects[29].addr().get());
-    // In a slab of the cache, so a hit would follow it; who flushes looks whether an object begins
-    // there.
+    // In a slab of the cache, so a hit would follow it; a flush checks that an object begins there.
     overwrite(objects[45], objects[3].addr().get() + 8);
     assert_eq!(found(), []);
     slabs.drain();
@@ -126,7 +124,7 @@ fn a_plain_link_that_is_no_address_of_the_cache_is_noticed() {
 }
 
 #[test]
-fn encoded_links_say_nothing_and_fit_one_place_only() {
+fn encoded_links_show_no_address_and_fit_one_place_only() {
     let source = source(1024, 1, 0);
     let slabs = slabs(plan(), source);
     let cache = cache::<TaskOnly, _>(&slabs, 64);
@@ -135,7 +133,7 @@ fn encoded_links_say_nothing_and_fit_one_place_only() {
     for pair in objects.windows(2) {
         assert_ne!(read(pair[1]), pair[0].addr().get());
     }
-    // A link copied from another object leads nowhere.
+    // A link copied from another object does not decode here.
     overwrite(objects[20], read(objects[10]));
     slabs.drain();
     assert_broken(objects[20], 20);
@@ -155,7 +153,7 @@ fn a_link_that_was_written_over_is_noticed_in_a_slab() {
         assert_eq!(cache.alloc().unwrap(), objects[0]);
         assert_eq!(cache.alloc().unwrap(), objects[1]);
         assert_broken(objects[1], 1);
-        // The slab is as good as full.
+        // The slab counts as full.
         let next = cache.alloc().unwrap();
         assert_ne!(next, objects[2]);
         give(&cache, &[objects[0], objects[1], objects[3], next]);
@@ -172,7 +170,7 @@ fn a_link_that_was_written_over_is_noticed_between_cpus() {
     let objects = take(&cache, 256);
     move_to(1);
     give(&cache, &objects);
-    // A batch, which waits now for its owner.
+    // A batch, which now waits for its owner.
     overwrite(objects[100], 7);
     move_to(0);
     let again = take(&cache, 101);
@@ -194,8 +192,7 @@ fn bad_frees_are_refused_on_the_fast_path_too() {
     let object = objects[60];
     let before = cache.numbers();
     let mut outside = [7_u64; 8];
-    // SAFETY: none of these is an object that somebody uses, but for one that is refused by the
-    // wrong cache.
+    // SAFETY: none of these is an object in use, but for one that the wrong cache refuses.
     unsafe {
         assert_eq!(cache.free(objects[49]), Err(FreeFault::DoubleFree));
         assert_eq!(cache.free(object.add(8)), Err(FreeFault::OffGrid));
@@ -222,7 +219,7 @@ fn a_double_free_to_the_outgoing_queue_s_end_is_refused() {
     let objects = take(&cache, 3);
     move_to(1);
     give(&cache, &objects[..2]);
-    // SAFETY: nobody uses it.
+    // SAFETY: it is not in use.
     let freed = unsafe { cache.free(objects[1]) };
     assert_eq!(freed, Err(FreeFault::DoubleFree));
     give(&cache, &objects[2..]);
@@ -231,20 +228,20 @@ fn a_double_free_to_the_outgoing_queue_s_end_is_refused() {
 }
 
 #[test]
-fn a_double_free_that_comes_to_its_slab_is_refused_there_and_told() {
+fn a_double_free_that_reaches_its_slab_is_refused_there_and_reported() {
     let source = source(1024, 1, 0);
     let slabs = slabs(plan(), source);
     let cache = cache::<TaskOnly, _>(&slabs, 64);
     let objects = take(&cache, 3);
     give(&cache, &objects[..1]);
     slabs.drain();
-    // It is in its slab, so nothing on this CPU knows that it is free.
+    // It is in its slab, so nothing on this CPU shows that it is free.
     give(&cache, &objects[..1]);
     assert_eq!(found(), []);
     slabs.drain();
-    let told = found();
-    assert_eq!((told.len(), told[0].fault), (1, Fault::DoubleFree));
-    assert_eq!(told[0].object, objects[0].addr().get());
+    let reports = found();
+    assert_eq!((reports.len(), reports[0].fault), (1, Fault::DoubleFree));
+    assert_eq!(reports[0].object, objects[0].addr().get());
     let numbers = cache.numbers();
     assert_eq!((numbers.refused, numbers.out), (1, 2));
     give(&cache, &objects[1..]);
@@ -269,9 +266,9 @@ fn objects_of_checked_caches_are_in_no_queue() {
             let numbers = cache.numbers();
             assert_eq!((numbers.hits, numbers.free_hits), (Some(0), Some(0)));
             assert_eq!((numbers.out, numbers.queued), (100, 0));
-            // Each double free is known for what it is, not only the last one; or its slab is gone.
+            // Each double free is detected, not only the last one; or its slab is gone.
             for &object in &objects[..100] {
-                // SAFETY: nobody uses it.
+                // SAFETY: it is not in use.
                 let freed = unsafe { cache.free(object) };
                 assert!(
                     matches!(freed, Err(FreeFault::DoubleFree | FreeFault::NotASlab)),

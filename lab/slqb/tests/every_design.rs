@@ -1,5 +1,5 @@
-//! What slabs of every design keep to, on `slqb-2008`: planted bugs, what safe code cannot do,
-//! nodes, general sizes.
+//! Tests that slabs of every design pass, on `slqb-2008`: planted bugs, what safe code must not be
+//! able to break, nodes, general sizes.
 
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]

@@ -1,20 +1,20 @@
 //! Every schedule of two or three threads at the queues of `slqb-2008`, as loom explores them: the
 //! incoming queue by itself, and the whole design on tiny pages.
 //!
-//! What is proved, for these sizes, within the preemption bounds given below and for every outcome
-//! that the memory orderings allow:
+//! Proved, for these sizes, within the preemption bounds given below and for every outcome that the
+//! memory orderings allow:
 //!
-//! - an object never has two owners, and an owner sees what the owner before wrote to it, whichever
-//!   way the object went;
-//! - links, counts and lists are touched by one at a time (loom reports any access to a guarded
-//!   word that nothing ordered);
-//! - `flag-follows-queue`: whoever stops finds the check flag set if a batch waits;
-//! - nothing is lost: in the end all objects are in their slabs, and all slabs have gone back.
+//! - an object never has two owners, and an owner reads what the owner before wrote to it,
+//!   whichever way the object went;
+//! - links, counts and lists are accessed by one thread at a time (loom reports any unordered
+//!   access to a guarded word);
+//! - `flag-follows-queue`: when all threads are done, the check flag is set if a batch waits;
+//! - nothing is lost: in the end all objects are in their slabs, and all slabs are given back.
 //!
-//! The last section breaks locks on purpose, and expects loom to say so.
+//! The last section breaks locks on purpose, and expects loom to report it.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p brickyard-slqb --test loom -- --nocapture`
-//! prints how many schedules each model had.
+//! prints the number of schedules of each model.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -33,15 +33,15 @@ use brickyard_slqb::queue::{Broken, Incoming, Links, ObjectList};
 use loom::sync::Mutex;
 use loom::thread::{self, JoinHandle};
 
-/// How often a thread looks in vain before loom stops trying other schedules for what follows.
-const LOOKS: usize = 2;
+/// How often a thread retries before loom abandons the schedule.
+const MAX_RETRIES: usize = 2;
 
 loom::thread_local! {
     static CPU: Cell<usize> = Cell::new(0);
-    static LOOKED: Cell<usize> = Cell::new(0);
+    static RETRIES: Cell<usize> = Cell::new(0);
 }
 
-/// Each modelled thread runs on the CPU that it says.
+/// Each modelled thread runs on the CPU that it sets with [`move_to`].
 #[derive(Debug, Clone, Copy)]
 struct Modelled;
 
@@ -56,8 +56,8 @@ impl Platform for Modelled {
 }
 
 fn relax() {
-    let looked = LOOKED.with(|looked| looked.replace(looked.get() + 1));
-    if looked >= LOOKS {
+    let retries = RETRIES.with(|retries| retries.replace(retries.get() + 1));
+    if retries >= MAX_RETRIES {
         loom::skip_branch();
     }
     thread::yield_now();
@@ -85,22 +85,22 @@ fn on_cpu<T: Send + 'static>(
 }
 
 std::thread_local! {
-    // Do threads that are started go first? Of the model that runs on this thread of the system:
-    // loom's threads are coroutines of it.
+    // Whether a started thread runs before its starter, for the model on this system thread: loom's
+    // threads are coroutines of it.
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Loom remembers one last access a word, so that a thread which reads before it writes hides what
-/// another read there before. So each model runs twice: with whoever starts a thread going on
-/// first, and with that thread first.
+/// Yields to a new thread in the second run of a model. Loom remembers one last access per word, so
+/// that a thread which reads before it writes hides another thread's earlier read. So each model
+/// runs twice: with the starter of a thread going on first, and with the new thread first.
 fn go_second() {
     if SWAPPED.get() {
         thread::yield_now();
     }
 }
 
-/// Runs `model` in every schedule in which running threads are interrupted at most `bound` times.
-/// `LOOM_MAX_PREEMPTIONS` takes the place of the bound.
+/// Runs `model` in every schedule with at most `bound` preemptions. `LOOM_MAX_PREEMPTIONS`
+/// overrides the bound.
 fn explore(
     name: &str,
     bound: impl Into<Option<usize>>,
@@ -136,7 +136,7 @@ fn explore(
     assert!(most > 1, "{name}: one schedule proves nothing");
 }
 
-/// A value that lives as long as a run of a model.
+/// Calls `work` with a value that lives as long as one run of a model.
 fn with_lent<T: 'static>(value: T, work: impl FnOnce(&'static T)) {
     let value = Box::into_raw(Box::new(value));
     // SAFETY: made above, and given back below; a model joins its threads before it returns.
@@ -147,7 +147,7 @@ fn with_lent<T: 'static>(value: T, work: impl FnOnce(&'static T)) {
 
 // ---- the incoming queue by itself ----
 
-/// Objects of a model, numbered from 1: their links, and what their owners write.
+/// Objects of a model, numbered from 1: their links, and words that their owners write.
 struct Objects {
     links: Vec<GuardedU64>,
     bodies: Vec<GuardedU32>,
@@ -161,7 +161,7 @@ impl Objects {
         }
     }
 
-    /// The owner uses an object, and so has to see what was done to it before.
+    /// Uses an object as its owner, which must read what the owner before wrote.
     fn use_it(&self, object: usize) {
         let body = &self.bodies[object];
         body.set(body.get() + 1);
@@ -192,7 +192,7 @@ struct Queue<K> {
 const BATCH: u32 = 3;
 
 impl<K: RawLock> Queue<K> {
-    /// With every word of it touched.
+    /// Makes a queue with every word of it accessed once, as loom needs.
     fn new(many: usize) -> Self {
         let queue = Self {
             objects: Objects::new(many),
@@ -215,23 +215,23 @@ impl<K: RawLock> Queue<K> {
         self.check.load(Ordering::Relaxed)
     }
 
-    /// Frees these objects to the queue, as one run.
+    /// Frees these objects to the queue, as one list.
     fn send(&self, objects: core::ops::RangeInclusive<usize>) {
-        let mut run = ObjectList::EMPTY;
+        let mut list = ObjectList::EMPTY;
         for object in objects {
             self.objects.use_it(object);
-            run.append(&self.objects, ObjectList::one(&self.objects, object));
+            list.append(&self.objects, ObjectList::one(&self.objects, object));
         }
         self.incoming
-            .receive(&self.objects, run, BATCH, &self.check, relax);
+            .receive(&self.objects, list, BATCH, &self.check, relax);
     }
 
-    /// Takes what waits, object by object.
+    /// Claims the queue, and pops it object by object.
     fn claim(&self) -> Vec<usize> {
-        let mut run = self.incoming.claim(&self.check, relax);
+        let mut list = self.incoming.claim(&self.check, relax);
         let mut broken = Broken::default();
         let mut all = Vec::new();
-        while let Some(object) = run.pop(&self.objects, &mut broken) {
+        while let Some(object) = list.pop(&self.objects, &mut broken) {
             self.objects.use_it(object);
             all.push(object);
         }
@@ -240,7 +240,7 @@ impl<K: RawLock> Queue<K> {
     }
 }
 
-/// Two CPUs send, the owner claims meanwhile: each object comes once, whole runs in their order.
+/// Two CPUs send while the owner claims: each object comes once, whole lists in order.
 #[test]
 fn what_is_sent_is_claimed_once() {
     explore("two senders, one claim", None, || {
@@ -260,7 +260,8 @@ fn what_is_sent_is_claimed_once() {
     });
 }
 
-/// The owner looks at the flag alone: when the senders are done it finds a batch if there is one.
+/// The owner claims only if the flag is set; when the senders are done the flag is set if a batch
+/// waits.
 #[test]
 fn the_flag_follows_the_queue() {
     explore("two senders, the owner follows the flag", 3, || {
@@ -307,16 +308,16 @@ fn two_claims_share_what_is_there() {
 
 /// log2 of a page: small, so that a batch is of two objects and the mark is at eight.
 const PAGE_SHIFT: u32 = 11;
-/// A slab each.
+/// Bytes of an object; each has a slab of its own.
 const OBJECT: usize = 64 << 10;
-/// Objects that the source has memory for, in equal parts for its nodes.
+/// Objects that the source has memory for, split evenly between its nodes.
 const OBJECTS: usize = 18;
 const NODES: usize = 2;
 
 /// Memory for some slabs.
 struct Source {
     start: NonNull<u8>,
-    // The model's, since a source orders who gives a page before who takes it.
+    // Loom's mutex, since a source orders giving a page before taking it again.
     taken: Mutex<[bool; OBJECTS]>,
 }
 
@@ -397,12 +398,12 @@ type Design<K> = Slqb2008<'static, &'static Source, Pinned<Modelled>, K>;
 
 const CPUS: usize = 3;
 
-/// A cache of one run of a model, and what the threads know of its objects.
+/// The cache of one run of a model, and the threads' record of its objects.
 struct World<K: RawLock> {
     cache: RawCache<'static, 'static, Design<K>, TaskOnly>,
     slabs: &'static Slabs<'static, Design<K>>,
     source: &'static Source,
-    // Object by object: has it an owner? And what its owners write.
+    // By object: whether it has an owner, and a word that its owners write.
     owned: Vec<AtomicBool>,
     bodies: Vec<GuardedU32>,
 }
@@ -411,7 +412,7 @@ impl<K: RawLock> World<K> {
     fn take(&self) -> Object {
         let object = self.cache.alloc().unwrap();
         let index = self.source.index(object);
-        // Relaxed: must not order what the allocator does not.
+        // Relaxed: the test must not add an ordering that the allocator lacks.
         let taken = self.owned[index].swap(true, Ordering::Relaxed);
         assert!(!taken, "{index} has two owners");
         self.write_to(index);
@@ -428,23 +429,23 @@ impl<K: RawLock> World<K> {
         self.write_to(index);
         // Relaxed: as above.
         self.owned[index].store(false, Ordering::Relaxed);
-        // SAFETY: it was taken above, and nobody uses it any more.
+        // SAFETY: it was taken above, and it is not used any more.
         unsafe { self.cache.free(object) }.unwrap();
     }
 
-    /// Takes so many objects on the CPU where the caller is.
+    /// Takes `N` objects on the caller's CPU.
     fn several<const N: usize>(&self) -> [Object; N] {
         core::array::from_fn(|_| self.take())
     }
 
-    /// Touches every atomic word: objects go from every list to every other.
+    /// Accesses every atomic word once: objects go from every list to every other.
     fn touch(&self) {
         for page in 0..self.slabs.pages().count() {
             // SAFETY: inside the source's memory.
             let page = unsafe { self.source.start.add(page << PAGE_SHIFT) };
             assert_eq!(self.slabs.pages().cache_of(page), 0);
         }
-        // CPUs, and for each node one without a row.
+        // The planned CPUs, and for each node one beyond the plan.
         for taker in [0, 1, 2, 4, 5] {
             for giver in [0, 1, 2] {
                 move_to(taker);
@@ -459,7 +460,7 @@ impl<K: RawLock> World<K> {
         self.finish();
     }
 
-    /// Everything was given back: nothing is lost.
+    /// Checks that everything was given back and nothing is lost.
     fn finish(&self) {
         for cpu in 0..CPUS {
             move_to(cpu);
@@ -507,7 +508,7 @@ fn in_new_world<K: RawLock>(source: &'static Source, model: &impl Fn(&'static Wo
     let memory: Box<[MaybeUninit<u8>]> = vec![MaybeUninit::uninit(); bytes].into();
     let memory = Box::into_raw(memory);
     // SAFETY: made above, not shared yet, and given back below, after the slabs in them. Threads
-    // are on CPUs of their own, but for the model that is to find that they are not.
+    // are on CPUs of their own, but in the model that breaks this on purpose.
     let slabs =
         unsafe { Slabs::<Design<K>>::new(plan, source, Pinned::new(Modelled), &mut *memory) };
     with_lent(slabs.unwrap(), |slabs| {
@@ -552,7 +553,7 @@ fn a_batch_is_sent_while_its_owner_allocates() {
     });
 }
 
-/// Six wait for CPU 0, so a batch more goes straight into the slabs, while CPU 0 claims.
+/// Six wait for CPU 0, so another batch goes straight into the slabs, while CPU 0 claims.
 #[test]
 fn a_batch_goes_into_slabs_while_its_owner_claims() {
     explore_design::<TicketLock>("direct put, owner claims", 4, |world| {
@@ -573,8 +574,8 @@ fn a_batch_goes_into_slabs_while_its_owner_claims() {
     });
 }
 
-/// CPUs 0 and 2 are of one node: an object goes by CPU 2's LIFO, and home by its flush, while CPU 0
-/// does the same with CPU 2's.
+/// CPUs 0 and 2 are of one node: an object of CPU 0 goes onto CPU 2's LIFO, and back by its flush,
+/// while CPU 0 does the same with one of CPU 2.
 #[test]
 fn cpus_of_a_node_flush_to_each_other() {
     explore_design::<TicketLock>("two flush to each other", 4, |world| {
@@ -592,7 +593,7 @@ fn cpus_of_a_node_flush_to_each_other() {
     });
 }
 
-/// A shrink, by a CPU that owns nothing, against the owner's claim and another's send.
+/// A shrink by a CPU that owns no objects, while the owner claims.
 #[test]
 fn a_shrink_takes_what_waits_for_others() {
     explore_design::<TicketLock>("shrink against send and claim", 3, |world| {
@@ -619,13 +620,13 @@ fn cpus_without_rows_share_a_node_s_list() {
     });
 }
 
-// ---- what must be found ----
+// ---- bugs that must be found ----
 
-/// A lock that excludes, but does not show the next holder what was written under it.
+/// A lock that excludes, but does not publish what was written under it to the next holder.
 struct Unpublished(AtomicU32);
 
-// SAFETY: one at a time is let in. That it does not publish is what the models below are to find,
-// on words for which a race is a report and not undefined behaviour.
+// SAFETY: it admits one holder at a time. The models below must find that it does not publish, on
+// words for which a race is a report and not undefined behaviour.
 unsafe impl RawLock for Unpublished {
     const UNLOCKED: Self = Self(AtomicU32::new(0));
 
@@ -637,8 +638,8 @@ unsafe impl RawLock for Unpublished {
 
     fn try_lock(&self) -> bool {
         // Relaxed: the mistake.
-        let (all, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
-        self.0.compare_exchange(0, 1, all, relaxed).is_ok()
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        self.0.compare_exchange(0, 1, acquire, relaxed).is_ok()
     }
 
     unsafe fn unlock(&self) {
@@ -678,7 +679,7 @@ fn a_page_lock_that_does_not_publish_is_found() {
     });
 }
 
-/// Two threads that both take CPU 0 for their own.
+/// Two threads that both run as CPU 0.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn two_threads_on_one_cpu_are_found() {

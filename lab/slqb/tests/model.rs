@@ -1,5 +1,5 @@
-//! `slqb-2008` against a model: random work on several CPUs and nodes, one after the other and at
-//! the same time. Every byte of every object is its owner's.
+//! `slqb-2008` against a model: random work on several CPUs and nodes, one after the other and
+//! concurrently. Every byte of an object in use keeps its owner's mark.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -11,9 +11,9 @@ use brickyard_slab::{Caller, Everywhere, SlabPlan, TaskOnly};
 use brickyard_slqb::{Encoded, FreePointers, Plain};
 
 use crate::support;
-use support::{Cache, assert_at_rest, cache, move_to, slabs, slabs_with, source};
+use support::{Cache, assert_nothing_held, cache, move_to, slabs, slabs_with, source};
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers (xorshift), the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -37,7 +37,7 @@ struct Owned {
     mark: u8,
 }
 
-// SAFETY: it is the only way to its object.
+// SAFETY: it is the only pointer to its object in use.
 unsafe impl Send for Owned {}
 
 impl Owned {
@@ -53,10 +53,10 @@ impl Owned {
     }
 
     fn give<C: Caller, F: FreePointers>(self, cache: &Cache<'_, C, F>) {
-        // SAFETY: an object in hand; nobody uses it after this.
+        // SAFETY: an object in hand; it is not used after this.
         unsafe {
             let bytes = core::slice::from_raw_parts(self.object.as_ptr(), self.size);
-            // Without a way out in between, so that the compiler takes many at once.
+            // Without an early exit, so that the compiler vectorizes it.
             let wrong = bytes
                 .iter()
                 .fold(0, |wrong, byte| wrong | (byte ^ self.mark));
@@ -75,13 +75,13 @@ fn plan(cpus: usize) -> SlabPlan {
 
 fn one_after_the_other<C: Caller>(size: usize, nodes: usize, memoryless: usize, seed: u64) {
     if seed.is_multiple_of(4) {
-        one_by_one::<C, Plain>(size, nodes, memoryless, seed);
+        sequence::<C, Plain>(size, nodes, memoryless, seed);
     } else {
-        one_by_one::<C, Encoded>(size, nodes, memoryless, seed);
+        sequence::<C, Encoded>(size, nodes, memoryless, seed);
     }
 }
 
-fn one_by_one<C: Caller, F: FreePointers>(size: usize, nodes: usize, memoryless: usize, seed: u64) {
+fn sequence<C: Caller, F: FreePointers>(size: usize, nodes: usize, memoryless: usize, seed: u64) {
     let source = source(4096, nodes, memoryless);
     let slabs = slabs_with::<F>(plan(5), source);
     let cache = cache::<C, _>(&slabs, size);
@@ -90,7 +90,7 @@ fn one_by_one<C: Caller, F: FreePointers>(size: usize, nodes: usize, memoryless:
     let mut at = HashMap::new();
     let most = (4 << 20) / size;
     for step in 0..800_u32 {
-        // Two more CPUs than have rows.
+        // Two CPUs more than the plan.
         move_to(numbers.below(7));
         match numbers.below(40) {
             0 => slabs.trim(),
@@ -102,7 +102,7 @@ fn one_by_one<C: Caller, F: FreePointers>(size: usize, nodes: usize, memoryless:
                     for _ in 0..many {
                         let owned = Owned::take(&cache, size, step as u8).unwrap();
                         let twice = at.insert(owned.object, step);
-                        assert_eq!(twice, None, "it is {owned:?}'s");
+                        assert_eq!(twice, None, "handed out twice: {owned:?}");
                         live.push(owned);
                     }
                 } else {
@@ -129,7 +129,7 @@ fn one_by_one<C: Caller, F: FreePointers>(size: usize, nodes: usize, memoryless:
     move_to(0);
     cache.destroy().unwrap();
     assert_eq!(source.pages.taken(), 0);
-    assert_at_rest();
+    assert_nothing_held();
 }
 
 #[test]
@@ -150,8 +150,8 @@ fn several_nodes() {
 
 const THREADS: usize = 4;
 
-/// Threads, each on a CPU of its own, that take objects, hand them on, and free what they were
-/// handed.
+/// Runs threads, each on a CPU of its own, that allocate objects, hand them on, and free those they
+/// were handed.
 fn at_the_same_time(size: usize, nodes: usize, rows: usize) {
     let source = source(8192, nodes, 0);
     let slabs = slabs(plan(rows), source);
@@ -191,8 +191,9 @@ fn at_the_same_time(size: usize, nodes: usize, rows: usize) {
                         slabs.shrink();
                     }
                 }
-                assert_at_rest();
-                // Should this thread fail, nobody waits for it.
+                assert_nothing_held();
+                // A barrier here would hang if this thread failed; so what is left goes to the
+                // list.
                 handed[cpu].lock().unwrap().append(&mut mine);
             });
         }
@@ -219,7 +220,7 @@ fn threads_hand_objects_to_each_other() {
 }
 
 #[test]
-fn threads_without_rows_of_their_own() {
+fn threads_on_cpus_beyond_the_plan() {
     for size in [64, 4096, 65536] {
         at_the_same_time(size, 1, 2);
         at_the_same_time(size, 2, 0);

@@ -9,11 +9,11 @@ use brickyard_slqb::Marks;
 
 use crate::support;
 use support::{
-    Cache, Slqb, assert_at_rest, cache, give, masks, move_to, set_interrupt, since, slabs, source,
-    take,
+    Cache, Slqb, assert_nothing_held, cache, give, masks, move_to, set_interrupt, since, slabs,
+    source, take,
 };
 
-/// Objects of 64 KiB: a slab each, a batch of 4, a mark of 16.
+/// Objects of 64 KiB: one per slab, a batch of 4, a mark of 16.
 const HUGE: usize = 64 << 10;
 const BATCH: usize = 4;
 const HIGH: usize = 16;
@@ -22,12 +22,12 @@ fn addresses(objects: &[NonNull<u8>]) -> Vec<usize> {
     objects.iter().map(|object| object.addr().get()).collect()
 }
 
-/// All that the cache has comes back, and nothing is lost.
+/// Destroys the cache: all its pages come back, and nothing is lost.
 fn finish<C: brickyard_slab::Caller>(cache: Cache<'_, C>, source: &support::Source) {
     move_to(0);
     cache.destroy().unwrap();
     assert_eq!(source.pages.taken(), 0);
-    assert_at_rest();
+    assert_nothing_held();
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn the_last_one_freed_is_the_next_one_taken() {
     again.reverse();
     assert_eq!(again, objects);
     let now = cache.numbers();
-    // Nothing but the LIFO was touched.
+    // Only the LIFO was touched.
     assert_eq!(since(&before, &now), []);
     assert_eq!(now.hits, Some(before.hits.unwrap() + 100));
     assert_eq!(now.free_hits, Some(100));
@@ -91,7 +91,7 @@ fn above_the_mark_a_batch_goes_from_the_head() {
     assert_eq!(since(&before, &full), [("queued", HIGH as i64)]);
     give(&cache, &objects[HIGH..]);
     let now = cache.numbers();
-    // Each of the batch was the last object of its slab, which went at once.
+    // Each object of the batch was its slab's last, so the slab was given back at once.
     assert_eq!(
         since(&full, &now),
         [
@@ -105,7 +105,7 @@ fn above_the_mark_a_batch_goes_from_the_head() {
         ]
     );
     assert_eq!(source.pages.taken(), (HIGH + 1 - BATCH) * 16);
-    // The hottest are gone (weakness 2).
+    // The cache-hottest objects are gone (weakness 2 of the design).
     let mut left = take(&cache, HIGH + 1 - BATCH);
     left.reverse();
     assert_eq!(left, objects[..HIGH + 1 - BATCH]);
@@ -146,7 +146,7 @@ fn objects_move_between_cpus_of_a_node_on_the_lifo() {
         since(&before, &cache.numbers()),
         [("queued", -4), ("misses", 1), ("claims", 1), ("claimed", 4)]
     );
-    // As they were sent: the last one freed first.
+    // In the order sent: the last one freed first.
     assert_eq!(
         claimed,
         [objects[16], objects[15], objects[14], objects[13]]
@@ -171,7 +171,8 @@ fn the_check_flag_is_set_when_a_batch_waits() {
     );
     slabs.trim();
     assert_eq!(cache.numbers().more.outgoing_flushes, 1);
-    // One less than a batch waits: CPU 0 does not look, and takes a new slab (weakness 4).
+    // One object less than a batch waits: CPU 0 does not look, and takes a new slab (weakness 4 of
+    // the design).
     move_to(0);
     let before = cache.numbers();
     let new = take(&cache, 1);
@@ -189,7 +190,7 @@ fn the_check_flag_is_set_when_a_batch_waits() {
         [("queued", -4), ("misses", 1), ("claims", 1), ("claimed", 4)]
     );
     assert_eq!(claimed, objects);
-    // The claim cleared the flag: one that comes then is not looked for.
+    // The claim cleared the flag: an object sent then is not looked for.
     move_to(1);
     give(&cache, &claimed[..1]);
     slabs.trim();
@@ -209,14 +210,14 @@ fn a_claim_above_the_mark_flushes_a_batch() {
     let slabs = slabs(SlabPlan::new(2, 4), source);
     let cache = cache::<TaskOnly, _>(&slabs, 1024);
     let (batch, high) = (256, 1024);
-    // Two CPUs send as much as each may before it goes straight to the slabs.
+    // Two CPUs send until objects go straight to the slabs.
     let objects = take(&cache, 2 * high);
     for (part, cpu) in objects.chunks(high).zip([1, 3]) {
         move_to(cpu);
         give(&cache, part);
     }
     let waiting = cache.numbers().queued as usize;
-    // Up to half the mark may wait before a batch more is sent.
+    // A batch is still queued when half the mark waits.
     assert_eq!(waiting, high / 2 + batch);
     move_to(0);
     let before = cache.numbers();
@@ -226,7 +227,7 @@ fn a_claim_above_the_mark_flushes_a_batch() {
     // 768 are below the mark, so nothing was flushed.
     assert_eq!(now.flushes, before.flushes);
     give(&cache, &one);
-    // With a LIFO that is nearly full already, a trim's claim goes above it, and a batch goes.
+    // With a LIFO nearly at the mark, a trim's claim exceeds it, and a batch is flushed.
     let more = take(&cache, high);
     move_to(1);
     give(&cache, &more[..batch]);
@@ -286,7 +287,7 @@ fn a_change_of_destination_flushes_the_outgoing_queue() {
     for (a, b) in ours.iter().zip(&theirs) {
         give(&cache, &[*a, *b]);
     }
-    // Owners alternate: each object but the last went alone (weakness 3).
+    // Owners alternate: each object but the last was sent alone (weakness 3 of the design).
     let now = cache.numbers();
     assert_eq!(
         (now.more.outgoing_flushes, now.more.outgoing_flushed),
@@ -330,13 +331,14 @@ fn new_slabs_are_linked_upwards_from_their_colour_on() {
 }
 
 #[test]
-fn one_object_a_lock_leaves_a_partial_slab() {
+fn a_partial_slab_gives_one_object_per_lock() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(2, 1), source);
     let cache = cache::<TaskOnly, _>(&slabs, 1024);
     let mut objects = take(&cache, 4);
     let numbers = cache.numbers();
-    // A refill takes one object at a time (weakness 1), and a full slab is on no list.
+    // A refill takes one object at a time (weakness 1 of the design), and a full slab is on no
+    // list.
     assert_eq!(
         (numbers.misses, numbers.filled, numbers.slabs_new),
         (4, 4, 1)
@@ -347,7 +349,7 @@ fn one_object_a_lock_leaves_a_partial_slab() {
     assert_eq!((numbers.slabs_new, numbers.partial_slabs), (2, 1));
     give(&cache, &objects[..1]);
     slabs.drain();
-    // The full one has an object again.
+    // The full slab has a free object again.
     let numbers = cache.numbers();
     assert_eq!((numbers.partial_slabs, numbers.more.slabs_partial), (2, 1));
     // It comes first now.
@@ -399,7 +401,7 @@ fn a_trim_gives_back_a_batch_of_each_queue() {
             ("slabs_gone", 4),
         ];
         if round == 1 {
-            // The outgoing queue went with the first.
+            // The first trim sent the outgoing queue.
             expected.insert(5, ("outgoing_flushes", 1));
             expected.insert(6, ("outgoing_flushed", 3));
         }
@@ -424,8 +426,8 @@ fn a_slab_goes_to_the_list_of_the_node_whose_memory_it_is() {
     let far = take(&cache, 2);
     assert!(near.iter().all(|&object| (&source).node_of(object) == 0));
     assert!(far.iter().all(|&object| (&source).node_of(object) == 1));
-    // They are the node's list's: freed by CPU 1, whose node it is, they go to its LIFO; flushed,
-    // to the node's list.
+    // Their slabs are on the node's list: freed by CPU 1, of that node, they go to its LIFO;
+    // flushed, to the node's list.
     move_to(1);
     let before = cache.numbers();
     give(&cache, &far);
@@ -454,13 +456,13 @@ fn cpus_of_a_node_without_memory_use_another_node_s_list() {
     give(&cache, &objects[..256]);
     let now = cache.numbers();
     assert_eq!((now.remote_frees, now.more.outgoing_flushes), (256, 1));
-    // They come back by the node's check flag.
+    // They come back through the node's check flag.
     objects.drain(..256);
     objects.extend(take(&cache, 256));
     let now = cache.numbers();
     assert_eq!((now.slabs_new, now.claims, now.more.claimed), (100, 1, 256));
     give(&cache, &objects);
-    // Its trim is that list's too.
+    // A trim of the CPU trims that list too.
     for _ in 0..3 {
         slabs.trim();
     }
@@ -504,7 +506,7 @@ fn a_request_names_a_node() {
     let far: Vec<_> = (0..BATCH).map(|_| cache.alloc_on(1).unwrap()).collect();
     assert_eq!((&source).node_of(near), 0);
     assert!(far.iter().all(|&object| (&source).node_of(object) == 1));
-    // Their slabs are the node's list's, and come back there.
+    // Their slabs are on the node's list, and freed objects go there.
     give(&cache, &far);
     let before = cache.numbers();
     assert_eq!((before.more.outgoing_flushes, before.queued), (1, 4));
@@ -515,7 +517,7 @@ fn a_request_names_a_node() {
         changed,
         [("queued", -4), ("misses", 4), ("claims", 1), ("claimed", 4)]
     );
-    // A node that is full, or is none: other memory.
+    // A node that is full, or does not exist: other memory.
     let rest: Vec<_> = (0..62).map(|_| cache.alloc_on(1).unwrap()).collect();
     assert_eq!((&source).node_of(rest[59]), 1);
     assert_eq!((&source).node_of(rest[60]), 0);
@@ -527,7 +529,7 @@ fn a_request_names_a_node() {
 }
 
 #[test]
-fn without_memory_other_nodes_lists_are_asked() {
+fn without_memory_other_nodes_lists_are_tried() {
     let source = source(2048, 2, 0);
     let slabs = slabs(SlabPlan::new(2, 2), source);
     let cache = cache::<TaskOnly, _>(&slabs, 1024);
@@ -546,7 +548,7 @@ fn without_memory_other_nodes_lists_are_asked() {
 }
 
 #[test]
-fn who_masks_and_who_does_not() {
+fn only_caches_used_in_interrupts_mask_them() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(3, 1), source);
     let tasks = cache::<TaskOnly, _>(&slabs, 1024);
@@ -561,7 +563,7 @@ fn who_masks_and_who_does_not() {
     give(&all, &object);
     give(&all, &take(&all, 1));
     assert!(masks() >= before + 4);
-    // An interrupt on this CPU leaves alone what is the tasks'.
+    // An interrupt on this CPU does not touch the queues of a cache for tasks only.
     set_interrupt(false);
     let queued = tasks.numbers().queued;
     assert!(queued > 0);
@@ -576,7 +578,7 @@ fn who_masks_and_who_does_not() {
 }
 
 #[test]
-fn a_leak_is_told_and_the_number_is_used_again() {
+fn a_leak_is_reported_and_the_cache_number_is_used_again() {
     let source = source(1024, 1, 0);
     let slabs = slabs(SlabPlan::new(1, 3), source);
     let first = cache::<TaskOnly, _>(&slabs, 200);

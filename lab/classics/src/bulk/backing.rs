@@ -1,4 +1,4 @@
-//! What stands behind a front: the store, its lock, and what is measured about both.
+//! The store behind a front, its lock, and the measurements of both.
 
 use core::ops::Deref;
 
@@ -14,18 +14,18 @@ use brickyard::platform::MaskGuard;
 use brickyard::transit::Moves;
 use brickyard::{Frame, FrameRange, FreeError, MigrateType, Order, Platform, Request};
 
-/// How a zone's lock is used and watched.
+/// How a zone's lock is used and measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tuning {
     /// How long the lock is held in a bulk operation.
     pub bulk: BulkPolicy,
-    /// Whether wait and hold times are measured: two readings of the platform's clock for each
-    /// hold.
+    /// Whether wait and hold times are measured, which reads the platform's clock three times for
+    /// each hold.
     pub timing: Timing,
 }
 
 impl Tuning {
-    /// One hold for a batch, nothing measured: as Linux.
+    /// One hold per batch, nothing measured: as in Linux.
     pub const LINUX: Self = Self {
         bulk: BulkPolicy::Hold,
         timing: Timing::Off,
@@ -34,27 +34,27 @@ impl Tuning {
 
 /// What the zone lock guards.
 #[derive(Debug)]
-struct Kept<'m, G> {
+struct Guarded<'m, G> {
     store: Buddy<'m, G>,
     meter: Meter,
     capture: Capture,
 }
 
-/// A store behind its lock.
+/// A store under its lock.
 #[derive(Debug)]
 pub struct Backing<'m, G, L, P> {
-    kept: Locked<L, Kept<'m, G>>,
+    guarded: Locked<L, Guarded<'m, G>>,
     platform: P,
     tuning: Tuning,
     moves: Moves,
 }
 
 impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
-    /// A store behind its lock.
+    /// Makes a store under its lock.
     #[must_use]
     pub fn new(platform: P, store: Buddy<'m, G>, tuning: Tuning) -> Self {
         Self {
-            kept: Locked::new(Kept {
+            guarded: Locked::new(Guarded {
                 store,
                 meter: Meter::default(),
                 capture: Capture::default(),
@@ -65,13 +65,13 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         }
     }
 
-    /// The embedder's platform.
+    /// Returns the embedder's platform.
     #[must_use]
     pub const fn platform(&self) -> &P {
         &self.platform
     }
 
-    /// How the lock is used.
+    /// Returns how the lock is used.
     #[must_use]
     pub const fn tuning(&self) -> Tuning {
         self.tuning
@@ -81,15 +81,15 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         &self.moves
     }
 
-    /// The store without its lock: for what is constant in it, for hints, and for the records of
-    /// frames that the caller owns.
+    /// Returns the store without taking its lock: for its constants, for hints, and for the records
+    /// of frames that the caller owns.
     #[inline]
     #[must_use]
     pub const fn unlocked(&self) -> &Buddy<'m, G> {
-        &self.kept.unlocked().store
+        &self.guarded.unlocked().store
     }
 
-    /// Enters the store: under the zone lock with interrupts masked.
+    /// Takes the zone lock with interrupts masked.
     #[inline]
     pub(crate) fn lock(&self) -> StoreGuard<'_, 'm, G, L, P> {
         let masked = MaskGuard::new(&self.platform);
@@ -102,7 +102,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
     pub(crate) fn lock_masked(&self, _masked: &MaskGuard<'_, P>) -> StoreGuard<'_, 'm, G, L, P> {
         let measured = self.tuning.timing == Timing::On;
         let asked = if measured { self.platform.ticks() } else { 0 };
-        let held = self.kept.lock(|| self.platform.relax());
+        let held = self.guarded.lock(|| self.platform.relax());
         let since = if measured { self.platform.ticks() } else { 0 };
         if measured {
             held.meter.waited(since.saturating_sub(asked));
@@ -115,69 +115,68 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         }
     }
 
-    /// What was measured so far.
+    /// Returns the measurements so far.
     pub fn reading(&self) -> MeterReading {
         self.lock().meter().reading()
     }
 }
 
-/// The caller is in the store as long as this lives: the zone lock is held and interrupts are
-/// masked. Dereferences to the store.
-#[must_use = "the zone lock is given up as soon as this is dropped"]
+/// Holds the zone lock, with interrupts masked, until dropped. Dereferences to the store.
+#[must_use = "the zone lock is released as soon as this is dropped"]
 pub(crate) struct StoreGuard<'b, 'm, G: Grouping, L: RawLock, P: Platform> {
     backing: &'b Backing<'m, G, L, P>,
     since: u64,
-    // Dropped in this order: the lock is given up before interrupts come back.
-    held: Held<'b, L, Kept<'m, G>>,
+    // Dropped in this order: the lock is released before interrupts are restored.
+    held: Held<'b, L, Guarded<'m, G>>,
     masked: Option<MaskGuard<'b, P>>,
 }
 
 impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
-    /// Does somebody wait for the lock?
+    /// Returns true if another CPU waits for the lock.
     #[inline]
     pub(crate) fn is_contended(&self) -> bool {
         self.held.is_contended()
     }
 
-    /// The meter, which the lock guards.
+    /// Returns the meter, which the lock guards.
     pub(crate) fn meter(&self) -> &Meter {
         &self.held.meter
     }
 
-    /// The capture slot, which the lock guards.
+    /// Returns the capture slot, which the lock guards.
     pub(crate) fn capture(&self) -> &Capture {
         &self.held.capture
     }
 
-    /// Takes a block, and counts it as a bulk of one.
+    /// Takes a block, and counts it as a bulk operation of one.
     pub(crate) fn take(&self, request: &Request) -> Option<Taken> {
         let taken = self.take_one(request)?;
         self.meter().took(1, request.order);
         Some(taken)
     }
 
-    /// Takes a block that belongs to a bulk.
+    /// Takes a block as part of a bulk operation.
     pub(super) fn take_one(&self, request: &Request) -> Option<Taken> {
         let taken = self.held.store.take(request);
         self.count(taken);
         taken
     }
 
-    /// Takes back a block in use, and counts it as a bulk of one.
+    /// Frees a block in use, and counts it as a bulk operation of one.
     pub(crate) fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
         let merged = self.give_one(frame, order)?;
         self.meter().gave(1, order);
         Ok(merged)
     }
 
-    /// Takes back a block in use that belongs to a bulk.
+    /// Frees a block in use as part of a bulk operation.
     pub(super) fn give_one(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
         let merged = self.held.store.give(frame, order)?;
         self.freed(merged);
         Ok(merged)
     }
 
-    /// Takes back a range of blocks in use.
+    /// Frees a range of blocks in use.
     pub(crate) fn give_range(&self, range: FrameRange) -> Result<(), FreeError> {
         self.held.store.check_in_use(range)?;
         let mut at = range.start;
@@ -194,7 +193,7 @@ impl<G: Grouping, L: RawLock, P: Platform> StoreGuard<'_, '_, G, L, P> {
         Ok(())
     }
 
-    /// Offers what has just become free to whoever compacts.
+    /// Offers a block that has just become free to the capture slot.
     fn freed(&self, merged: Merged) {
         if let Some(fallback) = self.held.capture.offer(&self.held.store, merged) {
             self.held.meter.fell_back(fallback);

@@ -1,11 +1,11 @@
-//! Capture: a block that becomes free while a task compacts goes to that task, before anybody else
-//! sees it.
+//! Capture: a block that becomes free while a task compacts goes to that task, before any other
+//! request can take it.
 //!
-//! Without it the pages that a compaction has just brought together are often taken apart again by
-//! the next small request (Linux since 5.1, there for the frees of the task itself; here for every
-//! free in the zone). One task at a time has the slot of a zone; another that compacts meanwhile
-//! goes without. A catch mixes nothing: below the size of a page block it must come from a block of
-//! the request's own type, and what is set aside for atomic requests is left alone.
+//! Without it a block that compaction has just freed is often split again by the next small request
+//! (Linux has capture since 5.1, for frees of the task itself; here it is for every free in the
+//! zone). One task at a time has the slot of a zone; another that compacts meanwhile has none. A
+//! capture mixes no page block: below the size of a page block it must come from a block of the
+//! request's own type, and blocks set aside for atomic requests are left alone.
 
 use brickyard::sync::{GuardedU32, GuardedU64};
 
@@ -32,7 +32,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Waits for a block for `request`; false where somebody else waits already.
+    /// Arms the slot for `request`; returns false if another task has armed it.
     pub(crate) fn arm(&self, request: &Request) -> bool {
         if self.state.get() != OFF {
             return false;
@@ -46,8 +46,8 @@ impl Capture {
         true
     }
 
-    /// A block has become free. What the catch amounts to, if it was caught: breaking into a block
-    /// of another type.
+    /// Offers a block that has become free. Returns the fallback, if the block was caught and is of
+    /// another type.
     #[inline]
     pub(super) fn offer<G: Grouping>(
         &self,
@@ -78,12 +78,12 @@ impl Capture {
         caught.fallback
     }
 
-    /// Has a block been caught?
+    /// Returns true if a block has been caught.
     pub(crate) fn has_caught(&self) -> bool {
         self.state.get() == CAUGHT
     }
 
-    /// Stops waiting; the block, if one was caught.
+    /// Disarms the slot; returns the block, if one was caught.
     pub(crate) fn disarm(&self) -> Option<Frame> {
         let caught = self.has_caught();
         self.state.set(OFF);

@@ -1,9 +1,9 @@
-//! What is measured at the zone lock: how much each bulk operation moved, how often a request fell
-//! back on another type's list, and, where asked for, how long the lock was waited for and held.
+//! Measurements at the zone lock: how much each bulk operation moved, how often a request fell back
+//! on another type's list, and, if enabled, how long the lock was waited for and held.
 //!
 //! Porter's tables give mean and deviation of the count and order of a bulk operation; the sums
-//! here are those he needed. All words are guarded by the zone lock itself, so measuring adds no
-//! sharing.
+//! here are what these need. All words are guarded by the zone lock itself, so measuring shares no
+//! further cache lines.
 
 use brickyard::sync::GuardedU64;
 
@@ -13,28 +13,28 @@ use brickyard::Order;
 /// Whether lock times are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Timing {
-    /// No clock is read.
+    /// No: the clock is not read.
     #[default]
     Off,
-    /// The platform's clock is read twice for each hold.
+    /// Yes: the platform's clock is read three times for each hold.
     On,
 }
 
 /// Number, sum and sum of squares of some values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Moments {
-    /// How many values.
+    /// Number of values.
     pub n: u64,
     /// Their sum.
     pub sum: u64,
     /// The sum of their squares.
     pub squares: u128,
-    /// The largest.
+    /// The largest value.
     pub max: u64,
 }
 
 impl Moments {
-    /// The mean; 0 of no values.
+    /// Returns the mean; 0 if there are no values.
     #[must_use]
     pub fn mean(&self) -> f64 {
         if self.n == 0 {
@@ -43,7 +43,7 @@ impl Moments {
         self.sum as f64 / self.n as f64
     }
 
-    /// The standard deviation of the sample; 0 of fewer than two values.
+    /// Returns the standard deviation of the sample; 0 if there are fewer than two values.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         if self.n < 2 {
@@ -54,7 +54,7 @@ impl Moments {
     }
 }
 
-/// Newton's method: `core` has no square root.
+/// Returns the square root, by Newton's method: `core` has none.
 fn square_root(x: f64) -> f64 {
     let mut root = if x > 1.0 { x } else { 1.0 };
     for _ in 0..64 {
@@ -67,14 +67,14 @@ fn square_root(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { root }
 }
 
-/// How many values fell into each power of two: bucket 0 counts zeros, bucket n values of 2^(n-1)
-/// up to 2^n - 1, the last all above.
+/// Number of values by power of two: bucket 0 counts zeros, bucket n values of 2^(n-1) up to 2^n -
+/// 1, the last also all above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Histogram(pub [u64; 32]);
 
 impl Histogram {
-    /// An upper bound of the value below which `percent` of all lie (at most twice too high), or 0
-    /// of no values.
+    /// Returns an upper bound of the percentile (at most twice too high; in the last bucket
+    /// possibly too low), or 0 if there are no values.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> u64 {
         let all: u64 = self.0.iter().sum();
@@ -99,36 +99,35 @@ pub struct BulkReading {
     pub order: Moments,
 }
 
-/// Times at the lock, in ticks of the platform's clock.
+/// Wait or hold times at the lock, in ticks of the platform's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LockReading {
-    /// All of them.
+    /// Their sums.
     pub moments: Moments,
-    /// By power of two.
+    /// Their number by power of two.
     pub histogram: Histogram,
 }
 
-/// What a zone has measured.
+/// The measurements of a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MeterReading {
-    /// Out of the store.
+    /// Bulk operations out of the store.
     pub taken: BulkReading,
-    /// Into the store.
+    /// Bulk operations into the store.
     pub given: BulkReading,
-    /// Waiting for the lock; empty with [`Timing::Off`].
+    /// Times waiting for the lock; empty with [`Timing::Off`].
     pub wait: LockReading,
-    /// Holding it; empty with [`Timing::Off`].
+    /// Times holding it; empty with [`Timing::Off`].
     pub hold: LockReading,
     /// Requests served from another type's list.
     pub fallbacks: u64,
-    /// Those of them that broke into less than a whole page block and did not claim it: each has
-    /// mixed a block.
+    /// Fallbacks that split a block without claiming the page block: each has mixed a page block.
     pub mixing: u64,
-    /// Those of them that claimed a page block.
+    /// Fallbacks that claimed a page block.
     pub claims: u64,
 }
 
-/// [`Moments`] in the making.
+/// [`Moments`] while they are summed.
 #[derive(Debug, Default)]
 struct Sums {
     n: GuardedU64,

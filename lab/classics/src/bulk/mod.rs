@@ -1,10 +1,10 @@
-//! Bulk: how long to hold the zone lock while many pages move between a front and the store (Porter
+//! Bulk: how long the zone lock is held while many pages move between a front and the store (Porter
 //! 2007).
 //!
-//! Whoever holds the lock for a whole batch makes others wait for all of it; whoever gives it up
-//! after every page pays for the lock anew each time. Three policies, as values, because only a
-//! miss meets them. On every path each lock hold ends: a guard gives the lock up, also where the
-//! store runs empty in the middle of a batch, which is where the posted patch kept it for ever.
+//! Holding the lock for a whole batch makes others wait for all of it; releasing it after every
+//! page pays for the lock each time. Three policies, as values, because only a miss reads them.
+//! Every path ends with the lock released: a guard releases it, also where the store runs empty in
+//! the middle of a batch, where the posted patch never did.
 
 mod backing;
 mod capture;
@@ -29,22 +29,23 @@ pub enum BulkPolicy {
     Hold,
     /// One hold for each page (Porter, October 2007).
     ReleaseEachPage,
-    /// To the back of the queue after a page if somebody waits (Porter, with ticket locks, 2008).
+    /// Released after a page if another CPU waits, which then goes first (Porter, with ticket
+    /// locks, 2008).
     YieldWhenContended,
 }
 
 /// How many pages a bulk operation moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// After more than these it stops as soon as somebody waits for the lock (the contention watch
-    /// of 2013).
+    /// After more pages than this it stops as soon as another CPU waits for the lock (the
+    /// contention check of 2013).
     pub least: usize,
-    /// After these it stops.
+    /// After this many pages it stops.
     pub most: usize,
 }
 
 impl Batch {
-    /// Exactly so many, whoever waits.
+    /// Returns a batch of exactly this many, whether others wait or not.
     #[must_use]
     pub const fn exactly(pages: usize) -> Self {
         Self {
@@ -53,7 +54,7 @@ impl Batch {
         }
     }
 
-    /// Is it over after `moved` pages?
+    /// Returns true if the batch ends after `moved` pages.
     pub(crate) fn is_over(self, moved: usize, contended: impl FnOnce() -> bool) -> bool {
         moved >= self.most || (moved > self.least && contended())
     }
@@ -80,8 +81,8 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         taken
     }
 
-    /// Gives single frames in use straight to the store, in the same way, up to the first that is
-    /// refused. Returns how many, and why no more.
+    /// Frees single frames in use straight to the store, in the same way, up to the first that is
+    /// refused. Returns how many, and the error.
     pub(crate) fn give_singles(&self, frames: &[Frame]) -> (usize, Option<FreeError>) {
         let masked = MaskGuard::new(self.platform());
         let mut guard = self.lock_masked(&masked);
@@ -101,7 +102,7 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         (given, refused)
     }
 
-    /// What the policy does after a page.
+    /// Releases the lock and takes it again, if the policy demands it after a page.
     fn between_pages<'b>(
         &'b self,
         guard: StoreGuard<'b, 'm, G, L, P>,
@@ -119,9 +120,9 @@ impl<'m, G: Grouping, L: RawLock, P: Platform> Backing<'m, G, L, P> {
         self.lock_masked(masked)
     }
 
-    /// Takes up to `batch` frames of type `wanted` for a front and hands each to `into`, under the
-    /// zone lock and by its policy. Returns how many, and a token that the caller drops when they
-    /// have arrived.
+    /// Takes up to `batch` frames of type `wanted` for a front and passes each to `into`, under the
+    /// zone lock and by its policy. Returns how many, and a token that the caller drops when the
+    /// frames are in the front.
     pub(crate) fn take_bulk(
         &self,
         batch: Batch,

@@ -1,4 +1,4 @@
-//! No front: every request goes straight to the zone lock. The measure of what the others save.
+//! No front: every request goes straight to the zone lock. The baseline for what the others save.
 
 use brickyard::sync::RawLock;
 
@@ -9,7 +9,7 @@ use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::{Frame, Platform, Request};
 
-/// Straight to the zone.
+/// No front: straight to the store.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Direct;
 

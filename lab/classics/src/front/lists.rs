@@ -1,7 +1,6 @@
-//! Three lists of cached frames, one a mobility: what a CPU's lists and a magazine have in common.
+//! Three lists of cached frames, one per mobility: the common part of a CPU's lists and a magazine.
 //!
-//! Whoever holds the slot or the lock around them owns them, and with them the links of the frames
-//! on them.
+//! The holder of the slot or lock around them owns them, and the links of the frames on them.
 
 use brickyard::sync::{AtomicU32, Ordering};
 
@@ -13,33 +12,33 @@ use brickyard::block::{State, Use};
 use brickyard::check::Violation;
 use brickyard::{Frame, MigrateType, Order};
 
-/// How many lists: unmovable, movable, reclaimable.
+/// Number of lists: unmovable, movable, reclaimable.
 pub(super) const LISTS: usize = 3;
 
 /// Three lists and the number of frames on them.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     lists: [FrameList; LISTS],
-    // Written by whoever owns the lists; others peek at it before they ask to own them.
+    // Written by the owner of the lists; others read it before they take them over.
     count: AtomicU32,
-    // How many frames were ever freed to it (not refilled), modulo 2^32. Written by whoever owns
-    // the lists, read by who is about to say that nothing is free.
+    // Number of frames ever freed to it (not refilled), modulo 2^32. Written by the owner of the
+    // lists; read before a request fails because nothing is free.
     freed: AtomicU32,
 }
 
 impl Lists {
-    /// How many frames. Exact for the owner, a hint for others.
+    /// Returns the number of frames. Exact for the owner, a hint for others.
     #[inline]
     pub(super) fn len(&self) -> usize {
         // Relaxed: a hint, or ordered by the lock that makes the caller the owner.
         self.count.load(Ordering::Relaxed) as usize
     }
 
-    /// How many frames, for a drainer that goes on only if there are any: an empty slot that it
-    /// passes by is as if it had been inside.
+    /// Returns the number of frames, for a drainer that skips an empty slot: skipping it must order
+    /// the drainer as if it had been inside.
     pub(super) fn peek_len(&self) -> usize {
-        // Acquire: pairs with the release in `set_len`. Who sees that frames have left sees that
-        // their move has begun.
+        // Acquire: pairs with the release in `set_len`. A CPU that reads the count after frames
+        // have left also reads that their move has begun.
         self.count.load(Ordering::Acquire) as usize
     }
 
@@ -49,7 +48,8 @@ impl Lists {
         self.count.store(frames as u32, Ordering::Release);
     }
 
-    /// The list for a type. Pages of blocks kept for atomic requests pass as movable, as in 2013.
+    /// Returns the index of the list for a type. Pages of blocks kept for atomic requests count as
+    /// movable, as in 2013.
     #[inline]
     pub(super) fn index(kind: MigrateType) -> usize {
         match kind {
@@ -73,8 +73,8 @@ impl Lists {
         Some(frame)
     }
 
-    /// Puts a freed frame at the hot end, if it is one that may be kept. Returns the list it went
-    /// to.
+    /// Puts a freed frame at the hot end, if the front may keep it: a single frame in use, not
+    /// isolated. Returns the list it went to.
     #[inline]
     pub(super) fn keep<G: Grouping>(&self, store: &Buddy<'_, G>, frame: Frame) -> Option<usize> {
         let state = store.table().state(frame);
@@ -92,14 +92,15 @@ impl Lists {
         self.set_len(self.len() + 1);
         // Relaxed: only the owner writes it.
         let freed = self.freed.load(Ordering::Relaxed).wrapping_add(1);
-        // Release: pairs with the acquire in `freed`; who sees the number sees the frame.
+        // Release: pairs with the acquire in `freed`; a CPU that reads the number also finds the
+        // frame.
         self.freed.store(freed, Ordering::Release);
         Some(list)
     }
 
-    /// How many frames were ever freed to it, modulo 2^32.
+    /// Returns how many frames were ever freed to it, modulo 2^32.
     pub(super) fn freed(&self) -> usize {
-        // Acquire: pairs with the release in `push`.
+        // Acquire: pairs with the release in `keep`.
         self.freed.load(Ordering::Acquire) as usize
     }
 
@@ -110,7 +111,7 @@ impl Lists {
         self.set_len(self.len() + 1);
     }
 
-    /// Takes a whole refill, at the hot end and in its order.
+    /// Adds a whole refill at the hot end, in order.
     pub(super) fn splice(&self, table: &FrameTable<'_>, list: usize, refill: &FrameList) {
         let frames = refill.len();
         self.lists[list].splice_front(table, refill);
@@ -141,7 +142,7 @@ impl Lists {
         }
     }
 
-    /// Tests links, counts and states.
+    /// Checks links, counts and states. Returns the number of frames.
     pub(super) fn check(&self, table: &FrameTable<'_>) -> Result<usize, Violation> {
         let mut frames = 0;
         for list in &self.lists {
@@ -171,18 +172,18 @@ impl Lists {
 pub(super) struct ColdWalk {
     list: usize,
     left: usize,
-    // Frames still to be taken from the list where the walk stands.
+    // Frames still to be taken from the current list.
     burst: usize,
-    // How many may leave in a row where only one list has any.
+    // How many may leave in a row if only one list has any.
     alone: usize,
-    // After more than these, the walk ends at the next change of list if somebody waits.
+    // After more than this, the walk ends at the next change of list if another CPU waits.
     least: usize,
     moved: usize,
 }
 
 impl ColdWalk {
-    /// Up to `most` frames, beginning with the list behind `after`; `alone` in a row where one list
-    /// has all; no end before `least`, whoever waits.
+    /// Makes a walk of up to `most` frames, beginning with the list after `after`; `alone` in a row
+    /// if one list has all; it does not end early before more than `least`.
     pub(super) const fn new(after: usize, most: usize, alone: usize, least: usize) -> Self {
         Self {
             list: after,

@@ -1,19 +1,19 @@
-//! Magazines (Gorman 2013, the rules as they stand after the last of the 22 patches): a few sets of
-//! lists that all CPUs may use.
+//! Magazines (Gorman 2013, by the rules after the last of the 22 patches): a few sets of lists that
+//! all CPUs may use.
 //!
 //! Each magazine has a lock that masks no interrupts; interrupts go to the zone lock instead. A CPU
 //! prefers one magazine, which it shares with its neighbour, and takes from any that it can lock at
-//! once. So nobody need be interrupted to drain them: a drainer just takes the lock.
+//! once. So no CPU has to be interrupted to drain them: a drainer takes the lock.
 //!
 //! - A free locks the preferred magazine, waiting if need be. At `limit` frames up to `drain.most`
-//!   cold ones go back to the store, fewer if somebody waits for the magazine.
-//! - A request tries the magazines round robin from the preferred one, skipping empty ones by a
-//!   peek; if none could be locked it waits for the first that had frames; if none had any, or the
-//!   magazine has none of its type, it refills.
-//! - A refill takes up to `refill.most` frames under the zone lock, fewer if somebody waits for
-//!   that lock, and hands them to a magazine.
-//! - A list of frees holds the magazine over all of it, and drains once at its end: the count may
-//!   go far above the limit meanwhile.
+//!   cold ones go back to the store, fewer if another CPU waits for the magazine.
+//! - A request tries the magazines round robin from the preferred one, skipping those whose count
+//!   reads 0; if none could be locked it waits for the first that had frames; if none had any, or
+//!   the magazine has none of its type, it refills.
+//! - A refill takes up to `refill.most` frames under the zone lock, fewer if another CPU waits for
+//!   that lock, and puts them into a magazine.
+//! - A bulk free holds the magazine throughout, and drains once at the end: the count may go far
+//!   above the limit meanwhile.
 //!
 //! Lock order: magazine, then zone; never the other way.
 
@@ -29,20 +29,20 @@ use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::platform::PinGuard;
 use brickyard::{Context, Frame, MigrateType, Platform, Request};
 
-/// How much a magazine holds and moves.
+/// How many frames a magazine holds and moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MagazineSizes {
-    /// Frames at which it drains.
+    /// Number of frames at which it drains.
     pub limit: usize,
-    /// Frames fetched at once.
+    /// Frames fetched at a time.
     pub refill: Batch,
-    /// Frames given back at once.
+    /// Frames given back at a time.
     pub drain: Batch,
 }
 
 impl MagazineSizes {
-    /// As posted in 2013: limit 1024, refill 16 to 384, drain 16 to 64. A stall of an allocation is
-    /// felt more than one of a free, hence the difference.
+    /// As posted in 2013: limit 1024, refill 16 to 384, drain 16 to 64. A stalled allocation is
+    /// worse than a stalled free, hence the difference.
     pub const POSTED_2013: Self = Self {
         limit: 1024,
         refill: Batch {
@@ -62,7 +62,7 @@ impl MagazineSizes {
 pub struct Magazine<L>(Locked<L, Lists>);
 
 impl<L: RawLock> Magazine<L> {
-    /// An empty magazine.
+    /// Makes an empty magazine.
     pub(crate) fn new() -> Self {
         Self(Locked::new(Lists::default()))
     }
@@ -80,10 +80,10 @@ pub struct Magazines<'m, L> {
 }
 
 impl<'m, L: RawLock> Magazines<'m, L> {
-    /// As many magazines as there are.
+    /// Makes a front of these magazines.
     ///
     /// # Panics
-    /// Without any magazine, or with a batch of 0.
+    /// If there is no magazine, or a batch is 0.
     #[must_use]
     pub const fn new(magazines: &'m [Magazine<L>], sizes: MagazineSizes) -> Self {
         assert!(!magazines.is_empty(), "at least one magazine");
@@ -94,19 +94,19 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         Self { magazines, sizes }
     }
 
-    /// The magazine that a CPU prefers: pairs of CPU numbers share one.
+    /// Returns the index of the magazine that a CPU prefers: pairs of CPU numbers share one.
     fn preferred(&self, cpu: usize) -> usize {
         (cpu >> 1) % self.magazines.len()
     }
 
-    /// All magazines, the preferred one first.
+    /// Iterates over all magazines, the preferred one first.
     fn round_robin(&self, cpu: usize) -> impl Iterator<Item = &'m Magazine<L>> + Clone {
         let (before, from) = self.magazines.split_at(self.preferred(cpu));
         from.iter().chain(before)
     }
 
-    /// Locks a magazine that has frames: the first that is free to lock, or, where all are taken,
-    /// the first with frames after a wait. `None` where none has any.
+    /// Locks a magazine that has frames: the first of them that is not locked, or, if all are
+    /// locked, the first after a wait. `None` if no magazine has any.
     fn lock_filled<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Option<Held<'m, L, Lists>> {
         let mut filled = self.round_robin(pinned.cpu).filter(|m| m.len() > 0);
         filled.clone().find_map(|m| m.0.try_lock()).or_else(|| {
@@ -115,20 +115,20 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         })
     }
 
-    /// Locks any magazine: the first that is free to lock, or the preferred one after a wait.
+    /// Locks any magazine: the first that is not locked, or the preferred one after a wait.
     fn lock_any<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Held<'m, L, Lists> {
         let free = self.round_robin(pinned.cpu).find_map(|m| m.0.try_lock());
         free.unwrap_or_else(|| self.lock_preferred(pinned))
     }
 
-    /// Locks the preferred magazine, after a wait if need be.
+    /// Locks the preferred magazine, waiting if necessary.
     fn lock_preferred<P: Platform>(&self, pinned: &PinGuard<'_, P>) -> Held<'m, L, Lists> {
         let magazine = &self.magazines[self.preferred(pinned.cpu)];
         magazine.0.lock(|| pinned.relax())
     }
 
-    /// Takes up to `walk`'s frames out of a locked magazine, unlocks it, and only then gives them
-    /// to the store.
+    /// Takes the frames of `walk` out of a locked magazine, unlocks it, and only then gives them to
+    /// the store.
     fn drain_and_unlock<G: Grouping, Z: RawLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, Z, P>,
@@ -146,7 +146,7 @@ impl<'m, L: RawLock> Magazines<'m, L> {
         backing.give_bulk(|| leaving.pop_front(store.table()))
     }
 
-    /// The step at the end of a free: back to the limit by one batch, or just out.
+    /// Ends a free: drains one batch if the magazine is at its limit, and unlocks it.
     fn settle<G: Grouping, Z: RawLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, Z, P>,
@@ -157,13 +157,13 @@ impl<'m, L: RawLock> Magazines<'m, L> {
             return;
         }
         let Batch { least, most } = self.sizes.drain;
-        // Where one list has all, no more than the smaller batch leaves in a row before the next
-        // look at who waits.
+        // If one list has all frames, no more than the smaller batch leaves before the next check
+        // for waiting CPUs.
         let walk = ColdWalk::new(freed_to, most, least.max(1), least);
         self.drain_and_unlock(backing, magazine, walk);
     }
 
-    /// Fetches frames of the request's type from the store and takes one of them.
+    /// Fetches frames of the request's type from the store and takes one.
     fn refill<G: Grouping, Z: RawLock, P: Platform>(
         &self,
         backing: &Backing<'_, G, Z, P>,
@@ -208,7 +208,7 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
         }
     }
 
-    /// Holds the preferred magazine over all of them and drains once.
+    /// Holds the preferred magazine for all of them and drains once.
     fn give_many(&self, backing: &Backing<'_, G, Z, P>, frames: &[Frame]) -> usize {
         let platform = backing.platform();
         if platform.in_interrupt() {
@@ -233,7 +233,8 @@ impl<G: Grouping, Z: RawLock, P: Platform, L: RawLock> Front<G, Z, P> for Magazi
         !backing.platform().in_interrupt()
     }
 
-    /// Waits for each magazine in turn and empties it; who waits for it meanwhile does not matter.
+    /// Waits for each magazine in turn and empties it, whether or not other CPUs wait for it
+    /// meanwhile.
     fn drain(&self, backing: &Backing<'_, G, Z, P>, reach: Reach, _: &Patience) -> Drained {
         let platform = backing.platform();
         if reach == Reach::Own {

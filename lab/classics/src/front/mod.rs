@@ -1,12 +1,13 @@
-//! What stands before the store: where single frames come from and go to without the zone lock.
+//! Fronts: caches in front of the store, which serve and take single frames, mostly without the
+//! zone lock.
 //!
-//! | front | a hit costs | others reach its frames |
+//! | front | cost of a hit | how other CPUs reach its frames |
 //! |---|---|---|
-//! | [`Direct`] | the zone lock | always |
+//! | [`Direct`] | the zone lock | it holds none |
 //! | [`PerCpuLists`] | masked interrupts, and with shared slots a lock of the CPU's own | shared slots: by that lock; exclusive ones: by running on that CPU |
-//! | [`Magazines`] | a lock that few CPUs share | by that lock, interrupting nobody |
+//! | [`Magazines`] | a lock that few CPUs share | by that lock, without interrupts to other CPUs |
 //!
-//! They hold frames of order 0 only, in state `Cached`. As in the default's stash, each lies in one
+//! They hold frames of order 0 only, in state `Cached`. As in the default's stash, each is in one
 //! place (`cached-once`).
 
 mod direct;
@@ -26,23 +27,23 @@ use brickyard::check::Violation;
 use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::{Frame, Platform, Request};
 
-/// What a front did with a freed frame.
+/// The result of freeing a frame to a front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returned {
-    /// It keeps it.
+    /// The front keeps it.
     Kept,
-    /// It is a case for the store: an isolated range, an interrupt, or not a frame that may be
-    /// freed like this at all.
+    /// The store has to take it: it is in an isolated range, the caller is in an interrupt, or it
+    /// is not a frame that may be freed this way.
     ToStore,
 }
 
-/// A front. Every call is for single frames, without an address limit.
+/// A front. All calls are for single frames, without an address limit.
 pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
-    /// A frame for `request`, if need be after a refill; `None` where the store has none to refill
-    /// from.
+    /// Takes a frame for `request`, after a refill if necessary; `None` if the store has none for a
+    /// refill.
     fn take(&self, backing: &Backing<'_, G, L, P>, request: &Request) -> Option<Frame>;
 
-    /// As many frames as `out` holds, or fewer if the store runs out. Returns how many.
+    /// Fills `out` with frames, or a part of it if the store runs out. Returns how many.
     fn take_many(
         &self,
         backing: &Backing<'_, G, L, P>,
@@ -60,11 +61,12 @@ pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
         taken
     }
 
-    /// Takes a freed frame back, if it is a single one in use that the front may hold. Any frame
-    /// may be given, also one outside the span.
+    /// Frees a frame to the front, if it is a single frame in use that the front may hold. Any
+    /// frame is accepted as argument, even one outside the span.
     fn give(&self, backing: &Backing<'_, G, L, P>, frame: Frame) -> Returned;
 
-    /// Takes freed frames back until one is a case for the store. Returns how many were kept.
+    /// Frees frames to the front, up to the first that the store has to take. Returns how many were
+    /// kept.
     fn give_many(&self, backing: &Backing<'_, G, L, P>, frames: &[Frame]) -> usize {
         frames
             .iter()
@@ -72,21 +74,21 @@ pub trait Front<G: Grouping, L: RawLock, P: Platform>: Sync {
             .count()
     }
 
-    /// Does the caller get anything from a front where it runs, or only from the store?
+    /// Returns true if the front serves the caller on the CPU where it runs; else only the store
+    /// does.
     fn serves_here(&self, backing: &Backing<'_, G, L, P>) -> bool;
 
-    /// Gives every frame within `reach` back to the store. Waits for others as long as there is
-    /// `patience`.
+    /// Gives every frame within `reach` back to the store. Waits for other CPUs within `patience`.
     fn drain(&self, backing: &Backing<'_, G, L, P>, reach: Reach, patience: &Patience) -> Drained;
 
-    /// How many frames were ever freed to it, modulo some power of two: unchanged if none was
-    /// meanwhile.
+    /// Returns how many frames were ever freed to it, modulo some power of two. If two readings are
+    /// equal, none was freed between them.
     fn arrivals(&self) -> usize;
 
-    /// How many frames it holds. A hint.
+    /// Returns how many frames it holds. A hint.
     fn cached(&self, backing: &Backing<'_, G, L, P>) -> usize;
 
-    /// Tests its invariants while nobody else uses it. Returns how many frames it holds.
+    /// Checks its invariants, while it is not otherwise in use. Returns how many frames it holds.
     ///
     /// # Errors
     /// The first invariant that does not hold.

@@ -4,9 +4,9 @@
 //! `batch` cold ones go back to the store. A request whose list is empty fetches `batch` frames of
 //! its type. All of it with interrupts masked on the CPU, so that interrupts may use the lists too.
 //!
-//! To fetch what lies in another CPU's lists, a drainer goes in by the slot's lock
+//! To fetch frames from another CPU's lists, a drainer takes the slot's lock
 //! ([`Shared`](brickyard::sync::Shared) slots), or has the platform run it on that CPU
-//! ([`Exclusive`](brickyard::sync::Exclusive) slots; only on CPUs whose lists hold something).
+//! ([`Exclusive`](brickyard::sync::Exclusive) slots; only on CPUs whose lists hold frames).
 
 use brickyard::sync::{Inside, RawLock, Slot, SlotAccess};
 
@@ -20,24 +20,25 @@ use brickyard::patience::{Drained, Patience, Reach};
 use brickyard::platform::{MaskGuard, PinGuard};
 use brickyard::{Frame, MigrateType, Platform, Request};
 
-/// How much a CPU keeps.
+/// How many frames a CPU keeps and moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListSizes {
-    /// Frames fetched at once, and given back at once.
+    /// Frames fetched at a time, and given back at a time.
     pub batch: usize,
-    /// Frames kept at most.
+    /// Number of frames at which a batch is given back.
     pub high: usize,
 }
 
 impl ListSizes {
-    /// Linux 3.9 with 4 KiB frames and half a GiB or more a zone: batch 31, high 186.
+    /// Linux 3.9 with 4 KiB frames and zones of half a GiB or more: batch 31, high 186.
     pub const LINUX_2013: Self = Self {
         batch: 31,
         high: 186,
     };
 
-    /// By Linux 3.9's formula for a zone of `managed` frames of 4 KiB: a thousandth of it, at most
-    /// 512 KiB, a quarter of that, brought to a power of two less one; high is six batches.
+    /// Returns the sizes by Linux 3.9's formula for a zone of `managed` frames of 4 KiB. The batch
+    /// is 1/1024 of the zone, at most 512 KiB, divided by 4 and rounded to a power of two less one;
+    /// high is six batches.
     ///
     /// ```
     /// use brickyard_classics::front::ListSizes;
@@ -62,7 +63,7 @@ impl ListSizes {
 #[derive(Debug, Default)]
 pub struct CpuLists(Lists);
 
-/// Per-CPU lists over caller-supplied slots of 128 bytes, one a CPU. A CPU without a slot goes
+/// Per-CPU lists over caller-supplied slots of 128 bytes, one per CPU. A CPU without a slot goes
 /// straight to the store.
 #[derive(Debug)]
 pub struct PerCpuLists<'m, A> {
@@ -71,10 +72,10 @@ pub struct PerCpuLists<'m, A> {
 }
 
 impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
-    /// Lists for the CPUs `0..slots.len()`.
+    /// Makes lists for the CPUs `0..slots.len()`.
     ///
     /// # Panics
-    /// With a batch of 0, or a high mark below the batch.
+    /// If the batch is 0, or the high mark is below the batch.
     #[must_use]
     pub const fn new(slots: &'m [Slot<A, CpuLists>], sizes: ListSizes) -> Self {
         assert!(
@@ -85,7 +86,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
     }
 
     /// Calls `with` inside the caller's own slot, interrupts masked; `None` on a CPU without one,
-    /// and where a visitor is in it: of an interrupt at once, else if he stands still.
+    /// or if another CPU is in it: in an interrupt at once, else after a bounded wait.
     #[inline]
     fn with_own<P: Platform, R>(&self, platform: &P, with: impl FnOnce(&Lists) -> R) -> Option<R> {
         let pinned = PinGuard::new(platform);
@@ -96,8 +97,8 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
                 return Some(with(&own.0));
             }
         }
-        // Asked where nothing is masked: a platform may tell an interrupt by that. It waits for
-        // nobody.
+        // Called with nothing masked: a platform may recognize an interrupt by its mask. An
+        // interrupt does not wait.
         if platform.in_interrupt() {
             return None;
         }
@@ -117,8 +118,8 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
         let store = backing.unlocked();
         let list = Lists::index(store.list_for(wanted));
         if own.is_empty_at(list) {
-            // They arrive where they are looked for while the slot is still held, so nobody can
-            // miss them on their way.
+            // The frames arrive in the lists while the slot is still held, so no search can miss
+            // them in transit.
             let (_, _transit) = backing.take_bulk(Batch::exactly(self.sizes.batch), wanted, |f| {
                 own.push_refilled(store.table(), list, f);
             });
@@ -204,7 +205,7 @@ impl<'m, A: SlotAccess> PerCpuLists<'m, A> {
             }
             own
         };
-        // A CPU that holds nothing is left in peace.
+        // A CPU that holds nothing is not disturbed.
         if own || reach == Reach::Own || holds_nothing() {
             return drained;
         }
@@ -234,7 +235,7 @@ impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for Per
         }
     }
 
-    /// Stays inside the slot for all of them.
+    /// Stays inside the slot for all frames.
     fn take_many(
         &self,
         backing: &Backing<'_, G, L, P>,
@@ -276,7 +277,7 @@ impl<G: Grouping, L: RawLock, P: Platform, A: SlotAccess> Front<G, L, P> for Per
 
     fn serves_here(&self, backing: &Backing<'_, G, L, P>) -> bool {
         let platform = backing.platform();
-        // Somebody may stand still in it.
+        // Another CPU may be stalled inside it.
         platform.cpu() < self.slots.len()
             && (!A::LENDS || self.with_own(platform, |_| ()).is_some())
     }

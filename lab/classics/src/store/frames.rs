@@ -1,27 +1,28 @@
 //! The records of frames, and lists threaded through them.
 //!
-//! Twelve bytes a frame: a state word and two links. They stand in for the fields of Linux's
-//! `struct page` that its allocator uses; the pages themselves are never touched.
+//! Twelve bytes per frame: a state word and two links. They replace the fields of Linux's `struct
+//! page` that its allocator uses; the pages themselves are never accessed.
 //!
-//! Memory is cut into **blocks**. Invariant `exact-heads`: the record of a block's first frame says
-//! what the block is; the records of its other frames say `Inner`, and so do those of frames that
-//! are no memory of this zone. So whatever happens to a block, only its first record changes, and
-//! which block a frame lies in is found by looking at the starts it could have.
+//! Memory is cut into **blocks**. Invariant `exact-heads`: the record of a block's first frame
+//! describes the block; the records of its other frames are `Inner`, and so are those of frames
+//! that are no memory of this zone. So a change of a block changes only its first record, and the
+//! block of a frame is found by reading the record at each possible start.
 //!
-//! The links of a record belong to whoever holds the list that the frame is on; of a frame in use
-//! they belong to nobody.
+//! The links of a record belong to the holder of the list that the frame is on; those of a frame in
+//! use are unused.
 
 use brickyard::sync::{AtomicU32, GuardedU32, Ordering};
 
 use brickyard::block::{State, Use};
 use brickyard::{FRAMES_MOST, Frame, FrameRange, MigrateType, Order, PlanError};
 
-/// A record's state word. Bits 0..5 the order, 5..8 the use, 8..11 the type. All zero is `Inner`.
+/// Encodes a record's state word: bits 0..5 the order, 5..8 the use, 8..11 the type. All zero is
+/// `Inner`.
 const fn bits_of(state: State) -> u32 {
     state.order.get() as u32 | (state.usage as u32) << 5 | (state.kind as u32) << 8
 }
 
-/// The same taken apart.
+/// Decodes a state word.
 const fn state_of(bits: u32) -> State {
     let usage = match bits >> 5 & 0b111 {
         0 => Use::Inner,
@@ -37,7 +38,7 @@ const fn state_of(bits: u32) -> State {
     }
 }
 
-/// What the allocator knows of one frame: 12 bytes.
+/// The record of one frame: 12 bytes.
 #[derive(Debug)]
 pub struct FrameRecord {
     // Atomic, because a merge reads the state of its buddy, which may be in use and be changed by
@@ -48,7 +49,7 @@ pub struct FrameRecord {
     prev: GuardedU32,
 }
 
-/// The record of a frame that is not there yet.
+/// The record of a frame that is no memory yet.
 impl Default for FrameRecord {
     fn default() -> Self {
         Self {
@@ -71,7 +72,7 @@ pub struct FrameTable<'m> {
 }
 
 impl<'m> FrameTable<'m> {
-    /// Records for `span`, one a frame. Holes in the span need records too.
+    /// Makes a table for `span`, with one record per frame. Holes in the span need records too.
     ///
     /// # Panics
     /// If there are fewer records than frames, or more than [`FRAMES_MOST`] frames.
@@ -84,7 +85,7 @@ impl<'m> FrameTable<'m> {
         Self { span, records }
     }
 
-    /// Can a table have so many records?
+    /// Checks that a table can have this many records.
     ///
     /// # Errors
     /// [`PlanError::TooManyFrames`] above [`FRAMES_MOST`].
@@ -96,7 +97,7 @@ impl<'m> FrameTable<'m> {
         Ok(())
     }
 
-    /// The frames that have records.
+    /// Returns the frames that have records.
     #[must_use]
     pub const fn span(&self) -> FrameRange {
         self.span
@@ -117,19 +118,22 @@ impl<'m> FrameTable<'m> {
         (link != NONE).then(|| self.span.start.plus(link as usize))
     }
 
-    /// What starts at `frame`; `Inner` outside the span.
+    /// Returns the state of the block that starts at `frame`; `Inner` if none does, and outside the
+    /// span.
     #[inline]
     #[must_use]
     pub fn state(&self, frame: Frame) -> State {
         if self.span.contains(frame) {
-            // Relaxed: see `FrameRecord::state`; whoever acts on more than `Free` owns the frame.
+            // Relaxed: see `FrameRecord::state`; a reader that acts on more than `Free` owns the
+            // frame.
             state_of(self.record(frame).state.load(Ordering::Relaxed))
         } else {
             State::INNER
         }
     }
 
-    /// The first frame of `range` at which a block starts, or its end. The range lies in the span.
+    /// Returns the first frame of `range` at which a block starts, or its end. The range is in the
+    /// span.
     pub(crate) fn next_head(&self, range: FrameRange) -> Frame {
         let first = range.start.number() - self.span.start.number();
         let inner = self.records[first..][..range.len()]
@@ -140,7 +144,8 @@ impl<'m> FrameTable<'m> {
         range.start.plus(inner)
     }
 
-    /// Every block that starts in `range`, upwards. A block may be changed while it is looked at.
+    /// Iterates over every block that starts in `range`, upwards. The caller may change each block
+    /// as it comes.
     pub(crate) fn heads(&self, range: FrameRange) -> impl Iterator<Item = (Frame, State)> + '_ {
         let mut rest = range;
         core::iter::from_fn(move || {
@@ -159,8 +164,8 @@ impl<'m> FrameTable<'m> {
             .store(bits_of(state), Ordering::Relaxed);
     }
 
-    /// The block that `frame` lies in, of at most `max`: its first frame and its state. At most one
-    /// look for each order.
+    /// Returns the block that contains `frame`, of order `max` at most: its first frame and its
+    /// state. Reads at most one record per order.
     #[must_use]
     pub fn block_of(&self, frame: Frame, max: Order) -> Option<(Frame, State)> {
         Order::ZERO.up_to(max).find_map(|order| {
@@ -171,8 +176,8 @@ impl<'m> FrameTable<'m> {
     }
 }
 
-/// A list of blocks, threaded through their first records. Whoever guards the list guards the links
-/// on it.
+/// A list of blocks, threaded through their first records. What guards the list guards the links on
+/// it.
 #[derive(Debug)]
 pub struct FrameList {
     first: GuardedU32,
@@ -181,14 +186,14 @@ pub struct FrameList {
 }
 
 impl FrameList {
-    /// How many blocks are on it.
+    /// Returns the number of blocks on it.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.len.get() as usize
     }
 
-    /// Nothing on it?
+    /// Returns true if no block is on it.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -265,7 +270,7 @@ impl FrameList {
         self.len.set(self.len.get() - 1);
     }
 
-    /// Moves all of `other` to this list's head, in its order. Touches three records at most.
+    /// Moves all of `other` to this list's head, in order. Accesses two records at most.
     pub(crate) fn splice_front(&self, table: &FrameTable<'_>, other: &Self) {
         let Some(other_last) = table.frame_at(other.last.get()) else {
             return;
@@ -283,8 +288,8 @@ impl FrameList {
         other.len.set(0);
     }
 
-    /// The blocks on it, from the head. Ends after `len` steps even if the links were corrupted
-    /// into a ring.
+    /// Iterates over the blocks on it, from the head. Ends after `len` steps even if the links were
+    /// corrupted into a ring.
     pub(crate) fn iter<'t>(&self, table: &'t FrameTable<'_>) -> impl Iterator<Item = Frame> + 't {
         let mut link = self.first.get();
         let mut left = self.len();
@@ -296,8 +301,8 @@ impl FrameList {
         })
     }
 
-    /// Do the links meet from both sides, and is the length right? Returns a frame where they do
-    /// not.
+    /// Checks that the links agree in both directions and the length is right. Returns a frame
+    /// where they do not.
     pub(crate) fn broken_at(&self, table: &FrameTable<'_>) -> Option<Frame> {
         let mut before = NONE;
         let mut seen = 0;
@@ -316,7 +321,7 @@ impl FrameList {
     }
 }
 
-/// A list with nothing on it.
+/// The empty list.
 impl Default for FrameList {
     fn default() -> Self {
         Self {

@@ -1,8 +1,9 @@
-//! Where free frames are kept.
+//! The store of free frames.
 //!
-//! A [`Buddy`](buddy::Buddy) store knows which frames are memory, which blocks are free, and what
-//! list each is on. It is entered with the zone's lock held. The zone does that, so every method
-//! here takes `&self` and locks nothing. What can be read without the lock is said to be a hint.
+//! A [`Buddy`](buddy::Buddy) store records which frames are memory, which blocks are free, and what
+//! list each is on. It is used with the zone's lock held. The zone takes the lock, so every method
+//! here takes `&self` and locks nothing. A value that may be read without the lock is documented as
+//! a hint.
 
 pub mod buddy;
 pub mod frames;
@@ -11,32 +12,32 @@ pub mod grouping;
 use brickyard::check::Violation;
 use brickyard::{Frame, MigrateType, Order};
 
-/// A block that a store has given up.
+/// A block taken from a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
     /// Its first frame.
     pub frame: Frame,
-    /// Set when the request's own list was empty and another type's was broken into.
+    /// Set when the request's own list was empty and a block of another type was split.
     pub fallback: Option<Fallback>,
 }
 
 /// How a request was served from a list of another type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fallback {
-    /// The order of the free block that was broken into.
+    /// The order of the free block that was split.
     pub order: Order,
     /// The list that it was on.
     pub from: MigrateType,
-    /// Whether its page block became the requester's.
+    /// Whether its page block took the request's type.
     pub claimed: Claimed,
 }
 
 /// Whether a fallback changed the type of the page block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claimed {
-    /// The block keeps its type: from now on it is mixed.
+    /// The block keeps its type, and is mixed from now on.
     No,
-    /// The block is the requester's from now on.
+    /// The block has the request's type from now on.
     Yes,
 }
 
@@ -51,7 +52,7 @@ pub struct Merged {
     pub kind: MigrateType,
 }
 
-/// An invariant does not hold at `frame`.
+/// Returns the violation of an invariant at `frame`.
 pub(crate) const fn wrong<T>(
     invariant: &'static str,
     found: &'static str,

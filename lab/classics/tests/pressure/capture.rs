@@ -1,8 +1,8 @@
-//! What is freed meanwhile goes to the request that compacts.
+//! Capture: blocks freed meanwhile go to the request that compacts.
 
 use super::*;
 
-/// What another CPU does while a request compacts: at the first call, and after that nothing.
+/// Does the work of another CPU while a request compacts, at the first call of the hook only.
 struct Meanwhile<'z, Z: AnyZone, F> {
     zone: &'z Z,
     work: F,
@@ -38,8 +38,8 @@ impl<Z: AnyZone<Platform = &'static Cpus>, F: Fn(&Z)> Reclaim for Meanwhile<'_, 
     }
 }
 
-/// A zone of 256 frames, every second frame of it free but for an unmovable block of 16 at 128,
-/// which another CPU owns.
+/// Makes a zone of 256 frames, every second frame of it free but for an unmovable block of 16 at
+/// 128, which another CPU owns.
 fn with_a_foreign_block<G, F>() -> Parts<G, F>
 where
     G: Grouping + Placed<'static>,
@@ -57,9 +57,9 @@ where
     zone
 }
 
-/// Asks for a block of order 4, and once more after `work` was done by another CPU; how often the
-/// hook was called.
-fn asks_while<Z, F>(zones: &[Z; 1], request: &Request, work: F) -> (Option<Frame>, usize)
+/// Makes a request while another CPU does `work`. Returns the frame, and how often the hook was
+/// called.
+fn request_while<Z, F>(zones: &[Z; 1], request: &Request, work: F) -> (Option<Frame>, usize)
 where
     Z: AnyZone<Platform = &'static Cpus>,
     F: Fn(&Z),
@@ -76,9 +76,9 @@ where
 fn a_block_freed_by_another_cpu_meanwhile_goes_to_the_request_that_compacts() {
     let zones: [Plain; 1] = [with_a_foreign_block()];
     let asked = request(4, Mobility::Movable);
-    let (answer, calls) = asks_while(&zones, &asked, |zone| {
+    let (answer, calls) = request_while(&zones, &asked, |zone| {
         free(zone, frame(128), 4);
-        // It is taken already: that CPU cannot have it back.
+        // It is taken already: that CPU cannot get it again.
         assert_eq!(usage(zone, frame(128)), Use::Allocated);
         assert!(zone.alloc(&request(4, Mobility::Unmovable)).is_err());
     });
@@ -93,10 +93,10 @@ fn a_block_freed_by_another_cpu_meanwhile_goes_to_the_request_that_compacts() {
 }
 
 #[test]
-fn a_block_that_the_last_page_from_a_cache_completes_is_caught() {
+fn a_block_completed_by_a_page_from_a_cache_is_captured() {
     let zones: [Parts<NoGrouping, Lists<Exclusive>>; 1] = [with_a_foreign_block()];
     let asked = request(4, Mobility::Movable);
-    let (answer, calls) = asks_while(&zones, &asked, |zone| {
+    let (answer, calls) = request_while(&zones, &asked, |zone| {
         // Frame by frame into that CPU's list, and from there back to the store.
         free(zone, frame(128), 3);
         for at in range(136, 144).frames() {
@@ -108,31 +108,30 @@ fn a_block_that_the_last_page_from_a_cache_completes_is_caught() {
 }
 
 #[test]
-fn a_smaller_block_is_not_caught_and_of_a_larger_one_as_much_as_was_asked_for() {
+fn a_smaller_block_is_not_captured_and_of_a_larger_one_only_the_requested_part() {
     let zones: [Plain; 1] = [with_a_foreign_block()];
     let asked = request(5, Mobility::Movable);
-    let (answer, calls) = asks_while(&zones, &asked, |zone| free(zone, frame(128), 4));
+    let (answer, calls) = request_while(&zones, &asked, |zone| free(zone, frame(128), 4));
     assert_eq!(answer, None);
     assert!(calls > 1);
     let zones: [Plain; 1] = [with_a_foreign_block()];
     let asked = request(3, Mobility::Movable);
-    let (answer, _) = asks_while(&zones, &asked, |zone| free(zone, frame(128), 4));
+    let (answer, _) = request_while(&zones, &asked, |zone| free(zone, frame(128), 4));
     assert_eq!(answer, Some(frame(128)));
     assert_eq!(usage(&zones[0], frame(136)), Use::Free);
 }
 
 #[test]
-fn a_caught_block_above_the_limit_is_given_back() {
+fn a_captured_block_above_the_limit_is_given_back() {
     let zones: [Plain; 1] = [with_a_foreign_block()];
     let asked = request(4, Mobility::Movable).below(frame(100));
-    let (answer, _) = asks_while(&zones, &asked, |zone| free(zone, frame(128), 4));
+    let (answer, _) = request_while(&zones, &asked, |zone| free(zone, frame(128), 4));
     assert_eq!(answer, None);
     assert_eq!(usage(&zones[0], frame(128)), Use::Free);
 }
 
-/// A grouped zone of 512 frames that is in use but for every second page below 384. The page block
-/// of 64 at 448 belongs to another CPU, is of the type that goes with `owned`, and was handed out
-/// as a whole.
+/// Makes a grouped zone of 512 frames in use, but for every second page below 384. The page block
+/// of 64 at 448 belongs to another CPU, has the type of `owned`, and was handed out as a whole.
 fn grouped_with_a_foreign_block(owned: &Request) -> [Parts<Blocks, Direct>; 1] {
     let zone: Parts<Blocks, Direct> = full(&small(512), Cpus::new());
     let whole = Request {
@@ -161,15 +160,15 @@ fn grouped_with_a_foreign_block(owned: &Request) -> [Parts<Blocks, Direct>; 1] {
 }
 
 #[test]
-fn part_of_a_block_of_another_type_is_not_caught() {
+fn part_of_a_block_of_another_type_is_not_captured() {
     let zones = grouped_with_a_foreign_block(&UNMOVABLE);
     let asked = request(4, Mobility::Movable);
     let mut types = zones[0].snapshot(0).blocks;
     assert_eq!(types, [2, 6, 0, 0, 0]);
-    let (answer, calls) = asks_while(&zones, &asked, |zone| {
+    let (answer, calls) = request_while(&zones, &asked, |zone| {
         free(zone, frame(448), 4);
         assert_eq!(usage(zone, frame(448)), Use::Free);
-        // Nobody else may have it either way, so that the request is not served from it by a
+        // Either way no other request may take it, so that this one is not served from it by a
         // fallback.
         assert_eq!(
             zone.alloc_at(frame(448), &request(4, Mobility::Unmovable)),
@@ -183,27 +182,27 @@ fn part_of_a_block_of_another_type_is_not_caught() {
 }
 
 #[test]
-fn part_of_a_block_of_the_own_type_is_caught() {
+fn part_of_a_block_of_the_same_type_is_captured() {
     let zones = grouped_with_a_foreign_block(&MOVABLE);
     let asked = request(4, Mobility::Movable);
-    let (answer, calls) = asks_while(&zones, &asked, |zone| free(zone, frame(448), 4));
+    let (answer, calls) = request_while(&zones, &asked, |zone| free(zone, frame(448), 4));
     assert_eq!((answer, calls), (Some(frame(448)), 1));
 }
 
 #[test]
-fn a_whole_block_of_another_type_is_caught_and_claimed() {
+fn a_whole_block_of_another_type_is_captured_and_claimed() {
     let zones = grouped_with_a_foreign_block(&UNMOVABLE);
     let asked = request(6, Mobility::Movable);
-    let (answer, calls) = asks_while(&zones, &asked, |zone| free(zone, frame(448), 6));
+    let (answer, calls) = request_while(&zones, &asked, |zone| free(zone, frame(448), 6));
     assert_eq!((answer, calls), (Some(frame(448)), 1));
     assert_eq!(zones[0].snapshot(0).blocks, [1, 7, 0, 0, 0]);
 }
 
 #[test]
-fn nothing_is_caught_after_the_compaction() {
+fn nothing_is_captured_after_the_compaction() {
     let zones: [Plain; 1] = [with_a_foreign_block()];
     let asked = request(4, Mobility::Movable);
-    assert_eq!(asks_while(&zones, &asked, |_| ()).0, None);
+    assert_eq!(request_while(&zones, &asked, |_| ()).0, None);
     free(&zones[0], frame(128), 4);
     assert_eq!(usage(&zones[0], frame(128)), Use::Free);
     assert_eq!(zones[0].alloc(&asked), Ok(frame(128)));
@@ -211,8 +210,8 @@ fn nothing_is_caught_after_the_compaction() {
 
 #[test]
 fn compaction_for_a_request_with_a_limit_clears_below_the_limit() {
-    // All below 128 is in use, all above is free: moving the pages up makes room for a block of 64
-    // below 128.
+    // All frames below 128 are in use, all above are free: moving the pages up makes room for a
+    // block of 64 below 128.
     let zones = [plain(512)];
     for at in 0..128 {
         assert_eq!(zones[0].alloc_at(frame(at), &MOVABLE), Ok(()));

@@ -15,7 +15,7 @@ fn compaction_frees_a_block_and_loses_no_page() {
     assert_eq!(owner.pages.borrow().len(), 128);
     owner.owns_what_is_in_use();
     assert_eq!(owner.reclaims.get(), 0);
-    // Pages went up, from the low end to the high end, each once.
+    // Pages moved from the low end to the high end, each once.
     let moves = owner.moves.borrow();
     assert!(!moves.is_empty());
     assert!(moves.iter().all(|(from, to)| from < to));
@@ -28,7 +28,7 @@ fn all_of_a_zone_is_compacted_to_its_high_end() {
     let owner = Owner::of(&zone);
     let compacted = compact_all(&zone, &owner);
     assert_eq!((compacted.why, compacted.caught), (Why::Complete, None));
-    // The even pages of the lower half went to the odd places of the upper half.
+    // The even pages of the lower half moved to the odd places of the upper half.
     assert_eq!((compacted.moved, compacted.stuck), (128, 0));
     assert_eq!(zone.free_counts().by_order[7], 2);
     assert_eq!(zone.free_frames(), 256);
@@ -46,7 +46,7 @@ fn a_zone_with_compaction_off_is_not_compacted() {
 }
 
 #[test]
-fn what_cannot_become_free_is_left_alone() {
+fn places_that_cannot_become_free_are_left_alone() {
     let zone = in_use(256);
     for at in (0..256).step_by(4) {
         free(&zone, frame(at + 1), 0);
@@ -60,7 +60,7 @@ fn what_cannot_become_free_is_left_alone() {
     let owner = Owner::of(&zone);
     let compacted = zone.compact(&request(5, Mobility::Movable), &owner);
     assert_eq!(compacted.why, Why::Succeeded);
-    // So the third is made free: its 16 pages go, and nothing is taken from the first two.
+    // So the third is cleared: its 16 pages are moved, and none of the first two.
     assert_eq!((compacted.moved, compacted.stuck), (16, 0));
     let moves = owner.moves.borrow().clone();
     assert!(
@@ -74,7 +74,7 @@ fn what_cannot_become_free_is_left_alone() {
 }
 
 #[test]
-fn free_places_are_looked_for_in_movable_blocks_only() {
+fn free_places_are_searched_in_movable_blocks_only() {
     let zone: Parts<Blocks, Direct> = full(&small(512), Cpus::new());
     // The two highest page blocks are unmovable, and mostly free.
     let block = zone.alloc_at(frame(384), &request(7, Mobility::Movable));
@@ -110,15 +110,15 @@ fn blocks_are_moved_whole() {
 }
 
 #[test]
-fn what_cannot_be_moved_stays_and_nothing_is_lost() {
+fn pages_that_cannot_be_moved_stay_and_nothing_is_lost() {
     for answer in [Migration::Later, Migration::Never, Migration::Unknown] {
         let zone = scattered(256);
         let before = seen(&zone).1;
-        let owner = Owner::saying(&zone, answer);
+        let owner = Owner::returning(&zone, answer);
         let compacted = compact_all(&zone, &owner);
         assert_eq!((compacted.moved, compacted.why), (0, Why::Complete));
         assert_eq!(compacted.stuck, owner.asked());
-        // Each page was asked for once, and the one free place served for all.
+        // Each page was requested once, and one free place was used for all.
         let moves = owner.moves.borrow();
         assert!(moves.is_sorted_by(|one, next| one.0 < next.0));
         assert!(moves.iter().all(|(_, to)| *to == moves[0].1));
@@ -128,9 +128,9 @@ fn what_cannot_be_moved_stays_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_page_that_nobody_needs_any_more_is_freed_with_its_new_place() {
+fn a_page_no_longer_needed_is_freed_with_its_new_place() {
     let zone = scattered(256);
-    let owner = Owner::saying(&zone, Migration::NotNeeded);
+    let owner = Owner::returning(&zone, Migration::NotNeeded);
     let compacted = compact_all(&zone, &owner);
     let given_up = owner.asked();
     assert_eq!(compacted.moved + compacted.stuck, 0);
@@ -139,8 +139,8 @@ fn a_page_that_nobody_needs_any_more_is_freed_with_its_new_place() {
     sound(&zone);
 }
 
-/// How compaction of a zone of 512 frames for `order` ends when nothing can be moved and only
-/// `free_blocks` of `size` are free.
+/// Returns how compaction of a zone of 512 frames for `order` ends when nothing can be moved and
+/// only `free_blocks` of `size` are free.
 fn end_of(order: u8, free_blocks: usize, size: u8, marks: Marks) -> Why {
     let zone = in_use(512);
     zone.watermarks().set(marks, [0; ZoneKind::COUNT]);
@@ -177,14 +177,14 @@ fn compaction_needs_twice_the_block_free_above_the_min_mark() {
 }
 
 #[test]
-fn lack_of_memory_is_not_compacted_away_above_order_3() {
+fn a_lack_of_memory_is_not_compacted_above_order_3() {
     // Five blocks of half the size: 1000 - (1000 + 2500) / 5 = 300.
     assert_eq!(end_of(4, 5, 3, NO_MARKS), Why::NotFragmented);
     // Seven of them: 1000 - 4500 / 7 = 358.
     assert_eq!(end_of(4, 7, 3, NO_MARKS), Why::NotFragmented);
     // Nine blocks of a quarter: 1000 - (1000 + 2250) / 9 = 639.
     assert_eq!(end_of(4, 9, 2, NO_MARKS), Why::Complete);
-    // Up to order 3 it is tried whatever the index.
+    // Up to order 3 compaction is tried whatever the index.
     assert_eq!(end_of(3, 5, 2, NO_MARKS), Why::Complete);
 }
 
@@ -212,7 +212,7 @@ fn an_index_of_500_is_lack_and_501_is_not() {
 }
 
 #[test]
-fn what_is_held_back_from_the_request_is_not_free_for_copies() {
+fn frames_held_back_from_the_request_are_not_free_for_copies() {
     let zone = in_use(256);
     let mut reserve = [0; ZoneKind::COUNT];
     reserve[ZoneKind::Movable.index()] = 20;
@@ -228,8 +228,8 @@ fn what_is_held_back_from_the_request_is_not_free_for_copies() {
     assert_eq!(why(), Why::Complete);
 }
 
-/// Passes of compaction over a zone for one request of `order`, where nothing can be moved and
-/// reclaim says that it frees something.
+/// Returns the number of passes of compaction over a zone for one request of `order`, where nothing
+/// can be moved and reclaim reports that it frees something.
 fn passes_for(order: u8) -> usize {
     struct Hopeful(Cell<usize>);
     impl Migrate for Hopeful {
@@ -261,8 +261,8 @@ fn compaction_is_tried_16_times_up_to_order_3_and_4_times_above() {
 
 // ---- deferral ----
 
-/// How often compaction for `order` is skipped before each of the next `attempts` attempts, where
-/// nothing can be moved.
+/// Returns how often compaction for `order` is skipped before each of the next `attempts` attempts,
+/// where nothing can be moved.
 fn skips(zone: &Plain, order: u8, attempts: usize) -> Vec<usize> {
     let asked = request(order, Mobility::Movable);
     let next = || {
@@ -293,7 +293,7 @@ fn lower_orders_are_not_deferred_and_higher_ones_are() {
     assert_eq!(why(5), Why::Deferred);
     assert_eq!(why(5), Why::Complete);
     assert_eq!(why(3), Why::Complete);
-    // That failed, too: from now on order 3 waits.
+    // That failed, too: from now on order 3 is deferred.
     assert_eq!(why(3), Why::Deferred);
     assert_eq!(why(2), Why::Complete);
 }
@@ -312,7 +312,7 @@ fn a_success_ends_the_deferral() {
     }
     assert_eq!((skipped, compacted.why), (15, Why::Succeeded));
     assert!(compacted.caught.is_some());
-    // The next failure starts anew.
+    // The next failure starts again from the beginning.
     take_all(&zone, Mobility::Movable);
     for at in (1..128).step_by(2) {
         free(&zone, frame(at), 0);
@@ -321,7 +321,7 @@ fn a_success_ends_the_deferral() {
 }
 
 #[test]
-fn attempts_that_cannot_help_are_not_failures() {
+fn attempts_that_cannot_succeed_are_not_failures() {
     let zone = in_use(256);
     let asked = request(3, Mobility::Movable);
     for _ in 0..5 {
@@ -337,9 +337,9 @@ fn attempts_that_cannot_help_are_not_failures() {
 // ---- places that cannot become free ----
 
 #[test]
-fn compaction_passes_over_places_with_a_page_that_cannot_be_moved() {
+fn compaction_skips_places_with_a_page_that_cannot_be_moved() {
     // Places of 128 frames, the largest block: in the first, one page in 8 is in use and the last
-    // one stays; in the second they all move.
+    // one stays; in the second they can all be moved.
     let zone = plain(512);
     for block in 0..2 {
         for place in (7..128).step_by(8) {
@@ -364,7 +364,7 @@ fn compaction_passes_over_places_with_a_page_that_cannot_be_moved() {
 }
 
 #[test]
-fn a_place_that_takes_all_the_looks_of_one_hold_is_gathered_from_in_the_next() {
+fn a_place_that_uses_up_the_looks_of_one_hold_is_gathered_in_the_next() {
     // 1024 looks: 512 that end at a page that stays, and 512 at pages that all move.
     let zone: Plain = full(&linux(8 * 512), Cpus::new());
     for at in 0..1024 {
@@ -379,7 +379,7 @@ fn a_place_that_takes_all_the_looks_of_one_hold_is_gathered_from_in_the_next() {
 }
 
 #[test]
-fn compaction_goes_on_where_it_stood_and_begins_anew_where_that_gives_nothing() {
+fn compaction_continues_where_it_stopped_and_restarts_if_that_frees_nothing() {
     let zone = scattered(512);
     let owner = Owner::of(&zone);
     let wanted = request(5, Mobility::Movable);
@@ -391,10 +391,10 @@ fn compaction_goes_on_where_it_stood_and_begins_anew_where_that_gives_nothing() 
         (second.why, second.caught),
         (Why::Succeeded, Some(frame(32)))
     );
-    // Nothing below the first place was asked for again.
+    // No page below the first place was requested again.
     let moves = owner.moves.borrow()[asked..].to_vec();
     assert!(moves.iter().all(|(from, _)| from.number() >= 32));
-    // Until nothing is left between the scanners; then what has come free behind them is found.
+    // Until nothing is left between the scanners; then frames freed behind them are found.
     let mut caught = vec![frame(0), frame(32)];
     while let Some(place) = zone.compact(&wanted, &owner).caught {
         caught.push(place);

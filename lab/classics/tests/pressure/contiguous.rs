@@ -34,7 +34,7 @@ fn a_contiguous_range_keeps_its_alignment_and_its_boundary() {
 }
 
 #[test]
-fn a_contiguous_request_that_makes_no_sense_is_malformed() {
+fn an_impossible_contiguous_request_is_malformed() {
     let zone = plain(512);
     let of = |frames| ContiguousRequest::new(frames, zone.span());
     for bad in [
@@ -80,9 +80,9 @@ fn movable_pages_are_moved_out_of_a_contiguous_range() {
     let mut request = ContiguousRequest::new(70, range(0, 256));
     request.mobility = Mobility::Unmovable;
     let got = alloc_contiguous(&zone, &request, &owner).unwrap();
-    assert_eq!(got, range(51, 121), "behind the page that stays");
+    assert_eq!(got, range(51, 121), "after the page that stays");
     assert_eq!(owner.asked(), 35);
-    // Nothing was moved into it.
+    // No page was moved into it.
     assert!(
         owner
             .moves
@@ -99,7 +99,7 @@ fn movable_pages_are_moved_out_of_a_contiguous_range() {
 }
 
 #[test]
-fn a_block_over_the_edge_of_the_range_is_moved_whole() {
+fn a_block_across_the_edge_of_the_range_is_moved_as_a_whole() {
     let zone = plain(512);
     let block = request(4, Mobility::Movable);
     for at in [48, 96] {
@@ -121,7 +121,7 @@ fn a_failed_contiguous_request_is_undone() {
     for answer in [Migration::Later, Migration::Never, Migration::Unknown] {
         let zone = scattered(256);
         let before = seen(&zone);
-        let owner = Owner::saying(&zone, answer);
+        let owner = Owner::returning(&zone, answer);
         let request = ContiguousRequest::new(40, range(50, 90));
         let refused = alloc_contiguous(&zone, &request, &owner);
         assert_eq!(refused, Err(RangeError::Busy { frame: frame(50) }));
@@ -136,7 +136,7 @@ fn a_page_that_cannot_be_moved_now_is_asked_for_five_times() {
     for at in [60, 70] {
         assert_eq!(zone.alloc_at(frame(at), &MOVABLE), Ok(()));
     }
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let request = ContiguousRequest::new(40, range(50, 90));
     assert!(alloc_contiguous(&zone, &request, &owner).is_err());
     assert_eq!(owner.asked(), 2 * 5);
@@ -149,8 +149,8 @@ fn a_failed_contiguous_request_leaves_grouped_memory_as_it_was() {
     let stuck = unmovable.buddy(Order::new(5));
     assert_eq!(zone.alloc_at(stuck, &MOVABLE), Ok(()));
     let before = seen(&zone);
-    // Over both page blocks of the unmovable page, and movable ones next to them.
-    let owner = Owner::saying(&zone, Migration::Later);
+    // Across both page blocks of the unmovable page, and movable ones next to them.
+    let owner = Owner::returning(&zone, Migration::Later);
     let start = unmovable.align_down(Order::new(7)).number() + 1;
     let request = ContiguousRequest::new(126, range(start, start + 126));
     assert!(alloc_contiguous(&zone, &request, &owner).is_err());
@@ -162,7 +162,7 @@ fn a_failed_contiguous_request_leaves_both_kinds_of_2005_as_they_were() {
     let zone: Parts<TwoKinds, Direct> = full(&small(512), Cpus::new());
     assert_eq!(zone.alloc_at(frame(60), &MOVABLE), Ok(()));
     let before = seen(&zone);
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let request = ContiguousRequest::new(40, range(50, 90));
     assert!(alloc_contiguous(&zone, &request, &owner).is_err());
     assert_eq!(seen(&zone), before);
@@ -200,7 +200,7 @@ fn offline_moves_the_pages_out_and_takes_the_memory() {
     assert_eq!(owner.pages.borrow().len(), 256);
     assert!(gone.frames().all(|at| zone.block_of(at).is_none()));
     assert_eq!(zone.free(frame(120), Order::ZERO), Err(FreeError::NotOwned));
-    // And online again.
+    // And brought online again.
     assert_eq!(zone.add(gone), Ok(69));
     assert_eq!(zone.managed_frames(), 512);
     sound(&zone);
@@ -221,7 +221,7 @@ fn a_failed_offline_is_undone() {
     let zone = scattered(512);
     assert_eq!(zone.alloc_at(frame(155), &UNMOVABLE), Ok(()));
     let before = seen(&zone);
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let busy = |at| Err(RangeError::Busy { frame: frame(at) });
     assert_eq!(offline(&zone, range(155, 156), &owner), busy(155));
     assert_eq!(offline(&zone, range(101, 150), &owner), busy(102));
@@ -230,23 +230,23 @@ fn a_failed_offline_is_undone() {
     let outside = offline(&zone, range(500, 513), &owner);
     assert_eq!(outside, Err(RangeError::OutsideSpan { span }));
     assert_eq!(seen(&zone), before);
-    // Nothing is isolated: the same range can be tried again, and what is free of it can be had.
+    // Nothing is isolated: the same range can be tried again, and its free frames can be allocated.
     assert_eq!(offline(&zone, range(101, 150), &owner), busy(102));
     assert_eq!(zone.alloc_at(frame(151), &MOVABLE), Ok(()));
 }
 
 #[test]
 fn a_failed_offline_names_the_first_frame_that_could_not_be_freed() {
-    // 102 and others cannot be moved now; 155, behind them, never.
+    // 102 and others cannot be moved now; 155, after them, never.
     let zone = scattered(512);
     assert_eq!(zone.alloc_at(frame(155), &UNMOVABLE), Ok(()));
-    let owner = Owner::saying(&zone, Migration::Later);
+    let owner = Owner::returning(&zone, Migration::Later);
     let busy = Err(RangeError::Busy { frame: frame(102) });
     assert_eq!(offline(&zone, range(101, 170), &owner), busy);
 }
 
 #[test]
-fn offline_reaches_frames_that_lie_in_caches() {
+fn offline_reaches_frames_in_caches() {
     let zone: Parts<Blocks, Mags> = full(&small(512), Cpus::new());
     for mobility in Mobility::ALL {
         let page = zone.alloc(&Request::page(mobility)).unwrap();

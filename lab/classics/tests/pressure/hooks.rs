@@ -2,30 +2,28 @@
 
 use super::*;
 
-// ---- an embedder ----
-
 // ---- how the hooks are called ----
 
-/// Uses the zone inside each hook, and counts their calls: wake, reclaim, migrate, oldest, evict.
-struct Busybody<'z, Z: AnyZone> {
+/// Uses the zone inside each hook, and counts the calls: wake, reclaim, migrate, oldest, evict.
+struct UsesZone<'z, Z: AnyZone> {
     zone: &'z Z,
     calls: [Cell<usize>; 5],
 }
 
-impl<Z: AnyZone<Platform = &'static Cpus>> Busybody<'_, Z> {
+impl<Z: AnyZone<Platform = &'static Cpus>> UsesZone<'_, Z> {
     fn called(&self, hook: usize) {
-        assert_quiet(self.zone);
+        assert_nothing_held(self.zone);
         self.calls[hook].set(self.calls[hook].get() + 1);
-        // With a lock held this would hang: the strict locks panic.
+        // With a lock held this would hang, and the strict locks panic.
         if let Ok(page) = self.zone.alloc(&UNMOVABLE) {
             free(self.zone, page, 0);
         }
         self.zone.drain();
-        assert_quiet(self.zone);
+        assert_nothing_held(self.zone);
     }
 }
 
-impl<Z: AnyZone<Platform = &'static Cpus>> Reclaim for Busybody<'_, Z> {
+impl<Z: AnyZone<Platform = &'static Cpus>> Reclaim for UsesZone<'_, Z> {
     fn reclaim(&self, _: &Need) -> usize {
         self.called(1);
         0
@@ -46,15 +44,15 @@ impl<Z: AnyZone<Platform = &'static Cpus>> Reclaim for Busybody<'_, Z> {
     }
 }
 
-impl<Z: AnyZone<Platform = &'static Cpus>> Migrate for Busybody<'_, Z> {
+impl<Z: AnyZone<Platform = &'static Cpus>> Migrate for UsesZone<'_, Z> {
     fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
         self.called(2);
         Migration::Later
     }
 }
 
-/// Every way into the hooks, on a zone of 256 frames with front `F`, every second frame of it in
-/// use.
+/// Runs everything that calls hooks, on a zone of 256 frames with front `F`, every second frame of
+/// it in use.
 fn hooks_are_called_freely<F>()
 where
     F: Front<Blocks, ZoneLock, &'static Cpus> + Placed<'static>,
@@ -66,7 +64,7 @@ where
             free(zone, at, 0);
         }
     }
-    let hooks = Busybody {
+    let hooks = UsesZone {
         zone,
         calls: [const { Cell::new(0) }; 5],
     };
@@ -79,7 +77,7 @@ where
     assert!(nodes.alloc(0, &request(3, Mobility::Movable)).is_err());
     let calls = hooks.calls.each_ref().map(Cell::get);
     assert!(calls.iter().all(|&n| n > 0), "each was called: {calls:?}");
-    // Those that are called by themselves.
+    // Operations that call hooks directly.
     let migrations = || hooks.calls[2].get();
     let before = migrations();
     compact_all(zone, &hooks);
@@ -107,7 +105,7 @@ fn every_hook_is_called_with_no_lock_held_and_nothing_masked() {
 fn a_request_that_may_not_sleep_wakes_and_calls_nothing_else() {
     for context in [Context::Atomic, Context::Interrupt] {
         let zones = [scattered(256)];
-        let hooks = Busybody {
+        let hooks = UsesZone {
             zone: &zones[0],
             calls: [const { Cell::new(0) }; 5],
         };
@@ -120,10 +118,10 @@ fn a_request_that_may_not_sleep_wakes_and_calls_nothing_else() {
     }
 }
 
-/// The calls of each hook for a request that no zone can ever serve.
+/// Returns the calls of each hook for a request that no zone can ever serve.
 fn calls_for(impossible: &Request) -> [usize; 5] {
     let zones = [scattered(256)];
-    let hooks = Busybody {
+    let hooks = UsesZone {
         zone: &zones[0],
         calls: [const { Cell::new(0) }; 5],
     };
@@ -148,8 +146,8 @@ fn nothing_is_reclaimed_for_a_request_that_no_zone_may_serve() {
 
 #[test]
 fn reclaim_is_told_what_is_needed() {
-    struct Told(RefCell<Vec<Need>>);
-    impl Reclaim for Told {
+    struct Recorder(RefCell<Vec<Need>>);
+    impl Reclaim for Recorder {
         fn reclaim(&self, need: &Need) -> usize {
             self.0.borrow_mut().push(*need);
             0
@@ -158,27 +156,27 @@ fn reclaim_is_told_what_is_needed() {
             self.0.borrow_mut().push(*need);
         }
     }
-    impl Migrate for Told {
+    impl Migrate for Recorder {
         fn migrate(&self, _: Frame, _: Order, _: Frame) -> Migration {
             Migration::Unknown
         }
     }
     let zones = [in_use(64)];
     let node = [Node::new(0, &zones)];
-    let told = Told(RefCell::default());
-    let nodes = Nodes::with_hooks(&node, &told, SlowPath::MODERN);
+    let recorder = Recorder(RefCell::default());
+    let nodes = Nodes::with_hooks(&node, &recorder, SlowPath::MODERN);
     assert!(nodes.alloc(0, &request(3, Mobility::Unmovable)).is_err());
     let need = Need {
         frames: 8,
         order: Order::new(3),
         highest: ZoneKind::Normal,
     };
-    assert_eq!(*told.0.borrow(), [need, need]);
+    assert_eq!(*recorder.0.borrow(), [need, need]);
 }
 
 // ---- how often ----
 
-/// Says that it freed `freed` pages at each call, and frees `really` of the zone's pages.
+/// Reports `freed` freed pages at each call, and frees `really` of the zone's pages.
 struct Reclaimer<'z> {
     zone: &'z Plain,
     freed: usize,
@@ -214,7 +212,7 @@ impl Reclaim for Reclaimer<'_> {
         Some((frame(8), Activity::Inactive))
     }
 
-    /// Says yes, and frees nothing.
+    /// Reports success, and frees nothing.
     fn evict(&self, _: Frame, _: Activity) -> Eviction {
         self.evictions.set(self.evictions.get() + 1);
         Eviction::Freed
@@ -227,8 +225,8 @@ impl Migrate for Reclaimer<'_> {
     }
 }
 
-/// The answer to a request of `order` on a zone of 64 frames in use, and how often pages were
-/// reclaimed for it.
+/// Returns the result of a request of `order` on a zone of 64 frames in use, and how often reclaim
+/// was called for it.
 fn reclaimed_for(order: u8, freed: usize, really: usize) -> (Result<Frame, AllocError>, usize) {
     let zones = [in_use(64)];
     let hooks = Reclaimer::new(&zones[0], freed, really);
@@ -245,7 +243,7 @@ fn reclaim_that_frees_nothing_is_called_once() {
 }
 
 #[test]
-fn reclaim_that_only_says_that_it_freed_something_is_called_16_times() {
+fn reclaim_that_only_reports_freed_pages_is_called_16_times() {
     assert_eq!(reclaimed_for(0, 1, 0), (Err(exhausted(0)), 16));
     assert_eq!(reclaimed_for(3, 1, 0), (Err(exhausted(0)), 16));
 }
@@ -262,13 +260,13 @@ fn reclaim_is_called_until_the_request_is_served_and_no_more() {
 }
 
 #[test]
-fn the_last_pages_that_reclaim_freed_are_looked_at() {
-    // It frees and says nothing of it: the request is tried once more all the same.
+fn the_last_pages_that_reclaim_freed_are_tried() {
+    // It frees pages without reporting them: the request is tried once more anyway.
     assert_eq!(reclaimed_for(0, 0, 1), (Ok(frame(0)), 1));
 }
 
 #[test]
-fn lumpy_reclaim_that_only_says_that_it_freed_something_ends_too() {
+fn lumpy_reclaim_that_only_reports_freed_pages_ends_too() {
     let zones = [in_use(64)];
     let hooks = Reclaimer::new(&zones[0], 1, 0);
     let node = [Node::new(0, &zones)];

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Pages of which the one at `oldest` is next, and those that `busy` names cannot be had.
+/// An LRU of which the page at `oldest` is next, and the pages that `busy` names cannot be evicted.
 struct Lru<'z, Z: AnyZone> {
     zone: &'z Z,
     oldest: Frame,
@@ -53,18 +53,18 @@ impl<Z: AnyZone> Migrate for Lru<'_, Z> {
     }
 }
 
-fn nobody(_: Frame) -> bool {
+fn none_busy(_: Frame) -> bool {
     false
 }
 
-/// With front `F`, which the freed pages go to first.
-fn frees_the_block_round_the_oldest_page<F>()
+/// Checks lumpy reclaim with front `F`, to which the freed pages go first.
+fn frees_the_block_around_the_oldest_page<F>()
 where
     F: Front<NoGrouping, ZoneLock, &'static Cpus> + Placed<'static>,
 {
     let zones: [Parts<NoGrouping, F>; 1] = [full(&small(256), Cpus::new())];
     take_all(&zones[0], Mobility::Movable);
-    let lru = Lru::new(&zones[0], 101, nobody);
+    let lru = Lru::new(&zones[0], 101, none_busy);
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &lru, SlowPath::LUMPY_2007);
     let block = nodes.alloc(0, &request(4, Mobility::Movable));
@@ -77,22 +77,22 @@ where
 }
 
 #[test]
-fn lumpy_reclaim_frees_the_block_round_the_oldest_page() {
-    frees_the_block_round_the_oldest_page::<Direct>();
-    frees_the_block_round_the_oldest_page::<Lists<Shared>>();
-    frees_the_block_round_the_oldest_page::<Lists<Exclusive>>();
-    frees_the_block_round_the_oldest_page::<Mags>();
+fn lumpy_reclaim_frees_the_block_around_the_oldest_page() {
+    frees_the_block_around_the_oldest_page::<Direct>();
+    frees_the_block_around_the_oldest_page::<Lists<Shared>>();
+    frees_the_block_around_the_oldest_page::<Lists<Exclusive>>();
+    frees_the_block_around_the_oldest_page::<Mags>();
 }
 
 #[test]
-fn lumpy_reclaim_passes_over_what_it_cannot_have() {
+fn lumpy_reclaim_skips_pages_it_cannot_evict() {
     let zones = [in_use(256)];
     let lru = Lru::new(&zones[0], 101, |at| at == frame(99));
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &lru, SlowPath::LUMPY_2007);
     assert!(nodes.alloc(0, &request(4, Mobility::Movable)).is_err());
     // All of the block but one page is free. The second round freed nothing, and plain reclaim was
-    // asked.
+    // called.
     assert_eq!(zones[0].free_frames(), 15);
     assert_eq!(usage(&zones[0], frame(99)), Use::Allocated);
     assert_eq!(lru.evicted.borrow().len(), 2 * 16);
@@ -102,7 +102,7 @@ fn lumpy_reclaim_passes_over_what_it_cannot_have() {
 #[test]
 fn lumpy_reclaim_ends_at_the_end_of_the_zone() {
     let zones = [in_use(100)];
-    let lru = Lru::new(&zones[0], 98, nobody);
+    let lru = Lru::new(&zones[0], 98, none_busy);
     let node = [Node::new(0, &zones)];
     let nodes = Nodes::with_hooks(&node, &lru, SlowPath::LUMPY_2007);
     assert!(nodes.alloc(0, &request(4, Mobility::Movable)).is_err());
@@ -114,7 +114,7 @@ fn lumpy_reclaim_ends_at_the_end_of_the_zone() {
 fn single_pages_are_reclaimed_where_they_are() {
     for slow_path in [SlowPath::LUMPY_2007, SlowPath::PLAIN, SlowPath::MODERN] {
         let zones = [in_use(64)];
-        let lru = Lru::new(&zones[0], 10, nobody);
+        let lru = Lru::new(&zones[0], 10, none_busy);
         let node = [Node::new(0, &zones)];
         let nodes = Nodes::with_hooks(&node, &lru, slow_path);
         assert!(nodes.alloc(0, &MOVABLE).is_err());

@@ -1,5 +1,5 @@
-//! What the rule tests of the classic designs share: a lock that notices misuse, and zones of these
-//! designs in leaked memory. What tests of any zone need is that of the default's tests.
+//! Support for the rule tests of the classic designs: a lock that detects misuse, and zones of
+//! these designs in leaked memory. Support for tests of any zone comes from the default's tests.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -18,7 +18,7 @@ use brickyard_classics::{LabPlan, LabZone, Placed, Planned, Zone};
 
 // ---- the lock ----
 
-/// What a test sees of all locks of one class on its thread, and says of them.
+/// Counters and settings of all locks of one class on a test's thread.
 #[derive(Debug)]
 struct Watch {
     held: Cell<usize>,
@@ -48,9 +48,9 @@ thread_local! {
 const ZONES: usize = 0;
 const MAGAZINES: usize = 1;
 
-/// A lock for one thread: it panics where a real one would hang, where it is given up twice, and
-/// where the zone's is held while a magazine's is taken. It counts its holds, and says that
-/// somebody waits, or that it is taken, as the test wishes.
+/// A lock for one thread: it panics where a real one would hang, when it is released twice, and
+/// when a magazine's lock is taken under the zone's. It counts its holds, and reports contention,
+/// or fails a try, as the test sets.
 #[derive(Debug)]
 pub(crate) struct Strict<const CLASS: usize> {
     taken: AtomicBool,
@@ -76,17 +76,17 @@ impl<const CLASS: usize> Strict<CLASS> {
         });
     }
 
-    /// How often a zone's lock was taken under a magazine's.
+    /// Returns how often a zone's lock was taken under a magazine's.
     pub(crate) fn nested() -> usize {
         WATCHES.with(|watches| watches[CLASS].nested.get())
     }
 
-    /// How many locks of this class are held.
+    /// Returns how many locks of this class are held.
     pub(crate) fn held() -> usize {
         WATCHES.with(|watches| watches[CLASS].held.get())
     }
 
-    /// How often a lock of this class was taken while `work` ran.
+    /// Runs `work`; returns how often a lock of this class was taken meanwhile, and the result.
     pub(crate) fn holds_during<R>(work: impl FnOnce() -> R) -> (usize, R) {
         let holds = || WATCHES.with(|watches| watches[CLASS].holds.get());
         let before = holds();
@@ -94,16 +94,17 @@ impl<const CLASS: usize> Strict<CLASS> {
         (holds() - before, result)
     }
 
-    /// While `work` runs, every lock of this class says that somebody waits for it.
+    /// Runs `work` while every lock of this class reports that another CPU waits for it.
     pub(crate) fn while_contended<R>(work: impl FnOnce() -> R) -> R {
-        let say = |contended| WATCHES.with(|watches| watches[CLASS].contended.set(contended));
-        say(true);
+        let set = |contended| WATCHES.with(|watches| watches[CLASS].contended.set(contended));
+        set(true);
         let result = work();
-        say(false);
+        set(false);
         result
     }
 
-    /// The next `times` tries to take a lock of this class fail; what waits for one gets it.
+    /// Makes the next `times` tries to take a lock of this class fail; a call that waits still gets
+    /// it.
     pub(crate) fn refuse_tries(times: usize) {
         WATCHES.with(|watches| watches[CLASS].refusals.set(times));
     }
@@ -164,23 +165,23 @@ unsafe impl<const CLASS: usize> RawLock for Strict<CLASS> {
 pub(crate) type Blocks = PageBlocks<'static>;
 /// Per-CPU lists, their slots leaked.
 pub(crate) type Lists<A> = PerCpuLists<'static, A>;
-/// Magazines, leaked, with locks that notice misuse.
+/// Magazines, leaked, with locks that detect misuse.
 pub(crate) type Mags = Magazines<'static, MagazineLock>;
 /// A zone of these parts with a strict lock.
 pub(crate) type Parts<G, F, L = ZoneLock> = Zone<'static, G, F, L, &'static Cpus>;
 
-/// Orders up to 7 and page blocks of order 6, small enough to count by hand, with two CPUs. Half a
-/// block's order is 3.
+/// Returns a plan with orders up to 7 and page blocks of order 6, small enough to count by hand,
+/// with two CPUs. Half a block's order is 3.
 pub(crate) const fn small(frames: usize) -> LabPlan {
     LabPlan::of(any_zone::small(frames))
 }
 
-/// The orders and page blocks of Linux.
+/// Returns a plan with the orders and page blocks of Linux.
 pub(crate) const fn linux(frames: usize) -> LabPlan {
     LabPlan::of(any_zone::linux(frames))
 }
 
-/// A zone by `plan` without memory.
+/// Makes a zone by `plan` without memory.
 pub(crate) fn empty<G, F, L>(plan: &LabPlan, cpus: &'static Cpus) -> Parts<G, F, L>
 where
     G: Grouping + Placed<'static>,
@@ -189,10 +190,10 @@ where
 {
     let bytes = Parts::<G, F, L>::checked_bytes_for(plan).expect("a plan within the limits");
     let memory = leaked(bytes);
-    Zone::by(plan, cpus, memory).expect("as much memory as it asks for")
+    Zone::by(plan, cpus, memory).expect("as much memory as it needs")
 }
 
-/// The same with all of its span free.
+/// Makes a zone by `plan` with all of its span free.
 pub(crate) fn full<G, F, L>(plan: &LabPlan, cpus: &'static Cpus) -> Parts<G, F, L>
 where
     G: Grouping + Placed<'static>,

@@ -5,11 +5,11 @@ use core::cell::Cell;
 use brickyard::sync::{RawLock, TicketLock};
 
 thread_local! {
-    // What this thread does before the next lock that it tries to take.
+    // Called before the next lock that this thread tries to take.
     static BEFORE: Cell<Option<fn()>> = const { Cell::new(None) };
 }
 
-/// Before the next lock that this thread tries to take, it waits for as long as `wait` runs.
+/// Makes this thread call `wait` before the next lock that it tries to take.
 pub(crate) fn stop_at_the_next(wait: fn()) {
     BEFORE.set(Some(wait));
 }
@@ -17,8 +17,8 @@ pub(crate) fn stop_at_the_next(wait: fn()) {
 /// A ticket lock at which a thread can be stopped.
 pub(crate) struct Stopping(TicketLock);
 
-// SAFETY: all is passed on to a lock that keeps the contract; stopping before taking it changes
-// nothing.
+// SAFETY: every call is forwarded to a lock that keeps the contract; waiting before taking it
+// changes nothing.
 unsafe impl RawLock for Stopping {
     const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
 

@@ -1,4 +1,4 @@
-//! Caches of both kinds of callers as one, and frees that use up what is in hand.
+//! One type for caches of both kinds of callers, and frees that consume the [`InHand`].
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use brickyard_slab::{
 
 use super::object::InHand;
 
-/// Who may use a cache.
+/// The callers that may use a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Users {
     Tasks,
@@ -34,7 +34,7 @@ macro_rules! either {
     };
 }
 
-/// How many objects a reserve sets aside.
+/// Number of objects that a reserve sets aside.
 pub(super) const RESERVED: usize = 9;
 
 impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
@@ -61,7 +61,7 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
     }
 
     fn in_hand(&self, object: NonNull<u8>) -> InHand {
-        // SAFETY: `in-hand`: the cache has just given it, for this caller alone, with this size.
+        // SAFETY: `in-hand`: just allocated from the cache, for this caller alone, with this size.
         unsafe { InHand::of(object, either!(self, cache => cache.size())) }
     }
 
@@ -86,7 +86,7 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
         let got = objects[..got].iter();
         Ok(got
             .map(|object| {
-                // SAFETY: `alloc_bulk` has filled the first so many places.
+                // SAFETY: `alloc_bulk` has filled the first `got` places.
                 self.in_hand(unsafe { object.assume_init() })
             })
             .collect())
@@ -98,14 +98,14 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
         self.free_anything(start)
     }
 
-    /// Frees what nobody uses, or what is no object of this cache.
+    /// Frees an address that is not in use, or is no object of this cache.
     pub(super) fn free_anything(&self, object: NonNull<u8>) -> Result<(), FreeFault> {
-        // SAFETY: `in-hand`: the owner has let go of it, in `free`; or nobody uses it, or it is not
-        // this cache's, by the condition above.
+        // SAFETY: `in-hand`: `free` has consumed the owner's `InHand`; or the object is not in use
+        // or not this cache's, which callers ensure.
         unsafe { either!(self, cache => cache.free(object)) }
     }
 
-    /// Frees objects, and then perhaps something bad.
+    /// Frees objects, and then perhaps an address that must be refused.
     pub(super) fn free_bulk(
         &self,
         objects: Vec<InHand>,
@@ -117,7 +117,7 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
         unsafe { either!(self, cache => cache.free_bulk(&objects)) }
     }
 
-    /// Sets objects aside, runs `meanwhile`, and takes `want` of them; gives the rest back.
+    /// Sets objects aside, runs `meanwhile`, and takes `want` of them; frees the rest.
     pub(super) fn reserve(
         &self,
         want: usize,
@@ -128,7 +128,7 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
             meanwhile();
             assert_eq!(reserve.left(), RESERVED);
             let taken: Vec<_> = (0..want.min(RESERVED))
-                .map(|_| reserve.alloc().expect("as many were set aside"))
+                .map(|_| reserve.alloc().expect("enough objects were set aside"))
                 .map(|object| self.in_hand(object))
                 .collect();
             assert_eq!(reserve.left() + taken.len(), RESERVED);
@@ -144,7 +144,7 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyCache<'s, 'm, D> {
         either!(self, cache => cache.shrink());
     }
 
-    /// The addresses of the objects that are in use, as the cache knows them.
+    /// Returns the addresses of the objects in use, by the cache's own records.
     pub(super) fn in_use(&self) -> Vec<usize> {
         let mut all = Vec::new();
         either!(self, cache => cache.each_in_use(|object, _| all.push(object.addr().get())));
@@ -185,25 +185,24 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyGeneral<'s, 'm, D> {
         }
     }
 
-    /// Is there a size that serves `layout`?
+    /// Returns true if a size serves `layout`.
     pub(super) fn serves(&self, layout: Layout) -> bool {
         either!(self, general => general.cache_of(layout)).is_some()
     }
 
-    /// Memory for `layout`, all that can be used of it.
+    /// Allocates memory for `layout`, with all its usable bytes.
     pub(super) fn alloc(&self, layout: Layout) -> Result<InHand, SlabError> {
         let memory = either!(self, general => general.alloc(layout))?;
         let usable = either!(self, general => general.usable(memory));
         assert!(usable >= layout.size(), "{usable} bytes for {layout:?}");
-        // SAFETY: `in-hand`: it was just given, for this caller alone; `usable` says how much of
-        // it.
+        // SAFETY: `in-hand`: just allocated, for this caller alone; `usable` bytes of it.
         Ok(unsafe { InHand::of(memory, usable) })
     }
 
     pub(super) fn free(&self, object: InHand, layout: Layout) -> Result<(), FreeFault> {
         let start = object.start();
         drop(object);
-        // SAFETY: `in-hand`: the owner has let go of it.
+        // SAFETY: `in-hand`: the owner's `InHand` is consumed.
         unsafe { either!(self, general => general.free(start, layout)) }
     }
 
@@ -213,9 +212,9 @@ impl<'s, 'm, D: SlabDesign<'m>> AnyGeneral<'s, 'm, D> {
         self.free_anything(start)
     }
 
-    /// Frees what nobody uses, or what did not come from here.
+    /// Frees an address that is not in use, or did not come from here.
     pub(super) fn free_anything(&self, memory: NonNull<u8>) -> Result<(), FreeFault> {
-        // SAFETY: as the condition says.
+        // SAFETY: callers ensure that.
         unsafe { either!(self, general => general.free_unsized(memory)) }
     }
 }

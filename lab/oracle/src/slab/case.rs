@@ -1,4 +1,4 @@
-//! A case: which design, what is checked, on how many nodes and CPUs.
+//! A test case: a design, the checks, and the numbers of nodes and CPUs.
 
 use core::cell::Cell;
 use core::mem::MaybeUninit;
@@ -17,15 +17,15 @@ use super::pages::Pages;
 use crate::Bytes;
 use crate::tally::tally;
 
-/// Pages of a machine.
+/// The number of pages of a machine.
 const PAGES: usize = 1024;
 
-/// A design over pages and CPUs that the driver plays.
+/// A design over the driver's pages and CPUs.
 pub(super) trait Driven<'m>:
     SlabDesign<'m, Source = &'m Pages<'m>, Local = Pinned<&'m Cpus>>
 {
-    /// Times that a CPU sent on what it had of a cache for another list.
-    fn sent_on(_: &Slabs<'m, Self>, _: CacheId) -> u64 {
+    /// Returns how often a CPU has sent a cache's outgoing queue.
+    fn flushes_to_others(_: &Slabs<'m, Self>, _: CacheId) -> u64 {
         0
     }
 }
@@ -37,7 +37,7 @@ impl<'m> Driven<'m> for Sheaves<'m> {}
 type Lists<'m> = Slqb2008<'m, &'m Pages<'m>, Pinned<&'m Cpus>, WatchedLock>;
 
 impl<'m> Driven<'m> for Lists<'m> {
-    fn sent_on(slabs: &Slabs<'m, Self>, cache: CacheId) -> u64 {
+    fn flushes_to_others(slabs: &Slabs<'m, Self>, cache: CacheId) -> u64 {
         let counts = slabs.queues().counts(slabs.local(), cache);
         counts.outgoing_flushes
     }
@@ -48,12 +48,12 @@ impl<'m> Driven<'m> for Lists<'m> {
 pub enum SlabKind {
     /// The default.
     Sheafed,
-    /// Piggin's of 2008.
+    /// Piggin's design of 2008.
     Slqb2008,
 }
 
 impl SlabKind {
-    /// All of them.
+    /// All designs.
     pub const ALL: [Self; 2] = [Self::Sheafed, Self::Slqb2008];
 }
 
@@ -67,7 +67,7 @@ pub const LEVELS: [Checks; 6] = [
     Checks::ALL,
 ];
 
-/// The rules of each level: caches called `checked` and the general ones.
+/// The debug rules of each level: for caches named `checked` and for the general ones.
 static RULES: [[DebugRule; 2]; LEVELS.len()] = rules();
 
 const fn rules() -> [[DebugRule; 2]; LEVELS.len()] {
@@ -95,28 +95,28 @@ const fn rules() -> [[DebugRule; 2]; LEVELS.len()] {
 /// A system of slabs on a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct SlabCase {
-    /// Which design.
+    /// The design.
     pub kind: SlabKind,
-    /// What is checked, one of [`LEVELS`].
+    /// The checks, one of [`LEVELS`].
     pub checks: Checks,
     /// Nodes of the machine, one or two.
     pub nodes: usize,
-    /// CPUs with queues; there is one more without.
+    /// Number of CPUs with queues; there is one more without.
     pub(super) cpus: usize,
-    /// Who uses the general sizes.
+    /// The callers that use the general sizes.
     pub(super) general: Users,
-    /// Something happens at one in so many moments; 0: never.
+    /// An event happens at one in this many moments; 0: never.
     pub event_every: usize,
-    /// Where the dice of events start.
+    /// Seed of the random events.
     pub seed: u64,
 }
 
 tally! {
-    /// What a run of operations did, so that a test can see that it was not vacuous.
+    /// What a run of operations did, so that a test can check that it was not vacuous.
     pub struct SlabDriven: usize {
         /// Operations run.
         operations,
-        /// Things that happened meanwhile.
+        /// Events during operations.
         events,
         /// Moves to another CPU in the middle of an operation.
         moves,
@@ -124,17 +124,17 @@ tally! {
         made,
         /// Caches destroyed.
         destroyed,
-        /// Caches not destroyed, since objects were in use.
+        /// Attempts to destroy a cache that failed, since objects were in use.
         leaks,
-        /// Objects given by caches.
+        /// Objects allocated from caches.
         served,
-        /// Those of them that were to be zero.
+        /// Objects allocated zeroed.
         zeroed,
-        /// Those of them that were constructed.
+        /// Objects of caches with a constructor.
         constructed,
-        /// Objects given by caches for a node.
+        /// Objects allocated on a given node.
         on_a_node,
-        /// Memory given by size.
+        /// Blocks allocated by size.
         general,
         /// Requests for more than the largest size.
         too_large,
@@ -150,15 +150,15 @@ tally! {
         freed,
         /// Bad frees, all refused.
         bad_frees,
-        /// Caches shrunk to exactly what was in use.
+        /// Caches shrunk.
         shrunk,
-        /// The most pages that were in slabs at a time.
+        /// The most pages in slabs at a time.
         peak_pages is the most,
     }
 }
 
 impl SlabCase {
-    /// A machine with three CPUs, and one more that has no queues, where nothing happens meanwhile.
+    /// Returns a machine with three CPUs, and one more without queues, and without events.
     #[must_use]
     pub const fn new(kind: SlabKind, checks: Checks, nodes: usize) -> Self {
         Self {
@@ -172,14 +172,14 @@ impl SlabCase {
         }
     }
 
-    /// Is a free of what is no object of the cache always noticed, whatever is checked and wherever
-    /// it happens?
+    /// Returns true if a free of an address that is no object of the cache is always detected,
+    /// whatever the checks and on every CPU.
     pub(super) fn finds_objects(&self) -> bool {
         self.kind == SlabKind::Slqb2008
     }
 
-    /// The same, where something happens at one in `every` moments, as dice that begin at `seed`
-    /// say; and interrupts use the general sizes too.
+    /// Adds events to the case: a random event at one in `every` moments, from `seed`; interrupts
+    /// then use the general sizes too.
     #[must_use]
     pub const fn with_events(self, every: usize, seed: u64) -> Self {
         Self {
@@ -190,7 +190,7 @@ impl SlabCase {
         }
     }
 
-    /// The case that the first four bytes spell, and the rest of the bytes.
+    /// Decodes a case from the first four bytes; returns it and the rest of the bytes.
     #[must_use]
     pub fn read(bytes: &[u8]) -> (Self, &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(4));
@@ -204,15 +204,15 @@ impl SlabCase {
         }
     }
 
-    /// Can every CPU get at all objects that are free in slabs?
+    /// Returns true if every CPU can allocate any object that is free in a slab.
     pub(super) fn shares_slabs(&self) -> bool {
         self.kind == SlabKind::Sheafed
     }
 
-    /// Runs the operations that `bytes` spell on this case and on the model.
+    /// Runs the operations encoded in `bytes` on this case and on the model.
     ///
     /// # Panics
-    /// As soon as slabs give a wrong answer.
+    /// As soon as slabs return a wrong result.
     #[must_use]
     pub fn drive(&self, bytes: &[u8]) -> SlabDriven {
         let cpus = Cpus::new();
@@ -224,7 +224,8 @@ impl SlabCase {
         }
     }
 
-    /// Room for the general sizes, and for one cache fewer than there are places for.
+    /// Returns a plan with room for the general sizes, and for one cache fewer than the driver has
+    /// slots.
     fn plan(&self, sizes: &[u32]) -> SlabPlan {
         let level = LEVELS.iter().position(|&level| level == self.checks);
         let rules = level.map_or(&[][..], |level| &RULES[level]);
@@ -233,7 +234,7 @@ impl SlabCase {
 }
 
 thread_local! {
-    // What checks have found since the case began.
+    // Number of findings of the checks since the case began.
     static FINDINGS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -255,11 +256,11 @@ where
     let plan = case.plan(D::SIZES);
     memory.resize(Slabs::<D>::bytes(&plan.over(&pages)), MaybeUninit::uninit());
     // SAFETY: one thread plays all CPUs, and moves, preempts and interrupts itself only where the
-    // platform says that it may.
+    // platform permits it.
     let local = unsafe { Pinned::new(cpus) };
     let slabs = match Slabs::<D>::new(plan, pages, local, memory) {
         Ok(slabs) => slabs,
-        Err(error) => panic!("the stated size does not suffice: {error}"),
+        Err(error) => panic!("the computed size is too small: {error}"),
     };
     match Driver::new(&slabs, *case, pages, cpus) {
         Ok(driver) => {

@@ -1,11 +1,11 @@
-//! CPUs on one thread, whose tasks are interrupted, preempted and moved wherever a platform lets
-//! that happen.
+//! CPUs on one thread, whose tasks are interrupted, preempted and moved wherever a platform allows
+//! that.
 //!
-//! Every call of the platform is a moment: while nothing is masked an interrupt may come, while
-//! nothing is pinned another task may run, and the caller may find itself on another CPU. What
-//! happens then is the driver's to say ([`Cpus::with_events`]). So whoever reads a CPU's words and
-//! changes them in two steps is caught, and whoever holds a lock across such a moment waits for
-//! ever, which is noticed too.
+//! Every call of the platform is a moment for events: while nothing is masked an interrupt may
+//! come; while nothing is pinned another task may run, and the caller may be moved to another CPU.
+//! The driver decides on the event ([`Cpus::with_events`]). So code that reads and then changes a
+//! CPU's words in two steps, unprotected, is detected; and if a lock is held across such a moment,
+//! the event may wait for it forever, which is detected too.
 
 use core::cell::Cell;
 use core::fmt;
@@ -14,18 +14,18 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use brickyard::{InterruptState, Platform};
 
-/// What may happen at a moment.
+/// What events may happen at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// An interrupt may come; nobody else runs on this CPU.
+    /// An interrupt; no other task runs on this CPU.
     Pinned,
-    /// Anything, but the caller stays on this CPU.
+    /// Any event, but the caller stays on this CPU.
     Bound,
-    /// Anything.
+    /// Any event.
     Free,
 }
 
-/// What happens at a moment, for as long as [`Cpus::with_events`] runs.
+/// The function called at each moment, while [`Cpus::with_events`] runs.
 #[derive(Clone, Copy)]
 struct Events(NonNull<dyn Fn(Moment)>);
 
@@ -33,13 +33,13 @@ thread_local! {
     // Invariant `events-in-scope`: set only while the frame of `with_events` that set it is on this
     // thread's stack.
     static EVENTS: Cell<Option<Events>> = const { Cell::new(None) };
-    // How often interrupts are masked, and whether one is running: on this thread, so that locks
-    // can ask too.
+    // Nesting of masks, and whether an interrupt is running: thread-local, so that locks can read
+    // it too.
     static MASKED: Cell<usize> = const { Cell::new(0) };
     static INTERRUPT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// An interrupt may come, while a lock is held.
+/// Marks a moment while a lock is held: an interrupt may come.
 pub(super) fn locked_moment() {
     happens(Moment::Pinned);
 }
@@ -54,8 +54,8 @@ fn happens(moment: Moment) {
     }
 }
 
-/// A machine of several CPUs of which one runs at a time; nested runs are interrupts and
-/// preemptions. One a thread.
+/// A machine of several CPUs, of which one runs at a time; nested runs are interrupts and
+/// preemptions. One per thread.
 pub(super) struct Cpus {
     cpu: AtomicUsize,
     pinned: AtomicUsize,
@@ -75,11 +75,11 @@ impl fmt::Debug for Cpus {
 // One thread uses all of it, so every access can be relaxed.
 const ONE_THREAD: Ordering = Ordering::Relaxed;
 
-/// How often one operation may wait between two tries of its own.
+/// How often one operation may call `relax`.
 const PATIENCE: usize = 10_000;
 
 impl Cpus {
-    /// CPU 0 runs, outside any interrupt.
+    /// Makes a machine that runs CPU 0, outside any interrupt.
     pub(super) fn new() -> Self {
         MASKED.set(0);
         INTERRUPT.set(false);
@@ -92,42 +92,42 @@ impl Cpus {
         }
     }
 
-    /// The CPU that runs now.
+    /// Returns the running CPU.
     pub(super) fn here(&self) -> usize {
         self.cpu.load(ONE_THREAD)
     }
 
-    /// From now on `cpu` runs.
+    /// Makes `cpu` the running CPU.
     pub(super) fn switch_to(&self, cpu: usize) {
         self.cpu.store(cpu, ONE_THREAD);
     }
 
-    /// From now on the running CPU is in an interrupt, or no longer.
+    /// Begins or ends an interrupt on the running CPU.
     pub(super) fn set_interrupt(&self, interrupt: bool) {
         INTERRUPT.set(interrupt);
     }
 
-    /// Is the running CPU in an interrupt?
+    /// Returns true if the running CPU is in an interrupt.
     pub(super) fn is_in_interrupt(&self) -> bool {
         INTERRUPT.get()
     }
 
-    /// A new operation begins, with new patience.
+    /// Begins a new operation: resets the count of waits.
     pub(super) fn begin_operation(&self) {
         self.waits.store(0, ONE_THREAD);
     }
 
-    /// Nothing is masked and nobody pinned?
+    /// Returns true if nothing is masked and no caller pinned.
     pub(super) fn is_at_rest(&self) -> bool {
         MASKED.get() == 0 && self.pinned.load(ONE_THREAD) == 0
     }
 
-    /// May the caller sleep now?
+    /// Returns true if the caller may sleep now.
     pub(super) fn may_sleep(&self) -> bool {
         self.is_at_rest() && !self.is_in_interrupt()
     }
 
-    /// Runs `work`; `events` is called at every moment where something may happen meanwhile.
+    /// Runs `work`, with `events` called at every moment at which an event may happen.
     pub(super) fn with_events<R>(events: &dyn Fn(Moment), work: impl FnOnce() -> R) -> R {
         struct Undo(Option<Events>);
         impl Drop for Undo {
@@ -136,8 +136,8 @@ impl Cpus {
             }
         }
         let events = NonNull::from(events);
-        // SAFETY: a longer lifetime of the same pointer; `events-in-scope`: it is taken out again,
-        // by `Undo`, before the borrow ends.
+        // SAFETY: a longer lifetime of the same pointer; `events-in-scope`: `Undo` takes it out
+        // again before the borrow ends.
         let events = unsafe {
             core::mem::transmute::<NonNull<dyn Fn(Moment)>, NonNull<dyn Fn(Moment)>>(events)
         };
@@ -145,7 +145,7 @@ impl Cpus {
         work()
     }
 
-    /// Something may happen now.
+    /// Marks a moment at which events may happen.
     fn moment(&self) {
         let moment = if self.pinned.load(ONE_THREAD) > 0 {
             Moment::Pinned
@@ -194,7 +194,7 @@ impl Platform for Cpus {
     }
 
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        assert!(self.may_sleep(), "asks another CPU, but may not sleep");
+        assert!(self.may_sleep(), "`run_on` by a caller that may not sleep");
         let here = self.cpu.swap(cpu, ONE_THREAD);
         self.bound.fetch_add(1, ONE_THREAD);
         work();
@@ -207,7 +207,7 @@ impl Platform for Cpus {
         let waits = self.waits.fetch_add(1, ONE_THREAD);
         assert!(
             waits < PATIENCE,
-            "one thread waits for nobody: a lock was not given up"
+            "a wait without end on one thread: a lock was not released"
         );
     }
 

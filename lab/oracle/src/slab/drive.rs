@@ -1,10 +1,10 @@
-//! Runs operations on slabs and on the model side by side, and compares every answer, every byte
-//! and every count.
+//! Runs operations on slabs and on the model, and compares every result, every byte and every
+//! count.
 //!
-//! While an operation runs, other things happen wherever the platform lets them
+//! While an operation runs, events happen wherever the platform allows them
 //! ([`Cpus::with_events`]): interrupts that use caches, other tasks on this CPU or another, moves
-//! to another CPU. So no part of the model is borrowed while slabs are called, and an object on its
-//! way from or to a cache is in nobody's reach.
+//! to another CPU. So no part of the model is borrowed while slabs are called, and an object in
+//! transit from or to a cache is not in the model.
 
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,11 +23,11 @@ use super::pages::Pages;
 use super::{SlabCase, SlabDriven};
 use crate::Bytes;
 
-/// Live objects and bytes from which on allocations free instead, so that a case is quick.
+/// With more live objects or bytes than this, allocations free instead, so that a case is quick.
 const MANY: usize = 1200;
 const MANY_BYTES: usize = 300 << 10;
 
-/// What constructors make.
+/// The constructors, with the sizes of their objects.
 const CONSTRUCTORS: [(usize, Constructor); 4] = [
     (24, construct::<24>),
     (200, construct::<200>),
@@ -35,7 +35,7 @@ const CONSTRUCTORS: [(usize, Constructor); 4] = [
     (5000, construct::<5000>),
 ];
 
-/// A cache, and what the driver knows of it.
+/// A cache, and the driver's record of it.
 pub(super) struct Slot<'s, 'm, D: SlabDesign<'m>> {
     pub(super) cache: AnyCache<'s, 'm, D>,
     pub(super) size: usize,
@@ -45,7 +45,7 @@ pub(super) struct Slot<'s, 'm, D: SlabDesign<'m>> {
     pub(super) checks: Checks,
 }
 
-/// See the [module](self).
+/// Runs operations on slabs and on the model.
 pub(super) struct Driver<'s, 'm, D: SlabDesign<'m>> {
     pub(super) slabs: &'s Slabs<'m, D>,
     pub(super) case: SlabCase,
@@ -55,9 +55,9 @@ pub(super) struct Driver<'s, 'm, D: SlabDesign<'m>> {
     pub(super) slots: RefCell<Vec<Option<Rc<Slot<'s, 'm, D>>>>>,
     pub(super) model: RefCell<Model>,
     pub(super) dice: Cell<u64>,
-    /// How deep in events.
+    /// Number of nested events.
     pub(super) depth: Cell<u32>,
-    /// Nothing happens meanwhile.
+    /// While true, no event happens.
     pub(super) quiet: Cell<bool>,
     pub(super) driven: Cell<SlabDriven>,
 }
@@ -109,7 +109,7 @@ where
         let in_interrupt = self.cpus.is_in_interrupt();
         match *operation {
             Operation::SwitchTo(cpu) => {
-                // An interrupt ends on the CPU where it came.
+                // An interrupt ends on the CPU where it began.
                 self.cpus.set_interrupt(false);
                 self.cpus.switch_to(cpu);
             }
@@ -137,7 +137,7 @@ where
         }
     }
 
-    // ---- what is known ----
+    // ---- the driver's state ----
 
     pub(super) fn count(&self, which: impl FnOnce(&mut SlabDriven) -> &mut usize) {
         let mut driven = self.driven.get();
@@ -145,7 +145,7 @@ where
         self.driven.set(driven);
     }
 
-    /// Runs `work` while nothing else happens.
+    /// Runs `work` without events.
     pub(super) fn quietly<R>(&self, work: impl FnOnce() -> R) -> R {
         let before = self.quiet.replace(true);
         let done = work();
@@ -157,7 +157,8 @@ where
         self.slots.borrow()[slot].clone()
     }
 
-    /// Can an object from there be freed now? (Not while its cache is being destroyed.)
+    /// Returns true if an object from there can be freed now: not while its cache is being
+    /// destroyed.
     pub(super) fn is_there(&self, from: Origin) -> bool {
         match from {
             Origin::Slot(slot) => self.slots.borrow()[slot].is_some(),
@@ -165,12 +166,12 @@ where
         }
     }
 
-    /// Does a cache for these users refuse whoever comes now?
+    /// Returns true if a cache for these users refuses the caller in its present context.
     pub(super) fn is_misplaced(&self, users: Users) -> bool {
         users == Users::Tasks && self.cpus.is_in_interrupt()
     }
 
-    /// Objects of a slot that are in use.
+    /// Returns how many objects of a slot are in use.
     pub(super) fn live(&self, slot: usize) -> usize {
         self.model.borrow().count(|from| from == Origin::Slot(slot))
     }
@@ -220,13 +221,13 @@ where
                 self.count(|driven| &mut driven.made);
             }
             Err(CacheError::TooMany { .. }) => assert_eq!(there, SLOTS - 1),
-            // What debugging adds makes it too large.
+            // The checks' additions make it too large.
             Err(CacheError::Shape(error)) => assert!(make.checked && size > 60_000, "{error}"),
             Err(error) => panic!("a refusal of another kind: {error}"),
         }
     }
 
-    /// An object of a slot has been given.
+    /// Checks an object just allocated from a slot, and adds it to the model.
     fn got(&self, slot: usize, of: &Slot<'s, 'm, D>, object: InHand) {
         assert!(object.address().is_multiple_of(of.align), "{object:?}");
         if of.constructed {
@@ -237,20 +238,24 @@ where
         self.model.borrow_mut().add(Origin::Slot(slot), object);
     }
 
-    /// Nothing was given: is that right? `refusals` is how often pages were refused before.
+    /// Checks that a refusal is right. `refusals` is how often pages had been refused before the
+    /// request.
     fn refused(&self, error: SlabError, users: Users, refusals: usize) {
         if error == SlabError::TaskOnly {
             assert!(
                 self.is_misplaced(users),
-                "a task was taken for an interrupt"
+                "a task was treated as an interrupt"
             );
             self.count(|driven| &mut driven.misplaced);
             return;
         }
-        assert!(!self.is_misplaced(users), "an interrupt was let in");
+        assert!(
+            !self.is_misplaced(users),
+            "a request in an interrupt was served"
+        );
         assert!(
             self.pages.refused() > refusals,
-            "exhausted, but pages are there"
+            "exhausted, although no pages were refused"
         );
         self.count(|driven| &mut driven.refused);
     }
@@ -264,7 +269,7 @@ where
             Ok(object) => {
                 assert!(
                     !self.is_misplaced(of.cache.users()),
-                    "an interrupt was let in"
+                    "a request in an interrupt was served"
                 );
                 self.got(slot, &of, object);
             }
@@ -290,7 +295,7 @@ where
         let refusals = self.pages.refused();
         match of.cache.alloc_on(node) {
             Ok(object) => {
-                // Of another node's memory only where that one had none.
+                // In another node's memory only if that node had none.
                 let there = self.pages.node_at(object.address()) == node;
                 assert!(there || self.pages.refused() > refusals, "{object:?}");
                 self.count(|driven| &mut driven.on_a_node);
@@ -322,7 +327,7 @@ where
         let Some(of) = self.slot(slot).filter(|_| !self.is_crowded()) else {
             return self.free(slot);
         };
-        // Of large objects, few.
+        // Few, if the objects are large.
         let many = many.min(1 + MANY_BYTES / 4 / of.size);
         let refusals = self.pages.refused();
         match of.cache.alloc_bulk(many) {
@@ -414,7 +419,7 @@ where
         self.count(|driven| &mut driven.freed);
     }
 
-    /// Up to `many` objects of a slot, taken out of the model, as they have to be when they are
+    /// Takes up to `many` objects of a slot out of the model, in the state in which they have to be
     /// freed.
     fn take_many(&self, slot: usize, of: &Slot<'s, 'm, D>, many: usize) -> Vec<InHand> {
         let mut model = self.model.borrow_mut();

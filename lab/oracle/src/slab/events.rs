@@ -1,5 +1,5 @@
-//! What happens while an operation runs: interrupts, other tasks, moves to another CPU. And frees
-//! that are wrong.
+//! Events while an operation runs: interrupts, other tasks, moves to another CPU. Also frees that
+//! must be refused.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -14,10 +14,10 @@ use super::model::Origin;
 use super::object::CONSTRUCTED;
 use super::operation::{Bad, CPUS, SLOTS};
 
-/// Events within events, at most.
+/// The most nested events.
 const DEPTH: u32 = 2;
 
-/// What lies in no span of pages.
+/// Memory outside every span of pages.
 static OUTSIDE: u64 = 0;
 
 impl<'m, D> Driver<'_, 'm, D>
@@ -32,7 +32,7 @@ where
         (next >> 33) as usize % sides
     }
 
-    /// Something may happen now.
+    /// Perhaps runs an event, at random.
     pub(super) fn event(&self, moment: Moment) {
         let every = self.case.event_every;
         if every == 0 || self.quiet.get() || self.depth.get() >= DEPTH || self.roll(every) > 0 {
@@ -48,7 +48,7 @@ where
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// An interrupt allocates and frees.
+    /// Runs an interrupt, which allocates and frees.
     fn interrupt(&self) {
         self.cpus.set_interrupt(true);
         for _ in 0..=self.roll(3) {
@@ -57,8 +57,8 @@ where
         self.cpus.set_interrupt(false);
     }
 
-    /// Another task runs, on this CPU or another, while the caller waits; the caller may find
-    /// itself elsewhere.
+    /// Runs another task, on this CPU or another, while the caller waits; perhaps moves the caller
+    /// to another CPU.
     fn other_task(&self, moment: Moment) {
         let here = self.cpus.here();
         if self.roll(2) == 0 {
@@ -91,28 +91,29 @@ where
         }
     }
 
-    /// An address outside the span.
+    /// Returns an address outside the span.
     pub(super) fn outside(&self) -> NonNull<u8> {
         NonNull::from(&OUTSIDE).cast()
     }
 
-    /// What has gone on from the queues of a cache's CPUs so far.
-    fn sent_on(&self, of: &Slot<'_, 'm, D>) -> (u64, u64) {
-        let sent = D::sent_on(self.slabs, of.cache.id());
+    /// Returns how often the queues of a cache's CPUs were flushed so far, into slabs and to other
+    /// lists.
+    fn flushes(&self, of: &Slot<'_, 'm, D>) -> (u64, u64) {
+        let sent = D::flushes_to_others(self.slabs, of.cache.id());
         (of.cache.numbers().flushes, sent)
     }
 
-    /// Does an object that was just freed lie where the next free of it looks? `slqb-2008` may have
-    /// sent it on at once, as it does from a CPU without a row and with a batch that is full; then
-    /// a second free is not noticed.
+    /// Returns true if an object just freed is where a second free of it looks. `slqb-2008` may
+    /// have sent it on at once, as it does from a CPU without a row and with a full batch; then a
+    /// second free is not detected.
     fn is_where_it_was_put(&self, of: &Slot<'_, 'm, D>, before: (u64, u64)) -> bool {
-        let stays = self.cpus.here() < self.case.cpus && before == self.sent_on(of);
+        let stays = self.cpus.here() < self.case.cpus && before == self.flushes(of);
         stays || self.case.kind == SlabKind::Sheafed || !of.checks.is_empty()
     }
 
-    /// Frees something that must not be freed, where it is promised to be noticed: in a cache that
-    /// is checked; on a CPU without queues, where every free goes the slow way; everywhere in a
-    /// design that always looks; and everywhere the object that was freed just before.
+    /// Frees something that must not be freed, where the library guarantees detection: in a checked
+    /// cache; on a CPU without queues, where every free takes the slow path; everywhere in a design
+    /// that always checks; and everywhere for the object freed just before.
     pub(super) fn free_bad(&self, n: usize, bad: Bad) {
         let slot = n % SLOTS;
         let Some(of) = self.slot(slot) else { return };
@@ -132,12 +133,12 @@ where
                 if of.constructed {
                     live.object.fill(CONSTRUCTED);
                 }
-                let moved = self.sent_on(&of);
+                let moved = self.flushes(&of);
                 assert_eq!(of.cache.free(live.object), Ok(()));
                 if !self.is_where_it_was_put(&of, moved) {
                     return;
                 }
-                // Where it was the last object, its slab is gone.
+                // If it was the last object, its slab is gone.
                 (Some(start), |fault| {
                     matches!(fault, FreeFault::DoubleFree | FreeFault::NotASlab)
                 })
@@ -162,7 +163,7 @@ where
         let done = of.cache.free_anything(target);
         let Err(fault) = done else {
             panic!(
-                "{bad:?} was taken for a good free: {:?}",
+                "{bad:?} was accepted as a good free: {:?}",
                 of.cache.numbers()
             );
         };

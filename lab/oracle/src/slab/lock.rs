@@ -1,9 +1,9 @@
-//! A lock during which an interrupt may come.
+//! A lock under which interrupts may come.
 //!
-//! Just after it is taken and just before it is given up is a moment, as every call of the platform
-//! is. An interrupt that then wants the same lock waits for ever, and is noticed: so whoever holds
-//! what interrupts need has masked them. Other tasks do not come while it is held; locks of systems
-//! with preemption see to that themselves.
+//! Just after it is taken and just before it is released is a moment for events, as is every call
+//! of the platform. An interrupt that then takes the same lock waits forever, which is detected: so
+//! a holder of a lock that interrupts need has to mask them. Other tasks do not run while it is
+//! held; in systems with preemption the lock itself ensures that.
 
 use brickyard::sync::{RawLock, TicketLock};
 
@@ -12,8 +12,7 @@ use super::cpus::locked_moment;
 #[derive(Debug)]
 pub(super) struct WatchedLock(TicketLock);
 
-// SAFETY: a ticket lock; what happens while it is held does not touch what it guards, but through
-// the lock.
+// SAFETY: a ticket lock; events while it is held access what it guards only through the lock.
 unsafe impl RawLock for WatchedLock {
     const UNLOCKED: Self = Self(TicketLock::UNLOCKED);
 

@@ -1,11 +1,11 @@
-//! The naive model: which object lies where, whose it is, obviously right and slow.
+//! The naive model: where each object is and who owns it; simple and slow.
 
 use core::alloc::Layout;
 use std::collections::BTreeMap;
 
 use super::object::{InHand, Pattern};
 
-/// Where an object is from.
+/// Where an object was allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The cache in a slot of the driver.
@@ -30,7 +30,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// An object is in use from now on; its owner writes to every byte of it.
+    /// Adds an object in use; its owner fills every byte of it.
     ///
     /// # Panics
     /// If it overlaps another one.
@@ -47,15 +47,20 @@ impl Model {
         let before = self.live.range(..=start).next_back();
         if let Some((_, live)) = before {
             let ends = live.object.address() + live.object.bytes();
-            assert!(ends <= start, "{object:?} is given, but {live:?} is in use");
+            assert!(
+                ends <= start,
+                "{object:?} is allocated, but {live:?} is in use"
+            );
         }
         if let Some((&next, live)) = self.live.range(start..).next() {
-            assert!(end <= next, "{object:?} is given, but {live:?} is in use");
+            assert!(
+                end <= next,
+                "{object:?} is allocated, but {live:?} is in use"
+            );
         }
     }
 
-    /// The `n`-th object in use that `which` says yes to is in use no longer; every byte is as its
-    /// owner left it.
+    /// Takes the `n`-th object in use of those that `which` accepts, and checks every byte of it.
     pub(super) fn take(&mut self, n: usize, which: impl Fn(Origin) -> bool) -> Option<Live> {
         let many = self.count(&which);
         let mut ours = self.live.iter().filter(|(_, live)| which(live.from));
@@ -66,37 +71,37 @@ impl Model {
         Some(live)
     }
 
-    /// An object is in use after all.
+    /// Adds an object again that was taken but not freed.
     pub(super) fn put_back(&mut self, live: Live) {
         self.bytes += live.object.bytes();
         self.live.insert(live.object.address(), live);
     }
 
-    /// The `n`-th object in use that `which` says yes to.
+    /// Returns the `n`-th object in use of those that `which` accepts.
     pub(super) fn nth(&self, n: usize, which: impl Fn(Origin) -> bool) -> Option<&Live> {
         let many = self.count(&which);
         let mut ours = self.live.values().filter(|live| which(live.from));
         ours.nth(n.checked_rem(many)?)
     }
 
-    /// How many there are that `which` says yes to.
+    /// Returns how many objects `which` accepts.
     pub(super) fn count(&self, which: impl Fn(Origin) -> bool) -> usize {
         self.live.values().filter(|live| which(live.from)).count()
     }
 
-    /// The addresses of a slot's objects, ascending.
+    /// Returns the addresses of a slot's objects, ascending.
     pub(super) fn addresses(&self, slot: usize) -> Vec<usize> {
         let ours = |live: &&Live| live.from == Origin::Slot(slot);
         let ours = self.live.values().filter(ours);
         ours.map(|live| live.object.address()).collect()
     }
 
-    /// Bytes of all objects in use.
+    /// Returns the total bytes of all objects in use.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Looks at every byte of every object.
+    /// Checks every byte of every object.
     pub(super) fn check(&self) {
         for live in self.live.values() {
             live.object.check();

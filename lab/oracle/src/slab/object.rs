@@ -1,25 +1,26 @@
-//! Objects in hand, every byte of which is as their owner left it.
+//! Objects in hand, with a check that every byte is as the owner left it.
 //!
-//! An owner has a pattern of its own: eight bytes, other ones in each place. It fills its object
-//! with it, and looks at every byte before it lets go.
+//! Each owner has its own pattern: eight bytes, different in each place. It fills its object with
+//! it, and checks every byte before the free.
 //!
-//! Invariant `in-hand`: an [`InHand`] is made of what a cache has just given, and is used up when
-//! the object is freed; so its bytes are its owner's alone, all of them can be read and written,
+//! Invariant `in-hand`: an [`InHand`] is made of an object just allocated, and is consumed when the
+//! object is freed; so its bytes belong to its owner alone, all of them can be read and written,
 //! and no reference to them lives longer than one call here.
 
 use core::fmt;
 use core::ptr::NonNull;
 use core::slice;
 
-/// What an owner writes into its object.
+/// The bytes that an owner writes into its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern(u64);
 
 impl Pattern {
-    /// The pattern of the `n`-th owner.
+    /// Returns the pattern of the `n`-th owner.
     #[must_use]
     pub const fn of(n: u64) -> Self {
-        // Odd numbers times a large odd one: no two owners' are alike, and few bytes are.
+        // Odd numbers times a large odd number: no two owners have the same pattern, and few of
+        // their bytes are equal.
         Self((2 * n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
@@ -36,7 +37,7 @@ impl Pattern {
         }
     }
 
-    /// The first byte of `bytes` that is not as it should be.
+    /// Returns the index of the first byte that differs from the pattern.
     #[must_use]
     pub fn fault(self, bytes: &[u8]) -> Option<usize> {
         let chunks = bytes.chunks(8).enumerate();
@@ -48,8 +49,7 @@ impl Pattern {
     }
 }
 
-/// An object that somebody owns: its bytes are its owner's alone, from when a cache has given it
-/// until it is freed.
+/// An object with an owner: its bytes belong to the owner alone, from the allocation to the free.
 #[must_use = "an object that is dropped is lost"]
 pub struct InHand {
     start: NonNull<u8>,
@@ -57,7 +57,7 @@ pub struct InHand {
     pattern: Pattern,
 }
 
-// SAFETY: `in-hand`: it owns the object as a box does.
+// SAFETY: `in-hand`: it owns the object as a `Box` does.
 unsafe impl Send for InHand {}
 
 impl fmt::Debug for InHand {
@@ -67,11 +67,11 @@ impl fmt::Debug for InHand {
 }
 
 impl InHand {
-    /// What a cache has given.
+    /// Takes over an object just allocated.
     ///
     /// # Safety
-    /// The `bytes` bytes from `start` on are the caller's alone, can be read and written, and hold
-    /// something, until the object is freed.
+    /// The `bytes` bytes from `start` on belong to the caller alone, can be read and written, and
+    /// are initialized, until the object is freed.
     pub unsafe fn of(start: NonNull<u8>, bytes: usize) -> Self {
         let pattern = Pattern(0);
         Self {
@@ -81,25 +81,25 @@ impl InHand {
         }
     }
 
-    /// Where it begins.
+    /// Returns the pointer to its start.
     #[must_use]
     pub const fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// Where it begins, as a number.
+    /// Returns its address.
     #[must_use]
     pub fn address(&self) -> usize {
         self.start.addr().get()
     }
 
-    /// An address so many bytes behind its begin, to be told but not used.
+    /// Returns the address `by` bytes after its start, to be passed to a free but not accessed.
     #[must_use]
     pub fn inside(&self, by: usize) -> NonNull<u8> {
         self.start.map_addr(|address| address.saturating_add(by))
     }
 
-    /// How large it is.
+    /// Returns its size in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
@@ -115,13 +115,13 @@ impl InHand {
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
-    /// Every byte is its owner's from now on.
+    /// Fills it with the owner's pattern.
     pub fn fill(&mut self, pattern: Pattern) {
         self.pattern = pattern;
         pattern.fill(self.all_mut());
     }
 
-    /// Looks at every byte.
+    /// Checks every byte.
     ///
     /// # Panics
     /// If one is not as the owner left it.
@@ -129,10 +129,10 @@ impl InHand {
         self.check_against(self.pattern);
     }
 
-    /// Looks at every byte, for another pattern than the owner's.
+    /// Checks every byte against another pattern than the owner's.
     ///
     /// # Panics
-    /// If one is not as it should be.
+    /// If one differs from the pattern.
     pub fn check_against(&self, pattern: Pattern) {
         if let Some(at) = pattern.fault(self.all()) {
             let found = self.all()[at];
@@ -140,22 +140,22 @@ impl InHand {
         }
     }
 
-    /// Are the first `bytes` zero?
+    /// Checks that the first `bytes` bytes are zero.
     ///
     /// # Panics
     /// If one is not.
     pub fn check_zero(&self, bytes: usize) {
         let other = self.all()[..bytes].iter().position(|&byte| byte != 0);
-        assert_eq!(other, None, "{self:?} was to be zero");
+        assert_eq!(other, None, "{self:?} should be zero");
     }
 }
 
-/// The state that constructors here bring objects into.
+/// The state that the constructors here make.
 pub(super) const CONSTRUCTED: Pattern = Pattern::of(0xc0de);
 
-/// A constructor of objects of `N` bytes.
+/// Constructs an object of `N` bytes.
 pub(super) fn construct<const N: usize>(object: NonNull<u8>) {
-    // SAFETY: the rule of constructors: the object is `N` bytes that nobody uses, on pages that the
+    // SAFETY: the rule of constructors: the object is `N` bytes not in use, on pages that the
     // source has filled.
     let bytes = unsafe { slice::from_raw_parts_mut(object.as_ptr(), N) };
     CONSTRUCTED.fill(bytes);

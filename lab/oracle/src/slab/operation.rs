@@ -1,4 +1,4 @@
-//! Everything that can be asked of slabs, read from bytes.
+//! Every call of slabs, read from bytes.
 
 use core::alloc::Layout;
 
@@ -7,10 +7,10 @@ use crate::Bytes;
 /// The CPUs that the operations run on; the last one has no queues of its own.
 pub(super) const CPUS: usize = 4;
 
-/// Places for caches.
+/// The driver's places for caches.
 pub(super) const SLOTS: usize = 6;
 
-/// A cache to be made: sizes are mostly small ones.
+/// A cache to be made, mostly with small objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Make {
     pub(super) size: usize,
@@ -22,22 +22,23 @@ pub(super) struct Make {
     pub(super) checked: bool,
 }
 
-/// A free that is wrong.
+/// A free that must be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// The object that was freed just before.
+    /// The object freed just before.
     Again,
     /// An address outside the span.
     Outside,
     /// A page of the span that is no slab's.
     NoSlab,
-    /// So many bytes behind an object's begin.
+    /// An address this many bytes after an object's start.
     Inside(usize),
     /// An object of another cache.
     Foreign,
 }
 
-/// One thing that is asked of slabs. Numbers choose an object or a slot, modulo what there is.
+/// One call of slabs, or event of the machine. Numbers choose an object or a slot, modulo their
+/// count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Operation {
     SwitchTo(usize),
@@ -53,7 +54,7 @@ pub(super) enum Operation {
     FreeBulk(usize, usize, bool),
     FreeBad(usize, Bad),
     AllocGeneral(Layout),
-    /// Sets objects aside, and uses so many.
+    /// Sets objects aside, and uses this many.
     Reserve(usize, usize),
     ShrinkCache(usize),
     Trim,
@@ -62,9 +63,9 @@ pub(super) enum Operation {
     Destroy(usize),
     /// Frees all objects of a slot.
     FreeAll(usize),
-    /// Only so many more pages can be had.
+    /// Limits how many more pages can be taken.
     Allow(Option<usize>),
-    /// Looks at every byte of every object.
+    /// Checks every byte of every object.
     Check,
 }
 
@@ -112,7 +113,7 @@ impl Bad {
     }
 }
 
-/// A size: mostly below 300 bytes, now and then up to `most`.
+/// Reads a size: mostly below 300 bytes, now and then up to `most`.
 fn size(bytes: &mut Bytes<'_>, most: usize) -> usize {
     let (kind, size) = (bytes.byte() % 8, bytes.word());
     match kind {
@@ -137,7 +138,7 @@ impl Make {
     }
 }
 
-/// A layout: mostly one that a general size serves, seldom one that is too large.
+/// Reads a layout: mostly one that a general size serves, rarely one that is too large.
 fn layout(bytes: &mut Bytes<'_>) -> Layout {
     let size = size(bytes, 48 << 10) - 1;
     let align = 1 << (bytes.byte() % 26).saturating_sub(13);

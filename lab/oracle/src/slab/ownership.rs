@@ -1,6 +1,5 @@
-//! Threads that fill every object they get, hand objects to each other, and look at every byte
-//! before they free: an object that two have, or that is given while it is in use, is noticed by
-//! whoever has it.
+//! Threads that fill every object they get, hand objects to each other, and check every byte before
+//! they free: an object with two owners, or allocated while in use, is detected by its owner.
 
 use core::alloc::Layout;
 use std::collections::VecDeque;
@@ -15,31 +14,31 @@ use super::object::{CONSTRUCTED, InHand, Pattern, construct};
 use crate::sanitizer::{Held, lock};
 use crate::tally::{on_threads, tally};
 
-/// How a run of threads is set up.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
     /// Allocations, frees and the rest of each thread.
     pub operations: u64,
-    /// Objects that a thread has at most. As many again may be on their way to it.
+    /// The most objects that a thread has. As many again may be in transit to it.
     pub held: usize,
-    /// General sizes are asked for up to so many bytes.
+    /// The largest size requested of the general sizes.
     pub largest: usize,
-    /// CPUs that the slabs were planned for.
+    /// Number of CPUs that the slabs were planned for.
     pub cpus: usize,
-    /// Where the dice start.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 tally! {
     /// What the threads did.
     pub struct Outcome: u64 {
-        /// Objects given.
+        /// Objects allocated.
         served,
-        /// Requests refused for want of pages.
+        /// Requests refused for lack of pages.
         refused,
-        /// Objects freed by another thread than the one that got them.
+        /// Objects freed by another thread than the one that allocated them.
         freed_elsewhere,
         /// Trims, drains and shrinks.
         given_back,
@@ -65,7 +64,7 @@ impl Words {
     }
 }
 
-/// What the raw caches have: small, middling and large objects, the last with a constructor.
+/// Object sizes of the raw caches: small, medium and large, the last with a constructor.
 const SIZES: [usize; 3] = [48, 640, 1000];
 const CONSTRUCTED_CACHE: usize = 2;
 
@@ -77,27 +76,26 @@ struct Caches<'s, 'm, D: SlabDesign<'m>> {
     typed: Cache<'s, 'm, Words, D, TaskOnly>,
 }
 
-/// Something that a thread has.
+/// An object that a thread owns.
 enum Item<'c, 's, 'm, D: SlabDesign<'m>> {
     Raw(usize, InHand),
     General(Layout, InHand),
     Value(Object<'c, 's, 'm, Words, D, TaskOnly>),
 }
 
-/// An item, and who got it.
+/// An item, and the thread that allocated it.
 type Owned<'c, 's, 'm, D> = (usize, Item<'c, 's, 'm, D>);
 
-/// What is on its way to a thread.
+/// Items in transit to a thread.
 type Mailbox<'c, 's, 'm, D> = Mutex<VecDeque<Owned<'c, 's, 'm, D>>>;
 
 /// Runs threads on `slabs` that allocate in every way, hand objects to each other, free, trim,
 /// drain and shrink.
 ///
-/// At the end everything has been freed, and no slab is left.
+/// At the end everything is freed, and no slab is left.
 ///
 /// # Panics
-/// If a byte of an object is changed while somebody has it, if a good free is refused, or if
-/// anything is left.
+/// If a byte of an object changes while it is in use, a good free is refused, or anything is left.
 pub fn run<'m, D>(slabs: &Slabs<'m, D>, plan: &Plan) -> Outcome
 where
     D: SlabDesign<'m, Local = Pinned<Threads>>,
@@ -124,7 +122,7 @@ where
             general: AnyGeneral::new(slabs, Users::Tasks)?,
             raw: [
                 make(CacheSpec::new("small", SIZES[0]))?,
-                make(CacheSpec::new("middling", SIZES[1]).align(64).reclaimable())?,
+                make(CacheSpec::new("medium", SIZES[1]).align(64).reclaimable())?,
                 make(CacheSpec::new("made", SIZES[2]).constructor(construct::<{ SIZES[2] }>))?,
             ],
             typed: slabs.typed("words")?,
@@ -173,7 +171,7 @@ where
         assert_eq!(freed, Ok(()), "a good free");
     }
 
-    /// Nothing is in use: nothing may be left.
+    /// Destroys the caches and checks that no slab is left.
     fn end(self, plan: &Plan) {
         for cache in self.raw {
             if let Err((_, leak)) = cache.destroy() {
@@ -237,7 +235,7 @@ where
         (self.dice >> 11) as usize % sides
     }
 
-    /// A number that no other owner of anything has.
+    /// Returns a number that no other owner has.
     fn next_owner(&mut self) -> u64 {
         self.owned += 1;
         (self.number as u64) << 40 | self.owned
@@ -291,7 +289,7 @@ where
         self.keep(got);
     }
 
-    /// An object of a raw cache, its owner's from now on.
+    /// Takes ownership of an object of a raw cache.
     fn raw(&mut self, cache: usize, mut object: InHand) -> Item<'c, 's, 'm, D> {
         if cache == CONSTRUCTED_CACHE {
             object.check_against(CONSTRUCTED);
@@ -307,11 +305,11 @@ where
                 self.items.push((self.number, item));
             }
             Err(SlabError::Exhausted) => self.outcome.refused += 1,
-            Err(error) => panic!("a task is refused: {error}"),
+            Err(error) => panic!("a task's request is refused: {error}"),
         }
     }
 
-    /// Mostly a small one.
+    /// Returns a random layout, mostly a small one.
     fn layout(&mut self) -> Layout {
         let most = if self.roll(8) == 0 {
             self.plan.largest
@@ -345,7 +343,7 @@ where
         lock(&self.mailboxes[of])
     }
 
-    /// Puts something into another thread's mailbox.
+    /// Puts an item into another thread's mailbox.
     fn hand_over(&mut self) {
         let Some(item) = self.pick() else { return };
         let to = self.roll(self.plan.threads);
@@ -358,7 +356,7 @@ where
         }
     }
 
-    /// Takes what has come: half of it is kept for a while.
+    /// Takes an item from its mailbox, and keeps it or frees it.
     fn take_over(&mut self) {
         let came = self.mailbox(self.number).pop_front();
         match came {
@@ -385,7 +383,7 @@ where
         }
     }
 
-    /// Frees all that it has of one cache.
+    /// Frees all objects that it has of one cache.
     fn free_bulk(&mut self) {
         let cache = self.roll(SIZES.len() - 1);
         let all = core::mem::take(&mut self.items);

@@ -1,9 +1,9 @@
-//! Pages for slabs that forget nothing: who has them, with which order, what was asked for, and
-//! when none was to be had.
+//! A page source that records everything: which blocks are taken, their orders and mobilities, and
+//! how often a request was refused.
 //!
 //! Pages are filled with one pattern when they are taken and with another when they are given back,
-//! so that whoever relies on what was there, or still uses it, is found out. Where the address
-//! sanitizer watches, pages that nobody has are closed to everybody, for reading too.
+//! so that code that relies on old contents, or still uses the pages, is detected. With the address
+//! sanitizer, any access to free pages is an error, reads too.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -17,7 +17,7 @@ use super::cpus::Cpus;
 use crate::sanitizer;
 
 const PAGE: usize = 4096;
-/// The largest block ever asked for is 32 pages.
+/// The largest block ever requested is 32 pages.
 const ALIGN: usize = 32 * PAGE;
 
 const TAKEN: u8 = 0xa5;
@@ -33,7 +33,7 @@ pub(super) struct Pages<'m> {
     state: Mutex<State>,
 }
 
-/// Invariant `given-once`: pages are one taker's from `take` to `give`.
+/// Invariant `given-once`: pages belong to one caller from `take` to `give`.
 #[derive(Debug, Default)]
 struct State {
     /// The blocks that are taken, by their first page.
@@ -44,7 +44,7 @@ struct State {
     peak: usize,
 }
 
-// SAFETY: the pointer is an address, and by `given-once` nobody shares what lies behind it.
+// SAFETY: the pointer is an address, and by `given-once` the memory behind it is not shared.
 unsafe impl Send for Pages<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Pages<'_> {}
@@ -78,17 +78,17 @@ impl<'m> Pages<'m> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Pages that are taken now.
+    /// Returns how many pages are taken.
     pub(super) fn taken(&self) -> usize {
         self.state().taken
     }
 
-    /// The most that were taken at a time.
+    /// Returns the most pages taken at a time.
     pub(super) fn peak(&self) -> usize {
         self.state().peak
     }
 
-    /// Pages that are taken now by who asked for this mobility.
+    /// Returns how many pages are taken by requests of this mobility.
     pub(super) fn taken_for(&self, mobility: Mobility) -> usize {
         let state = self.state();
         let blocks = state.blocks.values();
@@ -96,12 +96,12 @@ impl<'m> Pages<'m> {
         ours.map(|block| block.0.frames()).sum()
     }
 
-    /// How often there was nothing to be had.
+    /// Returns how often a request was refused.
     pub(super) fn refused(&self) -> usize {
         self.state().refused
     }
 
-    /// From now on only so many more pages are given; `None`: as many as there are.
+    /// Limits how many more pages can be taken; `None`: as many as there are.
     pub(super) fn allow(&self, more: Option<usize>) {
         let mut state = self.state();
         state.limit = more.map_or(self.pages, |more| state.taken + more);
@@ -111,12 +111,12 @@ impl<'m> Pages<'m> {
         self.pages / self.nodes
     }
 
-    /// The node that an address of the span belongs to.
+    /// Returns the node that an address of the span belongs to.
     pub(super) fn node_at(&self, address: usize) -> usize {
         (address - self.start.addr().get()) / PAGE / self.share()
     }
 
-    /// The address of a page that nobody has, if there is one.
+    /// Returns the address of a free page, if there is one.
     pub(super) fn free_page(&self) -> Option<NonNull<u8>> {
         let state = self.state();
         let free = (0..self.pages).find(|&page| !state.has(page))?;
@@ -124,13 +124,13 @@ impl<'m> Pages<'m> {
     }
 
     fn address(&self, page: usize) -> NonNull<u8> {
-        // SAFETY: inside the allocation, which is this value's.
+        // SAFETY: inside the allocation, which belongs to this value.
         unsafe { self.start.add(page * PAGE) }
     }
 
     fn fill(&self, first: usize, order: Order, with: u8) {
-        // SAFETY: `given-once`: before they are given, and after they were given back, the pages
-        // are this source's.
+        // SAFETY: `given-once`: before they are taken, and after they are given back, the pages
+        // belong to this source.
         unsafe {
             self.address(first).write_bytes(with, order.frames() * PAGE);
         }
@@ -158,7 +158,7 @@ impl Drop for Pages<'_> {
 }
 
 // SAFETY: `given-once`; blocks are aligned to their size, since the span is aligned to the largest,
-// and lie in the allocation.
+// and are inside the allocation.
 unsafe impl PageSource for &Pages<'_> {
     fn start(&self) -> NonNull<u8> {
         self.start
@@ -172,7 +172,7 @@ unsafe impl PageSource for &Pages<'_> {
         let may_sleep = ask.context == Context::MaySleep;
         assert!(
             !may_sleep || self.cpus.may_sleep(),
-            "pages are asked for by who must not sleep, as if he could: {ask:?}"
+            "a request that may sleep, from a context that may not: {ask:?}"
         );
         let many = ask.order.frames();
         let range = match ask.node {

@@ -1,5 +1,4 @@
-//! What is true of all of a cache, and of all caches together: what is left, what is known, what
-//! comes back.
+//! Checks of a whole cache, and of all caches together: leaks, counts, and pages given back.
 
 use std::rc::Rc;
 
@@ -29,7 +28,7 @@ where
                 self.count(|driven| &mut driven.destroyed);
             }
             Err((cache, leak)) => {
-                assert_eq!(leak.objects as usize, live, "what is still in use");
+                assert_eq!(leak.objects as usize, live, "objects still in use");
                 let mut known = cache.in_use();
                 known.sort_unstable();
                 assert_eq!(known, self.model.borrow().addresses(slot));
@@ -39,7 +38,7 @@ where
         }
     }
 
-    /// Frees all and gives back all: nothing may be left.
+    /// Frees all objects and destroys all caches: nothing may be left.
     pub(super) fn finish(&self) {
         self.cpus.begin_operation();
         self.cpus.set_interrupt(false);
@@ -67,8 +66,7 @@ where
         assert_eq!(self.pages.taken(), 0, "pages are left");
     }
 
-    /// Compares while nothing else happens, and outside any interrupt: interrupts are not told all
-    /// counts.
+    /// Compares without events, and outside any interrupt: interrupts cannot read all counts.
     pub(super) fn compare_as_a_task(&self) {
         let interrupt = self.cpus.is_in_interrupt();
         self.cpus.set_interrupt(false);
@@ -76,7 +74,7 @@ where
         self.cpus.set_interrupt(interrupt);
     }
 
-    /// Are all counts consistent, with each other, with the model and with the pages?
+    /// Checks that all counts are consistent, with each other, with the model and with the pages.
     fn compare(&self) {
         assert!(self.cpus.is_at_rest(), "a mask or a pin was not undone");
         let mut pages = 0;
@@ -86,7 +84,7 @@ where
             assert!(numbers.out <= objects, "{numbers:?}");
             assert!(numbers.partial_slabs <= numbers.slabs, "{numbers:?}");
             if self.case.shares_slabs() {
-                // What `slqb-2008` flushes may go to other lists.
+                // Objects that `slqb-2008` flushes may go to other lists instead.
                 assert_eq!(numbers.filled - numbers.flushed, numbers.out, "{numbers:?}");
             }
             assert_eq!(
@@ -100,7 +98,7 @@ where
         assert_eq!(pages as usize, self.pages.taken(), "pages are in no slab");
         let live = self.model.borrow().count(|_| true);
         // Sheaves themselves are objects in use too.
-        assert!(out >= live, "{live} objects in use, {out} known");
+        assert!(out >= live, "{live} objects in use, {out} counted");
         let mut reclaimable = 0;
         for (slot, of) in self.slots.borrow().iter().enumerate() {
             let Some(of) = of else { continue };

@@ -1,4 +1,4 @@
-// Slabs of `slqb-2008` on CPUs that the test moves between, on nodes of which one may lack memory.
+// Slabs of `slqb-2008` on CPUs that the test moves between, on nodes of which some may lack memory.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
@@ -27,7 +27,8 @@ thread_local! {
     static INTERRUPT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Each thread is on the CPU that it says; whoever asks for another CPU is moved there for a while.
+/// Each thread is on the CPU that it sets with [`move_to`]; `run_on` moves it to another for one
+/// call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cpus;
 
@@ -39,7 +40,7 @@ pub(crate) fn set_interrupt(inside: bool) {
     INTERRUPT.set(inside);
 }
 
-/// How often this thread masked interrupts.
+/// Returns how often this thread has masked interrupts.
 pub(crate) fn masks() -> usize {
     MASKS.get()
 }
@@ -78,7 +79,7 @@ impl Platform for Cpus {
     }
 
     fn run_on(&self, cpu: usize, work: &mut dyn FnMut()) -> bool {
-        assert_at_rest();
+        assert_nothing_held();
         let here = CPU.replace(cpu);
         work();
         CPU.set(here);
@@ -86,18 +87,18 @@ impl Platform for Cpus {
     }
 }
 
-/// Nobody is pinned, nothing masked.
-pub(crate) fn assert_at_rest() {
+/// Asserts that this thread is not pinned and has nothing masked.
+pub(crate) fn assert_nothing_held() {
     assert_eq!((PINS.get(), MASKED.get()), (0, 0));
 }
 
-/// Pages of some nodes with memory, and of as many without any behind them. CPU `i` is nearest to
-/// node `i % nodes`.
+/// Pages of nodes with memory, followed by `memoryless` nodes without. CPU `i` is nearest to node
+/// `i % nodes`.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) pages: &'static TestPages,
     memoryless: usize,
-    /// Asked for so many blocks.
+    /// Number of blocks requested.
     pub(crate) asked: AtomicUsize,
 }
 
@@ -112,7 +113,7 @@ unsafe impl PageSource for &'static Source {
     }
 
     fn take(&self, ask: PageAsk) -> Option<NonNull<u8>> {
-        assert_at_rest();
+        assert_nothing_held();
         self.asked.fetch_add(1, Ordering::Relaxed);
         if ask.node.is_some_and(|node| node >= self.pages.nodes()) {
             return None;
@@ -121,7 +122,7 @@ unsafe impl PageSource for &'static Source {
     }
 
     unsafe fn give(&self, first: NonNull<u8>, order: Order) {
-        assert_at_rest();
+        assert_nothing_held();
         // SAFETY: passed on.
         unsafe { self.pages.give(first, order) };
     }
@@ -143,7 +144,7 @@ pub(crate) type Slqb<F = Encoded> = Slqb2008<'static, &'static Source, Pinned<Cp
 pub(crate) type System<F = Encoded> = Slabs<'static, Slqb<F>>;
 type Raw<'s, C, F> = RawCache<'s, 'static, Slqb<F>, C>;
 
-/// A cache, with all that is counted of it.
+/// A cache, with all its counters.
 pub(crate) struct Cache<'s, C = TaskOnly, F: FreePointers = Encoded> {
     raw: Raw<'s, C, F>,
     slabs: &'s System<F>,
@@ -186,7 +187,7 @@ impl<'s, C, F: FreePointers> Deref for Cache<'s, C, F> {
     }
 }
 
-/// What is counted of a cache of any design, and of this one alone.
+/// The counters of a cache: those of every design, and this design's own.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Numbers {
     numbers: CacheNumbers,
@@ -201,7 +202,7 @@ impl Deref for Numbers {
     }
 }
 
-/// A source that lives as long as the test process.
+/// Makes a source that lives as long as the test process.
 pub(crate) fn source(pages: usize, nodes: usize, memoryless: usize) -> &'static Source {
     Box::leak(Box::new(Source {
         pages: Box::leak(Box::new(TestPages::new(pages, nodes))),
@@ -210,12 +211,12 @@ pub(crate) fn source(pages: usize, nodes: usize, memoryless: usize) -> &'static 
     }))
 }
 
-/// Slabs over `source`, and nobody on any CPU but 0.
+/// Makes slabs over `source`, and moves this thread to CPU 0.
 pub(crate) fn slabs(plan: SlabPlan, source: &'static Source) -> System {
     slabs_with(plan, source)
 }
 
-/// The same, with links written so.
+/// Makes such slabs, with links of type `F`.
 pub(crate) fn slabs_with<F: FreePointers>(plan: SlabPlan, source: &'static Source) -> System<F> {
     move_to(0);
     let bytes = System::<F>::bytes(&plan.over(&source));
@@ -225,12 +226,12 @@ pub(crate) fn slabs_with<F: FreePointers>(plan: SlabPlan, source: &'static Sourc
     Slabs::new(plan, source, cpus, memory).unwrap()
 }
 
-/// A cache of `size` bytes an object, aligned to a word.
+/// Makes a cache with objects of `size` bytes, aligned to a word.
 pub(crate) fn cache<C: Caller, F: FreePointers>(slabs: &System<F>, size: usize) -> Cache<'_, C, F> {
     Cache::of(slabs, CacheSpec::new("test", size))
 }
 
-/// Objects, on the CPU where the caller is.
+/// Allocates objects, on the caller's CPU.
 pub(crate) fn take<C: Caller, F: FreePointers>(
     cache: &Cache<'_, C, F>,
     many: usize,
@@ -241,12 +242,12 @@ pub(crate) fn take<C: Caller, F: FreePointers>(
 /// Frees objects, in this order.
 pub(crate) fn give<C: Caller, F: FreePointers>(cache: &Cache<'_, C, F>, objects: &[NonNull<u8>]) {
     for &object in objects {
-        // SAFETY: the tests give what they took.
+        // SAFETY: the tests free what they allocated.
         unsafe { cache.free(object) }.unwrap();
     }
 }
 
-/// What happened between two looks.
+/// Returns the counters that changed between `before` and `now`, with the difference.
 pub(crate) fn since(before: &Numbers, now: &Numbers) -> Vec<(&'static str, i64)> {
     let pairs = [
         ("slabs", before.slabs, now.slabs),

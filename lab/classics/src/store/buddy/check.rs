@@ -1,4 +1,4 @@
-//! Every invariant of the buddy store, tested over the whole span.
+//! Checks of every invariant of the buddy store, over the whole span.
 
 use super::Buddy;
 use crate::store::grouping::Grouping;
@@ -8,7 +8,7 @@ use brickyard::check::Violation;
 use brickyard::{Frame, FrameRange, MigrateType, Order};
 
 impl<G: Grouping> Buddy<'_, G> {
-    /// Tests every invariant of the store. O(span).
+    /// Checks every invariant of the store. O(span).
     ///
     /// # Errors
     /// The first invariant that does not hold.
@@ -20,7 +20,7 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(census)
     }
 
-    /// Walks the span from block to block.
+    /// Checks every block of the span, and counts frames.
     fn check_blocks(&self) -> Result<Census, Violation> {
         let mut census = Census::default();
         for (first, state) in self.table.heads(self.table.span()) {
@@ -31,7 +31,7 @@ impl<G: Grouping> Buddy<'_, G> {
                 Use::Allocated => census.allocated += frames,
                 Use::Cached => census.cached += frames,
                 Use::Reserved => census.reserved += frames,
-                // `heads` gives no such block.
+                // `heads` returns no such block.
                 Use::Inner => {}
             }
             self.check_block(first, state)?;
@@ -84,7 +84,7 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    /// Walks the lists.
+    /// Checks the lists.
     fn check_lists(&self) -> Result<(), Violation> {
         for order in Order::ZERO.up_to(Order::MAX) {
             for kind in MigrateType::ALL {
@@ -109,7 +109,7 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    /// Compares the sums over the lists with the walk and with the counters.
+    /// Compares the sums over the lists with the census and with the counters.
     fn check_counters(&self, census: &Census) -> Result<(), Violation> {
         let mut listed = 0;
         for kind in MigrateType::ALL {

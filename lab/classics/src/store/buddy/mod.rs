@@ -1,8 +1,8 @@
-//! The buddy store (Knuth's binary buddies, as Linux keeps them): free blocks by order and type on
-//! lists, split on the way out, merged on the way in.
+//! The buddy store (Knuth's binary buddies, as in Linux): free blocks on lists by order and type,
+//! split when taken, merged when freed.
 //!
-//! All of it runs under the zone's lock. A take costs at most one split an order, a give one merge
-//! an order.
+//! All of it runs under the zone's lock. Taking a block costs at most one split per order, freeing
+//! it at most one merge per order.
 //!
 //! - Invariant `on-its-list`: a block is in state `Free` with an order and a type exactly if it is
 //!   on the list of that order and type.
@@ -25,8 +25,8 @@ use brickyard::{
 
 /// A buddy store over caller-supplied records.
 ///
-/// Metadata: 12 bytes a frame ([`FrameRecord`](super::frames::FrameRecord)), 4 bytes a page block
-/// with [`PageBlocks`](super::grouping::PageBlocks), and about 1.3 KiB of lists.
+/// Metadata: 12 bytes per frame ([`FrameRecord`](super::frames::FrameRecord)), 4 bytes per page
+/// block with [`PageBlocks`](super::grouping::PageBlocks), and about 1.3 KiB of lists.
 #[derive(Debug)]
 pub struct Buddy<'m, G> {
     table: FrameTable<'m>,
@@ -43,7 +43,7 @@ pub struct Buddy<'m, G> {
 }
 
 impl<'m, G: Grouping> Buddy<'m, G> {
-    /// An empty store: nothing is memory yet, see [`Buddy::add`].
+    /// Makes an empty store: no frame is memory yet, see [`Buddy::add`].
     ///
     /// # Panics
     /// If page blocks are larger than the largest block.
@@ -95,8 +95,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.set_free_of(kind, self.free_of(kind) + order.frames());
     }
 
-    /// Takes a free block off its list. Its record still says `Free`; the caller writes what it is
-    /// now.
+    /// Takes a free block off its list. Its record is still `Free`; the caller writes the new
+    /// state.
     fn unlink(&self, frame: Frame, order: Order, kind: MigrateType) {
         debug_assert_eq!(
             self.table.state(frame),
@@ -112,12 +112,12 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         self.set_free_of(kind, self.free_of(kind) - order.frames());
     }
 
-    /// The first block on a list.
+    /// Returns the first block on a list.
     pub(crate) fn first_of(&self, order: Order, kind: MigrateType) -> Option<Frame> {
         self.list(order, kind).iter(&self.table).next()
     }
 
-    /// The smallest free block of a type that holds `order`.
+    /// Returns the smallest free block of a type, of at least `order`.
     fn smallest(&self, kind: MigrateType, order: Order) -> Option<(Frame, Order)> {
         let orders = self.nonempty[kind.index()].get() >> order.get();
         if orders == 0 {
@@ -127,7 +127,7 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         Some((self.first_of(found, kind)?, found))
     }
 
-    /// The largest free block of a type, if it holds `order`.
+    /// Returns the largest free block of a type, of at least `order`.
     pub(crate) fn largest(&self, kind: MigrateType, order: Order) -> Option<(Frame, Order)> {
         let orders = self.nonempty[kind.index()].get() >> order.get();
         if orders == 0 {
@@ -137,8 +137,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         Some((self.first_of(found, kind)?, found))
     }
 
-    /// Takes the first `order` of the free block at `first` off its list; what remains goes to the
-    /// lists of `rest`. Returns what the block was.
+    /// Takes the free block at `first` off its list and splits it down to `order`; the rest goes to
+    /// the lists of type `rest`. Returns the block's state before.
     fn split(&self, first: Frame, order: Order, rest: MigrateType) -> State {
         let state = self.table.state(first);
         self.unlink(first, state.order, state.kind);
@@ -152,8 +152,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         state
     }
 
-    /// Takes the start of the free block at `frame` for a request of type `wanted`; what remains
-    /// goes to the lists of `rest`.
+    /// Takes the start of the free block at `frame` for a request of type `wanted`; the rest goes
+    /// to the lists of type `rest`.
     pub(crate) fn break_into(
         &self,
         frame: Frame,
@@ -185,15 +185,16 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         }
     }
 
-    /// A free block of a type of which the first `order` lies wholly below `limit`, smallest first.
+    /// Returns a free block of a type whose start, of size `order`, is wholly below `limit`;
+    /// smallest first.
     pub(crate) fn below(&self, kind: MigrateType, order: Order, limit: Frame) -> Option<Frame> {
         let fits = |frame: &Frame| frame.plus(order.frames()) <= limit;
         let mut orders = order.up_to(self.max_order);
         orders.find_map(|found| self.list(found, kind).iter(&self.table).find(fits))
     }
 
-    /// Finds a block for a request that must lie wholly below `limit`: on the own list first, then
-    /// on the fallbacks.
+    /// Finds a block for a request that must be wholly below `limit`: on its own type's lists
+    /// first, then on the fallbacks.
     fn find_below(&self, request: &Request, limit: Frame) -> Option<(Frame, MigrateType)> {
         let wanted = self.grouping.type_of(request);
         let own = self.grouping.list_for(wanted);
@@ -203,21 +204,22 @@ impl<'m, G: Grouping> Buddy<'m, G> {
             .find_map(|&kind| Some((self.below(kind, request.order, limit)?, kind)))
     }
 
-    /// May the request be served from this list without anything being given back first?
+    /// Returns true if the request may be served from this list, and not only after held-back
+    /// blocks are given back.
     fn may_have(&self, request: &Request, kind: MigrateType) -> bool {
         request.context != Context::MaySleep || !self.grouping.holds_back(kind)
     }
 
-    /// The request's limit, if it cuts into the span.
+    /// Returns the request's limit, if it is below the span's end.
     pub(crate) fn limit_of(&self, request: &Request) -> Option<Frame> {
         request.limit.filter(|&limit| limit < self.table.span().end)
     }
 
-    /// Puts a block that is on no list and whose record says `Inner` on a list, after merging it
-    /// with what is free around it.
+    /// Merges a block, which is on no list and whose record is `Inner`, with its free buddies, and
+    /// puts the result on a list.
     ///
-    /// A block that the edge of an isolated range cuts is freed half by half; the answer is for the
-    /// half that `frame` is in.
+    /// A block cut by the edge of an isolated range is freed half by half; the result returned is
+    /// that of the half that `frame` is in.
     fn merge(&self, frame: Frame, order: Order, recorded: MigrateType) -> Merged {
         if let Some(half) = order.down()
             && self.isolation.cuts(FrameRange::of_block(frame, order))
@@ -286,15 +288,14 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         frames
     }
 
-    /// Every free block that starts in `range` and is not isolated.
+    /// Iterates over the free blocks that start in `range` and are not isolated.
     fn free_in(&self, range: FrameRange) -> impl Iterator<Item = (Frame, State)> + '_ {
         self.table
             .heads(range)
             .filter(|(_, state)| state.usage == Use::Free && state.kind != MigrateType::Isolate)
     }
 
-    /// Frees every free block that starts in `range` once more, after a change of what may merge
-    /// with what.
+    /// Merges every free block that starts in `range` once more, after a change of what may merge.
     pub(crate) fn merge_again(&self, range: FrameRange) {
         for (first, state) in self.free_in(range) {
             self.unlink(first, state.order, state.kind);
@@ -303,8 +304,8 @@ impl<'m, G: Grouping> Buddy<'m, G> {
         }
     }
 
-    /// After a change of size: lets the grouping decide whether it is on, and puts the free blocks
-    /// on the lists that follow.
+    /// Sets the number of managed frames: the grouping decides whether it is on, and if that
+    /// changes, the free blocks move to the lists that follow.
     fn resize(&self, managed: usize) {
         self.set_managed(managed);
         if self.grouping.resized(managed) == super::grouping::Regrouped::No {
@@ -319,23 +320,23 @@ impl<'m, G: Grouping> Buddy<'m, G> {
 }
 
 impl<G: Grouping> Buddy<'_, G> {
-    /// The frames that it has records for.
+    /// Returns the frames that it has records for.
     pub fn span(&self) -> FrameRange {
         self.table.span()
     }
 
-    /// The highest order that it hands out.
+    /// Returns the highest order that it hands out.
     pub fn max_order(&self) -> Order {
         self.max_order
     }
 
-    /// The order of the unit in which mobility is grouped and huge pages are counted.
+    /// Returns the order of the unit in which mobility is grouped and huge pages are counted.
     pub fn page_block_order(&self) -> Order {
         let ungrouped = Order::HUGE.min(self.max_order);
         self.grouping.page_block_order().unwrap_or(ungrouped)
     }
 
-    /// Frames free and to be had. Without the lock, a hint.
+    /// Returns how many frames are free and not isolated. Without the lock, a hint.
     pub fn free_frames(&self) -> usize {
         MigrateType::ALL
             .into_iter()
@@ -344,13 +345,14 @@ impl<G: Grouping> Buddy<'_, G> {
             .sum()
     }
 
-    /// Frames that it manages: all that were added, less those reserved. Without the lock, a hint.
+    /// Returns how many frames it manages: all that were added, less those reserved. Without the
+    /// lock, a hint.
     pub fn managed_frames(&self) -> usize {
         // Relaxed: exact under the zone's lock, else a hint.
         self.managed.load(Ordering::Relaxed)
     }
 
-    /// Free blocks by order and type. O(lists), or O(span) where there are no lists.
+    /// Returns the number of free blocks by order and type. O(lists).
     pub fn free_table(&self) -> FreeTable {
         let mut table = [[0; MigrateType::COUNT]; Order::COUNT];
         for (counts, lists) in table.iter_mut().zip(&self.lists) {
@@ -361,8 +363,8 @@ impl<G: Grouping> Buddy<'_, G> {
         table
     }
 
-    /// Free frames set aside for atomic requests: ordinary ones have them only when a block is
-    /// given back. Without the lock, a hint.
+    /// Returns how many free frames are set aside for atomic requests: ordinary requests can have
+    /// them only after a block is given back. Without the lock, a hint.
     pub fn set_aside_frames(&self) -> usize {
         let high = MigrateType::HighAtomic;
         if self.grouping.holds_back(high) {
@@ -372,7 +374,7 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// The type of the page block that `frame` lies in, where blocks have types.
+    /// Returns the type of the page block that contains `frame`, where blocks have types.
     pub fn block_type(&self, frame: Frame) -> Option<MigrateType> {
         if self.table.span().contains(frame) {
             self.grouping.block_type(frame)
@@ -381,21 +383,20 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// The page block of `frame` is for pages of this mobility from now on. Does nothing where
-    /// blocks have no types, where the block is free as a whole, and where it is kept for atomic
-    /// requests.
+    /// Gives the page block of `frame` to pages of this mobility. Does nothing where blocks have no
+    /// types, or if the block is wholly free or kept for atomic requests.
     pub fn dedicate(&self, frame: Frame, kind: Mobility) {
         if self.table.span().contains(frame) {
             self.grouping.dedicate(self, frame, kind);
         }
     }
 
-    /// The block that `frame` lies in: its first frame, use, order and type.
+    /// Returns the block that contains `frame`: its first frame, use, order and type.
     pub fn block_of(&self, frame: Frame) -> Option<(Frame, State)> {
         self.table.block_of(frame, self.max_order)
     }
 
-    /// Can a free block of this order serve this request, be it from another type's list?
+    /// Returns true if a free block can serve this request, be it from another type's list.
     pub fn can_serve(&self, request: &Request) -> bool {
         let wanted = self.grouping.type_of(request);
         if let Some(limit) = self.limit_of(request) {
@@ -411,8 +412,8 @@ impl<G: Grouping> Buddy<'_, G> {
                     .any(holds))
     }
 
-    /// Takes a block for `request`, whose limit is honoured. O(orders) without a limit; with one,
-    /// O(free blocks) at worst.
+    /// Takes a block for `request`, within its limit. O(orders) without a limit; with one, O(free
+    /// blocks) at worst.
     pub fn take(&self, request: &Request) -> Option<Taken> {
         let wanted = self.grouping.type_of(request);
         let order = request.order;
@@ -426,8 +427,8 @@ impl<G: Grouping> Buddy<'_, G> {
         };
         match request.context {
             Context::MaySleep => self.take_kind(order, wanted),
-            // Those that the high-atomic blocks are kept for try them first, other atomic requests
-            // last.
+            // High-atomic requests try the blocks kept for them first, other atomic requests try
+            // these last.
             _ if request.is_high_atomic() => high().or_else(|| self.take_kind(order, wanted)),
             _ => self.take_kind(order, wanted).or_else(high),
         }
@@ -436,7 +437,7 @@ impl<G: Grouping> Buddy<'_, G> {
     /// Takes exactly the block of `request`'s order at `frame`.
     ///
     /// # Errors
-    /// [`RangeError`] where a part of it is not free, or is isolated.
+    /// [`RangeError`], if a part of it is not free, or is isolated.
     pub fn take_at(&self, frame: Frame, request: &Request) -> Result<(), RangeError> {
         let order = request.order;
         let range = FrameRange::of_block(frame, order);
@@ -458,7 +459,7 @@ impl<G: Grouping> Buddy<'_, G> {
     }
 
     /// Takes the start of a block that has just become free for `request`, if that mixes no page
-    /// block and touches nothing that is set aside. The limit is the caller's to look at.
+    /// block and takes nothing that is set aside. The caller has to check the limit.
     pub fn take_merged(&self, merged: Merged, request: &Request) -> Option<Taken> {
         let Merged { frame, order, kind } = merged;
         let wanted = self.grouping.type_of(request);
@@ -484,22 +485,24 @@ impl<G: Grouping> Buddy<'_, G> {
         Some(Taken { fallback, ..taken })
     }
 
-    /// Are all frames of `range` in use?
+    /// Checks that all frames of `range` are in use.
     ///
     /// # Errors
-    /// What a free of the first other frame would be refused with.
+    /// The error of freeing the first other frame.
     pub fn check_in_use(&self, range: FrameRange) -> Result<(), FreeError> {
-        self.for_runs(range, |run| match run.block.map(|(_, state)| state.usage) {
-            Some(Use::Allocated) => Ok(()),
-            Some(Use::Free | Use::Cached) => Err(FreeError::DoubleFree),
-            Some(Use::Reserved | Use::Inner) | None => Err(FreeError::NotOwned),
+        self.for_extents(range, |extent| {
+            match extent.block.map(|(_, state)| state.usage) {
+                Some(Use::Allocated) => Ok(()),
+                Some(Use::Free | Use::Cached) => Err(FreeError::DoubleFree),
+                Some(Use::Reserved | Use::Inner) | None => Err(FreeError::NotOwned),
+            }
         })
     }
 
-    /// Takes back any aligned part of a block in use, and merges.
+    /// Frees any aligned part of a block in use, and merges.
     ///
     /// # Errors
-    /// Anything but an aligned part of a block in use is refused and changes nothing.
+    /// [`FreeError`], if it is not an aligned part of a block in use; then nothing has changed.
     pub fn give(&self, frame: Frame, order: Order) -> Result<Merged, FreeError> {
         let (first, state) = self.block_of(frame).ok_or(FreeError::NotOwned)?;
         match state.usage {
@@ -517,7 +520,7 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(self.merge(frame, order, state.kind))
     }
 
-    /// Is `frame` in an isolated range? Without the lock, a hint.
+    /// Returns true if `frame` is in an isolated range. Without the lock, a hint.
     #[inline]
     pub fn is_isolated(&self, frame: Frame) -> bool {
         self.isolation.contains(frame)
@@ -529,38 +532,38 @@ impl<G: Grouping> Buddy<'_, G> {
         self.grouping.reserve_high_atomic(self, frame, most_frames);
     }
 
-    /// Gives one page block that is kept for atomic requests back, so that `request` can be served
-    /// from it. False where none would do.
+    /// Gives back one page block that is kept for atomic requests and can serve `request`. Returns
+    /// false if there is none.
     pub fn unreserve_high_atomic(&self, request: &Request) -> bool {
         self.grouping.unreserve_high_atomic(self, request)
     }
 
-    /// How often a page block that was kept for atomic requests was given back. Also without the
-    /// lock.
+    /// Returns how often a page block kept for atomic requests was given back. May be read without
+    /// the lock.
     pub fn unreserved(&self) -> usize {
         self.grouping.unreserved()
     }
 
-    /// The records.
+    /// Returns the records.
     #[inline]
     pub fn table(&self) -> &FrameTable<'_> {
         &self.table
     }
 
-    /// The type of list on which a front keeps a frame that was taken for `recorded`, or a request
-    /// of that type looks for one. Without the lock, for a frame that the caller owns.
+    /// Returns the type of list on which a front keeps a frame that was taken for `recorded`.
+    /// Called without the lock, for a frame that the caller owns.
     #[inline]
     pub fn list_on_free(&self, frame: Frame, recorded: MigrateType) -> MigrateType {
         self.grouping.list_on_free(frame, recorded)
     }
 
-    /// The type of list that a request of type `wanted` is served from first.
+    /// Returns the type of list that a request of type `wanted` is served from first.
     #[inline]
     pub fn list_for(&self, wanted: MigrateType) -> MigrateType {
         self.grouping.list_for(wanted)
     }
 
-    /// Takes back one frame from a front, and merges. The frame is in state `Cached`.
+    /// Frees one frame from a front, and merges. The frame is in state `Cached`.
     pub fn give_cached(&self, frame: Frame) -> Merged {
         let state = self.table.state(frame);
         debug_assert_eq!(state.usage, Use::Cached, "cached-once");

@@ -1,9 +1,9 @@
-//! Administration of the buddy store: ranges come and go, are reserved and isolated, at any time
-//! and of any alignment.
+//! Administration of the buddy store: ranges are added, removed, reserved and isolated, at any time
+//! and with any alignment.
 //!
 //! Everything here costs O(frames of the range), and runs under the zone's lock.
 //!
-//! Invariant `isolated-apart`: a free block lies on an `Isolate` list exactly if all its frames are
+//! Invariant `isolated-apart`: a free block is on an `Isolate` list exactly if all its frames are
 //! in isolated ranges; no block is partly inside.
 
 use super::Buddy;
@@ -11,7 +11,7 @@ use crate::store::grouping::Grouping;
 use brickyard::block::{State, Use};
 use brickyard::{Frame, FrameRange, MigrateType, Order, RangeError};
 
-/// A run of frames within one block, or a run of frames that are no memory.
+/// A run of frames within one block, or of frames that are no memory.
 pub(super) struct Extent {
     range: FrameRange,
     pub(super) block: Option<(Frame, State)>,
@@ -27,8 +27,8 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// The part of `range` from `at` on that one block covers, or that no block covers.
-    fn run_at(&self, at: Frame, range: FrameRange) -> Extent {
+    /// Returns the part of `range` from `at` on that one block covers, or that no block covers.
+    fn extent_at(&self, at: Frame, range: FrameRange) -> Extent {
         if let Some((first, state)) = self.block_of(at) {
             let block = FrameRange::of_block(first, state.order);
             let rest = FrameRange { start: at, ..range };
@@ -44,43 +44,44 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// Calls `each` with every run of `range`; the block of a run may be changed by it. Ends early
-    /// where it returns an error.
-    pub(super) fn for_runs<E>(
+    /// Calls `each` with every extent of `range`; it may change the extent's block. Stops at the
+    /// first error.
+    pub(super) fn for_extents<E>(
         &self,
         range: FrameRange,
         mut each: impl FnMut(Extent) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut at = range.start;
         while at < range.end {
-            let run = self.run_at(at, range);
-            at = run.range.end;
-            each(run)?;
+            let extent = self.extent_at(at, range);
+            at = extent.range.end;
+            each(extent)?;
         }
         Ok(())
     }
 
-    fn for_runs_always(&self, range: FrameRange, mut each: impl FnMut(Extent)) {
-        let _: Result<(), core::convert::Infallible> = self.for_runs(range, |run| {
-            each(run);
+    fn for_all_extents(&self, range: FrameRange, mut each: impl FnMut(Extent)) {
+        let _: Result<(), core::convert::Infallible> = self.for_extents(range, |extent| {
+            each(extent);
             Ok(())
         });
     }
 
-    /// The first frame of `range` that is neither free nor `also`.
+    /// Checks that every frame of `range` that is memory is free, or in one of the uses `also`;
+    /// else returns the first that is not.
     fn busy_in(&self, range: FrameRange, also: &[Use]) -> Result<(), RangeError> {
-        self.for_runs(range, |run| match run.block {
+        self.for_extents(range, |extent| match extent.block {
             Some((_, state)) if state.usage != Use::Free && !also.contains(&state.usage) => {
                 Err(RangeError::Busy {
-                    frame: run.range.start,
+                    frame: extent.range.start,
                 })
             }
             _ => Ok(()),
         })
     }
 
-    /// Cuts `part` out of the free or reserved block at `first`. What remains of the block stays as
-    /// it is; the records of `part` say `Inner` afterwards.
+    /// Cuts `part` out of the free or reserved block at `first`. The rest of the block stays free
+    /// or reserved; the records of `part` are `Inner` afterwards.
     fn detach(&self, first: Frame, state: State, part: FrameRange) {
         if state.usage == Use::Free {
             self.unlink(first, state.order, state.kind);
@@ -102,14 +103,14 @@ impl<G: Grouping> Buddy<'_, G> {
         }
     }
 
-    /// Makes the frames of `range`, whose records say `Inner`, free.
+    /// Makes the frames of `range`, whose records are `Inner`, free.
     fn release(&self, range: FrameRange) {
         for (frame, order) in range.blocks(self.max_order) {
             self.merge(frame, order, MigrateType::Movable);
         }
     }
 
-    /// Makes all frames of `range` that are not yet memory of this store free. Returns how many
+    /// Adds all frames of `range` that are not yet memory of this store, as free. Returns how many
     /// there were.
     ///
     /// # Errors
@@ -117,22 +118,22 @@ impl<G: Grouping> Buddy<'_, G> {
     pub fn add(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.within_span(range)?;
         let mut added = 0;
-        self.for_runs_always(range, |run| {
-            if run.block.is_none() {
-                added += run.range.len();
+        self.for_all_extents(range, |extent| {
+            if extent.block.is_none() {
+                added += extent.range.len();
             }
         });
-        // The size first: it decides which lists the frames go to.
+        // First the size, which decides what lists the frames go to.
         self.resize(self.managed_frames() + added);
-        self.for_runs_always(range, |run| {
-            if run.block.is_none() {
-                self.release(run.range);
+        self.for_all_extents(range, |extent| {
+            if extent.block.is_none() {
+                self.release(extent.range);
             }
         });
         Ok(added)
     }
 
-    /// Forgets all frames of `range`. Returns how many there were.
+    /// Removes all frames of `range`. Returns how many there were.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame that is neither free nor reserved; then nothing
@@ -141,19 +142,19 @@ impl<G: Grouping> Buddy<'_, G> {
         self.within_span(range)?;
         self.busy_in(range, &[Use::Reserved])?;
         let (mut removed, mut unmanaged) = (0, 0);
-        self.for_runs_always(range, |run| {
-            if let Some((first, state)) = run.block {
-                self.detach(first, state, run.range);
-                removed += run.range.len();
-                unmanaged += usize::from(state.usage == Use::Free) * run.range.len();
+        self.for_all_extents(range, |extent| {
+            if let Some((first, state)) = extent.block {
+                self.detach(first, state, extent.range);
+                removed += extent.range.len();
+                unmanaged += usize::from(state.usage == Use::Free) * extent.range.len();
             }
         });
         self.resize(self.managed_frames() - unmanaged);
         Ok(removed)
     }
 
-    /// Keeps all free frames of `range` from being handed out. Frames that are absent or reserved
-    /// already do not matter. Returns how many frames became reserved.
+    /// Reserves all free frames of `range`, so that they are not handed out. Frames that are absent
+    /// or already reserved are skipped. Returns how many frames became reserved.
     ///
     /// # Errors
     /// [`RangeError::Busy`] with the first frame in use; then nothing has changed.
@@ -161,11 +162,11 @@ impl<G: Grouping> Buddy<'_, G> {
         self.within_span(range)?;
         self.busy_in(range, &[Use::Reserved])?;
         let mut reserved = 0;
-        self.for_runs_always(range, |run| match run.block {
+        self.for_all_extents(range, |extent| match extent.block {
             Some((first, state)) if state.usage == Use::Free => {
-                self.detach(first, state, run.range);
-                self.mark(run.range, Use::Reserved, MigrateType::Unmovable);
-                reserved += run.range.len();
+                self.detach(first, state, extent.range);
+                self.mark(extent.range, Use::Reserved, MigrateType::Unmovable);
+                reserved += extent.range.len();
             }
             _ => {}
         });
@@ -180,32 +181,32 @@ impl<G: Grouping> Buddy<'_, G> {
     pub fn unreserve(&self, range: FrameRange) -> Result<usize, RangeError> {
         self.within_span(range)?;
         let mut freed = 0;
-        self.for_runs_always(range, |run| match run.block {
-            Some((_, state)) if state.usage == Use::Reserved => freed += run.range.len(),
+        self.for_all_extents(range, |extent| match extent.block {
+            Some((_, state)) if state.usage == Use::Reserved => freed += extent.range.len(),
             _ => {}
         });
         self.resize(self.managed_frames() + freed);
-        self.for_runs_always(range, |run| match run.block {
+        self.for_all_extents(range, |extent| match extent.block {
             Some((first, state)) if state.usage == Use::Reserved => {
-                self.detach(first, state, run.range);
-                self.release(run.range);
+                self.detach(first, state, extent.range);
+                self.release(extent.range);
             }
             _ => {}
         });
         Ok(freed)
     }
 
-    /// Writes the records of `range`, which say `Inner`, as blocks of this use.
+    /// Makes `range`, whose records are `Inner`, blocks of this use.
     fn mark(&self, range: FrameRange, usage: Use, kind: MigrateType) {
         for (frame, order) in range.blocks(self.max_order) {
             self.table.set_state(frame, State::new(usage, order, kind));
         }
     }
 
-    /// From now on nothing is handed out from `range`, and what is freed there stays there.
+    /// Isolates `range`: nothing is handed out from it, and frames freed there stay there.
     ///
     /// # Errors
-    /// [`RangeError::Isolated`] where it overlaps an isolated range, or four ranges are isolated
+    /// [`RangeError::Isolated`], if it overlaps an isolated range, or four ranges are isolated
     /// already.
     pub fn isolate(&self, range: FrameRange) -> Result<(), RangeError> {
         self.within_span(range)?;
@@ -214,27 +215,27 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    /// Ends the isolation of exactly `range`; its free frames can be had again. Does nothing if it
-    /// is not isolated.
+    /// Ends the isolation of exactly `range`; its free frames can be allocated again. Does nothing
+    /// if it is not isolated.
     pub fn unisolate(&self, range: FrameRange) {
         if self.isolation.end(range) {
             self.relist_free(range);
         }
     }
 
-    /// Takes every free frame of `range` off its list and frees it again, by the isolation that
-    /// holds now.
+    /// Takes every free frame of `range` off its list and frees it again, with the isolation now in
+    /// force.
     fn relist_free(&self, range: FrameRange) {
-        self.for_runs_always(range, |run| match run.block {
+        self.for_all_extents(range, |extent| match extent.block {
             Some((first, state)) if state.usage == Use::Free => {
-                self.detach(first, state, run.range);
-                // Which kind a frame was of before it was isolated is not kept: what can be
-                // isolated is mostly movable.
+                self.detach(first, state, extent.range);
+                // The type of a frame before isolation is not kept: isolated memory is mostly
+                // movable.
                 let recorded = match state.kind {
                     MigrateType::Isolate => MigrateType::Movable,
                     kind => kind,
                 };
-                for (frame, order) in run.range.blocks(self.max_order) {
+                for (frame, order) in extent.range.blocks(self.max_order) {
                     self.merge(frame, order, recorded);
                 }
             }
@@ -242,19 +243,19 @@ impl<G: Grouping> Buddy<'_, G> {
         });
     }
 
-    /// Takes all of `range`, which is free, off its lists; the records say `Inner` afterwards.
+    /// Takes all of `range`, which is free, off its lists; the records are `Inner` afterwards.
     pub(super) fn take_free(&self, range: FrameRange) -> Result<(), RangeError> {
-        self.for_runs(range, |run| {
-            let frame = run.range.start;
-            match run.block {
+        self.for_extents(range, |extent| {
+            let frame = extent.range.start;
+            match extent.block {
                 None => Err(RangeError::Absent { frame }),
                 Some((_, state)) if state.usage == Use::Free => Ok(()),
                 Some(_) => Err(RangeError::Busy { frame }),
             }
         })?;
-        self.for_runs_always(range, |run| {
-            if let Some((first, state)) = run.block {
-                self.detach(first, state, run.range);
+        self.for_all_extents(range, |extent| {
+            if let Some((first, state)) = extent.block {
+                self.detach(first, state, extent.range);
             }
         });
         Ok(())
@@ -271,8 +272,8 @@ impl<G: Grouping> Buddy<'_, G> {
         Ok(())
     }
 
-    /// Does a block of this order at `frame` lie wholly inside or wholly outside the isolated
-    /// ranges?
+    /// Returns true if all frames of the block are in isolated ranges (`isolated`), or none is (not
+    /// `isolated`).
     pub(super) fn isolated_as_a_whole(&self, frame: Frame, order: Order, isolated: bool) -> bool {
         FrameRange::of_block(frame, order)
             .frames()

@@ -1,11 +1,11 @@
-//! No grouping: one list an order, whoever asks. The 2.6 kernels up to 2.6.23.
+//! No grouping: one list per order, for all requests. The 2.6 kernels up to 2.6.23.
 
 use super::Grouping;
 use crate::store::Taken;
 use crate::store::buddy::Buddy;
 use brickyard::{Frame, MigrateType, Order};
 
-/// All pages alike.
+/// All pages on the same lists.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoGrouping;
 

@@ -1,19 +1,18 @@
-//! Grouping by mobility in page blocks (Gorman 2007, the list-based patches; the merged form, v30,
-//! where the two differ).
+//! Grouping by mobility in page blocks (Gorman 2007, the list-based patches; as merged, v30, where
+//! the versions differ).
 //!
 //! Each block of huge-page size has a type. A page is freed to the list of its block's type. When a
-//! request's own list is empty, the largest free block of another type is broken into, types in a
+//! request's own list is empty, the largest free block of another type is split, with types in a
 //! fixed order of preference. If that block is large, or the request is reclaimable, all free pages
-//! of the page block move to the requester's lists; and if they are at least half of it, the block
-//! itself becomes the requester's.
+//! of its page block move to the lists of the request's type; and if they are at least half of the
+//! page block, the page block itself takes that type.
 //!
-//! Two mistakes of v28 are not here: free *pages* are counted, not free chunks times the size of
-//! the largest; and a page block that the zone's edge cuts is moved as far as it lies in the zone.
+//! Two mistakes of v28 are not repeated: free *pages* are counted, not free chunks times the size
+//! of the largest; and of a page block cut by the zone's edge, the part in the zone is moved.
 //!
-//! A block changes its type by a fallback only if half of a block's pages moved, or the whole block
-//! was free.
-//! Invariant `set-aside-counted`: the count of blocks that are set aside for atomic requests is
-//! right.
+//! A fallback changes a block's type only if at least half of a block's pages moved, or the whole
+//! block was free. Invariant `set-aside-counted`: `set_aside` is the number of page blocks of type
+//! `HighAtomic`.
 
 use brickyard::sync::{AtomicU32, Ordering};
 
@@ -26,17 +25,17 @@ use brickyard::{Frame, FrameRange, MigrateType, Mobility, Order, Request};
 
 use MigrateType::{HighAtomic as High, Movable, Reclaimable, Unmovable};
 
-/// What is known of one page block: 4 bytes. A new block is movable, as all are at the start:
-/// whoever wants one for anything else must claim it.
+/// The record of one page block: 4 bytes. All blocks are movable at first; requests of other types
+/// have to claim them.
 #[derive(Debug)]
 pub struct BlockRecord {
-    // Atomic, because a front reads the type of a block without the zone's lock. A stale answer
-    // puts a page on a list that is no longer its block's, which the next free mends.
+    // Atomic, because a front reads the type of a block without the zone's lock. A stale value puts
+    // a page on a list that is no longer its block's, which the next free corrects.
     kind: AtomicU32,
 }
 
 impl BlockRecord {
-    /// A movable block.
+    /// Makes the record of a movable block.
     pub(crate) const fn new() -> Self {
         Self {
             kind: AtomicU32::new(Movable as u32),
@@ -44,14 +43,14 @@ impl BlockRecord {
     }
 }
 
-/// How blocks for atomic requests of order 1 and up come about.
+/// How blocks for atomic requests of order 1 and up are provided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HighAtomic {
-    /// Such requests are a type of their own, which claims blocks as the others do (v28 of 2007).
+    /// Such requests have a type of their own, which claims blocks as the others do (v28 of 2007).
     #[default]
     OwnType,
-    /// A block is set aside once such a request has been served, up to one hundredth of the zone
-    /// and a block (Linux since 4.4), and is given back under pressure.
+    /// When such a request is served, its page block is set aside, up to one hundredth of the zone
+    /// and a block (Linux since 4.4); under pressure it is given back.
     SetAside,
 }
 
@@ -71,11 +70,11 @@ pub struct PageBlocks<'m> {
     unreserved: AtomicU32,
 }
 
-/// Types that claim blocks: a zone with fewer blocks than that is not grouped.
+/// Number of types that claim blocks: a zone with fewer blocks is not grouped.
 const TYPES: usize = 4;
 
 impl<'m> PageBlocks<'m> {
-    /// How many records a span needs.
+    /// Returns how many records a span needs.
     #[must_use]
     pub const fn blocks_in(span: FrameRange, order: Order) -> usize {
         if span.is_empty() {
@@ -84,10 +83,10 @@ impl<'m> PageBlocks<'m> {
         ((span.end.number() - 1) >> order.get()) - (span.start.number() >> order.get()) + 1
     }
 
-    /// Blocks of `order` over `span`, all movable.
+    /// Makes blocks of `order` over `span`, all movable.
     ///
     /// # Panics
-    /// With fewer records than [`PageBlocks::blocks_in`] says.
+    /// If there are fewer records than [`PageBlocks::blocks_in`] returns.
     #[must_use]
     pub const fn new(
         span: FrameRange,
@@ -110,7 +109,7 @@ impl<'m> PageBlocks<'m> {
         }
     }
 
-    /// Is the zone large enough to be grouped?
+    /// Returns true if the zone is large enough to be grouped.
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         // Relaxed: a flag that only administration changes.
@@ -128,7 +127,7 @@ impl<'m> PageBlocks<'m> {
         MigrateType::from_bits(self.record(frame).kind.load(Ordering::Relaxed))
     }
 
-    /// Gives every page block that `range` touches a type, and keeps count of those that are set
+    /// Sets the type of every page block that `range` overlaps, and keeps the count of blocks set
     /// aside.
     fn set_kind(&self, range: FrameRange, kind: MigrateType) {
         let mut set_aside = self.set_aside();
@@ -149,14 +148,15 @@ impl<'m> PageBlocks<'m> {
         self.set_aside.load(Ordering::Relaxed) as usize
     }
 
-    /// The part of `frame`'s page block that lies in the store.
+    /// Returns the part of `frame`'s page block that is in the store.
     fn block_around(&self, buddy: &Buddy<'_, Self>, frame: Frame) -> FrameRange {
         FrameRange::of_block(frame.align_down(self.order), self.order)
             .intersection(buddy.table().span())
     }
 
-    /// The largest free block that a request of type `wanted` may break into. Blocks kept for
-    /// atomic requests are left alone at first, save by unmovable requests.
+    /// Returns the largest free block that a request of type `wanted` may split. Blocks for atomic
+    /// requests come last, except for unmovable requests; with [`HighAtomic::SetAside`] they are
+    /// never split.
     fn victim(
         &self,
         buddy: &Buddy<'_, Self>,
@@ -228,7 +228,7 @@ impl Grouping for PageBlocks<'_> {
         let mut rest = from;
         let mut claimed = Claimed::No;
         if found >= self.order {
-            // Whole page blocks: they become the requester's, every one that the free block covers.
+            // Whole page blocks: every one that the free block covers takes the request's type.
             self.set_kind(FrameRange::of_block(frame, found), wanted);
             (rest, claimed) = (wanted, Claimed::Yes);
         } else if found.index() >= self.order.index() / 2 || wanted == Reclaimable {
@@ -253,8 +253,8 @@ impl Grouping for PageBlocks<'_> {
         kind == High && self.high_atomic == HighAtomic::SetAside
     }
 
-    /// What is set aside does not merge with what is not, so that it can be told how much that is
-    /// (Linux's rule for all but ordinary types, from the size of a page block up).
+    /// Blocks set aside do not merge with others, so that their free frames can be counted (Linux's
+    /// rule for all but ordinary types, from the size of a page block up).
     #[inline]
     fn may_merge(&self, first: Frame, buddy: Frame, order: Order) -> bool {
         order < self.order
@@ -315,7 +315,8 @@ impl Grouping for PageBlocks<'_> {
         let kind = request.mobility.into();
         self.set_kind(block, kind);
         buddy.merge_again(block);
-        // Relaxed: written under the zone lock, under which who is refused has looked last.
+        // Relaxed: written under the zone lock, which a refused request has held after its last
+        // look.
         let unreserved = self.unreserved.load(Ordering::Relaxed);
         self.unreserved
             .store(unreserved.wrapping_add(1), Ordering::Relaxed);

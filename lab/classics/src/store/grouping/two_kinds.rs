@@ -1,13 +1,14 @@
-//! Two kinds of page, told apart by one flag a frame (Gorman 2005, "light fragmentation avoidance
-//! without usemap", v21).
+//! Two kinds of page, distinguished by one flag per frame (Gorman 2005, "light fragmentation
+//! avoidance without usemap", v21).
 //!
-//! *Easy* pages are those that can be taken away from their user; all else is *kernel*. The flag is
-//! the type that the frame's record keeps while the page is in use. It is read when the page is
-//! freed and before anything merges; buddies merge whatever their kinds, and the result goes to the
+//! *Easy* pages are those that can be reclaimed from their user; all others are *kernel*. The flag
+//! is the type that the frame's record keeps while the page is in use. It is read when the page is
+//! freed, before any merge; buddies merge whatever their kinds, and the merged block goes to the
 //! list of the page freed last.
 //!
-//! When the own list is empty, the largest block of the other kind is taken. If its order is at
-//! least half the number of orders (5 of 11), what remains of it changes kind, otherwise it stays.
+//! When a request's own list is empty, the largest block of the other kind is split. If its order
+//! is at least half the number of orders (5 of 11), the rest of it changes kind, otherwise it does
+//! not.
 
 use super::Grouping;
 use crate::store::buddy::Buddy;

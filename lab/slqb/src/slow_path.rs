@@ -1,46 +1,45 @@
-//! One trip on the slow path: what it needs at hand, and what is done when it is over and no lock
-//! is held any more.
+//! The slow path: the state of one call, and the work put off until it holds no lock any more.
 //!
 //! **Lock order**: a node's list lock, then one page lock or one incoming queue's lock; never two
-//! of these. A CPU's own part needs no lock, but the caller pinned, and masked where interrupts use
-//! the cache ([`Inside`]); so it comes before all locks. Pages are taken and given, constructors
-//! and reports called, outside all of it.
+//! of these. A CPU's own part needs no lock: the caller is pinned, with interrupts masked where
+//! they use the cache ([`Inside`](brickyard_slab::design::Inside)); so it comes before all locks.
+//! Outside of all this, pages are taken and given, and constructors and reports are called.
 
 use brickyard_slab::design::{Backend, CacheInfo, Gone, overwritten, refuse_late};
 use brickyard_slab::{Caller, FreeFault, PageSource};
 use brickyard_sync::{Held, Ordering, RawLock};
 
 use super::links::{FreePointers, ObjectLinks, link_of};
-use super::lists::{At, CpuState, NodeState, Outgoing, Own};
+use super::lists::{CpuState, HeldList, NodeState, Outgoing, Own};
 use super::queue::{Broken, ObjectList};
 use super::shape::Marks;
 use super::slabs::owner_of;
 use super::state::{Pins, Slqb2008};
 
-/// See the [module](self).
+/// One call on the slow path.
 #[derive(Debug)]
-pub(super) struct Errand<'a, 'm, S, L, K, F> {
+pub(super) struct SlowPath<'a, 'm, S, L, K, F> {
     pub(super) slqb: &'a Slqb2008<'m, S, L, K, F>,
     pub(super) links: ObjectLinks<'a, 'm, S, L, F>,
     pub(super) marks: Marks,
     pub(super) gone: Gone,
     pub(super) broken: Broken,
-    /// A free that turned out bad on the way into the slab: the last one, as an example of all that
-    /// are counted.
+    /// The last bad free found on the way into a slab, as an example: all of them are counted.
     pub(super) refused: Option<(usize, FreeFault)>,
 }
 
 impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
-    Errand<'a, 'm, S, L, K, F>
+    SlowPath<'a, 'm, S, L, K, F>
 {
-    /// Does `work`, then gives pages back and reports, if there is cause.
+    /// Does `work`, then gives back the pages of empty slabs, and reports bad frees and broken
+    /// links.
     pub(super) fn run<C: Caller, R>(
         slqb: &'a Slqb2008<'m, S, L, K, F>,
         backend: &'a Backend<'m, S, L>,
         info: &'a CacheInfo,
         work: impl FnOnce(&mut Self) -> R,
     ) -> R {
-        let mut errand = Self {
+        let mut path = Self {
             slqb,
             links: ObjectLinks {
                 backend,
@@ -53,18 +52,17 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
             broken: Broken::default(),
             refused: None,
         };
-        let done = work(&mut errand);
-        errand
-            .gone
+        let done = work(&mut path);
+        path.gone
             .each(&backend.pages, |head| backend.give_pages(info, head));
-        if errand.broken != Broken::default() || errand.refused.is_some() {
-            errand.tell::<C>();
+        if path.broken != Broken::default() || path.refused.is_some() {
+            path.report::<C>();
         }
         done
     }
 
     #[cold]
-    fn tell<C: Caller>(&self) {
+    fn report<C: Caller>(&self) {
         let (backend, info, broken) = (self.backend(), self.info(), self.broken);
         if let Some((object, fault)) = self.refused {
             refuse_late(backend, self.slqb, info, backend.pointer(object), fault);
@@ -77,8 +75,8 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
             let slabs = node.list.slabs(|| backend.relax());
             slabs.more.lost.add(u64::from(broken.lost));
         }
-        let told = ("link of a free object written over", broken.lost);
-        overwritten(backend, info, broken.at, told);
+        let broken_link = ("link of a free object written over", broken.lost);
+        overwritten(backend, info, broken.at, broken_link);
     }
 
     pub(super) const fn backend(&self) -> &'a Backend<'m, S, L> {
@@ -89,88 +87,93 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
         self.links.info
     }
 
-    /// What the CPU has, if it has a row.
-    pub(super) fn cpu(&self, cpu: usize) -> Option<(&'a CpuState<K>, At<'a, K>)> {
+    /// Returns the state of the CPU, on which the caller is pinned; `None` for a CPU beyond the
+    /// plan.
+    pub(super) fn cpu(&self, cpu: usize) -> Option<(&'a CpuState<K>, HeldList<'a, K>)> {
         let state = self.slqb.cpu(cpu, self.info().id)?;
-        let at = At {
+        let held = HeldList {
             own: &state.own,
             outgoing: Some(&state.outgoing),
             list: &state.list,
             owner: cpu as u32,
         };
-        Some((state, at))
+        Some((state, held))
     }
 
-    /// What a node has, with its list lock held.
+    /// Calls `work` with a node's list lock held; `None` if there is no such node.
     pub(super) fn with_node<R>(
         &mut self,
         node: usize,
-        work: impl FnOnce(&mut Self, At<'_, K>) -> R,
+        work: impl FnOnce(&mut Self, HeldList<'_, K>) -> R,
     ) -> Option<R> {
         let backend = self.backend();
         let state: &'a NodeState<K> = self.slqb.node(node, self.info().id)?;
         let own: Held<'_, K, Own> = state.own.0.lock(|| backend.relax());
-        let at = At {
+        let held = HeldList {
             own: &own,
             outgoing: None,
             list: &state.list,
             owner: self.slqb.node_owner(node),
         };
-        Some(work(self, at))
+        Some(work(self, held))
     }
 
-    /// Takes all that waits in the list's incoming queue, and puts it behind its LIFO.
-    pub(super) fn claim(&mut self, at: At<'_, K>) {
+    /// Takes the list's whole incoming queue, and appends it to the LIFO.
+    pub(super) fn claim(&mut self, held: HeldList<'_, K>) {
         let (backend, links) = (self.backend(), self.links);
-        let claimed = at.list.incoming.claim(&at.own.check, || backend.relax());
+        let claimed = held
+            .list
+            .incoming
+            .claim(&held.own.check, || backend.relax());
         if claimed.count > 0 {
-            at.own.counts.claims.add(1);
-            at.own.more.claimed.add(u64::from(claimed.count));
-            at.own.lifo.change(|lifo| lifo.append(&links, claimed));
+            held.own.counts.claims.add(1);
+            held.own.more.claimed.add(u64::from(claimed.count));
+            held.own.lifo.change(|lifo| lifo.append(&links, claimed));
         }
     }
 
-    /// Gives back objects from the head of the list's LIFO, at most `most`: those of its own slabs
-    /// to these, with the page lock held over runs of them, the others on their way.
-    pub(super) fn flush(&mut self, at: At<'_, K>, most: u32) {
+    /// Gives back objects from the head of the list's LIFO, at most `most`: objects of its own
+    /// slabs go back into them, with the page lock held over consecutive ones; the others are sent
+    /// to their owners.
+    pub(super) fn flush(&mut self, held: HeldList<'_, K>, most: u32) {
         let backend = self.backend();
-        let mut run = at.own.lifo.take();
-        let many = run.count.min(most);
+        let mut list = held.own.lifo.take();
+        let many = list.count.min(most);
         if many == 0 {
             return;
         }
         let links = self.links;
-        let mut held = None;
+        let mut locked = None;
         let mut remote = 0;
         let mut done = 0;
         for _ in 0..many {
-            let Some(object) = run.pop(&links, &mut self.broken) else {
+            let Some(object) = list.pop(&links, &mut self.broken) else {
                 break;
             };
             done += 1;
             match self.owner_of(object) {
-                Some(owner) if owner != at.owner => {
-                    held = None;
+                Some(owner) if owner != held.owner => {
+                    locked = None;
                     remote += 1;
-                    match at.outgoing {
+                    match held.outgoing {
                         Some(outgoing) => self.send_later(outgoing, owner, object),
                         None => self.send(owner, ObjectList::one(&links, object)),
                     }
                 }
                 // Without an owner it is no object, which `put` counts.
                 _ => {
-                    let slabs = held.get_or_insert_with(|| at.list.slabs(|| backend.relax()));
-                    let put = slabs.put(links, at.owner, object, &mut self.gone);
+                    let slabs = locked.get_or_insert_with(|| held.list.slabs(|| backend.relax()));
+                    let put = slabs.put(links, held.owner, object, &mut self.gone);
                     self.note(object, put);
                 }
             }
         }
-        drop(held);
-        at.own.lifo.set(run);
-        let counts = &at.own.counts;
+        drop(locked);
+        held.own.lifo.set(list);
+        let counts = &held.own.counts;
         counts.flushes.add(1);
         counts.flushed.add(done);
-        at.own.more.flushed_remote.add(remote);
+        held.own.more.flushed_remote.add(remote);
     }
 
     fn note(&mut self, object: usize, put: Result<(), FreeFault>) {
@@ -179,14 +182,14 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
         }
     }
 
-    /// The list that owns the slab of an object in hand (`owner-while-out`).
+    /// Returns the list that owns the slab of an object in hand (`owner-while-out`).
     pub(super) fn owner_of(&self, object: usize) -> Option<u32> {
         let backend = self.backend();
         let found = backend.find(self.info(), backend.pointer(object));
         Some(owner_of(backend.pages.record(found.ok()?.0)).get() as u32)
     }
 
-    /// Puts an object into the outgoing queue, which goes to one list at a time.
+    /// Puts an object into the outgoing queue, which has one destination at a time.
     pub(super) fn send_later(&mut self, outgoing: &Outgoing, owner: u32, object: usize) {
         if outgoing.to.get() != owner {
             self.flush_outgoing(outgoing);
@@ -200,49 +203,49 @@ impl<'a, 'm, S: PageSource + 'm, L: Pins + 'm, K: RawLock, F: FreePointers>
         }
     }
 
-    /// Sends the outgoing queue to where it goes.
+    /// Sends the outgoing queue to its destination.
     pub(super) fn flush_outgoing(&mut self, outgoing: &Outgoing) {
-        let run = outgoing.queue.take();
-        if run.count > 0 {
+        let list = outgoing.queue.take();
+        if list.count > 0 {
             outgoing.more.outgoing_flushes.add(1);
-            outgoing.more.outgoing_flushed.add(u64::from(run.count));
-            self.send(outgoing.to.get(), run);
+            outgoing.more.outgoing_flushed.add(u64::from(list.count));
+            self.send(outgoing.to.get(), list);
         }
     }
 
-    /// Sends objects to the list that owns their slabs: into its incoming queue, or, where more
-    /// than half of the high-water mark waits there already, straight into the slabs.
-    pub(super) fn send(&mut self, owner: u32, run: ObjectList) {
+    /// Sends objects to the list that owns their slabs: into its incoming queue, or straight into
+    /// the slabs if more than half of the high-water mark already waits there.
+    pub(super) fn send(&mut self, owner: u32, objects: ObjectList) {
         let backend = self.backend();
         let Some((list, check)) = self.slqb.list(owner, self.info().id) else {
             debug_assert!(false, "no list {owner}");
             return;
         };
         if list.incoming.waiting() > self.marks.high / 2 {
-            self.put_all(owner, run);
+            self.put_all(owner, objects);
         } else {
             let batch = self.marks.batch;
             list.incoming
-                .receive(&self.links, run, batch, check, || backend.relax());
+                .receive(&self.links, objects, batch, check, || backend.relax());
         }
     }
 
-    /// Puts objects into slabs of one list.
-    pub(super) fn put_all(&mut self, owner: u32, mut run: ObjectList) {
+    /// Puts objects of one list's slabs back into these.
+    pub(super) fn put_all(&mut self, owner: u32, mut objects: ObjectList) {
         let (backend, links) = (self.backend(), self.links);
         let Some((list, _)) = self.slqb.list(owner, self.info().id) else {
             return;
         };
         let slabs = list.slabs(|| backend.relax());
-        while let Some(object) = run.pop(&links, &mut self.broken) {
+        while let Some(object) = objects.pop(&links, &mut self.broken) {
             let put = slabs.put(links, owner, object, &mut self.gone);
             self.note(object, put);
         }
     }
 
-    /// Does a batch wait in the list's incoming queue?
-    pub(super) fn has_batch_waiting(at: At<'_, K>) -> bool {
-        // Relaxed: a hint; who acts on it takes the queue's lock.
-        at.own.check.load(Ordering::Relaxed) != 0
+    /// Returns true if a batch waits in the list's incoming queue.
+    pub(super) fn has_batch_waiting(held: HeldList<'_, K>) -> bool {
+        // Relaxed: a hint; a caller that acts on it takes the queue's lock.
+        held.own.check.load(Ordering::Relaxed) != 0
     }
 }
