@@ -22,7 +22,6 @@ const COUNTED: usize = 100_000;
 
 /// What is known of the free memory of one zone at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ZoneSnapshot {
     /// The number of the zone's node.
     pub node: u32,
