@@ -1,4 +1,4 @@
-//! The trace file: what is written is read back, and nothing else is believed.
+//! The trace file: what is written is read back, and everything else is refused.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -99,7 +99,7 @@ fn several_row_groups_and_calls_are_one_trace() {
         writer.events(events, &names[..(index + 1).min(2)]).unwrap();
     }
     writer.end(&[run(2, 1, 0)]).unwrap();
-    assert!(!path.exists(), "not before it is whole");
+    assert!(!path.exists(), "not before it is complete");
     writer.finish(&Header::default()).unwrap();
     let trace = read(&path).unwrap();
     assert_eq!(trace.names, names);
@@ -217,7 +217,7 @@ fn a_flipped_byte_never_panics() {
             1 << (place / 2 % 8)
         };
         if let Ok(trace) = read_bytes(&bytes) {
-            // Whatever was read is a trace: it could be written again.
+            // Whatever was read is a valid trace: it can be written again.
             assert!(trace.events.is_sorted_by_key(|event| event.time));
         }
     }

@@ -1,5 +1,5 @@
-//! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), old forms, and
-//! text that is none.
+//! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), older forms, and
+//! text that is not a trace.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -275,7 +275,7 @@ fn bad_lines_are_counted_and_the_first_are_shown() {
     assert_eq!(imported.first_bad[0].line, 2);
     assert_eq!(
         imported.first_bad[0].why,
-        "its order is larger than any there is"
+        "its order is larger than the largest there is"
     );
 }
 
