@@ -1,5 +1,5 @@
-//! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), older forms, and
-//! text that is not a trace.
+//! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), older forms,
+//! and text that is not a trace.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
