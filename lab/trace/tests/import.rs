@@ -195,7 +195,7 @@ fn compressed_text_is_the_same() {
 }
 
 #[test]
-fn old_kernels_number_their_types_otherwise() {
+fn old_kernels_have_other_type_numbers() {
     let text = b"  cc1-7 [001]  9.5: mm_page_alloc: page=ffffea0000 pfn=1307 order=0 migratetype=2 gfp_flags=GFP_KERNEL|GFP_ZERO";
     let of = |kernel: &str| {
         let options = Options {
@@ -311,7 +311,7 @@ fn binary_files_are_named() {
 }
 
 #[test]
-fn the_caller_can_end_it() {
+fn the_caller_can_stop_it() {
     let text = "  a-7 [001]  9.5: mm_page_free: page=1 pfn=0x1 order=0\n".repeat(1 << 15);
     let mut calls = 0;
     let ended = import(text.as_bytes(), &Options::default(), |progress| {
@@ -325,7 +325,7 @@ fn the_caller_can_end_it() {
 
 proptest! {
     #[test]
-    fn nearly_lines_never_panic(line in "[ a-z0-9<>./:()-]{0,30}(\\[[0-9x]{0,4}\\])?[ .0-9:]{0,12}(kmem:)?mm_page_(alloc|free|alloc_extfrag): ([a-z_]{0,6}=[0-9a-fx-]{0,20} ?){0,6}(pfn=[0-9a-fx]{1,4} order=[0-9]{1,2})?") {
+    fn almost_valid_lines_never_panic(line in "[ a-z0-9<>./:()-]{0,30}(\\[[0-9x]{0,4}\\])?[ .0-9:]{0,12}(kmem:)?mm_page_(alloc|free|alloc_extfrag): ([a-z_]{0,6}=[0-9a-fx-]{0,20} ?){0,6}(pfn=[0-9a-fx]{1,4} order=[0-9]{1,2})?") {
         let _ = imported(line.as_bytes(), &Options::default());
     }
 

@@ -272,7 +272,7 @@ fn names_of_tasks_are_read() {
 }
 
 #[test]
-fn a_kernel_that_is_too_old_is_told_so() {
+fn a_kernel_that_is_too_old_is_an_error() {
     let mut formats = page_formats(8);
     formats[0] = format("mm_page_alloc", 650, &[("struct page * page", 8, 8)]);
     let error = Decoder::new(&formats, &[], TypeNumbers::parse(""), 0).unwrap_err();
@@ -419,7 +419,7 @@ fn records_of_every_type() {
 }
 
 #[test]
-fn lost_records_are_told() {
+fn lost_records_are_counted() {
     for long in [4, 8] {
         let layout = layout(long, 4096);
         let missed = |page: &Page, bytes: &[u8]| {
@@ -593,10 +593,10 @@ fn spool_path(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_spool_leaves_nothing_and_never_writes_over() {
+fn a_spool_leaves_nothing_and_overwrites_nothing() {
     let path = spool_path("spool");
     let spool = Spool::create(&path, 2).unwrap();
-    assert!(!path.exists(), "it has no name");
+    assert!(!path.exists(), "it is unlinked");
     assert!(spool.room().unwrap() > 0);
     fs::write(&path, "mine").unwrap();
     let error = Spool::create(&path, 2).unwrap_err();
@@ -733,7 +733,7 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
     assert_eq!((late.before_start, late.after_end), (before, 0));
     assert_eq!(late.events + late.before_start, merged.events);
     assert_eq!(early.events + early.after_end, merged.events);
-    assert!(early.events > before, "that of the very moment stays");
+    assert!(early.events > before, "an event at the time of the read stays");
     drop(recorded);
     assert!(!spool.exists());
 

@@ -55,7 +55,7 @@ fn run(frame: u64, frames: u64, usage: PageUse, time: u64) -> StateRun {
 }
 
 #[test]
-fn lives_and_what_is_held() {
+fn lifetimes_and_held_frames() {
     let summary = summary(&trace(vec![
         at(0, ALLOC, 8, 3),
         at(10, ALLOC, 16, 0),
@@ -99,7 +99,7 @@ fn lives_and_what_is_held() {
 }
 
 #[test]
-fn what_was_taken_before_is_told_from_what_nobody_held() {
+fn frames_taken_before_the_trace_are_distinguished() {
     let mut known = trace(vec![
         at(50, What::Free, 0, 0),   // in use
         at(51, What::Free, 0, 0),   // a second time
@@ -165,7 +165,7 @@ fn fallbacks_by_pair_and_by_process() {
 
 proptest! {
     #[test]
-    fn any_trace_can_be_summed_up(trace in common::trace(), processes in 0..5usize, spans in 0..5usize) {
+    fn any_trace_can_be_summarized(trace in common::trace(), processes in 0..5usize, spans in 0..5usize) {
         let summary = Summary::of(&trace, &Options { processes, spans });
         prop_assert_eq!(summary.kinds.all(), trace.events.len() as u64);
         let by_span: u64 = summary.spans.iter().map(|span| span.all()).sum();

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_told_apart() {
+    fn other_lines_are_distinguished() {
         let head = "  a-1 [000] 1.5: ";
         for line in [
             "",
