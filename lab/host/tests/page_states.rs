@@ -282,13 +282,13 @@ fn a_file_is_read_in_chunks_each_with_its_time() {
     let host = host_with("chunks", &bytes);
     let clock = Cell::new(0);
     let now = || clock.replace(clock.get() + 10);
-    let mut told = Vec::new();
+    let mut calls = Vec::new();
     let runs = host
-        .page_states(now, |done, all| told.push((done, all)))
+        .page_states(now, |done, all| calls.push((done, all)))
         .unwrap();
     let times: Vec<_> = runs.iter().map(|run| (run.time, run.frames)).collect();
     assert_eq!(times, [(0, 1 << 16), (10, 3)]);
-    assert_eq!(told, [(1 << 16, 1 << 16), (frames, frames)]);
+    assert_eq!(calls, [(1 << 16, 1 << 16), (frames, frames)]);
 }
 
 #[test]

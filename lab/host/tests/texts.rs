@@ -172,8 +172,8 @@ fn more_orders_than_usual() {
 #[test]
 fn errors_for_absent_files_say_what_to_do() {
     let host = recorded("old-2.6");
-    let told = host.extfrag_index().unwrap_err().to_string();
-    assert!(told.contains("mount -t debugfs"), "{told}");
+    let error = host.extfrag_index().unwrap_err().to_string();
+    assert!(error.contains("mount -t debugfs"), "{error}");
     let none = host.page_states(|| 0, |_, _| {}).unwrap_err();
     assert!(matches!(none, HostError::Absent { .. }));
     assert!(

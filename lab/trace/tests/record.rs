@@ -500,11 +500,11 @@ fn any_order() -> impl Strategy<Value = Order> {
 }
 
 fn any_what() -> impl Strategy<Value = What> {
-    let asked = || (any_type(), any::<u64>());
+    let request = || (any_type(), any::<u64>());
     let fallback = (any_type(), any_order(), any_type(), any::<bool>());
     prop_oneof![
-        asked().prop_map(|(mobility, flags)| What::Alloc { mobility, flags }),
-        asked().prop_map(|(mobility, flags)| What::Failure { mobility, flags }),
+        request().prop_map(|(mobility, flags)| What::Alloc { mobility, flags }),
+        request().prop_map(|(mobility, flags)| What::Failure { mobility, flags }),
         Just(What::Free),
         fallback.prop_map(|(mobility, from_order, from, claimed)| What::Fallback {
             mobility,
@@ -733,7 +733,10 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
     assert_eq!((late.before_start, late.after_end), (before, 0));
     assert_eq!(late.events + late.before_start, merged.events);
     assert_eq!(early.events + early.after_end, merged.events);
-    assert!(early.events > before, "an event at the time of the read stays");
+    assert!(
+        early.events > before,
+        "an event at the time of the read stays"
+    );
     drop(recorded);
     assert!(!spool.exists());
 
