@@ -71,7 +71,7 @@ pub fn guarded<T, E: From<Fault>>(parse: impl FnOnce() -> Result<T, E>) -> Resul
 }
 
 /// Returns the value of the first pair with this key that has one.
-pub fn said<'p>(pairs: &'p [KeyValue], key: &str) -> Option<&'p str> {
+pub fn value<'p>(pairs: &'p [KeyValue], key: &str) -> Option<&'p str> {
     let mut pairs = pairs.iter().filter(|pair| pair.key == key);
     pairs.find_map(|pair| pair.value.as_deref())
 }
