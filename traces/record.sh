@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes the traces of this folder anew, all or those that are named: traces/record.sh [NAME]...
+# Records the traces of this directory again, all or those named: traces/record.sh [NAME]...
 #
 # Whole hosts, to replay: compile configure walk archive dd pressure. Commands, to run as tasks of a simulated multiprocessor (dd is one too):
 # find pmake dpunish bonnie mab config objdump kernel extract.
 #
 # Needs root, gcc, make, dpkg-dev, and a deb-src line among apt's sources for the C project (flac); `find`, `kernel` and `extract` need Debian's linux-source-6.1, flex and bison, `bonnie`
-# needs bonnie++. BRICKYARD names the binary, TRIM the example `trim`, WORK a folder on a real disk with 4 GB of room. Caches are dropped and memory compacted before each recording of
-# a host, so that the page states at the start are simple and the files small; `pressure` then fills the memory up to 3.5 GB. Do not run it on a machine that serves somebody.
+# needs bonnie++. BRICKYARD is the path of the binary, TRIM that of the example `trim`, WORK a directory on a real disk with 4 GB free. Before each recording of a host, caches are dropped
+# and memory is compacted, so that the page states at the start are simple and the files small; `pressure` then leaves only 3.5 GB available. Do not run it on a machine in production.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,7 +18,7 @@ trim=${TRIM:-$here/../target/release/examples/trim}
 mkdir -p "$work"
 cd "$work"
 
-# A source tree of the C project in the folder $1.
+# Unpacks a source tree of the C project to the directory $1.
 unpack() {
     ls flac_*.dsc >/dev/null 2>&1 || apt-get source --download-only flac
     rm -rf "$1"
@@ -31,14 +31,14 @@ calm() {
     echo 1 >/proc/sys/vm/compact_memory
 }
 
-# Records the trace $1 while the rest runs, ahead of whatever else the machine does.
+# Records the trace $1 while the command in the other arguments runs, at high priority.
 record() {
     name=$1
     shift
     nice -n -19 "$brickyard" record -o "$here/$name.parquet" -- "$@"
 }
 
-# The C project, ready to be built, and a part of it that is built in a few seconds.
+# Configures the C project; `part` is a part of it that builds in a few seconds.
 prepare() {
     unpack flac
     (cd flac && ./configure --disable-ogg --disable-shared >/dev/null 2>&1)
@@ -78,7 +78,7 @@ dd() {
     record dd sh -c 'dd if=/dev/zero of=zeros bs=16k count=2048 2>/dev/null && rm zeros'
 }
 
-# Real pressure: anonymous memory but for 3.5 GB, the rest full of cached files, so that kswapd works while the build and a stream of reads go on. The
+# Real memory pressure: all but 3.5 GB is anonymous memory, the rest full of cached files, so that kswapd runs during the build and a stream of reads. The
 # program that holds the memory is the first that the kernel would kill.
 pressure() {
     prepare
@@ -116,8 +116,8 @@ C
     trap - EXIT INT TERM
 }
 
-# Records the trace $1 while the rest runs, and keeps only what that command did. What lies between its events becomes computing time, so whatever else the machine does must wait.
-# Who started a process is told from its first name, and two that start at once can be taken for each other. So scripts are run by `dash` by name, as nobody else does.
+# Records the trace $1 while the command in the other arguments runs, and keeps only that command's events. The time between them becomes computing time, so it runs at real-time priority.
+# A process's parent is determined from its first name, and two that start at once can be confused. So scripts are run by `dash`, by name, which no other process on the machine does.
 record_task() {
     name=$1
     shift
@@ -127,14 +127,14 @@ record_task() {
     rm "$work/$name.parquet"
 }
 
-# Linux's source tree.
+# Unpacks Linux's source tree.
 unpack_linux() {
     [ -d linux-source-6.1 ] && return
     ls linux-source-6.1_*.deb >/dev/null 2>&1 || apt-get download linux-source-6.1
     dpkg-deb --fsys-tarfile linux-source-6.1_*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' | tar -xJ
 }
 
-# 4.5 MB in 631 files and 180 folders, on the disk.
+# Searches 4.5 MB in 631 files and 180 directories, read from disk.
 find() {
     unpack_linux
     sync
@@ -142,7 +142,7 @@ find() {
     record_task find find linux-source-6.1/drivers/staging/media/atomisp -type f -exec grep -l 'this text is not there' {} +
 }
 
-# The 27 files without PowerPC's and without a library for Ogg. Without what is written for one processor's vectors, whose headers alone are longer than these files.
+# Compiles the 27 files without those for PowerPC and Ogg. The code with vector intrinsics is disabled, since its headers alone are longer than these files.
 pmake() {
     [ -f flac/config.h ] || prepare
     objects=
@@ -172,7 +172,7 @@ dpunish() {
     trap - EXIT INT TERM
 }
 
-# Creates 1024 empty files one after another and at random, looks at them, deletes them.
+# Creates 1024 empty files, in order and in random order, reads their status, deletes them.
 bonnie() {
     mkdir -p created
     record_task bonnie bonnie++ -d created -n 1 -s 0 -u root -q >/dev/null
@@ -185,7 +185,7 @@ mab() {
     record_task mab dash mab.sh mab-source/src/libFLAC copied
 }
 
-# The first 0.6 seconds of it.
+# The first 0.6 seconds of configure.
 config() {
     unpack flac
     rm -rf configured
@@ -202,7 +202,7 @@ objdump() {
     record_task objdump dash -c 'objdump -d -l /usr/bin/perl | grep mov >/dev/null'
 }
 
-# Twelve files of lib/, each by the command that the kernel's own make files ran for it.
+# Compiles twelve files of lib/, each with the command that the kernel's makefiles ran for it.
 kernel() {
     unpack_linux
     cd linux-source-6.1
@@ -226,7 +226,7 @@ kernel() {
     cd ..
 }
 
-# 868 files in 38 folders, 20 MB, out of an archive that is in memory. Unpacked once before, so that the folders above and the journal are warm.
+# Extracts 868 files in 38 directories, 20 MB, from an archive in memory. It is extracted once before, so that the parent directories and the journal are cached.
 extract() {
     unpack_linux
     [ -f tree-part.tar.gz ] || tar -czf tree-part.tar.gz -C linux-source-6.1 kernel mm block init ipc

@@ -1,9 +1,9 @@
-//! Any bytes as a cell's file, and as the file of all rows: refused, or rows with finite numbers,
-//! which are those of a run or are told not to be. Start it with a real file of each in the corpus,
-//! since random bytes do not get past the first check.
+//! Any bytes as a cell's file, and as the file of all rows: either they are refused, or the rows
+//! have finite numbers, and `Data::new` refuses them or keeps every one. The corpus should contain
+//! a real file of each kind, since random bytes do not pass the first check.
 //!
-//! The Parquet crate panics on some damaged files; the reader contains that, so here only a panic
-//! that escapes counts.
+//! The Parquet crate panics on some damaged files; the reader contains that, so only a panic that
+//! escapes the reader is a finding.
 
 #![no_main]
 
@@ -24,7 +24,7 @@ fn check(cells: Vec<CellRows>) {
     );
     assert!(
         rows().all(|raw| raw.at.is_none_or(f64::is_finite)),
-        "a place that is not finite"
+        "a point on the axis that is not finite"
     );
     let count = rows().count();
     if let Ok(data) = Data::new(cells) {
@@ -34,7 +34,7 @@ fn check(cells: Vec<CellRows>) {
 
 fuzz_target!(
     init: {
-        // The hook of libfuzzer ends the process at any panic, contained or not.
+        // libfuzzer's own hook ends the process at any panic, contained or not.
         std::panic::set_hook(Box::new(|_| {}));
     },
     |bytes: &[u8]| {

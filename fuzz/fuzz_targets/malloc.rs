@@ -1,5 +1,5 @@
-//! Any bytes as calls of the malloc family on the process's heap: sizes, alignments, chains of
-//! resizing, zeroed and large blocks, requests that cannot be served, against a model.
+//! Any bytes as calls of the malloc family on the process's heap, compared with a model: sizes,
+//! alignments, repeated resizing, zeroed and large blocks, requests that cannot be served.
 
 #![no_main]
 

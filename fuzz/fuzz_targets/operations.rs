@@ -1,5 +1,5 @@
-//! Any bytes as operations on any configuration, against the naive model: the generator and the
-//! model of the property tests.
+//! Any bytes as operations on any configuration, compared with the naive model. Uses the generator
+//! and the model of the property tests.
 
 #![no_main]
 

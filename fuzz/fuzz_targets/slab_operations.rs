@@ -1,5 +1,5 @@
 //! Any bytes as operations on slabs of any design, at any level of checking, with interrupts and
-//! other tasks in between, against the naive model.
+//! other tasks in between, compared with the naive model.
 
 #![no_main]
 

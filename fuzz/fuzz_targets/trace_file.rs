@@ -1,8 +1,8 @@
-//! Any bytes as a trace file: refused, or a trace that can be summed up. Start it with a real trace
-//! in the corpus, since random bytes do not get past the first check.
+//! Any bytes as a trace file: either they are refused, or the trace can be summarized. The corpus
+//! should contain a real trace, since random bytes do not pass the first check.
 //!
-//! The Parquet crate panics on some damaged files; the reader contains that, so here only a panic
-//! that escapes counts.
+//! The Parquet crate panics on some damaged files; the reader contains that, so only a panic that
+//! escapes the reader is a finding.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(
     init: {
-        // The hook of libfuzzer ends the process at any panic, contained or not.
+        // libfuzzer's own hook ends the process at any panic, contained or not.
         std::panic::set_hook(Box::new(|_| {}));
     },
     |bytes: &[u8]| {

@@ -1,5 +1,5 @@
 //! Any bytes as the text of ftrace, perf or trace-cmd, plain or zstd, and as the format text of an
-//! event: refused, or a trace whose events are all in order.
+//! event: either they are refused, or the trace's events are in order of time.
 
 #![no_main]
 

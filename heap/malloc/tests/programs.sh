@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# Real programs under LD_PRELOAD of a malloc library, each with its own output checked.
+# Runs real programs with a malloc library preloaded, and checks the output of each.
 #
 #     heap/malloc/tests/programs.sh target/release/libbrickyard_malloc.so [PROGRAM...]
 #
-# Each program runs twice in an empty directory of the same name: as it is, and with the library preloaded. What it
-# prints must be the same, to the letter, and it must end well. Times and peak memory (of the largest process) are shown;
-# nothing is asserted of them. Before that, the dynamic loader is asked what each program's malloc family is bound to: all
-# of it must be the preloaded library, or the check would prove nothing, and one allocator's blocks would reach the
-# other's free.
+# Each program runs twice in an empty directory of the same name: without and with the library preloaded. Its output must
+# be identical, and it must exit with 0. Times and peak memory (of the largest process) are printed but not checked.
+# Before that, the dynamic loader's bindings of each program's malloc family are checked: all of them must go to the
+# preloaded library. Otherwise the check would prove nothing, and one allocator's blocks would reach the other's free.
 #
-# Variables BRICKYARD_* reach the programs; nothing else of the environment does. What is missing is installed where this
-# runs as root and there is apt-get; what cannot be had is skipped, with the reason. Exit codes: 0 all well, 1 a program
-# failed, 2 asked for wrongly.
+# Of the environment only variables BRICKYARD_* are passed to the programs. Missing programs are installed when this runs
+# as root and apt-get exists; those that cannot be installed are skipped, with the reason. Exit codes: 0 all passed, 1 a
+# program failed, 2 wrong usage.
 set -euo pipefail
 export LC_ALL=C PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" # the system's programs first
 unset LD_PRELOAD
@@ -24,7 +23,7 @@ readonly here
 
 wrong() { printf '%s\nusage: programs.sh LIBRARY [%s]...\n' "$1" "$(IFS='|' && echo "${known[*]}")" >&2 && exit 2; }
 
-# What a program needs: names of commands.
+# The commands that a program needs.
 needs() {
     case $1 in
         python) echo python3 ;;
@@ -48,7 +47,7 @@ package() {
 # Sets `run` to the command line of a program.
 command_line() {
     case $1 in
-        python) run=(env PYTHONMALLOC=malloc python3 "$here/threads.py") ;; # every object from malloc, none from Python's pools
+        python) run=(env PYTHONMALLOC=malloc python3 "$here/threads.py") ;; # every object from malloc instead of Python's pools
         compiler) run=(bash "$here/project.sh") ;;
         sqlite) run=(sqlite3 -batch tables.db ".read '$here/tables.sql'") ;;
         redis) run=(bash "$here/redis.sh") ;;
@@ -57,7 +56,7 @@ command_line() {
     esac
 }
 
-# The executables whose bindings are looked at.
+# The executables whose bindings are checked.
 executables() {
     needs "$1" | tr ' ' '\n'
     [ "$1" != compiler ] || printf '%s\n' "$(gcc -print-prog-name=cc1)" "$(g++ -print-prog-name=cc1plus)" as ld
@@ -77,9 +76,9 @@ install_missing() {
     done
 }
 
-# astray EXECUTABLE: what of its malloc family is not bound to the library, from what the loader wrote.
-# An executable that is not position independent gives its own PLT entry as the address of a function; that is as good
-# as the library where the entry itself leads there.
+# astray EXECUTABLE: prints which of its malloc family is not bound to the library, from the loader's log.
+# An executable that is not position independent has its own PLT entry as the address of a function; that is accepted
+# if the entry itself is bound to the library.
 astray() {
     { grep -hsE "symbol .($family)'" "$scratch"/bindings.* || true; } | awk -v library="$library" -v executable="$1" '
         {
@@ -102,7 +101,7 @@ astray() {
         }'
 }
 
-# bound PROGRAM: every executable of it takes its whole malloc family from the library; prints what does not.
+# bound PROGRAM: fails unless each of its executables has its whole malloc family from the library; prints what has not.
 bound() {
     local executable strays failed=0
     while read -r executable; do
@@ -126,7 +125,7 @@ perform() {
     mkdir "$scratch/work"
     echo 0 >"$scratch/$how.peak"
     ! type -P time >/dev/null || measured=("$(type -P time)" --quiet -f %M -o "$scratch/$how.peak")
-    # In the background, so that a signal to this script is obeyed at once; `timeout` passes it on to the whole group.
+    # In the background, so that this script handles a signal at once; `timeout` forwards it to the whole group.
     (cd "$scratch/work" && exec timeout -k 5 "$limit" "${measured[@]}" \
         env -i PATH="$PATH" HOME="$scratch/work" LC_ALL=C TZ=UTC "${settings[@]}" "$@" "${run[@]}") \
         </dev/null >"$scratch/$how.out" 2>&1 &
@@ -149,7 +148,7 @@ line() { # line PROGRAM VERDICT: with the times in seconds and peaks in MiB of b
         }' "$scratch"/{plain,preloaded}.{microseconds,peak}
 }
 
-check() { # check PROGRAM: prints its line; fails where it does
+check() { # check PROGRAM: prints its line; fails if the program does
     local name
     for name in $(needs "$1"); do
         type -P "$name" >/dev/null || { printf '%-9s skipped: %s is not installed\n' "$1" "$name" && return 0; }

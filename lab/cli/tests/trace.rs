@@ -208,8 +208,8 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
             "brickyard import",
         ),
         (&[0x28, 0xb5, 0x2f, 0xfd, 1], "brickyard import"),
-        (b"PAR1 and so on", "cut off"),
-        (b"\x7fELF\x01\x02", "no trace file"),
+        (b"PAR1 and so on", "truncated"),
+        (b"\x7fELF\x01\x02", "not a trace file"),
     ];
     for (bytes, hint) in cases {
         fs::write(&path, bytes).unwrap();

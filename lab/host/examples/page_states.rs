@@ -1,4 +1,4 @@
-//! Reads this host's page states (as root), and prints frames by use and how fast it went.
+//! Reads this host's page states (as root), and prints the frames of each use and the rate.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -1,31 +1,31 @@
-//! Page blocks by what lies in them: which are mixed, and by what.
+//! Page blocks by the frames in them: which are mixed, and by what.
 //!
-//! A huge page needs a whole block. One page that cannot be moved is enough to spoil it;
-//! pagetypeinfo, which counts blocks by the type they are meant for, does not show that.
+//! A huge page needs a whole block, and a single immovable page prevents it. pagetypeinfo, which
+//! counts blocks by their nominal type, does not show that.
 
 use brickyard_trace::{PageUse, StateRun};
 
 use crate::movability::{Judge, Movability};
 use crate::zoneinfo::ZoneInfo;
 
-/// What lies in one block, in frames.
+/// The frames of one block, counted by use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockUse {
-    /// Its first frame, which may lie before the zone.
+    /// Its first frame, which may be before the zone.
     pub frame: u64,
-    /// Frames by [`PageUse`]; what lies outside of the zone is [`PageUse::Hole`].
+    /// Frames by [`PageUse`]; those outside the zone are [`PageUse::Hole`].
     pub by_use: [u32; PageUse::ALL.len()],
     /// Frames that compaction could move.
     pub movable: u32,
-    /// Frames that may be idle in per-CPU lists.
+    /// Frames that may be free in per-CPU lists.
     pub perhaps: u32,
-    /// Frames that stay where they are.
+    /// Frames that cannot be moved.
     pub stuck: u32,
-    /// Frames under writeback or taken for reclaim.
+    /// Frames under writeback or isolated for reclaim.
     pub writeback: u32,
 }
 
-/// What a block is, by what lies in it.
+/// The kind of a block, by the frames in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockKind {
     /// No memory.
@@ -36,22 +36,22 @@ pub enum BlockKind {
     Huge,
     /// Free and movable frames: compaction could empty it.
     Movable,
-    /// Movable frames beside such as may be idle in per-CPU lists; no other.
+    /// Like `Movable`, but with frames that may be free in per-CPU lists, or immovable.
     Perhaps,
-    /// Movable frames beside such as cannot be moved.
+    /// Movable and immovable frames.
     Mixed,
-    /// In use, and nothing in it that could be moved.
+    /// In use, without movable frames.
     Unmovable,
 }
 
 impl BlockUse {
-    /// Frames of this use.
+    /// Returns the number of frames of this use.
     #[must_use]
     pub fn of_use(&self, usage: PageUse) -> u32 {
         self.by_use[usage as usize]
     }
 
-    /// What that makes it.
+    /// Returns the kind of the block.
     #[must_use]
     pub fn kind(&self) -> BlockKind {
         let frames: u32 = self.by_use.iter().sum();
@@ -73,8 +73,8 @@ impl BlockUse {
     }
 }
 
-/// The blocks of 2^`order` frames that `zone` lies in, in order; `runs` in order of frames. A pass
-/// over the zone's runs; 64 bytes a block.
+/// Returns the blocks of 2^`order` frames that `zone` overlaps, in order. `runs` must be in order
+/// of frames. Makes one pass over the zone's runs; takes 64 bytes a block.
 #[must_use]
 pub fn of_zone(runs: &[StateRun], zone: &ZoneInfo, order: u8, judge: &Judge) -> Vec<BlockUse> {
     let size = 1_u64 << order.min(31);
@@ -109,7 +109,7 @@ pub fn of_zone(runs: &[StateRun], zone: &ZoneInfo, order: u8, judge: &Judge) -> 
     blocks
 }
 
-/// The frame after the last of a run.
+/// Returns the frame after the last of a run.
 fn run_end(run: &StateRun) -> u64 {
     run.frame.saturating_add(run.frames)
 }
@@ -127,7 +127,7 @@ fn add(block: &mut BlockUse, run: &StateRun, movability: Movability, frames: u32
     }
 }
 
-/// How many blocks of each kind, and what the mixed ones hold.
+/// How many blocks there are of each kind, and the frames of the mixed ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockSummary {
     /// Blocks without memory.
@@ -138,23 +138,23 @@ pub struct BlockSummary {
     pub huge: u64,
     /// Blocks of free and movable frames.
     pub movable: u64,
-    /// Blocks of movable frames and such as may be idle in per-CPU lists.
+    /// Blocks of movable frames and of frames that may be free in per-CPU lists.
     pub perhaps: u64,
-    /// Blocks of movable frames and such as cannot be moved.
+    /// Blocks of movable and immovable frames.
     pub mixed: u64,
-    /// Of these, the ones that at most [`BlockSummary::FEW`] frames spoil.
+    /// Mixed blocks with at most [`BlockSummary::FEW`] immovable frames.
     pub mixed_by_few: u64,
-    /// Blocks in use with nothing movable.
+    /// Blocks in use without movable frames.
     pub unmovable: u64,
     /// Frames in mixed blocks by [`PageUse`].
     pub in_mixed: [u64; PageUse::ALL.len()],
 }
 
 impl BlockSummary {
-    /// So many frames are few.
+    /// The limit of [`BlockSummary::mixed_by_few`].
     pub const FEW: u32 = 8;
 
-    /// Of these blocks.
+    /// Summarizes these blocks.
     #[must_use]
     pub fn of(blocks: &[BlockUse]) -> Self {
         let mut summary = Self::default();

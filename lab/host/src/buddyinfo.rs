@@ -1,4 +1,4 @@
-//! `/proc/buddyinfo`: free blocks by zone and order. Everyone may read it.
+//! `/proc/buddyinfo`: free blocks by zone and order. Readable by all users.
 
 use brickyard::Order;
 use brickyard::stats::FreeCounts;
@@ -13,12 +13,12 @@ pub struct BuddyZone {
     pub node: u32,
     /// Its name, such as `Normal`.
     pub zone: String,
-    /// Free blocks, by order. As many as the kernel has orders, at most [`Order::COUNT`].
+    /// Free blocks, by order: as many entries as the kernel has orders, at most [`Order::COUNT`].
     pub free: Vec<u64>,
 }
 
 impl BuddyZone {
-    /// The same for the indices.
+    /// Returns the counts in the form that the fragmentation indices are computed from.
     #[must_use]
     pub fn counts(&self) -> FreeCounts {
         let mut counts = FreeCounts::default();
@@ -28,7 +28,7 @@ impl BuddyZone {
         counts
     }
 
-    /// The highest order that the kernel keeps blocks of.
+    /// Returns the highest order of the kernel's free lists.
     #[must_use]
     pub fn max_order(&self) -> Order {
         let highest = self.free.len().saturating_sub(1);
@@ -39,10 +39,11 @@ impl BuddyZone {
     }
 }
 
-/// Reads the text. Zones come in the order of the text; lines that start otherwise are passed over.
+/// Parses the text. Zones are in the order of the text; lines that do not begin with a zone are
+/// skipped.
 ///
 /// # Errors
-/// A count that is no number, a zone without counts, or more orders than [`Order::COUNT`].
+/// If a count is not a number, or a zone has no counts or more than [`Order::COUNT`].
 ///
 /// ```
 /// let zones = brickyard_host::buddyinfo::parse("Node 0, zone   Normal      4      0      2 \n")?;
@@ -59,7 +60,7 @@ pub fn parse(text: &str) -> Result<Vec<BuddyZone>, ParseError> {
         let free = lines.numbers(rest)?;
         if free.is_empty() || free.len() > Order::COUNT {
             let most = Order::COUNT;
-            return Err(lines.wrong(format!("{} orders, 1 to {most} expected", free.len())));
+            return Err(lines.error(format!("{} orders, expected 1 to {most}", free.len())));
         }
         zones.push(BuddyZone {
             node,

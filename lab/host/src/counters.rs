@@ -1,4 +1,4 @@
-//! `/proc/vmstat` and `/proc/meminfo`: names with a number each.
+//! `/proc/vmstat` and `/proc/meminfo`: names, each with a number.
 
 use crate::ParseError;
 use crate::lines::Lines;
@@ -8,7 +8,7 @@ use crate::lines::Lines;
 pub struct Counters(pub Vec<(String, u64)>);
 
 impl Counters {
-    /// The number of this name; `None` where the kernel does not tell it.
+    /// Returns the number of this name; `None` if the kernel does not report it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         let found = self.0.iter().find(|(own, _)| own == name);
@@ -16,19 +16,19 @@ impl Counters {
     }
 }
 
-/// Reads `/proc/vmstat`: `name number` in each line.
+/// Parses `/proc/vmstat`: `name number` in each line.
 ///
 /// # Errors
-/// A line without a number.
+/// If a line has no number.
 pub fn parse_vmstat(text: &str) -> Result<Counters, ParseError> {
     parse("vmstat", text)
 }
 
-/// Reads `/proc/meminfo`: `Name:   number kB` in each line. The numbers are as they stand there,
-/// most in KiB.
+/// Parses `/proc/meminfo`: `Name:   number kB` in each line. The numbers are not converted; most
+/// are in KiB.
 ///
 /// # Errors
-/// A line without a number.
+/// If a line has no number.
 pub fn parse_meminfo(text: &str) -> Result<Counters, ParseError> {
     parse("meminfo", text)
 }

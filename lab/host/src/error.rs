@@ -1,15 +1,15 @@
-//! Why something could not be read from the host, and what to do about it.
+//! Errors of reading from the host, each with what to do about it.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// A text that is not in the form of its file.
+/// A text that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}, line {line}: {what}")]
 pub struct ParseError {
-    /// Which file, such as `zoneinfo`.
+    /// The file, such as `zoneinfo`.
     pub file: &'static str,
     /// The line, from 1.
     pub line: usize,
@@ -17,7 +17,7 @@ pub struct ParseError {
     pub what: String,
 }
 
-/// Why something could not be read.
+/// Why a file could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -26,19 +26,19 @@ pub enum HostError {
     Denied {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The kernel does not have it, or it is not mounted.
+    /// The kernel does not provide it, or it is not mounted.
     #[error("there is no {}: {fix}", path.display())]
     Absent {
         /// The file.
         path: PathBuf,
-        /// What would bring it.
+        /// What to do about it.
         fix: &'static str,
     },
-    /// The file is there and tells nothing.
-    #[error("{} tells nothing: a container may hide it; run the command on the host itself", path.display())]
+    /// The file exists but has no data.
+    #[error("{} has no data: a container may hide it; run the command on the host itself", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
@@ -48,15 +48,15 @@ pub enum HostError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not in the form that Linux gives it.
-    #[error("{} is not what Linux writes", path.display())]
+    /// It is not in the format that Linux writes.
+    #[error("{} is not in the format that Linux writes", path.display())]
     Text {
         /// The file.
         path: PathBuf,
-        /// Where, and what is wrong.
+        /// The line, and what is wrong with it.
         source: ParseError,
     },
 }

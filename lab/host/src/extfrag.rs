@@ -1,8 +1,8 @@
 //! `/sys/kernel/debug/extfrag/{unusable_index,extfrag_index}`: the kernel's own indices by zone and
-//! order. Root only, and debugfs mounted.
+//! order. Readable only by root, with debugfs mounted.
 //!
-//! The same numbers follow from buddyinfo ([`brickyard::stats::FreeCounts`]), which everyone may
-//! read; the files serve to check that.
+//! The same numbers follow from buddyinfo ([`brickyard::stats::FreeCounts`]), which all users may
+//! read; these files are used to check that.
 
 use crate::ParseError;
 use crate::lines::{Lines, node_and_zone};
@@ -18,10 +18,10 @@ pub struct IndexZone {
     pub index: Vec<i32>,
 }
 
-/// Reads either text.
+/// Parses either text.
 ///
 /// # Errors
-/// A number that is not in the form `0.066`, `-1.000` or `0.-62`.
+/// If a number is not in the form `0.066`, `-1.000` or `0.-62`.
 ///
 /// ```
 /// let zones = brickyard_host::extfrag::parse("Node 0, zone   Normal -1.000  0.-62  0.425 \n")?;
@@ -37,7 +37,7 @@ pub fn parse(text: &str) -> Result<Vec<IndexZone>, ParseError> {
         };
         let values = rest.split_whitespace().map(|word| {
             let value = thousandths(word);
-            value.ok_or_else(|| lines.wrong(format!("`{word}` is no index")))
+            value.ok_or_else(|| lines.error(format!("`{word}` is not an index")))
         });
         zones.push(IndexZone {
             node,
@@ -48,7 +48,8 @@ pub fn parse(text: &str) -> Result<Vec<IndexZone>, ParseError> {
     Ok(zones)
 }
 
-/// `%d.%03d` of the quotient and the remainder by 1000, as C has them: both carry the sign.
+/// Parses what the kernel prints by `%d.%03d` of the quotient and remainder by 1000: in C both have
+/// the sign.
 fn thousandths(word: &str) -> Option<i32> {
     let (whole, part) = word.split_once('.')?;
     let whole: i32 = whole.parse().ok()?;

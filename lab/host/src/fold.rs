@@ -1,18 +1,18 @@
 //! Flags of `/proc/kpageflags` folded into runs of frames in one state.
 //!
-//! The kernel gives about 13 million words a second; most of them equal the one before. So words
-//! are compared in the bits that matter, and only where they differ is anything decided.
+//! The kernel delivers about 13 million words a second; most of them equal the previous one. So
+//! words are compared in the relevant bits, and the state is computed only where they differ.
 //!
 //! A compound page is a head and the tails that follow it. Its state is the head's. Flags are read
-//! while memory is in use: a compound whose length is no power of two, or whose start is not
-//! aligned to it, was caught while it changed, and counts as single pages.
+//! while memory is in use: a compound page whose length is not a power of two, or whose start is
+//! not aligned to it, was changing while it was read, and counts as single pages.
 
 use core::ops::Range;
 
 use brickyard::Order;
 use brickyard_trace::{PageState, PageUse, StateRun};
 
-/// The bits of `/proc/kpageflags` that count here, by the numbers of
+/// The bits of `/proc/kpageflags` that are used here, by the numbers of
 /// `include/uapi/linux/kernel-page-flags.h` and `include/linux/kernel-page-flags.h`.
 mod bit {
     pub(super) const DIRTY: u64 = 1 << 4;
@@ -37,8 +37,8 @@ mod bit {
     pub(super) const MLOCKED: u64 = 1 << 33;
 }
 
-/// Two words that agree in these bits say the same.
-const TELLING: u64 = bit::DIRTY
+/// The bits that determine a frame's state and whether it is part of a compound page.
+const RELEVANT: u64 = bit::DIRTY
     | bit::LRU
     | bit::ACTIVE
     | bit::SLAB
@@ -59,12 +59,12 @@ const TELLING: u64 = bit::DIRTY
     | bit::RESERVED
     | bit::MLOCKED;
 
-/// The state of a frame with these flags.
+/// Returns the state of a frame with these flags.
 ///
-/// Slab comes before what processes use: newer kernels keep other things where the flags of
-/// anonymous memory are taken from, so slab pages show those too. A mark for reclaim without
-/// anything to write is the mark of read-ahead, which shares its bit. The zero pages are the
-/// kernel's own and stay where they are, whatever flags they have.
+/// The slab flag is tested before those of process memory: newer kernels reuse the fields that the
+/// flags of anonymous memory are derived from, so slab pages have those flags too. The reclaim flag
+/// on a clean page is the read-ahead mark, which shares its bit. The zero pages are the kernel's
+/// and cannot be moved, whatever flags they have.
 #[must_use]
 pub fn state_of(flags: u64) -> PageState {
     let has = |bits: u64| flags & bits != 0;
@@ -101,29 +101,29 @@ pub fn state_of(flags: u64) -> PageState {
     }
 }
 
-/// A compound page whose end has not been seen.
+/// A compound page whose end was not read yet.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenCompound {
     time: u64,
     frame: u64,
     frames: u64,
     state: PageState,
 }
 
-/// Takes flags in order of frames, and makes runs of them.
+/// Folds flags, in order of frames, into runs.
 #[derive(Debug, Default)]
 pub struct Fold {
     runs: Vec<StateRun>,
-    open: Option<Open>,
-    /// Frames of memory, in order and apart; nothing if it is not known which those are.
+    open: Option<OpenCompound>,
+    /// The ranges of frames that are memory, sorted and disjoint; empty if they are not known.
     memory: Vec<Range<u64>>,
     /// How many of those ranges end before the next frame.
     passed: usize,
 }
 
 impl Fold {
-    /// An empty one. Frames outside of `memory` (in order, apart) that have no flag are holes; if
-    /// it is empty, nothing is known of that.
+    /// Creates an empty fold. Frames outside `memory` (sorted, disjoint) that have no flag are
+    /// holes; if `memory` is empty, no frame without a flag is known to be one.
     #[must_use]
     pub fn new(memory: Vec<Range<u64>>) -> Self {
         Self {
@@ -132,28 +132,28 @@ impl Fold {
         }
     }
 
-    /// The flags of the frames from `frame` on, read at `time`. Frames must come in order.
+    /// Adds the flags of the frames from `frame` on, read at `time`. Frames must come in order.
     pub fn push(&mut self, time: u64, frame: u64, flags: &[u64]) {
         let (mut frame, mut flags) = (frame, flags);
         while !flags.is_empty() {
-            let (frames, empty) = self.part(frame, flags.len());
-            let (part, rest) = flags.split_at(frames);
-            self.push_part(time, frame, part, empty);
+            let (frames, empty) = self.stretch(frame, flags.len());
+            let (stretch, rest) = flags.split_at(frames);
+            self.push_stretch(time, frame, stretch, empty);
             frame += frames as u64;
             flags = rest;
         }
     }
 
-    /// All runs. A compound page at the very end is taken as it is.
+    /// Returns all runs. A compound page at the very end is assumed to be complete.
     #[must_use]
     pub fn finish(mut self) -> Vec<StateRun> {
         self.close();
         self.runs
     }
 
-    /// How many of the next `frames` frames are all memory or all none, and what those without
-    /// flags are then.
-    fn part(&mut self, frame: u64, frames: usize) -> (usize, PageUse) {
+    /// Returns how many of the next `frames` frames are either all inside or all outside memory,
+    /// and the use of those without flags.
+    fn stretch(&mut self, frame: u64, frames: usize) -> (usize, PageUse) {
         if self.memory.is_empty() {
             return (frames, PageUse::Untold);
         }
@@ -168,40 +168,40 @@ impl Fold {
         (frames_until.min(frames), empty)
     }
 
-    fn push_part(&mut self, time: u64, frame: u64, flags: &[u64], empty: PageUse) {
+    fn push_stretch(&mut self, time: u64, frame: u64, flags: &[u64], empty: PageUse) {
         let mut at = 0;
         while let Some(&first) = flags.get(at) {
             let rest = &flags[at..];
             let here = frame + at as u64;
-            let telling = first & TELLING;
-            let alike = if telling & bit::HEAD != 0 {
+            let relevant = first & RELEVANT;
+            let count = if relevant & bit::HEAD != 0 {
                 self.close();
-                self.open = Some(Open {
+                self.open = Some(OpenCompound {
                     time,
                     frame: here,
                     frames: 1,
                     state: state_of(first),
                 });
                 1
-            } else if telling & bit::TAIL != 0 && self.open.is_some() {
+            } else if relevant & bit::TAIL != 0 && self.open.is_some() {
                 self.tails(rest)
             } else {
                 self.close();
-                let alike = rest.iter().position(|next| next & TELLING != telling);
-                let alike = alike.unwrap_or(rest.len());
-                let state = if telling == 0 {
+                let same = rest.iter().position(|next| next & RELEVANT != relevant);
+                let same = same.unwrap_or(rest.len());
+                let state = if relevant == 0 {
                     PageState::of(empty)
                 } else {
                     state_of(first)
                 };
-                self.emit(time, here, alike as u64, 0, state);
-                alike
+                self.emit(time, here, same as u64, 0, state);
+                same
             };
-            at += alike;
+            at += count;
         }
     }
 
-    /// Adds the tails that `flags` begins with to the open compound page; how many.
+    /// Adds the tails that `flags` begins with to the open compound page; returns how many.
     fn tails(&mut self, flags: &[u64]) -> usize {
         let other = flags
             .iter()
@@ -213,7 +213,7 @@ impl Fold {
         tails
     }
 
-    /// The open compound page has ended.
+    /// Ends the open compound page, if there is one.
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         let whole = open.frames.is_power_of_two() && open.frame % open.frames == 0;

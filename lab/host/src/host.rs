@@ -1,4 +1,4 @@
-//! The files of one host, below a root folder, so that recorded ones can be read as well.
+//! The files of one host, below a root directory, so that recorded ones can be read as well.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use crate::pagetypeinfo::{self, PageTypes};
 use crate::zoneinfo::{self, ZoneInfo};
 use crate::{HostError, ParseError, iomem};
 
-/// Frames that are looked at together, with one time.
+/// Frames that are read together, with one time.
 const CHUNK_FRAMES: usize = 1 << 16;
 /// Bytes of a word of kpageflags.
 const WORD: usize = size_of::<u64>();
@@ -25,7 +25,7 @@ const PAGE_MONITOR: &str = "the kernel needs CONFIG_PROC_PAGE_MONITOR=y";
 const PAGE_TYPES: &str = "the kernel needs CONFIG_PROC_FS=y and Linux 2.6.24 or later";
 const EXTFRAG: &str = "the kernel needs CONFIG_DEBUG_FS=y and CONFIG_COMPACTION=y, and debugfs must be mounted: sudo mount -t debugfs none /sys/kernel/debug";
 
-/// A host, or a folder with what was recorded of one.
+/// A host, or a directory with the recorded files of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     root: PathBuf,
@@ -33,7 +33,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The machine that this runs on.
+    /// Returns the machine that this runs on.
     #[must_use]
     pub fn here() -> Self {
         let frame_bytes = u32::try_from(rustix::param::page_size()).unwrap_or(4096);
@@ -43,8 +43,8 @@ impl Host {
         }
     }
 
-    /// The files below `root` (`root/proc/zoneinfo` and so on), of a host with frames of 4096
-    /// bytes.
+    /// Returns a host whose files are below `root` (`root/proc/zoneinfo` and so on), with frames of
+    /// 4096 bytes.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self {
@@ -53,16 +53,16 @@ impl Host {
         }
     }
 
-    /// Bytes of a frame.
+    /// Returns the size of a frame in bytes.
     #[must_use]
     pub fn frame_bytes(&self) -> u32 {
         self.frame_bytes
     }
 
-    /// `/proc/zoneinfo`, its zones that have memory; there is at least one.
+    /// Reads the zones of `/proc/zoneinfo` that have memory; there is at least one.
     ///
     /// # Errors
-    /// It cannot be read, names no such zone, or is not what Linux writes.
+    /// If the file cannot be read, has no such zone, or cannot be parsed.
     pub fn zones(&self) -> Result<Vec<ZoneInfo>, HostError> {
         let mut zones = self.parsed("proc/zoneinfo", PROC, zoneinfo::parse)?;
         zones.retain(ZoneInfo::is_populated);
@@ -73,59 +73,60 @@ impl Host {
         Ok(zones)
     }
 
-    /// `/proc/buddyinfo`.
+    /// Reads `/proc/buddyinfo`.
     ///
     /// # Errors
-    /// It cannot be read, or is not what Linux writes.
+    /// If the file cannot be read or parsed.
     pub fn buddyinfo(&self) -> Result<Vec<BuddyZone>, HostError> {
         self.parsed("proc/buddyinfo", PROC, buddyinfo::parse)
     }
 
-    /// `/proc/pagetypeinfo`. The kernel walks its free lists for it with the zone locked.
+    /// Reads `/proc/pagetypeinfo`. The kernel walks its free lists for it with the zone locked.
     ///
     /// # Errors
-    /// [`HostError::Denied`] for who is not root; it cannot be read, or is not what Linux writes.
+    /// [`HostError::Denied`] for users other than root; otherwise if the file cannot be read or
+    /// parsed.
     pub fn page_types(&self) -> Result<PageTypes, HostError> {
         self.parsed("proc/pagetypeinfo", PAGE_TYPES, pagetypeinfo::parse)
     }
 
-    /// `/proc/vmstat`.
+    /// Reads `/proc/vmstat`.
     ///
     /// # Errors
-    /// It cannot be read, or is not what Linux writes.
+    /// If the file cannot be read or parsed.
     pub fn vmstat(&self) -> Result<Counters, HostError> {
         self.parsed("proc/vmstat", PROC, counters::parse_vmstat)
     }
 
-    /// `/proc/meminfo`.
+    /// Reads `/proc/meminfo`.
     ///
     /// # Errors
-    /// It cannot be read, or is not what Linux writes.
+    /// If the file cannot be read or parsed.
     pub fn meminfo(&self) -> Result<Counters, HostError> {
         self.parsed("proc/meminfo", PROC, counters::parse_meminfo)
     }
 
-    /// `/sys/kernel/debug/extfrag/unusable_index`.
+    /// Reads `/sys/kernel/debug/extfrag/unusable_index`.
     ///
     /// # Errors
-    /// [`HostError::Denied`] for who is not root, [`HostError::Absent`] where debugfs is not
-    /// mounted; it is not what Linux writes.
+    /// [`HostError::Denied`] for users other than root, [`HostError::Absent`] if debugfs is not
+    /// mounted; otherwise if the file cannot be parsed.
     pub fn unusable_index(&self) -> Result<Vec<IndexZone>, HostError> {
         let path = "sys/kernel/debug/extfrag/unusable_index";
         self.parsed(path, EXTFRAG, extfrag::parse)
     }
 
-    /// `/sys/kernel/debug/extfrag/extfrag_index`.
+    /// Reads `/sys/kernel/debug/extfrag/extfrag_index`.
     ///
     /// # Errors
-    /// As of [`Host::unusable_index`].
+    /// As [`Host::unusable_index`].
     pub fn extfrag_index(&self) -> Result<Vec<IndexZone>, HostError> {
         let path = "sys/kernel/debug/extfrag/extfrag_index";
         self.parsed(path, EXTFRAG, extfrag::parse)
     }
 
-    /// The order of a huge page, from `/sys/kernel/mm/transparent_hugepage/hpage_pmd_size` or else
-    /// `Hugepagesize` of `/proc/meminfo`; `None` where the kernel has no huge pages.
+    /// Returns the order of a huge page, from `/sys/kernel/mm/transparent_hugepage/hpage_pmd_size`
+    /// or else `Hugepagesize` of `/proc/meminfo`; `None` if the kernel has no huge pages.
     #[must_use]
     pub fn huge_order(&self) -> Option<u8> {
         let transparent = "sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
@@ -136,15 +137,15 @@ impl Host {
         (frames.is_power_of_two() && frames > 1).then(|| frames.trailing_zeros() as u8)
     }
 
-    /// The kernel's release, from `/proc/sys/kernel/osrelease`; empty where that cannot be read.
+    /// Returns the kernel's release, from `/proc/sys/kernel/osrelease`; empty if it cannot be read.
     #[must_use]
     pub fn kernel(&self) -> String {
         let release = fs::read_to_string(self.root.join("proc/sys/kernel/osrelease"));
         release.unwrap_or_default().trim().to_owned()
     }
 
-    /// May compaction move what is locked in memory (`vm.compact_unevictable_allowed`)? What the
-    /// kernel does by itself if it does not say.
+    /// Returns whether compaction may move memory that is locked
+    /// (`vm.compact_unevictable_allowed`); the kernel's default if the file cannot be read.
     #[must_use]
     pub fn compacts_unevictable(&self) -> Unevictable {
         let path = self.root.join("proc/sys/vm/compact_unevictable_allowed");
@@ -154,7 +155,7 @@ impl Host {
         }
     }
 
-    /// What the host says of itself, for a trace. Empty where a text cannot be read.
+    /// Reads the texts that go into a trace's header. A text that cannot be read is empty.
     #[must_use]
     pub fn texts(&self) -> HostTexts {
         let text = |path: &str| {
@@ -169,15 +170,16 @@ impl Host {
         }
     }
 
-    /// `/proc/kpageflags` as runs of frames in one state, in order of frames. 64 Ki frames are read
-    /// at once and have the time that `now` says before. `progress` is told how many frames are
-    /// done and how many there are, as far as zoneinfo knows.
+    /// Reads `/proc/kpageflags` as runs of frames in one state, in order of frames. Reads 65536 at a
+    /// time; their runs have the time that `now` returned before. `progress` is called
+    /// with how many frames were read and how many there are by zoneinfo.
     ///
-    /// About 13 million frames a second: 2 s for 100 GiB. The runs take 40 bytes each, some 10 000
-    /// to 100 000 for a GiB in use.
+    /// Reads about 13 million frames a second: 2 s for 100 GiB. Each run takes 40 bytes; a GiB in
+    /// use has some 10 000 to 100 000 runs.
     ///
     /// # Errors
-    /// [`HostError::Denied`] for who is not root; there is none, or nothing in it.
+    /// [`HostError::Denied`] for users other than root; [`HostError::Absent`] or
+    /// [`HostError::Empty`] if the kernel provides none.
     pub fn page_states(
         &self,
         now: impl Fn() -> u64,
@@ -196,7 +198,7 @@ impl Host {
             let time = now();
             let length = read_chunk(&mut file, &mut bytes).map_err(failed)?;
             flags.clear();
-            // What is left over is no whole word, and so no frame.
+            // A rest shorter than a word is not a frame.
             let (words, _) = bytes[..length].as_chunks::<WORD>();
             flags.extend(words.iter().map(|&word| u64::from_ne_bytes(word)));
             if flags.is_empty() {
@@ -212,7 +214,7 @@ impl Host {
         Ok(fold.finish())
     }
 
-    /// The frames of memory; none if that cannot be known.
+    /// Returns the ranges of frames that are memory; empty if they are not known.
     fn memory(&self) -> Vec<core::ops::Range<u64>> {
         let ranges = self.parsed("proc/iomem", PROC, iomem::parse);
         let bytes = u64::from(self.frame_bytes);
@@ -230,23 +232,23 @@ impl Host {
     ) -> Result<T, HostError> {
         let path = self.root.join(path);
         let bytes = fs::read(&path).map_err(|source| explained(&path, fix, source))?;
-        // Names may be anything in principle; what is not text becomes a mark, and the parser says
-        // what it thinks of it.
+        // Names may be any bytes in principle: those that are not UTF-8 are replaced, and the
+        // parser accepts or refuses the result.
         let text = String::from_utf8_lossy(&bytes);
         parse(&text).map_err(|source| HostError::Text { path, source })
     }
 }
 
-/// Does compaction move what is locked in memory?
+/// What compaction does with memory that is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unevictable {
-    /// It does, as kernels do unless told otherwise.
+    /// It moves it, as kernels do by default.
     Moves,
-    /// It stays, as on real-time kernels.
+    /// It leaves it in place, as on real-time kernels.
     Stays,
 }
 
-/// Reads until `bytes` is full or the file ends; the kernel may give less at once.
+/// Reads until `bytes` is full or the file ends; a single read may return less.
 fn read_chunk(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < bytes.len() {
@@ -260,7 +262,7 @@ fn read_chunk(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// What to do about it.
+/// Converts a system error on `path`; `fix` is the advice for a missing file.
 fn explained(path: &Path, fix: &'static str, source: io::Error) -> HostError {
     let path = path.to_owned();
     match source.kind() {

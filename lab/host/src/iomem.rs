@@ -1,17 +1,19 @@
-//! `/proc/iomem`: where there is memory at all. Who is not root sees zeros instead of addresses.
+//! `/proc/iomem`: the address ranges of memory. Users other than root see zeros instead of
+//! addresses.
 //!
-//! Needed beside kpageflags: for a frame without memory old kernels say so, newer ones (6.17 and
-//! later) give no flag at all, as for memory in use of which nothing is told.
+//! Needed beside kpageflags: old kernels set a flag for a frame without memory; newer ones (6.17
+//! and later) set none, as for some memory in use.
 
 use core::ops::Range;
 
 use crate::ParseError;
 use crate::lines::Lines;
 
-/// The ranges of addresses that are `System RAM`, in order and apart; none for who is not root.
+/// Returns the ranges of addresses that are `System RAM`, sorted and disjoint; none for users other
+/// than root.
 ///
 /// # Errors
-/// A range of RAM that is not in the form `00100000-bfffffff : System RAM`.
+/// If a range of RAM is not in the form `00100000-bfffffff : System RAM`.
 pub fn parse(text: &str) -> Result<Vec<Range<u64>>, ParseError> {
     let mut lines = Lines::new("iomem", text);
     let mut ranges: Vec<Range<u64>> = Vec::new();
@@ -19,7 +21,7 @@ pub fn parse(text: &str) -> Result<Vec<Range<u64>>, ParseError> {
         let Some((addresses, name)) = line.split_once(" : ") else {
             continue;
         };
-        // Added later, it is `System RAM (virtio_mem)` below the device that it comes from.
+        // Hot-added memory is `System RAM (virtio_mem)`, below the device that it comes from.
         if !name.trim_start().starts_with("System RAM") {
             continue;
         }
@@ -28,8 +30,8 @@ pub fn parse(text: &str) -> Result<Vec<Range<u64>>, ParseError> {
             let last = u64::from_str_radix(last, 16).ok()?;
             Some(first..last.checked_add(1)?)
         });
-        let range = range.ok_or_else(|| lines.wrong("two addresses expected before the colon"))?;
-        // Zeros for who is not root: 0-0.
+        let range = range.ok_or_else(|| lines.error("expected two addresses before the colon"))?;
+        // Users other than root see 0-0.
         if range.end - range.start.min(range.end) > 1 {
             ranges.push(range);
         }

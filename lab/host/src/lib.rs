@@ -1,23 +1,23 @@
-//! What a running Linux says of its page allocator: readers of `/proc` and `/sys`, and what follows
-//! from them.
+//! The state of a running Linux's page allocator: readers of `/proc` and `/sys`, and analyses of
+//! what they read.
 //!
-//! [`Host`] reads the files, of this machine or below a folder of recorded ones. Each text has a
-//! module with a parser that takes any text and never panics. Nothing here changes anything on the
-//! host.
+//! [`Host`] reads the files, of this machine or of a directory with recorded ones. Each text has a
+//! module with a parser that accepts any text and never panics. Nothing here changes anything on
+//! the host.
 //!
-//! | module | what it tells |
+//! | module | contents |
 //! |---|---|
 //! | [`buddyinfo`] | free blocks by zone and order |
-//! | [`zoneinfo`] | where zones lie, watermarks, counters, per-CPU lists |
+//! | [`zoneinfo`] | the frames of zones, watermarks, counters, per-CPU lists |
 //! | [`pagetypeinfo`] | free blocks and page blocks by migrate type (root) |
 //! | [`fold`] | what every frame is used for, from `/proc/kpageflags` (root) |
-//! | [`iomem`] | where there is memory at all (root) |
+//! | [`iomem`] | the address ranges of memory (root) |
 //! | [`extfrag`] | the kernel's own indices (root, debugfs) |
 //! | [`counters`] | vmstat and meminfo |
 //! | [`movability`], [`untold`] | what compaction could do with frames |
 //! | [`blocks`] | page blocks: which are mixed, and by what |
-//! | [`outlook`] | huge pages now and after cleaning; lack or fragmentation |
-//! | [`look`] | all of it at once, as far as this user may |
+//! | [`outlook`] | huge pages now and after compaction; lack of memory or fragmentation |
+//! | [`look`] | all of it at once, as far as this user may read it |
 //!
 //! ```
 //! use brickyard_host::Host;

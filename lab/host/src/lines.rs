@@ -1,9 +1,9 @@
-//! What the lines of several files have in common: their start `Node 0, zone   Normal`, and numbers
-//! between spaces.
+//! The parts that lines of several files have in common: their start `Node 0, zone   Normal`, and
+//! numbers separated by spaces.
 
 use crate::ParseError;
 
-/// A text, line by line, with the place for the error.
+/// The lines of a text, with the current line's number for errors.
 pub(crate) struct Lines<'a> {
     file: &'static str,
     lines: core::str::Lines<'a>,
@@ -19,14 +19,14 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The next line, as it is.
+    /// Returns the next line, unchanged.
     pub(crate) fn next(&mut self) -> Option<&'a str> {
         self.number += 1;
         self.lines.next()
     }
 
-    /// Something is wrong with the line that was given last.
-    pub(crate) fn wrong(&self, what: impl Into<String>) -> ParseError {
+    /// Returns an error for the current line.
+    pub(crate) fn error(&self, what: impl Into<String>) -> ParseError {
         ParseError {
             file: self.file,
             line: self.number,
@@ -34,20 +34,21 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A number of the line that was given last.
+    /// Parses a number of the current line.
     pub(crate) fn number(&self, text: &str) -> Result<u64, ParseError> {
         let number = text.parse();
-        number.map_err(|_| self.wrong(format!("`{}` is no number", shortened(text))))
+        number.map_err(|_| self.error(format!("`{}` is not a number", shortened(text))))
     }
 
-    /// All numbers of a part of the line that was given last.
+    /// Parses all numbers in a part of the current line.
     pub(crate) fn numbers(&self, part: &str) -> Result<Vec<u64>, ParseError> {
         let numbers = part.split_whitespace().map(|text| self.number(text));
         numbers.collect()
     }
 }
 
-/// Node, zone and what comes after them, of a line that starts so.
+/// Splits a line that begins with a node and a zone: the node's number, the zone's name, and the
+/// rest.
 pub(crate) fn node_and_zone(line: &str) -> Option<(u32, &str, &str)> {
     let rest = line.trim_start().strip_prefix("Node")?;
     let (node, rest) = rest.split_once(',')?;
@@ -60,7 +61,7 @@ pub(crate) fn node_and_zone(line: &str) -> Option<(u32, &str, &str)> {
     Some((node.trim().parse().ok()?, name, rest))
 }
 
-/// Enough of a text to find it again.
+/// Returns the first 40 characters of a text, enough to find it.
 fn shortened(text: &str) -> &str {
     text.char_indices()
         .nth(40)

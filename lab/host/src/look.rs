@@ -1,4 +1,4 @@
-//! One look at a host: all that this user may read, and for the rest why not.
+//! One look at a host: everything that this user may read, and the errors for the rest.
 
 use brickyard::Order;
 use brickyard::stats::FreeCounts;
@@ -11,49 +11,49 @@ use crate::pagetypeinfo::PageTypes;
 use crate::zoneinfo::{ZoneInfo, counter};
 use crate::{Host, HostError, Unevictable};
 
-/// The order of a huge page where the kernel does not say: 2 MiB in frames of 4 KiB.
+/// The order of a huge page if the kernel does not report it: 2 MiB in frames of 4 KiB.
 const USUAL_HUGE_ORDER: u8 = 9;
 
-/// How far a look goes.
+/// How much a look reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// zoneinfo and buddyinfo: milliseconds, and everyone may.
+    /// zoneinfo and buddyinfo: takes milliseconds; allowed to all users.
     Lists,
-    /// Every frame too, as root: about 13 million frames a second.
+    /// The state of every frame too, as root: about 13 million frames a second.
     Frames {
-        /// The order of a page block, where an earlier look has told it.
+        /// The order of a page block, from an earlier look.
         page_block_order: Order,
     },
-    /// pagetypeinfo too, as root. The kernel reads it with its zones locked one after the other, so
-    /// it is not for every second.
+    /// pagetypeinfo too, as root. The kernel locks each zone in turn to produce it, so it should
+    /// not be read every second.
     Everything,
 }
 
-/// What was seen of one zone.
+/// What was read of one zone.
 #[derive(Debug, Clone)]
 pub struct ZoneLook {
-    /// What zoneinfo says.
+    /// The zone as zoneinfo has it.
     pub info: ZoneInfo,
     /// Free blocks by order, from buddyinfo.
     pub counts: FreeCounts,
-    /// The highest order that the kernel keeps blocks of.
+    /// The highest order of the kernel's free lists.
     pub max_order: Order,
-    /// Its page blocks; empty if the frames were not looked at.
+    /// Its page blocks; empty if the frames were not read.
     pub blocks: Vec<BlockUse>,
-    /// What could be had, by order up to the larger of the highest and the huge order; empty if the
-    /// frames were not looked at.
+    /// The blocks that could be allocated, by order up to the larger of `max_order` and the huge
+    /// order; empty if the frames were not read.
     pub outlook: Vec<Outlook>,
 }
 
 impl ZoneLook {
-    /// Would a movable request of this order succeed here?
+    /// Returns whether a movable request of this order would succeed in this zone.
     #[must_use]
     pub fn verdict(&self, order: Order) -> Verdict {
         outlook::verdict(&self.info, &self.counts, order)
     }
 }
 
-/// What everyone may know, under the names of the uses.
+/// The kernel's counters that all users may read, under the names of uses.
 const COUNTERS: [(&str, &str); 6] = [
     ("free", "nr_free_pages"),
     ("anonymous", "nr_anon_pages"),
@@ -63,10 +63,10 @@ const COUNTERS: [(&str, &str); 6] = [
     ("page-table", "nr_page_table_pages"),
 ];
 
-/// All that was seen.
+/// Everything that was read.
 #[derive(Debug)]
 pub struct Look {
-    /// The kernel's release; empty where it does not say.
+    /// The kernel's release; empty if it cannot be read.
     pub kernel: String,
     /// Bytes of a frame.
     pub frame_bytes: u32,
@@ -74,24 +74,24 @@ pub struct Look {
     pub unevictable: Unevictable,
     /// The order of a huge page.
     pub huge_order: Order,
-    /// The order of a page block; that of a huge page where only root could know better.
+    /// The order of a page block; that of a huge page if pagetypeinfo was not read.
     pub page_block_order: Order,
     /// The zones that have memory, node by node and lowest first; there is at least one.
     pub zones: Vec<ZoneLook>,
-    /// Free blocks and page blocks by migrate type; `None` for who is not root.
+    /// Free blocks and page blocks by migrate type; `None` if pagetypeinfo was not read.
     pub page_types: Option<PageTypes>,
-    /// The state of every frame, in order; empty if they were not looked at.
+    /// The state of every frame, in order; empty if they were not read.
     pub runs: Vec<StateRun>,
     /// What could not be read, and why.
     pub withheld: Vec<HostError>,
 }
 
 impl Look {
-    /// Would a movable request of this order succeed in some zone? If not, why?
+    /// Returns whether a movable request of this order would succeed in some zone, and if not, why.
     #[must_use]
     pub fn verdict(&self, order: Order) -> Verdict {
         let verdicts: Vec<_> = self.zones.iter().map(|zone| zone.verdict(order)).collect();
-        let any = |wanted| verdicts.contains(&wanted);
+        let any = |verdict| verdicts.contains(&verdict);
         if any(Verdict::Succeeds) {
             Verdict::Succeeds
         } else if any(Verdict::Fragmented) {
@@ -101,14 +101,14 @@ impl Look {
         }
     }
 
-    /// Frames by what they are used for: all uses where the frames were looked at, else what the
-    /// kernel's counters tell everyone.
+    /// Returns the number of frames of each use: of all uses if the frames were read, otherwise of
+    /// those for which the kernel has counters that all users may read.
     #[must_use]
     pub fn by_use(&self) -> Vec<(&'static str, u64)> {
         if self.runs.is_empty() {
             let infos: Vec<ZoneInfo> = self.zones.iter().map(|zone| zone.info.clone()).collect();
-            let told = |&(name, stat): &(&'static str, &str)| Some((name, counter(&infos, stat)?));
-            return COUNTERS.iter().filter_map(told).collect();
+            let value = |&(name, stat): &(&'static str, &str)| Some((name, counter(&infos, stat)?));
+            return COUNTERS.iter().filter_map(value).collect();
         }
         let mut frames = [0; PageUse::ALL.len()];
         for run in &self.runs {
@@ -121,11 +121,11 @@ impl Look {
         present.collect()
     }
 
-    /// Looks. `progress` is told how many frames were looked at, and of how many. Nothing is
-    /// written.
+    /// Reads the host to this depth. `now` gives the time of each read of frames; `progress` is
+    /// called with how many frames were read, and of how many. Nothing is written.
     ///
     /// # Errors
-    /// zoneinfo or buddyinfo cannot be read. All else that cannot be read is in [`Look::withheld`].
+    /// If zoneinfo or buddyinfo cannot be read. Errors of other files go to [`Look::withheld`].
     pub fn at(
         host: &Host,
         depth: Depth,
@@ -136,24 +136,25 @@ impl Look {
         let mut page_types = None;
         let mut runs = Vec::new();
         if depth == Depth::Everything {
-            page_types = or_why(host.page_types(), &mut withheld);
+            page_types = ok_or_withheld(host.page_types(), &mut withheld);
         }
         if depth != Depth::Lists {
-            runs = or_why(host.page_states(now, progress), &mut withheld).unwrap_or_default();
+            let states = host.page_states(now, progress);
+            runs = ok_or_withheld(states, &mut withheld).unwrap_or_default();
         }
-        // Read last: counts that belong together with what was seen at the end of the frames, where
-        // most memory is.
+        // Read last, so that the counts agree best with the frames read last: most memory is at the
+        // end.
         let infos = host.zones()?;
         let buddies = host.buddyinfo()?;
         let huge_order = host.huge_order().and_then(Order::try_new);
         let huge_order = huge_order.unwrap_or(Order::new(USUAL_HUGE_ORDER));
-        let told = match (depth, &page_types) {
+        let reported = match (depth, &page_types) {
             (Depth::Frames { page_block_order }, _) => Some(page_block_order),
             (_, Some(types)) => Order::try_new(types.page_block_order),
             _ => None,
         };
-        let told = told.filter(|&order| order > Order::ZERO);
-        let page_block_order = told.unwrap_or(huge_order);
+        let reported = reported.filter(|&order| order > Order::ZERO);
+        let page_block_order = reported.unwrap_or(huge_order);
         let unevictable = host.compacts_unevictable();
         let judge = Judge::new(&runs, page_block_order.get(), unevictable);
         let zones = infos.into_iter().map(|info| {
@@ -192,7 +193,7 @@ impl Look {
     }
 }
 
-/// The value, or the reason kept.
-fn or_why<T>(read: Result<T, HostError>, withheld: &mut Vec<HostError>) -> Option<T> {
+/// Returns the value, or adds the error to `withheld`.
+fn ok_or_withheld<T>(read: Result<T, HostError>, withheld: &mut Vec<HostError>) -> Option<T> {
     read.map_err(|why| withheld.push(why)).ok()
 }

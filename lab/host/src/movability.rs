@@ -5,26 +5,27 @@ use core::ops::Range;
 use brickyard_trace::{PageUse, StateRun};
 
 use crate::Unevictable;
-use crate::untold::{is_single_untold, lies_in, long_stretches};
+use crate::untold::{contains, is_single_untold, long_stretches};
 
 /// What compaction could do with frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Movability {
-    /// Nothing to do: they are free.
+    /// They are free.
     Free,
-    /// Their content could be moved.
+    /// Their contents can be moved.
     Movable,
-    /// Perhaps idle in a per-CPU list, and then free once that is drained; perhaps not to be moved.
+    /// Either free in a per-CPU list, until that is drained, or immovable: the flags do not
+    /// distinguish them.
     Perhaps,
-    /// They stay until their owner frees them.
+    /// Immovable until their owner frees them.
     Stuck,
-    /// An explicit huge page: as large as can be already, and not broken up.
+    /// An explicit huge page, which compaction does not split.
     Huge,
     /// There is no memory.
     Absent,
 }
 
-/// Judges runs of one reading of page states.
+/// Determines the movability of runs, all from one reading of page states.
 #[derive(Debug, Clone)]
 pub struct Judge {
     unevictable: Unevictable,
@@ -32,9 +33,10 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// For these runs (in order of frames), page blocks of 2^`page_block_order` frames, and what
-    /// compaction does with locked memory. Frames without a flag are the kernel's own if they are a
-    /// whole page block of them in a row, or a compound page.
+    /// Creates a judge for these runs (in order of frames), page blocks of 2^`page_block_order`
+    /// frames, and what compaction does with locked memory. Frames without a flag are taken for the
+    /// kernel's own if at least as many as a page block has are adjacent, or if they are a compound
+    /// page.
     #[must_use]
     pub fn new(runs: &[StateRun], page_block_order: u8, unevictable: Unevictable) -> Self {
         let least = 1_u64 << page_block_order.min(63);
@@ -44,8 +46,8 @@ impl Judge {
         }
     }
 
-    /// What compaction could do with the frames of `run`, which is one of those given, or a part of
-    /// one.
+    /// Returns what compaction could do with the frames of `run`, which is one of the runs given to
+    /// [`Judge::new`] or a part of one.
     #[must_use]
     pub fn of(&self, run: &StateRun) -> Movability {
         match run.state.usage {
@@ -61,7 +63,7 @@ impl Judge {
                 }
             }
             PageUse::Untold => {
-                if is_single_untold(run) && !lies_in(&self.kernel, run.frame) {
+                if is_single_untold(run) && !contains(&self.kernel, run.frame) {
                     Movability::Perhaps
                 } else {
                     Movability::Stuck

@@ -1,8 +1,8 @@
-//! How many blocks of an order could be had: now, and after cleaning. And if none, why.
+//! How many blocks of an order could be allocated now and after compaction, and if none, why.
 //!
-//! Two things limit what compaction can give: the blocks in which nothing is stuck, and the free
-//! memory that the moved pages go to. The numbers here are upper bounds by those two; the kernel
-//! stays below them, as it gives up early and cannot move pages that someone holds.
+//! Two things limit compaction: the blocks without immovable frames, and the free memory that pages
+//! are moved to. The numbers here are upper bounds by those two; the kernel stays below them, since
+//! it gives up early and cannot move pages that are pinned.
 
 use brickyard::Order;
 use brickyard::stats::FreeCounts;
@@ -11,23 +11,23 @@ use brickyard_trace::{PageUse, StateRun};
 use crate::movability::{Judge, Movability};
 use crate::zoneinfo::ZoneInfo;
 
-/// Above this the kernel takes a failure for fragmentation, and compacts (`vm.extfrag_threshold`,
-/// in thousandths).
+/// Above this fragmentation index the kernel blames fragmentation for a failure, and compacts
+/// (`vm.extfrag_threshold`, in thousandths).
 pub const FRAGMENTED_ABOVE: i32 = 500;
 
-/// Would a request succeed, and if not, what is missing?
+/// Whether a request would succeed, and if not, what is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// There is a free block, and enough memory above the watermark.
+    /// It succeeds: there is a free block, and enough memory above the watermark.
     Succeeds,
-    /// Too little is free: reclaim helps, compaction does not.
+    /// Too little memory is free: reclaim helps, compaction does not.
     Lack,
-    /// Enough is free, in blocks that are too small: compaction helps.
+    /// Enough memory is free, but in blocks that are too small: compaction helps.
     Fragmented,
 }
 
-/// Would a movable request of this order succeed in this zone, down to its min watermark and what
-/// is kept back from such requests?
+/// Returns whether a movable request of this order would succeed in this zone, down to its min
+/// watermark plus the zone's largest protection.
 #[must_use]
 pub fn verdict(zone: &ZoneInfo, counts: &FreeCounts, order: Order) -> Verdict {
     let kept = zone.protection.iter().max().copied().unwrap_or(0);
@@ -44,22 +44,22 @@ pub fn verdict(zone: &ZoneInfo, counts: &FreeCounts, order: Order) -> Verdict {
     }
 }
 
-/// How many blocks of one order a zone could give. Each number is at least the one before.
+/// How many blocks of one order a zone could provide. Each number is at least the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outlook {
-    /// Free as they are.
+    /// Free now.
     pub now: u64,
-    /// At most after compaction, if all frames without a flag stay where they are.
+    /// Upper bound after compaction, if no frame without a flag can be moved.
     pub compacted: u64,
-    /// At most after compaction, if single frames without a flag are idle in per-CPU lists, and
-    /// those are drained.
+    /// Upper bound after compaction, if single frames without a flag are in per-CPU lists and those
+    /// are drained.
     pub drained: u64,
-    /// At most if also all cached pages of files were dropped.
+    /// Upper bound if also all cached pages of files are dropped.
     pub reclaimed: u64,
 }
 
-/// The outlook of `zone` by order, up to `highest`; `runs` in order of frames. One pass over the
-/// zone's runs.
+/// Returns the outlook of `zone` by order, up to `highest`. `runs` must be in order of frames.
+/// Makes one pass over the zone's runs.
 #[must_use]
 pub fn of_zone(
     runs: &[StateRun],
@@ -68,8 +68,8 @@ pub fn of_zone(
     highest: Order,
     judge: &Judge,
 ) -> Vec<Outlook> {
-    let mut known = Stretches::new(highest);
-    let mut hoped = Stretches::new(highest);
+    let mut certain = Stretches::new(highest);
+    let mut possible = Stretches::new(highest);
     let (mut free, mut perhaps, mut dropped) = (0, 0, 0);
     let first = runs.partition_point(|run| run.frame.saturating_add(run.frames) <= zone.start_pfn);
     for run in runs[first..]
@@ -89,32 +89,32 @@ pub fn of_zone(
         }
         let clear = matches!(movability, Movability::Free | Movability::Movable);
         let maybe = clear || movability == Movability::Perhaps;
-        known.add(start, end, clear);
-        hoped.add(start, end, maybe);
+        certain.add(start, end, clear);
+        possible.add(start, end, maybe);
     }
     let drained = free + perhaps.min(zone.idle_in_pagesets());
-    let known = known.finish();
-    let hoped = hoped.finish();
+    let certain = certain.finish();
+    let possible = possible.finish();
     Order::ZERO
         .up_to(highest)
         .map(|order| {
-            let (by_known, by_hoped) = (known[order.index()], hoped[order.index()]);
+            let (certain, possible) = (certain[order.index()], possible[order.index()]);
             let bound = |blocks: u64, frames: u64| blocks.min(frames >> order.get());
-            // The counts were read at another moment than the runs.
+            // The counts were read at a different time than the runs.
             let now = counts.suitable(order) as u64;
-            let compacted = bound(by_known, free).max(now);
-            let drained_bound = bound(by_hoped, drained).max(compacted);
+            let compacted = bound(certain, free).max(now);
+            let drained_bound = bound(possible, drained).max(compacted);
             Outlook {
                 now,
                 compacted,
                 drained: drained_bound,
-                reclaimed: bound(by_hoped, drained + dropped).max(drained_bound),
+                reclaimed: bound(possible, drained + dropped).max(drained_bound),
             }
         })
         .collect()
 }
 
-/// Counts the aligned blocks of each order in stretches where nothing is stuck.
+/// Counts the aligned blocks of each order within stretches of clear frames.
 struct Stretches {
     start: u64,
     end: u64,

@@ -1,24 +1,25 @@
 //! `/proc/pagetypeinfo`: free blocks by zone, migrate type and order, and page blocks by zone and
-//! type. Root only.
+//! type. Readable only by root.
 //!
-//! Types are kept by name: kernels differ in which they have (`CMA`, `Isolate`, `Reserve`).
+//! Types are identified by name, since kernels have different sets of them (`CMA`, `Isolate`,
+//! `Reserve`).
 
 use brickyard::Order;
 
 use crate::ParseError;
 use crate::lines::{Lines, node_and_zone};
 
-/// A count that stops at a limit, since the kernel walks the lists with interrupts off.
+/// A count that stops at a limit, since the kernel walks the lists with interrupts disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// So many.
+    /// Exactly this number.
     Exactly(u64),
-    /// So many, and more that were not counted.
+    /// More than this number: the kernel stopped counting.
     MoreThan(u64),
 }
 
 impl Counted {
-    /// How many there are at least.
+    /// Returns the number counted.
     #[must_use]
     pub const fn at_least(self) -> u64 {
         match self {
@@ -51,10 +52,10 @@ pub struct BlocksOfZone {
     pub blocks: Vec<(String, u64)>,
 }
 
-/// All that the file says.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PageTypes {
-    /// The order of a page block; 0 if the text does not say.
+    /// The order of a page block; 0 if the text does not have it.
     pub page_block_order: u8,
     /// Free blocks by zone and type.
     pub free: Vec<FreeOfType>,
@@ -64,17 +65,18 @@ pub struct PageTypes {
     pub mixed: Vec<BlocksOfZone>,
 }
 
-/// Which table the rows belong to.
+/// The table that rows belong to.
 enum Table {
     Free,
     Blocks(Vec<String>),
     Mixed(Vec<String>),
 }
 
-/// Reads the text, whose parts may be repeated for each node.
+/// Parses the text, whose parts may be repeated for each node.
 ///
 /// # Errors
-/// A number that is none, an order above [`Order::MAX`], or a row that does not fit its head.
+/// If a number cannot be parsed, an order is above [`Order::MAX`], or a row does not match its
+/// table's heading.
 pub fn parse(text: &str) -> Result<PageTypes, ParseError> {
     let mut lines = Lines::new("pagetypeinfo", text);
     let mut types = PageTypes::default();
@@ -110,7 +112,7 @@ pub fn parse(text: &str) -> Result<PageTypes, ParseError> {
 fn block_order(lines: &Lines<'_>, text: &str) -> Result<u8, ParseError> {
     let order = lines.number(text.trim())?;
     let order = u8::try_from(order).ok().and_then(Order::try_new);
-    let order = order.ok_or_else(|| lines.wrong(format!("an order is at most {}", Order::MAX)))?;
+    let order = order.ok_or_else(|| lines.error(format!("an order is at most {}", Order::MAX)))?;
     Ok(order.get())
 }
 
@@ -118,7 +120,7 @@ fn names(head: &str) -> Vec<String> {
     head.split_whitespace().map(str::to_owned).collect()
 }
 
-/// `, type    Unmovable      0 >100000 `.
+/// Parses `, type    Unmovable      0 >100000 `.
 fn free_row(
     lines: &Lines<'_>,
     node: u32,
@@ -129,14 +131,14 @@ fn free_row(
     let row = row.and_then(|row| row.strip_prefix("type"));
     let mut words = row.unwrap_or_default().split_whitespace();
     let kind = words.next();
-    let kind = kind.ok_or_else(|| lines.wrong("`, type` and its name expected after the zone"))?;
+    let kind = kind.ok_or_else(|| lines.error("expected `, type` and its name after the zone"))?;
     let free = words.map(|word| match word.strip_prefix('>') {
         Some(word) => lines.number(word).map(Counted::MoreThan),
         None => lines.number(word).map(Counted::Exactly),
     });
     let free: Vec<_> = free.collect::<Result<_, _>>()?;
     if free.len() > Order::COUNT {
-        return Err(lines.wrong(format!("more than {} orders", Order::COUNT)));
+        return Err(lines.error(format!("more than {} orders", Order::COUNT)));
     }
     Ok(FreeOfType {
         node,
@@ -156,7 +158,7 @@ fn block_row(
     let counts = lines.numbers(rest)?;
     if counts.len() != kinds.len() {
         let (counts, kinds) = (counts.len(), kinds.len());
-        return Err(lines.wrong(format!("{counts} counts under {kinds} types")));
+        return Err(lines.error(format!("{counts} counts for {kinds} types")));
     }
     Ok(BlocksOfZone {
         node,

@@ -1,16 +1,16 @@
-//! Frames in use of which no flag says anything: pages that lie in per-CPU lists, or memory of the
-//! kernel's own.
+//! Frames without any flag ([`PageUse::Untold`]): pages in per-CPU lists, or memory of the kernel's
+//! own.
 //!
-//! Pages of per-CPU lists come and go singly or by a few; a balloon or a driver has whole page
-//! blocks in a row. So long stretches are not lists, and compound pages are not either: a page in a
-//! list is no compound.
+//! Pages in per-CPU lists are single or a few adjacent ones, while a balloon or a driver has whole
+//! adjacent page blocks. So a long stretch is not in lists, and neither is a compound page, since a
+//! page in a list is never compound.
 
 use core::ops::Range;
 
 use brickyard_trace::{PageUse, StateRun};
 
-/// Stretches of `least` and more adjacent frames without a flag, compound pages not counted, in
-/// order: memory of the kernel's own. `runs` in order of frames.
+/// Returns the stretches of `least` or more adjacent frames without a flag, in order: memory of the
+/// kernel's own. Compound pages are not counted. `runs` must be in order of frames.
 ///
 /// ```
 /// use brickyard_trace::{PageState, PageUse, StateRun};
@@ -38,15 +38,15 @@ pub fn long_stretches(runs: &[StateRun], least: u64) -> Vec<Range<u64>> {
     stretches
 }
 
-/// May the frames of this run lie in per-CPU lists, as far as the run alone tells?
+/// Returns true if the frames of this run may be in per-CPU lists, by the run alone.
 #[must_use]
 pub fn is_single_untold(run: &StateRun) -> bool {
     run.state.usage == PageUse::Untold && run.order == 0
 }
 
-/// Does one of `stretches` (in order, apart) hold `frame`?
+/// Returns true if one of `stretches` (sorted, disjoint) contains `frame`.
 #[must_use]
-pub fn lies_in(stretches: &[Range<u64>], frame: u64) -> bool {
+pub fn contains(stretches: &[Range<u64>], frame: u64) -> bool {
     let before = stretches.partition_point(|stretch| stretch.end <= frame);
     stretches
         .get(before)

@@ -1,9 +1,9 @@
-//! `/proc/zoneinfo`: where each zone lies, its watermarks, counters and per-CPU lists. Everyone may
-//! read it.
+//! `/proc/zoneinfo`: the frames of each zone, its watermarks, counters and per-CPU lists. Readable
+//! by all users.
 //!
-//! The text has grown over twenty years; what a kernel does not tell is 0 or empty, and what is not
-//! known here is passed over. The counters (`nr_slab_reclaimable` and the like) belong to the zone
-//! in old kernels and to the node since 4.8: see [`counter`].
+//! The text has grown over twenty years: fields that a kernel lacks are 0 or empty, and unknown
+//! fields are skipped. The counters (`nr_slab_reclaimable` and the like) belong to the zone in old
+//! kernels and to the node since 4.8: see [`counter`].
 
 use crate::ParseError;
 use crate::lines::{Lines, node_and_zone};
@@ -13,11 +13,11 @@ use crate::lines::{Lines, node_and_zone};
 pub struct PageSet {
     /// The CPU.
     pub cpu: u32,
-    /// Pages that lie idle in it.
+    /// Free pages in it.
     pub count: u64,
-    /// Above so many, some are given back.
+    /// Above this count, pages are returned to the zone.
     pub high: u64,
-    /// How many go to or from the zone at once.
+    /// How many pages are moved to or from the zone at a time.
     pub batch: u64,
 }
 
@@ -34,20 +34,20 @@ pub struct ZoneInfo {
     pub spanned: u64,
     /// Frames that exist.
     pub present: u64,
-    /// Frames that the allocator has; those present where the kernel does not say (before 3.9).
+    /// Frames that the allocator manages; those present if the kernel lists none (before 3.9).
     pub managed: u64,
     /// Free pages, those in per-CPU lists not included.
     pub free: u64,
-    /// The watermark that only emergencies go below.
+    /// The watermark that only emergency requests may go below.
     pub min: u64,
     /// The watermark that wakes kswapd.
     pub low: u64,
-    /// The watermark at which kswapd rests.
+    /// The watermark at which kswapd goes back to sleep.
     pub high: u64,
-    /// Pages kept back from requests that a higher zone could have served, by the number of that
+    /// Pages withheld from requests that a higher zone could have served, by the number of that
     /// zone.
     pub protection: Vec<u64>,
-    /// Pages set aside for contiguous ranges (CMA).
+    /// Pages reserved for contiguous ranges (CMA).
     pub cma: u64,
     /// The per-CPU lists.
     pub pagesets: Vec<PageSet>,
@@ -58,19 +58,19 @@ pub struct ZoneInfo {
 }
 
 impl ZoneInfo {
-    /// Is there anything in it? Linux lists empty zones too.
+    /// Returns true if the zone has memory. Linux lists empty zones too.
     #[must_use]
     pub fn is_populated(&self) -> bool {
         self.present > 0
     }
 
-    /// The frame after its last one. Saturates.
+    /// Returns the frame after its last one. Saturates.
     #[must_use]
     pub fn end_pfn(&self) -> u64 {
         self.start_pfn.saturating_add(self.spanned)
     }
 
-    /// Pages idle in all per-CPU lists.
+    /// Returns the number of free pages in all per-CPU lists.
     #[must_use]
     pub fn idle_in_pagesets(&self) -> u64 {
         let counts = self.pagesets.iter().map(|set| set.count);
@@ -78,8 +78,8 @@ impl ZoneInfo {
     }
 }
 
-/// The counter of this name over all zones and nodes; `None` where the kernel does not have it.
-/// Saturates.
+/// Returns the sum of the counter of this name over all zones and nodes; `None` if the kernel does
+/// not have it. Saturates.
 #[must_use]
 pub fn counter(zones: &[ZoneInfo], name: &str) -> Option<u64> {
     let of_zone = zones.iter().flat_map(|zone| &zone.stats);
@@ -89,23 +89,23 @@ pub fn counter(zones: &[ZoneInfo], name: &str) -> Option<u64> {
     Some(found.fold(first, |sum, (_, value)| sum.saturating_add(*value)))
 }
 
-/// What the lines belong to.
+/// The section that lines belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum Section {
     Zone,
     Node,
     PageSets,
 }
 
-/// Reads the text. Zones come in the order of the text.
+/// Parses the text. Zones are in the order of the text.
 ///
 /// # Errors
-/// A field whose number is none, or a field before the first zone.
+/// If the value of a known field is not a number, or a field precedes the first zone.
 pub fn parse(text: &str) -> Result<Vec<ZoneInfo>, ParseError> {
     let mut lines = Lines::new("zoneinfo", text);
     let mut zones: Vec<ZoneInfo> = Vec::new();
-    let mut part = Part::Zone;
-    let mut managed = Managed::Untold;
+    let mut section = Section::Zone;
+    let mut managed = Managed::Missing;
     while let Some(line) = lines.next() {
         if let Some((node, name, _)) = node_and_zone(line) {
             zones.push(ZoneInfo {
@@ -113,8 +113,8 @@ pub fn parse(text: &str) -> Result<Vec<ZoneInfo>, ParseError> {
                 name: name.into(),
                 ..ZoneInfo::default()
             });
-            part = Part::Zone;
-            managed = Managed::Untold;
+            section = Section::Zone;
+            managed = Managed::Missing;
             continue;
         }
         let words = Words::of(line);
@@ -122,26 +122,26 @@ pub fn parse(text: &str) -> Result<Vec<ZoneInfo>, ParseError> {
             continue;
         }
         let Some(zone) = zones.last_mut() else {
-            return Err(lines.wrong("`Node 0, zone ...` expected before anything else"));
+            return Err(lines.error("expected `Node 0, zone ...` before anything else"));
         };
-        part = part_after(part, &words);
-        match part {
-            Part::Node => push_stat(&lines, &mut zone.node_stats, &words)?,
-            Part::PageSets => pageset(&lines, zone, &words)?,
-            Part::Zone => field(&lines, zone, &words, &mut managed)?,
+        section = section_after(section, &words);
+        match section {
+            Section::Node => push_stat(&lines, &mut zone.node_stats, &words)?,
+            Section::PageSets => pageset(&lines, zone, &words)?,
+            Section::Zone => field(&lines, zone, &words, &mut managed)?,
         }
     }
     Ok(zones)
 }
 
-/// Has the zone said how many of its frames are managed?
+/// Whether the zone's number of managed frames was in the text so far.
 #[derive(PartialEq, Eq)]
 enum Managed {
-    Untold,
-    Told,
+    Missing,
+    Given,
 }
 
-/// The first words of a line, without a colon.
+/// The first words of a line, the first without its colon.
 struct Words<'a> {
     line: &'a str,
     first: &'a str,
@@ -163,19 +163,19 @@ impl<'a> Words<'a> {
     }
 }
 
-fn part_after(part: Part, words: &Words<'_>) -> Part {
+fn section_after(section: Section, words: &Words<'_>) -> Section {
     match words.first {
-        "per-node" => Part::Node,
-        "pages" => Part::Zone,
-        "pagesets" => Part::PageSets,
-        // What comes after the pagesets, in all versions of the text.
+        "per-node" => Section::Node,
+        "pages" => Section::Zone,
+        "pagesets" => Section::PageSets,
+        // The fields that may follow the pagesets, in all versions of the text.
         "node_unreclaimable" | "all_unreclaimable" | "start_pfn" | "prev_priority"
-        | "temp_priority" | "inactive_ratio" => Part::Zone,
-        _ => part,
+        | "temp_priority" | "inactive_ratio" => Section::Zone,
+        _ => section,
     }
 }
 
-/// A line of the zone itself.
+/// Reads a line of the zone itself.
 fn field(
     lines: &Lines<'_>,
     zone: &mut ZoneInfo,
@@ -191,13 +191,13 @@ fn field(
         "spanned" => zone.spanned = number()?,
         "present" => {
             zone.present = number()?;
-            if *managed == Managed::Untold {
+            if *managed == Managed::Missing {
                 zone.managed = zone.present;
             }
         }
         "managed" => {
             zone.managed = number()?;
-            *managed = Managed::Told;
+            *managed = Managed::Given;
         }
         "cma" => zone.cma = number()?,
         "start_pfn" => zone.start_pfn = number()?,
@@ -214,25 +214,25 @@ fn is_counter(name: &str) -> bool {
         .any(|start| name.starts_with(start))
 }
 
-/// `protection: (0, 3019, 10571)`.
+/// Parses `protection: (0, 3019, 10571)`.
 fn protection(lines: &Lines<'_>, line: &str) -> Result<Vec<u64>, ParseError> {
     let inside = line
         .split_once('(')
         .and_then(|(_, rest)| rest.split_once(')'));
-    let (inside, _) = inside.ok_or_else(|| lines.wrong("numbers in brackets expected"))?;
+    let (inside, _) = inside.ok_or_else(|| lines.error("expected numbers in parentheses"))?;
     inside
         .split(',')
         .map(|text| lines.number(text.trim()))
         .collect()
 }
 
-/// A line of the per-CPU lists: `cpu: 0`, `count: 7`; once `cpu: 0 pcp: 0` with a hot and a cold
-/// list, which are added up.
+/// Reads a line of the per-CPU lists: `cpu: 0`, `count: 7`. Old kernels have `cpu: 0 pcp: 0` and
+/// `pcp: 1`, a hot and a cold list, whose counts are added.
 fn pageset(lines: &Lines<'_>, zone: &mut ZoneInfo, words: &Words<'_>) -> Result<(), ParseError> {
     let number = || lines.number(words.second);
     if words.first == "cpu" {
         let cpu = u32::try_from(number()?);
-        let cpu = cpu.map_err(|_| lines.wrong("no number of a CPU"))?;
+        let cpu = cpu.map_err(|_| lines.error("the number of a CPU is too large"))?;
         if zone.pagesets.last().is_none_or(|last| last.cpu != cpu) {
             zone.pagesets.push(PageSet {
                 cpu,

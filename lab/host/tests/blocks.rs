@@ -1,4 +1,4 @@
-//! Page blocks, what could be had of them, and why not.
+//! Page blocks, the blocks that could be allocated, and why not more.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -9,7 +9,7 @@ use brickyard_host::blocks::{self, BlockKind, BlockSummary};
 use brickyard_host::look::{Depth, Look};
 use brickyard_host::movability::{Judge, Movability};
 use brickyard_host::outlook::{self, Outlook, Verdict};
-use brickyard_host::untold::{lies_in, long_stretches};
+use brickyard_host::untold::{contains, long_stretches};
 use brickyard_host::zoneinfo::{PageSet, ZoneInfo};
 use brickyard_host::{Host, HostError};
 use brickyard_trace::{PageState, PageUse, StateRun};
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 /// Blocks of eight frames keep the tests readable.
 const BLOCK: u8 = 3;
 
-/// Runs one after the other from frame 0, in single frames.
+/// Adjacent runs from frame 0, of single frames.
 fn runs(of: &[(PageUse, u64)]) -> Vec<StateRun> {
     let mut frame = 0;
     let run = |&(usage, frames): &(PageUse, u64)| {
@@ -67,7 +67,7 @@ fn each_kind_of_block() {
         (PageTable, 4),
         (Free, 4),
         (Reserved, 8),
-        // A whole block without a flag, and a little more: the kernel's own.
+        // A whole block and more without a flag: the kernel's own.
         (Untold, 9),
         (File, 7),
     ]);
@@ -124,7 +124,7 @@ fn stretches_without_a_flag() {
     runs[1].time = 9;
     let long = long_stretches(&runs, 8);
     assert_eq!(long, [0..8, 17..25]);
-    let inside = [0, 7, 8, 12, 16, 17, 24, 25].map(|frame| lies_in(&long, frame));
+    let inside = [0, 7, 8, 12, 16, 17, 24, 25].map(|frame| contains(&long, frame));
     assert_eq!(inside, [true, true, false, false, false, true, true, false]);
     let compound = StateRun {
         order: 1,
@@ -147,8 +147,8 @@ fn locked_memory_moves_unless_the_host_says_no() {
 #[test]
 fn the_outlook_is_bounded_by_blocks_and_by_free_memory() {
     let runs = runs(&[
-        // One free block, two that compaction could empty, one with a page in doubt, one with a
-        // page that stays.
+        // One free block, two that compaction could empty, one with a page that may be free in a
+        // per-CPU list, one with an immovable page.
         (Free, 8),
         (File, 4),
         (Free, 4),
@@ -170,8 +170,8 @@ fn the_outlook_is_bounded_by_blocks_and_by_free_memory() {
     let highest = Order::new(4);
     let by_order = outlook::of_zone(&runs, &zone, &counts, highest, &judge(&runs));
     assert_eq!(by_order.len(), 5);
-    // 25 free frames are three blocks; of the blocks without anything stuck there are three, or
-    // four.
+    // 25 free frames are three blocks; three blocks are certain to have no immovable frame, and
+    // four may have none.
     let blocks = Outlook {
         now: 1,
         compacted: 3,
@@ -186,7 +186,7 @@ fn the_outlook_is_bounded_by_blocks_and_by_free_memory() {
         },
         "26 + 4 frames are still three"
     );
-    // Pairs of blocks: frames 0..16 hold nothing stuck, 16..32 only what is in doubt.
+    // Pairs of blocks: frames 0..16 have no immovable frame, 16..32 only one that may be.
     assert_eq!(
         by_order[4],
         Outlook {
@@ -199,7 +199,7 @@ fn the_outlook_is_bounded_by_blocks_and_by_free_memory() {
 }
 
 #[test]
-fn lack_and_fragmentation_are_told_apart() {
+fn lack_and_fragmentation_are_distinguished() {
     let mut zone = zone(0, 4096);
     zone.min = 100;
     zone.protection = vec![0, 50, 50];
@@ -221,8 +221,8 @@ fn lack_and_fragmentation_are_told_apart() {
 }
 
 proptest! {
-    /// On any memory: blocks hold each frame of the zone once, and each number of the outlook is at
-    /// least the one before.
+    /// On any memory: each frame of the zone is in one block, and each number of the outlook is at
+    /// least the previous one.
     #[test]
     fn blocks_and_outlook_of_any_memory(
         parts in prop::collection::vec((0..9_usize, 1..40_u64, any::<bool>()), 0..60),
@@ -254,7 +254,7 @@ proptest! {
         for one in &by_order {
             prop_assert!(one.now <= one.compacted && one.compacted <= one.drained && one.drained <= one.reclaimed);
         }
-        // By the blocks: those in which nothing is stuck.
+        // The blocks without immovable frames.
         let last = by_order.last().unwrap();
         let clear = blocks.iter().filter(|block| {
             let stuck = block.stuck + block.perhaps + block.of_use(Hole) + block.of_use(Huge);
@@ -278,7 +278,7 @@ fn a_look_at_a_recorded_host_without_frames() {
     assert!(look.zones.iter().all(|zone| zone.blocks.is_empty()));
     assert!(look.page_types.is_some());
     assert!(matches!(look.withheld[..], [HostError::Absent { .. }]));
-    // DMA has 3840 free frames, all of which it keeps from requests that others could serve.
+    // DMA has 3840 free frames, all withheld from requests that other zones could serve.
     let verdicts: Vec<_> = look
         .zones
         .iter()

@@ -1,5 +1,5 @@
-//! `/proc/kpageflags` folded into runs: by hand-written flags, against a naive fold, and on this
-//! host against buddyinfo.
+//! `/proc/kpageflags` folded into runs: hand-written flags, compared with a naive fold, and on this
+//! host compared with buddyinfo.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -62,7 +62,7 @@ fn each_use_by_its_flags() {
 }
 
 #[test]
-fn marks_of_what_processes_use() {
+fn flags_of_process_memory() {
     let file = PageState::of(PageUse::File);
     let dirty = PageState {
         dirty: true,
@@ -98,7 +98,7 @@ fn marks_of_what_processes_use() {
             }
         );
     }
-    // Left over on other frames, they say nothing.
+    // On other frames they are stale, and ignored.
     assert_eq!(
         state_of(BUDDY | 1 << 6 | 1 << 4),
         PageState::of(PageUse::Free)
@@ -125,7 +125,7 @@ fn compound_pages_have_an_order() {
 
 #[test]
 fn what_cannot_be_a_compound_page_is_single_pages() {
-    // Three frames; two that begin at an odd one; tails without a head.
+    // Three frames; two that begin at an odd frame; tails without a head.
     let three = [LRU | HEAD, LRU | TAIL, LRU | TAIL, BUDDY];
     let expected = [(0, 3, 0, PageUse::File), (3, 1, 0, PageUse::Free)];
     assert_eq!(short(&folded(&three)), expected);
@@ -176,13 +176,13 @@ fn without_a_flag_and_outside_of_memory_there_is_a_hole() {
         (4, 2, 0, PageUse::Hole),
         (6, 1, 0, PageUse::Untold),
         (7, 1, 0, PageUse::Hole),
-        // Memory that is newer than the list of memory.
+        // Memory that was added after the list of memory was read.
         (8, 1, 0, PageUse::File),
     ];
     assert_eq!(short(&fold.finish()), expected);
 }
 
-/// The same by the definition: each frame's block, then adjacent blocks joined.
+/// The same, directly by the definition: each frame's block, then adjacent blocks joined.
 fn naive(flags: &[u64]) -> Vec<(u64, u64, u8, PageState)> {
     let mut frames: Vec<(u8, PageState)> = flags.iter().map(|&word| (0, state_of(word))).collect();
     for head in (0..flags.len()).filter(|&at| flags[at] & HEAD != 0) {
@@ -213,7 +213,7 @@ fn naive(flags: &[u64]) -> Vec<(u64, u64, u8, PageState)> {
     runs
 }
 
-/// Stretches of alike words, compound pages among them.
+/// Stretches of equal words, including compound pages.
 fn some_flags() -> impl Strategy<Value = Vec<u64>> {
     let single = (
         prop::sample::select(vec![0, BUDDY, LRU, ANON | LRU, SLAB, 1 << 32, 1 << 20]),
@@ -265,7 +265,7 @@ proptest! {
     }
 }
 
-/// A folder with these flags as its kpageflags.
+/// A directory with these flags as its kpageflags.
 fn host_with(name: &str, bytes: &[u8]) -> Host {
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(root.join("proc")).unwrap();
@@ -277,18 +277,18 @@ fn host_with(name: &str, bytes: &[u8]) -> Host {
 fn a_file_is_read_in_chunks_each_with_its_time() {
     let frames = (1 << 16) + 3;
     let mut bytes: Vec<u8> = (0..frames).flat_map(|_| BUDDY.to_ne_bytes()).collect();
-    // No whole word, no frame.
+    // Less than a word is not a frame.
     bytes.extend([1, 2, 3]);
     let host = host_with("chunks", &bytes);
     let clock = Cell::new(0);
     let now = || clock.replace(clock.get() + 10);
-    let mut told = Vec::new();
+    let mut calls = Vec::new();
     let runs = host
-        .page_states(now, |done, all| told.push((done, all)))
+        .page_states(now, |done, all| calls.push((done, all)))
         .unwrap();
     let times: Vec<_> = runs.iter().map(|run| (run.time, run.frames)).collect();
     assert_eq!(times, [(0, 1 << 16), (10, 3)]);
-    assert_eq!(told, [(1 << 16, 1 << 16), (frames, frames)]);
+    assert_eq!(calls, [(1 << 16, 1 << 16), (frames, frames)]);
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn an_empty_file_is_an_error() {
     assert!(error.to_string().contains("container"), "{error}");
 }
 
-/// Free frames by kpageflags and by buddyinfo differ only by what came and went between the two.
+/// Free frames by kpageflags and by buddyinfo differ only by what changed between the two reads.
 #[test]
 fn free_frames_of_this_host_are_those_of_buddyinfo() {
     let host = Host::here();
@@ -318,7 +318,7 @@ fn free_frames_of_this_host_are_those_of_buddyinfo() {
         .map(|zone| zone.counts().free_frames() as u64)
         .sum();
     let all: u64 = host.zones().unwrap().iter().map(|zone| zone.present).sum();
-    // Others build at the same time: a tenth of the memory may have changed hands.
+    // Other processes run at the same time: up to a tenth of the memory may have changed.
     let difference = by_flags.abs_diff(by_lists);
     assert!(
         difference <= all / 10,

@@ -1,5 +1,5 @@
-//! The parsers on files recorded on real hosts and on texts of other shapes: what they say, and
-//! that no text makes them panic.
+//! The parsers on files recorded on real hosts and on texts of other forms: their results, and that
+//! no text makes them panic.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -48,8 +48,8 @@ fn zones_of_a_recorded_host() {
 fn buddyinfo_agrees_with_the_kernels_own_indices() {
     let host = recorded("linux-6.18");
     let zones = host.buddyinfo().unwrap();
-    // The three files were read one after the other: in the zones where nothing happened they must
-    // agree.
+    // The three files were read one after another: in the zones that did not change meanwhile they
+    // must agree.
     let quiet = zones.iter().filter(|zone| zone.zone != "Normal");
     let (unusable, extfrag) = (
         host.unusable_index().unwrap(),
@@ -170,10 +170,10 @@ fn more_orders_than_usual() {
 }
 
 #[test]
-fn absent_files_are_told_with_what_would_bring_them() {
+fn errors_for_absent_files_say_what_to_do() {
     let host = recorded("old-2.6");
-    let told = host.extfrag_index().unwrap_err().to_string();
-    assert!(told.contains("mount -t debugfs"), "{told}");
+    let error = host.extfrag_index().unwrap_err().to_string();
+    assert!(error.contains("mount -t debugfs"), "{error}");
     let none = host.page_states(|| 0, |_, _| {}).unwrap_err();
     assert!(matches!(none, HostError::Absent { .. }));
     assert!(
@@ -185,19 +185,22 @@ fn absent_files_are_told_with_what_would_bring_them() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_name_the_line_and_what_is_wrong() {
     let error = buddyinfo::parse("Node 0, zone DMA 1 2\nNode 0, zone Normal 1 x 3\n").unwrap_err();
-    assert_eq!(error.to_string(), "buddyinfo, line 2: `x` is no number");
+    assert_eq!(error.to_string(), "buddyinfo, line 2: `x` is not a number");
     let orders = "1 ".repeat(20);
     let error = buddyinfo::parse(&format!("Node 0, zone DMA {orders}")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "buddyinfo, line 1: 20 orders, 1 to 19 expected"
+        "buddyinfo, line 1: 20 orders, expected 1 to 19"
     );
     let error = zoneinfo::parse("  pages free 7\n").unwrap_err();
     assert_eq!(error.line, 1);
     let error = zoneinfo::parse("Node 0, zone DMA\n  pages free lots\n").unwrap_err();
-    assert_eq!(error.to_string(), "zoneinfo, line 2: `lots` is no number");
+    assert_eq!(
+        error.to_string(),
+        "zoneinfo, line 2: `lots` is not a number"
+    );
     let error = pagetypeinfo::parse("Page block order: 77\n").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -207,12 +210,15 @@ fn what_is_wrong_is_told_with_its_line() {
     let error = pagetypeinfo::parse(rows).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "pagetypeinfo, line 2: 1 counts under 2 types"
+        "pagetypeinfo, line 2: 1 counts for 2 types"
     );
     let error = counters::parse_vmstat("nr_free_pages\n").unwrap_err();
     assert_eq!(error.line, 1);
     let error = extfrag::parse("Node 0, zone DMA 0.1.2\n").unwrap_err();
-    assert_eq!(error.to_string(), "extfrag, line 1: `0.1.2` is no index");
+    assert_eq!(
+        error.to_string(),
+        "extfrag, line 1: `0.1.2` is not an index"
+    );
 }
 
 #[test]
@@ -232,7 +238,7 @@ fn memory_is_where_iomem_says() {
     assert!(iomem::parse("0-ffffffffffffffff : System RAM\n").is_err());
 }
 
-/// All parsers on one text: errors are fine.
+/// Runs all parsers on one text; errors are fine.
 fn parse_all(text: &str) {
     let _ = zoneinfo::parse(text).map(|zones| {
         let _ = counter(&zones, "nr_free_pages");
@@ -271,7 +277,7 @@ proptest! {
         parse_all(&text);
     }
 
-    /// Real texts with some characters replaced, a piece taken out, and the end cut off.
+    /// Real texts with some characters replaced, a piece removed, and the end cut off.
     #[test]
     fn no_mutated_text_makes_a_parser_panic(
         which in 0..TEXTS.len(),

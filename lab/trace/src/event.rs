@@ -4,16 +4,17 @@ use std::collections::HashMap;
 
 use brickyard::{MigrateType, Order};
 
-/// A process name, as a place in [`Trace::names`](crate::Trace::names).
+/// A process name, as an index into [`Trace::names`](crate::Trace::names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NameId(pub u32);
 
-/// The places of names that are collected one by one.
+/// The indices of names that are collected one by one.
 #[derive(Debug, Default)]
 pub struct NameIds(HashMap<String, NameId>);
 
 impl NameIds {
-    /// The place of `name` in `names`, where it is put if it is new. All of them came by this.
+    /// Returns the index of `name` in `names`, and appends it if it is new. Every name in `names`
+    /// must have been added by this method.
     pub fn id(&mut self, names: &mut Vec<String>, name: &str) -> NameId {
         if let Some(&id) = self.0.get(name) {
             return id;
@@ -30,31 +31,31 @@ impl NameIds {
 pub enum What {
     /// A block was handed out (`mm_page_alloc`).
     Alloc {
-        /// The list it was asked from.
+        /// The free list requested.
         mobility: MigrateType,
-        /// The request's flags, as the kernel numbers them; [`Flags`](crate::Flags) tells what they
-        /// mean.
+        /// The request's flags, as the kernel numbers them; [`Flags`](crate::Flags) has their
+        /// meaning.
         flags: u64,
     },
     /// A request failed (`mm_page_alloc` without a frame); the event's frame is 0.
     Failure {
-        /// The list it was asked from.
+        /// The free list requested.
         mobility: MigrateType,
         /// The request's flags.
         flags: u64,
     },
-    /// A block, or a part of one, came back (`mm_page_free`).
+    /// A block, or a part of one, was freed (`mm_page_free`).
     Free,
     /// A request fell back on another type's memory (`mm_page_alloc_extfrag`); the event's order is
-    /// the one that was asked for.
+    /// the requested one.
     Fallback {
-        /// The list it was asked from.
+        /// The free list requested.
         mobility: MigrateType,
-        /// The order of the free block that was broken into.
+        /// The order of the free block that was split.
         from_order: Order,
         /// The list that block was on.
         from: MigrateType,
-        /// Did the page block change to the requester's type?
+        /// Whether the page block changed to the requested type.
         claimed: bool,
     },
 }
@@ -70,7 +71,7 @@ pub struct Event {
     pub what: What,
     /// The task that was running.
     pub pid: i32,
-    /// Its name.
+    /// The task's name.
     pub name: NameId,
     /// The CPU.
     pub cpu: u16,

@@ -1,21 +1,21 @@
 //! What the bits of request flags (`gfp_flags`) mean.
 //!
-//! The numbers move from kernel to kernel, so a recorded trace carries the kernel's own format
-//! text, and [`Flags::from_format`] reads the names and numbers out of it. They stand there as C
-//! expressions, in the form that the kernel's preprocessor left them:
+//! The numbers differ from one kernel version to the next, so a recorded trace carries the kernel's
+//! own format text, and [`Flags::from_format`] reads the names and numbers from it. There they are
+//! C expressions, in the form that the preprocessor left them:
 //!
 //! ```text
 //! __print_flags(REC->gfp_flags, "|", {( unsigned long)(( gfp_t)((((1UL))) << (0))), "GFP_DMA"}, {(unsigned long)((( gfp_t)0x10u) | (( gfp_t)0x40u)), "GFP_NOIO"})
 //! ```
 //!
-//! Imported text has names only: [`Flags::canonical`] has numbers for them.
+//! Imported text has only names: [`Flags::canonical`] assigns numbers to them.
 
 use crate::{Flag, Flags};
 
 impl Flags {
-    /// The flags that `text`, the format text of `mm_page_alloc`, tells of; in its order,
-    /// combinations such as `GFP_KERNEL` before single bits. What it does not tell in numbers (a
-    /// name that the kernel has not resolved) is left out.
+    /// Reads the flags from `text`, the format text of `mm_page_alloc`, in its order: combinations
+    /// such as `GFP_KERNEL` before single bits. A flag without a number (a name that the kernel
+    /// has not resolved) is left out.
     ///
     /// ```
     /// use brickyard_trace::Flags;
@@ -41,8 +41,8 @@ impl Flags {
         Self(items.collect())
     }
 
-    /// Names with numbers of our own, for text from which the kernel's numbers cannot be known:
-    /// those of Linux 6.12, and bits from 32 up for flags that other kernels had.
+    /// Returns names with fixed numbers, for text from which the kernel's numbers cannot be
+    /// determined: those of Linux 6.12, and bits from 32 up for flags that other kernels had.
     #[must_use]
     pub fn canonical() -> Self {
         let combined = COMBINED.iter().filter_map(|names| {
@@ -59,27 +59,26 @@ impl Flags {
         Self(combined.chain(singles).collect())
     }
 
-    /// The bits of `text`, as the kernel prints them: `GFP_KERNEL|__GFP_ZERO`, `none`, or with bits
-    /// that have no name, `GFP_KERNEL|0x80000000`.
+    /// Returns the bits of `text`, in the form that the kernel prints: `GFP_KERNEL|__GFP_ZERO`,
+    /// `none`, or with bits that have no name, `GFP_KERNEL|0x80000000`.
     ///
-    /// Kernels before 4.5 printed `GFP_ZERO` for `__GFP_ZERO`; both are understood. A name that is
-    /// not known is `None`; [`parse_names`](Self::parse_names) passes over it.
+    /// Kernels before 4.5 printed `GFP_ZERO` for `__GFP_ZERO`; both are accepted. Returns `None`
+    /// if a name is unknown; [`parse_names`](Self::parse_names) skips it.
     #[must_use]
     pub fn try_parse_names(&self, text: &str) -> Option<u64> {
         text.split('|')
             .try_fold(0, |mask, name| Some(mask | self.bits(name.trim())?))
     }
 
-    /// As [`try_parse_names`](Self::try_parse_names), but names that are not known count for
-    /// nothing.
+    /// As [`try_parse_names`](Self::try_parse_names), but unknown names contribute no bits.
     #[must_use]
     pub fn parse_names(&self, text: &str) -> u64 {
         let names = text.split('|');
         names.fold(0, |mask, name| mask | self.bits(name.trim()).unwrap_or(0))
     }
 
-    /// The names of these bits as the kernel prints them: the first flag of the list that is wholly
-    /// in them, then the first in the rest; what has no name as a number.
+    /// Returns the names of these bits as the kernel prints them: each flag of the list, in order,
+    /// whose bits are all among those not yet named; then the bits without a name as a number.
     #[must_use]
     pub fn names(&self, mut mask: u64) -> String {
         if mask == 0 {
@@ -151,7 +150,7 @@ const SINGLE: [(&str, u32); 37] = [
     ("__GFP_SKIP_KASAN", 25),
     ("__GFP_NOLOCKDEP", 26),
     ("__GFP_NO_OBJ_EXT", 27),
-    // What other kernels have had.
+    // Flags of other kernel versions.
     ("__GFP_COLD", 32),
     ("__GFP_REPEAT", 33),
     ("__GFP_NOTRACK", 34),
@@ -164,7 +163,7 @@ const SINGLE: [(&str, u32); 37] = [
     ("__GFP_CMA", 41),
 ];
 
-/// Names of several at once: each before the single flags that it stands for, without their
+/// Names of combinations: each followed by the single flags that it stands for, without their
 /// `__GFP_`.
 const COMBINED: [&str; 15] = [
     "GFP_TRANSHUGE DIRECT_RECLAIM IO FS HARDWALL HIGHMEM MOVABLE COMP NOMEMALLOC NOWARN",
@@ -184,7 +183,7 @@ const COMBINED: [&str; 15] = [
     "__GFP_RECLAIM DIRECT_RECLAIM KSWAPD_RECLAIM",
 ];
 
-/// A number and whether it is 64 bits wide: `~` of a `gfp_t` has 32.
+/// A number, and whether it is 64 bits wide: `~` of a `gfp_t` has 32 bits.
 #[derive(Clone, Copy)]
 struct Number {
     bits: u64,
@@ -199,7 +198,7 @@ impl Number {
         }
     }
 
-    /// As the C type of this name.
+    /// Converts the number to the C type of this name; `None` for a pointer.
     fn cast(self, to: &str) -> Option<Self> {
         if to.contains('*') {
             return None;
@@ -214,8 +213,8 @@ impl Number {
     }
 }
 
-/// What the C expression `text` is, if it is one of numbers, casts, `~ << >> & ^ |` and
-/// parentheses.
+/// Evaluates the C expression `text`: numbers, casts, `~ << >> & ^ | + -` and parentheses. Returns
+/// `None` for anything else.
 fn evaluate(text: &str) -> Option<u64> {
     let mut expression = Expression {
         rest: text,
@@ -232,11 +231,11 @@ struct Expression<'a> {
 }
 
 impl<'a> Expression<'a> {
-    /// Operators by how weakly they bind.
+    /// Operators by precedence, the loosest first.
     const LEVELS: [&'static [&'static str]; 5] =
         [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"]];
 
-    /// Parentheses in parentheses: kernels have about fifteen.
+    /// The deepest nesting that is evaluated: kernels have about fifteen levels.
     const DEPTH: u32 = 100;
 
     fn skip_space(&mut self) {
@@ -294,7 +293,8 @@ impl<'a> Expression<'a> {
         value
     }
 
-    /// What follows an opening parenthesis: a type and what is cast to it, or an expression.
+    /// Parses what follows an opening parenthesis: a type and the operand cast to it, or an
+    /// expression.
     fn parenthesis(&mut self) -> Option<Number> {
         self.skip_space();
         if self

@@ -1,4 +1,4 @@
-//! Where a trace comes from, what the host said of itself, and what was lost.
+//! Where a trace comes from, the host's own statistics, and what was lost.
 
 /// The texts of the host's own files, empty where one could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,7 +22,7 @@ pub struct Lost {
     pub events: u64,
 }
 
-/// A bit of the request flags and its name, such as `__GFP_ZERO`.
+/// A request flag, or a combination of them, and its name, such as `__GFP_ZERO`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
     /// Its name.
@@ -31,13 +31,13 @@ pub struct Flag {
     pub mask: u64,
 }
 
-/// What the bits of request flags mean on the kernel that a trace is from; they move from kernel to
-/// kernel.
+/// What the bits of request flags mean on the kernel that a trace is from; they differ from one
+/// kernel version to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flags(pub Vec<Flag>);
 
 impl Flags {
-    /// The bits of the flag with this name; 0 where the kernel has none such.
+    /// Returns the bits of the flag with this name; 0 if the kernel has no such flag.
     #[must_use]
     pub fn mask(&self, name: &str) -> u64 {
         let named = self.0.iter().find(|flag| flag.name == name);
@@ -45,30 +45,30 @@ impl Flags {
     }
 }
 
-/// All that a trace says besides its rows.
+/// Everything in a trace but its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
-    /// What made it: `tracefs`, or the kind of text it was imported from.
+    /// What the trace was made from: `tracefs`, or the kind of text that was imported.
     pub source: String,
     /// The kernel's release.
     pub kernel: String,
     /// The machine's architecture.
     pub machine: String,
-    /// The command that ran meanwhile, if it was one.
+    /// The command that ran meanwhile; empty if none was given.
     pub command: String,
     /// When it began, in seconds since 1970; 0 where unknown.
     pub began: u64,
     /// How long it took, in nanoseconds.
     pub duration: u64,
-    /// CPUs that can have events.
+    /// Number of CPUs that can have events.
     pub cpus: u16,
     /// Bytes of a frame.
     pub frame_bytes: u32,
-    /// The order of a page block; of a huge page.
+    /// The order of a page block, which is that of a huge page.
     pub page_block_order: u8,
     /// The meaning of request flags.
     pub flags: Flags,
-    /// The kernel's format texts, by event.
+    /// The kernel's format texts: the event's name and the text.
     pub formats: Vec<(String, String)>,
     /// The host at the start.
     pub start: HostTexts,

@@ -1,20 +1,20 @@
-//! Traces: what the page allocator of a real Linux host was asked for, and what its memory looked
-//! like before and after.
+//! Traces of a real Linux host's page allocator: its requests and frees, and the state of memory
+//! before and after them.
 //!
 //! A [`Trace`] is a header, the state of every frame at the start and at the end, and the events
 //! between, in order of time.
 //!
-//! | module | what it tells |
+//! | module | contents |
 //! |---|---|
 //! | [`event`] | one event: an allocation, a free, a fallback |
 //! | [`state`] | what a frame was used for |
-//! | [`header`] | where a trace comes from, what the host said of itself, what was lost |
-//! | [`mod@file`] | the trace file: Parquet, written bit by bit; the reader believes nothing |
-//! | [`table`] | what every file of the lab is: a flat Parquet table |
+//! | [`header`] | where a trace comes from, the host's own statistics, what was lost |
+//! | [`mod@file`] | the trace file: Parquet, written incrementally; the reader trusts nothing |
+//! | [`table`] | the flat Parquet table that every file of the lab is |
 //! | [`record`] | the recorder: from the kernel's ring buffers |
-//! | [`import`] | traces out of the text that ftrace, perf and trace-cmd print |
-//! | [`summary`] | what a trace tells at a glance |
-//! | [`trace`] | all of it in memory |
+//! | [`import`] | traces from the text that ftrace, perf and trace-cmd print |
+//! | [`summary`] | the main figures of a trace |
+//! | [`trace`] | a whole trace in memory |
 
 #![forbid(unsafe_code)]
 

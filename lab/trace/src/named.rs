@@ -1,6 +1,6 @@
-//! Enumerations by name.
+//! Enumerations whose values have names.
 
-/// An enumeration whose values have names: `ALL` of them in order, and the `name` of each.
+/// Defines an enumeration with `ALL`, its values in order, and `name`, the name of each.
 ///
 /// ```
 /// brickyard_trace::named! {
@@ -30,7 +30,7 @@ macro_rules! named {
             /// All of them, in order.
             $vis const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
 
-            /// Its name.
+            /// Returns its name.
             #[must_use]
             $vis const fn name(self) -> &'static str {
                 match self {

@@ -1,4 +1,4 @@
-//! What a frame was used for, as far as a host tells (`/proc/kpageflags`).
+//! What a frame was used for, as far as a host reports it (`/proc/kpageflags`).
 
 use crate::named;
 
@@ -10,12 +10,12 @@ named! {
         /// There is no memory here, or none that the kernel uses: holes, offline and poisoned
         /// frames.
         Hole => "hole",
-        /// Kept from the allocator since boot.
+        /// Withheld from the allocator since boot.
         Reserved => "reserved",
         /// Free, in the allocator's lists.
         Free => "free",
-        /// In use, or in a per-CPU cache: no flag says which. Kernel memory without a flag of its
-        /// own, memory given to a balloon.
+        /// In use, or in a per-CPU cache: no flag distinguishes them. Includes kernel memory
+        /// without a flag of its own, and memory given to a balloon.
         Untold => "untold",
         /// Anonymous memory of processes.
         Anonymous => "anonymous",
@@ -33,20 +33,20 @@ named! {
 /// The state of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PageState {
-    /// What it is used for.
+    /// What the frame is used for.
     pub usage: PageUse,
-    /// Used lately: on an active list.
+    /// Used recently: on an active list.
     pub active: bool,
-    /// Changed, and not yet written.
+    /// Modified, and not yet written back.
     pub dirty: bool,
-    /// Being written, or isolated for reclaim.
+    /// Being written back, or isolated for reclaim.
     pub writeback: bool,
     /// Locked in memory, or otherwise not to be reclaimed.
     pub unevictable: bool,
 }
 
 impl PageState {
-    /// Of this use, and nothing else known.
+    /// Returns the state of a frame of this use, with every flag clear.
     #[must_use]
     pub const fn of(usage: PageUse) -> Self {
         Self {
@@ -65,8 +65,8 @@ impl PageState {
 /// compound pages above. For free memory, holes and the like the order is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateRun {
-    /// Nanoseconds since the trace began when these frames were looked at. Earlier events of them
-    /// are not in the trace at the start, later ones not at the end.
+    /// When these frames were read, in nanoseconds since the trace began. At the start, earlier
+    /// events of them are left out of the trace; at the end, later ones.
     pub time: u64,
     /// The first frame.
     pub frame: u64,

@@ -7,7 +7,7 @@ use crate::{Event, Header, NameId, StateRun};
 pub struct Trace {
     /// Where it comes from.
     pub header: Header,
-    /// Process names; events have their places here.
+    /// Process names; events refer to them by index.
     pub names: Vec<String>,
     /// The state of every frame at the start, in rising order of frames; empty where unknown.
     pub start: Vec<StateRun>,
@@ -18,7 +18,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The name of a task.
+    /// Returns the name of a task, `?` if it has none.
     #[must_use]
     pub fn name(&self, id: NameId) -> &str {
         self.names.get(id.0 as usize).map_or("?", String::as_str)

@@ -1,4 +1,4 @@
-//! The trace file: what is written is read back, and nothing else is believed.
+//! The trace file: what is written is read back, and everything else is refused.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -99,7 +99,7 @@ fn several_row_groups_and_calls_are_one_trace() {
         writer.events(events, &names[..(index + 1).min(2)]).unwrap();
     }
     writer.end(&[run(2, 1, 0)]).unwrap();
-    assert!(!path.exists(), "not before it is whole");
+    assert!(!path.exists(), "not before it is complete");
     writer.finish(&Header::default()).unwrap();
     let trace = read(&path).unwrap();
     assert_eq!(trace.names, names);
@@ -114,7 +114,7 @@ fn several_row_groups_and_calls_are_one_trace() {
 }
 
 #[test]
-fn the_dullest_trace_is_not_refused_as_too_long_for_its_size() {
+fn the_most_compressible_trace_is_not_refused() {
     let trace = Trace {
         names: vec!["a".to_owned()],
         events: vec![event(0, 0); 3 << 20],
@@ -127,7 +127,7 @@ fn the_dullest_trace_is_not_refused_as_too_long_for_its_size() {
 }
 
 #[test]
-fn a_writer_dropped_leaves_what_was_there() {
+fn a_dropped_writer_leaves_the_old_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace");
     fs::write(&path, "older").unwrap();
@@ -139,7 +139,7 @@ fn a_writer_dropped_leaves_what_was_there() {
 }
 
 #[test]
-fn no_device_is_replaced_and_no_folder_written() {
+fn devices_are_not_replaced_and_directories_not_written() {
     let null = Path::new("/dev/null");
     if null.exists() {
         write(null, &small()).unwrap();
@@ -170,7 +170,7 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn what_nobody_could_read_is_not_written() {
+fn invalid_rows_are_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |what: &str, write: &dyn Fn(&mut Writer) -> Result<(), WriteError>| {
         let mut writer = Writer::create(&folder.path().join("x")).unwrap();
@@ -195,7 +195,7 @@ fn what_nobody_could_read_is_not_written() {
 }
 
 #[test]
-fn cut_off_anywhere_it_is_refused() {
+fn a_truncated_file_is_refused() {
     let bytes = bytes_of(&small());
     assert_eq!(read_bytes(&bytes).unwrap(), small());
     for length in 0..bytes.len() {
@@ -217,14 +217,14 @@ fn a_flipped_byte_never_panics() {
             1 << (place / 2 % 8)
         };
         if let Ok(trace) = read_bytes(&bytes) {
-            // Whatever was read is a trace: it could be written again.
+            // Whatever was read is a valid trace: it can be written again.
             assert!(trace.events.is_sorted_by_key(|event| event.time));
         }
     }
 }
 
 #[test]
-fn foreign_files_are_told_apart() {
+fn other_files_are_distinguished() {
     let text = read_bytes(b"  bash-12 [001] ..... 1.5: mm_page_free: page=0 pfn=0x1 order=0\n")
         .unwrap_err();
     assert!(text.to_string().contains("brickyard import"), "{text}");

@@ -1,5 +1,5 @@
-//! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), old forms, and
-//! text that is none.
+//! Importing text: real text of every tool (`tests/data/`, recorded on Linux 6.18), older forms,
+//! and text that is not a trace.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -195,7 +195,7 @@ fn compressed_text_is_the_same() {
 }
 
 #[test]
-fn old_kernels_number_their_types_otherwise() {
+fn old_kernels_have_other_type_numbers() {
     let text = b"  cc1-7 [001]  9.5: mm_page_alloc: page=ffffea0000 pfn=1307 order=0 migratetype=2 gfp_flags=GFP_KERNEL|GFP_ZERO";
     let of = |kernel: &str| {
         let options = Options {
@@ -275,7 +275,7 @@ fn bad_lines_are_counted_and_the_first_are_shown() {
     assert_eq!(imported.first_bad[0].line, 2);
     assert_eq!(
         imported.first_bad[0].why,
-        "its order is larger than any there is"
+        "its order is larger than the largest there is"
     );
 }
 
@@ -311,7 +311,7 @@ fn binary_files_are_named() {
 }
 
 #[test]
-fn the_caller_can_end_it() {
+fn the_caller_can_stop_it() {
     let text = "  a-7 [001]  9.5: mm_page_free: page=1 pfn=0x1 order=0\n".repeat(1 << 15);
     let mut calls = 0;
     let ended = import(text.as_bytes(), &Options::default(), |progress| {
@@ -325,7 +325,7 @@ fn the_caller_can_end_it() {
 
 proptest! {
     #[test]
-    fn nearly_lines_never_panic(line in "[ a-z0-9<>./:()-]{0,30}(\\[[0-9x]{0,4}\\])?[ .0-9:]{0,12}(kmem:)?mm_page_(alloc|free|alloc_extfrag): ([a-z_]{0,6}=[0-9a-fx-]{0,20} ?){0,6}(pfn=[0-9a-fx]{1,4} order=[0-9]{1,2})?") {
+    fn almost_valid_lines_never_panic(line in "[ a-z0-9<>./:()-]{0,30}(\\[[0-9x]{0,4}\\])?[ .0-9:]{0,12}(kmem:)?mm_page_(alloc|free|alloc_extfrag): ([a-z_]{0,6}=[0-9a-fx-]{0,20} ?){0,6}(pfn=[0-9a-fx]{1,4} order=[0-9]{1,2})?") {
         let _ = imported(line.as_bytes(), &Options::default());
     }
 

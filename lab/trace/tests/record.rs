@@ -1,5 +1,5 @@
-//! The recorder: formats as kernels write them, sub-buffers made by hand and out of random bytes,
-//! records through the spool, and a live recording where this machine lets us.
+//! The recorder: formats as kernels write them, sub-buffers made by hand and from random bytes,
+//! records through the spool, and a live recording where this machine permits one.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -35,7 +35,7 @@ fn format(name: &str, id: u16, fields: &[(&str, usize, usize)]) -> Format {
     Format::parse(&text(name, id, fields)).unwrap()
 }
 
-/// The events of a kernel whose `long` has so many bytes.
+/// The formats of a kernel whose `long` has this many bytes.
 fn page_formats(long: usize) -> [Format; 3] {
     let at = |offset: usize| 8 + offset;
     let flags = (at(long) + 4).next_multiple_of(long);
@@ -232,7 +232,7 @@ fn an_event_on_32_and_on_64_bits() {
         };
         assert_eq!(decoder.decode(2000, &bytes).unwrap().body, expected);
 
-        // Foreign numbers, orders and types that cannot be.
+        // Unknown event numbers, and orders and types that cannot exist.
         let unknown = event(&format("other", 9, &[]), 7, &[]);
         assert_eq!(decoder.decode(0, &unknown), None);
         let wide = event(free, 7, &[("order", 60)]);
@@ -250,7 +250,7 @@ fn names_of_tasks_are_read() {
         20,
         &[("pid_t pid", 8, 4), ("char comm[16]", 12, 16)],
     );
-    // As later kernels have it: the running task, and a text behind the fields.
+    // As in later kernels: the running task, and a text after the fields.
     let rename = format("task_rename", 21, &[("__data_loc char[] newcomm", 8, 4)]);
     let tasks = [newtask.clone(), rename.clone()];
     let decoder = Decoder::new(&page_formats(8), &tasks, TypeNumbers::parse(""), 0).unwrap();
@@ -267,12 +267,12 @@ fn names_of_tasks_are_read() {
     bytes.extend_from_slice(b"rust\0");
     let (pid, name) = named(&bytes);
     assert_eq!((pid, name.trim_end_matches('\0')), (7, "rust"));
-    bytes[10] = 0xff; // a length far behind the end
+    bytes[10] = 0xff; // a length far past the end
     assert_eq!(decoder.decode(0, &bytes), None);
 }
 
 #[test]
-fn a_kernel_that_is_too_old_is_told_so() {
+fn a_kernel_that_is_too_old_is_an_error() {
     let mut formats = page_formats(8);
     formats[0] = format("mm_page_alloc", 650, &[("struct page * page", 8, 8)]);
     let error = Decoder::new(&formats, &[], TypeNumbers::parse(""), 0).unwrap_err();
@@ -314,7 +314,7 @@ fn types_are_numbered_as_the_kernel_does() {
     assert_eq!(types, expected);
 }
 
-/// `events/header_page` of a kernel with such longs and sub-buffers.
+/// `events/header_page` of a kernel with this size of `long` and of sub-buffers.
 fn layout(long: usize, bytes: usize) -> Layout {
     let data = 8 + long;
     Layout::parse(&format!(
@@ -327,7 +327,7 @@ fn layout(long: usize, bytes: usize) -> Layout {
     .unwrap()
 }
 
-/// Makes sub-buffers.
+/// Builds sub-buffers.
 struct Page {
     long: usize,
     time: u64,
@@ -400,12 +400,12 @@ fn records_of_every_type() {
         }
         page.head(0, 2).word(4 + 6).word(0xb).word(0xc); // 6 bytes of data, padded to 8
         page.head(30, 1).word(2); // 1 + 2 * 2^27
-        page.head(29, 10).word(8).word(0xdead); // thrown away after 10
-        page.head(29, 1).word(4); // thrown away after 0
+        page.head(29, 10).word(8).word(0xdead); // discarded, after 10
+        page.head(29, 1).word(4); // discarded, after 0
         page.head(1, 1).word(0xd);
-        page.head(31, 7).word(9); // absolute, but for the upper bits
+        page.head(31, 7).word(9); // absolute, except for the upper bits
         page.head(2, 1).word(0xe).word(0xf);
-        page.head(29, 0).word(0xffff_ffff).word(0xffff_ffff); // nothing more
+        page.head(29, 0).word(0xffff_ffff).word(0xffff_ffff); // the end
         let (all, error) = records(long, &page.bytes());
         assert_eq!(error, None);
         let times: Vec<u64> = all.iter().map(|(time, _)| *time).collect();
@@ -419,7 +419,7 @@ fn records_of_every_type() {
 }
 
 #[test]
-fn lost_records_are_told() {
+fn lost_records_are_counted() {
     for long in [4, 8] {
         let layout = layout(long, 4096);
         let missed = |page: &Page, bytes: &[u8]| {
@@ -456,13 +456,16 @@ fn torn_pages_are_errors() {
     assert_eq!((all.len(), error), (1, Some(PageError::Record(8))));
     let whole = page.bytes();
     assert_eq!(records(8, &whole[..15]).1, Some(PageError::Short(15)));
-    let said = 16;
+    let declared = 16;
     assert_eq!(
         records(8, &whole[..20]).1,
-        Some(PageError::Commit { said, there: 4 })
+        Some(PageError::Commit {
+            declared,
+            present: 4
+        })
     );
     let mut page = Page::new(8, 1);
-    page.head(0, 1).word(3); // a length below its own
+    page.head(0, 1).word(3); // a length below that of its own word
     assert_eq!(records(8, &page.bytes()).1, Some(PageError::Record(0)));
     let mut page = Page::new(8, 1);
     page.head(0, 1).word(u32::MAX);
@@ -497,11 +500,11 @@ fn any_order() -> impl Strategy<Value = Order> {
 }
 
 fn any_what() -> impl Strategy<Value = What> {
-    let asked = || (any_type(), any::<u64>());
+    let request = || (any_type(), any::<u64>());
     let fallback = (any_type(), any_order(), any_type(), any::<bool>());
     prop_oneof![
-        asked().prop_map(|(mobility, flags)| What::Alloc { mobility, flags }),
-        asked().prop_map(|(mobility, flags)| What::Failure { mobility, flags }),
+        request().prop_map(|(mobility, flags)| What::Alloc { mobility, flags }),
+        request().prop_map(|(mobility, flags)| What::Failure { mobility, flags }),
         Just(What::Free),
         fallback.prop_map(|(mobility, from_order, from, claimed)| What::Fallback {
             mobility,
@@ -528,7 +531,7 @@ fn any_record() -> impl Strategy<Value = Record> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever bytes come, they are read to an end, within the page.
+    /// Any bytes are read to an end, within the page.
     #[test]
     fn hostile_pages_do_no_harm(mut bytes in prop::collection::vec(any::<u8>(), 0..600), commit in 0_u64..700, flags in 0_u64..4) {
         if let Some(place) = bytes.get_mut(8..16) {
@@ -584,16 +587,16 @@ proptest! {
     }
 }
 
-/// A place for a spool.
+/// A path for a spool.
 fn spool_path(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("brickyard-test-{}-{name}", std::process::id()))
 }
 
 #[test]
-fn a_spool_leaves_nothing_and_never_writes_over() {
+fn a_spool_leaves_nothing_and_overwrites_nothing() {
     let path = spool_path("spool");
     let spool = Spool::create(&path, 2).unwrap();
-    assert!(!path.exists(), "it has no name");
+    assert!(!path.exists(), "it is unlinked");
     assert!(spool.room().unwrap() > 0);
     fs::write(&path, "mine").unwrap();
     let error = Spool::create(&path, 2).unwrap_err();
@@ -602,7 +605,7 @@ fn a_spool_leaves_nothing_and_never_writes_over() {
     fs::remove_file(&path).unwrap();
 }
 
-/// Starts a recording, or says why there is none here.
+/// Starts a recording; prints why none is possible here.
 fn recorder(name: &str) -> Option<(Recorder, PathBuf)> {
     let spool = spool_path(name);
     let plan = Plan {
@@ -633,7 +636,7 @@ fn instances() -> Vec<String> {
     names.filter(|name| name.starts_with(&own)).collect()
 }
 
-/// All that this process does with tracing is in one test, so that what is left behind can be seen.
+/// Everything that this process does with tracing is in one test, so that leftovers can be seen.
 #[test]
 fn a_live_recording_sees_every_page_of_a_known_load() {
     const PAGES: usize = 20_000;
@@ -641,8 +644,8 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
         return;
     };
     let clock = recorder.clock();
-    // A thread of its own has a number and a name of its own, and a mapping of its own has pages
-    // that nobody else asks for.
+    // A new thread has its own number and name, and a new mapping has pages that no other task
+    // requests.
     let load = std::thread::Builder::new().name("known-load".to_owned());
     let load = load.spawn(|| {
         let mut memory = vec![0_u8; PAGES * 4096];
@@ -693,7 +696,7 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
         "{names:?}"
     );
 
-    // No frame is handed out twice without a free between.
+    // No frame is allocated twice without a free between.
     let mut owned: HashMap<u64, u64> = HashMap::new();
     for event in &events {
         match event.what {
@@ -711,8 +714,8 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
         }
     }
 
-    // Page states leave out what they know: here that all frames were looked at half way, at the
-    // start and at the end.
+    // Events that page states account for are left out: here the states of all frames, at the start
+    // and at the end, were read halfway.
     let half = events[events.len() / 2].time;
     let run = StateRun {
         time: half,
@@ -730,11 +733,14 @@ fn a_live_recording_sees_every_page_of_a_known_load() {
     assert_eq!((late.before_start, late.after_end), (before, 0));
     assert_eq!(late.events + late.before_start, merged.events);
     assert_eq!(early.events + early.after_end, merged.events);
-    assert!(early.events > before, "that of the very moment stays");
+    assert!(
+        early.events > before,
+        "an event at the time of the read stays"
+    );
     drop(recorded);
     assert!(!spool.exists());
 
-    // Given up half way: nothing is left.
+    // Dropped halfway: nothing is left.
     let (recorder, spool) = self::recorder("given-up").unwrap();
     assert_eq!(instances().len(), 1);
     drop(recorder);

@@ -1,4 +1,4 @@
-//! What a summary says of small traces whose answers are known.
+//! Summaries of small traces whose figures are known.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -55,7 +55,7 @@ fn run(frame: u64, frames: u64, usage: PageUse, time: u64) -> StateRun {
 }
 
 #[test]
-fn lives_and_what_is_held() {
+fn lifetimes_and_held_frames() {
     let summary = summary(&trace(vec![
         at(0, ALLOC, 8, 3),
         at(10, ALLOC, 16, 0),
@@ -99,16 +99,16 @@ fn lives_and_what_is_held() {
 }
 
 #[test]
-fn what_was_taken_before_is_told_from_what_nobody_held() {
+fn frames_taken_before_the_trace_are_distinguished() {
     let mut known = trace(vec![
-        at(50, What::Free, 0, 0),   // used
+        at(50, What::Free, 0, 0),   // in use
         at(51, What::Free, 0, 0),   // a second time
         at(52, What::Free, 10, 0),  // free at the start
-        at(53, What::Free, 100, 0), // not looked at
-        at(54, ALLOC, 1, 0),        // used
+        at(53, What::Free, 100, 0), // state not read
+        at(54, ALLOC, 1, 0),        // in use
         at(55, ALLOC, 20, 0),       // perhaps in a cache
-        at(56, What::Free, 30, 0),  // looked at later
-        at(57, ALLOC, 31, 0),       // looked at later
+        at(56, What::Free, 30, 0),  // state read later
+        at(57, ALLOC, 31, 0),       // state read later
         at(58, ALLOC, 20, 0),       // a second time
     ]);
     known.start = vec![
@@ -117,7 +117,7 @@ fn what_was_taken_before_is_told_from_what_nobody_held() {
         run(20, 8, PageUse::Untold, 5),
         run(30, 1, PageUse::Free, 90),
         run(31, 1, PageUse::File, 90),
-        run(200, 1, PageUse::Free, 10), // by now the first had been looked at
+        run(200, 1, PageUse::Free, 10), // by now the first had been read
     ];
     let odd = summary(&known).oddities;
     assert_eq!(odd.frees_of_before, 2);
@@ -165,7 +165,7 @@ fn fallbacks_by_pair_and_by_process() {
 
 proptest! {
     #[test]
-    fn any_trace_can_be_summed_up(trace in common::trace(), processes in 0..5usize, spans in 0..5usize) {
+    fn any_trace_can_be_summarized(trace in common::trace(), processes in 0..5usize, spans in 0..5usize) {
         let summary = Summary::of(&trace, &Options { processes, spans });
         prop_assert_eq!(summary.kinds.all(), trace.events.len() as u64);
         let by_span: u64 = summary.spans.iter().map(|span| span.all()).sum();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # git under the allocator: 300 commits on two branches, merges, an aggressive repack, a check, a clone, blame. Authors and
-# times are fixed, so every name of a commit is the same on every run. Runs in an empty directory.
+# times are fixed, so the commit ids are the same on every run. Runs in an empty directory.
 set -euo pipefail
 
 export HOME=$PWD GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null LC_ALL=C TZ=UTC
@@ -12,7 +12,7 @@ commit() { # commit NUMBER MESSAGE
         git commit --quiet --all --message "$2"
 }
 
-lay() { # lay NUMBER: changes three of the wall's files, one of them in its middle
+lay() { # lay NUMBER: changes three files, one of them in the middle
     local line
     for line in 1 2 3 4 5; do echo "course $1 line $line $(($1 * 7919 * line % 10007))"; done >>"wall$(($1 % 12)).txt"
     sed -i "$(($1 % 9 + 1))s/\$/ $1/" "wall$(($1 * 5 % 12)).txt"

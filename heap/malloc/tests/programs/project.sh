@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A C compiler building a project under the allocator: 30 C files made here, a library of them and a program, the program
-# again by link-time optimisation, and a C++ program of templates, by make with two jobs. What was built is run. Prints
-# what it said, and the digest of every file that compiler, assembler, ar and linker wrote. Runs in an empty directory.
+# A C compiler building a project under the allocator, with make and two jobs: 30 generated C files, a library of them and
+# a program, the program again with link-time optimisation, and a C++ program with templates. Runs the programs; prints
+# their output, and the digest of every file that compiler, assembler, ar and linker wrote. Runs in an empty directory.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 export LC_ALL=C
 
-source_file() { # source_file NUMBER: a table, functions that call those of the file before, one large switch
+source_file() { # source_file NUMBER: a table, functions that call those of the previous file, one large switch
     local function case before=$((($1 + 29) % 30))
     echo '#include "brick.h"'
     echo "static const struct brick row[] = {"
@@ -86,7 +86,7 @@ wall-lto: main.c $(objects:.o=.c)
 	$(CC) -O1 -flto=2 -frandom-seed=$@ -o $@ $^
 BODY
 make -j2 --output-sync CC=gcc CXX=g++ >../make.log 2>&1 || { tail -n 30 ../make.log && exit 1; }
-[ "$(make CC=gcc CXX=g++ 2>&1)" = "make: Nothing to be done for 'all'." ] # make's own graph holds
+[ "$(make CC=gcc CXX=g++ 2>&1)" = "make: Nothing to be done for 'all'." ] # make sees everything as built
 
 ./wall
 ./wall-lto

@@ -3,9 +3,9 @@
 # a rewritten log, and the same data after a reload and after a restart. Prints only what is the same on every run; the
 # server's log is server.log. Runs in an empty directory.
 #
-# Debian links redis-server with libjemalloc.so.2 and calls its `malloc`, `free` and `malloc_usable_size` under these names,
-# so a preloaded library does replace them. What stays is `mallctl`, with which redis asks for statistics: it
-# always calls itself a user of jemalloc (mem_allocator), and then reports of a jemalloc that serves nothing.
+# Debian links redis-server with libjemalloc.so.2 and calls `malloc`, `free` and `malloc_usable_size` by these names, so a
+# preloaded library does replace them. It does not replace `mallctl`, from which redis reads statistics: redis always
+# reports jemalloc as its allocator (mem_allocator), with the statistics of a jemalloc that serves nothing.
 set -euo pipefail
 
 ask() { redis-cli -s redis.sock "$@"; }
@@ -26,7 +26,7 @@ start() {
     return 1
 }
 
-# Where something failed, the server's log has its last words.
+# On failure prints the end of the server's log.
 ended() {
     local status=$?
     [ $status = 0 ] || tail -n 30 server.log
@@ -35,7 +35,7 @@ ended() {
 
 stop() { ask shutdown "$@" && wait "$server"; }
 
-until_done() { # until_done FIELD: waits for the child that was forked, and says how it ended
+until_done() { # until_done NAME STATUS: waits for the forked child, and prints its status
     local waited
     for ((waited = 0; waited < 400; waited++)); do
         [ "$(field persistence "$1_in_progress")" = 1 ] || break
@@ -44,7 +44,7 @@ until_done() { # until_done FIELD: waits for the child that was forked, and says
     echo "$1: $(field persistence "$2")"
 }
 
-# Where the library replaced jemalloc, jemalloc itself holds next to nothing of what redis allocated.
+# Checks that the library replaced jemalloc: jemalloc then has almost nothing of what redis allocated.
 replaced() {
     [ -n "${LD_PRELOAD:-}" ] || return 0
     local used by_jemalloc
@@ -75,7 +75,7 @@ ask zrangebyscore order 300 305 | paste -sd' '
 ask scard set
 digest=$(ask debug digest)
 
-# The fork of a snapshot, while clients go on to write.
+# A snapshot by fork while clients continue to write.
 ask bgsave >/dev/null
 load -n 60000 -P 16 -r 30000 -d 300 -t set
 until_done rdb_bgsave rdb_last_bgsave_status

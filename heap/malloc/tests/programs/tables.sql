@@ -1,5 +1,5 @@
--- SQLite under the allocator: 300 000 rows, indexes, joins, updates, text of all lengths, and what it says of itself.
--- The rows are numbers of a fixed sequence, so every answer is the same on every run.
+-- SQLite under the allocator: 300 000 rows, indexes, joins, updates, text of all lengths, and its own integrity check.
+-- The rows are numbers of a fixed sequence, so every result is the same on every run.
 .bail on
 pragma journal_mode = wal;
 pragma temp_store = memory;

@@ -1,5 +1,5 @@
-// What project.sh compiles as C++: templates for the compiler to think about, and containers of every kind for the program
-// to allocate with, in several threads, with exceptions and with aligned new.
+// The C++ program of project.sh: templates that load the compiler, and containers of every kind, used in several threads,
+// with exceptions and aligned new.
 #include <algorithm>
 #include <array>
 #include <cstdint>

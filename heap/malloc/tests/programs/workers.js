@@ -1,4 +1,4 @@
-// Node under the allocator: worker threads that hand buffers to each other, JSON, promises, zlib and hashes in the
+// Node under the allocator: worker threads that pass buffers to each other, JSON, promises, zlib and hashes in the
 // thread pool, child processes. Prints one line per part, the same on every run.
 'use strict';
 const assert = require('node:assert');

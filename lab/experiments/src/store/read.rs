@@ -163,7 +163,7 @@ fn parse(bytes: &Bytes, form: Form) -> Result<Vec<CellRows>, Fault> {
 /// What the key-value pairs say, if the version is that of this reader.
 fn check_pairs(about: &FileMetaData, form: Form) -> Result<Ran, String> {
     let pairs = about.key_value_metadata().map_or(&[][..], Vec::as_slice);
-    let said = |key| table::said(pairs, key);
+    let said = |key| table::value(pairs, key);
     match said(VERSION_KEY) {
         Some(version) if version == VERSION.to_string() => {}
         Some(version) => return Err(format!("it is of version `{version}`, not {VERSION}")),

@@ -1,27 +1,27 @@
-//! What holds for the rows of every trace. The writer refuses what does not, so that whatever was
-//! written can be read; the reader refuses it too, since a file may come from anywhere.
+//! The rules for the rows of every trace. The writer enforces them, so that whatever was written
+//! can be read; the reader does too, since a file may come from anywhere.
 //!
 //! Invariant `events-in-time`: events ascend in time.
-//! Invariant `runs-disjoint`: page states ascend in frames, and no frame is told twice.
+//! Invariant `runs-disjoint`: page states ascend in frames, and no frame is described twice.
 
 use brickyard::Order;
 
 use crate::{Event, StateRun};
 
-/// Events so far: they come in order of time.
+/// Checks that events are in order of time.
 #[derive(Debug, Default)]
 pub(super) struct EventCheck {
     time: u64,
 }
 
 impl EventCheck {
-    /// Is `event` one that may follow?
+    /// Takes the next event, or says why it must not follow those before it.
     #[inline]
     pub(super) fn accept(&mut self, event: &Event) -> Result<(), String> {
         if event.time < self.time {
             let Event { time, .. } = event;
             return Err(format!(
-                "time {time} ns is before {} ns of the event before it",
+                "time {time} ns is before the previous event's {} ns",
                 self.time
             ));
         }
@@ -33,14 +33,14 @@ impl EventCheck {
         {
             let Event { frame, order, .. } = event;
             return Err(format!(
-                "frame {frame:#x} of order {order} is past the last frame that can be"
+                "frame {frame:#x} of order {order} is past the last possible frame"
             ));
         }
         Ok(())
     }
 }
 
-/// Runs so far: they come in rising order, and do not overlap.
+/// Checks that runs are in rising order and do not overlap.
 #[derive(Debug, Default)]
 pub(super) struct RunCheck {
     /// The first frame that is not yet described.
@@ -48,7 +48,7 @@ pub(super) struct RunCheck {
 }
 
 impl RunCheck {
-    /// Is `run` one that may follow?
+    /// Takes the next run, or says why it must not follow those before it.
     pub(super) fn accept(&mut self, run: &StateRun) -> Result<(), String> {
         let StateRun {
             frame,
@@ -61,17 +61,17 @@ impl RunCheck {
         }
         if frames == 0 || frames & ((1 << order) - 1) != 0 {
             return Err(format!(
-                "{frames} frames are not a number of blocks of order {order}"
+                "{frames} frames are not a whole number of blocks of order {order}"
             ));
         }
         if frame < self.next {
             return Err(format!(
-                "frame {frame:#x} was described before: the row before ends at {:#x}",
+                "frame {frame:#x} was described already: the previous row ends at {:#x}",
                 self.next
             ));
         }
         self.next = frame.checked_add(frames).ok_or_else(|| {
-            format!("{frames} frames from {frame:#x} are past the last frame that can be")
+            format!("{frames} frames from {frame:#x} go past the last possible frame")
         })?;
         Ok(())
     }

@@ -7,7 +7,7 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Typ
 use parquet::errors::Result;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::kind::{Kind, mobility_name};
+use super::kind::{RowKind, mobility_name};
 use super::writer::Rows;
 use crate::table::Group;
 use crate::{Event, PageUse, StateRun, What};
@@ -32,7 +32,7 @@ fn text(text: &'static str) -> ByteArray {
 
 // Parquet has no unsigned numbers: their bits are stored as signed ones, and the schema says how to
 // read them.
-#[allow(clippy::cast_possible_wrap, reason = "bits as they are")]
+#[allow(clippy::cast_possible_wrap, reason = "the bits are kept")]
 const fn bits(value: u64) -> i64 {
     value as i64
 }
@@ -42,7 +42,7 @@ fn write_events<W: Write + Send>(
     events: &[Event],
     names: &[String],
 ) -> Result<()> {
-    let kinds = Kind::ALL.map(|kind| text(kind.name()));
+    let kinds = RowKind::ALL.map(|kind| text(kind.name()));
     let mobilities = MigrateType::ALL.map(|mobility| text(mobility_name(mobility)));
     let mobility = |of: MigrateType| mobilities[of.index()].clone();
     let names: Vec<ByteArray> = names
@@ -95,18 +95,18 @@ fn write_events<W: Write + Send>(
     Ok(())
 }
 
-const fn kind(event: &Event) -> Kind {
+const fn kind(event: &Event) -> RowKind {
     match event.what {
-        What::Alloc { .. } => Kind::Alloc,
-        What::Failure { .. } => Kind::Failure,
-        What::Free => Kind::Free,
-        What::Fallback { .. } => Kind::Fallback,
+        What::Alloc { .. } => RowKind::Alloc,
+        What::Failure { .. } => RowKind::Failure,
+        What::Free => RowKind::Free,
+        What::Fallback { .. } => RowKind::Fallback,
     }
 }
 
 fn write_runs<W: Write + Send>(
     group: &mut Group<'_, W>,
-    kind: Kind,
+    kind: RowKind,
     runs: &[StateRun],
 ) -> Result<()> {
     let kind = text(kind.name());

@@ -1,4 +1,4 @@
-//! What can go wrong with a trace file, each with what to do about it.
+//! Errors of the trace file, each with what to do about it.
 
 use std::io;
 
@@ -10,49 +10,49 @@ use crate::table::Fault;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The system could not read it.
+    /// The operating system could not read it.
     #[error("cannot read it")]
     Io(#[from] io::Error),
-    /// It has no end that could be looked at.
-    #[error("this is no file but a device, a pipe or a folder: give a trace file")]
+    /// It is not a regular file, so it has no size.
+    #[error("this is not a regular file but a device, a pipe or a directory: give a trace file")]
     NoFile,
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
     /// It is text, or compressed text.
     #[error(
-        "this is {0}, not a trace file: `brickyard import` makes a trace file of the text that ftrace, perf or trace-cmd print"
+        "this is {0}, not a trace file: `brickyard import` makes a trace file from the text that ftrace, perf or trace-cmd print"
     )]
     Text(&'static str),
-    /// It is something else altogether.
+    /// It is neither Parquet nor text.
     #[error(
-        "this is no trace file: one begins and ends with `PAR1`, as `brickyard record` and `brickyard import` write it"
+        "this is not a trace file: one begins and ends with `PAR1`; `brickyard record` and `brickyard import` write them"
     )]
     Foreign,
     /// Its end is missing.
     #[error(
-        "the file is cut off: its end, where the table of contents is, is missing; copy or record it again"
+        "the file is truncated: the table of contents at its end is missing; copy or record it again"
     )]
     Truncated,
-    /// It is a Parquet file of somebody else.
+    /// It is a Parquet file, but not a trace.
     #[error(
-        "this is a Parquet file, but no trace: it has no `{0}`; see docs/book/trace-format.md for what a trace has"
+        "this is a Parquet file, but not a trace: it has no `{0}`; docs/book/trace-format.md describes a trace"
     )]
     NotATrace(String),
-    /// It was written in a form that this program does not know.
+    /// It has a version that this program cannot read.
     #[error(
         "the trace is of version `{found}`, and this program reads version {known}: read it with the `brickyard` that wrote it, or with a newer one"
     )]
     Version {
-        /// What the file says.
+        /// The version of the file.
         found: String,
-        /// What can be read.
+        /// The version that this program reads.
         known: u32,
     },
-    /// The Parquet layer does not make sense.
+    /// The Parquet structure is inconsistent.
     #[error("the file is damaged: {0}; copy or record it again")]
     Damaged(String),
-    /// A row or a key has a value that no trace has.
+    /// A row or a key has an invalid value.
     #[error("the trace is damaged: {place}: {why}; copy or record it again")]
     Invalid {
         /// Which row or key.
@@ -66,24 +66,24 @@ pub enum ReadError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The system refused.
+    /// The operating system refused.
     #[error("cannot write {path}: {source}")]
     Io {
-        /// What was to be written.
+        /// The file to be written.
         path: String,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// The Parquet layer refused.
     #[error("cannot write {path}: {why}")]
     Parquet {
-        /// What was to be written.
+        /// The file to be written.
         path: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// What was to be written is no trace: nobody could read it.
-    #[error("this is no trace: {0}")]
+    /// The rows break a rule of the format, so no reader would accept them.
+    #[error("this is not a valid trace: {0}")]
     Invalid(String),
 }
 

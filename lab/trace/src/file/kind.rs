@@ -5,10 +5,10 @@ use brickyard::MigrateType;
 use crate::{PageUse, named};
 
 named! {
-    /// What a row is.
+    /// What a row holds: an event of one kind, or a run of page states.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     #[repr(u8)]
-    pub(super) enum Kind {
+    pub(super) enum RowKind {
         Start => "start",
         Alloc => "alloc",
         Failure => "failure",
@@ -18,14 +18,14 @@ named! {
     }
 }
 
-impl Kind {
+impl RowKind {
     pub(super) fn parse(name: &[u8]) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|kind| kind.name().as_bytes() == name)
     }
 }
 
-/// Mobilities are written in small letters.
+/// Returns the name of a mobility as files have it, in lower case.
 pub(super) const fn mobility_name(mobility: MigrateType) -> &'static str {
     match mobility {
         MigrateType::Unmovable => "unmovable",
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn every_name_is_read_back() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::parse(kind.name().as_bytes()), Some(kind));
+        for kind in RowKind::ALL {
+            assert_eq!(RowKind::parse(kind.name().as_bytes()), Some(kind));
         }
         for mobility in MigrateType::ALL {
             assert_eq!(
@@ -64,6 +64,6 @@ mod tests {
         for usage in PageUse::ALL {
             assert_eq!(parse_usage(usage.name().as_bytes()), Some(usage));
         }
-        assert_eq!(Kind::parse(b"Alloc"), None);
+        assert_eq!(RowKind::parse(b"Alloc"), None);
     }
 }

@@ -1,5 +1,5 @@
-//! The header as key-value pairs of the Parquet file: texts as they are, numbers in decimal, lists
-//! as JSON. Empty texts are left out.
+//! The header as key-value pairs of the Parquet file: texts unchanged, numbers in decimal, lists as
+//! JSON. Empty texts are left out.
 
 use parquet::file::metadata::KeyValue;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const PREFIX: &str = "brickyard.";
 const VERSION_KEY: &str = "brickyard.version";
 const FORMAT: &str = "format.";
 
-/// The header as pairs.
+/// Converts the header to pairs.
 pub(super) fn to_pairs(header: &Header) -> Vec<KeyValue> {
     let mut pairs = vec![KeyValue::new(VERSION_KEY.to_owned(), VERSION.to_string())];
     let mut put = |key: &str, value: String| {
@@ -57,8 +57,8 @@ pub(super) fn to_pairs(header: &Header) -> Vec<KeyValue> {
     pairs
 }
 
-/// The header out of pairs. Keys that are not known are passed over: a newer writer of the same
-/// version may add some.
+/// Reads the header from pairs. Unknown keys are skipped: a newer writer of the same version may
+/// add some.
 pub(super) fn from_pairs(pairs: &[KeyValue]) -> Result<Header, ReadError> {
     let version = pairs.iter().find(|pair| pair.key == VERSION_KEY);
     let version = version.ok_or_else(|| ReadError::NotATrace(VERSION_KEY.to_owned()))?;
@@ -121,7 +121,7 @@ fn invalid(key: &str, value: &str) -> ReadError {
     let value: String = value.chars().take(40).collect();
     ReadError::Invalid {
         place: format!("key `{PREFIX}{key}`"),
-        why: format!("`{value}` is not its form"),
+        why: format!("`{value}` is not a valid value"),
     }
 }
 

@@ -1,18 +1,18 @@
-//! The trace file: one flat Parquet table, a row an event or a run of page states, and the header
-//! as key-value pairs. `docs/book/trace-format.md` tells it column by column.
+//! The trace file: one flat Parquet table, in which a row is an event or a run of page states, and
+//! the header as key-value pairs. `docs/book/trace-format.md` describes every column.
 //!
-//! | file | what it tells |
+//! | file | contents |
 //! |---|---|
 //! | `schema` | the columns and how they are stored |
-//! | `kind` | the names that stand in them |
+//! | `kind` | the names used in them |
 //! | `metadata` | the header as pairs |
-//! | `check` | what holds for the rows of every trace |
+//! | `check` | the rules for the rows of every trace |
 //! | `columns`, `writer` | rows to columns, row group by row group |
-//! | `rows`, `reader` | back again, believing nothing |
+//! | `rows`, `reader` | columns to rows, with every value checked |
 //!
 //! The reader's memory is bounded by the size of the file: no page may claim more than 4 MiB, and
-//! no file more than 256 rows a byte (the writer gives every 65536 rows page heads of their own, so
-//! it stays far below that).
+//! no file more than 256 rows a byte (the writer starts new pages every 65536 rows, each with a
+//! header, so it stays far below that).
 
 mod check;
 mod columns;
@@ -33,7 +33,7 @@ pub use writer::Writer;
 
 use crate::Trace;
 
-/// Writes `trace` to the file `path`, which appears when it is whole.
+/// Writes `trace` to the file `path`, which appears once it is complete.
 ///
 /// # Errors
 ///
@@ -42,8 +42,8 @@ pub fn write(path: &Path, trace: &Trace) -> Result<(), WriteError> {
     write_to(Writer::create(path)?, trace)
 }
 
-/// Writes all of `trace` by `writer`, which was made before the trace: so a file that cannot be
-/// written is known early.
+/// Writes all of `trace` with `writer`. A caller that opens the writer before it makes the trace
+/// finds out early that the file cannot be written.
 ///
 /// # Errors
 ///

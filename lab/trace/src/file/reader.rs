@@ -1,5 +1,5 @@
-//! Reads a trace and believes nothing: every count, number and name is checked before it is used,
-//! and memory grows with what was read, not with what the file says there is.
+//! Reads a trace from an untrusted file: every count, number and name is checked before it is used,
+//! and memory grows with what was read, not with what the file declares.
 
 use core::num::NonZero;
 use std::fs;
@@ -10,25 +10,25 @@ use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
 
-use super::rows::{Batches, Part, Whole};
+use super::rows::{Assembly, Batches, GroupRows};
 use super::schema::ROWS_PER_BYTE;
 use super::{ReadError, metadata};
 use crate::Trace;
 use crate::table::{self, Fault, RowGroup};
 
-/// Rows that even the smallest file may have.
+/// Rows that any file may declare, however small it is.
 const FEW_ROWS: usize = 1 << 16;
 
-/// Row groups that are read at the same time: each takes 20 MB meanwhile.
+/// Row groups that are read in parallel, at most: each takes 20 MB while it is read.
 const MOST_WORKERS: usize = 16;
 
-/// Reads the trace in the file `path`: 40 bytes of memory an event, and those of the file
-/// meanwhile.
+/// Reads the trace in the file `path`. Takes 40 bytes of memory an event, and while it reads, the
+/// size of the file.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, is no trace, is cut off or damaged, or was written in a form that is
-/// not known. The message says which, and what to do.
+/// If the file cannot be read, is not a trace, is truncated or damaged, or has an unknown version.
+/// The message says which, and what to do.
 pub fn read(path: &Path) -> Result<Trace, ReadError> {
     if !fs::metadata(path)?.is_file() {
         return Err(ReadError::NoFile);
@@ -36,7 +36,7 @@ pub fn read(path: &Path) -> Result<Trace, ReadError> {
     read_all(Bytes::from(fs::read(path)?))
 }
 
-/// Reads the trace that `bytes` are.
+/// Reads the trace in `bytes`, the contents of a trace file.
 ///
 /// # Errors
 ///
@@ -46,12 +46,12 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, ReadError> {
 }
 
 fn read_all(bytes: Bytes) -> Result<Trace, ReadError> {
-    look(&bytes)?;
+    check_magic(&bytes)?;
     table::guarded(|| parse(&bytes))
 }
 
-/// What kind of file is it, by its first and last bytes?
-fn look(bytes: &[u8]) -> Result<(), ReadError> {
+/// Refuses what is not a Parquet file, by its first and last bytes.
+fn check_magic(bytes: &[u8]) -> Result<(), ReadError> {
     const MAGIC: &[u8] = b"PAR1";
     const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
     if !bytes.starts_with(MAGIC) {
@@ -60,7 +60,7 @@ fn look(bytes: &[u8]) -> Result<(), ReadError> {
             |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~') || *byte >= 0x80;
         return Err(match head {
             [] => ReadError::Empty,
-            _ if head.starts_with(ZSTD) => ReadError::Text("a zstd file, of text perhaps"),
+            _ if head.starts_with(ZSTD) => ReadError::Text("a zstd file, perhaps compressed text"),
             _ if head.iter().all(is_text) => ReadError::Text("text"),
             _ => ReadError::Foreign,
         });
@@ -86,9 +86,10 @@ fn parse(bytes: &Bytes) -> Result<Trace, ReadError> {
         header,
         ..Trace::default()
     };
-    // Room for as many events as real files of this size have at most, whatever this one says.
-    trace.events.reserve(bytes.len().min(rows_said(&file)));
-    let mut whole = Whole::default();
+    // Real files have fewer than one event a byte, so no more is reserved, whatever this one
+    // declares.
+    trace.events.reserve(bytes.len().min(rows_declared(&file)));
+    let mut assembly = Assembly::default();
     let groups: Vec<usize> = (0..file.num_row_groups()).collect();
     let workers = thread::available_parallelism()
         .map_or(1, NonZero::get)
@@ -107,35 +108,35 @@ fn parse(bytes: &Bytes) -> Result<Trace, ReadError> {
             .collect();
         if first > limit {
             return Err(ReadError::Damaged(
-                "it says that it has more rows than a file of its size can have".to_owned(),
+                "it declares more rows than a file of its size can have".to_owned(),
             ));
         }
-        for part in read_wave(&file, schema, &work) {
-            whole.append(&mut trace, part?)?;
+        for rows in read_wave(&file, schema, &work) {
+            assembly.append(&mut trace, rows?)?;
         }
     }
     Ok(trace)
 }
 
-fn rows_said(file: &SerializedFileReader<Bytes>) -> usize {
+fn rows_declared(file: &SerializedFileReader<Bytes>) -> usize {
     let groups = file.metadata().row_groups().iter();
     let rows = groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
     rows.fold(0, usize::saturating_add)
 }
 
-/// A row group to read: which, how many rows it says it has, and how many are before it.
+/// A row group to read: its index, how many rows it declares, and how many rows precede it.
 struct Work {
     index: usize,
     rows: usize,
     first: usize,
 }
 
-/// Reads row groups at the same time, each in a thread. (A panic in one is no panic here.)
+/// Reads row groups in parallel, each in a thread. A panic in one of them becomes an error.
 fn read_wave(
     file: &SerializedFileReader<Bytes>,
     schema: &SchemaDescriptor,
     wave: &[Work],
-) -> Vec<Result<Part, ReadError>> {
+) -> Vec<Result<GroupRows, ReadError>> {
     if let [work] = wave {
         return vec![read_group(file, schema, work)];
     }
@@ -144,12 +145,12 @@ fn read_wave(
             .iter()
             .map(|work| scope.spawn(|| read_group(file, schema, work)))
             .collect();
-        let parts = threads.into_iter().map(|thread| {
+        let groups = threads.into_iter().map(|thread| {
             thread
                 .join()
                 .unwrap_or_else(|_| Err(Fault::contradicts().into()))
         });
-        parts.collect()
+        groups.collect()
     })
 }
 
@@ -157,17 +158,17 @@ fn read_group(
     file: &SerializedFileReader<Bytes>,
     schema: &SchemaDescriptor,
     work: &Work,
-) -> Result<Part, ReadError> {
+) -> Result<GroupRows, ReadError> {
     let reader = file.get_row_group(work.index).map_err(Fault::from)?;
     let group = RowGroup {
         reader: reader.as_ref(),
         schema,
     };
-    let mut part = Part::new(work.first, work.rows);
-    let read = Batches::open(&group)?.read_all(&mut part)?;
+    let mut rows = GroupRows::new(work.first, work.rows);
+    let read = Batches::open(&group)?.read_all(&mut rows)?;
     if read != work.rows {
-        let why = format!("a row group of {} rows has {read}", work.rows);
+        let why = format!("a row group declares {} rows but has {read}", work.rows);
         return Err(ReadError::Damaged(why));
     }
-    Ok(part)
+    Ok(rows)
 }

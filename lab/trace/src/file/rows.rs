@@ -1,4 +1,4 @@
-//! Columns to rows: what each row says, and whether it may say so.
+//! Columns to rows: each row's values, and whether they are valid.
 
 use std::collections::HashMap;
 
@@ -7,29 +7,31 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type
 
 use super::ReadError;
 use super::check::{EventCheck, RunCheck};
-use super::kind::{Kind, parse_mobility, parse_usage};
+use super::kind::{RowKind, parse_mobility, parse_usage};
 use super::schema::{GROUP_ROWS, NAME_BYTES};
 use crate::table::{Column, RowGroup};
 use crate::{Event, NameId, NameIds, PageState, StateRun, Trace, What};
 
-/// Rows that are taken out of the columns at a time.
+/// Rows that are read from the columns at a time.
 const BATCH: usize = 1 << 13;
 
 /// The rows of one row group.
-pub(super) struct Part {
+pub(super) struct GroupRows {
     start: Vec<StateRun>,
     events: Vec<Event>,
     end: Vec<StateRun>,
     names: Names,
     check: EventCheck,
-    /// Rows before it, for messages; rows so far; rows that it may have.
+    /// Rows of the file before this row group, for messages.
     first: usize,
+    /// Rows read so far.
     rows: usize,
+    /// Rows that it may have.
     limit: usize,
 }
 
-impl Part {
-    /// Nothing yet, and at most `limit` rows.
+impl GroupRows {
+    /// Creates an empty row group that takes at most `limit` rows.
     pub(super) fn new(first: usize, limit: usize) -> Self {
         Self {
             start: Vec::new(),
@@ -43,8 +45,8 @@ impl Part {
         }
     }
 
-    fn push_run(&mut self, kind: Kind, run: StateRun) -> Result<(), Refusal> {
-        if kind == Kind::End {
+    fn push_run(&mut self, kind: RowKind, run: StateRun) -> Result<(), Refusal> {
+        if kind == RowKind::End {
             self.end.push(run);
         } else if self.events.is_empty() && self.end.is_empty() {
             self.start.push(run);
@@ -71,56 +73,60 @@ impl Part {
 const START_LATE: &str = "a page state at the start comes after an event";
 const EVENT_LATE: &str = "an event comes after the page states at the end";
 
-/// Rows are counted from 0.
+/// The error for a row, counted from 0.
 fn invalid(row: usize, why: Refusal) -> ReadError {
     let place = format!("row {row}");
     ReadError::Invalid { place, why }
 }
 
-/// The row groups that were put together, and what the next one has to go on from.
+/// Joins row groups to a trace: the names so far, and the checks that run across row groups.
 #[derive(Default)]
-pub(super) struct Whole {
+pub(super) struct Assembly {
     names: NameIds,
     events: EventCheck,
     start: RunCheck,
     end: RunCheck,
 }
 
-impl Whole {
+impl Assembly {
     /// Adds the next row group to `trace`.
-    pub(super) fn append(&mut self, trace: &mut Trace, mut part: Part) -> Result<(), ReadError> {
-        let (first, starts, events) = (part.first, part.start.len(), part.events.len());
+    pub(super) fn append(
+        &mut self,
+        trace: &mut Trace,
+        mut rows: GroupRows,
+    ) -> Result<(), ReadError> {
+        let (first, starts, events) = (rows.first, rows.start.len(), rows.events.len());
         let is_late = !trace.events.is_empty() || !trace.end.is_empty();
-        if is_late && !part.start.is_empty() {
+        if is_late && !rows.start.is_empty() {
             return Err(invalid(first, START_LATE.to_owned()));
         }
-        if !part.events.is_empty() && !trace.end.is_empty() {
+        if !rows.events.is_empty() && !trace.end.is_empty() {
             return Err(invalid(first, EVENT_LATE.to_owned()));
         }
-        for (row, run) in part.start.iter().enumerate() {
+        for (row, run) in rows.start.iter().enumerate() {
             self.start
                 .accept(run)
                 .map_err(|why| invalid(first + row, why))?;
         }
-        for (row, run) in part.end.iter().enumerate() {
+        for (row, run) in rows.end.iter().enumerate() {
             self.end
                 .accept(run)
                 .map_err(|why| invalid(first + starts + events + row, why))?;
         }
-        if let Some(event) = part.events.first() {
+        if let Some(event) = rows.events.first() {
             self.events
                 .accept(event)
                 .map_err(|why| invalid(first + starts, why))?;
-            self.events = part.check;
+            self.events = rows.check;
         }
-        self.rename(trace, part.names.all, &mut part.events);
-        trace.start.append(&mut part.start);
-        trace.events.append(&mut part.events);
-        trace.end.append(&mut part.end);
+        self.rename(trace, rows.names.all, &mut rows.events);
+        trace.start.append(&mut rows.start);
+        trace.events.append(&mut rows.events);
+        trace.end.append(&mut rows.end);
         Ok(())
     }
 
-    /// The names of a row group as those of the trace.
+    /// Changes the events' names from the row group's numbering to that of the trace.
     fn rename(&mut self, trace: &mut Trace, names: Vec<String>, events: &mut [Event]) {
         let places: Vec<NameId> = names
             .into_iter()
@@ -138,13 +144,13 @@ impl Whole {
     }
 }
 
-/// Process names by their first appearance.
+/// Process names, numbered in the order of their first appearance.
 #[derive(Default)]
 struct Names {
     all: Vec<String>,
     known: HashMap<String, NameId>,
-    /// The ones asked for last, by the lowest bits of where they lie: a column has each of its
-    /// names in one place.
+    /// A cache of recent names, indexed by the low bits of the address of the name's bytes: a
+    /// column stores each of its names at one address.
     recent: Vec<Option<(ByteArray, NameId)>>,
 }
 
@@ -197,7 +203,7 @@ macro_rules! columns {
                 })
             }
 
-            /// Fetches the next rows; how many each column has.
+            /// Fetches the next rows; returns how many each column had.
             fn fill(&mut self) -> Result<[usize; [$(stringify!($column)),+].len()], ReadError> {
                 Ok([$(self.$column.fill(BATCH)?),+])
             }
@@ -206,7 +212,7 @@ macro_rules! columns {
 }
 
 columns! {
-    /// The columns that events have, or all rows.
+    /// The columns of events, and of all rows.
     struct EventColumns {
         kind: ByteArrayType,
         time: Int64Type,
@@ -252,8 +258,8 @@ impl Batches {
         })
     }
 
-    /// Reads all rows into `rows`; how many there were.
-    pub(super) fn read_all(&mut self, rows: &mut Part) -> Result<usize, ReadError> {
+    /// Reads all rows into `rows`; returns how many there were.
+    pub(super) fn read_all(&mut self, rows: &mut GroupRows) -> Result<usize, ReadError> {
         let mut all = 0;
         loop {
             let count = self.fill()?;
@@ -261,7 +267,7 @@ impl Batches {
                 return Ok(all);
             }
             if rows.rows + count > rows.limit {
-                let why = "a row group has more rows than it says";
+                let why = "a row group has more rows than it declares";
                 return Err(ReadError::Damaged(why.to_owned()));
             }
             for row in 0..count {
@@ -285,14 +291,15 @@ impl Batches {
     }
 
     #[inline]
-    fn row(&mut self, row: usize, rows: &mut Part) -> Result<(), Refusal> {
+    fn row(&mut self, row: usize, rows: &mut GroupRows) -> Result<(), Refusal> {
         let of_event = &mut self.event;
         let kind = need(&mut of_event.kind, row)?;
-        let kind = Kind::parse(kind.data()).ok_or_else(|| unknown("kind", kind))?;
+        let kind = RowKind::parse(kind.data()).ok_or_else(|| unknown("kind", kind))?;
         let time = bits(*need(&mut of_event.time, row)?);
         let frame = bits(*need(&mut of_event.frame, row)?);
         let order = small_order("order", *need(&mut of_event.order, row)?)?;
-        // Each column is asked once a row, whatever the row is: so its values stay in step.
+        // `take` is called on each column once a row, whatever the row is, so that all columns stay
+        // at the same row.
         let event = (
             of_event.cpu.take(row),
             of_event.pid.take(row),
@@ -306,11 +313,13 @@ impl Batches {
             of_event.claimed.take(row),
         );
         match kind {
-            Kind::Start | Kind::End => {
+            RowKind::Start | RowKind::End => {
                 let run = self.run.read(row, time, frame, order)?;
                 return rows.push_run(kind, run);
             }
-            Kind::Alloc | Kind::Failure | Kind::Free | Kind::Fallback => self.run.skip(row),
+            RowKind::Alloc | RowKind::Failure | RowKind::Free | RowKind::Fallback => {
+                self.run.skip(row);
+            }
         }
         let (Some(&cpu), Some(&pid), Some(name)) = event else {
             return Err("an event has no cpu, pid or name".to_owned());
@@ -330,7 +339,7 @@ impl Batches {
 }
 
 impl RunColumns {
-    /// An event has no use for them, but they have to stay in step.
+    /// Skips the row of an event, which uses none of these columns.
     #[inline]
     fn skip(&mut self, row: usize) {
         self.frames.take(row);
@@ -370,12 +379,12 @@ impl RunColumns {
 #[inline]
 fn need<T: DataType>(column: &mut Column<T>, row: usize) -> Result<&T::T, Refusal> {
     let name = column.name();
-    column.take(row).ok_or_else(|| format!("it has no {name}"))
+    column.take(row).ok_or_else(|| format!("{name} is missing"))
 }
 
 #[allow(
     clippy::cast_sign_loss,
-    reason = "bits as they are: Parquet has no unsigned numbers"
+    reason = "the bits are kept: Parquet has no unsigned numbers"
 )]
 const fn bits(value: i64) -> u64 {
     value as u64
@@ -392,26 +401,26 @@ fn unknown(column: &str, value: &ByteArray) -> Refusal {
         .chars()
         .take(40)
         .collect();
-    format!("{column} `{value}` is not known")
+    format!("unknown {column} `{value}`")
 }
 
 type Broken<'a> = (Option<&'a i32>, Option<&'a ByteArray>, Option<&'a bool>);
 
 #[inline]
 fn what(
-    kind: Kind,
+    kind: RowKind,
     mobility: Option<&ByteArray>,
     flags: Option<&i64>,
     broken: Broken<'_>,
 ) -> Result<What, Refusal> {
-    if kind == Kind::Free {
+    if kind == RowKind::Free {
         return Ok(What::Free);
     }
     let parse = |column, name: &ByteArray| -> Result<MigrateType, Refusal> {
         parse_mobility(name.data()).ok_or_else(|| unknown(column, name))
     };
-    let mobility = parse("mobility", mobility.ok_or("it has no mobility")?)?;
-    if kind == Kind::Fallback {
+    let mobility = parse("mobility", mobility.ok_or("mobility is missing")?)?;
+    if kind == RowKind::Fallback {
         let (Some(&from_order), Some(from), Some(&claimed)) = broken else {
             return Err("a fallback has no from_order, from or claimed".to_owned());
         };
@@ -424,9 +433,9 @@ fn what(
             claimed,
         });
     }
-    let flags = bits(*flags.ok_or("it has no flags")?);
+    let flags = bits(*flags.ok_or("flags is missing")?);
     Ok(match kind {
-        Kind::Failure => What::Failure { mobility, flags },
+        RowKind::Failure => What::Failure { mobility, flags },
         _ => What::Alloc { mobility, flags },
     })
 }

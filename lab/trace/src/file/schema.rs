@@ -1,11 +1,12 @@
 //! The columns: names, types, encodings.
 //!
-//! Physical types and encodings are those that every Parquet reader knows. Numbers that grow or
-//! jump about (`time`, `frame`, `frames`) are stored as differences, all else by a dictionary a row
-//! group; then zstd. On recorded hosts that makes 3 to 5 bytes an event.
+//! Physical types and encodings are those that every Parquet reader supports. Numbers that grow or
+//! vary widely (`time`, `frame`, `frames`) are stored as differences, all others with one
+//! dictionary a row group; zstd compresses both. On recorded hosts that makes 3 to 5 bytes an
+//! event.
 //!
-//! Invariant `memory-in-proportion`: what a reader allocates is in proportion to the file, whatever
-//! it declares.
+//! Invariant `memory-in-proportion`: the memory that a reader allocates is proportional to the size
+//! of the file, whatever the file declares.
 
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
@@ -40,26 +41,26 @@ message trace {
 /// Columns stored as differences.
 const DIFFERENCES: [&str; 3] = ["time", "frame", "frames"];
 
-/// Rows of a row group: what the writer holds back, and what a parallel reader takes at once.
+/// Rows of a row group: what the writer buffers, and what a parallel reader reads at a time.
 pub(super) const GROUP_ROWS: usize = 1 << 19;
 
-/// Rows of a page. Because each page has a head of its own, a file of n rows has at least n /
-/// [`ROWS_PER_BYTE`] bytes, however dull its rows are.
+/// Rows of a page. Because each page has its own header, a file of n rows has at least n /
+/// [`ROWS_PER_BYTE`] bytes, however well its rows compress.
 const PAGE_ROWS: usize = 1 << 16;
 
-/// More rows a byte of file than this writer can get: a file that claims more is refused before
-/// memory is taken for them.
+/// More rows a byte of file than this writer can reach: a file that declares more is refused before
+/// memory is allocated for them.
 pub(super) const ROWS_PER_BYTE: usize = 256;
 
-/// Bytes of a process name. Linux has 16.
+/// Bytes of a process name, at most. Linux has 16.
 pub(super) const NAME_BYTES: usize = 1024;
 
-/// The schema as Parquet has it.
+/// The schema in Parquet's form.
 pub(super) fn schema() -> Result<TypePtr, ParquetError> {
     table::schema(SCHEMA)
 }
 
-/// How it is all stored.
+/// How the columns are encoded and compressed.
 pub(super) fn properties() -> Result<WriterProperties, ParquetError> {
     let mut properties = table::properties()?
         .set_statistics_enabled(EnabledStatistics::Chunk)

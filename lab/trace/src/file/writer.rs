@@ -1,7 +1,7 @@
 //! Writes a trace: rows are collected for a row group, then stored column by column.
 //!
-//! The file grows under a temporary name beside its own, and takes its name when it is whole. What
-//! is no plain file (`/dev/null`, a pipe) is written as it is.
+//! The file is written under a temporary name in the same directory and renamed once it is
+//! complete. A path that is not a regular file (`/dev/null`, a pipe) is written directly.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -14,7 +14,7 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::check::{EventCheck, RunCheck};
 use super::columns::write_group;
-use super::kind::Kind;
+use super::kind::RowKind;
 use super::schema::{GROUP_ROWS, NAME_BYTES, properties, schema};
 use super::{WriteError, metadata};
 use crate::{Event, Header, StateRun};
@@ -22,14 +22,16 @@ use crate::{Event, Header, StateRun};
 /// Where the bytes go.
 #[derive(Debug)]
 enum Sink {
-    Beside(NamedTempFile),
-    Straight(File),
+    /// A temporary file in the directory of the final one.
+    Temporary(NamedTempFile),
+    /// A device or pipe, which is written in place.
+    Direct(File),
 }
 
 impl Sink {
     fn open(path: &Path) -> io::Result<Self> {
-        if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            return Ok(Self::Straight(OpenOptions::new().write(true).open(path)?));
+        if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            return Ok(Self::Direct(OpenOptions::new().write(true).open(path)?));
         }
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -42,30 +44,30 @@ impl Sink {
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(Permissions::from_mode(0o666)); // less the umask
         }
-        Ok(Self::Beside(builder.tempfile_in(folder)?))
+        Ok(Self::Temporary(builder.tempfile_in(folder)?))
     }
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Beside(file) => file.write(bytes),
-            Self::Straight(file) => file.write(bytes),
+            Self::Temporary(file) => file.write(bytes),
+            Self::Direct(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Beside(file) => file.flush(),
-            Self::Straight(file) => file.flush(),
+            Self::Temporary(file) => file.flush(),
+            Self::Direct(file) => file.flush(),
         }
     }
 }
 
-/// The rows that wait for their row group to be full.
+/// The rows buffered for the next row group.
 #[derive(Debug)]
 pub(super) enum Rows {
-    Runs(Kind, Vec<StateRun>),
+    Runs(RowKind, Vec<StateRun>),
     Events(Vec<Event>),
 }
 
@@ -78,11 +80,11 @@ impl Rows {
     }
 }
 
-/// Writes a trace bit by bit: page states at the start, events in order of time, page states at the
-/// end, the header last.
+/// Writes a trace incrementally: page states at the start, events in order of time, page states at
+/// the end, the header last.
 ///
-/// Holds back half a million rows at most (20 MB). Dropped before [`finish`](Self::finish), it
-/// leaves no file, and what was there before stays.
+/// Buffers half a million rows at most (20 MB). If it is dropped before [`finish`](Self::finish),
+/// it leaves no file, and a file that existed before is unchanged.
 ///
 /// ```
 /// use brickyard_trace::{Header, file::{Writer, read}};
@@ -108,24 +110,24 @@ impl core::fmt::Debug for Writer {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let mut out = f.debug_struct("Writer");
         out.field("path", &self.path);
-        out.field("waiting", &self.rows.len());
+        out.field("buffered", &self.rows.len());
         out.finish_non_exhaustive()
     }
 }
 
 impl Writer {
-    /// A writer of the file that will be `path`.
+    /// Creates a writer of the file `path`.
     ///
     /// # Errors
     ///
-    /// If nothing can be written in its folder.
+    /// If its directory cannot be written to.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
-        // Through a link, not over it.
+        // A symbolic link is followed, not replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if path.is_dir() {
             let source = io::Error::new(
                 io::ErrorKind::IsADirectory,
-                "it is a folder: name a file in it",
+                "it is a directory: name a file in it",
             );
             return Err(io_error(&path, source));
         }
@@ -137,48 +139,48 @@ impl Writer {
         Ok(Self {
             path,
             out,
-            rows: Rows::Runs(Kind::Start, Vec::new()),
+            rows: Rows::Runs(RowKind::Start, Vec::new()),
             names: Vec::new(),
             events: EventCheck::default(),
             runs: RunCheck::default(),
         })
     }
 
-    /// Adds page states at the start, in rising order of frames. Before any event.
+    /// Adds page states at the start, in rising order of frames. Comes before any event.
     ///
     /// # Errors
     ///
-    /// If a run overlaps the one before or has an impossible size, if events were written already,
-    /// or if the disk is full.
+    /// If a run overlaps the previous one or has an impossible size, if events were written
+    /// already, or if the disk is full.
     pub fn start(&mut self, runs: &[StateRun]) -> Result<(), WriteError> {
-        if !matches!(self.rows, Rows::Runs(Kind::Start, _)) {
+        if !matches!(self.rows, Rows::Runs(RowKind::Start, _)) {
             return Err(WriteError::Invalid(
-                "page states at the start come before the events".to_owned(),
+                "page states at the start must come before the events".to_owned(),
             ));
         }
         self.push_runs(runs)
     }
 
     /// Adds events, in order of time. `names` are all names so far: those of earlier calls keep
-    /// their places.
+    /// their indices.
     ///
-    /// A name of more than 1024 bytes is cut, a place without a name becomes `?`. The reader
-    /// numbers names by their first appearance.
+    /// A name of more than 1024 bytes is truncated, an index without a name becomes `?`. The reader
+    /// numbers names in the order of their first appearance.
     ///
     /// # Errors
     ///
-    /// If an event is earlier than one before it or past the last possible frame, if the end was
-    /// written already, or if the disk is full.
+    /// If an event is earlier than a previous one or past the last possible frame, if page states
+    /// at the end were written already, or if the disk is full.
     pub fn events(&mut self, events: &[Event], names: &[String]) -> Result<(), WriteError> {
         match self.rows {
             Rows::Events(_) => {}
-            Rows::Runs(Kind::Start, _) => {
+            Rows::Runs(RowKind::Start, _) => {
                 self.flush()?;
                 self.rows = Rows::Events(Vec::new());
             }
             Rows::Runs(..) => {
                 return Err(WriteError::Invalid(
-                    "events come before the page states at the end".to_owned(),
+                    "events must come before the page states at the end".to_owned(),
                 ));
             }
         }
@@ -201,19 +203,19 @@ impl Writer {
     ///
     /// As [`start`](Self::start).
     pub fn end(&mut self, runs: &[StateRun]) -> Result<(), WriteError> {
-        if !matches!(self.rows, Rows::Runs(Kind::End, _)) {
+        if !matches!(self.rows, Rows::Runs(RowKind::End, _)) {
             self.flush()?;
-            self.rows = Rows::Runs(Kind::End, Vec::new());
+            self.rows = Rows::Runs(RowKind::End, Vec::new());
             self.runs = RunCheck::default();
         }
         self.push_runs(runs)
     }
 
-    /// Writes the header and gives the file its name. Until then it does not exist.
+    /// Writes the header and gives the file its name. Until then no file of that name is made.
     ///
     /// # Errors
     ///
-    /// If the disk is full, or the name cannot be taken.
+    /// If the disk is full, or the file cannot be renamed.
     pub fn finish(mut self, header: &Header) -> Result<(), WriteError> {
         self.flush()?;
         let Self { path, mut out, .. } = self;
@@ -225,11 +227,11 @@ impl Writer {
             .into_inner()
             .map_err(|error| io_error(&path, error.into_error()))?;
         match sink {
-            Sink::Beside(file) => {
+            Sink::Temporary(file) => {
                 file.persist(&path)
                     .map_err(|error| io_error(&path, error.error))?;
             }
-            Sink::Straight(mut file) => file.flush().map_err(|source| io_error(&path, source))?,
+            Sink::Direct(mut file) => file.flush().map_err(|source| io_error(&path, source))?,
         }
         Ok(())
     }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use brickyard::{MigrateType, Order};
 
-use super::line::{Fields, Line, Said, parse};
+use super::line::{Fields, Parsed, TextEvent, parse};
 use super::{BAD_SHOWN, BadLine, ImportError, Imported, Options};
 use crate::{Event, Flags, Lost, NameIds, What};
 
-/// Whose text it is.
+/// The tool that printed the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tool {
     Ftrace,
@@ -26,14 +26,14 @@ impl Tool {
     }
 }
 
-/// Names of flags that are not known are kept up to so many.
+/// How many unknown names of flags are kept to be shown.
 const UNKNOWN_SHOWN: usize = 20;
 
-/// What was found so far.
+/// Collects the lines of a text to a trace.
 pub(super) struct Collector {
     imported: Imported,
     flags: Flags,
-    /// Flags by their text, of which there are few.
+    /// Flags by their text; few texts are distinct.
     known_flags: HashMap<String, u64>,
     names: NameIds,
     old_types: Option<bool>,
@@ -74,23 +74,23 @@ impl Collector {
         self.imported.other_lines += 1;
     }
 
-    /// Takes in the next line.
+    /// Adds the next line.
     pub(super) fn line(&mut self, line: &str) {
         self.imported.lines += 1;
         let line = line.trim_end();
         let taken = match parse(line) {
-            Ok(Said::Event(event)) => self.event(&event),
-            Ok(Said::Repeated) => {
+            Ok(Parsed::Event(event)) => self.event(&event),
+            Ok(Parsed::Repeated) => {
                 self.imported.repeated += 1;
                 Ok(())
             }
-            Ok(Said::Lost { cpu, events }) => {
+            Ok(Parsed::Lost { cpu, events }) => {
                 self.lost(cpu, events);
                 Ok(())
             }
-            Ok(Said::Other) => {
+            Ok(Parsed::Other) => {
                 self.imported.other_lines += 1;
-                self.about(line);
+                self.host_line(line);
                 Ok(())
             }
             Err(why) => Err(why),
@@ -111,9 +111,9 @@ impl Collector {
         }
     }
 
-    /// What the tools say of the host: `perf script --header`, ftrace's `#P:2`, trace-cmd's
-    /// `cpus=2`.
-    fn about(&mut self, line: &str) {
+    /// Reads what the tools print about the host: `perf script --header`, ftrace's `#P:2`,
+    /// trace-cmd's `cpus=2`.
+    fn host_line(&mut self, line: &str) {
         let header = &mut self.imported.trace.header;
         if let Some(cpus) = line.strip_prefix("cpus=") {
             header.cpus = cpus.trim().parse().unwrap_or(header.cpus);
@@ -146,16 +146,16 @@ impl Collector {
         }
     }
 
-    fn event(&mut self, line: &Line<'_>) -> Result<(), &'static str> {
+    fn event(&mut self, line: &TextEvent<'_>) -> Result<(), &'static str> {
         let order = |order: u64| {
             let order = u8::try_from(order).ok().and_then(Order::try_new);
-            order.ok_or("its order is larger than any there is")
+            order.ok_or("its order is larger than the largest there is")
         };
         let size = order(line.order)?;
         // A failed request has no frame: 0 in text, all ones in raw numbers.
         let failed = matches!(line.frame, 0 | u64::MAX);
         if !failed && line.frame.checked_add(size.frames() as u64).is_none() {
-            return Err("its pfn is larger than any there can be");
+            return Err("its pfn is larger than the largest possible");
         }
         let what = match line.what {
             Fields::Free => What::Free,
@@ -226,8 +226,8 @@ impl Collector {
         flags
     }
 
-    /// The type with this number. Movable and reclaimable changed places in 4.4; 4 is CMA, which
-    /// only movable requests get, where the kernel has it, and 5 isolation.
+    /// Returns the type with this number. Movable and reclaimable were swapped in 4.4. On kernels
+    /// with CMA 4 is CMA, which serves only movable requests; 5 is isolation.
     fn migrate_type(&mut self, number: u64) -> Result<MigrateType, &'static str> {
         let kernel = &self.imported.trace.header.kernel;
         let old = *self.old_types.get_or_insert_with(|| is_before_4_4(kernel));
@@ -238,11 +238,11 @@ impl Collector {
             (3, _) => MigrateType::HighAtomic,
             (4, _) => MigrateType::Movable,
             (5, _) => MigrateType::Isolate,
-            _ => return Err("its migratetype is none that Linux has"),
+            _ => return Err("Linux has no such migratetype"),
         })
     }
 
-    /// The trace, in order of time from 0.
+    /// Returns the trace: sorted by time, with times from 0.
     pub(super) fn finish(self) -> Result<Imported, ImportError> {
         let mut imported = self.imported;
         let trace = &mut imported.trace;
@@ -259,7 +259,7 @@ impl Collector {
         trace.header.flags = self.flags;
         trace.header.lost.sort_by_key(|lost| lost.cpu);
         if imported.out_of_order > 0 {
-            trace.events.sort_by_key(|event| event.time); // stable: those of one time stay in order
+            trace.events.sort_by_key(|event| event.time); // stable: keeps the order at equal times
         }
         let began = trace.events.first().map_or(0, |event| event.time);
         for event in &mut trace.events {
@@ -276,7 +276,7 @@ impl Collector {
     }
 }
 
-/// Is this release, such as `4.3.0-1-amd64`, before 4.4? An empty one is not.
+/// Returns true if this release, such as `4.3.0-1-amd64`, is before 4.4. An empty one is not.
 fn is_before_4_4(release: &str) -> bool {
     let mut parts = release
         .split(|c: char| !c.is_ascii_digit())

@@ -1,6 +1,6 @@
-//! What one line says.
+//! The parser of one line.
 //!
-//! The tools agree on the order: task, `[CPU]`, flags perhaps, time, event, fields.
+//! The tools agree on the order: task, `[CPU]`, perhaps flags, time, event, fields.
 //!
 //! ```text
 //!   kworker/u8:2-123     [001] d..3. 13583.179196: mm_page_alloc: page=000000006b pfn=0x14b527 order=0 migratetype=1 gfp_flags=GFP_KERNEL
@@ -9,27 +9,27 @@
 //! instance:            rustc-21347 [001] 13616.454943: mm_page_alloc:        page=0x2bc9c1 pfn=0x2bc9c1 order=0 ...
 //! ```
 //!
-//! So a line is read from its event both ways: fields by name to the right; to the left the time,
-//! the last `[..]`, and the task, whose name may have spaces and dashes.
+//! So a line is parsed from the event's name outwards: to the right, fields by name; to the left,
+//! the time, the last `[..]`, and the task, whose name may contain spaces and dashes.
 
 use super::collect::Tool;
 
-/// What a line is.
+/// What a line holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum Parsed<'a> {
     /// Nothing about the page allocator.
     Other,
     /// An event that repeats another.
     Repeated,
-    /// So many events of this CPU are missing here.
+    /// `events` events of this CPU were lost here.
     Lost { cpu: u16, events: u64 },
     /// An event.
-    Event(Line<'a>),
+    Event(TextEvent<'a>),
 }
 
-/// An event as the text has it.
+/// An event, with its values as they are in the text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct TextEvent<'a> {
     pub(super) tool: Tool,
     pub(super) name: &'a str,
     pub(super) pid: i32,
@@ -41,7 +41,7 @@ pub(super) struct Line<'a> {
     pub(super) what: Fields<'a>,
 }
 
-/// What the events differ in.
+/// The fields that depend on the event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fields<'a> {
     Alloc {
@@ -63,7 +63,7 @@ pub(super) type Why = &'static str;
 
 const EVENT: &str = "mm_page_";
 
-/// The number of a field that has to be there.
+/// The number in a required field.
 macro_rules! need {
     ($fields:expr, $name:literal) => {
         $fields
@@ -73,9 +73,9 @@ macro_rules! need {
 }
 
 /// Reads a line.
-pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
+pub(super) fn parse(line: &str) -> Result<Parsed<'_>, Why> {
     let Some((head, event, fields)) = find_event(line) else {
-        return Ok(lost(line).unwrap_or(Said::Other));
+        return Ok(lost(line).unwrap_or(Parsed::Other));
     };
     let fields = Named { text: fields };
     let what = match event {
@@ -85,7 +85,7 @@ pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
         },
         // `mm_page_free_direct` until Linux 3.3.
         "free" | "free_direct" => Fields::Free,
-        "free_batched" | "pagevec_free" => return Ok(Said::Repeated),
+        "free_batched" | "pagevec_free" => return Ok(Parsed::Repeated),
         "alloc_extfrag" => Fields::Fallback {
             migratetype: need!(fields, "alloc_migratetype"),
             from_order: need!(fields, "fallback_order"),
@@ -95,7 +95,7 @@ pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
                 .is_some_and(|claimed| claimed != 0),
             block_order: fields.number("pageblock_order")?,
         },
-        _ => return Ok(Said::Other),
+        _ => return Ok(Parsed::Other),
     };
     let order = match what {
         Fields::Fallback { .. } => need!(fields, "alloc_order"),
@@ -113,7 +113,7 @@ pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
         cpu,
         time,
     } = parse_head(head, tool)?;
-    Ok(Said::Event(Line {
+    Ok(Parsed::Event(TextEvent {
         tool,
         name,
         pid,
@@ -125,14 +125,15 @@ pub(super) fn parse(line: &str) -> Result<Said<'_>, Why> {
     }))
 }
 
-/// The parts before, of, and after the name of a page event without its `mm_page_`.
+/// Splits a line at the name of a page event: the text before it, the name without `mm_page_`, and
+/// the fields after it.
 fn find_event(line: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(place) = line.get(from..)?.find(EVENT) {
         let start = from + place;
         let rest = &line[start + EVENT.len()..];
-        // A task may be called so too: the event has a colon and a space behind it, and a space or
-        // `kmem:` before.
+        // A task may have this name too: an event's name is followed by a colon and a space, and
+        // preceded by a space or `kmem:`.
         if let Some((event, fields)) = rest.split_once(": ") {
             let plain = event
                 .bytes()
@@ -146,9 +147,10 @@ fn find_event(line: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// `CPU:1 [LOST 123 EVENTS]` (ftrace), `CPU:1 [123 EVENTS DROPPED]` (trace-cmd),
+/// Parses a line about lost events: `CPU:1 [LOST 123 EVENTS]` (ftrace),
+/// `CPU:1 [123 EVENTS DROPPED]` (trace-cmd),
 /// `... [001] 12.5: PERF_RECORD_LOST lost 123` (perf).
-fn lost(line: &str) -> Option<Said<'_>> {
+fn lost(line: &str) -> Option<Parsed<'_>> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("CPU:") {
         let (cpu, rest) = rest.split_once(" [")?;
@@ -157,14 +159,14 @@ fn lost(line: &str) -> Option<Said<'_>> {
             Some(rest) => rest.strip_suffix(" EVENTS")?,
             None => rest.strip_suffix(" EVENTS DROPPED")?,
         };
-        return Some(Said::Lost {
+        return Some(Parsed::Lost {
             cpu: cpu.parse().ok()?,
             events: events.parse().ok()?,
         });
     }
     let (head, events) = line.split_once(": PERF_RECORD_LOST lost ")?;
     let (cpu, _) = head.rsplit_once('[')?.1.split_once(']')?;
-    Some(Said::Lost {
+    Some(Parsed::Lost {
         cpu: cpu.parse().ok()?,
         events: events.trim().parse().ok()?,
     })
@@ -181,14 +183,14 @@ fn parse_head(head: &str, tool: Tool) -> Result<Head<'_>, Why> {
     let head = head.trim_end();
     let head = head
         .strip_suffix(':')
-        .ok_or("it has no time before the event")?;
+        .ok_or("it has no time before the event's name")?;
     let (head, time) = head
         .rsplit_once(char::is_whitespace)
-        .ok_or("it has no time before the event")?;
+        .ok_or("it has no time before the event's name")?;
     let time = parse_time(time).ok_or("its time is neither seconds nor nanoseconds")?;
     let (task, cpu) = head.rsplit_once('[').ok_or("it has no [CPU]")?;
     let (cpu, _) = cpu.split_once(']').ok_or("it has no [CPU]")?;
-    let cpu = cpu.trim().parse().map_err(|_| "its CPU is no number")?;
+    let cpu = cpu.trim().parse().map_err(|_| "its CPU is not a number")?;
     let (name, pid) = parse_task(task, tool).ok_or("it has no task-PID or task PID")?;
     Ok(Head {
         name,
@@ -198,7 +200,7 @@ fn parse_head(head: &str, tool: Tool) -> Result<Head<'_>, Why> {
     })
 }
 
-/// `12.345678` is seconds, `12345678` nanoseconds.
+/// Parses a time: `12.345678` is seconds, `12345678` nanoseconds.
 fn parse_time(text: &str) -> Option<u64> {
     let Some((seconds, fraction)) = text.split_once('.') else {
         return text.parse().ok();
@@ -213,9 +215,9 @@ fn parse_time(text: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
-/// `name-12`, `name-12 (  12)`, `name 12`, `name 12/13`; before it perhaps `instance:`.
+/// Parses a task: `name-12`, `name-12 (  12)`, `name 12`, `name 12/13`, perhaps after `instance:`.
 fn parse_task(task: &str, tool: Tool) -> Option<(&str, i32)> {
-    // trace-cmd puts an instance's name at the very start; names of tasks are to the right of it.
+    // trace-cmd prints an instance's name first, before that of the task.
     let instance = task.split_once(": ").filter(|(instance, _)| {
         tool != Tool::Perf && !instance.is_empty() && !instance.contains(char::is_whitespace)
     });
@@ -224,7 +226,8 @@ fn parse_task(task: &str, tool: Tool) -> Option<(&str, i32)> {
         Some(task) => task.rsplit_once('(')?.0.trim_end(),
         None => task,
     };
-    // perf: the number stands alone. Of `process/thread` the thread is what the others print.
+    // perf separates the number by a space. Of `process/thread` the thread is taken, which is what
+    // the other tools print.
     if let Some((name, pid)) = task.rsplit_once(char::is_whitespace) {
         let pid = pid.rsplit_once('/').map_or(pid, |(_, thread)| thread);
         if let Ok(pid) = pid.parse() {
@@ -235,7 +238,7 @@ fn parse_task(task: &str, tool: Tool) -> Option<(&str, i32)> {
     Some((name, pid.parse().ok()?))
 }
 
-/// Fields as `name=value`.
+/// The fields, each as `name=value`.
 struct Named<'a> {
     text: &'a str,
 }
@@ -246,7 +249,7 @@ impl<'a> Named<'a> {
         fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// A number, `0x..` or decimal; `None` where the field is missing.
+    /// Parses a field as a number, `0x..` or decimal; `None` if the field is missing.
     fn number(&self, name: &str) -> Result<Option<u64>, Why> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -257,7 +260,7 @@ impl<'a> Named<'a> {
         };
         number
             .map(Some)
-            .map_err(|_| "a field that should be a number is none")
+            .map_err(|_| "a field that should be a number is not one")
     }
 }
 
@@ -266,15 +269,15 @@ impl<'a> Named<'a> {
 mod tests {
     use super::*;
 
-    fn event(line: &str) -> Line<'_> {
+    fn event(line: &str) -> TextEvent<'_> {
         match parse(line) {
-            Ok(Said::Event(line)) => line,
+            Ok(Parsed::Event(line)) => line,
             other => panic!("{line}: {other:?}"),
         }
     }
 
     fn task(line: &str) -> (&str, i32, u16, u64) {
-        let Line {
+        let TextEvent {
             name,
             pid,
             cpu,
@@ -346,7 +349,7 @@ mod tests {
     #[test]
     fn fields_of_every_form() {
         let head = "  a-1 [000] 1.5: ";
-        let of = |fields: &str| -> Line<'static> { event(format!("{head}{fields}\n").leak()) };
+        let of = |fields: &str| -> TextEvent<'static> { event(format!("{head}{fields}\n").leak()) };
         let line = of(
             "mm_page_alloc: page=0000000065 pfn=1307 order=3 migratetype=2 gfp_flags=GFP_KERNEL|__GFP_ZERO",
         );
@@ -376,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_told_apart() {
+    fn other_lines_are_distinguished() {
         let head = "  a-1 [000] 1.5: ";
         for line in [
             "",
@@ -386,19 +389,19 @@ mod tests {
             "  a-1 [000] 1.5: sched_switch: x",
             "mm_page_alloc",
         ] {
-            assert_eq!(parse(line), Ok(Said::Other), "{line}");
+            assert_eq!(parse(line), Ok(Parsed::Other), "{line}");
         }
         assert_eq!(
             parse(&format!(
                 "{head}mm_page_free_batched: page=1 pfn=0x1 order=0"
             )),
-            Ok(Said::Repeated)
+            Ok(Parsed::Repeated)
         );
         assert_eq!(
             parse(&format!("{head}mm_page_pcpu_drain: page=1 pfn=0x1 order=0")),
-            Ok(Said::Other)
+            Ok(Parsed::Other)
         );
-        let lost = Ok(Said::Lost {
+        let lost = Ok(Parsed::Lost {
             cpu: 1,
             events: 123,
         });
@@ -408,7 +411,7 @@ mod tests {
             parse("  swapper 0 [001] 12.5: PERF_RECORD_LOST lost 123"),
             lost
         );
-        assert_eq!(parse("CPU:1 [LOST many EVENTS]"), Ok(Said::Other));
+        assert_eq!(parse("CPU:1 [LOST many EVENTS]"), Ok(Parsed::Other));
     }
 
     #[test]
@@ -425,14 +428,14 @@ mod tests {
             ),
             (
                 format!("{head}mm_page_free: page=1 pfn=xyz order=0"),
-                "a field that should be a number is none",
+                "a field that should be a number is not one",
             ),
             (
                 format!("{head}mm_page_alloc: page=1 pfn=1 order=0"),
                 "it has no migratetype=",
             ),
             (format!("  a-1 000 1.5: {FREE}"), "it has no [CPU]"),
-            (format!("  a-1 [x] 1.5: {FREE}"), "its CPU is no number"),
+            (format!("  a-1 [x] 1.5: {FREE}"), "its CPU is not a number"),
             (
                 format!("  a-1 [000] 1.5555555555: {FREE}"),
                 "its time is neither seconds nor nanoseconds",
@@ -441,7 +444,7 @@ mod tests {
                 format!("  a [000] 1.5: {FREE}"),
                 "it has no task-PID or task PID",
             ),
-            (format!(" {FREE}"), "it has no time before the event"),
+            (format!(" {FREE}"), "it has no time before the event's name"),
         ];
         for (line, why) in cases {
             assert_eq!(parse(&line), Err(why), "{line}");

@@ -1,19 +1,19 @@
-//! Lines of a text that may be no text: none is kept that is longer than any line of a trace.
+//! Lines of an input that may not be text: a line longer than any of a trace is skipped.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read as _};
 
-/// Bytes of a line. Those of a trace have some hundreds.
+/// Bytes of a line, at most. Lines of a trace have a few hundred.
 const LONGEST: u64 = 1 << 14;
 
-/// What comes next.
+/// The next line.
 pub(super) enum Line<'a> {
     Text(Cow<'a, str>),
     TooLong,
     End,
 }
 
-/// Line after line.
+/// Reads an input line by line.
 pub(super) struct Lines<R> {
     input: R,
     line: Vec<u8>,

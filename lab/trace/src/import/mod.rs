@@ -1,16 +1,17 @@
-//! Traces out of text: what ftrace's `trace` and `trace_pipe`, `perf script` and `trace-cmd report`
-//! print of `mm_page_alloc`, `mm_page_free` and `mm_page_alloc_extfrag`; plain or zstd.
+//! Traces from text: the events `mm_page_alloc`, `mm_page_free` and `mm_page_alloc_extfrag` as
+//! ftrace's `trace` and `trace_pipe`, `perf script` and `trace-cmd report` print them; plain or
+//! compressed with zstd.
 //!
-//! | file | what it tells |
+//! | file | contents |
 //! |---|---|
-//! | `source` | the bytes: plain or zstd, and how many are done |
-//! | `lines` | lines, none of them too long |
-//! | `line` | what one line says |
+//! | `source` | the bytes: plain or zstd, and how many were read |
+//! | `lines` | lines of bounded length |
+//! | `line` | the parser of one line |
 //! | `collect` | lines to a trace |
 //!
-//! Text knows less than a recording: no page states, times often in microseconds only. Request
-//! flags are names in text; they get the numbers of [`Flags::canonical`](crate::Flags::canonical),
-//! or those of the kernel's format text where it is given.
+//! Text has less than a recording: no page states, and often only microseconds. Request flags are
+//! names in text; they get the numbers of [`Flags::canonical`](crate::Flags::canonical), or those
+//! of the kernel's format text if it is given.
 
 mod collect;
 mod line;
@@ -27,27 +28,28 @@ use collect::Collector;
 use lines::{Line, Lines};
 use source::Source;
 
-/// What the text does not say.
+/// What the text does not contain.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The kernel's release, such as `6.12.3`. Before 4.4 the types of memory had other numbers.
-    /// Empty: what the text says (`perf script --header` does), or a later one.
+    /// The kernel's release, such as `6.12.3`. Before 4.4 the migrate types had other numbers. If
+    /// empty, the release in the text is used (`perf script --header` prints it); without one, 4.4
+    /// or later is assumed.
     pub kernel: String,
-    /// The meaning of request flags on that kernel ([`Flags::from_format`]). Empty:
+    /// The meaning of request flags on that kernel ([`Flags::from_format`]). If empty,
     /// [`Flags::canonical`].
     pub flags: Flags,
 }
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the (perhaps compressed) input that were read.
+    /// Bytes of the input read, before decompression.
     pub bytes: u64,
     /// Events found.
     pub events: u64,
 }
 
-/// A line that should have been an event, and is not.
+/// A line that has the name of an event but cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
     /// Its number, from 1.
@@ -58,20 +60,20 @@ pub struct BadLine {
     pub text: String,
 }
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
     /// The trace.
     pub trace: Trace,
     /// Lines in all.
     pub lines: u64,
-    /// Lines that are no event of the page allocator: headers, call chains, other events.
+    /// Lines that are not events of the page allocator: headers, call chains, other events.
     pub other_lines: u64,
-    /// Events that repeat what another event says (`mm_page_free_batched`).
+    /// Events that repeat another event (`mm_page_free_batched`).
     pub repeated: u64,
-    /// Events that came later in the text than a later one, and were put in order.
+    /// Events that were in the text after one with a later time, and were put in order.
     pub out_of_order: u64,
-    /// Names of request flags that are not known; they count for nothing.
+    /// Unknown names of request flags; they contribute no bits.
     pub unknown_flags: Vec<String>,
     /// How many lines were bad.
     pub bad_lines: u64,
@@ -79,14 +81,14 @@ pub struct Imported {
     pub first_bad: Vec<BadLine>,
 }
 
-/// Bad lines that are kept to be shown.
+/// How many bad lines are kept to be shown.
 pub const BAD_SHOWN: usize = 5;
 
 /// Why nothing was imported.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The input could not be read, or is zstd and broken.
+    /// The input could not be read, or is damaged zstd.
     #[error("cannot read it: {0}")]
     Io(#[from] io::Error),
     /// It is a trace file already, or another Parquet file.
@@ -94,12 +96,12 @@ pub enum ImportError {
         "this is a Parquet file, not text: if it is a trace, there is nothing to import; `brickyard info` shows it"
     )]
     Parquet,
-    /// It is a raw recording of another tool.
-    #[error("this is the binary file of {tool}: give the text that `{print}` prints")]
+    /// It is a binary file of another tool.
+    #[error("this is a binary file of {tool}: give the text that `{print}` prints")]
     Binary {
-        /// Whose file.
+        /// The tool.
         tool: &'static str,
-        /// What makes text of it.
+        /// The command that prints it as text.
         print: &'static str,
     },
     /// There is no event in it.
@@ -109,10 +111,10 @@ pub enum ImportError {
     NoEvents {
         /// Lines that were read.
         lines: u64,
-        /// The first line that was nearly an event, or nothing.
+        /// The first bad line and what is wrong with it, or nothing.
         bad: String,
     },
-    /// The caller wanted it to end.
+    /// The caller's `progress` ended it.
     #[error("stopped")]
     Stopped,
 }
@@ -120,8 +122,8 @@ pub enum ImportError {
 /// Lines between two calls of `progress`.
 const STEP: u64 = 1 << 14;
 
-/// Reads all of `input`: 40 bytes of memory an event. `progress` is called now and then, and may
-/// end it.
+/// Imports all of `input`. Takes 40 bytes of memory an event. `progress` is called every 16384
+/// lines and can end it.
 ///
 /// ```
 /// use core::ops::ControlFlow;
@@ -135,8 +137,8 @@ const STEP: u64 = 1 << 14;
 ///
 /// # Errors
 ///
-/// If it cannot be read, has no event of the page allocator at all, or `progress` ended it. Bad
-/// lines are no error: they are counted.
+/// If the input cannot be read, has no event of the page allocator at all, or `progress` ended it.
+/// Bad lines are not an error: they are counted.
 pub fn import(
     input: impl Read,
     options: &Options,

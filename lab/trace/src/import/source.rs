@@ -1,4 +1,4 @@
-//! The bytes of an import: plain or zstd, told apart by the first of them.
+//! The bytes of an import: plain or zstd, distinguished by their first bytes.
 
 use core::cell::Cell;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -6,17 +6,17 @@ use std::rc::Rc;
 
 use super::ImportError;
 
-/// First bytes that are looked at.
+/// Bytes that are read to distinguish formats.
 const HEAD: usize = 8;
 
-/// An input that is text by now.
+/// An input, decompressed to text.
 pub(super) struct Source<'a> {
     text: Box<dyn BufRead + 'a>,
     done: Rc<Cell<u64>>,
 }
 
 impl<'a> Source<'a> {
-    /// Looks at the first bytes of `input`.
+    /// Opens `input`, plain or zstd by its first bytes; refuses known binary formats.
     pub(super) fn open(input: impl Read + 'a) -> Result<Self, ImportError> {
         let done = Rc::new(Cell::new(0));
         let mut input = Counting {
@@ -39,7 +39,7 @@ impl<'a> Source<'a> {
         let whole = Cursor::new(head).chain(input);
         let text: Box<dyn BufRead + 'a> = if is_zstd {
             let mut decoder = zstd::Decoder::new(whole)?;
-            // 128 MiB: as the command zstd refuses more unless it is told.
+            // 128 MiB, the default limit of the command zstd.
             decoder.window_log_max(27)?;
             Box::new(BufReader::with_capacity(1 << 16, decoder))
         } else {
@@ -48,7 +48,7 @@ impl<'a> Source<'a> {
         Ok(Self { text, done })
     }
 
-    /// Where the bytes read so far are counted.
+    /// Returns the counter of bytes read so far.
     pub(super) fn done(&self) -> Rc<Cell<u64>> {
         Rc::clone(&self.done)
     }

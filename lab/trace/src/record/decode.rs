@@ -1,7 +1,7 @@
-//! From the bytes of an event to what is kept of it, by the kernel's own formats.
+//! From the bytes of an event to a record, by the kernel's own formats.
 //!
-//! Invariant `bytes-untrusted`: what does not fit in a sub-buffer, event or format is an error or
-//! counted, never a panic.
+//! Invariant `bytes-untrusted`: whatever is inconsistent in a sub-buffer, event or format is an
+//! error or is counted, never a panic.
 
 use brickyard::{MigrateType, Order};
 
@@ -17,17 +17,17 @@ pub(super) const PAGE_EVENTS: [&str; 3] = [
     "kmem/mm_page_alloc_extfrag",
 ];
 
-/// The events that tell the names of tasks. A kernel may be without them.
+/// The events that carry the names of tasks. A kernel may lack them.
 pub(super) const TASK_EVENTS: [&str; 2] = ["task/task_newtask", "task/task_rename"];
 
-/// Which types the kernel's numbers stand for; they were counted otherwise before 4.4, and depend
-/// on how it was built.
+/// The migrate types by the kernel's numbers, which changed in 4.4 and depend on the kernel's
+/// configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeNumbers(Vec<MigrateType>);
 
 impl TypeNumbers {
-    /// From `/proc/pagetypeinfo`, which lists them by number. Without it, the numbers of a common
-    /// kernel since 4.4.
+    /// Reads them from `/proc/pagetypeinfo`, which lists them in order of their numbers. Without
+    /// it, the numbers are those of kernels since 4.4 without CMA.
     #[must_use]
     pub fn parse(pagetypeinfo: &str) -> Self {
         let mut types = Vec::new();
@@ -45,7 +45,7 @@ impl TypeNumbers {
             types.push(match name {
                 "Unmovable" => MigrateType::Unmovable,
                 "Reclaimable" => MigrateType::Reclaimable,
-                // Memory for CMA holds movable pages until it is asked for.
+                // CMA's memory holds movable pages until CMA needs it.
                 "Movable" | "CMA" => MigrateType::Movable,
                 "HighAtomic" | "Reserve" => MigrateType::HighAtomic,
                 _ => MigrateType::Isolate,
@@ -97,12 +97,12 @@ struct Fallback {
 #[derive(Debug)]
 struct Named {
     id: u16,
-    /// Where there is none, it is the running task.
+    /// `None` if the name is that of the running task.
     pid: Option<Field>,
     comm: Field,
 }
 
-/// Reads events of the kernel whose formats it was made from.
+/// Decodes events of the kernel whose formats it was made from.
 #[derive(Debug)]
 pub struct Decoder {
     kind: Field,
@@ -116,13 +116,13 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// From the formats of [`mm_page_alloc`, `mm_page_free`, `mm_page_alloc_extfrag`], and of
-    /// `task_newtask` and `task_rename` where the kernel has them. `began` is the time that the
-    /// trace's times count from, by the clock of the ring buffer.
+    /// Creates a decoder from the formats of [`mm_page_alloc`, `mm_page_free`,
+    /// `mm_page_alloc_extfrag`], and of `task_newtask` and `task_rename` where the kernel has them.
+    /// `began` is the start of the trace, by the clock of the ring buffer.
     ///
     /// # Errors
     ///
-    /// A format that lacks a needed field: the kernel is too old.
+    /// If a format lacks a needed field: the kernel is too old.
     pub fn new(
         page: &[Format; 3],
         tasks: &[Format],
@@ -160,7 +160,7 @@ impl Decoder {
         })
     }
 
-    /// Reads one event. `None` for what it does not know, or what makes no sense.
+    /// Decodes one event. Returns `None` if it is of another kind, or is inconsistent.
     #[must_use]
     pub fn decode(&self, time: u64, data: &[u8]) -> Option<Record> {
         let kind = self.kind.unsigned(data)?;
@@ -240,7 +240,7 @@ impl Named {
     }
 }
 
-/// A task's name of at most 16 bytes; what is longer is cut.
+/// Converts a task's name to 16 bytes; a longer one is truncated.
 pub(super) fn comm(name: &[u8]) -> Comm {
     let mut comm = Comm::default();
     let length = name.len().min(comm.len());

@@ -1,9 +1,9 @@
-//! Who fell back on memory of another mobility: the event `mm_page_alloc_extfrag`, from a tracing
-//! instance of our own.
+//! Which tasks fell back on memory of another mobility: the event `mm_page_alloc_extfrag`, from a
+//! tracing instance of our own.
 //!
-//! Its buffers are small and its events its own, so the host's settings are not touched. It is
-//! removed when this is dropped, on panics too; one that a killed process left is removed by the
-//! next.
+//! The instance has small buffers and its own events, so the host's settings are not changed. It is
+//! removed when [`Tracing`] is dropped, also on a panic; one that a killed process left is removed
+//! by the next recording.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,12 +13,12 @@ use super::error::RecordError;
 use super::instance::Instance;
 use super::tracefs::Tracefs;
 
-/// KiB a CPU: thousands of these events, of which a bad second has hundreds.
+/// Size of each CPU's buffer in KiB: room for thousands of these events; a bad second has hundreds.
 const BUFFER_KIB: u64 = 256;
-/// Bytes taken at one look, so that a storm of events does not stop the screen.
+/// Bytes read at a time, at most, so that a storm of events does not stall the display.
 const TURN: usize = 1 << 18;
 
-/// The kernel's numbers of types, unless pagetypeinfo says otherwise.
+/// The kernel's types by number, where those of pagetypeinfo are not known.
 const TYPES: [&str; 5] = [
     "Unmovable",
     "Movable",
@@ -38,12 +38,12 @@ struct Fallback {
     claimed: bool,
 }
 
-/// Reads a line of `trace_pipe`; `None` if it is none of these events.
+/// Parses a line of `trace_pipe`; `None` if it is not one of these events.
 ///
 /// `   cargo-123   [001] ..... 12.3: mm_page_alloc_extfrag: page=... pfn=0x1 alloc_order=0 fallback_order=3 ... change_ownership=0`
 fn parse(line: &str) -> Option<Fallback> {
     let (head, fields) = line.split_once("mm_page_alloc_extfrag:")?;
-    // A name may hold spaces and dashes; what comes after it never holds a bracket.
+    // A name may contain spaces and dashes; the text between it and the event has only one `[`.
     let task = head.rsplit_once('[')?.0.trim();
     // With the option record-tgid: `cargo-123   (   99) [001]`.
     let task = task.rsplit_once('(').map_or(task, |(task, _)| task.trim());
@@ -65,29 +65,30 @@ fn parse(line: &str) -> Option<Fallback> {
     })
 }
 
-/// How often who fell back on what.
+/// Counts of fallbacks by task name and types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
     types: Vec<String>,
-    /// By name, type wanted, type taken.
-    by: BTreeMap<(String, usize, usize), Times>,
-    /// All events.
+    /// By task name, requested type and type of the block taken.
+    by: BTreeMap<(String, usize, usize), Count>,
+    /// Number of all events.
     pub all: u64,
-    /// Events that the kernel had no room for.
+    /// Events lost because the buffers were full.
     pub lost: u64,
 }
 
-/// How often.
+/// The fallbacks of one task name and pair of types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Times {
+struct Count {
     events: u64,
     claimed: u64,
+    /// The orders of the last one.
     order: u8,
     from_order: u8,
 }
 
 impl Tally {
-    /// An empty one; `types` by the kernel's numbers.
+    /// Creates an empty tally; `types` are the names of types by the kernel's numbers.
     #[must_use]
     pub fn new(types: Vec<String>) -> Self {
         Self {
@@ -96,17 +97,17 @@ impl Tally {
         }
     }
 
-    /// Counts what a text of whole lines says.
+    /// Counts the events in `text`, which holds whole lines.
     pub fn add(&mut self, text: &str) {
         for line in text.lines() {
             if let Some(fallback) = parse(line) {
-                let times = self
+                let count = self
                     .by
                     .entry((fallback.name, fallback.mobility, fallback.from))
                     .or_default();
-                times.events += 1;
-                times.claimed += u64::from(fallback.claimed);
-                (times.order, times.from_order) = (fallback.order, fallback.from_order);
+                count.events += 1;
+                count.claimed += u64::from(fallback.claimed);
+                (count.order, count.from_order) = (fallback.order, fallback.from_order);
                 self.all += 1;
             } else if let Some((_, lost)) = line.split_once("[LOST ") {
                 let lost = lost
@@ -118,25 +119,25 @@ impl Tally {
         }
     }
 
-    /// The most frequent, as lines: how often, who, what it wanted, what it took, of which order
-    /// the last time.
+    /// Returns the `most` most frequent fallbacks as lines: count, task name, initials of the
+    /// requested and the taken type, and the two orders of the last one.
     #[must_use]
     pub fn lines(&self, most: usize) -> Vec<String> {
         let mut by: Vec<_> = self.by.iter().collect();
-        by.sort_by_key(|(_, times)| core::cmp::Reverse(times.events));
+        by.sort_by_key(|(_, count)| core::cmp::Reverse(count.events));
         by.truncate(most);
-        let line = |((name, mobility, from), times): &(&(String, usize, usize), &Times)| {
-            let (wanted, taken) = (self.short(*mobility), self.short(*from));
-            let (order, from_order) = (times.order, times.from_order);
-            let events = times.events;
-            format!("{events:>5} {name:<15} {wanted}<{taken} {order}<{from_order}")
+        let line = |((name, mobility, from), count): &(&(String, usize, usize), &Count)| {
+            let (requested, taken) = (self.initial(*mobility), self.initial(*from));
+            let (order, from_order) = (count.order, count.from_order);
+            let events = count.events;
+            format!("{events:>5} {name:<15} {requested}<{taken} {order}<{from_order}")
         };
         by.iter().map(line).collect()
     }
 
-    fn short(&self, number: usize) -> &str {
-        let told = self.types.get(number).map(String::as_str);
-        let name = told.or_else(|| TYPES.get(number).copied()).unwrap_or("?");
+    fn initial(&self, number: usize) -> &str {
+        let known = self.types.get(number).map(String::as_str);
+        let name = known.or_else(|| TYPES.get(number).copied()).unwrap_or("?");
         name.get(..1).unwrap_or("?")
     }
 }
@@ -144,20 +145,20 @@ impl Tally {
 /// The tracing instance.
 #[derive(Debug)]
 pub struct Tracing {
-    // In the order in which they must go: an instance whose pipe is open cannot be removed, and it
-    // lies in tracefs.
+    // In the order in which they must be dropped: an instance whose pipe is open cannot be removed,
+    // and the instance is a directory of tracefs.
     pipe: File,
     _instance: Instance,
     _tracefs: Tracefs,
-    /// A line whose end has not come yet.
+    /// The beginning of a line whose end was not read yet.
     rest: Vec<u8>,
 }
 
 impl Tracing {
-    /// Starts it.
+    /// Starts tracing.
     ///
     /// # Errors
-    /// What is missing, in words for the screen.
+    /// What is missing, as a short text for display.
     pub fn start() -> Result<Self, String> {
         Self::try_start().map_err(|error| match error {
             RecordError::Tracing { why, .. } if why.kind() == io::ErrorKind::PermissionDenied => {
@@ -184,7 +185,7 @@ impl Tracing {
         })
     }
 
-    /// Counts what came since the last call.
+    /// Counts the events since the last call; after a storm, some are left for the next.
     pub fn read_into(&mut self, tally: &mut Tally) {
         let mut bytes = [0; 1 << 14];
         let mut taken = 0;
@@ -196,7 +197,7 @@ impl Tracing {
                     taken += length;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Nothing more for now.
+                // The buffers are empty.
                 Err(_) => break,
             }
         }
@@ -213,7 +214,7 @@ mod tests {
     const LINE: &str = "       my-cargo x-4711    [001] .....   123.456789: mm_page_alloc_extfrag: page=00000000a1b2 pfn=0x3a200 alloc_order=0 fallback_order=7 pageblock_order=9 alloc_migratetype=2 fallback_migratetype=1 fragmenting=1 change_ownership=0";
 
     #[test]
-    fn lines_of_the_kernel_are_counted_by_who_and_what() {
+    fn lines_of_the_kernel_are_counted_by_task_and_types() {
         let mut tally = Tally::new(Vec::new());
         let claimed = LINE.replace("ownership=0", "ownership=1");
         let tgid = LINE.replace("    [001]", " (   4700) [001]");
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_and_foreign_lines_are_no_fallbacks() {
+    fn partial_and_unrelated_lines_are_not_fallbacks() {
         for cut in 0..LINE.len() {
             let _ = parse(&LINE[..cut]);
         }
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_is_gone_when_it_is_dropped() {
+    fn a_dropped_instance_is_removed() {
         match Tracing::start() {
             Ok(mut tracing) => {
                 let path = tracing._instance.path().to_owned();

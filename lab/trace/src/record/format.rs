@@ -1,4 +1,4 @@
-//! The kernel's own description of an event: a file `format`, one line a field.
+//! The kernel's own description of an event: a file `format` with a line for each field.
 //!
 //! ```text
 //! name: mm_page_free
@@ -7,18 +7,18 @@
 //!     field:unsigned long pfn;    offset:8;    size:8;    signed:0;
 //! ```
 //!
-//! Fields move from kernel to kernel, so they are found by name. `events/header_page` has lines of
-//! the same kind.
+//! Offsets differ from one kernel version to the next, so fields are found by name.
+//! `events/header_page` has lines of the same kind.
 
 /// What is wrong with a format text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// A line that must be there is missing.
+    /// A required line is missing.
     #[error("there is no line `{0}`")]
     Missing(&'static str),
-    /// A line makes no sense.
-    #[error("the line `{0}` makes no sense")]
+    /// A line cannot be parsed.
+    #[error("the line `{0}` cannot be parsed")]
     Line(String),
 }
 
@@ -39,15 +39,15 @@ pub struct Field {
     pub name: String,
     /// The byte at which it begins.
     pub offset: usize,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: usize,
     /// Where its bytes are.
     pub content: Content,
 }
 
 impl Field {
-    /// The field as a number of `size` bytes in this machine's byte order, without sign; `None`
-    /// where the record is too short for it.
+    /// Reads the field as an unsigned number of `size` bytes in this machine's byte order. `None`
+    /// if the record is too short, or no integer has this size.
     #[must_use]
     pub fn unsigned(&self, record: &[u8]) -> Option<u64> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
@@ -60,7 +60,7 @@ impl Field {
         })
     }
 
-    /// The field as a number with a sign.
+    /// Reads the field as a signed number.
     #[must_use]
     pub fn signed(&self, record: &[u8]) -> Option<i64> {
         let unsigned = self.unsigned(record)?;
@@ -68,7 +68,7 @@ impl Field {
         Some(((unsigned << unused) as i64) >> unused)
     }
 
-    /// The field as bytes up to the first 0.
+    /// Reads the field as bytes up to the first 0.
     #[must_use]
     pub fn text<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         let (start, length) = match self.content {
@@ -85,13 +85,13 @@ impl Field {
         bytes.split(|&byte| byte == 0).next()
     }
 
-    /// The value of all ones: what the kernel's `-1UL` looks like in it.
+    /// Returns the value with all bits set, which is how the kernel's `-1UL` reads in this field.
     #[must_use]
     pub fn all_ones(&self) -> u64 {
         u64::MAX >> (64 - 8 * self.size.clamp(1, 8) as u32)
     }
 
-    /// A line such as `field:char comm[16]; offset:12; size:16; signed:0;`.
+    /// Parses a line such as `field:char comm[16]; offset:12; size:16; signed:0;`.
     fn parse(line: &str) -> Option<Self> {
         let mut declared = None;
         let mut offset = None;
@@ -109,7 +109,7 @@ impl Field {
         }
         let declared = declared?;
         let name = declared.split('[').next()?.split_whitespace().next_back()?;
-        // `char[] comm`: the brackets are with the type.
+        // `char[] comm`: the brackets belong to the type.
         let name = if declared.starts_with("__data_loc") {
             declared.split_whitespace().next_back()?
         } else {
@@ -128,11 +128,11 @@ impl Field {
     }
 }
 
-/// All lines of `text` that describe fields.
+/// Parses all lines of `text` that describe fields.
 ///
 /// # Errors
 ///
-/// A line that begins as a field and does not go on as one.
+/// If a line begins with `field:` but cannot be parsed.
 pub fn fields(text: &str) -> Result<Vec<Field>, FormatError> {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| line.starts_with("field:"));
@@ -145,18 +145,18 @@ pub fn fields(text: &str) -> Result<Vec<Field>, FormatError> {
 pub struct Format {
     /// Its name.
     pub name: String,
-    /// The number that begins its records.
+    /// The number that its records begin with.
     pub id: u16,
-    /// Its fields, those that all events have in common among them.
+    /// Its fields, including those common to all events.
     pub fields: Vec<Field>,
 }
 
 impl Format {
-    /// Reads a file `format`.
+    /// Parses a file `format`.
     ///
     /// # Errors
     ///
-    /// A text without name or number, or with a field that makes no sense.
+    /// If the name or the number is missing, or a field cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         let value = |key: &'static str| {
             let mut lines = text.lines().map(str::trim);
@@ -173,7 +173,7 @@ impl Format {
         })
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)

@@ -1,8 +1,8 @@
 //! A tracing instance of our own: `instances/brickyard-PID`, with its own buffers, clock and
-//! events, so that none of the host's settings is touched.
+//! events, so that none of the host's settings is changed.
 //!
-//! Removing the instance frees and undoes all of it. That happens when it is dropped; what a killed
-//! process left behind is removed by the next one.
+//! Removing the instance frees and undoes all of it. That happens when it is dropped; an instance
+//! that a killed process left is removed by the next recording.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,16 +16,16 @@ use super::format::{Format, FormatError};
 use super::page::Layout;
 
 const PREFIX: &str = "brickyard-";
-/// More than any of the files that must come in one piece.
+/// Larger than any of the files that must be read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// The folder of an instance.
+/// The directory of an instance.
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
 }
 
-/// The format of an event: the kernel's text, and what it says.
+/// The format of an event: the kernel's text, and the text parsed.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) name: String,
@@ -34,12 +34,12 @@ pub(super) struct Known {
 }
 
 impl Instance {
-    /// Makes an instance that records nothing yet.
+    /// Creates an instance that records nothing yet.
     pub(super) fn create(tracefs: &Path) -> Result<Self, RecordError> {
         let instances = tracefs.join("instances");
         remove_stale(&instances);
         let own = format!("{PREFIX}{}", process::id());
-        // More than one recording in one process.
+        // One process may have several recordings.
         for number in 1.. {
             let path = match number {
                 1 => instances.join(&own),
@@ -58,7 +58,7 @@ impl Instance {
         unreachable!("a number is free")
     }
 
-    /// Its folder.
+    /// Returns its directory.
     #[cfg(test)]
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -66,7 +66,7 @@ impl Instance {
 
     pub(super) fn write(&self, file: &str, value: &str) -> Result<(), RecordError> {
         let path = self.path.join(file);
-        // Without O_TRUNC and O_CREAT: these are no ordinary files.
+        // Without O_TRUNC and O_CREAT, since these are not regular files.
         let opened = OpenOptions::new().write(true).open(&path);
         let written = opened.and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()));
         written.map_err(|error| RecordError::tracing(path, error))
@@ -94,21 +94,22 @@ impl Instance {
         self.write("options/overwrite", "1")
     }
 
-    /// How its sub-buffers are laid out.
+    /// Returns the layout of its sub-buffers.
     pub(super) fn layout(&self) -> Result<Layout, RecordError> {
         let file = "events/header_page";
         let text = self.read(file)?;
-        Layout::parse(&text).map_err(|why| self.not_understood(file, why))
+        Layout::parse(&text).map_err(|why| self.bad_format(file, why))
     }
 
-    /// The format of an event, as `system/name`; `None` where the kernel does not have it.
+    /// Returns the format of an event, named as `system/name`; `None` if the kernel does not have
+    /// it.
     pub(super) fn format(&self, event: &str) -> Result<Option<Known>, RecordError> {
         let file = format!("events/{event}/format");
         if !self.path.join(&file).exists() {
             return Ok(None);
         }
         let text = self.read(&file)?;
-        let format = Format::parse(&text).map_err(|why| self.not_understood(&file, why))?;
+        let format = Format::parse(&text).map_err(|why| self.bad_format(&file, why))?;
         Ok(Some(Known {
             name: format.name.clone(),
             text,
@@ -116,7 +117,7 @@ impl Instance {
         }))
     }
 
-    /// The formats of the page allocator's events.
+    /// Returns the formats of the page allocator's events.
     pub(super) fn page_formats(&self) -> Result<[Known; 3], RecordError> {
         let [alloc, free, fallback] = PAGE_EVENTS.map(|event| {
             self.format(event)?.ok_or_else(|| RecordError::NoEvent {
@@ -126,21 +127,21 @@ impl Instance {
         Ok([alloc?, free?, fallback?])
     }
 
-    /// The formats of the events that name tasks; empty unless the kernel has all of them.
+    /// Returns the formats of the events that name tasks; empty unless the kernel has all of them.
     pub(super) fn task_formats(&self) -> Result<Vec<Known>, RecordError> {
         let formats = TASK_EVENTS.map(|event| self.format(event));
         let formats: Option<Vec<Known>> = formats.into_iter().collect::<Result<_, _>>()?;
         Ok(formats.unwrap_or_default())
     }
 
-    fn not_understood(&self, file: &str, why: FormatError) -> RecordError {
+    fn bad_format(&self, file: &str, why: FormatError) -> RecordError {
         RecordError::Format {
             path: self.path.join(file),
             why,
         }
     }
 
-    /// The numbers of the CPUs that have a buffer.
+    /// Returns the numbers of the CPUs that have a buffer, in rising order.
     pub(super) fn cpus(&self) -> Result<Vec<u16>, RecordError> {
         let path = self.path.join("per_cpu");
         let failed = |error| RecordError::tracing(&path, error);
@@ -154,12 +155,12 @@ impl Instance {
         Ok(cpus)
     }
 
-    /// A CPU's sub-buffers, for reads that do not wait.
+    /// Opens a CPU's sub-buffers for non-blocking reads.
     pub(super) fn raw(&self, cpu: u16) -> Result<File, RecordError> {
         self.pipe(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"))
     }
 
-    /// A file that is read from without waiting.
+    /// Opens a file for non-blocking reads.
     pub(super) fn pipe(&self, file: &str) -> Result<File, RecordError> {
         let path = self.path.join(file);
         let opened = OpenOptions::new()
@@ -169,14 +170,15 @@ impl Instance {
         opened.map_err(|error| RecordError::tracing(path, error))
     }
 
-    /// How many events a CPU's buffer lost, as the kernel counts them; 0 where it does not say.
+    /// Returns how many events a CPU's buffer lost by the kernel's count; 0 if it cannot be read.
     pub(super) fn lost(&self, cpu: u16) -> u64 {
         let stats = self.read(&format!("per_cpu/cpu{cpu}/stats"));
         stats.map_or(0, |stats| lost_in(&stats))
     }
 }
 
-/// The whole file. Some of these files give as much as fits into the first read, and then nothing.
+/// Reads a whole file. Some of these files return as much as fits into the first read, and then
+/// nothing.
 fn read(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut bytes = vec![0; READ_BYTES];
@@ -196,7 +198,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a file `stats` says of lost events.
+/// Returns the number of lost events in a file `stats`.
 pub(super) fn lost_in(stats: &str) -> u64 {
     let counted = stats.lines().filter_map(|line| line.split_once(':'));
     counted
@@ -214,8 +216,8 @@ impl Drop for Instance {
     }
 }
 
-/// Removes what recordings left that were killed. One in use cannot be removed, so nothing else can
-/// go wrong.
+/// Removes the instances of recordings whose process no longer exists. One whose files are open
+/// cannot be removed, so that no running recording is lost.
 fn remove_stale(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else {
         return;

@@ -1,9 +1,9 @@
-//! The records of all CPUs as one line of events, by time; names looked up; events that the page
-//! states already know left out.
+//! Merges the records of all CPUs into one sequence of events by time, looks up names, and leaves
+//! out events that the page states already account for.
 //!
 //! Invariant `states-fit-events`: tracing is on before the first page state is read and until after
-//! the last; an event that its frame's look at the start already knows, or that comes after the
-//! look at the end, is left out and counted.
+//! the last; an event from before its frame's state at the start was read, or from after its state
+//! at the end was, is left out and counted.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,33 +11,33 @@ use std::collections::BinaryHeap;
 use super::error::RecordError;
 use super::names::{NameTable, TaskNames};
 use super::row::{Body, Record};
-use super::spool::{Lines, Spool};
+use super::spool::{LaneReader, Spool};
 use crate::{Event, StateRun, What};
 
-/// Events are handed on in batches of this many.
+/// Events are passed on in batches of this many.
 const BATCH: usize = 1 << 16;
 
-/// How many events a trace got, and how many not.
+/// How many events went into a trace, and how many were left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Merged {
-    /// Handed on.
+    /// Passed on.
     pub events: u64,
-    /// Left out, as the page states at the start were read after them.
+    /// Left out, since their frame's state at the start was read after them.
     pub before_start: u64,
-    /// Left out, as the page states at the end were read before them.
+    /// Left out, since their frame's state at the end was read before them.
     pub after_end: u64,
 }
 
-/// When each frame was looked at.
+/// When the state of each frame was read.
 #[derive(Debug)]
-pub(super) struct Looks {
-    /// First frame and time of each chunk, by frame.
+pub(super) struct ReadTimes {
+    /// First frame and time of each chunk, in order of frames.
     chunks: Vec<(u64, u64)>,
     first: u64,
     last: u64,
 }
 
-impl Looks {
+impl ReadTimes {
     pub(super) fn of(runs: &[StateRun]) -> Self {
         let mut chunks: Vec<(u64, u64)> = runs.iter().map(|run| (run.frame, run.time)).collect();
         chunks.sort_unstable();
@@ -50,29 +50,29 @@ impl Looks {
     }
 
     fn at(&self, frame: u64) -> Option<u64> {
-        let behind = self.chunks.partition_point(|&(first, _)| first <= frame);
-        Some(self.chunks.get(behind.checked_sub(1)?)?.1)
+        let next = self.chunks.partition_point(|&(first, _)| first <= frame);
+        Some(self.chunks.get(next.checked_sub(1)?)?.1)
     }
 
-    /// Was the frame looked at after `time`?
+    /// Returns true if the frame's state was read after `time`.
     fn after(&self, time: u64, frame: u64) -> bool {
-        time < self.last && self.at(frame).is_some_and(|look| time < look)
+        time < self.last && self.at(frame).is_some_and(|read| time < read)
     }
 
-    /// Was the frame looked at before `time`?
+    /// Returns true if the frame's state was read before `time`.
     fn before(&self, time: u64, frame: u64) -> bool {
-        time > self.first && self.at(frame).is_some_and(|look| time > look)
+        time > self.first && self.at(frame).is_some_and(|read| time > read)
     }
 }
 
-/// Which page states the events are held against.
+/// When the page states at the start and the end were read.
 #[derive(Debug)]
 pub(super) struct Between {
-    pub(super) start: Looks,
-    pub(super) end: Looks,
+    pub(super) start: ReadTimes,
+    pub(super) end: ReadTimes,
 }
 
-/// Hands all events of `spool` to `sink`, in order of time. `cpus` are the numbers of the spool's
+/// Passes all events of `spool` to `sink`, in order of time. `cpus` are the numbers of the spool's
 /// CPUs.
 pub(super) fn merge<E: From<RecordError>>(
     spool: &Spool,
@@ -93,7 +93,7 @@ pub(super) fn merge<E: From<RecordError>>(
             }
             Body::Page { frame, order, what } => (frame, order, what),
         };
-        // A failed request is about no frame.
+        // A failed request has no frame.
         if !matches!(what, What::Failure { .. }) {
             if between.start.after(record.time, frame) {
                 merged.before_start += 1;
@@ -123,9 +123,9 @@ pub(super) fn merge<E: From<RecordError>>(
     Ok(merged)
 }
 
-/// The next record of each CPU; of those with the same time that of the lower CPU first.
+/// The next record of each CPU, ordered by time; at equal times the lower CPU is first.
 struct Queue<'a> {
-    lines: Vec<Lines<'a>>,
+    readers: Vec<LaneReader<'a>>,
     heads: Vec<Option<Record>>,
     order: BinaryHeap<Reverse<(u64, usize)>>,
 }
@@ -133,7 +133,7 @@ struct Queue<'a> {
 impl<'a> Queue<'a> {
     fn new(spool: &'a Spool) -> Result<Self, RecordError> {
         let mut queue = Self {
-            lines: (0..spool.lanes()).map(|lane| spool.read(lane)).collect(),
+            readers: (0..spool.lanes()).map(|lane| spool.read(lane)).collect(),
             heads: vec![None; spool.lanes()],
             order: BinaryHeap::new(),
         };
@@ -144,7 +144,7 @@ impl<'a> Queue<'a> {
     }
 
     fn advance(&mut self, lane: usize) -> Result<(), RecordError> {
-        self.heads[lane] = self.lines[lane].next()?;
+        self.heads[lane] = self.readers[lane].next()?;
         if let Some(record) = self.heads[lane] {
             self.order.push(Reverse((record.time, lane)));
         }

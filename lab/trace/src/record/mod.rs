@@ -1,30 +1,30 @@
-//! The recorder: what a running Linux host asks of its page allocator, taken from the kernel's ring
+//! The recorder: the page allocator's events of a running Linux host, read from the kernel's ring
 //! buffers as raw bytes.
 //!
 //! ```text
-//! kernel: a buffer a CPU --trace_pipe_raw--> reader --> spool (a file) --merge by time--> whoever writes the trace
+//! kernel: a buffer a CPU --trace_pipe_raw--> reader --> spool (a file) --merge by time--> writer of the trace
 //!                                               |
-//!                          page, format, decode: what the bytes mean, as the kernel describes them itself
+//!                          page, format, decode: the bytes' meaning, by the kernel's own description
 //! ```
 //!
-//! | module | what it tells |
+//! | module | contents |
 //! |---|---|
-//! | `tracefs`, `instance` | where the kernel's tracing files are; an instance of our own there, so that the host's settings stay as they are |
+//! | `tracefs`, `instance` | the kernel's tracing files, and a tracing instance of our own, so that the host's settings are not changed |
 //! | [`mod@format`] | the kernel's description of an event |
 //! | [`page`] | a sub-buffer of the ring buffer |
-//! | [`decode`] | an event's bytes as a record |
-//! | [`row`] | what is kept of an event, and its bytes in the spool |
-//! | [`spool`] | where records wait |
-//! | `reader` | the thread between buffers and spool |
-//! | `names` | which name a task had when |
+//! | [`decode`] | an event's bytes to a record |
+//! | [`row`] | a record, and its encoding in the spool |
+//! | [`spool`] | the file that holds records until the recording ends |
+//! | `reader` | the thread that empties the buffers into the spool |
+//! | `names` | the name that a task had at each moment |
 //! | `merge` | all CPUs' records in order of time |
 //! | `recorder` | a recording from start to end |
-//! | [`fallbacks`] | who fell back on memory of another mobility, as it happens |
+//! | [`fallbacks`] | live counts of requests that fell back on memory of another mobility |
 //!
-//! The trace begins when tracing is switched on. Then the page states are read, chunk by chunk,
-//! each with the time it was read at; events of a frame before its chunk's time are left out, since
-//! the state knows them. At the end it is the other way round. So states and events fit together to
-//! the frame, but for what happens while a chunk is being read.
+//! The trace begins when tracing is switched on. Then the page states are read in chunks, each with
+//! the time at which its read began. Events of a frame before that time are left out, since its
+//! state includes them; at the end, events after it are. So states and events agree for every
+//! frame, except for events while its chunk is being read.
 
 pub mod decode;
 mod error;

@@ -1,5 +1,5 @@
-//! Which name a task had, at each moment: names found in `/proc` at the start, then those that new
-//! and renamed tasks bring in.
+//! The name that a task had at each moment: the names in `/proc` at the start, then those of the
+//! events of new and renamed tasks.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use super::decode::comm;
 use super::row::Comm;
 use crate::NameId;
 
-/// What the idle task of each CPU is called.
+/// The name of each CPU's idle task.
 const IDLE: &[u8] = b"<idle>";
 
 /// The names of tasks by number.
@@ -17,7 +17,7 @@ const IDLE: &[u8] = b"<idle>";
 pub(super) struct TaskNames(HashMap<i32, Comm>);
 
 impl TaskNames {
-    /// Adds the names of all tasks that there are now.
+    /// Adds the names of all tasks that exist now.
     pub(super) fn scan(&mut self, proc: &Path) {
         for process in numbered(proc) {
             for (pid, path) in numbered(&process.1.join("task")) {
@@ -28,7 +28,8 @@ impl TaskNames {
         }
     }
 
-    /// Adds the lines of a file `saved_cmdlines`: a number and a name each.
+    /// Adds the lines of `saved_cmdlines`, each a number and a name, for tasks without a name so
+    /// far.
     pub(super) fn saved(&mut self, cmdlines: &str) {
         for line in cmdlines.lines() {
             if let Some((pid, name)) = line.split_once(' ')
@@ -40,7 +41,7 @@ impl TaskNames {
     }
 }
 
-/// The entries of a folder whose names are numbers.
+/// Returns the entries of a directory whose names are numbers.
 fn numbered(folder: &Path) -> Vec<(i32, std::path::PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -48,7 +49,7 @@ fn numbered(folder: &Path) -> Vec<(i32, std::path::PathBuf)> {
         .collect()
 }
 
-/// Names as the trace counts them.
+/// The names of tasks at the current point of the trace, and their indices.
 #[derive(Debug)]
 pub(super) struct NameTable {
     names: Vec<String>,
@@ -63,7 +64,7 @@ impl NameTable {
             ids: HashMap::new(),
             tasks: HashMap::new(),
         };
-        // So that the same recording always gives the same file.
+        // Sorted, so that the same recording always gives the same file.
         let mut known: Vec<_> = tasks.0.iter().collect();
         known.sort_unstable();
         table.rename(0, &comm(IDLE));
@@ -73,13 +74,13 @@ impl NameTable {
         table
     }
 
-    /// From now on the task has this name.
+    /// Gives the task this name from now on.
     pub(super) fn rename(&mut self, pid: i32, name: &Comm) {
         let id = self.id(name);
         self.tasks.insert(pid, id);
     }
 
-    /// The name of the task now. One that nobody named is called `?`.
+    /// Returns the current name of the task; `?` if it is unknown.
     pub(super) fn of(&mut self, pid: i32) -> NameId {
         if let Some(&id) = self.tasks.get(&pid) {
             return id;
@@ -89,7 +90,7 @@ impl NameTable {
         id
     }
 
-    /// All names so far.
+    /// Returns all names so far.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }

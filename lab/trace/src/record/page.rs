@@ -2,56 +2,56 @@
 //! `events/header_page`), then records.
 //!
 //! A record begins with a word of 32 bits (see `events/header_event`): 5 bits of type, 27 bits of
-//! time since the record before.
+//! time since the previous record.
 //!
 //! | type | what follows | bytes in all |
 //! |---|---|---|
-//! | 0 | a word with the length, counted with itself; then data | 4 + length |
+//! | 0 | a word with the length, which includes this word; then data | 4 + length |
 //! | 1 to 28 | that many words of data | 4 + 4 * type |
-//! | 29 | time 0: nothing more on this page; else a word with the length of what was thrown away | 4 + length |
+//! | 29 | time 0: the end of the page; else a word with the length of a discarded record | 4 + length |
 //! | 30 | a word: upper bits of a longer time | 8 |
 //! | 31 | a word: upper bits of an absolute time | 8 |
 //!
-//! The length of the data in the header is called `commit`. Its bit 31 says that records before
-//! this page were lost, bit 30 that their number is stored behind the data. Nothing in these bytes
-//! is trusted: what does not fit is an error, never a panic.
+//! The field of the header called `commit` has the length of the data. Its bit 31 is set if records
+//! before this page were lost, bit 30 if their number is stored after the data. Nothing in these
+//! bytes is trusted: whatever is inconsistent is an error, never a panic.
 
 use super::format::{Field, FormatError, fields};
 
-/// The part of `commit` that is a length.
+/// The bits of `commit` that hold the length.
 const LENGTH: u64 = (1 << 27) - 1;
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 /// Bits of a record's own time.
 const TIME_BITS: u32 = 27;
-/// Absolute times have 59 bits; the page's time stamp knows the others.
+/// Absolute times have 59 bits; the upper ones are those of the page's time stamp.
 const ABSOLUTE_BITS: u32 = TIME_BITS + 32;
 
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Bytes that cannot be a sub-buffer.
+/// Why bytes are not a valid sub-buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
-    /// Shorter than its header.
-    #[error("{0} bytes are no sub-buffer")]
+    /// They are shorter than a header.
+    #[error("{0} bytes are too few for a sub-buffer")]
     Short(usize),
-    /// More data than bytes.
-    #[error("a sub-buffer says that it holds {said} bytes, and has {there}")]
+    /// The header declares more data than there is.
+    #[error("a sub-buffer declares {declared} bytes of data, and has {present}")]
     Commit {
-        /// What it says.
-        said: usize,
-        /// What is there.
-        there: usize,
+        /// The length in the header.
+        declared: usize,
+        /// The bytes after the header.
+        present: usize,
     },
-    /// A record that goes on behind the end.
-    #[error("the record at byte {0} of a sub-buffer does not fit into it")]
+    /// A record extends past the end.
+    #[error("the record at byte {0} of a sub-buffer extends past its end")]
     Record(usize),
 }
 
-/// How a sub-buffer is laid out.
+/// The layout of a sub-buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     time: Field,
@@ -61,11 +61,11 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Reads `events/header_page`.
+    /// Parses `events/header_page`.
     ///
     /// # Errors
     ///
-    /// A text that lacks one of the fields.
+    /// If the text lacks one of the fields.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         let fields = fields(text)?;
         let field = |name: &'static str| {
@@ -84,7 +84,8 @@ impl Layout {
         })
     }
 
-    /// Bytes of a whole sub-buffer: as many as each read of `trace_pipe_raw` asks for.
+    /// Returns the size of a whole sub-buffer, which is what a read of `trace_pipe_raw` returns at
+    /// most.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
@@ -94,7 +95,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Bytes that cannot be one.
+    /// If they are not a valid one.
     pub fn open<'a>(&self, bytes: &'a [u8]) -> Result<SubBuffer<'a>, PageError> {
         let short = PageError::Short(bytes.len());
         let time = self.time.unsigned(bytes).ok_or(short)?;
@@ -102,8 +103,8 @@ impl Layout {
         let rest = bytes.get(self.data..).ok_or(short)?;
         let length = (commit & LENGTH) as usize;
         let data = rest.get(..length).ok_or(PageError::Commit {
-            said: length,
-            there: rest.len(),
+            declared: length,
+            present: rest.len(),
         })?;
         let missed = if commit & MISSED == 0 {
             Missed::Nothing
@@ -126,9 +127,9 @@ impl Layout {
 pub enum Missed {
     /// Nothing.
     Nothing,
-    /// Some records; how many is not said.
+    /// Some records; their number is not stored.
     Some,
-    /// So many records.
+    /// This number of records.
     Count(u64),
 }
 
@@ -143,7 +144,7 @@ pub struct SubBuffer<'a> {
 }
 
 impl<'a> SubBuffer<'a> {
-    /// Its records, one after another. After an error there are no more.
+    /// Returns an iterator over its records, which ends after an error.
     #[must_use]
     pub const fn records(&self) -> Records<'a> {
         Records {
@@ -158,7 +159,7 @@ impl<'a> SubBuffer<'a> {
 /// A record with data: an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawRecord<'a> {
-    /// When it was, by the clock of the trace.
+    /// Its time, by the clock of the trace.
     pub time: u64,
     /// Its fields.
     pub data: &'a [u8],
@@ -179,7 +180,7 @@ impl<'a> Records<'a> {
         Some(u32::from_ne_bytes(bytes.try_into().ok()?))
     }
 
-    /// The bytes from `start` on, and the place behind them, padded to a word.
+    /// Returns `length` bytes from `start`, and moves on to the next word after them.
     fn take(&mut self, start: usize, length: usize) -> Option<&'a [u8]> {
         let end = start.checked_add(length)?;
         let data = self.data.get(start..end)?;
@@ -187,8 +188,8 @@ impl<'a> Records<'a> {
         Some(data)
     }
 
-    /// The next record with data; `Ok(None)` at the end, `Err` if what lies at `self.at` fits
-    /// nowhere.
+    /// Returns the next record with data; `Ok(None)` at the end, `Err` if the record at `self.at`
+    /// is invalid.
     fn step(&mut self) -> Result<Option<RawRecord<'a>>, ()> {
         while self.at < self.data.len() {
             let at = self.at;
@@ -197,7 +198,7 @@ impl<'a> Records<'a> {
             if kind == PADDING && delta == 0 {
                 return Ok(None);
             }
-            // Of all kinds but 1 to 28 the next word is a number.
+            // For all types but 1 to 28, the next word is a number.
             let data = if (1..PADDING).contains(&kind) {
                 self.take(at + 4, 4 * kind as usize).ok_or(())?
             } else {
@@ -205,12 +206,12 @@ impl<'a> Records<'a> {
                 match kind {
                     TIME_EXTEND | TIME_STAMP => {
                         self.at = at + 8;
-                        self.pass(kind, u64::from(word) << TIME_BITS | u64::from(delta));
+                        self.set_time(kind, u64::from(word) << TIME_BITS | u64::from(delta));
                         continue;
                     }
                     PADDING => {
                         self.take(at + 4, (word as usize).max(4)).ok_or(())?;
-                        // A time of 1 stands for 0, which would have ended the page.
+                        // A time of 1 is stored for 0, which would have ended the page.
                         let delta = if delta == 1 { 0 } else { delta };
                         self.time = self.time.wrapping_add(u64::from(delta));
                         continue;
@@ -230,7 +231,7 @@ impl<'a> Records<'a> {
         Ok(None)
     }
 
-    fn pass(&mut self, kind: u32, time: u64) {
+    fn set_time(&mut self, kind: u32, time: u64) {
         self.time = if kind == TIME_EXTEND {
             self.time.wrapping_add(time)
         } else {
@@ -239,8 +240,8 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Type and time of a record's first word: the compiler's bit fields, so it depends on the byte
-/// order.
+/// Splits a record's first word into type and time: they are C bit fields, so their positions
+/// depend on the byte order.
 const fn split(head: u32) -> (u32, u32) {
     if cfg!(target_endian = "big") {
         (head >> TIME_BITS, head & ((1 << TIME_BITS) - 1))

@@ -1,7 +1,7 @@
 //! The thread that empties the buffers of all CPUs into the spool while the recording runs.
 //!
-//! It sleeps most of the time: the buffers hold seconds of the busiest host, and one look takes all
-//! that there is.
+//! It sleeps most of the time: the buffers hold seconds of events of the busiest host, and each
+//! round reads all that there are.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
@@ -16,13 +16,13 @@ use super::page::{Layout, Missed};
 use super::row::Body;
 use super::spool::Spool;
 
-/// So many sub-buffers of one CPU are read before the next CPU has its turn.
+/// Sub-buffers of one CPU that are read before the next CPU has its turn.
 const TURN: usize = 256;
-/// Room on disk that is left alone.
+/// Space on disk that the recording leaves free.
 const SPARE_BYTES: u64 = 32 << 20;
 
-/// What is known while the recording runs. All of it is counters for show, so the order of accesses
-/// does not matter.
+/// Counters that can be read while the recording runs. They are for display only, so the order of
+/// accesses does not matter.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) events: AtomicU64,
@@ -36,18 +36,19 @@ pub(super) struct Counters {
 pub(super) struct Lane {
     pub(super) cpu: u16,
     pub(super) raw: File,
-    /// Lost by the marks between the records; by the kernel's own count only where more.
+    /// Lost records by the marks in the sub-buffers. The kernel's own count is used if it is
+    /// larger.
     pub(super) missed: u64,
 }
 
-/// What the thread gives back in the end.
+/// What the thread returns when it ends.
 #[derive(Debug)]
 pub(super) struct Emptied {
     pub(super) spool: Spool,
     pub(super) lanes: Vec<Lane>,
-    /// Records and sub-buffers that made no sense.
+    /// Records and sub-buffers that were inconsistent.
     pub(super) senseless: u64,
-    /// Why nothing could be read any more, if so.
+    /// The CPU and the error at which reading failed, if it did.
     pub(super) failed: Option<(u16, io::Error)>,
 }
 
@@ -58,18 +59,18 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Starts the thread; `buffer_kib` is what each CPU's buffer holds, and tells how often it
-    /// looks.
+    /// Starts the thread. `buffer_kib` is the size of each CPU's buffer, which determines how often
+    /// it is read.
     pub(super) fn start(state: State, buffer_kib: u64) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let pause = Duration::from_millis((buffer_kib / 256).clamp(2, 100));
-        let asked = Arc::clone(&stop);
+        let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new().name("reader".to_owned());
         let thread = thread.spawn(move || {
             let mut state = state;
-            // Acquire pairs with the release in `stop`: tracing was off before, so what is read now
-            // is all.
-            while !asked.load(Acquire) && state.round() {
+            // Acquire pairs with the release in `stop`: tracing was switched off before it, so the
+            // last round reads everything.
+            while !stopped.load(Acquire) && state.round() {
                 thread::park_timeout(pause);
             }
             state.finish()
@@ -77,7 +78,7 @@ impl Reader {
         Ok(Self { thread, stop })
     }
 
-    /// Ends the thread once it has read all there is. The instance must have stopped recording.
+    /// Ends the thread after it has read everything. The instance must have stopped recording.
     pub(super) fn stop(self) -> thread::Result<Emptied> {
         self.stop.store(true, Release);
         self.thread.thread().unpark();
@@ -95,7 +96,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Reads all there is now. False if reading failed for good.
+    /// Reads everything in the buffers. Returns false if reading failed for good.
     fn round(&mut self) -> bool {
         let mut page = vec![0; self.layout.bytes()];
         let mut more = true;
@@ -111,11 +112,11 @@ impl State {
                 }
             }
         }
-        self.look_at_disk();
+        self.check_disk();
         true
     }
 
-    /// Reads some sub-buffers of one CPU. True if there may be more.
+    /// Reads some sub-buffers of one CPU. Returns true if there may be more.
     fn turn(&mut self, lane: usize, page: &mut [u8]) -> io::Result<bool> {
         for _ in 0..TURN {
             match self.emptied.lanes[lane].raw.read(page) {
@@ -125,10 +126,13 @@ impl State {
                     io::ErrorKind::Interrupted => {}
                     io::ErrorKind::WouldBlock => return Ok(false),
                     _ => {
-                        // A CPU that is away has no buffer to read.
+                        // An offline CPU has no buffer to read.
                         let code = error.raw_os_error();
-                        let away = [rustix::io::Errno::NODEV, rustix::io::Errno::NXIO];
-                        if away.iter().any(|away| code == Some(away.raw_os_error())) {
+                        let offline = [rustix::io::Errno::NODEV, rustix::io::Errno::NXIO];
+                        if offline
+                            .iter()
+                            .any(|errno| code == Some(errno.raw_os_error()))
+                        {
                             return Ok(false);
                         }
                         return Err(error);
@@ -146,7 +150,7 @@ impl State {
         };
         let missed = match page.missed {
             Missed::Nothing => 0,
-            // At least one; the kernel's own count says how many.
+            // At least one; the kernel's own count has the number.
             Missed::Some => 1,
             Missed::Count(count) => count,
         };
@@ -167,9 +171,9 @@ impl State {
         self.counters.missed.fetch_add(missed, Relaxed);
     }
 
-    /// The trace itself needs less room than the spool, so recording stops while there is room for
-    /// both.
-    fn look_at_disk(&mut self) {
+    /// Updates the counters of the disk. It counts as full while there is still room for the trace,
+    /// which needs less than the spool.
+    fn check_disk(&mut self) {
         let spool = &self.emptied.spool;
         self.counters.spooled.store(spool.written(), Relaxed);
         let room = spool.room().unwrap_or(u64::MAX);
@@ -178,7 +182,7 @@ impl State {
         }
     }
 
-    /// The last round: the instance records nothing any more.
+    /// Reads the last round, after the instance has stopped recording.
     fn finish(mut self) -> Emptied {
         if self.emptied.failed.is_none() {
             self.round();

@@ -1,6 +1,6 @@
 //! A recording from its start to its end.
 //!
-//! Invariant `own-instance`: every setting is written below the recorder's own tracing instance;
+//! Invariant `own-instance`: every setting is written in the recorder's own tracing instance;
 //! dropping the recorder closes its buffers, so that the instance can be removed.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -15,27 +15,28 @@ use super::decode::{Decoder, PAGE_EVENTS, TASK_EVENTS, TypeNumbers};
 use super::error::RecordError;
 use super::format::Format;
 use super::instance::{Instance, Known};
-use super::merge::{Between, Looks, Merged, merge};
+use super::merge::{Between, Merged, ReadTimes, merge};
 use super::names::TaskNames;
 use super::reader::{Counters, Emptied, Lane, Reader, State};
 use super::spool::Spool;
 use super::tracefs::Tracefs;
 use crate::{Event, Flags, Header, Lost, StateRun};
 
-/// A CPU's buffer unless the plan says otherwise: seconds of the busiest host.
+/// The default size of a CPU's buffer: seconds of events of the busiest host.
 const BUFFER_KIB: u64 = 32 << 10;
-/// All buffers together take no more than this part of the memory, unless the plan says otherwise.
+/// By default all buffers together take at most one part in `SHARE` of the memory.
 const SHARE: u64 = 16;
 
-/// What a recording is to be like.
+/// The options of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// KiB of each CPU's buffer in the kernel; `None` for 32 MiB, less where that would be more
-    /// than a sixteenth of the memory.
+    /// KiB of each CPU's buffer in the kernel; `None` for 32 MiB, or less if all buffers would take
+    /// more than a sixteenth of the memory.
     pub buffer_kib: Option<u64>,
-    /// Where records wait until the recording ends: a file that is not there yet.
+    /// The file that holds records until the recording ends; it must not exist yet.
     pub spool: PathBuf,
-    /// `/proc/pagetypeinfo`, which tells the kernel's numbers of migrate types; may be empty.
+    /// The text of `/proc/pagetypeinfo`, which has the kernel's numbers of migrate types; may be
+    /// empty.
     pub pagetypeinfo: String,
 }
 
@@ -50,7 +51,7 @@ impl Clock {
         Self { began: monotonic() }
     }
 
-    /// Nanoseconds since the recording began, by the clock that stamps its events.
+    /// Returns the nanoseconds since the recording began, by the clock that stamps its events.
     #[must_use]
     pub fn now(self) -> u64 {
         monotonic().saturating_sub(self.began)
@@ -62,34 +63,34 @@ fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// How far a recording is.
+/// The progress of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Events read so far.
     pub events: u64,
-    /// Bytes of the spool.
+    /// Bytes written to the spool.
     pub spooled: u64,
     /// Events known to be lost so far.
     pub lost: u64,
-    /// Is there room to go on?
+    /// Whether the spool's disk has room to go on.
     pub disk: Disk,
 }
 
 /// Whether the spool's disk has room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disk {
-    /// It has.
+    /// It has room.
     HasRoom,
     /// It is nearly full: the recording should be stopped while the trace still fits.
     Full,
 }
 
-/// A recording that runs. If it is dropped instead of stopped, everything is undone and nothing
+/// A running recording. If it is dropped instead of stopped, all settings are undone and nothing is
 /// kept.
 #[derive(Debug)]
 pub struct Recorder {
-    // In the order in which they must go: the thread holds files of the instance open, the instance
-    // lies in tracefs.
+    // In the order in which they must be dropped: the thread holds files of the instance open, and
+    // the instance is a directory of tracefs.
     reader: Option<Reader>,
     instance: Instance,
     _tracefs: Tracefs,
@@ -101,11 +102,11 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts recording, in a tracing instance of its own. The host's tracing settings are not
-    /// touched.
+    /// changed.
     ///
     /// # Errors
     ///
-    /// What is missing, and what to do. Nothing is left behind.
+    /// [`RecordError`] says what is missing and what to do. Nothing is left behind.
     pub fn start(plan: &Plan) -> Result<Self, RecordError> {
         let tracefs = Tracefs::find()?;
         let instance = Instance::create(tracefs.path())?;
@@ -161,19 +162,19 @@ impl Recorder {
             header,
         };
         recorder.instance.write("tracing_on", "1")?;
-        // Once more, for tasks that came between the look and the start. What comes now is in the
-        // records.
+        // Again, for tasks that were created between the first scan and the start. Later ones are
+        // in the records.
         recorder.tasks.scan(Path::new("/proc"));
         Ok(recorder)
     }
 
-    /// The recording's clock.
+    /// Returns the recording's clock.
     #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// How far it is.
+    /// Returns how far the recording is.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
@@ -192,15 +193,15 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// A buffer could not be read, or the instance not be stopped. What was read before is lost
-    /// with it.
+    /// If a buffer cannot be read, or the instance cannot be stopped. The events read so far are
+    /// then lost.
     pub fn stop(mut self) -> Result<Recorded, RecordError> {
         self.instance.write("tracing_on", "0")?;
         let mut header = core::mem::take(&mut self.header);
         header.duration = self.clock.now();
         let mut tasks = core::mem::take(&mut self.tasks);
         if header.formats.len() < PAGE_EVENTS.len() + TASK_EVENTS.len() {
-            // No events told names; the kernel's own memory of them is next best.
+            // The kernel has no events with names; its table of recent names is the next best.
             let path = self._tracefs.path().join("saved_cmdlines");
             tasks.saved(&fs::read_to_string(path).unwrap_or_default());
         }
@@ -245,10 +246,10 @@ impl Drop for Recorder {
 /// What was recorded, still in the spool.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The part of the trace's header that the recorder knows: source, kernel, machine, begin,
-    /// duration, CPUs, frame size, formats, losses.
+    /// The part of the trace's header that the recorder fills in: source, kernel, machine, start,
+    /// duration, CPUs, frame size, flags, formats, losses.
     pub header: Header,
-    /// Records that made no sense, and were left out.
+    /// Records that were inconsistent, and were left out.
     pub senseless: u64,
     spool: Spool,
     cpus: Vec<u16>,
@@ -256,13 +257,13 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Hands all events to `sink` in order of time, some ten thousand at once, with the names that
-    /// they use. Left out is what the page states at the `start` and the `end` already know: events
-    /// of a frame before it was looked at, or after.
+    /// Passes all events to `sink` in order of time, 65536 at a time, with all names so far. Events
+    /// that the page states already account for are left out: those of a frame before its state at
+    /// the `start` was read, or after its state at the `end` was.
     ///
     /// # Errors
     ///
-    /// The spool could not be read, or what `sink` says.
+    /// If the spool cannot be read; any error of `sink`.
     pub fn merge<E: From<RecordError>>(
         &self,
         start: &[StateRun],
@@ -270,8 +271,8 @@ impl Recorded {
         sink: impl FnMut(&[Event], &[String]) -> Result<(), E>,
     ) -> Result<Merged, E> {
         let between = Between {
-            start: Looks::of(start),
-            end: Looks::of(end),
+            start: ReadTimes::of(start),
+            end: ReadTimes::of(end),
         };
         merge(&self.spool, &self.cpus, &self.tasks, &between, sink)
     }

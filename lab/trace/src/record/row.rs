@@ -1,14 +1,14 @@
-//! What is kept of a record of the ring buffer, and its bytes in the spool: 8 or so, where the
-//! kernel's own are 24 to 44.
+//! A record of the ring buffer, decoded, and its encoding in the spool: about 8 bytes, where the
+//! kernel's own takes 24 to 44.
 //!
 //! Numbers are written in groups of seven bits, lowest first; times and frames as differences from
-//! the record before.
+//! the previous record.
 
 use brickyard::{MigrateType, Order};
 
 use crate::What;
 
-/// A task's name, as long as the kernel allows; filled up with 0.
+/// A task's name, of the kernel's maximum length; padded with 0.
 pub type Comm = [u8; 16];
 
 /// A record of one CPU.
@@ -22,7 +22,7 @@ pub struct Record {
     pub body: Body,
 }
 
-/// What a record tells.
+/// The contents of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
     /// An event of the page allocator.
@@ -34,7 +34,7 @@ pub enum Body {
         /// What happened.
         what: What,
     },
-    /// From now on the task `pid` has this name.
+    /// The task `pid` has this name from now on.
     Named {
         /// The task.
         pid: i32,
@@ -48,12 +48,12 @@ const FAILURE: u8 = 1;
 const FREE: u8 = 2;
 const FALLBACK: u8 = 3;
 const NAMED: u8 = 4;
-/// In the first byte: the task is the one of the record before.
+/// In the first byte: the task is that of the previous record.
 const SAME_TASK: u8 = 1 << 3;
 /// In the first byte: order 0.
 const ORDER_0: u8 = 1 << 4;
 
-/// Writes or reads records one after another.
+/// Encodes or decodes records one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Codec {
     time: u64,
@@ -62,7 +62,7 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Appends `record` to `out`. Its time must not be before that of the record before.
+    /// Appends `record` to `out`. Its time must not be before that of the previous record.
     pub fn put(&mut self, record: &Record, out: &mut Vec<u8>) {
         let (kind, order) = match record.body {
             Body::Page { order, what, .. } => match what {
@@ -98,7 +98,7 @@ impl Codec {
         }
     }
 
-    /// Takes the next record off `bytes`; `None` if they do not begin with one.
+    /// Takes the next record from the front of `bytes`; `None` if they do not begin with one.
     pub fn get(&mut self, bytes: &mut &[u8]) -> Option<Record> {
         let head = get_byte(bytes)?;
         if head & SAME_TASK == 0 {
@@ -210,7 +210,7 @@ fn get_number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Small numbers of either sign as small numbers.
+/// Maps numbers of small magnitude, of either sign, to small unsigned numbers.
 const fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63) as u64
 }

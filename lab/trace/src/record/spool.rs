@@ -1,8 +1,8 @@
-//! Where records wait until the recording ends: one file, into which each CPU's records go in
+//! Holds records until the recording ends: one file, to which each CPU's records are written in
 //! chunks of some 64 KiB.
 //!
-//! The places of the chunks are kept in memory (16 bytes for each). Each chunk can be read for
-//! itself. When the disk is full, chunks stay in memory; whoever records then has to stop soon.
+//! The positions of the chunks are kept in memory. Each chunk can be decoded on its own. When the
+//! disk is full, chunks stay in memory; the recording must then be stopped soon.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,7 +20,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 enum Chunk {
     /// In the file.
     Written { at: u64, bytes: usize },
-    /// Still in memory, as the disk is full.
+    /// Still in memory, since the disk is full.
     Kept(Vec<u8>),
 }
 
@@ -33,8 +33,8 @@ struct Lane {
     last: u64,
 }
 
-/// All that was recorded. The file has no name any more once it is made, so that nothing is left of
-/// it whatever happens.
+/// All records of a recording. The file is unlinked as soon as it is created, so that nothing is
+/// left of it whatever happens.
 #[derive(Debug)]
 pub struct Spool {
     path: PathBuf,
@@ -45,11 +45,11 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Makes a spool for this many CPUs at `path`, where nothing may be yet.
+    /// Creates a spool for this many CPUs at `path`, which must not exist yet.
     ///
     /// # Errors
     ///
-    /// What the system says of making the file.
+    /// If the file cannot be created.
     pub fn create(path: &Path, cpus: usize) -> Result<Self, RecordError> {
         let file = OpenOptions::new()
             .read(true)
@@ -61,8 +61,7 @@ impl Spool {
                 path: path.to_owned(),
                 why,
             })?;
-        // It lives on for as long as it is open. Should it keep its name, that is no more than
-        // untidy.
+        // The file exists for as long as it is open. If it cannot be unlinked, that is only untidy.
         let _ = std::fs::remove_file(path);
         Ok(Self {
             path: path.to_owned(),
@@ -73,8 +72,8 @@ impl Spool {
         })
     }
 
-    /// Adds a record of a CPU (by its place in the spool). A time before that of the record before
-    /// is raised to it.
+    /// Adds a record of the CPU with index `lane` in the spool. A time before that of the previous
+    /// record is raised to it.
     pub fn push(&mut self, lane: usize, mut record: Record) {
         let lane = &mut self.lanes[lane];
         record.time = record.time.max(lane.last);
@@ -86,31 +85,31 @@ impl Spool {
         }
     }
 
-    /// Bytes on disk.
+    /// Returns the bytes written to disk.
     #[must_use]
     pub const fn written(&self) -> u64 {
         self.written
     }
 
-    /// Why the disk takes no more, if so.
+    /// Returns the error of the write that failed, if one did; nothing is written after it.
     #[must_use]
     pub const fn full(&self) -> Option<&io::Error> {
         self.full.as_ref()
     }
 
-    /// Bytes that those who are not root can still write to the file system.
+    /// Returns the bytes that are free on the file system for users other than root.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn room(&self) -> io::Result<u64> {
         let stat = rustix::fs::fstatvfs(&self.file)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
-    /// The records of a CPU, one after another.
-    pub(super) fn read(&self, lane: usize) -> Lines<'_> {
-        Lines {
+    /// Returns a reader of the records of a CPU.
+    pub(super) fn read(&self, lane: usize) -> LaneReader<'_> {
+        LaneReader {
             spool: self,
             lane,
             next: 0,
@@ -120,7 +119,7 @@ impl Spool {
         }
     }
 
-    /// How many CPUs it has records of.
+    /// Returns the number of CPUs.
     #[must_use]
     pub fn lanes(&self) -> usize {
         self.lanes.len()
@@ -133,7 +132,7 @@ impl Spool {
     }
 }
 
-/// Ends the open chunk of a lane: onto the disk, or into memory where the disk takes no more.
+/// Ends the open chunk of a lane: writes it to disk, or keeps it in memory if the disk is full.
 fn close(lane: &mut Lane, file: &File, written: &mut u64, full: &mut Option<io::Error>) -> Chunk {
     let bytes = core::mem::take(&mut lane.open);
     lane.codec = Codec::default();
@@ -143,7 +142,7 @@ fn close(lane: &mut Lane, file: &File, written: &mut u64, full: &mut Option<io::
                 let at = *written;
                 *written += bytes.len() as u64;
                 let length = bytes.len();
-                // The same memory serves for the next chunk.
+                // The buffer is reused for the next chunk.
                 lane.open = bytes;
                 lane.open.clear();
                 return Chunk::Written { at, bytes: length };
@@ -156,7 +155,7 @@ fn close(lane: &mut Lane, file: &File, written: &mut u64, full: &mut Option<io::
 
 /// Reads back the records of one CPU.
 #[derive(Debug)]
-pub(super) struct Lines<'a> {
+pub(super) struct LaneReader<'a> {
     spool: &'a Spool,
     lane: usize,
     next: usize,
@@ -165,8 +164,8 @@ pub(super) struct Lines<'a> {
     codec: Codec,
 }
 
-impl Lines<'_> {
-    /// The next record, if there is one.
+impl LaneReader<'_> {
+    /// Returns the next record, if there is one.
     pub(super) fn next(&mut self) -> Result<Option<Record>, RecordError> {
         while self.at == self.bytes.len() {
             if !self.load()? {
@@ -179,7 +178,7 @@ impl Lines<'_> {
         record.map(Some).ok_or_else(|| self.spool.changed())
     }
 
-    /// Fetches the next chunk; false if there is none.
+    /// Loads the next chunk; returns false if there is none.
     fn load(&mut self) -> Result<bool, RecordError> {
         let lane = &self.spool.lanes[self.lane];
         self.bytes.clear();
@@ -193,7 +192,7 @@ impl Lines<'_> {
                     why,
                 })?;
             }
-            // The chunk that never grew full comes last.
+            // The open chunk is last.
             None if self.next == lane.chunks.len() => self.bytes.extend_from_slice(&lane.open),
             None => return Ok(false),
         }

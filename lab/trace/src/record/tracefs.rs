@@ -1,4 +1,4 @@
-//! Where the kernel's tracing files are; mounted for the time of the recording where nobody did.
+//! Finds the kernel's tracing files; mounts tracefs for the recording if it is not mounted.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::error::RecordError;
 
-/// Its own place, and the one of older kernels, which a look at it mounts.
+/// Its own mount point, and that of older kernels, which is mounted automatically on access.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The kernel's tracing files.
@@ -25,12 +25,12 @@ enum MountedBy {
 }
 
 impl Tracefs {
-    /// Finds tracefs. If it is mounted nowhere, it is mounted at its own place, and unmounted when
-    /// this is dropped.
+    /// Finds tracefs. If it is not mounted, it is mounted at its own mount point, and unmounted
+    /// when this is dropped.
     ///
     /// # Errors
     ///
-    /// None there, or not for this user.
+    /// If there is no tracefs, or this user may not use it.
     pub(super) fn find() -> Result<Self, RecordError> {
         for place in PLACES.map(Path::new) {
             match fs::metadata(place.join("events")) {
@@ -68,7 +68,7 @@ impl Tracefs {
         }
     }
 
-    /// The folder.
+    /// Returns the directory.
     #[must_use]
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -78,7 +78,7 @@ impl Tracefs {
 impl Drop for Tracefs {
     fn drop(&mut self) {
         if self.mounted_by == MountedBy::Us {
-            // Somebody else may use it by now; then it stays.
+            // If another process uses it by now, it stays mounted.
             let _ = unmount(&self.path, UnmountFlags::empty());
         }
     }

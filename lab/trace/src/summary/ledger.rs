@@ -1,22 +1,22 @@
-//! Which frames are held, by whom, since when: disjoint ranges in order of frames.
+//! Which frames are held, by which task and since when: disjoint ranges in order of frames.
 //!
-//! A range is a block that was allocated, what is left of one after a part was freed, or a run of
-//! frames that were in use when the trace began.
+//! A range is an allocated block, the rest of one after a part was freed, or a run of frames that
+//! were in use when the trace began.
 
 use std::collections::BTreeMap;
 
-/// Whose a range is.
+/// Who holds a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// In use when the trace began.
     Before {
-        /// When it had been looked at for certain: what happened to it before that may be told by
-        /// it already.
+        /// The time by which its state had certainly been read; the state may already include
+        /// earlier events.
         settled: u64,
-        /// A frame in a per-CPU cache looks as one in use does: nobody can say whether it is.
+        /// False if the state does not distinguish a frame in use from one in a per-CPU cache.
         certain: bool,
     },
-    /// Allocated at this time, with the place of the block's class and the task's name.
+    /// Allocated at this time, with the indices of the block's class and of the task's name.
     Block {
         time: u64,
         class: u16,
@@ -39,12 +39,13 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Frames `start` to `end` are held from now on; nobody holds them.
+    /// Records that `holder` holds the frames from `start` to before `end`, which must be free.
     pub(super) fn hold(&mut self, start: u64, end: u64, holder: Holder) {
         self.ranges.insert(start, Range { end, holder });
     }
 
-    /// Nobody holds frames `start` to `end` any more. `each` is told who held which number of them.
+    /// Removes the frames from `start` to before `end`. Calls `each` with how many of them each
+    /// holder held.
     pub(super) fn release(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, Holder)) {
         // Most frees are of exactly what was allocated.
         if let Some(range) = self.ranges.get(&start)
@@ -69,7 +70,7 @@ impl Ledger {
         }
     }
 
-    /// All ranges: how many frames, and who holds them.
+    /// Returns all ranges: how many frames, and who holds them.
     pub(super) fn held(&self) -> impl Iterator<Item = (u64, Holder)> {
         let ranges = self.ranges.iter();
         ranges.map(|(start, range)| (range.end - start, range.holder))

@@ -1,11 +1,11 @@
-//! What a trace tells at a glance: who allocated what, for how long, how fast; who mixed which
-//! blocks; what is odd about it.
+//! The main figures of a trace: who allocated what, for how long, at what rate; which processes
+//! mixed page blocks; which events contradict each other.
 //!
-//! | file | what it tells |
+//! | file | contents |
 //! |---|---|
-//! | `ledger` | which frames are held, by whom, since when |
+//! | `ledger` | which frames are held, by which task, since when |
 //! | `lifetimes` | how long blocks lived |
-//! | `walk` | all of it out of the events |
+//! | `walk` | computes all of it from the events |
 
 mod ledger;
 mod lifetimes;
@@ -17,12 +17,12 @@ use crate::{PageUse, Trace};
 
 pub use lifetimes::Lifetimes;
 
-/// How much a summary tells.
+/// How detailed a summary is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Processes that are named, at most.
+    /// How many processes each list has, at most.
     pub processes: usize,
-    /// Equal spans of time for which rates are given; at least 1.
+    /// How many equal spans of time events are counted in; at least 1.
     pub spans: usize,
 }
 
@@ -40,7 +40,7 @@ impl Default for Options {
 pub struct Kinds {
     /// Blocks handed out.
     pub allocs: u64,
-    /// Blocks, or parts of them, that came back.
+    /// Blocks, or parts of them, that were freed.
     pub frees: u64,
     /// Requests that failed.
     pub failures: u64,
@@ -49,7 +49,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// All of them.
+    /// Returns the number of events of all kinds.
     #[must_use]
     pub const fn all(&self) -> u64 {
         self.allocs + self.frees + self.failures + self.fallbacks
@@ -69,19 +69,19 @@ pub struct Class {
     pub failures: u64,
     /// Frames held at the end that were allocated during the trace.
     pub held_frames: u64,
-    /// How long blocks lived that were freed during the trace.
+    /// Lifetimes of the blocks that were freed during the trace.
     pub lifetimes: Lifetimes,
 }
 
 impl Class {
-    /// Frames allocated.
+    /// Returns how many frames were allocated.
     #[must_use]
     pub const fn frames(&self) -> u64 {
         self.allocs << self.order.get()
     }
 }
 
-/// What tasks of one name did.
+/// Counts for all tasks of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Process {
     /// The name.
@@ -90,7 +90,7 @@ pub struct Process {
     pub allocs: u64,
     /// Frames allocated.
     pub frames: u64,
-    /// Frames that these tasks freed, whoever allocated them.
+    /// Frames that these tasks freed, whichever task allocated them.
     pub freed_frames: u64,
     /// Frames that they allocated and that are held at the end.
     pub held_frames: u64,
@@ -98,34 +98,34 @@ pub struct Process {
     pub failures: u64,
     /// Fallbacks that changed the type of the page block.
     pub claimed: u64,
-    /// Fallbacks that left it, and so mixed it.
+    /// Fallbacks that left its type, and so mixed the page block.
     pub mixed: u64,
 }
 
 /// Fallbacks from one type's memory for another's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fallbacks {
-    /// The type that asked.
+    /// The requested type.
     pub mobility: MigrateType,
-    /// The type whose block was broken into.
+    /// The type whose block was split.
     pub from: MigrateType,
-    /// How often the page block changed to the type that asked.
+    /// How often the page block changed to the requested type.
     pub claimed: u64,
-    /// How often it did not: it is mixed from then on.
+    /// How often it did not, and was mixed from then on.
     pub mixed: u64,
 }
 
-/// What does not fit together. After lost events it need not.
+/// Events that contradict each other, as they may after lost events, and others worth counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Oddities {
-    /// Frees of frames that were taken before the trace began, as the page states at the start say
-    /// (or might, where there are none). Not odd.
+    /// Frees of frames that were allocated before the trace began, by the page states at the start
+    /// (or possibly, where there are none). Normal.
     pub frees_of_before: u64,
-    /// Frees that gave back only a part of a block. Not odd: the kernel splits blocks.
+    /// Frees of a part of a block. Normal: the kernel splits blocks.
     pub frees_in_part: u64,
-    /// Frees of frames that nobody held: an allocation of them was lost.
+    /// Frees of frames that were not held: an allocation of them was lost.
     pub unknown_frees: u64,
-    /// Allocations of frames that somebody held: a free of them was lost.
+    /// Allocations of frames that were held: a free of them was lost.
     pub double_allocs: u64,
 }
 
@@ -140,36 +140,36 @@ pub struct Usage {
     pub end: u64,
 }
 
-/// What a trace tells at a glance.
+/// The main figures of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Nanoseconds from the beginning to the end.
+    /// Nanoseconds from the start to the end.
     pub duration: u64,
     /// Events by kind.
     pub kinds: Kinds,
-    /// Requests by order and mobility; those that there are none of are left out.
+    /// Requests by order and mobility; empty classes are left out.
     pub classes: Vec<Class>,
-    /// The processes with most frames, those with most first.
+    /// The processes that allocated the most frames, in falling order.
     pub processes: Vec<Process>,
-    /// How many process names there are in all.
+    /// How many process names have any events.
     pub process_names: usize,
-    /// The processes that mixed most blocks, those with most first.
+    /// The processes that mixed the most page blocks, in falling order.
     pub mixers: Vec<Process>,
     /// Events in equal spans of the duration.
     pub spans: Vec<Kinds>,
-    /// Fallbacks by both types; those that there are none of are left out.
+    /// Fallbacks by both types; pairs without any are left out.
     pub fallbacks: Vec<Fallbacks>,
-    /// What does not fit together.
+    /// Events that contradict each other.
     pub oddities: Oddities,
-    /// Frames that were taken during the trace and are held at the end.
+    /// Frames that were allocated during the trace and are held at the end.
     pub held_frames: u64,
     /// Frames by use; empty where the trace has no page states.
     pub usage: Vec<Usage>,
 }
 
 impl Summary {
-    /// Sums up `trace`: a tree of held blocks is kept on the way (some 50 bytes a block held),
-    /// about a microsecond an event.
+    /// Summarizes `trace`. Takes about a microsecond an event, and some 50 bytes for each block
+    /// that is held at a time.
     ///
     /// ```
     /// use brickyard_trace::{Trace, summary::{Options, Summary}};

@@ -1,4 +1,4 @@
-//! One walk over the events, in order of time.
+//! One pass over the events, in order of time.
 
 use brickyard::{MigrateType, Order};
 
@@ -13,21 +13,21 @@ const fn class(order: Order, mobility: MigrateType) -> usize {
     order.index() * TYPES + mobility.index()
 }
 
-/// What was counted of an order and mobility.
+/// Counts for one order and mobility.
 #[derive(Debug, Clone, Default)]
 struct Counted {
     allocs: u64,
     failures: u64,
     held: u64,
-    lives: Vec<u64>,
+    lifetimes: Vec<u64>,
 }
 
 struct Walk<'a> {
     trace: &'a Trace,
     ledger: Ledger,
-    looks: Looks,
+    reads: ReadTimes,
     classes: Vec<Counted>,
-    /// By name; the last one is for names that the trace does not have.
+    /// By name; the last entry is for names that the trace does not have.
     processes: Vec<Process>,
     fallbacks: [[Fallbacks; TYPES]; TYPES],
     oddities: Oddities,
@@ -47,11 +47,11 @@ pub(super) fn summarize(trace: &Trace, options: &Options) -> Summary {
 impl<'a> Walk<'a> {
     fn new(trace: &'a Trace, options: &Options) -> Self {
         let mut ledger = Ledger::default();
-        let looks = Looks::new(&trace.start);
+        let reads = ReadTimes::new(&trace.start);
         for run in &trace.start {
             if !matches!(run.state.usage, PageUse::Free | PageUse::Hole) {
                 let certain = run.state.usage != PageUse::Untold;
-                let settled = looks.settled(run.time);
+                let settled = reads.settled(run.time);
                 let holder = Holder::Before { settled, certain };
                 ledger.hold(run.frame, run.frame.saturating_add(run.frames), holder);
             }
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
         Self {
             trace,
             ledger,
-            looks,
+            reads,
             classes: vec![Counted::default(); CLASSES],
             processes: names
                 .map(|name| Process {
@@ -165,29 +165,31 @@ impl<'a> Walk<'a> {
                     time, class, order, ..
                 } => {
                     classes[usize::from(class)]
-                        .lives
+                        .lifetimes
                         .push(event.time.saturating_sub(time));
                     part |= frames < 1 << order;
                 }
             }
         });
         let unknown = known < end - start;
-        // Without page states at the start, or before these frames were looked at, nobody knows
-        // what was held.
-        let untold = unknown && (self.trace.start.is_empty() || event.time < self.settled(start));
-        self.oddities.frees_of_before += u64::from(before || (untold && known == 0));
-        self.oddities.unknown_frees += u64::from(unknown && !untold);
+        // Without page states at the start, or before those of these frames were read, it is not
+        // known whether they were held.
+        let unsettled =
+            unknown && (self.trace.start.is_empty() || event.time < self.settled(start));
+        self.oddities.frees_of_before += u64::from(before || (unsettled && known == 0));
+        self.oddities.unknown_frees += u64::from(unknown && !unsettled);
         self.oddities.frees_in_part += u64::from(part);
         self.process(event).freed_frames += end - start;
     }
 
-    /// When this frame had been looked at for the start; 0 if it was not.
+    /// Returns the time by which the state of this frame at the start had been read; 0 if it was
+    /// not.
     fn settled(&self, frame: u64) -> u64 {
         let runs = &self.trace.start;
         let after = runs.partition_point(|run| run.frame <= frame);
         let run = after.checked_sub(1).and_then(|place| runs.get(place));
         let run = run.filter(|run| frame - run.frame < run.frames);
-        run.map_or(0, |run| self.looks.settled(run.time))
+        run.map_or(0, |run| self.reads.settled(run.time))
     }
 
     fn finish(mut self, options: &Options) -> Summary {
@@ -222,15 +224,15 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// When frames were looked at: many at once, and a run has the time at which that began.
-struct Looks {
-    /// Rising.
+/// When page states were read: many at a time, and each run has the time at which its read began.
+struct ReadTimes {
+    /// When each read began, in rising order.
     times: Vec<u64>,
-    /// The longest time between two of them.
+    /// The longest time between two adjacent ones.
     longest: u64,
 }
 
-impl Looks {
+impl ReadTimes {
     fn new(runs: &[StateRun]) -> Self {
         let mut times: Vec<u64> = runs.iter().map(|run| run.time).collect();
         times.sort_unstable();
@@ -242,8 +244,8 @@ impl Looks {
         }
     }
 
-    /// When a look that began at `time` had ended: when the next began. The last may have taken as
-    /// long as the longest.
+    /// Returns when a read that began at `time` had ended: when the next began. The last is assumed
+    /// to have taken as long as the longest.
     fn settled(&self, time: u64) -> u64 {
         let next = self.times.partition_point(|&other| other <= time);
         let next = self.times.get(next).copied();
@@ -277,7 +279,7 @@ fn classes(counted: Vec<Counted>) -> Vec<Class> {
                     allocs: counted.allocs,
                     failures: counted.failures,
                     held_frames: counted.held,
-                    lifetimes: Lifetimes::new(counted.lives),
+                    lifetimes: Lifetimes::new(counted.lifetimes),
                 });
             }
         }
@@ -285,8 +287,8 @@ fn classes(counted: Vec<Counted>) -> Vec<Class> {
     classes
 }
 
-/// The first by frames, the first by mixed blocks, and how many there are. Equal ones stand by
-/// name.
+/// Returns the first `most` processes by frames, the first `most` by mixed blocks, and how many
+/// there are in all. Ties are in order of name.
 fn ranked(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Vec<Process>, usize) {
     processes.retain(|process| !process.did_nothing());
     let count = processes.len();

@@ -23,9 +23,9 @@ pub struct RowGroup<'a> {
 enum Rows<T: DataType> {
     /// From its pages.
     Pages(Box<ColumnReaderImpl<T>>),
-    /// By the file's own count none of them has a value, as those of page states in a group of
-    /// events: so many rows are left of it, and nothing needs to be read. If the count lies, a
-    /// value that is needed will be missed.
+    /// By the file's own statistics none of them has a value, as with the columns of page states in
+    /// a row group of events: `left` rows remain, and nothing needs to be read. If the statistics
+    /// are wrong, a required value will be found missing.
     Nothing { left: usize },
 }
 
@@ -33,7 +33,7 @@ enum Rows<T: DataType> {
 pub struct Column<T: DataType> {
     name: &'static str,
     rows: Rows<T>,
-    /// Rows may have no value; then `levels` says which.
+    /// Whether rows may be null; `levels` then says which are.
     optional: bool,
     levels: Vec<i16>,
     values: Vec<T::T>,
@@ -53,7 +53,7 @@ impl<T: DataType> fmt::Debug for Column<T> {
 }
 
 impl<T: DataType> Column<T> {
-    /// The column called `name`, which has to be of type `T` and flat.
+    /// Opens the column called `name`, which must be of type `T` and flat.
     pub fn open(group: &RowGroup<'_>, name: &'static str) -> Result<Self, Fault> {
         let mut columns = group.schema.columns().iter();
         let index = columns
@@ -67,7 +67,7 @@ impl<T: DataType> Column<T> {
         {
             let found = column.physical_type();
             return Err(Fault::Foreign(format!(
-                "flat column {name} of type {wanted}, but one of {found}"
+                "flat column {name} of type {wanted} (it is of type {found})"
             )));
         }
         let metadata = group.reader.metadata();
@@ -91,7 +91,7 @@ impl<T: DataType> Column<T> {
         })
     }
 
-    /// Reads the next rows, at most `rows` of them; how many there were.
+    /// Reads the next rows, at most `rows` of them; returns how many there were.
     pub fn fill(&mut self, rows: usize) -> Result<usize, Fault> {
         self.levels.clear();
         self.values.clear();
@@ -121,7 +121,8 @@ impl<T: DataType> Column<T> {
         }
     }
 
-    /// The value in this row of the batch. To be called for each row once, in order.
+    /// Returns the value in this row of the batch, `None` for null. Must be called once for each
+    /// row, in order.
     #[inline]
     pub fn take(&mut self, row: usize) -> Option<&T::T> {
         if self.optional && (self.values.is_empty() || self.levels.get(row) != Some(&1)) {
@@ -132,7 +133,7 @@ impl<T: DataType> Column<T> {
         value
     }
 
-    /// What it is called.
+    /// Returns the column's name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name

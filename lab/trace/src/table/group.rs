@@ -7,7 +7,7 @@ use parquet::data_type::DataType;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
-/// Stores the next columns of a row group, in the order of the schema.
+/// Writes the columns of a row group, in the order of the schema.
 pub struct Group<'a, W: Write + Send> {
     out: SerializedRowGroupWriter<'a, W>,
 }
@@ -19,7 +19,7 @@ impl<W: Write + Send> fmt::Debug for Group<'_, W> {
 }
 
 impl<'a, W: Write + Send> Group<'a, W> {
-    /// The next row group of a file.
+    /// Begins the next row group of a file.
     ///
     /// # Errors
     /// Those of the file.
@@ -28,28 +28,28 @@ impl<'a, W: Write + Send> Group<'a, W> {
         Ok(Self { out })
     }
 
-    /// No more columns.
+    /// Ends the row group.
     ///
     /// # Errors
-    /// Those of the file, and where columns are missing.
+    /// Those of the file, and if columns are missing.
     pub fn end(self) -> Result<()> {
         self.out.close()?;
         Ok(())
     }
 
-    /// A column in which every row has a value.
+    /// Writes the next column, in which every row has a value.
     ///
     /// # Errors
-    /// Those of the file, and where the schema has no such column.
+    /// Those of the file, and if the schema has no further column or one of another type.
     pub fn required<T: DataType>(&mut self, values: impl Iterator<Item = T::T>) -> Result<()> {
         let values: Vec<_> = values.collect();
         self.write::<T>(&values, None)
     }
 
-    /// A column in which rows may have none.
+    /// Writes the next column, in which rows may be null.
     ///
     /// # Errors
-    /// Those of the file, and where the schema has no such column.
+    /// Those of the file, and if the schema has no further column or one of another type.
     pub fn optional<T: DataType>(
         &mut self,
         rows: impl Iterator<Item = Option<T::T>>,
@@ -71,10 +71,10 @@ impl<'a, W: Write + Send> Group<'a, W> {
         column.close()
     }
 
-    /// The next column has no value in any row.
+    /// Writes the next column with every row null.
     ///
     /// # Errors
-    /// Those of the file, and where the schema has no such column.
+    /// Those of the file, and if the schema has no further column or one of another type.
     pub fn nothing<T: DataType>(&mut self, rows: usize) -> Result<()> {
         self.write::<T>(&[], Some(&vec![0; rows]))
     }

@@ -1,11 +1,11 @@
-//! A flat Parquet table, as all files of the lab are: what stores rows column by column, and what
-//! reads them back and believes nothing. What the columns mean is their owners' affair.
+//! A flat Parquet table, the form of every file of the lab: rows are written column by column, and
+//! read back with every value checked. The callers define the columns and their meaning.
 //!
-//! | file | what it tells |
+//! | file | contents |
 //! |---|---|
-//! | `group` | [`Group`]: columns of a row group, written in the order of the schema |
-//! | `column` | [`Column`]: one of them, read batch by batch |
-//! | `pages` | [`check_claims`]: how large does each page claim to be? |
+//! | `group` | [`Group`] writes the columns of a row group in the order of the schema |
+//! | `column` | [`Column`] reads one column batch by batch |
+//! | `pages` | [`check_claims`] checks the sizes that pages declare before they are unpacked |
 
 mod column;
 mod group;
@@ -32,17 +32,17 @@ pub use pages::check_claims;
 /// Why a table could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// It is a table of somebody else.
+    /// The table lacks something that ours have.
     #[error("it has no `{0}`")]
     Foreign(String),
-    /// It makes no sense.
+    /// The file is inconsistent.
     #[error("{0}")]
     Damaged(String),
 }
 
 impl Fault {
     pub(crate) fn contradicts() -> Self {
-        Self::Damaged("its parts contradict each other".to_owned())
+        Self::Damaged("parts of it contradict each other".to_owned())
     }
 }
 
@@ -52,7 +52,7 @@ impl From<ParquetError> for Fault {
     }
 }
 
-/// Opens what these bytes are. Before a page is read, [`check_claims`] should have looked.
+/// Opens a Parquet file in memory. Call [`check_claims`] before any page is read.
 ///
 /// # Errors
 /// [`Fault::Damaged`].
@@ -60,31 +60,31 @@ pub fn open(bytes: &Bytes) -> Result<SerializedFileReader<Bytes>, Fault> {
     Ok(SerializedFileReader::new(bytes.clone())?)
 }
 
-/// What `parse` gives. The Parquet crate has assertions that a damaged file can break: they are no
-/// danger, but they are panics.
+/// Calls `parse` and turns a panic into an error: the Parquet crate has assertions that a damaged
+/// file can trip.
 ///
 /// # Errors
-/// Those of `parse`, and [`Fault::Damaged`] where it panics.
+/// Those of `parse`, and [`Fault::Damaged`] if it panics.
 pub fn guarded<T, E: From<Fault>>(parse: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let parsed = catch_unwind(AssertUnwindSafe(parse));
     parsed.unwrap_or_else(|_| Err(Fault::contradicts().into()))
 }
 
-/// What the first pair with this key says.
-pub fn said<'p>(pairs: &'p [KeyValue], key: &str) -> Option<&'p str> {
+/// Returns the value of the first pair with this key that has one.
+pub fn value<'p>(pairs: &'p [KeyValue], key: &str) -> Option<&'p str> {
     let mut pairs = pairs.iter().filter(|pair| pair.key == key);
     pairs.find_map(|pair| pair.value.as_deref())
 }
 
-/// The schema that this message type is.
+/// Parses a Parquet message type.
 ///
 /// # Errors
-/// Where it is none.
+/// If `message` is not one.
 pub fn schema(message: &str) -> Result<TypePtr, ParquetError> {
     Ok(Arc::new(parse_message_type(message)?))
 }
 
-/// How tables are stored, unless more is said.
+/// Returns the properties that all tables are written with; the caller may add its own.
 ///
 /// # Errors
 /// None: zstd has this level.

@@ -1,27 +1,26 @@
-//! Looks at the heads of all pages before anything is unpacked: how large does each claim to be?
-//! The Parquet crate takes memory for what a page claims, and a page of some kilobytes can claim
-//! gigabytes.
+//! Checks the headers of all pages before anything is unpacked: the Parquet crate allocates the
+//! size that a page declares, and a page of a few kilobytes can declare gigabytes.
 //!
-//! It also looks whether a page that uses a dictionary comes after one, since the crate panics
-//! where it does not.
+//! It also checks that a page that uses a dictionary comes after one, since the crate panics
+//! otherwise.
 //!
-//! A page's head is a struct in Thrift's compact form: fields as (distance, type, value), ended by
-//! a zero byte. Few of its numbers are wanted, all else is passed over.
+//! A page header is a struct in Thrift's compact protocol: fields as (distance, type, value), ended
+//! by a zero byte. Few of its numbers are needed; the others are skipped.
 
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 
 use super::Fault;
 
-/// No page of ours is larger, unpacked: the crate ends one at 1 MiB.
+/// The largest page accepted, unpacked: the crate ends those that it writes at 1 MiB.
 const PAGE_BYTES: u64 = 4 << 20;
 
-/// Structs in structs, at most: real heads have three.
+/// The deepest nesting of structs accepted: real headers have three levels.
 const DEPTH: u32 = 8;
 
-/// What a page's head says.
+/// The fields of a page header that are checked.
 #[derive(Debug, Default)]
-struct Head {
+struct Header {
     unpacked: u64,
     packed: u64,
     /// Of a dictionary page.
@@ -30,23 +29,23 @@ struct Head {
     encoding: Option<u64>,
 }
 
-/// The encodings whose values are places in the dictionary.
+/// The encodings whose values are indices into a dictionary.
 const DICTIONARY: [u64; 2] = [2, 8];
 
-/// Are the claims of all pages of a Parquet file such that they can be unpacked: no page above 4
-/// MiB, none past the end of its column, no dictionary that is not there? `bytes` are the whole
-/// file. Before this, no page of a file that may come from anywhere should be read.
+/// Checks that all pages of a Parquet file can be unpacked safely: no page declares more than 4
+/// MiB, none extends past the end of its column, none uses a missing dictionary. `bytes` are the
+/// whole file. Call it before reading any page of an untrusted file.
 ///
 /// # Errors
 ///
-/// [`Fault::Damaged`]: what is wrong, in a few words.
+/// [`Fault::Damaged`] with what is wrong.
 pub fn check_claims<R: ChunkReader + 'static>(
     file: &SerializedFileReader<R>,
     bytes: &[u8],
 ) -> Result<(), Fault> {
     for index in 0..file.num_row_groups() {
         for chunk in file.metadata().row_group(index).columns() {
-            let chunk = bytes_of(chunk, bytes).ok_or("a column lies outside of the file");
+            let chunk = bytes_of(chunk, bytes).ok_or("a column is outside the file");
             let checked = chunk.and_then(check_pages);
             checked.map_err(|why| Fault::Damaged(why.to_owned()))?;
         }
@@ -54,8 +53,8 @@ pub fn check_claims<R: ChunkReader + 'static>(
     Ok(())
 }
 
-/// The bytes of a column, if it has some. (`ColumnChunkMetaData::byte_range` panics where they are
-/// before the file.)
+/// Returns the bytes of a column; `None` if they are not within the file. (For negative offsets
+/// `ColumnChunkMetaData::byte_range` panics.)
 fn bytes_of<'a>(chunk: &ColumnChunkMetaData, bytes: &'a [u8]) -> Option<&'a [u8]> {
     let start = chunk
         .dictionary_page_offset()
@@ -65,46 +64,46 @@ fn bytes_of<'a>(chunk: &ColumnChunkMetaData, bytes: &'a [u8]) -> Option<&'a [u8]
     bytes.get(start..start.checked_add(length)?)
 }
 
-/// Are the claims of all pages in `chunk`, a column of a row group, such that they can be unpacked?
+/// Checks all pages in `chunk`, a column of a row group.
 fn check_pages(mut chunk: &[u8]) -> Result<(), &'static str> {
     let mut dictionary = false;
     while !chunk.is_empty() {
         let mut thrift = Thrift { bytes: chunk };
-        let head = thrift.page_head().ok_or("the head of a page is broken")?;
+        let head = thrift.page_head().ok_or("a page has a broken header")?;
         if head.unpacked > PAGE_BYTES {
-            return Err("a page claims to be larger than any page of ours is");
+            return Err("a page declares more than 4 MiB");
         }
         // Each value of a dictionary takes four bytes or more.
         if head
             .dictionary_values
             .is_some_and(|values| values > head.unpacked / 4)
         {
-            return Err("a dictionary claims to have more values than fit in it");
+            return Err("a dictionary declares more values than fit in it");
         }
         dictionary |= head.dictionary_values.is_some();
         let uses = head
             .encoding
             .is_some_and(|encoding| DICTIONARY.contains(&encoding));
         if uses && !dictionary {
-            return Err("a page uses a dictionary that is not there");
+            return Err("a page uses a dictionary, but its column has none");
         }
         let packed = usize::try_from(head.packed).ok();
         chunk = packed
             .and_then(|packed| thrift.bytes.get(packed..))
-            .ok_or("a page claims to go on past the end of its column")?;
+            .ok_or("a page extends past the end of its column")?;
     }
     Ok(())
 }
 
-/// The rest of the bytes. Every reading method gives `None` where they end too early or make no
-/// sense.
+/// The bytes not yet read. Every reading method returns `None` if they end too early or are
+/// invalid.
 struct Thrift<'a> {
     bytes: &'a [u8],
 }
 
 impl Thrift<'_> {
-    fn page_head(&mut self) -> Option<Head> {
-        let mut head = Head::default();
+    fn page_head(&mut self) -> Option<Header> {
+        let mut head = Header::default();
         let mut field = 0;
         while let Some(kind) = self.field(&mut field)? {
             match (field, kind) {
@@ -119,7 +118,7 @@ impl Thrift<'_> {
         Some(head)
     }
 
-    /// Reads a struct to its end; the number in its field `wanted`, 0 where it has none.
+    /// Reads a struct to its end; returns the number in its field `wanted`, 0 if it has none.
     fn number_in_struct(&mut self, wanted: i64) -> Option<u64> {
         let mut number = 0;
         let mut field = 0;
@@ -133,8 +132,8 @@ impl Thrift<'_> {
         Some(number)
     }
 
-    /// The type of the next field, whose number goes to `field`; the inner `None` at the end of the
-    /// struct.
+    /// Returns the type of the next field and stores its number in `field`; the inner `None` is the
+    /// end of the struct.
     fn field(&mut self, field: &mut i64) -> Option<Option<u8>> {
         let byte = self.byte()?;
         if byte == 0 {
@@ -183,11 +182,11 @@ impl Thrift<'_> {
         Some(())
     }
 
-    /// Passes over a value of type `kind`.
+    /// Skips a value of type `kind`.
     fn skip(&mut self, kind: u8, depth: u32) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         match kind {
-            1 | 2 => Some(()), // a boolean is its type
+            1 | 2 => Some(()), // a boolean's value is its type
             3 => self.jump(1),
             4..=6 => self.varint().map(|_| ()),
             7 => self.jump(8),
@@ -203,7 +202,7 @@ impl Thrift<'_> {
                 }
                 Some(())
             }
-            _ => None, // maps: no head has one
+            _ => None, // maps: no header has one
         }
     }
 
@@ -227,7 +226,7 @@ impl Thrift<'_> {
 mod tests {
     use super::*;
 
-    /// A head with the sizes `unpacked` and `packed`, both below 64.
+    /// A header with the sizes `unpacked` and `packed`, both below 64.
     fn head(unpacked: u8, packed: u8) -> Vec<u8> {
         // type = 0, uncompressed_page_size, compressed_page_size, data_page_header { num_values = 1
         // }.
@@ -253,7 +252,7 @@ mod tests {
         chunk.extend(head(0, 0));
         assert_eq!(check_pages(&chunk), Ok(()));
         chunk.pop();
-        assert!(check_pages(&chunk).is_err(), "the last head has no end");
+        assert!(check_pages(&chunk).is_err(), "the last header has no end");
     }
 
     #[test]
@@ -262,17 +261,14 @@ mod tests {
         chunk.extend([1, 2]);
         assert_eq!(
             check_pages(&chunk),
-            Err("a page claims to go on past the end of its column")
+            Err("a page extends past the end of its column")
         );
     }
 
     #[test]
     fn a_gigantic_page_is_refused() {
         let chunk = [0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 0, 0];
-        assert_eq!(
-            check_pages(&chunk),
-            Err("a page claims to be larger than any page of ours is")
-        );
+        assert_eq!(check_pages(&chunk), Err("a page declares more than 4 MiB"));
     }
 
     #[test]
@@ -282,7 +278,7 @@ mod tests {
         ];
         assert_eq!(
             check_pages(&chunk),
-            Err("a dictionary claims to have more values than fit in it")
+            Err("a dictionary declares more values than fit in it")
         );
     }
 
@@ -292,7 +288,7 @@ mod tests {
         let uses = [0x15, 0, 0x15, 8, 0x15, 0, 0x2c, 0x15, 2, 0x15, 16, 0, 0];
         assert_eq!(
             check_pages(&uses),
-            Err("a page uses a dictionary that is not there")
+            Err("a page uses a dictionary, but its column has none")
         );
         let mut chunk = vec![0x15, 4, 0x15, 8, 0x15, 0, 0x4c, 0x15, 2, 0, 0];
         chunk.extend(uses);

@@ -1,4 +1,4 @@
-//! Traces for the tests: any that there can be, and a small one.
+//! Traces for the tests: any valid one.
 
 use brickyard::{MigrateType, Order};
 use brickyard_trace::{
@@ -91,8 +91,8 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any trace whose names are all used, in the order in which they first appear: what the reader
-    /// makes.
+    /// Any trace whose names are all used, in the order in which they first appear, as the reader
+    /// numbers them.
     pub fn trace()(header in header(), start in runs(), mut events in vec(event(), 0..300), end in runs()) -> Trace {
         let mut time = 0u64;
         let mut names = Vec::new();
