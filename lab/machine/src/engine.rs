@@ -351,7 +351,7 @@ impl State {
                 (None, Some(_)) => self.fire(),
                 (None, None) => {
                     let over = self.tasks.iter().all(|task| task.stage == Stage::Done);
-                    return (!over).then(|| Next::Fails(Failure::Stuck(self.describe())));
+                    return (!over).then(|| Next::Fails(Failure::Deadlock(self.describe())));
                 }
             }
         }

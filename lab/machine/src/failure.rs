@@ -33,7 +33,7 @@ pub enum Failure {
     },
     /// Deadlock: every task that has not ended sleeps, and no timer is set.
     #[error("deadlock, no task can run: {0}")]
-    Stuck(String),
+    Deadlock(String),
     /// The run made more accesses than [its limit](crate::Setup::accesses_most): as a rule a
     /// livelock.
     #[error("the run has not ended after {accesses} accesses: {what}")]
@@ -55,7 +55,7 @@ pub enum Failure {
     },
     /// A task [reported a failure](crate::here::fail).
     #[error("{at}: {message}")]
-    Told {
+    Reported {
         /// When, on which CPU, in which task.
         at: Moment,
         /// The task's message.

@@ -41,7 +41,7 @@ pub(crate) enum Turn {
     Done,
 }
 
-/// A body on a stack of its own.
+/// A body with its own stack.
 pub(crate) struct Fiber {
     inner: Coroutine<(), (), ()>,
 }

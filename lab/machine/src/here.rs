@@ -196,11 +196,11 @@ pub fn yield_now() {
 
 /// Ends the run with a failure that the caller has found.
 pub fn fail(message: impl Into<String>) {
-    let told = with(|state| {
+    let reported = with(|state| {
         let (at, message) = (state.moment(), message.into());
-        state.fail(Failure::Told { at, message });
+        state.fail(Failure::Reported { at, message });
     });
-    if told.is_some() {
+    if reported.is_some() {
         suspend();
     }
 }

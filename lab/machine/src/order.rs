@@ -78,7 +78,8 @@ struct Epoch {
 /// What an atomic word has published, besides its clock.
 #[derive(Debug, Clone, Copy, Default)]
 struct Published {
-    // Whoever has seen this epoch has seen the whole clock; without one that must be compared.
+    // A CPU that has seen this epoch has seen the whole clock; without one the clocks must be
+    // compared.
     head: Epoch,
     // Whether a release sequence is in progress.
     live: bool,

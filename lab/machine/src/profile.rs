@@ -3,7 +3,7 @@
 //!
 //! A core executes one instruction a cycle, in order, and stalls on each access. So
 //! [`CacheShape::cycles`] is what an access takes beyond its instruction. A hit in the first-level
-//! cache takes nothing more on any of them: the paper of 2007 says so, and the real cores hide
+//! cache takes nothing more on any of them: the paper of 2007 states it, and the real cores hide
 //! their 3 to 5 cycles by executing out of order.
 //!
 //! Each figure has its source beside it. "Our choice" marks a figure that nobody published, with

@@ -141,7 +141,7 @@ impl State {
     /// Fails the run where the running task must not leave its CPU this way.
     fn check_leave(&mut self, did: &'static str) {
         if self.running_task().atomic && did == "slept" {
-            self.fail(Failure::Told {
+            self.fail(Failure::Reported {
                 at: self.moment(),
                 message: "sleeps, but may not wait".to_owned(),
             });

@@ -255,7 +255,7 @@ fn the_lock_leak_of_2007_is_found_within_20_seeds() {
     let spins = |fault: &Fault| {
         matches!(
             fault,
-            Fault::Run(Failure::NoEnd { .. } | Failure::Stuck { .. })
+            Fault::Run(Failure::NoEnd { .. } | Failure::Deadlock(_))
         )
     };
     let found = explored(&Bulk { leaks: true }, 20, &small);
@@ -296,7 +296,7 @@ impl System for Waiting {
 fn a_lost_wakeup_is_found_within_20_seeds() {
     let found = explored(&Waiting { late: true }, 20, &small);
     is_found("lost wakeup", found, |fault| {
-        matches!(fault, Fault::Run(Failure::Stuck { .. }))
+        matches!(fault, Fault::Run(Failure::Deadlock(_)))
     });
     survives(explored(&Waiting { late: false }, 20, &small), 20);
 }

@@ -301,7 +301,7 @@ fn a_wait_queue_loses_no_wakeup_unless_the_check_comes_too_early() {
     assert!((0..200).all(|seed| run(true, seed) == Ok(())));
     let lost = (0..200).find_map(|seed| run(false, seed).err());
     assert!(
-        matches!(&lost, Some(Failure::Stuck(text)) if text.contains("waits")),
+        matches!(&lost, Some(Failure::Deadlock(text)) if text.contains("waits")),
         "{lost:?}"
     );
 }
@@ -318,8 +318,11 @@ fn each_failure_is_reported() {
     assert!(
         matches!(&panicked, Failure::Panicked { at, message } if at.task == "errs" && message == "on purpose")
     );
-    let told = fails(|| here::fail("found out"));
-    assert!(told.to_string().contains("errs: found out"), "{told}");
+    let reported = fails(|| here::fail("found out"));
+    assert!(
+        reported.to_string().contains("errs: found out"),
+        "{reported}"
+    );
     let pinned = fails(|| {
         here::pin();
         here::sleep(1);

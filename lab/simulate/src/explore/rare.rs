@@ -97,7 +97,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
         if self.dice.chance(3) && !whole_blocks {
             request = request.not_across(64);
         }
-        self.note("asks for adjacent", About::Count(frames));
+        self.note("requests adjacent", About::Count(frames));
         world.supply.disturb();
         let answer = self.nodes().alloc_contiguous(0, &request);
         if let Ok(range) = answer {

@@ -60,7 +60,7 @@ const SCENARIOS: [Scenario; 4] = [
 
 /// The load of the other CPUs.
 #[derive(Debug, Clone, Copy)]
-struct Rhythm {
+struct SteadyLoad {
     /// The longest pause between allocating and freeing, in cycles.
     pause: u64,
     /// Frames allocated in each turn.
@@ -194,7 +194,7 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
     let nodes = &Nodes::with_hooks(core::slice::from_ref(node), hooks(), case.slow_path());
     nodes.drain();
     let others = Request::page(Mobility::Movable);
-    let rhythm = Rhythm {
+    let load = SteadyLoad {
         // Many CPUs with a light load each disturb as much as few with a heavy one.
         pause: [1, 100, 1_000, 10_000][dice.below(4) as usize] * (case.cpus as u64).div_ceil(4),
         batch: [1, 3, 20, 300][dice.below(4) as usize],
@@ -222,16 +222,16 @@ pub(super) fn starve<Z: LabZone<Platform = Simulated>>(
         machine.task(format!("load {other}"), place, move || {
             let mut held = Vec::new();
             while !over.get() {
-                for _ in 0..rhythm.batch {
-                    held.extend(nodes.alloc(0, &rhythm.request));
+                for _ in 0..load.batch {
+                    held.extend(nodes.alloc(0, &load.request));
                 }
-                here::compute(1 + dice.below(rhythm.pause));
+                here::compute(1 + dice.below(load.pause));
                 for frame in held.drain(..) {
                     if let Err(why) = nodes.free(frame, Order::ZERO) {
                         wrong(format!("the free of {frame} was refused: {why}"));
                     }
                 }
-                here::compute(1 + dice.below(rhythm.pause));
+                here::compute(1 + dice.below(load.pause));
             }
         });
     }
