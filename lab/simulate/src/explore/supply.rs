@@ -135,8 +135,8 @@ impl Supply {
         undisturbed.then_some(least)
     }
 
-    /// Begins a disturbance: until [`Supply::settle`], free frames may be held where they are not
-    /// counted.
+    /// Begins a disturbance: until [`Supply::settle`], frames that count as free may be held as
+    /// destinations of moves, or be isolated.
     pub(crate) fn disturb(&self) {
         self.disturbed.set(self.disturbed.get() + 1);
         self.disturbances.set(self.disturbances.get() + 1);
