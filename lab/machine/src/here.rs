@@ -209,7 +209,8 @@ pub fn fail(message: impl Into<String>) {
 /// interrupts what the CPU computes; a task in the kernel leaves it first.
 ///
 /// Returns false, and runs nothing, where there is no such CPU, or where the caller cannot wait
-/// because it is pinned or in an interrupt. A caller that [may not wait](atomically) ends the run.
+/// because it is pinned, has interrupts masked or is in an interrupt. A caller that [may not
+/// wait](atomically) ends the run.
 pub fn run_on(cpu: usize, work: &mut dyn FnMut()) -> bool {
     if with(|state| state.running_task().atomic && state.cpu().interrupts == 0) == Some(true) {
         fail(format!(
