@@ -112,7 +112,7 @@ impl<Z: LabZone> Worker<'_, '_, Z> {
             || !within.covers(range)
             || !range.start.number().is_multiple_of(align)
         {
-            wrong(format!("{range:?} is not what {request:?} is for"));
+            wrong(format!("{range:?} does not satisfy {request:?}"));
         }
         world.frames.claim(range, Owner::Allocator, self.owner);
         world.counts.count(Event::Contiguous);

@@ -282,7 +282,7 @@ impl<'w, Z: LabZone> World<'w, Z> {
             && (!movable_only || request.mobility == Mobility::Movable)
             && request.limit.is_none_or(|limit| block.end <= limit);
         if !right {
-            wrong(format!("{block:?} is not what {request:?} is for"));
+            wrong(format!("{block:?} does not satisfy {request:?}"));
         }
     }
 
@@ -519,7 +519,7 @@ impl<Z: LabZone> Migrate for World<'_, Z> {
     }
 }
 
-/// Runs `work` as a caller in this context: without sleeping where it may not.
+/// Runs `work` as a caller in this context: the run fails if it sleeps where it may not.
 pub(crate) fn in_context<R>(context: Context, work: impl FnOnce() -> R) -> R {
     match context {
         Context::MaySleep => work(),
